@@ -1,0 +1,87 @@
+"""bittrue: run, check and compare pre-quantized neural networks, bit for bit.
+
+>>> import bittrue
+>>> session = bittrue.load(bittrue.demo_model()).prepare(numerics="litert")
+>>> [port.name for port in session.inputs]
+['serving_default_picture:0']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import Model, Port, Session, load, load_plan
+    from .errors import (
+        BittrueError,
+        InputError,
+        InvalidModelError,
+        ModelFormatError,
+        ResourceError,
+        RunError,
+        UnsupportedError,
+    )
+    from .numerics import names as numerics_names
+    from .plan import Plan
+    from .quantization import dequantize, quantize
+    from .samples import demo_digits, demo_model
+
+__version__ = "0.1.0"
+
+# Public name -> (module, attribute). Loaded on first use: `import bittrue` alone costs nothing.
+_PUBLIC = {
+    "BittrueError": ("errors", "BittrueError"),
+    "InputError": ("errors", "InputError"),
+    "InvalidModelError": ("errors", "InvalidModelError"),
+    "Model": ("api", "Model"),
+    "ModelFormatError": ("errors", "ModelFormatError"),
+    "Plan": ("plan", "Plan"),
+    "Port": ("api", "Port"),
+    "ResourceError": ("errors", "ResourceError"),
+    "RunError": ("errors", "RunError"),
+    "Session": ("api", "Session"),
+    "UnsupportedError": ("errors", "UnsupportedError"),
+    "demo_digits": ("samples", "demo_digits"),
+    "demo_model": ("samples", "demo_model"),
+    "dequantize": ("quantization", "dequantize"),
+    "load": ("api", "load"),
+    "load_plan": ("api", "load_plan"),
+    "numerics_names": ("numerics", "names"),
+    "quantize": ("quantization", "quantize"),
+}
+
+__all__ = [
+    "BittrueError",
+    "InputError",
+    "InvalidModelError",
+    "Model",
+    "ModelFormatError",
+    "Plan",
+    "Port",
+    "ResourceError",
+    "RunError",
+    "Session",
+    "UnsupportedError",
+    "__version__",
+    "demo_digits",
+    "demo_model",
+    "dequantize",
+    "load",
+    "load_plan",
+    "numerics_names",
+    "quantize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'bittrue' has no attribute {name!r}")
+    module, attribute = _PUBLIC[name]
+    value = getattr(import_module(f".{module}", __name__), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})

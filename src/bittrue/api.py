@@ -1,0 +1,269 @@
+"""The public API: `load` a model, `prepare` it under a numerics, `run` or `trace` it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import numerics as numerics_tables
+from .errors import InputError
+from .graph import Graph, ModelFile, Quantization
+from .importers import read_model
+from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
+from .plan import load_plan as _load_plan
+from .runtime import ReferenceExecutor, collect
+from .text import model_text
+
+EXECUTORS = ("auto", "reference")
+
+
+class Port:
+    """One input or output of a session.
+
+    Attributes:
+        name: tensor name.
+        dtype: NumPy dtype of the array.
+        shape: tuple of extents.
+        scale, zero_point: quantization (None when the tensor has none or has it per axis).
+    """
+
+    def __init__(
+        self, name: str, dtype: np.dtype, shape: tuple[int, ...], quantization: Quantization | None
+    ) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.quantization = quantization
+        single = quantization is not None and not quantization.per_axis
+        self.scale = float(quantization.scales[0]) if single and quantization else None
+        self.zero_point = int(quantization.zero_points[0]) if single and quantization else None
+
+    def __repr__(self) -> str:
+        quantization = f", {self.quantization}" if self.quantization is not None else ""
+        return f"Port({self.name!r}, {self.dtype}{list(self.shape)}{quantization})"
+
+
+class Model:
+    """A model read from a file, not yet bound to any numerics. `print(model)` shows what is inside.
+
+    Attributes:
+        file: everything that was read.
+        graph: the main graph.
+        graphs: all graphs of the file.
+        notes: deviations that the reader accepted.
+    """
+
+    def __init__(self, file: ModelFile) -> None:
+        self.file = file
+
+    @property
+    def format(self) -> str:
+        return self.file.format
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return self.file.graphs
+
+    @property
+    def graph(self) -> Graph:
+        return self.file.graphs[0]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.file.notes
+
+    def prepare(
+        self,
+        numerics: str = numerics_tables.DEFAULT,
+        *,
+        executor: str = "auto",
+        threads: int = 1,
+        graph: int | str = 0,
+        shapes: Mapping[str, Sequence[int]] | None = None,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> Session:
+        """Take every decision of `numerics` for one graph and return a session that runs it.
+
+        Args:
+            numerics: whose arithmetic, for example ``"litert"``; `bittrue.numerics_names()` lists them.
+            executor: ``"auto"`` (the fastest one available) or ``"reference"`` (NumPy).
+            threads: for executors that use threads; the result never depends on it. The reference executor runs its
+                steps on one thread and leaves matrix products to NumPy's BLAS.
+            graph: index of a graph, its name, or a signature key.
+            shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``.
+            memory_limit: bytes of live activations and temporaries that a run may need.
+
+        Raises:
+            InputError: unknown numerics, executor, graph or input name.
+            UnsupportedError, InvalidModelError, ResourceError: see `bittrue.plan.planner.make_plan`.
+        """
+        if executor not in EXECUTORS:
+            raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
+        if threads < 1:
+            raise InputError("BT-THREADS", f"threads must be at least 1, found {threads}")
+        plan = make_plan(
+            self._graph(graph),
+            numerics_tables.find(numerics),
+            shapes=shapes,
+            memory_limit=memory_limit,
+            notes=self.notes,
+        )
+        return Session(plan, executor=executor, threads=threads)
+
+    def _graph(self, which: int | str) -> Graph:
+        if isinstance(which, str):
+            for graph in self.graphs:
+                if which in (graph.signature, graph.name):
+                    return graph
+        elif -len(self.graphs) <= which < len(self.graphs):
+            return self.graphs[which]
+        names = ", ".join(f"{i}: {g.signature or g.name or 'unnamed'}" for i, g in enumerate(self.graphs))
+        raise InputError("BT-GRAPH", f"no graph {which!r} in this file", advice=f"graphs: {names}")
+
+    def __str__(self) -> str:
+        return model_text(self.file)
+
+
+class Session:
+    """A prepared model. Runs it as often as wanted; variable tensors keep their values between runs.
+
+    Attributes:
+        plan: the decisions; `print(session.plan)` and `session.plan.save(path)`.
+        executor: name of the executor in use.
+        inputs, outputs: a `Port` per input and output.
+    """
+
+    def __init__(self, plan: Plan, *, executor: str = "auto", threads: int = 1) -> None:
+        self.plan = plan
+        self.threads = threads
+        self._executor = ReferenceExecutor(plan)
+        self.executor = self._executor.name
+        self.inputs = [self._port(i) for i in plan.inputs]
+        self.outputs = [self._port(i) for i in plan.outputs]
+
+    def run(
+        self,
+        *positional: Any,
+        progress: Callable[[int], None] | None = None,
+        **named: Any,
+    ) -> dict[str, np.ndarray]:
+        """Run once.
+
+        Args:
+            positional: one mapping from input name to array, or one array per input, in order.
+            progress: called with the position of each finished step.
+            named: arrays by input name, where names are valid Python identifiers.
+
+        Returns:
+            Output name to array.
+
+        Raises:
+            InputError: names, types or shapes that do not fit; floats for a quantized input (quantize them first with
+                `bittrue.quantize`).
+            RunError: values without a defined result, for example a division by zero.
+        """
+        inputs = self._inputs(positional, named)
+        results = self._executor.run(inputs, after_step=progress)
+        # The caller may write into what it gets, so results that alias inputs or constants are copied.
+        return {
+            port.name: value if value.base is None and value.flags.writeable else value.copy()
+            for port, value in zip(self.outputs, results, strict=True)
+        }
+
+    def trace(
+        self,
+        *positional: Any,
+        progress: Callable[[int], None] | None = None,
+        **named: Any,
+    ) -> dict[str, np.ndarray]:
+        """Run once and return every tensor by name, in execution order: inputs, then each step's results.
+
+        Constants are not repeated; variable tensors appear with the value that they have after their step.
+        Arguments and errors as for `run`.
+        """
+        inputs = self._inputs(positional, named)
+        results: dict[int, np.ndarray] = {}
+        self._executor.run(inputs, observe=results.__setitem__, after_step=progress)
+        return collect(self.plan, inputs, results)
+
+    def reset(self) -> None:
+        """Put variable tensors (recurrent state) back to their initial value."""
+        self._executor.reset()
+
+    def _port(self, index: int) -> Port:
+        tensor = self.plan.tensors[index]
+        return Port(tensor.name, tensor.type.numpy, tensor.shape, tensor.quantization)
+
+    def _inputs(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, np.ndarray]:
+        if len(positional) == 1 and isinstance(positional[0], Mapping):
+            given: dict[str, Any] = {**positional[0], **named}
+        else:
+            if len(positional) > len(self.inputs):
+                raise InputError(
+                    "BT-INPUT-COUNT", f"{len(positional)} arrays given, the model has {len(self.inputs)} inputs"
+                )
+            given = {**{p.name: a for p, a in zip(self.inputs, positional, strict=False)}, **named}
+        names = {**self.plan.aliases, **{p.name: i for p, i in zip(self.inputs, self.plan.inputs, strict=True)}}
+        inputs: dict[int, np.ndarray] = {}
+        for name, value in given.items():
+            index = names.get(name)
+            if index not in self.plan.inputs or index is None:
+                raise InputError(
+                    "BT-INPUT-NAME",
+                    f"'{name}' is no input of this model",
+                    advice=f"inputs: {', '.join(p.name for p in self.inputs)}",
+                )
+            if index in inputs:
+                raise InputError("BT-INPUT-NAME", f"input '{name}' is given twice")
+            inputs[index] = _checked(self._port(index), value)
+        missing = [p.name for p, i in zip(self.inputs, self.plan.inputs, strict=True) if i not in inputs]
+        if missing:
+            raise InputError("BT-INPUT-MISSING", f"no value for input {', '.join(repr(m) for m in missing)}")
+        return inputs
+
+
+def _checked(port: Port, value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    place = f"input '{port.name}'"
+    if array.dtype != port.dtype:
+        advice = f"convert it yourself: array.astype(np.{port.dtype})"
+        if array.dtype.kind == "f" and port.scale is not None:
+            advice = (
+                f"quantize it: bittrue.quantize(x, scale={port.scale!r}, zero_point={port.zero_point}, "
+                f"dtype='{port.dtype}')"
+            )
+        raise InputError("BT-INPUT-TYPE", f"expected {port.dtype}, found {array.dtype}", place=place, advice=advice)
+    if array.shape != port.shape:
+        advice = "a scalar axis may be missing: use array[None]"
+        if math.prod(array.shape) != math.prod(port.shape):
+            advice = f"prepare the model for it: model.prepare(shapes={{{port.name!r}: {tuple(array.shape)}}})"
+        raise InputError(
+            "BT-INPUT-SHAPE", f"expected shape {list(port.shape)}, found {list(array.shape)}", place=place, advice=advice
+        )
+    # A private copy: the caller may change the array while a trace of it is still in use.
+    return np.array(array, order="C")
+
+
+def load(source: Any) -> Model:
+    """Read a model.
+
+    Args:
+        source: path, bytes or binary file object. The format is found from the content, not from the name.
+
+    Raises:
+        InputError: the path does not exist or is no file.
+        ModelFormatError: the bytes are no model of a known format, or a damaged one.
+        InvalidModelError: the model contradicts itself.
+        UnsupportedError: it uses features of the format that bittrue does not read.
+    """
+    return Model(read_model(source))
+
+
+def load_plan(path: Any, *, executor: str = "auto", threads: int = 1) -> Session:
+    """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
+    if executor not in EXECUTORS:
+        raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
+    return Session(_load_plan(path), executor=executor, threads=threads)

@@ -1,0 +1,82 @@
+"""Rounding of floats to integral floats, and conversion of floats to s32, each named by its rule.
+
+binary32 arrays stay binary32, binary64 arrays binary64; Python numbers, lists and integers count as binary64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bittrue.arithmetic.fixed_point import S32_MAX, S32_MIN, S64
+
+Floats = npt.NDArray[Any]
+
+
+def _float_array(x: npt.ArrayLike) -> Floats:
+    array = np.asarray(x)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if array.dtype.kind not in "iubf" or array.dtype.itemsize > 8:
+        raise TypeError(f"expected binary32, binary64 or integers, found {array.dtype}")
+    return array.astype(np.float64)
+
+
+def round_away(x: npt.ArrayLike) -> Floats:
+    """Nearest integral value, ties away from zero (C `round`), in the type of x.
+
+    NaN, infinities and signed zero pass through; huge values are already integral and stay.
+    Adding the float just below one half, not one half itself, keeps 0.49999999999999994 from reaching 1: the sum
+    reaches the next integer only for a true fraction of one half or more. Domain: all. No saturation.
+    Source: fact sheet litert.md 1 (rha), read; C standard function `round`, run.
+
+    >>> round_away([0.5, -0.5, 2.5, -2.5, 0.49999999999999994, 2.0**53 - 1]).tolist()
+    [1.0, -1.0, 3.0, -3.0, 0.0, 9007199254740991.0]
+    """
+    x = _float_array(x)
+    half_below = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
+    result = np.asarray(np.copysign(half_below, x))
+    result += x
+    np.trunc(result, out=result)
+    return result
+
+
+def round_even(x: npt.ArrayLike) -> Floats:
+    """Nearest integral value, ties to even (C `nearbyint` in the default mode), in the type of x.
+
+    NaN, infinities and signed zero pass through. Domain: all. No saturation.
+    Source: fact sheet litert.md 1 (rne), read.
+
+    >>> round_even([0.5, -0.5, 1.5, -2.5]).tolist()
+    [0.0, -0.0, 2.0, -2.0]
+    """
+    return np.asarray(np.rint(_float_array(x)))
+
+
+def truncate_to_s32(x: npt.ArrayLike) -> S64:
+    """Drop the fraction; everything that does not fit s32 (and NaN) gives -2^31.
+
+    This is the x86 conversion (cvttss2si, cvttsd2si with a 32-bit destination). Domain: all. Type: int64 array.
+    Source: Intel SDM, "integer indefinite" result of CVTTSD2SI, read.
+
+    >>> truncate_to_s32([1.5, -1.5, 2147483647.5, 2147483648.0, -2147483648.5, float("nan")]).tolist()
+    [1, -1, 2147483647, -2147483648, -2147483648, -2147483648]
+    """
+    whole = np.trunc(np.asarray(_float_array(x), dtype=np.float64))
+    fits = (whole >= S32_MIN) & (whole <= S32_MAX)  # false for NaN
+    return np.where(fits, whole, S32_MIN).astype(np.int64)
+
+
+def saturate_to_s32(x: npt.ArrayLike) -> S64:
+    """Drop the fraction and limit to s32; NaN gives 0.
+
+    This is the AArch64 conversion (fcvtzs) and what compilers emit when asked for defined conversions. Domain: all.
+    Source: Arm ARM, FCVTZS, read.
+
+    >>> saturate_to_s32([1.5, -1.5, 2147483648.0, float("-inf"), float("nan")]).tolist()
+    [1, -1, 2147483647, -2147483648, 0]
+    """
+    whole = np.trunc(np.asarray(_float_array(x), dtype=np.float64))
+    return np.where(np.isnan(whole), 0.0, np.clip(whole, S32_MIN, S32_MAX)).astype(np.int64)

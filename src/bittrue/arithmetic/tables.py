@@ -1,0 +1,168 @@
+"""Look-up tables that are built in float once and then indexed with integers.
+
+A table function takes a binary64 array and returns an array; its result is rounded once (ties to even) to the
+table's float type. Functions that take several binary32 steps, like ``logistic``, return binary32 themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bittrue.arithmetic.fixed_point import S16_MAX, S16_MIN, S64, as_s64, wrap_s16
+from bittrue.arithmetic.floats import round_away, saturate_to_s32
+
+Function = Callable[[npt.NDArray[np.float64]], npt.NDArray[Any]]
+
+# 65536 / (1 + exp(-i/24)), ties up, gives the published 256-entry table except here, where that holds one more.
+# fmt: off
+_SIGMOID_CORRECTIONS = [
+    4, 8, 12, 14, 15, 16, 17, 19, 20, 21, 22, 25, 27, 28, 29, 30, 31, 33, 34, 35, 37, 39, 40, 41, 43, 44, 45, 46, 49,
+    50, 54, 62, 63, 64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255,
+]
+# fmt: on
+
+
+def logistic(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """1 / (1 + exp(-x)) in binary32: exp, sum and quotient are each rounded to binary32, ties to even.
+
+    exp is evaluated in binary64 first, so it is correctly rounded up to rare double rounding. Overflow of exp gives 0.
+    Domain: all; x is rounded to binary32 first.
+    Source: fact sheet litert.md 1.9, 2.3 (LOGISTIC), read and run.
+
+    >>> logistic([0.0, -1e3, 1e3]).tolist()
+    [0.5, 0.0, 1.0]
+    """
+    argument = np.asarray(x, dtype=np.float32).astype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        exponential = np.asarray(np.exp(-argument), dtype=np.float64).astype(np.float32)
+        return np.asarray(np.float32(1) / (np.float32(1) + exponential))
+
+
+def tanh(x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Hyperbolic tangent in binary64, to be rounded once by the table.
+
+    Domain: all.
+    Source: fact sheet litert.md 1.9, 2.3 (TANH), read and run.
+
+    >>> tanh([0.0, -1e3]).tolist()
+    [0.0, -1.0]
+    """
+    return np.asarray(np.tanh(np.asarray(x, dtype=np.float64)))
+
+
+def table_256(
+    function: Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> S64:
+    """The table of an 8-bit function: entry i is for q = minimum + i, q up to maximum.
+
+    With every operation rounded to binary32, ties to even, and f evaluated in binary64 and rounded once to binary32:
+    x = input_scale * (q - input_zero_point); y = round_away(f(x) * (1 / output_scale)) + output_zero_point;
+    entry = y limited to [minimum, maximum], infinities included; NaN counts as 0.
+    Ties: away from zero for the quantization. Types: scales are taken as binary32; returns int64.
+    Source: fact sheet litert.md 1.9 (LUT8), read and run; the rule for NaN is ours.
+
+    A tie, a negative tie and a saturation (output scale 2, zero point 0, values -3, 3, 508):
+
+    >>> table = table_256(lambda x: x, 1.0, 0, 2.0, 0, -128, 127)
+    >>> table[[128 - 3, 128 + 3]].tolist(), table_256(lambda x: 4 * x, 1.0, 0, 2.0, 0, -128, 127)[255].item()
+    ([-2, 2], 127)
+    """
+    f32 = np.float32
+    with np.errstate(all="ignore"):
+        inverse = f32(1) / f32(output_scale)
+        q = np.arange(minimum, maximum + 1, dtype=np.int64)
+        argument = f32(input_scale) * (q - input_zero_point).astype(f32)
+        value = np.asarray(function(argument.astype(np.float64))).astype(f32)
+        y = round_away(value * inverse) + f32(output_zero_point)
+    return np.clip(saturate_to_s32(y), minimum, maximum)
+
+
+def table_513(
+    function: Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    precision: type[np.float32] | type[np.float64] = np.float32,
+) -> S64:
+    """The table of a 16-bit function: 512 interval starts of 128 inputs each, and one entry after the last.
+
+    Each entry is the sample at the interval's start, less half the error that linear interpolation would make in the
+    interval's middle. All operations in `precision`; rounding to integers ties away; entries limited to s16. The
+    output zero point enters only through the output range's ends, it is not added.
+    Types: scales are taken in `precision`; returns 513 int64 values. NaN entries count as 0.
+    Source: fact sheet litert.md 1.9 (LUT16), read and run.
+
+    >>> table_513(lambda x: x, 1.0, 0, 1.0, 0)[[0, 256, 512]].tolist()
+    [-32768, -1, 32767]
+    """
+    real = precision
+    with np.errstate(all="ignore"):
+
+        def sample(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return np.asarray(function(np.asarray(x, dtype=np.float64))).astype(real)
+
+        def end(scale: float, raw: int) -> Any:
+            return real(scale) * real(raw)
+
+        input_minimum = end(input_scale, S16_MIN - input_zero_point)
+        input_maximum = end(input_scale, S16_MAX - input_zero_point)
+        output_minimum = end(output_scale, S16_MIN - output_zero_point)
+        output_maximum = end(output_scale, S16_MAX - output_zero_point)
+        step = (input_maximum - input_minimum) / real(512)
+        inverse = real(65536) / (output_maximum - output_minimum)
+
+        i = np.arange(512)
+        left = input_minimum + i.astype(real) * step
+        value = sample(left)
+        middle = sample(left + step / real(2))
+        following = sample(input_minimum + (i + 1).astype(real) * step)
+        start = round_away(value * inverse)
+        interpolated = round_away((following * inverse + start) / real(2))
+        half_error = round_away((interpolated - round_away(middle * inverse)) / real(2))
+        last = round_away(sample(np.asarray([input_maximum])) * inverse)
+        return saturate_to_s32(np.clip(np.concatenate([start - half_error, last]), S16_MIN, S16_MAX))
+
+
+def lookup_513(table: npt.ArrayLike, x: npt.ArrayLike) -> S64:
+    """Interpolate: base + floor(slope * (x mod 128) / 128 + 1/2) with i = 256 + floor(x / 128).
+
+    slope = table[i + 1] - table[i] and the result wrap to 16 bits (a slope leaves s16 when neighbours differ by
+    2^15 or more). Ties: up. Domain: x s16, table of 513 s16 values.
+    Source: fact sheet litert.md 1.9 (lookup), read and run; the wraps read in the sources.
+
+    >>> table = table_513(lambda x: x / 2, 1.0, 0, 1.0, 0)
+    >>> lookup_513(table, [0, 1, -1, 3, -3, 32767, -32768]).tolist()
+    [0, 1, 0, 2, -1, 16384, -16384]
+    """
+    entries = as_s64(table)
+    x = as_s64(x)
+    index = 256 + (x >> 7)
+    base = entries[index]
+    slope = wrap_s16(entries[index + 1] - base)
+    return wrap_s16(base + ((slope * (x & 127) + 64) >> 7))
+
+
+def sigmoid_table_s16() -> S64:
+    """256 samples of 65536 / (1 + exp(-i / 24)), as published: 44 of them are one above the rounded value.
+
+    Ties: up (none occurs). Types: int64 values in 32768..65535.
+    Source: fact sheet litert.md 1.9 (T), read and compared with the published table.
+
+    >>> sigmoid_table_s16()[[0, 1, 4, 254, 255]].tolist()
+    [32768, 33451, 35493, 65534, 65535]
+    """
+    # No sample is closer than 1e-3 to a tie, so the last bit of exp does not matter.
+    table = np.floor(65536.0 / (1.0 + np.exp(-np.arange(256) / 24.0)) + 0.5).astype(np.int64)
+    table[_SIGMOID_CORRECTIONS] += 1
+    return table

@@ -1,0 +1,61 @@
+"""Typed errors: every one names a stable code, the place, what was found and what to do about it."""
+
+from __future__ import annotations
+
+
+class BittrueError(Exception):
+    """Base of all errors that bittrue raises on purpose.
+
+    Attributes:
+        code: stable identifier, for example ``"BT-FILE-BOUNDS"``; scripts may match on it.
+        message: one sentence saying what is wrong, with expected and found.
+        place: where: a node, tensor, byte offset or argument; empty when there is none.
+        advice: what the reader can do; empty when nothing helps.
+    """
+
+    def __init__(self, code: str, message: str, *, place: str = "", advice: str = "") -> None:
+        self.code = code
+        self.message = message
+        self.place = place
+        self.advice = advice
+        super().__init__(code, message, place, advice)
+
+    def __str__(self) -> str:
+        text = f"[{self.code}] "
+        if self.place:
+            text += f"{self.place}: "
+        text += self.message
+        if self.advice:
+            text += f" ({self.advice})"
+        return text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.code, self.message, self.place, self.advice)
+
+
+def _rebuild(kind: type[BittrueError], code: str, message: str, place: str, advice: str) -> BittrueError:
+    return kind(code, message, place=place, advice=advice)
+
+
+class ModelFormatError(BittrueError):
+    """The bytes are not a well-formed model file of a known format."""
+
+
+class InvalidModelError(BittrueError):
+    """The file can be read, but what it describes is contradictory, undefined or refused by the runtime named."""
+
+
+class UnsupportedError(BittrueError):
+    """The model is (or may be) fine, but bittrue or the chosen numerics does not implement what it asks for."""
+
+
+class InputError(BittrueError):
+    """Values or arguments given by the caller do not fit."""
+
+
+class RunError(BittrueError):
+    """Execution met values for which the operator has no defined result (for example a division by zero)."""
+
+
+class ResourceError(BittrueError):
+    """The work asked for would exceed a memory limit."""

@@ -1,0 +1,17 @@
+"""Graph, nodes, tensors and quantization parameters. Imports nothing else of bittrue."""
+
+from .graph import Attribute, Graph, ModelFile, Node, Quantization, Tensor, unpack_integers
+from .types import DATA_TYPES, DataType, data_type
+
+__all__ = [
+    "DATA_TYPES",
+    "Attribute",
+    "DataType",
+    "Graph",
+    "ModelFile",
+    "Node",
+    "Quantization",
+    "Tensor",
+    "data_type",
+    "unpack_integers",
+]

@@ -1,0 +1,168 @@
+"""The graph that importers produce and the planner reads: plain, immutable data in bittrue's own words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .types import DataType, data_type
+
+Attribute = bool | int | float | str | tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Quantization:
+    """real = scale * (q - zero_point), per tensor or per slice of one axis.
+
+    Attributes:
+        scales: binary32 array of shape [1] or [extent of `axis`].
+        zero_points: int64 array of the same shape.
+        axis: the axis that the scales belong to; None for per-tensor parameters.
+    """
+
+    scales: np.ndarray
+    zero_points: np.ndarray
+    axis: int | None = None
+
+    @property
+    def per_axis(self) -> bool:
+        return self.axis is not None
+
+    def same_as(self, other: Quantization) -> bool:
+        """Equal scales (bit for bit) and equal zero points."""
+        return np.array_equal(self.scales, other.scales) and np.array_equal(self.zero_points, other.zero_points)
+
+    def __str__(self) -> str:
+        if self.axis is not None:
+            low, high = float(self.scales.min()), float(self.scales.max())
+            return f"scale {low:.6g}..{high:.6g} per axis {self.axis} ({self.scales.size})"
+        return f"scale {float(self.scales[0]):.9g} zero point {int(self.zero_points[0])}"
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """One edge of the graph.
+
+    Attributes:
+        name: unique within its graph.
+        dtype: short type name (see `bittrue.graph.types`).
+        shape: the shape that the file declares. The planner infers shapes anew and never allocates by this one.
+        shape_signature: like `shape` with -1 for free dimensions; None when the file has none.
+        quantization: None when the tensor carries no scale.
+        data: constant content as a one-dimensional array that views the file's bytes (sub-byte types stay packed,
+            one uint8 per byte); None for computed tensors.
+        is_variable: keeps its value from one run to the next.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    shape_signature: tuple[int, ...] | None = None
+    quantization: Quantization | None = None
+    data: np.ndarray | None = None
+    is_variable: bool = False
+
+    @property
+    def type(self) -> DataType:
+        return data_type(self.dtype)
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None
+
+    def values(self) -> np.ndarray:
+        """Constant content in the declared shape, sub-byte integers widened to one byte each.
+
+        Low bits come first: element 0 of a 4-bit tensor is the low nibble of byte 0.
+        """
+        if self.data is None:
+            raise ValueError(f"tensor '{self.name}' is not a constant")
+        if not self.type.is_packed:
+            return self.data.reshape(self.shape)
+        return unpack_integers(self.data, self.type, math.prod(self.shape)).reshape(self.shape)
+
+
+def unpack_integers(packed: np.ndarray, dtype: DataType, count: int) -> np.ndarray:
+    """The first `count` sub-byte integers of a uint8 array, one byte each, low bits first.
+
+    Source: LiteRT schema and kernels (INT4: low nibble first), read and run.
+
+    >>> [int(v) for v in unpack_integers(np.array([0xF1], np.uint8), data_type("s4"), 2)]
+    [1, -1]
+    """
+    per_byte = 8 // dtype.bits
+    shifts = np.arange(per_byte, dtype=np.uint8) * dtype.bits
+    fields = ((packed[:, None] >> shifts) & ((1 << dtype.bits) - 1)).reshape(-1)[:count].astype(np.int16)
+    if dtype.minimum < 0:
+        fields = np.where(fields > dtype.maximum, fields - (1 << dtype.bits), fields)
+    return fields.astype(dtype.numpy)
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operator.
+
+    Attributes:
+        index: position in execution order.
+        operator: stem, as in `bittrue.operators`; a stem without a file there is refused by the planner, not here.
+        source: what the file calls it, for example ``"CONV_2D"``.
+        version: operator version given by the file (1 when the format has none).
+        attributes: attribute name to value, in bittrue's words, fully resolved (no missing defaults).
+        inputs: tensor indices; None for an absent optional input.
+        outputs: tensor indices.
+        intermediates: tensors that carry only quantization parameters (recurrent operators).
+    """
+
+    index: int
+    operator: str
+    source: str
+    version: int
+    attributes: Mapping[str, Attribute]
+    inputs: tuple[int | None, ...]
+    outputs: tuple[int, ...]
+    intermediates: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"node {self.index} ({self.source})"
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """One executable graph: nodes in execution order, every input computed before it is used.
+
+    Attributes:
+        inputs, outputs: tensor indices.
+        aliases: further names for inputs and outputs (a signature's argument names) to tensor index.
+    """
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    nodes: tuple[Node, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    signature: str = ""
+    aliases: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """Everything read from one model file.
+
+    Attributes:
+        format: ``"tflite"``, ...
+        producer: free text from the file that says who wrote it.
+        graphs: all subgraphs; the first is the main one.
+        metadata: name to bytes, as found.
+        notes: deviations from the format that were accepted, each saying what was done about it.
+        size: length of the file in bytes.
+    """
+
+    format: str
+    producer: str
+    graphs: tuple[Graph, ...]
+    metadata: Mapping[str, bytes]
+    notes: tuple[str, ...]
+    size: int

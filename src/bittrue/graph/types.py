@@ -1,0 +1,87 @@
+"""Element types under the names used everywhere in bittrue (``s8``, ``u8``, ``s32``, ``f32``, ...)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+
+@dataclass(frozen=True)
+class DataType:
+    """One element type.
+
+    Attributes:
+        name: short name, for example ``"s8"``.
+        bits: storage bits of one element inside a model file (0: no fixed size).
+        numpy: dtype of arrays at run time. Sub-byte integers are widened to one byte per element.
+        title: the everyday name, for example ``"int8"``.
+    """
+
+    name: str
+    bits: int
+    numpy: np.dtype
+    title: str
+
+    @property
+    def is_integer(self) -> bool:
+        return self.name[0] in "su" and self.name[1:].isdigit()
+
+    @property
+    def is_float(self) -> bool:
+        return self.name[0] == "f" or self.name == "bf16"
+
+    @property
+    def is_packed(self) -> bool:
+        """Several elements share one byte in the file."""
+        return 0 < self.bits < 8
+
+    @property
+    def minimum(self) -> int:
+        """Smallest value of an integer type."""
+        return -(1 << (self.bits - 1)) if self.name[0] == "s" else 0
+
+    @property
+    def maximum(self) -> int:
+        """Largest value of an integer type."""
+        return (1 << (self.bits - 1)) - 1 if self.name[0] == "s" else (1 << self.bits) - 1
+
+
+def _table(*rows: tuple[str, int, object, str]) -> dict[str, DataType]:
+    return {name: DataType(name, bits, np.dtype(numpy), title) for name, bits, numpy, title in rows}
+
+
+DATA_TYPES: dict[str, DataType] = _table(
+    ("s2", 2, np.int8, "int2"),
+    ("s4", 4, np.int8, "int4"),
+    ("s8", 8, np.int8, "int8"),
+    ("s16", 16, np.int16, "int16"),
+    ("s32", 32, np.int32, "int32"),
+    ("s64", 64, np.int64, "int64"),
+    ("u4", 4, np.uint8, "uint4"),
+    ("u8", 8, np.uint8, "uint8"),
+    ("u16", 16, np.uint16, "uint16"),
+    ("u32", 32, np.uint32, "uint32"),
+    ("u64", 64, np.uint64, "uint64"),
+    ("f16", 16, np.float16, "float16"),
+    ("bf16", 16, ml_dtypes.bfloat16, "bfloat16"),
+    ("f32", 32, np.float32, "float32"),
+    ("f64", 64, np.float64, "float64"),
+    ("f8e4m3fn", 8, ml_dtypes.float8_e4m3fn, "float8_e4m3fn"),
+    ("f8e5m2", 8, ml_dtypes.float8_e5m2, "float8_e5m2"),
+    ("c64", 64, np.complex64, "complex64"),
+    ("c128", 128, np.complex128, "complex128"),
+    ("bool", 8, np.bool_, "bool"),
+    ("string", 0, np.object_, "string"),
+    ("resource", 0, np.object_, "resource"),
+    ("variant", 0, np.object_, "variant"),
+)
+
+
+def data_type(name: str) -> DataType:
+    """The type called `name` (short or everyday name). Raises KeyError for an unknown name."""
+    found = DATA_TYPES.get(name) or next((t for t in DATA_TYPES.values() if t.title == name), None)
+    if found is None:
+        raise KeyError(name)
+    return found

@@ -1,0 +1,101 @@
+"""What a file is, told from its first bytes, so that the error for a wrong file names it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+IDENTIFIER = b"TFL3"
+
+_ONNX = "onnx files are not read; convert the model to .tflite"
+_CONVERT = "convert the model to .tflite first (tf.lite.TFLiteConverter or ai-edge-torch)"
+_UNPACK = "unpack it and pass the .tflite file inside"
+_FETCH = "download the file again and check the address: a server's error page may have been saved in its place"
+
+# (position, bytes there, what it is, what to do)
+_MAGIC: tuple[tuple[int, bytes, str, str], ...] = (
+    (
+        0,
+        b"version https://git-lfs",
+        "a Git LFS pointer",
+        "this is a Git LFS pointer, fetch the real file: git lfs pull",
+    ),
+    (0, b"PK\x03\x04", "a zip archive (a Keras .keras file, a PyTorch file or a task bundle?)", _UNPACK),
+    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file (a Keras .h5 model?)", _CONVERT),
+    (0, b"\x1f\x8b", "gzip-compressed data", _UNPACK),
+    (0, b"BZh", "bzip2-compressed data", _UNPACK),
+    (0, b"\xfd7zXZ\x00", "xz-compressed data", _UNPACK),
+    (0, b"\x28\xb5\x2f\xfd", "zstd-compressed data", _UNPACK),
+    (257, b"ustar", "a tar archive", _UNPACK),
+    (0, b"\x93NUMPY", "a NumPy array file", "pass a model, not an array"),
+    (0, b"\x7fELF", "an ELF program or library", "pass a model file"),
+    (0, b"\x89PNG", "a PNG image", "pass a model, not an image"),
+    (0, b"\xff\xd8\xff", "a JPEG image", "pass a model, not an image"),
+    (0, b"GGUF", "a GGUF model", _CONVERT),
+    (0, b"\x80\x02", "a Python pickle (an old PyTorch file?)", _CONVERT),
+    (0, b"LITERTLM", "a LiteRT-LM bundle", _UNPACK),
+    (4, b"ORTM", "an ONNX Runtime .ort model", _ONNX),
+    (4, b"ET1", "an ExecuTorch program", _CONVERT),
+    (4, b"TFL", "a TFLite file of another version", "convert the model again with a current converter"),
+    (0, b"\x08\x01\x12", "a protobuf (a TensorFlow SavedModel?)", _CONVERT),
+    (0, b"\x08\x01\x1a", "a protobuf (a TensorFlow SavedModel?)", _CONVERT),
+)
+
+
+def recognise(content: np.ndarray) -> tuple[str, str]:
+    """(what the content looks like, advice) for bytes that are not a TFLite model.
+
+    >>> import numpy as np
+    >>> recognise(np.frombuffer(b"PK" + bytes([3, 4]), np.uint8))[0]
+    'a zip archive (a Keras .keras file, a PyTorch file or a task bundle?)'
+    """
+    head = content[:1024].tobytes()
+    if not head:
+        return "an empty file", "the download or conversion that made it did not finish"
+    for position, magic, kind, advice in _MAGIC:
+        if head.startswith(magic, position):
+            return kind, advice
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:64].lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "an HTML page", _FETCH
+    if start.startswith((b"<?xml", b"<")):
+        return "an XML or HTML text", _FETCH
+    if start.startswith((b"{", b"[")):
+        return "JSON text", _FETCH
+    # ModelProto: field 1 (ir_version, a small varint), then one of the fields 2 to 8 with a length.
+    if len(head) > 2 and head[0] == 0x08 and 2 <= head[1] < 0x20 and head[2] in range(0x12, 0x43, 8):
+        return "a protobuf that looks like an ONNX model", _ONNX
+    if all(byte in b"\t\n\r\f" or 32 <= byte < 127 for byte in head):
+        return "plain text", _FETCH
+    if head[0] == 0x0A and len(head) > 2:
+        return "a protobuf (a frozen TensorFlow graph?)", _CONVERT
+    if len(head) < 8:
+        return f"only {len(head)} bytes", "the file is truncated: fetch it again"
+    return f"an unknown format (first bytes {head[:8].hex(' ')})", "pass a .tflite file"
+
+
+def as_bytes(source: object) -> np.ndarray:
+    """The content of a bytes-like object as a read-only one-dimensional uint8 view.
+
+    Raises:
+        InputError: the object has no contiguous bytes.
+    """
+    import numpy as np
+
+    try:
+        view = memoryview(source)  # type: ignore[arg-type]
+        # A shape with a 0 in it cannot be cast.
+        content = np.frombuffer(view.cast("B") if view.nbytes else b"", np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise InputError(
+            "BT-FILE-SOURCE",
+            f"cannot read a model from {type(source).__name__}: {error}",
+            place="source",
+            advice="pass a path, contiguous bytes, or a file opened in binary mode",
+        ) from error
+    content.flags.writeable = False
+    return content

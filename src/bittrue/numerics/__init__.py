@@ -1,0 +1,32 @@
+"""The named arithmetics of runtimes: one table file per runtime, no arithmetic of their own."""
+
+from __future__ import annotations
+
+import importlib
+
+from ..errors import InputError
+from .table import Numerics, Row
+
+# name -> module of this folder and the attribute that holds the table
+_TABLES = {"litert": ("litert", "LITERT")}
+
+DEFAULT = "litert"
+
+
+def names() -> tuple[str, ...]:
+    """All numerics that `find` knows."""
+    return tuple(_TABLES)
+
+
+def find(name: str) -> Numerics:
+    """The numerics called `name`; InputError for an unknown name."""
+    if name not in _TABLES:
+        raise InputError(
+            "BT-NUMERICS", f"unknown numerics '{name}'", advice=f"choose one of: {', '.join(_TABLES)}"
+        )
+    module, attribute = _TABLES[name]
+    table: Numerics = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
+    return table
+
+
+__all__ = ["DEFAULT", "Numerics", "Row", "find", "names"]

@@ -1,0 +1,117 @@
+"""A numerics: the named arithmetic of one runtime, as data. No loops over values and no arithmetic live here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+ABSENT = "-"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: for this operator and these types, which rule fills which slot, and who says so.
+
+    Attributes:
+        operator: stem.
+        types: patterns ``"inputs -> outputs"``, alternatives allowed. A pattern is words separated by spaces; a word is
+            a type, several types joined by ``|``, ``-`` for an absent input, ``*`` for any type with a fixed size, or
+            ``T`` for one of the types in `where` (the same one everywhere in the pattern). ``...`` after the last word of a side
+            repeats it any number of times.
+        rules: slot to rule name.
+        evidence: what was run or read, and how often it agreed.
+        where: the types that ``T`` stands for.
+        requires: conditions by name and arguments (see `bittrue.operators.requirements`).
+        limit: a recorded known difference from the runtime, with its reason; empty when there is none.
+        refuses: when set, the row's meaning is that this runtime has no defined result, and why.
+    """
+
+    operator: str
+    types: tuple[str, ...]
+    rules: Mapping[str, str] = field(default_factory=dict)
+    evidence: str = ""
+    where: tuple[str, ...] = ()
+    requires: tuple[tuple[object, ...], ...] = ()
+    limit: str = ""
+    refuses: str = ""
+
+    def matches(self, inputs: Iterable[str], outputs: Iterable[str]) -> bool:
+        """Whether input and output types (``-`` for absent inputs) fit one of the patterns."""
+        wanted = (tuple(inputs), tuple(outputs))
+        return any(_match(pattern, wanted, self.where) for pattern in self.types)
+
+
+# Types without a fixed element size never match `*`: no operator here moves strings or handles.
+_ANY = frozenset("s2 s4 s8 s16 s32 s64 u4 u8 u16 u32 u64 f16 bf16 f32 f64 f8e4m3fn f8e5m2 c64 c128 bool".split())
+
+
+def _match(pattern: str, wanted: tuple[tuple[str, ...], tuple[str, ...]], where: tuple[str, ...]) -> bool:
+    sides = [side.split() for side in pattern.split("->")]
+    for generic in where or ("",):
+        if all(_match_side(words, types, generic) for words, types in zip(sides, wanted, strict=True)):
+            return True
+    return False
+
+
+def _match_side(words: list[str], types: tuple[str, ...], generic: str) -> bool:
+    repeated = bool(words) and words[-1].endswith("...")
+    if repeated:
+        words = [*words[:-1], words[-1][:-3]]
+        words += words[-1:] * (len(types) - len(words))
+    # Trailing inputs that are absent need not be written in the file.
+    types = types + (ABSENT,) * (len(words) - len(types))
+    return len(words) == len(types) and all(
+        _match_word(word, found, generic) for word, found in zip(words, types, strict=True)
+    )
+
+
+def _match_word(word: str, found: str, generic: str) -> bool:
+    if word == "*":
+        return found in _ANY
+    return found in (generic if part == "T" else part for part in word.split("|"))
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """A table of rows under the name of the runtime that it reproduces.
+
+    Attributes:
+        name: what users type, for example ``"litert"``.
+        reproduces: the runtime, version and mode.
+        verified: how the table was verified, in one sentence.
+        rows: the first row that matches a node is taken.
+    """
+
+    name: str
+    reproduces: str
+    verified: str
+    rows: tuple[Row, ...]
+
+    @cached_property
+    def _by_operator(self) -> dict[str, list[Row]]:
+        grouped: dict[str, list[Row]] = {}
+        for row in self.rows:
+            grouped.setdefault(row.operator, []).append(row)
+        return grouped
+
+    def operators(self) -> tuple[str, ...]:
+        """Stems that have at least one row."""
+        return tuple(self._by_operator)
+
+    def find(self, operator: str, inputs: Iterable[str], outputs: Iterable[str]) -> Row | None:
+        """The row for an operator with these types, or None."""
+        inputs, outputs = tuple(inputs), tuple(outputs)
+        for row in self._by_operator.get(operator, ()):
+            if row.matches(inputs, outputs):
+                return row
+        return None
+
+    def alternatives(self, operator: str) -> tuple[str, ...]:
+        """All type patterns that the table has for an operator, for error messages."""
+        return tuple(
+            pattern.replace("T", "|".join(row.where)) if row.where else pattern
+            for row in self._by_operator.get(operator, ())
+            if not row.refuses
+            for pattern in row.types
+        )

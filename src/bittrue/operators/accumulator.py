@@ -1,0 +1,67 @@
+"""What operators with multiply-accumulates share: multipliers, clamps and proven accumulator bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..graph import Attribute
+from ..rules import accumulate, activation_range, rescale, scale_form
+from .base import Bound, Call, Operand
+
+
+def fused_range(call: Call) -> dict[str, Attribute]:
+    """`low`, `high` and `output_zero_point` of the stored value, from the output type and the fused activation."""
+    output = call.output
+    rule = activation_range.RULES[call.rules["activation_range"]]
+    activation = str(call.node.attributes.get("activation", "none"))
+    try:
+        low, high = rule(activation, float(output.scale), output.zero_point, output.type.minimum, output.type.maximum)
+    except OverflowError as error:
+        raise call.invalid("BT-ACTIVATION-RANGE", f"fused {activation}: {error}", "the output scale is too small") from None
+    return {"low": low, "high": high, "output_zero_point": output.zero_point}
+
+
+def multiplier_arrays(call: Call, first: object, second: object, prefix: str = "") -> rescale.Prepared:
+    """Prepared rescale parameters for the product of two scales over the output's scale.
+
+    `first` and `second` are scales (scalars or 1-D); the rules come from the call.
+    """
+    real = scale_form.form(call.rules["scale_form"], first, second, call.output.scale)  # type: ignore[arg-type]
+    return prepare_rescale(call, real, prefix)
+
+
+def prepare_rescale(call: Call, real: object, prefix: str = "") -> rescale.Prepared:
+    """Prepared rescale parameters for real multipliers; a typed error when they are not finite."""
+    try:
+        return rescale.prepare(call.rules["rescale"], real, prefix)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise call.invalid("BT-MULTIPLIER", f"the scales give no usable multiplier: {error}") from None
+
+
+def signed_span(operand: Operand, zero_point: int) -> int:
+    """Largest |q - zero_point| over the operand's type."""
+    return max(abs(operand.type.minimum - zero_point), abs(operand.type.maximum - zero_point))
+
+
+def proven_bound(call: Call, weight_sums: np.ndarray | int, span: int, bias: Operand | None) -> Bound:
+    """Bound of |acc| from sum|w| per output channel (or a worst case), the input span and the bias.
+
+    Triangle inequality: every partial sum in any order stays below it, too.
+    """
+    sums = np.atleast_1d(np.asarray(weight_sums, np.float64))
+    # float64 is exact here: sums stay far below 2^53 / span for any model that fits in memory.
+    magnitude = sums * span
+    if bias is not None:
+        if bias.value is not None:
+            magnitude = magnitude + np.abs(bias.value.reshape(-1).astype(np.float64))
+        else:
+            magnitude = magnitude + float(-bias.type.minimum)
+    worst = int(magnitude.max()) if magnitude.size else 0
+    return Bound(worst, worst > accumulate.RULES[call.rules["accumulate"]].limit)
+
+
+def finish_accumulator(rule: str, bound: Bound | None, exact: np.ndarray) -> np.ndarray:
+    """What the register holds of an exact int64 sum; skips the wrap when the bound proves it is the identity."""
+    if bound is not None and not bound.wraps:
+        return exact
+    return accumulate.RULES[rule].finish(exact)

@@ -1,0 +1,172 @@
+"""conv2d: acc[n,y,x,o] = sum over taps and channels of (q - z_in)(w - z_w) + bias, then rescale and store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arithmetic.matmul import exact_matmul
+from ..rules import store
+from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span
+from .base import Call, Lowered, Operator, Shape, Step
+from .geometry import Window, padded_bytes, window_parameters, windows
+
+# Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
+PATCH_BYTES = 4 << 20
+
+
+def _geometry(call: Call) -> tuple[Window, Window, int]:
+    call.expect(3)
+    source, weights = call.input(0), call.input(1, "weights")
+    call.rank(source, 4)
+    call.rank(weights, 4)
+    channels, depth = source.shape[3], weights.shape[3]
+    if min(channels, depth, weights.shape[0]) < 1 or channels % depth:
+        raise call.invalid(
+            "BT-CONV-CHANNELS", f"{channels} input channels cannot be split into groups of {depth} filter channels"
+        )
+    groups = channels // depth
+    if weights.shape[0] % groups:
+        raise call.invalid("BT-CONV-CHANNELS", f"{weights.shape[0]} filters cannot be split into {groups} groups")
+    vertical, horizontal = windows(call, source.shape[1], source.shape[2], weights.shape[1], weights.shape[2])
+    return vertical, horizontal, groups
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, H, W, C] with weights [O, kh, kw, C/groups] gives [N, H', W', O]."""
+    vertical, horizontal, _ = _geometry(call)
+    return [(call.input(0).shape[0], vertical.out, horizontal.out, call.input(1).shape[0])]
+
+
+def check_bias(call: Call, channels: int) -> None:
+    """The bias, when present, has one value per output channel."""
+    if call.has(2) and call.input(2).size != channels:
+        raise call.invalid("BT-BIAS-LENGTH", f"bias has {call.input(2).size} values for {channels} output channels")
+
+
+def check_bias_type(call: Call) -> None:
+    """With 16-bit activations the attribute `bias_type` must name the bias tensor's type (unset means s64)."""
+    if call.input(0).dtype != "s16" or not call.has(2):
+        return
+    declared = {"f32": "s64"}.get(call.attribute("bias_type"), call.attribute("bias_type"))
+    found = call.input(2).dtype
+    if declared != found:
+        raise call.invalid(
+            "BT-BIAS-TYPE",
+            f"the operator declares a bias of type {declared}, but tensor '{call.input(2).name}' is {found}",
+            "kernels read the bias by the declared type, so the result would be undefined; "
+            "set quantized_bias_type when converting",
+        )
+
+
+def check_weight_scales(call: Call, channels: int, axis: int) -> None:
+    """Weights carry one scale, or one per output channel."""
+    quantization = call.input(1, "weights").quantization
+    extent = call.input(1).shape[quantization.axis] if quantization.axis is not None else channels
+    if quantization.per_axis and (quantization.scales.size != channels or extent != channels):
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"weights have {quantization.scales.size} scales along axis {quantization.axis}, "
+            f"expected {channels} (one per output channel, axis {axis})",
+        )
+
+
+def infer_checked(call: Call) -> list[Shape]:
+    """Shapes, and the checks on bias and weight scales that need no numerics."""
+    shapes = infer(call)
+    check_bias(call, shapes[0][3])
+    return shapes
+
+
+def lower(call: Call) -> Lowered:
+    """Multipliers per channel, clamps, geometry and the accumulator bound."""
+    vertical, horizontal, groups = _geometry(call)
+    source, weights = call.input(0), call.input(1)
+    channels = weights.shape[0]
+    check_weight_scales(call, channels, 0)
+    check_bias_type(call)
+    scales = weights.quantization.scales
+    weight_zero_point = 0 if weights.quantization.per_axis else weights.zero_point
+    span = signed_span(source, source.zero_point)
+    per_filter = weights.size // channels
+    if weights.value is not None:
+        sums = np.abs(weights.value.reshape(channels, -1).astype(np.int64) - weight_zero_point).sum(axis=1)
+    else:
+        sums = np.int64(per_filter * signed_span(weights, weight_zero_point))
+    return Lowered(
+        parameters={
+            **window_parameters(vertical, horizontal),
+            **fused_range(call),
+            "groups": groups,
+            "input_zero_point": source.zero_point,
+            "weight_zero_point": weight_zero_point,
+        },
+        arrays=multiplier_arrays(call, source.scale, scales),
+        accumulator=proven_bound(call, sums, span, call.input(2) if call.has(2) else None),
+        work=call.output.size * per_filter,
+        scratch=2 * source.shape[0] * padded_bytes(vertical, horizontal, source.shape[3], 4),
+    )
+
+
+def pad_and_center(x: np.ndarray, step: Step, dtype: np.dtype) -> np.ndarray:
+    """x - zero point as `dtype`, with padded positions holding real zero."""
+    pads = ((0, 0), (step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0))
+    centered = x.astype(dtype)
+    if step["input_zero_point"]:
+        centered -= dtype.type(step["input_zero_point"])
+    return np.pad(centered, pads) if any(map(any, pads)) else centered
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Unfolded rows of windows times the filter matrix; exact because every partial sum is below the float's bound."""
+    x, weights, bias = inputs[0], inputs[1], inputs[2]
+    bound = step.accumulator.magnitude if step.accumulator else 2**62
+    work_type = np.dtype(np.float32 if bound < 2**24 else np.float64 if bound < 2**53 else np.int64)
+    padded = pad_and_center(x, step, work_type)
+    filters = weights.astype(work_type) - work_type.type(step["weight_zero_point"])
+    out_channels, taps_h, taps_w, depth = filters.shape
+    groups = step["groups"]
+    per_group = out_channels // groups
+    matrices = [
+        np.ascontiguousarray(filters[g * per_group : (g + 1) * per_group].reshape(per_group, -1).T)
+        for g in range(groups)
+    ]
+    out_h, out_w = step["out_h"], step["out_w"]
+    out = np.empty((x.shape[0], out_h, out_w, out_channels), x.dtype)
+    if not out.size:
+        return [out]
+    reach_h = (taps_h - 1) * step["dilation_h"] + 1
+    reach_w = (taps_w - 1) * step["dilation_w"] + 1
+    view = np.lib.stride_tricks.sliding_window_view(padded, (reach_h, reach_w), axis=(1, 2))
+    view = view[:, :: step["stride_h"], :: step["stride_w"], :, :: step["dilation_h"], :: step["dilation_w"]]
+    # [N, H', W', taps_h, taps_w, C]: the order of the filter's last three axes.
+    view = view.transpose(0, 1, 2, 4, 5, 3)
+    rows = max(1, PATCH_BYTES // max(1, out_w * taps_h * taps_w * depth * work_type.itemsize))
+    bias64 = None if bias is None else bias.reshape(-1).astype(np.int64)
+    for n in range(x.shape[0]):
+        for top in range(0, out_h, rows):
+            block = view[n, top : top + rows]
+            parts = [
+                exact_matmul(
+                    block[..., g * depth : (g + 1) * depth].reshape(-1, taps_h * taps_w * depth), matrix, bound
+                )
+                for g, matrix in enumerate(matrices)
+            ]
+            acc = (parts[0] if groups == 1 else np.concatenate(parts, axis=1)).astype(np.int64)
+            if bias64 is not None:
+                acc += bias64
+            acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
+            stored = store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, x.dtype)
+            out[n, top : top + rows] = stored.reshape(-1, out_w, out_channels)
+    return [out]
+
+
+OPERATOR = Operator(
+    "conv2d",
+    ("accumulate", "scale_form", "rescale", "store", "activation_range"),
+    infer_checked,
+    lower,
+    reference,
+    "2-D convolution, groups and dilation included",
+)

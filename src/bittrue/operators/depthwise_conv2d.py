@@ -1,0 +1,117 @@
+"""depthwise_conv2d: every input channel has its own `multiplier` filters; output channel = channel * multiplier + m."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..rules import store
+from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span
+from .base import Call, Lowered, Operator, Shape, Step
+from .conv2d import check_bias, check_weight_scales, pad_and_center
+from .geometry import Window, padded_bytes, window_parameters, windows
+
+# Elements of accumulator held at a time, so that the passes over the taps stay in cache.
+BLOCK = 1 << 16
+
+
+def _geometry(call: Call) -> tuple[Window, Window]:
+    call.expect(3)
+    source, weights = call.input(0), call.input(1, "weights")
+    call.rank(source, 4)
+    call.rank(weights, 4)
+    if weights.shape[0] != 1:
+        raise call.invalid("BT-CONV-CHANNELS", f"weights must have shape [1, h, w, channels], found {weights.shape}")
+    if min(source.shape[3], weights.shape[3]) < 1 or weights.shape[3] % source.shape[3]:
+        raise call.invalid(
+            "BT-CONV-CHANNELS",
+            f"{weights.shape[3]} output channels are no multiple of {source.shape[3]} input channels",
+        )
+    return windows(call, source.shape[1], source.shape[2], weights.shape[1], weights.shape[2])
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, H, W, C] with weights [1, kh, kw, C * multiplier] gives [N, H', W', C * multiplier]."""
+    vertical, horizontal = _geometry(call)
+    channels = call.input(1).shape[3]
+    check_bias(call, channels)
+    return [(call.input(0).shape[0], vertical.out, horizontal.out, channels)]
+
+
+def lower(call: Call) -> Lowered:
+    """Multipliers per channel, clamps, geometry and the accumulator bound.
+
+    The depth-multiplier attribute is not read: the shapes decide, as in the kernels.
+    """
+    vertical, horizontal = _geometry(call)
+    source, weights = call.input(0), call.input(1)
+    channels = weights.shape[3]
+    check_weight_scales(call, channels, 3)
+    # Signed weights are symmetric by definition; only the legacy unsigned type carries a zero point.
+    weight_zero_point = weights.zero_point if weights.dtype == "u8" else 0
+    span = signed_span(source, source.zero_point)
+    taps = vertical.taps * horizontal.taps
+    if weights.value is not None:
+        sums = np.abs(weights.value.reshape(-1, channels).astype(np.int64) - weight_zero_point).sum(axis=0)
+    else:
+        sums = np.int64(taps * signed_span(weights, weight_zero_point))
+    return Lowered(
+        parameters={
+            **window_parameters(vertical, horizontal),
+            **fused_range(call),
+            "multiplier": channels // source.shape[3],
+            "input_zero_point": source.zero_point,
+            "weight_zero_point": weight_zero_point,
+        },
+        arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
+        accumulator=proven_bound(call, sums, span, call.input(2) if call.has(2) else None),
+        work=call.output.size * taps,
+        scratch=2 * source.shape[0] * padded_bytes(vertical, horizontal, channels, 4),
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """One multiply-add pass per tap over blocks of rows."""
+    x, weights, bias = inputs[0], inputs[1], inputs[2]
+    bound = step.accumulator.magnitude if step.accumulator else 2**62
+    # int32 arrays wrap modulo 2^32 by themselves; a wider register needs int64.
+    work_type = np.dtype(np.int32 if bound < 2**31 or step.rules["accumulate"] == "s32_wrap" else np.int64)
+    padded = pad_and_center(x, step, work_type)
+    if step["multiplier"] > 1:
+        padded = np.repeat(padded, step["multiplier"], axis=3)
+    filters = weights[0].astype(work_type) - work_type.type(step["weight_zero_point"])
+    taps_h, taps_w, channels = filters.shape
+    stride_h, stride_w = step["stride_h"], step["stride_w"]
+    dilation_h, dilation_w = step["dilation_h"], step["dilation_w"]
+    out_h, out_w = step["out_h"], step["out_w"]
+    out = np.empty((x.shape[0], out_h, out_w, channels), x.dtype)
+    rows = max(1, BLOCK // max(1, out_w * channels))
+    for n in range(x.shape[0]):
+        for top in range(0, out_h, rows):
+            count = min(rows, out_h - top)
+            acc = np.zeros((count, out_w, channels), work_type)
+            for i in range(taps_h):
+                first = top * stride_h + i * dilation_h
+                band = padded[n, first : first + (count - 1) * stride_h + 1 : stride_h]
+                for j in range(taps_w):
+                    left = j * dilation_w
+                    acc += band[:, left : left + (out_w - 1) * stride_w + 1 : stride_w] * filters[i, j]
+            total = acc.astype(np.int64)
+            if bias is not None:
+                total += bias.reshape(-1).astype(np.int64)
+            total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
+            out[n, top : top + count] = store.rescale_and_store(
+                total, step.rules, step.arrays, step.parameters, x.dtype
+            )
+    return [out]
+
+
+OPERATOR = Operator(
+    "depthwise_conv2d",
+    ("accumulate", "scale_form", "rescale", "store", "activation_range"),
+    infer,
+    lower,
+    reference,
+    "depthwise 2-D convolution",
+)

@@ -1,0 +1,43 @@
+"""Element-wise evaluation in blocks: broadcasting without whole-tensor temporaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+# Elements per block: a handful of int64 temporaries of this size stay inside a level-2 cache.
+BLOCK = 1 << 15
+
+
+def blockwise(
+    function: Callable[..., np.ndarray],
+    arrays: Sequence[np.ndarray],
+    dtype: np.dtype,
+    compute: np.dtype | None = None,
+) -> np.ndarray:
+    """function(*arrays) with NumPy broadcasting, stored as `dtype`, evaluated on one-dimensional blocks.
+
+    Args:
+        function: receives one 1-D array per input, converted to `compute`, and returns one of the same length.
+        arrays: inputs that broadcast together.
+        dtype: type of the result.
+        compute: type of the arrays given to `function`; int64 unless said.
+
+    >>> blockwise(lambda a, b: a + b, [np.int8([[1], [2]]), np.int8([10, 20])], np.dtype(np.int16)).tolist()
+    [[11, 21], [12, 22]]
+    """
+    compute = np.dtype(np.int64) if compute is None else compute
+    iterator = np.nditer(
+        [*arrays, None],
+        flags=["external_loop", "buffered", "zerosize_ok"],
+        op_flags=[["readonly"]] * len(arrays) + [["writeonly", "allocate"]],  # type: ignore[list-item]
+        op_dtypes=[compute] * len(arrays) + [np.dtype(dtype)],
+        order="C",
+        casting="unsafe",
+        buffersize=BLOCK,
+    )
+    with iterator:
+        for *blocks, out in iterator:
+            out[...] = function(*blocks)
+        return iterator.operands[-1]

@@ -1,0 +1,95 @@
+"""Conditions that a numerics row may put on a node, by name: what its runtime checks before it runs.
+
+Each takes the call and the row's arguments and raises a typed error when the condition does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .base import Call, Operand
+
+
+def _same(call: Call, operands: list[Operand]) -> None:
+    for other in operands[1:]:
+        if not operands[0].quantization.same_as(other.quantization):
+            raise call.invalid(
+                "BT-QUANT-SAME",
+                f"'{operands[0].name}' ({operands[0].quantization}) and '{other.name}' ({other.quantization}) "
+                "must have the same scale and zero point",
+                "insert a requantization before the operator",
+            )
+
+
+def same_quantization(call: Call) -> None:
+    """All quantized inputs and all outputs share one scale and one zero point, exactly."""
+    operands = [o for o in (*call.inputs, *call.outputs) if o is not None]
+    _same(call, [o for o in operands if o.dtype == call.output.dtype])
+
+
+def zero_points_are_zero(call: Call, *positions: int) -> None:
+    """Inputs at `positions` (all when none are given) and every output have zero point 0 everywhere."""
+    chosen = [call.inputs[p] for p in positions if p < len(call.inputs)] if positions else list(call.inputs)
+    for operand in (*chosen, *call.outputs):
+        if operand is not None and operand.tensor.quantization is not None:
+            bad = operand.quantization.zero_points[operand.quantization.zero_points != 0]
+            if bad.size:
+                raise call.invalid(
+                    "BT-QUANT-ZERO-POINT", f"'{operand.name}' must have zero point 0, found {int(bad[0])}"
+                )
+
+
+def input_zero_points_are_zero(call: Call, *positions: int) -> None:
+    """Inputs at `positions` have zero point 0 everywhere; outputs are free."""
+    for position in positions:
+        operand = call.inputs[position] if position < len(call.inputs) else None
+        if operand is not None and operand.tensor.quantization is not None:
+            bad = operand.quantization.zero_points[operand.quantization.zero_points != 0]
+            if bad.size:
+                raise call.invalid(
+                    "BT-QUANT-ZERO-POINT", f"'{operand.name}' must have zero point 0, found {int(bad[0])}"
+                )
+
+
+def output_is(call: Call, scale: float, zero_point: int | None, relative: float = 0.0) -> None:
+    """The output scale is `scale` (within the fraction `relative`) and its zero point is `zero_point` (None: any)."""
+    found = float(call.output.scale)
+    if abs(found - scale) > relative * scale:
+        raise call.invalid(
+            "BT-QUANT-OUTPUT", f"output '{call.output.name}' must have scale {scale!r}, found {found!r}"
+        )
+    if zero_point is not None and call.output.zero_point != zero_point:
+        raise call.invalid(
+            "BT-QUANT-OUTPUT",
+            f"output '{call.output.name}' must have zero point {zero_point}, found {call.output.zero_point}",
+        )
+
+
+def bias_scale_within(call: Call, tolerance: float) -> None:
+    """|input scale * weight scale - bias scale| / output scale <= `tolerance`, for per-tensor weights."""
+    if not call.has(2):
+        return
+    weights, bias_tensor = call.input(1), call.input(2).tensor
+    if weights.quantization.per_axis:
+        return
+    product = np.float64(call.input(0).scale) * np.float64(weights.scale)
+    stated = bias_tensor.quantization
+    bias = np.float64(0 if stated is None or stated.per_axis else stated.scales[0])
+    output = np.float64(call.output.scale)
+    if abs(product - bias) / output > tolerance:
+        raise call.invalid(
+            "BT-QUANT-BIAS",
+            f"bias scale {float(bias)!r} is not input scale times weight scale ({float(product)!r})",
+            "quantize the bias with input scale x weight scale",
+        )
+
+
+REQUIREMENTS: dict[str, Callable[..., None]] = {
+    "same_quantization": same_quantization,
+    "zero_points_are_zero": zero_points_are_zero,
+    "input_zero_points_are_zero": input_zero_points_are_zero,
+    "output_is": output_is,
+    "bias_scale_within": bias_scale_within,
+}

@@ -1,0 +1,78 @@
+"""reshape, squeeze and expand_dims: the same elements in the same order under another shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .base import Call, Lowered, Operator, Shape, Step
+
+
+def _target(call: Call) -> list[int]:
+    """The requested shape: a known second input wins over the attribute, as in the kernels."""
+    if call.has(1):
+        shape_input = call.input(1)
+        if shape_input.rank == 1 or not call.attribute("new_shape"):
+            return call.integers(1, "new shape")
+    target = list(call.attribute("new_shape"))
+    # Old converters wrote the shape of a scalar as [0].
+    return [] if target == [0] else target
+
+
+def infer_reshape(call: Call) -> list[Shape]:
+    """One extent may be -1: it becomes whatever is left."""
+    call.expect((1, 2))
+    source = call.input(0)
+    target = _target(call)
+    free = [i for i, extent in enumerate(target) if extent == -1]
+    if len(free) > 1 or any(extent < -1 for extent in target):
+        raise call.invalid("BT-RESHAPE", f"new shape {target} must hold extents >= 0 and at most one -1")
+    if free:
+        rest = math.prod(extent for extent in target if extent != -1)
+        if rest == 0 or source.size % rest:
+            raise call.invalid("BT-RESHAPE", f"{source.size} elements do not fill shape {target}")
+        target[free[0]] = source.size // rest
+    if math.prod(target) != source.size:
+        raise call.invalid("BT-RESHAPE", f"{source.size} elements cannot take shape {target}")
+    return [tuple(target)]
+
+
+def infer_squeeze(call: Call) -> list[Shape]:
+    """Drops the extents 1 that `squeeze_dims` names, or all of them when it names none."""
+    call.expect(1)
+    source = call.input(0)
+    named = {call.axis(axis, source.rank, "squeeze dimension") for axis in call.attribute("squeeze_dims")}
+    for axis in named:
+        if source.shape[axis] != 1:
+            raise call.invalid("BT-SQUEEZE", f"extent {source.shape[axis]} of axis {axis} cannot be squeezed")
+    drop = named or {axis for axis, extent in enumerate(source.shape) if extent == 1}
+    return [tuple(extent for axis, extent in enumerate(source.shape) if axis not in drop)]
+
+
+def infer_expand_dims(call: Call) -> list[Shape]:
+    """Inserts an extent 1 at the axis that the second input holds."""
+    call.expect(2)
+    source, axes = call.input(0), call.integers(1, "axis")
+    if len(axes) != 1:
+        raise call.invalid("BT-EXPAND-DIMS", f"the axis must be one number, found {len(axes)}")
+    axis = call.axis(axes[0], source.rank + 1)
+    return [(*source.shape[:axis], 1, *source.shape[axis:])]
+
+
+def lower(call: Call) -> Lowered:
+    """The output shape."""
+    return Lowered(parameters={"shape": call.output.shape})
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """A copy under the new shape."""
+    return [inputs[0].reshape(step["shape"]).copy()]
+
+
+OPERATORS = (
+    Operator("reshape", (), infer_reshape, lower, reference, "same elements, new shape"),
+    Operator("squeeze", (), infer_squeeze, lower, reference, "drops extents of 1"),
+    Operator("expand_dims", (), infer_expand_dims, lower, reference, "inserts an extent of 1"),
+)

@@ -1,0 +1,280 @@
+"""graph + numerics -> Plan: shapes inferred anew, rules looked up, integers prepared, constants folded, memory laid out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..errors import BittrueError, InputError, InvalidModelError, ResourceError, UnsupportedError
+from ..graph import Graph, Node, Tensor
+from ..numerics import Numerics, Row
+from ..operators import Call, Operand, Operator, Step, find
+from ..operators.base import place_errors
+from ..operators.requirements import REQUIREMENTS
+from .layout import Lifetime, layout
+from .plan import Plan, PlanTensor
+
+# Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
+# callers raise it for large pictures or batches.
+DEFAULT_MEMORY_LIMIT = 256 << 20
+# Results up to this many bytes are folded at plan time; larger ones (a constant broadcast, say) run as steps.
+_FOLD_BYTES = 1 << 20
+
+
+@dataclass
+class _State:
+    """What the planner learns while it walks the graph."""
+
+    graph: Graph
+    shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    values: dict[int, np.ndarray] = field(default_factory=dict)
+    folded: list[int] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    scratch: int = 0
+
+    def operand(self, index: int) -> Operand:
+        return Operand(index, self.graph.tensors[index], self.shapes.get(index, ()), self.values.get(index))
+
+
+def make_plan(
+    graph: Graph,
+    numerics: Numerics,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    notes: Sequence[str] = (),
+) -> Plan:
+    """Plan `graph` under `numerics`.
+
+    Args:
+        graph: nodes in execution order.
+        numerics: the table that fills the slots.
+        shapes: new shapes for graph inputs, by tensor or signature name.
+        memory_limit: bytes of live activations and temporaries that a run may need.
+        notes: kept in the plan.
+
+    Raises:
+        UnsupportedError: operators or types without a row; all of them are named in one message.
+        InvalidModelError: contradictions, and what the runtime itself refuses or leaves undefined.
+        ResourceError: a run would exceed `memory_limit`.
+    """
+    _refuse_unsupported(graph, numerics)
+    state = _State(graph)
+    _seed(state, shapes or {}, memory_limit)
+    for node in graph.nodes:
+        _plan_node(state, node, numerics, memory_limit)
+    return _finish(state, numerics, memory_limit, tuple(notes))
+
+
+def _refuse_unsupported(graph: Graph, numerics: Numerics) -> None:
+    """One error that names every operator and type combination without a row, so that users see the whole gap."""
+    missing: dict[str, list[int]] = {}
+    for node in graph.nodes:
+        inputs, outputs = _types(graph, node)
+        row = numerics.find(node.operator, inputs, outputs) if find(node.operator) else None
+        if row is None:
+            signature = f"{node.source} ({', '.join(inputs)} -> {', '.join(outputs)})"
+            missing.setdefault(signature, []).append(node.index)
+        elif row.refuses:
+            raise UnsupportedError(
+                "BT-UNDEFINED", row.refuses, place=f"{node}", advice=f"numerics '{numerics.name}' has no defined result"
+            )
+    if not missing:
+        return
+    lines = [f"{signature} at node {', '.join(map(str, nodes[:5]))}" for signature, nodes in missing.items()]
+    more = f" and {len(lines) - 8} more" if len(lines) > 8 else ""
+    first = graph.nodes[min(nodes[0] for nodes in missing.values())]
+    known = numerics.alternatives(first.operator) if find(first.operator) else ()
+    if known:
+        advice = f"{first.source} is implemented for: {'; '.join(known[:6])}"
+    elif first.operator == "custom":
+        advice = "custom operators have no public definition; cut them off the model"
+    else:
+        advice = "`bittrue inspect MODEL` lists what the model needs"
+    raise UnsupportedError(
+        "BT-OPERATOR",
+        f"numerics '{numerics.name}' has no row for {'; '.join(lines[:8])}{more}",
+        place=f"{first}",
+        advice=advice,
+    )
+
+
+def _types(graph: Graph, node: Node) -> tuple[list[str], list[str]]:
+    inputs = ["-" if i is None else graph.tensors[i].dtype for i in node.inputs]
+    while inputs and inputs[-1] == "-":
+        inputs.pop()
+    return inputs, [graph.tensors[i].dtype for i in node.outputs]
+
+
+def _seed(state: _State, shapes: Mapping[str, Sequence[int]], limit: int) -> None:
+    graph = state.graph
+    names = {**graph.aliases, **{graph.tensors[i].name: i for i in graph.inputs}}
+    wanted: dict[int, tuple[int, ...]] = {}
+    for name, shape in shapes.items():
+        if names.get(name) not in graph.inputs:
+            raise InputError(
+                "BT-INPUT-NAME",
+                f"'{name}' is no input",
+                place="shapes",
+                advice=f"inputs: {', '.join(graph.tensors[i].name for i in graph.inputs)}",
+            )
+        if any(int(extent) < 0 for extent in shape):
+            raise InputError("BT-INPUT-SHAPE", f"shape {list(shape)} has a negative extent", place=f"input '{name}'")
+        wanted[names[name]] = tuple(int(extent) for extent in shape)
+    for index, tensor in enumerate(graph.tensors):
+        if tensor.is_constant:
+            state.shapes[index] = tensor.shape
+            state.values[index] = tensor.values()
+        elif index in graph.inputs or tensor.is_variable:
+            shape = wanted.get(index, tensor.shape)
+            state.shapes[index] = shape
+            _check_size(f"tensor '{tensor.name}'", tensor, shape, limit)
+
+
+def _check_size(place: str, tensor: Tensor, shape: tuple[int, ...], limit: int) -> None:
+    size = math.prod(shape) * tensor.type.numpy.itemsize
+    if size > limit:
+        raise ResourceError(
+            "BT-MEMORY",
+            f"shape {list(shape)} of '{tensor.name}' takes {size:,} bytes, the limit is {limit:,}",
+            place=place,
+            advice="pass a larger memory_limit to prepare() if the model is meant to be this large",
+        )
+
+
+def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> None:
+    graph = state.graph
+    operator = find(node.operator)
+    row = numerics.find(node.operator, *_types(graph, node))
+    assert operator is not None and row is not None  # _refuse_unsupported has looked at every node
+    for index in node.inputs:
+        if index is not None and index not in state.shapes:
+            raise InvalidModelError(
+                "BT-NODE-ORDER", f"input '{graph.tensors[index].name}' is never computed", place=f"{node}"
+            )
+    call = Call(
+        node,
+        tuple(None if i is None else state.operand(i) for i in node.inputs),
+        tuple(state.operand(i) for i in node.outputs),
+        row.rules,
+        tuple(graph.tensors[i] for i in node.intermediates),
+    )
+    try:
+        step, shapes, scratch = _lower(call, operator, row, limit)
+    except BittrueError as error:
+        raise place_errors(call, error) from None
+    state.shapes.update(zip(node.outputs, shapes, strict=True))
+    state.scratch = max(state.scratch, scratch)
+    if not _fold(state, operator, step, call):
+        state.steps.append(step)
+
+
+def _lower(call: Call, operator: Operator, row: Row, limit: int) -> tuple[Step, list[tuple[int, ...]], int]:
+    node = call.node
+    shapes = operator.infer(call)
+    for operand, shape in zip(call.outputs, shapes, strict=True):
+        _check_size(call.place, operand.tensor, shape, limit)
+    call = replace(
+        call, outputs=tuple(replace(o, shape=shape) for o, shape in zip(call.outputs, shapes, strict=True))
+    )
+    for name, *arguments in row.requires:
+        REQUIREMENTS[str(name)](call, *arguments)
+    lowered = operator.lower(call)
+    step = Step(
+        node.index,
+        node.operator,
+        node.source,
+        node.inputs,
+        node.outputs,
+        row.rules,
+        lowered.parameters,
+        lowered.arrays,
+        lowered.accumulator,
+        sum(math.prod(shape) for shape in shapes) if lowered.work is None else lowered.work,
+    )
+    return step, shapes, lowered.scratch
+
+
+def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
+    """Run a step at plan time when everything it reads is known (or when shapes alone decide its result)."""
+    if operator.stateful or not step.outputs:
+        return False
+    known = all(o is None or o.value is not None for o in call.inputs)
+    if not known and not operator.needs_only_shapes:
+        return False
+    sizes = [math.prod(state.shapes[i]) * state.graph.tensors[i].type.numpy.itemsize for i in step.outputs]
+    if sum(sizes) > _FOLD_BYTES or step.work > 1 << 24:
+        return False
+    inputs = [None if i is None else state.values.get(i) for i in step.inputs]
+    for index, value in zip(step.outputs, operator.reference(step, inputs), strict=True):
+        value.flags.writeable = False
+        state.values[index] = value
+        state.folded.append(index)
+    return True
+
+
+def _finish(state: _State, numerics: Numerics, limit: int, notes: tuple[str, ...]) -> Plan:
+    graph = state.graph
+    first: dict[int, int] = dict.fromkeys(graph.inputs, -1)
+    last: dict[int, int] = {}
+    for position, step in enumerate(state.steps):
+        for index in step.outputs:
+            first[index] = position
+            last[index] = position
+        for index in step.inputs:
+            if index is not None:
+                last[index] = position
+    for index in graph.outputs:
+        last[index] = len(state.steps)
+    folded = set(state.folded)
+    tensors = []
+    for index, tensor in enumerate(graph.tensors):
+        if index in folded:
+            kind = "folded"
+        elif tensor.is_constant:
+            kind = "constant"
+        elif index in graph.inputs:
+            kind = "input"
+        elif tensor.is_variable:
+            kind = "variable"
+        else:
+            kind = "computed" if index in first else "unused"
+        tensors.append(
+            PlanTensor(
+                tensor.name,
+                tensor.dtype,
+                state.shapes.get(index, tensor.shape),
+                kind,
+                tensor.quantization,
+                state.values.get(index),
+                first=first.get(index, -1),
+                last=last.get(index, first.get(index, -1)),
+            )
+        )
+    placed = [i for i, t in enumerate(tensors) if t.kind in ("input", "computed")]
+    offsets, arena = layout([Lifetime(tensors[i].bytes, tensors[i].first, tensors[i].last) for i in placed])
+    for index, offset in zip(placed, offsets, strict=True):
+        tensors[index] = replace(tensors[index], offset=offset)
+    if arena + state.scratch > limit:
+        raise ResourceError(
+            "BT-MEMORY",
+            f"a run would need {arena + state.scratch:,} bytes of activations and temporaries, the limit is {limit:,}",
+            place=f"graph '{graph.name}'",
+            advice="pass a larger memory_limit to prepare() if the model is meant to be this large",
+        )
+    return Plan(
+        graph.name,
+        numerics.name,
+        numerics.reproduces,
+        tuple(tensors),
+        tuple(state.steps),
+        graph.inputs,
+        graph.outputs,
+        dict(graph.aliases),
+        tuple(state.folded),
+        arena,
+        notes,
+    )

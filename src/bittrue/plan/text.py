@@ -1,0 +1,84 @@
+"""The printable form of a plan: one line per step with the integers that hardware would be programmed with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..operators import Step
+from .plan import Plan
+
+_GEOMETRY = ("filter_h", "filter_w", "stride_h", "stride_w", "dilation_h", "dilation_w")
+_PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")
+# Shown through other words, or too long for a line.
+_HIDDEN = {*_GEOMETRY, *_PADDING, "out_h", "out_w", "low", "high", "output_zero_point", "input_zero_point", "weight_zero_point"}
+
+
+def plan_text(plan: Plan) -> str:
+    """Header, inputs, steps, outputs."""
+    lines = [
+        f"plan of '{plan.name}' under numerics '{plan.numerics}' ({plan.reproduces})",
+        f"{len(plan.steps)} steps, {plan.work:,} multiply-accumulates or elements, arena {plan.arena:,} bytes, "
+        f"constants {sum(t.bytes for t in plan.tensors if t.kind == 'constant'):,} bytes",
+    ]
+    for title, indices in (("input", plan.inputs), ("output", plan.outputs)):
+        lines += [f"{title:6} {tensor_text(plan, index)}" for index in indices]
+    if plan.folded:
+        lines.append(f"folded at plan time: {', '.join(plan.tensors[i].name for i in plan.folded)}")
+    lines.append("")
+    for step in plan.steps:
+        lines += step_lines(plan, step)
+    if plan.notes:
+        lines += ["", *(f"note: {note}" for note in plan.notes)]
+    return "\n".join(lines)
+
+
+def tensor_text(plan: Plan, index: int) -> str:
+    """Name, type, shape and quantization of one tensor."""
+    tensor = plan.tensors[index]
+    quantization = f"  {tensor.quantization}" if tensor.quantization is not None else ""
+    return f"{tensor.name}  {tensor.dtype}{list(tensor.shape)}{quantization}"
+
+
+def step_lines(plan: Plan, step: Step) -> list[str]:
+    """Three to five lines that describe one step."""
+    shapes = " -> ".join(
+        ", ".join(f"{plan.tensors[i].dtype}{list(plan.tensors[i].shape)}" for i in indices if i is not None)
+        for indices in ([i for i in step.inputs if i is None or plan.tensors[i].kind != "constant"], step.outputs)
+    )
+    names = ", ".join(plan.tensors[i].name for i in step.outputs)
+    lines = [f"#{step.index} {step.operator}  {shapes}", f"    -> {names}"]
+    if step.rules:
+        lines.append("    rules      " + "  ".join(f"{slot}={rule}" for slot, rule in step.rules.items()))
+    details = _details(step)
+    if details:
+        lines.append("    parameters " + "  ".join(details))
+    for name, array in step.arrays.items():
+        lines.append(f"    {name:10} {array_text(array)}")
+    if step.accumulator is not None:
+        lines.append(f"    acc        {step.accumulator}")
+    return lines
+
+
+def _details(step: Step) -> list[str]:
+    p = step.parameters
+    details = []
+    if "filter_h" in p:
+        details.append(
+            f"window {p['filter_h']}x{p['filter_w']} stride {p['stride_h']}x{p['stride_w']} "
+            f"dilation {p['dilation_h']}x{p['dilation_w']}"
+        )
+        details.append("pad " + ",".join(str(p[key]) for key in _PADDING))
+    zero_points = [f"{key[:-11]} {p[key]}" for key in p if key.endswith("_zero_point")]
+    if zero_points:
+        details.append("zero points " + " ".join(zero_points))
+    if "low" in p:
+        details.append(f"clamp [{p['low']}, {p['high']}]")
+    details += [f"{key} {value}" for key, value in p.items() if key not in _HIDDEN and not key.endswith("_zero_point")]
+    return details
+
+
+def array_text(array: np.ndarray) -> str:
+    """A few leading values and the length."""
+    flat = array.reshape(-1)
+    shown = " ".join(f"{v:.9g}" if flat.dtype.kind == "f" else str(int(v)) for v in flat[:6])
+    return shown if flat.size <= 6 else f"{shown} ... ({flat.size})"

@@ -1,0 +1,47 @@
+"""Slot `activation_range`: the integer interval that a fused activation leaves of the output type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..arithmetic import floats
+
+_BOUNDS: dict[str, tuple[float | None, float | None]] = {
+    "none": (None, None),
+    "relu": (0.0, None),
+    "relu6": (0.0, 6.0),
+    "relu_n1_to_1": (-1.0, 1.0),
+    # Accepted and ignored by the reference kernels: no clamp beyond the type.
+    "tanh": (None, None),
+    "sign_bit": (None, None),
+}
+
+
+def binary32_quotient_away(
+    activation: str, scale: float, zero_point: int, minimum: int, maximum: int
+) -> tuple[int, int]:
+    """[max(minimum, Q(lower)), min(maximum, Q(upper))] with Q(f) = zero_point + round_away(f32(f / scale)).
+
+    Raises OverflowError when f / scale leaves 32 bits. Source: facts/litert.md 1.6, verified by running.
+
+    >>> binary32_quotient_away("relu6", 0.1, -128, -128, 127)
+    (-128, -68)
+    """
+
+    def quantized(bound: float) -> int:
+        quotient = floats.round_away(np.float32(bound) / np.float32(scale))
+        if not -(2.0**31) <= float(quotient) < 2.0**31:
+            raise OverflowError(f"{bound} / {scale} does not fit 32 bits")
+        return zero_point + int(quotient)
+
+    lower, upper = _BOUNDS[activation]
+    low = minimum if lower is None else max(minimum, quantized(lower))
+    high = maximum if upper is None else min(maximum, quantized(upper))
+    return low, high
+
+
+RULES: dict[str, Callable[[str, float, int, int, int], tuple[int, int]]] = {
+    "binary32_quotient_away": binary32_quotient_away,
+}

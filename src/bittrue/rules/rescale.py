@@ -1,0 +1,149 @@
+"""Slot `rescale`: an accumulator times a real multiplier, rounded back to an integer.
+
+Each rule has two halves. `prepare` runs once, at plan time, and turns real multipliers (binary64) into the
+integers or floats that hardware would hold in registers. `apply` runs per element. The result is the rescaled
+value before the output zero point is added; its ties are named in the rule's name.
+
+Write M for the encoded multiplier in [2^30, 2^31), e for its exponent: real multiplier = M * 2^(e - 31).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arithmetic import fixed_point, floats, multiplier
+
+Prepared = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class RescaleRule:
+    """One way to fill the slot: `prepare(real) -> arrays`, `apply(acc, arrays) -> int64 array`."""
+
+    prepare: Callable[[npt.ArrayLike], Prepared]
+    apply: Callable[[np.ndarray, Mapping[str, np.ndarray]], np.ndarray]
+    formula: str
+    source: str
+
+
+def _encode(real: npt.ArrayLike) -> Prepared:
+    encoded, exponent = multiplier.encode_q31(real)
+    return {"multiplier": encoded, "exponent": exponent}
+
+
+def _shift_left_wrapping(acc: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    left = np.maximum(exponent, 0)
+    if not left.any():
+        return acc
+    # A left shift of 32 or more would lose every bit; the encoder's exponents stay below that for real scales.
+    return fixed_point.wrap_s32(np.left_shift(acc, np.minimum(left, 32)))
+
+
+def _two_step_up_away(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """First the doubling high multiply (ties up), then the power of two (ties away from zero).
+
+    >>> rule = RULES["q31_two_step_up_away"]
+    >>> half = rule.prepare(0.25)
+    >>> [int(rule.apply(np.int64(acc), half)) for acc in (1, 2, -2, -6, 6)]
+    [0, 1, -1, -2, 2]
+    """
+    exponent = prepared["exponent"]
+    high = fixed_point.doubling_high_multiply_up(_shift_left_wrapping(acc, exponent), prepared["multiplier"])
+    return fixed_point.divide_by_power_of_two_away(high, np.maximum(-exponent, 0))
+
+
+def _two_step_up_up(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    exponent = prepared["exponent"]
+    high = fixed_point.doubling_high_multiply_up(_shift_left_wrapping(acc, exponent), prepared["multiplier"])
+    return fixed_point.divide_by_power_of_two_up(high, np.maximum(-exponent, 0))
+
+
+def _one_step_up(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    # |acc * M| < 2^62 and the rounding constant is at most 2^61: no int64 overflow for exponents in [-31, 30].
+    right = np.clip(31 - prepared["exponent"], 1, 62)
+    return (acc * prepared["multiplier"] + np.left_shift(np.int64(1), right - 1)) >> right
+
+
+def _encode_q15(real: npt.ArrayLike) -> Prepared:
+    encoded, exponent = multiplier.encode_q31(real)
+    return {"multiplier": multiplier.reduce_to_q15(encoded), "exponent": exponent}
+
+
+def _q15_one_step_up(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    right = 15 - prepared["exponent"]
+    total = acc * prepared["multiplier"] + np.left_shift(np.int64(1), right - 1)
+    return fixed_point.wrap_s32(total >> right)
+
+
+def _keep_binary64(real: npt.ArrayLike) -> Prepared:
+    return {"factor": np.asarray(real, np.float64)}
+
+
+def _binary64_multiply_away(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    product = floats.round_away(acc.astype(np.float64) * prepared["factor"])
+    return floats.truncate_to_s32(product)
+
+
+def _keep_binary32(real: npt.ArrayLike) -> Prepared:
+    return {"factor": np.asarray(real, np.float64).astype(np.float32)}
+
+
+def _binary32_multiply_even(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    product = np.rint(acc.astype(np.float32) * prepared["factor"])
+    return floats.saturate_to_s32(product)
+
+
+RULES: dict[str, RescaleRule] = {
+    "q31_two_step_up_away": RescaleRule(
+        _encode,
+        _two_step_up_away,
+        "round_away(round_up(acc * 2^max(e,0) * M / 2^31) / 2^max(-e,0)), the left shift wraps to 32 bits",
+        "facts/litert.md 1.3 (MBQM), verified by running",
+    ),
+    "q31_two_step_up_up": RescaleRule(
+        _encode,
+        _two_step_up_up,
+        "round_up(round_up(acc * 2^max(e,0) * M / 2^31) / 2^max(-e,0)), the left shift wraps to 32 bits",
+        "facts/litert.md 1.3 (MBQMup), verified by running",
+    ),
+    "q31_one_step_up": RescaleRule(
+        _encode,
+        _one_step_up,
+        "round_up(acc * M / 2^(31-e))",
+        "facts/litert.md 1.3 (MBQM1), read",
+    ),
+    "q15_one_step_up": RescaleRule(
+        _encode_q15,
+        _q15_one_step_up,
+        "round_up(acc * R / 2^(15-e)) with R = M rounded up to 15 bits; acc of up to 48 bits",
+        "facts/litert.md 1.4 (MBQM64), verified by running",
+    ),
+    "binary64_multiply_away": RescaleRule(
+        _keep_binary64,
+        _binary64_multiply_away,
+        "round_away(binary64(acc) * binary64 factor), converted to 32 bits by truncation",
+        "facts/litert.md 1.3, verified by running",
+    ),
+    "binary32_multiply_even": RescaleRule(
+        _keep_binary32,
+        _binary32_multiply_even,
+        "round_even(binary32(binary32(acc) * binary32 factor)), saturated to 32 bits",
+        "facts/litert.md 1.3, verified by running",
+    ),
+}
+
+
+def prepare(rule: str, real: npt.ArrayLike, prefix: str = "") -> Prepared:
+    """Plan-time half of `rule` for real multipliers `real` (binary64 scalar or 1-D), keys prefixed by `prefix`."""
+    return {prefix + key: value for key, value in RULES[rule].prepare(real).items()}
+
+
+def apply(rule: str, acc: np.ndarray, arrays: Mapping[str, np.ndarray], prefix: str = "") -> np.ndarray:
+    """Run-time half of `rule` on int64 accumulators; per-axis parameters broadcast over the last axis."""
+    if prefix:
+        arrays = {key[len(prefix) :]: value for key, value in arrays.items() if key.startswith(prefix)}
+    return RULES[rule].apply(acc, arrays)

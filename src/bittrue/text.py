@@ -1,0 +1,45 @@
+"""The printable form of a model file: what comes in, what goes out, which operators, which quantization."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .graph import Graph, ModelFile, Tensor
+
+
+def tensor_line(tensor: Tensor) -> str:
+    """Name, type, shape and quantization of one tensor on one line."""
+    shape = list(tensor.shape_signature or tensor.shape)
+    quantization = f"  {tensor.quantization}" if tensor.quantization is not None else ""
+    return f"{tensor.name}  {tensor.type.title}{shape}{quantization}"
+
+
+def graph_lines(graph: Graph) -> list[str]:
+    """Inputs, outputs and the operator census of one graph."""
+    lines = []
+    aliases = {index: name for name, index in graph.aliases.items()}
+    for title, indices in (("input", graph.inputs), ("output", graph.outputs)):
+        for index in indices:
+            alias = f"  (signature name '{aliases[index]}')" if index in aliases else ""
+            lines.append(f"  {title:7} {tensor_line(graph.tensors[index])}{alias}")
+    census = Counter(
+        (node.source, ", ".join("-" if i is None else graph.tensors[i].type.title for i in node.inputs))
+        for node in graph.nodes
+    )
+    lines.append(f"  {len(graph.nodes)} operators:")
+    lines += [f"    {count:4} x {source} ({types})" for (source, types), count in census.most_common()]
+    weights = sum(t.data.nbytes for t in graph.tensors if t.data is not None)
+    lines.append(f"  {len(graph.tensors)} tensors, {weights:,} bytes of constants")
+    return lines
+
+
+def model_text(file: ModelFile) -> str:
+    """What `print(model)` shows."""
+    producer = f", {file.producer}" if file.producer else ""
+    lines = [f"{file.format} model, {file.size:,} bytes{producer}"]
+    for position, graph in enumerate(file.graphs):
+        signature = f", signature '{graph.signature}'" if graph.signature else ""
+        lines.append(f"graph {position} '{graph.name}'{signature}")
+        lines += graph_lines(graph)
+    lines += [f"note: {note}" for note in file.notes]
+    return "\n".join(lines)

@@ -1,0 +1,154 @@
+"""Builds small .tflite models with the schema classes of ai-edge-litert, independent of bittrue's reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+TYPES = {
+    "f32": schema.TensorType.FLOAT32,
+    "f16": schema.TensorType.FLOAT16,
+    "f64": schema.TensorType.FLOAT64,
+    "s4": schema.TensorType.INT4,
+    "s8": schema.TensorType.INT8,
+    "s16": schema.TensorType.INT16,
+    "s32": schema.TensorType.INT32,
+    "s64": schema.TensorType.INT64,
+    "u8": schema.TensorType.UINT8,
+    "u32": schema.TensorType.UINT32,
+    "bool": schema.TensorType.BOOL,
+}
+NUMPY = {
+    "f32": np.float32, "f16": np.float16, "f64": np.float64, "s4": np.int8, "s8": np.int8, "s16": np.int16,
+    "s32": np.int32, "s64": np.int64, "u8": np.uint8, "u32": np.uint32, "bool": np.bool_,
+}  # fmt: skip
+
+
+@dataclass
+class T:
+    """One tensor of a test model.
+
+    `data` makes it a constant (s4: one int8 per element, packed here). `scale` may be a list for per-axis parameters.
+    A tensor without data that is an input of the operator becomes a model input, unless `variable` is set.
+    """
+
+    dtype: str
+    shape: Sequence[int]
+    scale: float | Sequence[float] | None = None
+    zero_point: int | Sequence[int] = 0
+    axis: int = 0
+    data: np.ndarray | None = None
+    variable: bool = False
+    name: str = ""
+
+
+def pack_s4(values: np.ndarray) -> np.ndarray:
+    """Two 4-bit integers per byte, the first in the low nibble."""
+    flat = values.reshape(-1).astype(np.int8).view(np.uint8) & 15
+    if flat.size % 2:
+        flat = np.append(flat, np.uint8(0))
+    return (flat[0::2] | (flat[1::2] << 4)).astype(np.uint8)
+
+
+def single(
+    operator: str,
+    options: tuple[str, dict[str, Any]] | None,
+    inputs: Sequence[T | None],
+    outputs: Sequence[T],
+    *,
+    version: int = 1,
+    intermediates: Sequence[T] = (),
+) -> bytes:
+    """A model of one operator: `operator` is the builtin's name, `options` the schema table and its fields."""
+    return chain([(operator, options, inputs, outputs, version, intermediates)])
+
+
+def chain(nodes: Sequence[tuple]) -> bytes:
+    """A model of several operators in order; a `T` object used twice is one tensor.
+
+    Each node is (operator, options, inputs, outputs[, version[, intermediates]]). Model inputs are the tensors without
+    data that no node produces; model outputs are the tensors that no node reads.
+    """
+    model = schema.ModelT()
+    model.version = 3
+    model.description = "bittrue test"
+    model.buffers = [schema.BufferT()]
+    graph = schema.SubGraphT()
+    graph.name = "main"
+    graph.tensors, graph.operators = [], []
+    model.operatorCodes = []
+    indices: dict[int, int] = {}
+    kept: list[T] = []
+
+    def index(tensor: T | None) -> int:
+        if tensor is None:
+            return -1
+        if id(tensor) not in indices:
+            indices[id(tensor)] = len(graph.tensors)
+            kept.append(tensor)
+            graph.tensors.append(_tensor(model, tensor, f"t{len(graph.tensors)}"))
+        return indices[id(tensor)]
+
+    produced, read = set(), set()
+    for operator, options, inputs, outputs, *rest in nodes:
+        node = schema.OperatorT()
+        code = schema.OperatorCodeT()
+        number = getattr(schema.BuiltinOperator, operator)
+        code.builtinCode, code.deprecatedBuiltinCode = number, min(number, 127)
+        code.version = rest[0] if rest else 1
+        model.operatorCodes.append(code)
+        node.opcodeIndex = len(model.operatorCodes) - 1
+        node.inputs = np.array([index(t) for t in inputs], np.int32)
+        node.outputs = np.array([index(t) for t in outputs], np.int32)
+        if len(rest) > 1 and rest[1]:
+            node.intermediates = np.array([index(t) for t in rest[1]], np.int32)
+        if options is not None:
+            table, fields = options
+            node.builtinOptionsType = getattr(schema.BuiltinOptions, table)
+            node.builtinOptions = getattr(schema, table + "T")()
+            for name, value in fields.items():
+                assert hasattr(node.builtinOptions, name), f"{table} has no field {name}"
+                setattr(node.builtinOptions, name, value)
+        graph.operators.append(node)
+        produced |= {index(t) for t in outputs}
+        read |= {index(t) for t in inputs}
+        if len(rest) > 1:
+            read |= {index(t) for t in rest[1]}
+    free = [i for i, t in enumerate(kept) if t.data is None and not t.variable and i not in produced]
+    used_as_input = {i for node in graph.operators for i in node.inputs}
+    graph.inputs = np.array([i for i in free if i in used_as_input], np.int32)
+    graph.outputs = np.array([i for i in sorted(produced) if i not in read], np.int32)
+    model.subgraphs = [graph]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _tensor(model: Any, tensor: T, name: str) -> Any:
+    built = schema.TensorT()
+    built.name = (tensor.name or name).encode()
+    built.type = TYPES[tensor.dtype]
+    built.shape = np.array(tensor.shape, np.int32)
+    built.hasRank = True
+    built.isVariable = tensor.variable
+    built.buffer = 0
+    if tensor.data is not None:
+        values = np.ascontiguousarray(tensor.data, NUMPY[tensor.dtype])
+        buffer = schema.BufferT()
+        raw = pack_s4(values) if tensor.dtype == "s4" else values.reshape(-1).view(np.uint8)
+        buffer.data = np.frombuffer(raw.tobytes(), np.uint8)
+        model.buffers.append(buffer)
+        built.buffer = len(model.buffers) - 1
+    if tensor.scale is not None:
+        scales = np.atleast_1d(np.asarray(tensor.scale, np.float32))
+        quantization = schema.QuantizationParametersT()
+        quantization.scale = scales
+        quantization.zeroPoint = np.broadcast_to(np.asarray(tensor.zero_point, np.int64), scales.shape)
+        quantization.quantizedDimension = tensor.axis
+        built.quantization = quantization
+    return built

@@ -1,0 +1,101 @@
+"""The real runtime in a process of its own: a probe that aborts the interpreter is an answer, not the end of the tests."""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Answer:
+    """What the interpreter did: `values` by tensor index, or `refused` with its message, or `aborted`."""
+
+    values: dict[int, np.ndarray] = field(default_factory=dict)
+    refused: str = ""
+    aborted: bool = False
+
+    @property
+    def ran(self) -> bool:
+        return not self.refused and not self.aborted
+
+
+def _serve(pipe: Any, resolver: str) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    while True:
+        request = pipe.recv()
+        if request is None:
+            return
+        content, feeds, wanted = request
+        try:
+            interpreter = Interpreter(
+                model_content=content,
+                experimental_op_resolver_type=getattr(OpResolverType, resolver),
+                experimental_preserve_all_tensors=True,
+                num_threads=1,
+            )
+            for index, feed in zip((d["index"] for d in interpreter.get_input_details()), feeds[0], strict=True):
+                interpreter.resize_tensor_input(index, list(feed.shape))
+            interpreter.allocate_tensors()
+            details = interpreter.get_input_details()
+            for feed_set in feeds:
+                for detail, feed in zip(details, feed_set, strict=True):
+                    interpreter.set_tensor(detail["index"], feed)
+                interpreter.invoke()
+            pipe.send(("values", {i: interpreter.get_tensor(i) for i in wanted}))
+        except Exception as error:
+            pipe.send(("refused", f"{type(error).__name__}: {error}"))
+
+
+class Oracle:
+    """One worker process with one resolver; restarted after an abort."""
+
+    def __init__(self, resolver: str = "BUILTIN_REF") -> None:
+        self.resolver = resolver
+        self._process: Any = None
+        self._pipe: Any = None
+        atexit.register(self.close)
+
+    def run(self, content: bytes, feeds: list[list[np.ndarray]], wanted: list[int], timeout: float = 60) -> Answer:
+        """Invoke once per feed set (state is kept) and read the tensors `wanted` after the last invocation."""
+        if self._process is None or not self._process.is_alive():
+            self._start()
+        try:
+            self._pipe.send((content, feeds, wanted))
+            if not self._pipe.poll(timeout):
+                self.close()
+                return Answer(aborted=True)
+            kind, payload = self._pipe.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self.close()
+            return Answer(aborted=True)
+        return Answer(values=payload) if kind == "values" else Answer(refused=payload)
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+        self._process = self._pipe = None
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, child = context.Pipe()
+        self._process = context.Process(target=_serve, args=(child, self.resolver), daemon=True)
+        self._process.start()
+        child.close()
+
+
+_oracles: dict[str, Oracle] = {}
+
+
+def oracle(resolver: str = "BUILTIN_REF") -> Oracle:
+    """The shared worker for a resolver."""
+    return _oracles.setdefault(resolver, Oracle(resolver))
