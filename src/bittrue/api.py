@@ -30,9 +30,7 @@ class Port:
         scale, zero_point: quantization (None when the tensor has none or has it per axis).
     """
 
-    def __init__(
-        self, name: str, dtype: np.dtype, shape: tuple[int, ...], quantization: Quantization | None
-    ) -> None:
+    def __init__(self, name: str, dtype: np.dtype, shape: tuple[int, ...], quantization: Quantization | None) -> None:
         self.name = name
         self.dtype = dtype
         self.shape = shape
@@ -241,7 +239,10 @@ def _checked(port: Port, value: Any) -> np.ndarray:
         if math.prod(array.shape) != math.prod(port.shape):
             advice = f"prepare the model for it: model.prepare(shapes={{{port.name!r}: {tuple(array.shape)}}})"
         raise InputError(
-            "BT-INPUT-SHAPE", f"expected shape {list(port.shape)}, found {list(array.shape)}", place=place, advice=advice
+            "BT-INPUT-SHAPE",
+            f"expected shape {list(port.shape)}, found {list(array.shape)}",
+            place=place,
+            advice=advice,
         )
     # A private copy: the caller may change the array while a trace of it is still in use.
     return np.array(array, order="C")

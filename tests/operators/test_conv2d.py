@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from support.build import T, single
 from support.differential import check, feeds_for
 from support.strategies import activations, scales, seeded, seeds, zero_points
@@ -50,7 +51,14 @@ def convolution(draw: st.DrawFn, depthwise: bool = False) -> tuple[bytes, int]:
     elif kind == "s16":
         options["quantizedBiasType"] = 2 if bias_type == "s32" else 4
     x = T(dtype, (draw(st.integers(1, 2)), height, width, channels), input_scale, draw(zero_points(dtype)))
-    w = T(weight_type, weight_shape, weight_scale, zero_point, 3 if depthwise else 0, seeded(weight_type, weight_shape, seed))
+    w = T(
+        weight_type,
+        weight_shape,
+        weight_scale,
+        zero_point,
+        3 if depthwise else 0,
+        seeded(weight_type, weight_shape, seed),
+    )
     b = T(bias_type, (filters,), bias_scale.tolist(), 0, 0, bias)
     y = T(dtype, (), output_scale, draw(zero_points(dtype)))
     name = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D"

@@ -57,9 +57,9 @@ def check(
     names: dict[int, str] = {}
     try:
         graph = bittrue.load(content).graph
-        session = bittrue.load(content).prepare(numerics, shapes={
-            graph.tensors[i].name: f.shape for i, f in zip(graph.inputs, feeds[0], strict=True)
-        })
+        session = bittrue.load(content).prepare(
+            numerics, shapes={graph.tensors[i].name: f.shape for i, f in zip(graph.inputs, feeds[0], strict=True)}
+        )
         names = {
             i: t.name
             for i, t in enumerate(graph.tensors)

@@ -1,4 +1,4 @@
-"""The real runtime in a process of its own: a probe that aborts the interpreter is an answer, not the end of the tests."""
+"""The real runtime in a process of its own: a probe that aborts the interpreter is an answer, not the tests' end."""
 
 from __future__ import annotations
 

@@ -185,9 +185,12 @@ def divide_by_power_of_two_trunc(x: npt.ArrayLike, right_shift: npt.ArrayLike) -
     >>> divide_by_power_of_two_trunc([5, -5, 6, -6, 7, -7], 2).tolist()
     [1, -1, 1, -1, 1, -1]
     """
-    x = as_s64(x)
     n, _, _ = _right_shift(right_shift)
-    result = np.asarray(np.right_shift(x, 63) & ((np.int64(1) << n) - 1))
+    x = as_s64(x)
+    x = np.broadcast_to(x, np.broadcast_shapes(x.shape, n.shape))
+    # A negative x gets the divisor minus one, so that floor becomes ceil.
+    result = np.asarray(np.right_shift(x, 63))
+    result &= (np.int64(1) << n) - 1
     result += x
     result >>= n
     return result

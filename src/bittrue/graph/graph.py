@@ -152,7 +152,7 @@ class ModelFile:
     """Everything read from one model file.
 
     Attributes:
-        format: ``"tflite"``, ...
+        format: short name of the file format.
         producer: free text from the file that says who wrote it.
         graphs: all subgraphs; the first is the main one.
         metadata: name to bytes, as found.

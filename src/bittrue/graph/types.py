@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -48,7 +49,7 @@ class DataType:
         return (1 << (self.bits - 1)) - 1 if self.name[0] == "s" else (1 << self.bits) - 1
 
 
-def _table(*rows: tuple[str, int, object, str]) -> dict[str, DataType]:
+def _table(*rows: tuple[str, int, Any, str]) -> dict[str, DataType]:
     return {name: DataType(name, bits, np.dtype(numpy), title) for name, bits, numpy, title in rows}
 
 

@@ -72,7 +72,9 @@ class Field:
 
 
 def parse_fields(text: str, enum_bases: Mapping[str, str], unions: Mapping[str, object]) -> dict[str, Field]:
-    """Fields from ``name:type=default`` words; ``[type]`` is a vector; see `Field` for ``-`` (deprecated) and ``!`` (refused).
+    """Fields from ``name:type=default`` words.
+
+    ``[type]`` is a vector, a leading ``-`` marks a deprecated and ``!`` a refused field.
 
     >>> [(f.slot, f.kind) for f in parse_fields("a:int=1 u:Choice b:[long]", {}, {"Choice": ()}).values()]
     [(0, 'number'), (1, 'union'), (3, 'numbers')]
@@ -243,7 +245,9 @@ class Table:
     def has_unknown_fields(self) -> bool:
         """Whether the file stores fields beyond those of the schema, that is, newer ones."""
         known = 4 + 2 * sum(2 if field.kind == "union" else 1 for field in self._fields.values())
-        return any(self.file.view[self._vtable + known : self._vtable + self._vtable_size])
+        newer = bytes(self.file.view[self._vtable + known : self._vtable + self._vtable_size])
+        self.file.spend_bytes(len(newer), self.name)
+        return newer.count(0) != len(newer)
 
     def number(self, name: str) -> Any:
         """A number field (bool for bools, int, or float)."""

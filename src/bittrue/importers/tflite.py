@@ -345,7 +345,7 @@ def _order_problem(
     for node in nodes:
         where = f"node {node.index} ({clip(node.source)})"
         read = set(node.inputs)
-        for source in read:
+        for source in node.inputs:
             if source is not None and not ready[source]:
                 message = "the tensor is read before any node computes it (or nodes form a cycle)"
                 return problem("BT-GRAPH-ORDER", source, message, where)

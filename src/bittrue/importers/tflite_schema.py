@@ -1,8 +1,8 @@
 """The TFLite schema as data: tables, enumerations, unions, and how operators are called in bittrue.
 
-Facts from LiteRT's ``tflite/converter/schema/schema.fbs`` at f674577 (version 3d), read, and from the classes generated for
-ai-edge-litert 2.3.0, which has two fields more (``quant_spec``, ``block_shape``); tests compare with the latter. A field's slot and an enumerator's number are its position in the row. Rows may
-continue on indented lines.
+Facts from LiteRT's ``tflite/converter/schema/schema.fbs`` at f674577 (version 3d), read, and from the classes generated
+for ai-edge-litert 2.3.0, which has two fields more (``quant_spec``, ``block_shape``); tests compare with the latter.
+A field's slot and an enumerator's number are its position in the row. Rows may continue on indented lines.
 """
 
 from __future__ import annotations

@@ -21,9 +21,7 @@ def names() -> tuple[str, ...]:
 def find(name: str) -> Numerics:
     """The numerics called `name`; InputError for an unknown name."""
     if name not in _TABLES:
-        raise InputError(
-            "BT-NUMERICS", f"unknown numerics '{name}'", advice=f"choose one of: {', '.join(_TABLES)}"
-        )
+        raise InputError("BT-NUMERICS", f"unknown numerics '{name}'", advice=f"choose one of: {', '.join(_TABLES)}")
     module, attribute = _TABLES[name]
     table: Numerics = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
     return table

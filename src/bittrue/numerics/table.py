@@ -17,8 +17,8 @@ class Row:
         operator: stem.
         types: patterns ``"inputs -> outputs"``, alternatives allowed. A pattern is words separated by spaces; a word is
             a type, several types joined by ``|``, ``-`` for an absent input, ``*`` for any type with a fixed size, or
-            ``T`` for one of the types in `where` (the same one everywhere in the pattern). ``...`` after the last word of a side
-            repeats it any number of times.
+            ``T`` for one of the types in `where` (the same one everywhere in the pattern). ``...`` after the last word
+            of a side repeats it any number of times.
         rules: slot to rule name.
         evidence: what was run or read, and how often it agreed.
         where: the types that ``T`` stands for.

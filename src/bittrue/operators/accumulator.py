@@ -17,7 +17,9 @@ def fused_range(call: Call) -> dict[str, Attribute]:
     try:
         low, high = rule(activation, float(output.scale), output.zero_point, output.type.minimum, output.type.maximum)
     except OverflowError as error:
-        raise call.invalid("BT-ACTIVATION-RANGE", f"fused {activation}: {error}", "the output scale is too small") from None
+        raise call.invalid(
+            "BT-ACTIVATION-RANGE", f"fused {activation}: {error}", "the output scale is too small"
+        ) from None
     return {"low": low, "high": high, "output_zero_point": output.zero_point}
 
 

@@ -110,7 +110,7 @@ def lower(call: Call) -> Lowered:
 
 
 def pad_and_center(x: np.ndarray, step: Step, dtype: np.dtype) -> np.ndarray:
-    """x - zero point as `dtype`, with padded positions holding real zero."""
+    """X - zero point as `dtype`, with padded positions holding real zero."""
     pads = ((0, 0), (step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0))
     centered = x.astype(dtype)
     if step["input_zero_point"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,11 +29,12 @@ def blockwise(
     [[11, 21], [12, 22]]
     """
     compute = np.dtype(np.int64) if compute is None else compute
-    iterator = np.nditer(
-        [*arrays, None],
+    operands: list[np.ndarray | None] = [*arrays, None]
+    iterator: Any = np.nditer(  # type: ignore[call-overload]
+        operands,
         flags=["external_loop", "buffered", "zerosize_ok"],
-        op_flags=[["readonly"]] * len(arrays) + [["writeonly", "allocate"]],  # type: ignore[list-item]
-        op_dtypes=[compute] * len(arrays) + [np.dtype(dtype)],
+        op_flags=[*([["readonly"]] * len(arrays)), ["writeonly", "allocate"]],
+        op_dtypes=[*([compute] * len(arrays)), np.dtype(dtype)],
         order="C",
         casting="unsafe",
         buffersize=BLOCK,

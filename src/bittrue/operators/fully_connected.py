@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..arithmetic.matmul import exact_matmul
+from ..graph import DATA_TYPES
 from ..rules import store
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span
-from .base import Call, Lowered, Operator, Shape, Step
-from .conv2d import check_bias, check_bias_type, check_weight_scales
+from .base import Bound, Call, Lowered, Operator, Shape, Step
+from .conv2d import check_bias
+
+# The 15-bit multiplier is shifted right by 15 - exponent: one bit at least.
+_LARGEST_EXPONENT = 14
 
 
 def infer(call: Call) -> list[Shape]:
@@ -19,8 +24,11 @@ def infer(call: Call) -> list[Shape]:
     source, weights = call.input(0), call.input(1, "weights")
     call.rank(weights, 2)
     if call.attribute("weights_format") != "default":
-        raise call.unsupported("BT-FC-FORMAT", f"weights format '{call.attribute('weights_format')}' is not implemented")
+        raise call.unsupported(
+            "BT-FC-FORMAT", f"weights format '{call.attribute('weights_format')}' is not implemented"
+        )
     units, depth = weights.shape
+    # Kernels divide and drop what is left over; a model that relies on it is taken for a mistake.
     if depth < 1 or source.size % depth:
         raise call.invalid("BT-FC-DEPTH", f"input shape {list(source.shape)} does not split into rows of {depth}")
     check_bias(call, units)
@@ -31,6 +39,58 @@ def infer(call: Call) -> list[Shape]:
     return [(source.size // depth, units)]
 
 
+def _check_weight_scales(call: Call, units: int) -> None:
+    quantization = call.input(1, "weights").quantization
+    if quantization.per_axis and (quantization.axis != 0 or quantization.scales.size != units):
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"weights have {quantization.scales.size} scales along axis {quantization.axis}, expected {units} along 0",
+            "only one scale per output unit, or one for all, is defined",
+        )
+    if call.input(1).dtype == "u8" and quantization.per_axis:
+        raise call.invalid("BT-QUANT-PER-AXIS", "uint8 weights cannot have several scales")
+    if call.input(1).type.is_packed and quantization.zero_points.any():
+        raise call.invalid("BT-QUANT-ZERO-POINT", f"{call.input(1).type.title} weights must have zero point 0")
+
+
+def _check_bias_type(call: Call) -> None:
+    """With 16-bit activations the attribute `bias_type` must agree with the bias tensor.
+
+    Unset (f32) means s64 beside 8-bit and narrower weights, s32 beside 16-bit weights.
+    """
+    if call.input(0).dtype != "s16":
+        return
+    declared = call.attribute("bias_type")
+    if declared not in ("f32", "s32", "s64"):
+        raise call.invalid("BT-BIAS-TYPE", f"the operator declares a bias of type {declared}, expected s32 or s64")
+    read_as = ("s32" if call.input(1).dtype == "s16" else "s64") if declared == "f32" else declared
+    if call.has(2) and call.input(2).dtype != read_as:
+        raise call.invalid(
+            "BT-BIAS-TYPE",
+            f"the operator reads a bias of type {read_as}, but tensor '{call.input(2).name}' is {call.input(2).dtype}",
+            "kernels read the bias by the declared type, so the result would be undefined; "
+            "set quantized_bias_type when converting",
+        )
+
+
+def _bound(call: Call, weight_zero_point: int) -> Bound:
+    source, weights = call.input(0), call.input(1)
+    if weights.value is not None:
+        sums = np.abs(weights.value.astype(np.int64) - weight_zero_point).sum(axis=1)
+    else:
+        sums = np.int64(weights.shape[1] * signed_span(weights, weight_zero_point))
+    bound = proven_bound(call, sums, signed_span(source, source.zero_point), call.input(2) if call.has(2) else None)
+    # Without a bias tensor the declared type alone decides how wide the kernel's register is.
+    narrow = source.dtype == "s16" and weights.dtype != "s16" and call.attribute("bias_type") == "s32"
+    if narrow and not call.has(2) and bound.magnitude >= 2**31:
+        raise call.unsupported(
+            "BT-FC-WRAP",
+            f"the declared 32-bit accumulator can overflow ({bound.magnitude} > 2^31 - 1) and there is no bias",
+            "set quantized_bias_type to int64 when converting",
+        )
+    return bound
+
+
 def lower(call: Call) -> Lowered:
     """Multipliers per unit, clamps and the accumulator bound.
 
@@ -38,25 +98,33 @@ def lower(call: Call) -> Lowered:
     """
     source, weights = call.input(0), call.input(1)
     units, depth = weights.shape
-    check_weight_scales(call, units, 0)
-    check_bias_type(call)
-    weight_zero_point = 0 if weights.quantization.per_axis else weights.zero_point
-    if weights.value is not None:
-        sums = np.abs(weights.value.astype(np.int64) - weight_zero_point).sum(axis=1)
-    else:
-        sums = np.int64(depth * signed_span(weights, weight_zero_point))
+    _check_weight_scales(call, units)
+    _check_bias_type(call)
+    per_axis = weights.quantization.per_axis
+    weight_zero_point = 0 if per_axis else weights.zero_point
+    if per_axis and "scale_form_per_axis" in call.rules:
+        call = replace(call, rules={**call.rules, "scale_form": call.rules["scale_form_per_axis"]})
+    arrays = multiplier_arrays(call, source.scale, weights.quantization.scales)
+    exponent = arrays.get("exponent")
+    if exponent is not None and int(exponent.max()) > _LARGEST_EXPONENT:
+        raise call.invalid(
+            "BT-MULTIPLIER",
+            f"the scales ask for a multiplier of 2^{int(exponent.max()) - 1} or more, which 64-bit kernels do not define",
+            "the output scale is far too small; quantize the model again",
+        )
     return Lowered(
         parameters={
             **fused_range(call),
             "input_zero_point": source.zero_point,
             "weight_zero_point": weight_zero_point,
-            "keep_shape": tuple(call.output.shape),
+            "output_shape": tuple(call.output.shape),
+            "output_dtype": call.output.dtype,
         },
-        arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
-        accumulator=proven_bound(
-            call, sums, signed_span(source, source.zero_point), call.input(2) if call.has(2) else None
-        ),
+        arrays=arrays,
+        accumulator=_bound(call, weight_zero_point),
         work=call.output.size * depth,
+        # Centred copies of both factors, and the accumulators in two types.
+        scratch=8 * (source.size + weights.size + 2 * call.output.size),
     )
 
 
@@ -72,13 +140,14 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if bias is not None:
         acc += bias.reshape(-1).astype(np.int64)
     acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
-    dtype = np.dtype(step["output_dtype"]) if "output_dtype" in step.parameters else x.dtype
-    return [store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, dtype).reshape(step["keep_shape"])]
+    dtype = DATA_TYPES[step["output_dtype"]].numpy
+    stored = store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, dtype)
+    return [stored.reshape(step["output_shape"])]
 
 
 OPERATOR = Operator(
     "fully_connected",
-    ("accumulate", "scale_form", "rescale", "store", "activation_range"),
+    ("accumulate", "scale_form", "scale_form_per_axis", "rescale", "store", "activation_range"),
     infer,
     lower,
     reference,

@@ -49,16 +49,13 @@ def window(call: Call, axis: str, extent: int, taps: int, stride: int, dilation:
 
 def windows(call: Call, height: int, width: int, taps_h: int, taps_w: int) -> tuple[Window, Window]:
     """The vertical and horizontal window of a call with the usual stride, dilation and padding attributes."""
-    attributes = call.node.attributes
-    padding = call.attribute("padding")
-    return (
-        window(
-            call, "height", height, taps_h, call.attribute("stride_h"), int(attributes.get("dilation_h", 1)), padding
-        ),
-        window(
-            call, "width", width, taps_w, call.attribute("stride_w"), int(attributes.get("dilation_w", 1)), padding
-        ),
-    )
+
+    def axis(name: str, extent: int, taps: int, suffix: str) -> Window:
+        # Pools have no dilation.
+        dilation = call.attribute(f"dilation_{suffix}") if f"dilation_{suffix}" in call.node.attributes else 1
+        return window(call, name, extent, taps, call.attribute(f"stride_{suffix}"), dilation, call.attribute("padding"))
+
+    return axis("height", height, taps_h, "h"), axis("width", width, taps_w, "w")
 
 
 def window_parameters(vertical: Window, horizontal: Window) -> dict[str, int]:

@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arithmetic.powers import nearly_power_of_two
 from .base import Call, Operand
+from .indexing import parameters_or_zero
 
 
 def _same(call: Call, operands: list[Operand]) -> None:
@@ -57,9 +59,7 @@ def output_is(call: Call, scale: float, zero_point: int | None, relative: float 
     """The output scale is `scale` (within the fraction `relative`) and its zero point is `zero_point` (None: any)."""
     found = float(call.output.scale)
     if abs(found - scale) > relative * scale:
-        raise call.invalid(
-            "BT-QUANT-OUTPUT", f"output '{call.output.name}' must have scale {scale!r}, found {found!r}"
-        )
+        raise call.invalid("BT-QUANT-OUTPUT", f"output '{call.output.name}' must have scale {scale!r}, found {found!r}")
     if zero_point is not None and call.output.zero_point != zero_point:
         raise call.invalid(
             "BT-QUANT-OUTPUT",
@@ -86,10 +86,48 @@ def bias_scale_within(call: Call, tolerance: float) -> None:
         )
 
 
+def output_is_power_of_two(call: Call, exponent: int) -> None:
+    """The output scale counts as 2^`exponent` (see `arithmetic.powers.nearly_power_of_two`)."""
+    if nearly_power_of_two(float(call.output.scale)) != (exponent, True):
+        raise call.invalid(
+            "BT-QUANT-OUTPUT",
+            f"output '{call.output.name}' must have scale 2^{exponent}, found {float(call.output.scale)!r}",
+        )
+
+
+def activation_is_clamp(call: Call) -> None:
+    """The fused activation is none, relu, relu6 or relu_n1_to_1."""
+    activation = call.attribute("activation")
+    if activation not in ("none", "relu", "relu6", "relu_n1_to_1"):
+        raise call.invalid(
+            "BT-ACTIVATION", f"fused activation '{activation}' is refused here", "make it an operator of its own"
+        )
+
+
+def same_parameters(call: Call, *positions: int) -> None:
+    """Inputs at `positions` (all when none are given) and every output have one scale and one zero point.
+
+    Tensors without quantization, and with parameters per axis, count as scale 0 and zero point 0.
+    """
+    chosen = [call.inputs[p] for p in positions if p < len(call.inputs)] if positions else list(call.inputs)
+    operands = [o for o in (*chosen, *call.outputs) if o is not None]
+    for other in operands[1:]:
+        if parameters_or_zero(operands[0]) != parameters_or_zero(other):
+            shown = [f"'{o.name}' ({o.tensor.quantization or 'no quantization'})" for o in (operands[0], other)]
+            raise call.invalid(
+                "BT-QUANT-SAME",
+                f"{shown[0]} and {shown[1]} must have the same scale and zero point",
+                "insert a requantization before the operator",
+            )
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
+    "activation_is_clamp": activation_is_clamp,
+    "output_is_power_of_two": output_is_power_of_two,
     "same_quantization": same_quantization,
     "zero_points_are_zero": zero_points_are_zero,
     "input_zero_points_are_zero": input_zero_points_are_zero,
     "output_is": output_is,
     "bias_scale_within": bias_scale_within,
+    "same_parameters": same_parameters,
 }

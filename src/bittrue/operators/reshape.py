@@ -8,21 +8,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from .base import Call, Lowered, Operator, Shape, Step
+from .indexing import bounded, fresh
+
+# Source: facts/litert.md 2.7; the kernel's rank limit, run.
+_SQUEEZE_RANK = 8
 
 
 def _target(call: Call) -> list[int]:
-    """The requested shape: a known second input wins over the attribute, as in the kernels."""
-    if call.has(1):
-        shape_input = call.input(1)
-        if shape_input.rank == 1 or not call.attribute("new_shape"):
-            return call.integers(1, "new shape")
+    """The requested shape: a vector as second input wins over the attribute, as in the kernels."""
+    if len(call.inputs) > 1 and call.input(1, "new shape").rank == 1:
+        return call.integers(1, "new shape")
     target = list(call.attribute("new_shape"))
     # Old converters wrote the shape of a scalar as [0].
     return [] if target == [0] else target
 
 
 def infer_reshape(call: Call) -> list[Shape]:
-    """One extent may be -1: it becomes whatever is left."""
+    """One extent may be -1: it becomes whatever is left, extents of 0 not counted."""
     call.expect((1, 2))
     source = call.input(0)
     target = _target(call)
@@ -30,19 +32,19 @@ def infer_reshape(call: Call) -> list[Shape]:
     if len(free) > 1 or any(extent < -1 for extent in target):
         raise call.invalid("BT-RESHAPE", f"new shape {target} must hold extents >= 0 and at most one -1")
     if free:
-        rest = math.prod(extent for extent in target if extent != -1)
-        if rest == 0 or source.size % rest:
-            raise call.invalid("BT-RESHAPE", f"{source.size} elements do not fill shape {target}")
-        target[free[0]] = source.size // rest
+        others = [extent for extent in target if extent != -1]
+        inside = math.prod(extent or 1 for extent in source.shape)
+        target[free[0]] = 0 if 0 in source.shape and 0 not in others else inside // math.prod(e or 1 for e in others)
     if math.prod(target) != source.size:
         raise call.invalid("BT-RESHAPE", f"{source.size} elements cannot take shape {target}")
-    return [tuple(target)]
+    return [bounded(call, target)]
 
 
 def infer_squeeze(call: Call) -> list[Shape]:
     """Drops the extents 1 that `squeeze_dims` names, or all of them when it names none."""
     call.expect(1)
     source = call.input(0)
+    call.rank(source, 0, _SQUEEZE_RANK)
     named = {call.axis(axis, source.rank, "squeeze dimension") for axis in call.attribute("squeeze_dims")}
     for axis in named:
         if source.shape[axis] != 1:
@@ -58,7 +60,7 @@ def infer_expand_dims(call: Call) -> list[Shape]:
     if len(axes) != 1:
         raise call.invalid("BT-EXPAND-DIMS", f"the axis must be one number, found {len(axes)}")
     axis = call.axis(axes[0], source.rank + 1)
-    return [(*source.shape[:axis], 1, *source.shape[axis:])]
+    return [bounded(call, (*source.shape[:axis], 1, *source.shape[axis:]))]
 
 
 def lower(call: Call) -> Lowered:
@@ -68,7 +70,7 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A copy under the new shape."""
-    return [inputs[0].reshape(step["shape"]).copy()]
+    return [fresh(inputs[0], step["shape"])]
 
 
 OPERATORS = (

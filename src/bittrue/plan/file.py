@@ -126,7 +126,16 @@ def load_plan(path: object) -> Plan:
         _check(plan)
     except ModelFormatError:
         raise
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, AttributeError, IndexError, EOFError, OSError) as error:
+    except (
+        zipfile.BadZipFile,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        EOFError,
+        OSError,
+    ) as error:
         raise ModelFormatError(
             "BT-PLAN-FILE", f"not a readable plan file ({type(error).__name__}: {error})", place=str(source)
         ) from None
@@ -196,9 +205,7 @@ def _check(plan: Plan) -> None:
     for tensor in plan.tensors:
         if tensor.dtype not in DATA_TYPES:
             raise ValueError(f"unknown type '{tensor.dtype}'")
-        if tensor.value is not None and (
-            tensor.value.shape != tensor.shape or tensor.value.dtype != tensor.type.numpy
-        ):
+        if tensor.value is not None and (tensor.value.shape != tensor.shape or tensor.value.dtype != tensor.type.numpy):
             raise ValueError(f"content of '{tensor.name}' does not fit its shape and type")
     ready = {i for i in indices if plan.tensors[i].value is not None or plan.tensors[i].kind in ("input", "variable")}
     used = [*plan.inputs, *plan.folded, *plan.aliases.values()]

@@ -1,4 +1,4 @@
-"""graph + numerics -> Plan: shapes inferred anew, rules looked up, integers prepared, constants folded, memory laid out."""
+"""graph + numerics -> Plan: shapes inferred anew, rules looked up, integers prepared, constants folded, memory laid."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ from .plan import Plan, PlanTensor
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
 # callers raise it for large pictures or batches.
 DEFAULT_MEMORY_LIMIT = 256 << 20
-# Results up to this many bytes are folded at plan time; larger ones (a constant broadcast, say) run as steps.
+# Results up to this many bytes are folded at plan time, and this many altogether; the rest runs as steps.
 _FOLD_BYTES = 1 << 20
+_FOLD_BYTES_ALTOGETHER = 32 << 20
+# Far above any real model; bounds the planner's own time on hostile files.
+_MAX_NODES = 20_000
+# NumPy 1.x arrays end here; no kernel goes beyond 8.
+_MAX_RANK = 32
 
 
 @dataclass
@@ -34,6 +39,7 @@ class _State:
     folded: list[int] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     scratch: int = 0
+    folded_bytes: int = 0
 
     def operand(self, index: int) -> Operand:
         return Operand(index, self.graph.tensors[index], self.shapes.get(index, ()), self.values.get(index))
@@ -71,11 +77,14 @@ def make_plan(
 
 def _refuse_unsupported(graph: Graph, numerics: Numerics) -> None:
     """One error that names every operator and type combination without a row, so that users see the whole gap."""
+    if len(graph.nodes) > _MAX_NODES:
+        raise ResourceError("BT-NODES", f"{len(graph.nodes):,} operators, the limit is {_MAX_NODES:,}")
     missing: dict[str, list[int]] = {}
     for node in graph.nodes:
-        inputs, outputs = _types(graph, node)
-        row = numerics.find(node.operator, inputs, outputs) if find(node.operator) else None
-        if row is None:
+        inputs, outputs = node_types(graph, node)
+        row = numerics.find(node.operator, inputs, outputs)
+        # A row that refuses needs no implementation.
+        if row is None or not (row.refuses or find(node.operator)):
             signature = f"{node.source} ({', '.join(inputs)} -> {', '.join(outputs)})"
             missing.setdefault(signature, []).append(node.index)
         elif row.refuses:
@@ -102,7 +111,8 @@ def _refuse_unsupported(graph: Graph, numerics: Numerics) -> None:
     )
 
 
-def _types(graph: Graph, node: Node) -> tuple[list[str], list[str]]:
+def node_types(graph: Graph, node: Node) -> tuple[list[str], list[str]]:
+    """Input types (``-`` for absent ones, none at the end) and output types of a node, as rows match them."""
     inputs = ["-" if i is None else graph.tensors[i].dtype for i in node.inputs]
     while inputs and inputs[-1] == "-":
         inputs.pop()
@@ -135,6 +145,10 @@ def _seed(state: _State, shapes: Mapping[str, Sequence[int]], limit: int) -> Non
 
 
 def _check_size(place: str, tensor: Tensor, shape: tuple[int, ...], limit: int) -> None:
+    if len(shape) > _MAX_RANK:
+        raise UnsupportedError(
+            "BT-SHAPE-RANK", f"'{tensor.name}' would have rank {len(shape)}, the limit is {_MAX_RANK}", place=place
+        )
     size = math.prod(shape) * tensor.type.numpy.itemsize
     if size > limit:
         raise ResourceError(
@@ -148,8 +162,10 @@ def _check_size(place: str, tensor: Tensor, shape: tuple[int, ...], limit: int) 
 def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> None:
     graph = state.graph
     operator = find(node.operator)
-    row = numerics.find(node.operator, *_types(graph, node))
-    assert operator is not None and row is not None  # _refuse_unsupported has looked at every node
+    row = numerics.find(node.operator, *node_types(graph, node))
+    # _refuse_unsupported has looked at every node
+    assert operator is not None
+    assert row is not None
     for index in node.inputs:
         if index is not None and index not in state.shapes:
             raise InvalidModelError(
@@ -175,11 +191,11 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
 def _lower(call: Call, operator: Operator, row: Row, limit: int) -> tuple[Step, list[tuple[int, ...]], int]:
     node = call.node
     shapes = operator.infer(call)
+    if len(shapes) != len(call.outputs):
+        raise call.invalid("BT-NODE-ARITY", f"expected {len(shapes)} outputs, found {len(call.outputs)}")
     for operand, shape in zip(call.outputs, shapes, strict=True):
         _check_size(call.place, operand.tensor, shape, limit)
-    call = replace(
-        call, outputs=tuple(replace(o, shape=shape) for o, shape in zip(call.outputs, shapes, strict=True))
-    )
+    call = replace(call, outputs=tuple(replace(o, shape=shape) for o, shape in zip(call.outputs, shapes, strict=True)))
     for name, *arguments in row.requires:
         REQUIREMENTS[str(name)](call, *arguments)
     lowered = operator.lower(call)
@@ -206,8 +222,9 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     if not known and not operator.needs_only_shapes:
         return False
     sizes = [math.prod(state.shapes[i]) * state.graph.tensors[i].type.numpy.itemsize for i in step.outputs]
-    if sum(sizes) > _FOLD_BYTES or step.work > 1 << 24:
+    if sum(sizes) > _FOLD_BYTES or step.work > 1 << 24 or state.folded_bytes > _FOLD_BYTES_ALTOGETHER:
         return False
+    state.folded_bytes += sum(sizes)
     inputs = [None if i is None else state.values.get(i) for i in step.inputs]
     for index, value in zip(step.outputs, operator.reference(step, inputs), strict=True):
         value.flags.writeable = False
@@ -224,9 +241,7 @@ def _finish(state: _State, numerics: Numerics, limit: int, notes: tuple[str, ...
         for index in step.outputs:
             first[index] = position
             last[index] = position
-        for index in step.inputs:
-            if index is not None:
-                last[index] = position
+        last.update({index: position for index in step.inputs if index is not None})
     for index in graph.outputs:
         last[index] = len(state.steps)
     folded = set(state.folded)
@@ -258,10 +273,11 @@ def _finish(state: _State, numerics: Numerics, limit: int, notes: tuple[str, ...
     offsets, arena = layout([Lifetime(tensors[i].bytes, tensors[i].first, tensors[i].last) for i in placed])
     for index, offset in zip(placed, offsets, strict=True):
         tensors[index] = replace(tensors[index], offset=offset)
-    if arena + state.scratch > limit:
+    needed = arena + state.scratch + sum(t.bytes for t in tensors if t.kind == "variable")
+    if needed > limit:
         raise ResourceError(
             "BT-MEMORY",
-            f"a run would need {arena + state.scratch:,} bytes of activations and temporaries, the limit is {limit:,}",
+            f"a run would need {needed:,} bytes of activations and temporaries, the limit is {limit:,}",
             place=f"graph '{graph.name}'",
             advice="pass a larger memory_limit to prepare() if the model is meant to be this large",
         )

@@ -10,7 +10,17 @@ from .plan import Plan
 _GEOMETRY = ("filter_h", "filter_w", "stride_h", "stride_w", "dilation_h", "dilation_w")
 _PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 # Shown through other words, or too long for a line.
-_HIDDEN = {*_GEOMETRY, *_PADDING, "out_h", "out_w", "low", "high", "output_zero_point", "input_zero_point", "weight_zero_point"}
+_HIDDEN = {
+    *_GEOMETRY,
+    *_PADDING,
+    "out_h",
+    "out_w",
+    "low",
+    "high",
+    "output_zero_point",
+    "input_zero_point",
+    "weight_zero_point",
+}
 
 
 def plan_text(plan: Plan) -> str:

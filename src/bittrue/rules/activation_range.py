@@ -13,6 +13,7 @@ _BOUNDS: dict[str, tuple[float | None, float | None]] = {
     "relu": (0.0, None),
     "relu6": (0.0, 6.0),
     "relu_n1_to_1": (-1.0, 1.0),
+    "relu_0_to_1": (0.0, 1.0),
     # Accepted and ignored by the reference kernels: no clamp beyond the type.
     "tanh": (None, None),
     "sign_bit": (None, None),
@@ -31,7 +32,8 @@ def binary32_quotient_away(
     """
 
     def quantized(bound: float) -> int:
-        quotient = floats.round_away(np.float32(bound) / np.float32(scale))
+        with np.errstate(over="ignore"):
+            quotient = floats.round_away(np.float32(bound) / np.float32(scale))
         if not -(2.0**31) <= float(quotient) < 2.0**31:
             raise OverflowError(f"{bound} / {scale} does not fit 32 bits")
         return zero_point + int(quotient)
@@ -40,6 +42,19 @@ def binary32_quotient_away(
     low = minimum if lower is None else max(minimum, quantized(lower))
     high = maximum if upper is None else min(maximum, quantized(upper))
     return low, high
+
+
+def binary32_bounds(activation: str) -> tuple[float, float]:
+    """The interval that a fused activation leaves of binary32: without a bound, the largest finite magnitudes.
+
+    Infinities are therefore clamped to finite values even without an activation. Source: facts/litert.md 1.6, run.
+
+    >>> binary32_bounds("relu6")
+    (0.0, 6.0)
+    """
+    largest = float(np.finfo(np.float32).max)
+    lower, upper = _BOUNDS[activation]
+    return (-largest if lower is None else lower), (largest if upper is None else upper)
 
 
 RULES: dict[str, Callable[[str, float, int, int, int], tuple[int, int]]] = {

@@ -46,10 +46,12 @@ def _shift_left_wrapping(acc: np.ndarray, exponent: np.ndarray) -> np.ndarray:
 def _two_step_up_away(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
     """First the doubling high multiply (ties up), then the power of two (ties away from zero).
 
+    Two roundings can push a value further than one could: 1 * 0.25 becomes 0.5, then 1.
+
     >>> rule = RULES["q31_two_step_up_away"]
-    >>> half = rule.prepare(0.25)
-    >>> [int(rule.apply(np.int64(acc), half)) for acc in (1, 2, -2, -6, 6)]
-    [0, 1, -1, -2, 2]
+    >>> quarter = rule.prepare(0.25)
+    >>> [int(rule.apply(np.int64(acc), quarter)) for acc in (1, 2, -2, -6, 6)]
+    [1, 1, -1, -2, 2]
     """
     exponent = prepared["exponent"]
     high = fixed_point.doubling_high_multiply_up(_shift_left_wrapping(acc, exponent), prepared["multiplier"])

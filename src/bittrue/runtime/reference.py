@@ -60,8 +60,10 @@ class ReferenceExecutor:
             except MemoryError:
                 raise ResourceError("BT-MEMORY", "out of memory", place=step.place) from None
             except BittrueError as error:
-                raise error if error.place else type(error)(
-                    error.code, error.message, place=step.place, advice=error.advice
+                raise (
+                    error
+                    if error.place
+                    else type(error)(error.code, error.message, place=step.place, advice=error.advice)
                 ) from None
             for index, result in zip(step.outputs, results, strict=False):
                 values[index] = result

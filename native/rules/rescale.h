@@ -1,0 +1,61 @@
+// Scalar twins of src/bittrue/rules/rescale.py. Multipliers are encoded in Python only: nothing to disagree with.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "arithmetic/fixed_point.h"
+
+namespace bittrue::rules {
+
+// What a plan holds for one channel: integer rules use multiplier and exponent, floating rules use factor.
+struct Multiplier {
+  int64_t multiplier;
+  int exponent;
+  double factor;
+};
+
+inline int64_t shift_left_wrapping(int64_t acc, int exponent) {
+  if (exponent <= 0) return acc;
+  const int left = exponent < 32 ? exponent : 32;
+  return arithmetic::wrap_s32(static_cast<int64_t>(static_cast<uint64_t>(acc) << left));
+}
+
+inline int64_t q31_two_step_up_away(int64_t acc, const Multiplier& m) {
+  const int64_t high = arithmetic::doubling_high_multiply_up(shift_left_wrapping(acc, m.exponent), m.multiplier);
+  return arithmetic::divide_by_power_of_two_away(high, m.exponent < 0 ? -m.exponent : 0);
+}
+
+inline int64_t q31_two_step_up_up(int64_t acc, const Multiplier& m) {
+  const int64_t high = arithmetic::doubling_high_multiply_up(shift_left_wrapping(acc, m.exponent), m.multiplier);
+  return arithmetic::divide_by_power_of_two_up(high, m.exponent < 0 ? -m.exponent : 0);
+}
+
+inline int64_t q31_one_step_up(int64_t acc, const Multiplier& m) {
+  int right = 31 - m.exponent;
+  right = right < 1 ? 1 : (right > 62 ? 62 : right);
+  return (acc * m.multiplier + (int64_t{1} << (right - 1))) >> right;
+}
+
+// The plan's multiplier already has 15 bits; acc may have 48.
+inline int64_t q15_one_step_up(int64_t acc, const Multiplier& m) {
+  const int right = 15 - m.exponent;
+  return arithmetic::wrap_s32((acc * m.multiplier + (int64_t{1} << (right - 1))) >> right);
+}
+
+inline int64_t binary64_multiply_away(int64_t acc, const Multiplier& m) {
+  const double product = std::round(static_cast<double>(acc) * m.factor);
+  // The x86 conversion: everything outside 32 bits becomes -2^31.
+  if (!(product >= -2147483648.0 && product < 2147483648.0)) return INT32_MIN;
+  return static_cast<int64_t>(product);
+}
+
+// std::nearbyint rounds ties to even in the default rounding mode, which nothing here changes.
+inline int64_t binary32_multiply_even(int64_t acc, const Multiplier& m) {
+  const float product = std::nearbyint(static_cast<float>(acc) * static_cast<float>(m.factor));
+  if (!(product > -2147483648.0f)) return INT32_MIN;
+  if (product >= 2147483648.0f) return INT32_MAX;
+  return static_cast<int64_t>(product);
+}
+
+}  // namespace bittrue::rules

@@ -1,0 +1,135 @@
+"""What several commands share: opening models, consoles, tables of tensors, progress."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from .. import api, numerics
+from ..errors import InputError
+from ..plan import DEFAULT_MEMORY_LIMIT
+
+# Work (multiply-accumulates) from which a bar is worth showing.
+_LONG = 200_000_000
+
+
+def console() -> Console:
+    """Standard output; as wide as the terminal, or wide enough for tables when it is a file."""
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+
+
+def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of everything that prepares a model."""
+    for option in reversed(
+        (
+            click.option(
+                "--numerics",
+                default=numerics.DEFAULT,
+                show_default=True,
+                type=click.Choice(numerics.names()),
+                help="Whose arithmetic.",
+            ),
+            click.option("--graph", default="0", show_default=True, help="Graph index, name or signature key."),
+            click.option("--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input."),
+            click.option(
+                "--memory-limit",
+                default=DEFAULT_MEMORY_LIMIT >> 20,
+                show_default=True,
+                type=click.IntRange(1),
+                metavar="MIB",
+                help="Live activations and temporaries that a run may need.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def open_session(
+    path: str,
+    *,
+    numerics: str,
+    graph: str,
+    shapes: tuple[str, ...],
+    memory_limit: int,
+    executor: str = "auto",
+    threads: int = 1,
+) -> api.Session:
+    """A session from a model file, or from a plan that `bittrue plan --output` wrote."""
+    if zipfile.is_zipfile(path) and "plan.json" in zipfile.ZipFile(path).namelist():
+        if shapes:
+            raise InputError("BT-USAGE", "--shape needs the model; a plan has fixed shapes")
+        return api.load_plan(path, executor=executor, threads=threads)
+    return api.load(path).prepare(
+        numerics,
+        executor=executor,
+        threads=threads,
+        graph=int(graph) if graph.lstrip("-").isdigit() else graph,
+        shapes=dict(_shape(text) for text in shapes),
+        memory_limit=memory_limit << 20,
+    )
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, extents = text.rpartition("=")
+    try:
+        return name, tuple(int(extent) for extent in extents.replace("x", ",").split(","))
+    except ValueError:
+        raise InputError("BT-USAGE", f"cannot read the shape '{text}'", advice="write NAME=1,8,8,3") from None
+
+
+@contextmanager
+def progress(session: api.Session, title: str, runs: int = 1) -> Iterator[Callable[[int], None] | None]:
+    """A bar over the steps on standard error, when the work is long enough and someone is looking."""
+    if session.plan.work * runs < _LONG or not sys.stderr.isatty():
+        yield None
+        return
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(title, total=len(session.plan.steps) * runs)
+        yield lambda position: bar.advance(task)
+
+
+def tensor_table(title: str, values: Mapping[str, np.ndarray]) -> Table:
+    """Name, type, shape, range and a digest of the bytes, so that two machines can be compared by eye."""
+    table = Table(title=title, title_justify="left")
+    for column, justify in (
+        ("tensor", "left"),
+        ("type", "left"),
+        ("shape", "left"),
+        ("min", "right"),
+        ("max", "right"),
+    ):
+        table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    table.add_column("sha256 of the bytes")
+    for name, value in values.items():
+        low, high = (value.min(), value.max()) if value.size else ("-", "-")
+        table.add_row(name, str(value.dtype), str(list(value.shape)), f"{low}", f"{high}", digest(value)[:16])
+    return table
+
+
+def digest(value: np.ndarray) -> str:
+    """SHA-256 of the array's bytes in C order."""
+    return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+
+
+def read_lines(path: str) -> list[str]:
+    """Lines of a text file without their ends."""
+    return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()

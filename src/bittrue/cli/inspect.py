@@ -1,0 +1,156 @@
+"""`bittrue inspect`: what is inside a model file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import click
+from rich.table import Table
+
+from .. import api, numerics
+from ..graph import Graph, Tensor
+from ..operators import find
+from ..plan.planner import node_types
+from .common import console
+
+
+@click.command("inspect")
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.option("--tensors", is_flag=True, help="List every tensor with its quantization.")
+@click.option("--nodes", is_flag=True, help="List every operator with its attributes.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything.")
+def command(model: str, tensors: bool, nodes: bool, as_json: bool) -> None:
+    """Show inputs, outputs, operators and quantization of MODEL, and which numerics can run it."""
+    loaded = api.load(model)
+    if as_json:
+        click.echo(json.dumps(_as_json(loaded), indent=1))
+        return
+    out = console()
+    out.print(f"{loaded.format} model, {loaded.file.size:,} bytes  {loaded.file.producer}", markup=False)
+    for position, graph in enumerate(loaded.graphs):
+        signature = f", signature '{graph.signature}'" if graph.signature else ""
+        out.print(f"\ngraph {position} '{graph.name}'{signature}", markup=False, style="bold")
+        out.print(_ports(graph))
+        out.print(_census(graph))
+        if nodes:
+            out.print(_nodes(graph))
+        if tensors:
+            out.print(_tensors(graph))
+    for note in loaded.notes:
+        out.print(f"note: {note}", markup=False)
+
+
+def _quantization(tensor: Tensor) -> str:
+    return str(tensor.quantization) if tensor.quantization is not None else ""
+
+
+def _ports(graph: Graph) -> Table:
+    table = Table(title="inputs and outputs", title_justify="left")
+    for column in ("", "name", "signature name", "type", "shape", "quantization"):
+        table.add_column(column, overflow="fold")
+    aliases = {index: name for name, index in graph.aliases.items()}
+    for title, indices in (("input", graph.inputs), ("output", graph.outputs)):
+        for index in indices:
+            tensor = graph.tensors[index]
+            shape = list(tensor.shape_signature or tensor.shape)
+            table.add_row(
+                title, tensor.name, aliases.get(index, ""), tensor.type.title, str(shape), _quantization(tensor)
+            )
+    return table
+
+
+def _census(graph: Graph) -> Table:
+    table = Table(title=f"{len(graph.nodes)} operators", title_justify="left")
+    table.add_column("count", justify="right")
+    for column in ("operator", "version", "inputs", "outputs", "numerics that run it"):
+        table.add_column(column, overflow="fold")
+    census: Counter[tuple[str, str, int, str, str, str]] = Counter()
+    for node in graph.nodes:
+        inputs, outputs = node_types(graph, node)
+        able = [
+            name
+            for name in numerics.names()
+            if find(node.operator)
+            and (row := numerics.find(name).find(node.operator, inputs, outputs)) is not None
+            and not row.refuses
+        ]
+        census[(node.operator, node.source, node.version, ", ".join(inputs), ", ".join(outputs), ", ".join(able))] += 1
+    for (_, source, version, inputs_text, outputs_text, able_text), count in census.most_common():
+        table.add_row(str(count), source, str(version), inputs_text, outputs_text, able_text or "none yet")
+    return table
+
+
+def _nodes(graph: Graph) -> Table:
+    table = Table(title="operators in execution order", title_justify="left")
+    table.add_column("#", justify="right")
+    for column in ("operator", "attributes", "inputs", "outputs"):
+        table.add_column(column, overflow="fold")
+    for node in graph.nodes:
+        names = ["-" if i is None else graph.tensors[i].name for i in node.inputs]
+        attributes = " ".join(f"{key}={value}" for key, value in node.attributes.items())
+        outputs = ", ".join(graph.tensors[i].name for i in node.outputs)
+        table.add_row(str(node.index), node.source, attributes, ", ".join(names), outputs)
+    return table
+
+
+def _tensors(graph: Graph) -> Table:
+    table = Table(title=f"{len(graph.tensors)} tensors", title_justify="left")
+    table.add_column("#", justify="right")
+    for column in ("name", "type", "shape", "kind", "quantization"):
+        table.add_column(column, overflow="fold")
+    for index, tensor in enumerate(graph.tensors):
+        kind = "constant" if tensor.is_constant else "variable" if tensor.is_variable else ""
+        table.add_row(str(index), tensor.name, tensor.type.title, str(list(tensor.shape)), kind, _quantization(tensor))
+    return table
+
+
+def _as_json(loaded: api.Model) -> dict[str, Any]:
+    def tensor(t: Tensor) -> dict[str, Any]:
+        q = t.quantization
+        return {
+            "name": t.name,
+            "dtype": t.type.title,
+            "shape": list(t.shape),
+            "shape_signature": None if t.shape_signature is None else list(t.shape_signature),
+            "constant": t.is_constant,
+            "variable": t.is_variable,
+            "quantization": None
+            if q is None
+            else {
+                "scales": [float(s) for s in q.scales],
+                "zero_points": [int(z) for z in q.zero_points],
+                "axis": q.axis,
+            },
+        }
+
+    return {
+        "format": loaded.format,
+        "producer": loaded.file.producer,
+        "bytes": loaded.file.size,
+        "notes": list(loaded.notes),
+        "graphs": [
+            {
+                "name": g.name,
+                "signature": g.signature,
+                "inputs": list(g.inputs),
+                "outputs": list(g.outputs),
+                "aliases": dict(g.aliases),
+                "tensors": [tensor(t) for t in g.tensors],
+                "nodes": [
+                    {
+                        "index": n.index,
+                        "operator": n.operator,
+                        "source": n.source,
+                        "version": n.version,
+                        "attributes": dict(n.attributes),
+                        "inputs": list(n.inputs),
+                        "outputs": list(n.outputs),
+                    }
+                    for n in g.nodes
+                ],
+            }
+            for g in loaded.graphs
+        ],
+    }

@@ -1,0 +1,53 @@
+"""abs: the magnitude of the real number, rescaled when the output scale differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..graph import DATA_TYPES
+from ..rules import rescale, store
+from .accumulator import multiplier_arrays
+from .base import Call, Lowered, Operator, Step, same_shape
+from .elementwise import blockwise
+from .quantize import defined_exponent
+
+
+def lower(call: Call) -> Lowered:
+    """Zero points and, for different scales, a multiplier. Plain numbers have neither."""
+    source, output = call.input(0), call.output
+    if "store" not in call.rules or (source.dtype == "s16" and source.tensor.quantization is None):
+        return Lowered()
+    arrays: rescale.Prepared = {}
+    if source.scale != output.scale:
+        arrays = defined_exponent(call, multiplier_arrays(call, source.scale, 1))
+    return Lowered(
+        parameters={
+            "input_zero_point": source.zero_point,
+            "output_zero_point": output.zero_point,
+            "low": output.type.minimum,
+            "high": output.type.maximum,
+            "dtype": output.dtype,
+        },
+        arrays=arrays,
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Equal scales skip the multiplier; plain integers wrap, so the smallest one stays negative."""
+    if "dtype" not in step.parameters:
+        return [np.abs(inputs[0])]
+    finish = store.RULES[step.rules["store"]]
+    zero_point, low, high = step["output_zero_point"], step["low"], step["high"]
+
+    def one(block: np.ndarray) -> np.ndarray:
+        magnitude = np.abs(block - step["input_zero_point"])
+        if step.arrays:
+            magnitude = rescale.apply(step.rules["rescale"], magnitude, step.arrays)
+        return finish(magnitude, zero_point, low, high)
+
+    return [blockwise(one, [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
+
+
+OPERATOR = Operator("abs", ("scale_form", "rescale", "store"), same_shape, lower, reference, "magnitude")

@@ -1,0 +1,141 @@
+"""add and sub: first + second, first - second, with NumPy broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph import Attribute
+from ..rules import align, plain_range, rescale, store
+from .accumulator import fused_range
+from .base import Call, Lowered, Operator, Step, broadcast_shape
+from .elementwise import blockwise
+
+
+def real_below_one(call: Call, real: np.float64, prefix: str, what: str) -> rescale.Prepared:
+    """Prepared rescale parameters of a real multiplier that must lie in (0, 1) and stay there when encoded."""
+    prepared = rescale.prepare(call.rules["rescale"], [real], prefix) if 0 < real < 1 else None
+    if prepared is None or prepared[prefix + "exponent"].max() > 0:
+        raise call.invalid(
+            "BT-MULTIPLIER",
+            f"{what} must be a multiplier above 0 and below 1, found {float(real)!r}",
+            "the kernels abort, or shift by a negative amount, outside; the scales are orders of magnitude apart",
+        )
+    return prepared
+
+
+def plain_parameters(call: Call) -> dict[str, Attribute]:
+    """`form` and the clamp of an operator on numbers without scales."""
+    rule = plain_range.RULES[call.rules["plain_range"]]
+    low, high = rule(str(call.node.attributes.get("activation", "none")), call.output.type.numpy)
+    return {"form": "plain", "low": low, "high": high}
+
+
+def plain(step: Step, function: Any, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """function(first, second) in the inputs' own type, wrapped or rounded there, then the fused clamp."""
+    dtype = first.dtype
+
+    def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            result = function(a, b)
+        if dtype.kind == "f":
+            result = plain_range.with_first_nan(result, a, b)
+        return plain_range.clamp(result, step["low"], step["high"])
+
+    return blockwise(block, [first, second], dtype, dtype)
+
+
+def equal_counts(call: Call) -> None:
+    """Both inputs hold as many elements as the output: these forms walk them side by side and do not broadcast."""
+    if {call.input(0).size, call.input(1).size} != {call.output.size}:
+        raise call.invalid(
+            "BT-SHAPE-BROADCAST",
+            f"shapes {list(call.input(0).shape)} and {list(call.input(1).shape)} differ, "
+            "and this form of the operator does not broadcast",
+            "broadcast the smaller input ahead of the operator",
+        )
+
+
+def lower(call: Call) -> Lowered:
+    """Multipliers of both inputs and of the result, or right shifts when all scales are powers of two."""
+    first, second = call.input(0), call.input(1)
+    unquantized = first.tensor.quantization is None and call.output.tensor.quantization is None
+    if "align" not in call.rules or ("plain_range" in call.rules and unquantized and call.node.operator == "add"):
+        return Lowered(parameters=plain_parameters(call))
+    rule = call.rules["align"]
+    scales = [float(o.scale) for o in (first, second, call.output)]
+    common = {
+        **fused_range(call),
+        "first_zero_point": first.zero_point,
+        "second_zero_point": second.zero_point,
+    }
+    if align.RULES[rule].powers_of_two and call.attribute("pot_scale_int16"):
+        logs = [align.power_of_two(scale) for scale in scales]
+        if None not in logs:
+            return Lowered(parameters={**common, "form": "power_of_two", **_right_shifts(call, logs)})  # type: ignore[arg-type]
+    unit = align.unit(scales[0], scales[1])
+    with np.errstate(invalid="ignore"):
+        shares = [np.float64(scale) / unit for scale in scales[:2]]
+    return Lowered(
+        parameters={**common, "form": "rescaled"},
+        arrays={
+            **real_below_one(call, shares[0], "first_", "first scale / (2 * larger scale)"),
+            **real_below_one(call, shares[1], "second_", "second scale / (2 * larger scale)"),
+            **real_below_one(
+                call, align.result_multiplier(rule, *scales), "", "2 * larger scale / (2^headroom * output scale)"
+            ),
+        },
+    )
+
+
+def _right_shifts(call: Call, logs: list[int]) -> dict[str, Attribute]:
+    shifts = [logs[2] - logs[0], logs[2] - logs[1]]
+    if 0 not in shifts or min(shifts) < 0:
+        raise call.invalid(
+            "BT-ADD-POWERS",
+            f"scales 2^{logs[0]} and 2^{logs[1]} for an output of 2^{logs[2]}: "
+            "one input must have the output's scale, the other none larger",
+            "clear pot_scale_int16 when converting",
+        )
+    if max(shifts) > 15:
+        raise call.invalid("BT-ADD-POWERS", f"dividing a 16-bit integer by 2^{max(shifts)} is undefined in the kernels")
+    if call.node.operator == "add":
+        equal_counts(call)
+    return {"first_right_shift": shifts[0], "second_right_shift": shifts[1]}
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Align, add or subtract in 32 bits, rescale and store."""
+    first, second = inputs
+    combine = np.subtract if step.operator == "sub" else np.add
+    if step["form"] == "plain":
+        return [plain(step, combine, first, second)]
+    low, high, zero_point = step["low"], step["high"], step["output_zero_point"]
+    finish = store.RULES[step.rules["store"]]
+
+    def rescaled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        one = align.apply(rule, a, step["first_zero_point"], multiply, step.arrays, "first_")
+        two = align.apply(rule, b, step["second_zero_point"], multiply, step.arrays, "second_")
+        return finish(rescale.apply(multiply, combine(one, two), step.arrays), zero_point, low, high)
+
+    def shifted(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        # Saturating the sum to 16 bits first would change nothing: [low, high] lies inside.
+        one = align.apply_power_of_two(a, step["first_right_shift"])
+        two = align.apply_power_of_two(b, step["second_right_shift"])
+        return np.minimum(np.maximum(combine(one, two), low), high)
+
+    rule, multiply = step.rules["align"], step.rules["rescale"]
+    if step["form"] == "power_of_two" and first.shape != second.shape and first.size == second.size:
+        # Equal counts under different ranks, as in [3] and [1, 3]: broadcasting pairs the same elements.
+        return [blockwise(shifted, [first, second], first.dtype)]
+    return [blockwise(shifted if step["form"] == "power_of_two" else rescaled, [first, second], first.dtype)]
+
+
+_SLOTS = ("align", "rescale", "store", "activation_range", "plain_range")
+
+OPERATORS = (
+    Operator("add", _SLOTS, broadcast_shape, lower, reference, "element-wise sum"),
+    Operator("sub", _SLOTS, broadcast_shape, lower, reference, "element-wise difference"),
+)

@@ -1,0 +1,78 @@
+"""concatenation: inputs side by side along one axis, each brought to the output's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..rules.combine import RULES
+from .base import Call, Lowered, Operator, Shape, Step
+from .indexing import bounded, parameters_or_zero
+
+
+def infer(call: Call) -> list[Shape]:
+    """Extents of all axes but one are equal. Scalars are joined to a vector when they are known at plan time."""
+    call.expect((1, len(call.inputs)))
+    parts = [call.input(position) for position in range(len(call.inputs))]
+    first = parts[0]
+    if call.attribute("activation") != "none":
+        raise call.invalid("BT-CONCATENATION", f"fused activation '{call.attribute('activation')}' is not allowed")
+    if first.rank == 0:
+        # Source: facts/litert.md 2.7; the kernel joins scalars only while it prepares.
+        if call.attribute("axis") != 0 or any(part.rank for part in parts):
+            raise call.invalid("BT-CONCATENATION", "scalars can only be joined to scalars, along axis 0")
+        for position in range(len(parts)):
+            call.constant(position, "scalar")
+        return [(len(parts),)]
+    axis = call.axis(call.attribute("axis"), first.rank)
+    for part in parts[1:]:
+        if part.rank != first.rank or any(
+            a != b for at, (a, b) in enumerate(zip(part.shape, first.shape, strict=True)) if at != axis
+        ):
+            raise call.invalid(
+                "BT-CONCATENATION",
+                f"'{part.name}' of shape {list(part.shape)} does not fit '{first.name}' of shape {list(first.shape)} "
+                f"along axis {axis}",
+            )
+    total = sum(part.shape[axis] for part in parts)
+    return [bounded(call, (*first.shape[:axis], total, *first.shape[axis + 1 :]))]
+
+
+def lower(call: Call) -> Lowered:
+    """The axis, and one 256-entry table per input whose integers change."""
+    parts = [call.input(position) for position in range(len(call.inputs))]
+    axis = call.axis(call.attribute("axis"), call.output.rank)
+    chosen, tables = [-1] * len(parts), []
+    # Scalars are copied while the kernel prepares, whatever their parameters are.
+    if call.rules["combine"] != "copy" and parts[0].rank:
+        dtype = call.output.type
+        codes = np.arange(dtype.minimum, dtype.maximum + 1)
+        for position, part in enumerate(parts):
+            moved = RULES[call.rules["combine"]](
+                codes,
+                *parameters_or_zero(part),
+                *parameters_or_zero(call.output),
+                dtype.minimum,
+                dtype.maximum,
+            )
+            if not np.array_equal(moved, codes):
+                chosen[position] = len(tables)
+                tables.append(moved.astype(dtype.numpy))
+    arrays = {"tables": np.stack(tables)} if tables else {}
+    parameters = {"axis": axis, "tables": tuple(chosen), "shape": call.output.shape, "low": 0}
+    if tables:
+        parameters["low"] = call.output.type.minimum
+    return Lowered(parameters, arrays, scratch=sum(p.size for p, at in zip(parts, chosen, strict=True) if at >= 0))
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Looked up, then joined."""
+    parts = [x if x.ndim else x.reshape(1) for x in inputs]
+    for position, table in enumerate(step["tables"]):
+        if table >= 0:
+            parts[position] = step.arrays["tables"][table][parts[position].astype(np.intp) - step["low"]]
+    return [np.concatenate(parts, axis=step["axis"])]
+
+
+OPERATOR = Operator("concatenation", ("combine",), infer, lower, reference, "inputs side by side along one axis")

@@ -1,0 +1,68 @@
+"""leaky_relu: x where it is not negative, alpha * x elsewhere, each side with a multiplier of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..graph import DATA_TYPES
+from ..rules import rescale, store
+from .accumulator import multiplier_arrays
+from .base import Call, Lowered, Operator, Step, same_shape
+from .elementwise import blockwise
+from .quantize import defined_exponent
+
+
+def lower(call: Call) -> Lowered:
+    """Two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding."""
+    source, output, alpha = call.input(0), call.output, float(call.attribute("alpha"))
+    if not output.type.is_integer:
+        return Lowered(parameters={"alpha": alpha})
+    return Lowered(
+        parameters={
+            "input_zero_point": source.zero_point,
+            "output_zero_point": output.zero_point,
+            "low": output.type.minimum,
+            "high": output.type.maximum,
+            "negated": alpha < 0,
+            "dtype": output.dtype,
+        },
+        arrays={
+            **defined_exponent(call, multiplier_arrays(call, source.scale, 1, "identity_"), "identity_"),
+            **defined_exponent(call, multiplier_arrays(call, source.scale, abs(alpha), "alpha_"), "alpha_"),
+        },
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Both sides are computed, the sign of the centred input selects."""
+    if not step.arrays:
+        alpha = np.float32(step["alpha"])
+
+        def real(x: np.ndarray) -> np.ndarray:
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                return np.where(x > 0, x, x * alpha)
+
+        return [blockwise(real, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
+    rule, finish = step.rules["rescale"], store.RULES[step.rules["store"]]
+    sign = -1 if step["negated"] else 1
+    zero_point, low, high = step["output_zero_point"], step["low"], step["high"]
+
+    def one(block: np.ndarray) -> np.ndarray:
+        x = block - step["input_zero_point"]
+        negative = sign * rescale.apply(rule, x, step.arrays, "alpha_")
+        rescaled = np.where(x >= 0, rescale.apply(rule, x, step.arrays, "identity_"), negative)
+        return finish(rescaled, zero_point, low, high)
+
+    return [blockwise(one, [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
+
+
+OPERATOR = Operator(
+    "leaky_relu",
+    ("scale_form", "rescale", "store"),
+    same_shape,
+    lower,
+    reference,
+    "x where x >= 0, else alpha * x",
+)

@@ -1,0 +1,81 @@
+"""logistic and tanh: 8 bits by a table with one entry per input, 16 bits by interpolating in a table of 256 samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from ..arithmetic import tables
+from ..graph import DATA_TYPES
+from ..rules import sigmoid, table
+from .base import Call, Lowered, Operator, Step, same_shape
+from .elementwise import blockwise
+
+_FUNCTIONS: dict[str, tables.Function] = {"logistic": tables.logistic, "tanh": tables.tanh}
+# Largest n for which an input scale of 2^(n - 12) is taken without rescaling.
+_LARGEST_SHIFT = {"logistic": 0, "tanh": 1}
+
+
+def table_lowered(call: Call, function: tables.Function) -> Lowered:
+    """The table of `function` between the scales of input and output."""
+    source, output = call.input(0), call.output
+    rule = table.RULES[call.rules["table"]]
+    entries = rule.build(
+        function,
+        float(source.scale),
+        source.zero_point,
+        float(output.scale),
+        output.zero_point,
+        output.type.minimum,
+        output.type.maximum,
+    )
+    return Lowered(parameters={"dtype": output.dtype, "minimum": source.type.minimum}, arrays={"table": entries})
+
+
+def read_table(step: Step, x: np.ndarray) -> np.ndarray:
+    """The table's answer for every element, block by block."""
+    rule, entries, minimum = table.RULES[step.rules["table"]], step.arrays["table"], step["minimum"]
+    return blockwise(lambda q: rule.read(entries, q, minimum), [x], DATA_TYPES[step["dtype"]].numpy)
+
+
+def lower(call: Call, function: str) -> Lowered:
+    """The finished table of 8 bits, or the argument's multiplier and the samples of 16 bits."""
+    if call.input(0).dtype != "s16":
+        return table_lowered(call, _FUNCTIONS[function])
+    rule = sigmoid.RULES[call.rules["sigmoid"]]
+    try:
+        multiplier, right_shift = rule.prepare(float(call.input(0).scale), _LARGEST_SHIFT[function])
+    except OverflowError as error:
+        raise call.invalid("BT-MULTIPLIER", f"{error}: the kernels' 32-bit product would be undefined") from None
+    return Lowered(
+        parameters={"multiplier": multiplier, "right_shift": right_shift}, arrays={"samples": rule.table()}
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[np.ndarray]:
+    """Look up, or rescale and interpolate."""
+    if "table" in step.arrays:
+        return [read_table(step, inputs[0])]
+    rule = sigmoid.RULES[step.rules["sigmoid"]]
+    apply = rule.logistic if function == "logistic" else rule.tanh
+    multiplier, right_shift, samples = step["multiplier"], step["right_shift"], step.arrays["samples"]
+    return [blockwise(lambda q: apply(q, multiplier, right_shift, samples), [inputs[0]], np.dtype(np.int16))]
+
+
+def _operator(stem: str, summary: str) -> Operator:
+    return Operator(
+        stem,
+        ("table", "sigmoid"),
+        same_shape,
+        partial(lower, function=stem),
+        partial(reference, function=stem),
+        summary,
+    )
+
+
+OPERATORS = (
+    _operator("logistic", "1 / (1 + exp(-x))"),
+    _operator("tanh", "hyperbolic tangent"),
+)

@@ -1,0 +1,61 @@
+"""relu, relu6, relu_n1_to_1 and relu_0_to_1: a change of scale followed by a clamp to an interval of real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ..rules import activation_range
+from .base import Call, Lowered, Operator, Step, same_shape
+from .elementwise import blockwise
+from .quantize import rescale_blocks, rescale_input
+
+_INTERVALS = {
+    "relu": (0.0, None),
+    "relu6": (0.0, 6.0),
+    "relu_n1_to_1": (-1.0, 1.0),
+    "relu_0_to_1": (0.0, 1.0),
+}
+
+
+def lower(call: Call, activation: str) -> Lowered:
+    """The multiplier and the stored interval; real numbers need only the interval."""
+    output = call.output
+    if not output.type.is_integer:
+        lower_end, upper_end = _INTERVALS[activation]
+        return Lowered(parameters={"low": lower_end} if upper_end is None else {"low": lower_end, "high": upper_end})
+    lowered = rescale_input(call)
+    rule = activation_range.RULES[call.rules["activation_range"]]
+    try:
+        low, high = rule(activation, float(output.scale), output.zero_point, output.type.minimum, output.type.maximum)
+    except OverflowError as error:
+        raise call.invalid("BT-ACTIVATION-RANGE", f"{activation}: {error}", "the output scale is too small") from None
+    return replace(lowered, parameters={**lowered.parameters, "low": low, "high": high})
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Rescale and clamp; NaN and negative zero pass."""
+    if step.arrays:
+        return [rescale_blocks(step, inputs[0])]
+    low, high = np.float32(step["low"]), np.float32(step.parameters.get("high", np.inf))  # type: ignore[arg-type]
+
+    def one(x: np.ndarray) -> np.ndarray:
+        return np.where(x < low, low, np.where(x > high, high, x))
+
+    return [blockwise(one, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
+
+
+def _operator(stem: str, summary: str) -> Operator:
+    slots = ("scale_form", "rescale", "store", "activation_range")
+    return Operator(stem, slots, same_shape, partial(lower, activation=stem), reference, summary)
+
+
+OPERATORS = (
+    _operator("relu", "max(x, 0)"),
+    _operator("relu6", "min(max(x, 0), 6)"),
+    _operator("relu_n1_to_1", "min(max(x, -1), 1)"),
+    _operator("relu_0_to_1", "min(max(x, 0), 1)"),
+)

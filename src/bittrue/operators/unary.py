@@ -1,0 +1,27 @@
+"""neg, square and floor: one exact operation on the stored numbers; scales and zero points are ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from .base import Operator, Step, nothing_to_prepare, same_shape
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray], function: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
+    """`function`; integers wrap, binary32 rounds once, ties to even."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return [np.asarray(function(inputs[0]), inputs[0].dtype)]
+
+
+def _operator(stem: str, function: Callable[[np.ndarray], np.ndarray], summary: str) -> Operator:
+    return Operator(stem, (), same_shape, nothing_to_prepare, partial(reference, function=function), summary)
+
+
+OPERATORS = (
+    _operator("neg", np.negative, "the number with the opposite sign"),
+    _operator("square", np.square, "the number times itself"),
+    _operator("floor", np.floor, "largest whole number that is not greater"),
+)

@@ -1,0 +1,104 @@
+"""Slot `align`: how two quantized inputs are brought to one scale before they are added, subtracted or squared.
+
+With T = f64(f32(2 * max(first scale, second scale))) an input q becomes A = rescale((q - zero_point) * 2^left), the
+real multiplier being scale / T (at most 1/2). One step of A is worth T / 2^left. The larger scale always gets 1/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arithmetic import fixed_point
+from . import rescale
+
+
+@dataclass(frozen=True)
+class AlignRule:
+    """One way to fill the slot.
+
+    Attributes:
+        left: bits of headroom that the inputs are moved up by before they are rescaled.
+        powers_of_two: when the model asks for it and all scales are powers of two, inputs are instead divided by
+            output scale / input scale, ties away from zero, and never moved up.
+    """
+
+    left: int
+    powers_of_two: bool = False
+    formula: str = "A = rescale((q - zero_point) * 2^left) with real multiplier scale / T"
+    source: str = "facts/litert.md 1.5 and 2.2, verified by running"
+
+
+RULES: dict[str, AlignRule] = {
+    "left_20": AlignRule(20),
+    "left_15": AlignRule(15),
+    "left_7": AlignRule(7),
+    "power_of_two_or_left_15": AlignRule(
+        15,
+        True,
+        "round_away(q / 2^log2(output scale / scale)) where all scales are powers of two and the model says so; "
+        "else as left_15",
+    ),
+}
+
+
+def unit(first: float, second: float) -> np.float64:
+    """T = f64(f32(2 * max(first, second))): the real value of 2^left aligned steps.
+
+    >>> float(unit(0.5, 0.25))
+    1.0
+    """
+    with np.errstate(over="ignore"):
+        return np.float64(np.float32(2) * np.maximum(np.float32(first), np.float32(second)))
+
+
+def result_multiplier(rule: str, first: float, second: float, output: float, power: int = 1) -> np.float64:
+    """T^power / f64(f32(2^(left * power) * output)): from aligned steps (or their square) to the output's scale.
+
+    >>> result_multiplier("left_20", 0.5, 0.25, 1.0) == 2.0**-20
+    np.True_
+    """
+    with np.errstate(over="ignore", divide="ignore", under="ignore"):
+        divisor = np.float64(np.float32(1 << (RULES[rule].left * power)) * np.float32(output))
+        top = unit(first, second)
+        return top / divisor if power == 1 else top * top / divisor
+
+
+def apply(
+    rule: str, q: np.ndarray, zero_point: int, rescale_rule: str, arrays: Mapping[str, np.ndarray], prefix: str
+) -> np.ndarray:
+    """The aligned input; the shifted value wraps to 32 bits (it cannot for zero points inside the type).
+
+    Ties: those of the rescale rule. Three inputs whose second halves are a tie, a negative tie and a wrap:
+
+    >>> tie = rescale.prepare("q31_two_step_up_away", 2.0**-9, "a_")
+    >>> [int(v) for v in apply("left_7", np.int64([2, -2, 1 << 24]), 0, "q31_two_step_up_away", tie, "a_")]
+    [1, -1, -4194304]
+    """
+    moved = fixed_point.wrap_s32(np.left_shift(q - zero_point, RULES[rule].left))
+    return rescale.apply(rescale_rule, moved, arrays, prefix)
+
+
+def apply_power_of_two(q: np.ndarray, right_shift: int) -> np.ndarray:
+    """round_away(q / 2^right_shift).
+
+    >>> [int(v) for v in apply_power_of_two(np.int64([3, -3, 32767]), 1)]
+    [2, -2, 16384]
+    """
+    return fixed_point.divide_by_power_of_two_away(q, right_shift)
+
+
+def power_of_two(scale: float) -> int | None:
+    """log2(scale) when the scale counts as a power of two: binary32 log within 1/1000 of an integer; else None.
+
+    Source: the kernels (CheckedLog2), read and run: 0.5003 counts, 0.501 does not.
+
+    >>> power_of_two(0.25), power_of_two(0.5003), power_of_two(0.501)
+    (-2, -1, None)
+    """
+    f32 = np.float32
+    log2 = f32(np.log(np.float64(f32(scale)))) * (f32(1) / f32(np.log(2.0)))
+    nearest = np.trunc(log2 + np.copysign(f32(0.5), log2))
+    return int(nearest) if abs(log2 - nearest) < f32(1e-3) else None

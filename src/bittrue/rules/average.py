@@ -1,0 +1,59 @@
+"""Slot `average`: a sum over a window divided by the number of its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..arithmetic import fixed_point
+
+AverageRule = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def integer_half_away(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """trunc(wrap32(total + sign(total) * (count div 2)) / count): to nearest, ties away from zero.
+
+    Zero points play no part. Domain: total s32, count in 1..2^31 - 1, broadcastable. Returns int64.
+    Source: facts/litert.md 2.4 (AVERAGE_POOL_2D), verified by running.
+
+    A tie, a negative tie, odd counts, and a sum so large that adding half of the count wraps:
+
+    >>> [int(v) for v in integer_half_away(np.array([3, -3, 4, -4, 2**31 - 1]), np.array([2, 2, 3, 3, 2]))]
+    [2, -2, 1, -1, -1073741824]
+    """
+    half = count >> 1
+    nudged = fixed_point.wrap_s32(total + np.where(total > 0, half, -half))
+    # Exact: the quotient of two numbers below 2^31 is 2^-31 or more (relatively) away from the next integer that it
+    # does not reach, far more than one rounding of binary64.
+    return np.trunc(nudged / count).astype(np.int64)
+
+
+def integer_half_up(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """floor((total + count div 2) / count): to nearest, ties up.
+
+    Domain: total s32, count in 1..2^31 - 1, broadcastable. Returns int64. Source: definition.
+
+    >>> [int(v) for v in integer_half_up(np.array([3, -3, 4, -4, 2**31 - 1]), np.array([2, 2, 3, 3, 1]))]
+    [2, -1, 1, -1, 2147483647]
+    """
+    return np.floor((total.astype(np.int64) + (count >> 1)) / count).astype(np.int64)
+
+
+def binary32_divide(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """f32(total / f32(count)) on binary32 sums; one rounding, ties to even. No saturation.
+
+    A counter in binary32 stops at 2^24. Source: facts/litert.md 2.4, verified by running.
+
+    >>> binary32_divide(np.float32([3, -3, 1]), np.array([2, 2, 3])).tolist()
+    [1.5, -1.5, 0.3333333432674408]
+    """
+    with np.errstate(all="ignore"):
+        return total / np.minimum(count, 1 << 24).astype(np.float32)
+
+
+RULES: dict[str, AverageRule] = {
+    "integer_half_away": integer_half_away,
+    "integer_half_up": integer_half_up,
+    "binary32_divide": binary32_divide,
+}

@@ -1,0 +1,133 @@
+"""Slot `interpolate`: two-way linear interpolation between pixels.
+
+`prepare` runs at plan time, once per axis: for every output position the two input positions and the weight of the
+second one. `apply` combines the four neighbours of each pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+Prepared = dict[str, np.ndarray]
+Corners = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class InterpolateRule:
+    """`prepare(extent, out, align corners, half-pixel centres) -> low, high, weight`, one entry per output position.
+
+    It raises ValueError when a position falls outside the input. `apply(corners, weight_y, weight_x)` takes the pixels
+    (low y, low x), (high y, low x), (low y, high x), (high y, high x) and weights that broadcast against them.
+    """
+
+    prepare: Callable[[int, int, bool, bool], Prepared]
+    apply: Callable[[Corners, np.ndarray, np.ndarray], np.ndarray]
+    formula: str
+    source: str
+
+
+def _inside(low: np.ndarray, extent: int) -> None:
+    if low.size and int(low.max()) >= extent:
+        position = int(np.argmax(low >= extent))
+        raise ValueError(f"output position {position} reads input position {int(low[position])} of {extent}")
+
+
+def _prepare_tenths(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    step = (1024 * extent + out // 2) // out
+    if align_corners and out > 1:
+        step = (1024 * (extent - 1) + (out - 1) // 2) // (out - 1)
+    position = np.arange(out, dtype=np.int64) * step
+    if half_pixel:
+        position += step // 2 - 512
+    # Positions reach down to -512; shifting such a one gives -1 where division toward zero gives 0: clamped all the same.
+    low = np.maximum(position >> 10, 0)
+    high = np.minimum((position + 1023) >> 10, extent - 1)
+    _inside(low, extent)
+    return {"low": low, "high": high, "weight": position - 1024 * low}
+
+
+def _apply_tenths(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """A tie, a negative tie, and a step of 341/1024 where a third was meant:
+
+    >>> rule = RULES["ten_bits_half_away"]
+    >>> half, none = np.array([512]), np.array([0])
+    >>> [rule.apply((np.array([v]), none, np.array([v + 1]), none), none, half).tolist() for v in (2, -3)]
+    [[3], [-3]]
+    >>> rule.prepare(2, 6, False, False)["weight"].tolist()
+    [0, 341, 682, 1023, 340, 681]
+    """
+    at_low_y = corners[0] * (1024 - weight_x) + corners[2] * weight_x
+    at_high_y = corners[1] * (1024 - weight_x) + corners[3] * weight_x
+    total = at_low_y * (1024 - weight_y) + at_high_y * weight_y
+    # Toward zero after half a unit away from zero: nearest, ties away from zero.
+    magnitude = (np.abs(total) + (1 << 19)) >> 20
+    return np.where(total > 0, magnitude, -magnitude)
+
+
+def _prepare_binary32(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    f32 = np.float32
+    step = f32(extent - 1) / f32(out - 1) if align_corners and out > 1 else f32(extent) / f32(out)
+    position = np.arange(out).astype(f32)
+    position = (position + f32(0.5)) * step - f32(0.5) if half_pixel else position * step
+    low = np.maximum(np.floor(position).astype(np.int64), 0)
+    high = np.minimum(np.ceil(position).astype(np.int64), extent - 1)
+    _inside(low, extent)
+    return {"low": low, "high": high, "weight": position - low.astype(f32)}
+
+
+def _four_products(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray, nudge: np.float32) -> np.ndarray:
+    one = np.float32(1)
+    with np.errstate(all="ignore"):
+        total = corners[0] * (one - weight_y) * (one - weight_x)
+        total = total + corners[1] * weight_y * (one - weight_x)
+        total = total + corners[2] * (one - weight_y) * weight_x
+        total = total + corners[3] * weight_y * weight_x
+        return total + nudge
+
+
+def _apply_binary32_up(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """A tie goes up:
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_products_half_up"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [3]
+    """
+    corners = tuple(corner.astype(np.float32) for corner in corners)  # type: ignore[assignment]
+    return np.trunc(_four_products(corners, weight_y, weight_x, np.float32(0.5))).astype(np.int64)
+
+
+def _apply_binary32(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Zeros come out positive, because 0 is added last.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_products"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [2.5]
+    """
+    return _four_products(corners, weight_y, weight_x, np.float32(0))
+
+
+RULES: dict[str, InterpolateRule] = {
+    "ten_bits_half_away": InterpolateRule(
+        _prepare_tenths,
+        _apply_tenths,
+        "step = (1024 * extent + out div 2) div out; position and weights in 1/1024; "
+        "the exact sum over 2^20, to nearest, ties away from zero",
+        "facts/litert.md 2.4 (RESIZE_BILINEAR int8, int16), verified by running",
+    ),
+    "binary32_products_half_up": InterpolateRule(
+        _prepare_binary32,
+        _apply_binary32_up,
+        "weights in binary32; p00*(1-wy)*(1-wx) + p10*wy*(1-wx) + p01*(1-wy)*wx + p11*wy*wx + 0.5, each operation "
+        "rounded to binary32 in this order, then truncated",
+        "facts/litert.md 2.4 (RESIZE_BILINEAR uint8), verified by running",
+    ),
+    "binary32_products": InterpolateRule(
+        _prepare_binary32,
+        _apply_binary32,
+        "as binary32_products_half_up with 0 in place of 0.5, not truncated",
+        "kernels/resize_bilinear.h, verified by running",
+    ),
+}

@@ -1,0 +1,91 @@
+"""Slot `mean`: a sum over whole axes, divided by the number of summands and brought to the output's scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arithmetic import multiplier
+from . import rescale
+
+Prepared = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class MeanRule:
+    """`prepare(real, count)` at plan time, real = input scale / output scale; `apply(total, arrays)` per element."""
+
+    prepare: Callable[[float, int], Prepared]
+    apply: Callable[[np.ndarray, Mapping[str, np.ndarray]], np.ndarray]
+    formula: str
+    source: str
+
+
+def _fold_count(real: float, count: int) -> Prepared:
+    encoded, exponent = (int(value) for value in multiplier.encode_q31(real))
+    # As many bits as the count has are gained before the division; the exponent must not leave -31.
+    gained = min(count.bit_length() - 1, 32, 31 + exponent)
+    folded = (encoded << gained) // count
+    return {"multiplier": np.asarray(folded, np.int64), "exponent": np.asarray(exponent - gained, np.int64)}
+
+
+def _two_step(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The count is part of the multiplier, so one half of 3 is exactly a tie, one third of 6 is a little less than 2.
+
+    A tie, a negative tie, and the shortened multiplier of 1/3 (a saturation is the store's):
+
+    >>> rule = RULES["q31_count_folded_two_step_up_away"]
+    >>> [int(v) for v in rule.apply(np.array([3, -3]), rule.prepare(1.0, 2))]
+    [2, -2]
+    >>> int(rule.prepare(1.0, 3)["multiplier"]), int(rule.prepare(1.0, 3)["exponent"])
+    (715827882, 0)
+    """
+    return rescale.RULES["q31_two_step_up_away"].apply(total, prepared)
+
+
+def _keep_count(real: float, count: int) -> Prepared:
+    return {"count": np.asarray(count, np.int64)}
+
+
+def _integer_trunc(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Integer division toward zero.
+
+    >>> rule = RULES["integer_trunc"]
+    >>> [int(v) for v in rule.apply(np.array([3, -3]), rule.prepare(1.0, 2))]
+    [1, -1]
+    """
+    quotient, remainder = np.divmod(total, prepared["count"])
+    return quotient + ((quotient < 0) & (remainder != 0))
+
+
+def _binary32_divide(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """One rounding to binary32, ties to even.
+
+    >>> rule = RULES["binary32_divide"]
+    >>> rule.apply(np.float32([3, -3, 1]), rule.prepare(1.0, 3)).tolist()
+    [1.0, -1.0, 0.3333333432674408]
+    """
+    with np.errstate(all="ignore"):
+        return total / prepared["count"].astype(np.float32)
+
+
+RULES: dict[str, MeanRule] = {
+    "q31_count_folded_two_step_up_away": MeanRule(
+        _fold_count,
+        _two_step,
+        "M' = floor(M * 2^k / count), e' = e - k, k = min(floor(log2 count), 32, 31 + e); then, on 32-bit sums, "
+        "round_away(round_up(total * 2^max(e',0) * M' / 2^31) / 2^max(-e',0))",
+        "facts/litert.md 2.4 (MEAN), verified by running",
+    ),
+    "integer_trunc": MeanRule(
+        _keep_count, _integer_trunc, "trunc(total / count) on 64-bit sums", "kernels/reduce.h, verified by running"
+    ),
+    "binary32_divide": MeanRule(
+        _keep_count,
+        _binary32_divide,
+        "f32(total / f32(count)) on binary32 sums taken in row-major order",
+        "kernels/reduce.h, verified by running",
+    ),
+}

@@ -1,0 +1,68 @@
+"""Slot `normalize`: rows divided by their Euclidean length, to 1/128 for integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..arithmetic import fixed_point, transcendental
+from . import rescale
+
+NormalizeRule = Callable[[np.ndarray], np.ndarray]
+
+# Lengths below this do not scale a row up, so that a row of zeros stays zero.
+_EPSILON = np.float32(1e-6)
+
+
+def _inverse_length(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # The sum of squares is 32 bits wide; one that wrapped below zero counts like 0 and 1 do.
+    squares = fixed_point.wrap_s32((rows * rows).sum(axis=-1, keepdims=True))
+    return transcendental.inverse_square_root(np.maximum(squares, 0))
+
+
+def q31_exponent_plus_7_two_step_up_away(rows: np.ndarray) -> np.ndarray:
+    """M, e = 1 / sqrt(sum of squares); then x * M * 2^(e + 7) in two steps, the left part of e + 7 first.
+
+    Ties: up in the doubling high product, then away from zero. Domain: int64 rows of centred values along the last
+    axis. Not clamped. Source: facts/litert.md 2.3 (L2_NORMALIZATION int8), verified by running.
+
+    >>> q31_exponent_plus_7_two_step_up_away(np.array([[3, 4], [-1, 0], [18, 9]])).tolist()
+    [[77, 102], [-128, 0], [114, 57]]
+    """
+    multiplier, exponent = _inverse_length(rows)
+    prepared = {"multiplier": multiplier, "exponent": exponent + 7}
+    return rescale.RULES["q31_two_step_up_away"].apply(rows, prepared)
+
+
+def q31_times_128_two_step_up_away(rows: np.ndarray) -> np.ndarray:
+    """M, e = 1 / sqrt(sum of squares); then (128 * x) * M * 2^e in two steps.
+
+    Ties: up in the doubling high product, then away from zero. Domain: int64 rows of centred values along the last
+    axis. Not clamped. Source: facts/litert.md 2.3 (L2_NORMALIZATION uint8), verified by running.
+
+    >>> q31_times_128_two_step_up_away(np.array([[3, 4], [-1, 0], [18, 9]])).tolist()
+    [[77, 102], [-128, 0], [115, 57]]
+    """
+    multiplier, exponent = _inverse_length(rows)
+    return rescale.RULES["q31_two_step_up_away"].apply(rows * 128, {"multiplier": multiplier, "exponent": exponent})
+
+
+def binary32_divide(rows: np.ndarray) -> np.ndarray:
+    """f32(x / max(f32(sqrt(sum of f32 squares, left to right)), 1e-6)).
+
+    Every operation rounds to binary32, ties to even. Source: kernels/l2normalization.h, verified by running.
+
+    >>> binary32_divide(np.float32([[3, 4], [0, 0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    with np.errstate(all="ignore"):
+        length = np.sqrt(np.add.accumulate(rows * rows, axis=-1)[..., -1:])
+        return rows / np.where(length < _EPSILON, _EPSILON, length)
+
+
+RULES: dict[str, NormalizeRule] = {
+    "q31_exponent_plus_7_two_step_up_away": q31_exponent_plus_7_two_step_up_away,
+    "q31_times_128_two_step_up_away": q31_times_128_two_step_up_away,
+    "binary32_divide": binary32_divide,
+}

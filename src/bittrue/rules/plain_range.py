@@ -1,0 +1,83 @@
+"""Slot `plain_range`: the interval that a fused activation leaves of an unquantized type, and the arithmetic within it.
+
+Unquantized integers wrap to their width before the clamp. binary32 results are single IEEE operations, ties to even.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+_ACTIVATIONS: dict[str, tuple[int | None, int | None]] = {
+    "none": (None, None),
+    "relu": (0, None),
+    "relu6": (0, 6),
+    "relu_n1_to_1": (-1, 1),
+    # Accepted and ignored by the reference kernels.
+    "tanh": (None, None),
+    "sign_bit": (None, None),
+}
+
+# What x86 and NumPy on x86 make of an invalid operation; other machines clear the sign bit.
+_INVALID = np.uint32(0xFFC00000)
+_QUIET = np.uint32(0x00400000)
+
+
+def type_limits(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[float, float]:
+    """[lower, upper] of the activation, where an open side is the type's own limit: for floats the largest finite one.
+
+    So infinities become finite even without an activation. A bound outside the type wraps (-1 as u32 is 2^32 - 1).
+    No ties. Domain: binary32 and integers. Source: facts/litert.md 2.2; the kernels, read and run.
+
+    >>> type_limits("relu6", np.dtype(np.int32)), type_limits("relu_n1_to_1", np.dtype(np.uint32))
+    ((0, 6), (4294967295, 1))
+    >>> type_limits("none", np.dtype(np.float32))[1] == float(np.finfo(np.float32).max)
+    True
+    """
+    lower, upper = _ACTIVATIONS[activation]
+    if dtype.kind == "f":
+        largest = float(np.finfo(dtype).max)
+        return (-largest if lower is None else float(lower), largest if upper is None else float(upper))
+    info = np.iinfo(dtype)
+    modulus = 1 << info.bits
+
+    def wrapped(bound: int) -> int:
+        return (bound - int(info.min)) % modulus + int(info.min)
+
+    return (
+        int(info.min) if lower is None else wrapped(lower),
+        int(info.max) if upper is None else wrapped(upper),
+    )
+
+
+def clamp(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """min(max(value, low), high) in the type of `values`; NaN stays what it is, and so does -0 next to a bound of 0.
+
+    >>> clamp(np.float32([np.inf, -0.0, 9, -9]), 0.0, 6.0).tolist(), clamp(np.int32([-9, 9]), -1, 1).tolist()
+    ([6.0, -0.0, 6.0, 0.0], [-1, 1])
+    """
+    lower, upper = values.dtype.type(low), values.dtype.type(high)
+    raised = np.where(values < lower, lower, values)
+    return np.where(raised > upper, upper, raised)
+
+
+def with_first_nan(result: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """binary32 `result` with the NaNs that x86 gives: the first NaN operand, made quiet; else the default NaN.
+
+    Source: Intel SDM volume 1, table 4-7, read; run on the kernels. Where both operands are NaN, compilers may swap
+    the operands of a commutative operation, so that the second one is kept there.
+
+    >>> nan = np.uint32([0x7F800001]).view(np.float32)
+    >>> [hex(v) for v in with_first_nan(nan, np.float32([1]), nan).view(np.uint32)]
+    ['0x7fc00001']
+    """
+    wrong = np.isnan(result)
+    if not wrong.any():
+        return result
+    bits = [np.ascontiguousarray(operand).view(np.uint32) | _QUIET for operand in (first, second)]
+    kept = np.where(np.isnan(first), bits[0], np.where(np.isnan(second), bits[1], _INVALID))
+    return np.where(wrong, kept, result.view(np.uint32)).astype(np.uint32).view(np.float32)
+
+
+RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]]] = {"type_limits": type_limits}

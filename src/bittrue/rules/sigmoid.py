@@ -1,0 +1,97 @@
+"""Slot `sigmoid`: 16-bit logistic and tanh from one table of the logistic function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arithmetic import fixed_point, powers, tables
+
+_SATURATED = 255  # first interval without a right end in the table
+
+
+@dataclass(frozen=True)
+class SigmoidRule:
+    """`prepare(scale, largest shift)` gives (multiplier, right shift) of the argument; the others apply the table."""
+
+    prepare: Callable[[float, int], tuple[int, int]]
+    table: Callable[[], np.ndarray]
+    logistic: Callable[[np.ndarray, int, int, np.ndarray], np.ndarray]
+    tanh: Callable[[np.ndarray, int, int, np.ndarray], np.ndarray]
+    formula: str
+    source: str
+
+
+def prepare_argument(scale: float, largest_shift: int) -> tuple[int, int]:
+    """(multiplier k, right shift r) so that scale * x * 3 * 2^12 ~ (k * x) / 2^r.
+
+    A scale that counts as 2^(n - 12) with 0 <= n <= `largest_shift` gives (3 * 2^n, 0). Otherwise k is the integral part
+    of scale * 12288 * 2^r with the first r in 0..31 that makes it exceed 16383.5.
+    Raises OverflowError when k * x can leave 32 bits, or when k vanishes.
+
+    >>> prepare_argument(2.0**-12, 0), prepare_argument(2.0**-11, 0), prepare_argument(2.0**-11, 1)
+    ((3, 0), (24576, 12), (6, 0))
+    """
+    exponent, is_power = powers.nearly_power_of_two(scale)
+    if is_power and 0 <= exponent + 12 <= largest_shift:
+        return 3 << (exponent + 12), 0
+    # Exact: a binary32 scale times 12288 needs fewer than 53 bits, doubling is exact.
+    value = float(np.float32(scale)) * 4096.0 * 3.0
+    right_shift = 0
+    while value <= 32767.0 / 2.0 and right_shift <= 30:
+        right_shift += 1
+        value *= 2.0
+    # |k * x| + 2^(r-1) < 2^31 for k < 2^16 without a shift, and for k < 2^15 with one.
+    if value < 1 or value >= 65536:
+        raise OverflowError(f"input scale {scale!r} is outside [2^-44, 5.33]")
+    return int(value), right_shift
+
+
+def _argument(q: np.ndarray, multiplier: int, right_shift: int) -> np.ndarray:
+    return fixed_point.divide_by_power_of_two_up(fixed_point.as_s64(q) * multiplier, right_shift)
+
+
+def _interpolate(magnitude: np.ndarray, table: np.ndarray, bits: int, saturated: int) -> np.ndarray:
+    """Linear between table entries 2^bits apart; `saturated` from the last entry on."""
+    index = magnitude >> bits
+    inside = np.minimum(index, _SATURATED - 1)
+    left, right = table[inside], table[inside + 1]
+    value = (left << bits) + (magnitude & ((1 << bits) - 1)) * (right - left)
+    return np.where(index >= _SATURATED, saturated, value)
+
+
+def logistic(q: np.ndarray, multiplier: int, right_shift: int, table: np.ndarray) -> np.ndarray:
+    """2^15 / (1 + exp(-x)), rounded up at ties for x >= 0 and down for x < 0; 32767 is the largest result.
+
+    >>> [int(v) for v in logistic(np.int16([0, 1, -1, 32767, -32768]), 3, 0, tables.sigmoid_table_s16())]
+    [16384, 16386, 16382, 32757, 11]
+    """
+    x = _argument(q, multiplier, right_shift)
+    value = _interpolate(np.abs(x), table, 9, 0x7FFF << 10)
+    return np.where(x >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
+
+
+def tanh(q: np.ndarray, multiplier: int, right_shift: int, table: np.ndarray) -> np.ndarray:
+    """2^15 * tanh(x) as 2 * logistic(2 x) - 1, rounded up at ties for x >= 0 and down for x < 0.
+
+    >>> [int(v) for v in tanh(np.int16([0, 1, -1, 32767, -32768]), 3, 0, tables.sigmoid_table_s16())]
+    [0, 8, -8, 32767, -32767]
+    """
+    x = _argument(q, multiplier, right_shift)
+    value = _interpolate(np.abs(x), table, 8, 0xFFFF << 8)
+    one = 1 << 23
+    return np.where(x >= 0, value - one + (1 << 7), -value + one + (1 << 7) - 1) >> 8
+
+
+RULES: dict[str, SigmoidRule] = {
+    "s16_table_256_linear": SigmoidRule(
+        prepare_argument,
+        tables.sigmoid_table_s16,
+        logistic,
+        tanh,
+        "argument rescaled with ties up, 256 samples of the logistic function, linear interpolation",
+        "facts/litert.md 2.3 (LOGISTIC and TANH of 16 bits), verified by running",
+    ),
+}

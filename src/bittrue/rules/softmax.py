@@ -1,0 +1,149 @@
+"""Slot `softmax`: exp(beta * scale * (x - max)) over the sum of these along a row.
+
+Only the difference to the row's maximum enters, so 8-bit rules prepare one exponential per difference (256 of them)
+at plan time; F(k) is a signed raw integer with k integer bits (see `arithmetic.transcendental`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arithmetic import fixed_point, multiplier, tables, transcendental
+from . import rescale
+
+Prepared = dict[str, np.ndarray]
+
+# Integer bits of scaled differences and of sums of exponentials.
+DIFFERENCE_BITS, SUM_BITS = 5, 12
+_EXP_RANGE = 10.0
+
+
+@dataclass(frozen=True)
+class SoftmaxRule:
+    """`prepare(input scale, beta)` raises ValueError for unusable products; `apply(rows, arrays, bits)` takes int64
+    rows and gives probabilities in units of 2^-bits (2^-15 for 16-bit tables), not yet clamped or moved to the output's
+    smallest value. `apply` raises OverflowError where a row has no defined result.
+    """
+
+    prepare: Callable[[float, float], Prepared]
+    apply: Callable[[np.ndarray, Mapping[str, np.ndarray], int], np.ndarray]
+    formula: str
+    source: str
+
+
+def scaled_differences(input_scale: float, beta: float) -> tuple[np.ndarray, int, int, int]:
+    """Differences -255..0 in F5, the smallest one that counts, and the multiplier and exponent behind them.
+
+    v = min(beta * scale * 2^26, 2^31 - 1) must exceed 1; M * 2^(e - 31) = v; differences below
+    -floor(31 * 2^26 / 2^e) do not count (their entries are 0). Raises ValueError for other v, NaN included.
+    Source: facts/litert.md 2.5, verified by running.
+
+    >>> raw, smallest, encoded, exponent = scaled_differences(1.0, 1.0)
+    >>> raw[-3:].tolist(), smallest, encoded, exponent
+    ([-134217728, -67108864, 0], -15, 1073741824, 27)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        real = np.float64(beta) * np.float64(input_scale) * 2.0 ** (31 - DIFFERENCE_BITS)
+    if not real > 1.0:
+        raise ValueError(f"beta * scale * 2^{31 - DIFFERENCE_BITS} is {float(real)!r}, it must exceed 1")
+    encoded, exponent = (int(part) for part in multiplier.encode_q31(min(float(real), 2.0**31 - 1)))
+    smallest = -(((1 << DIFFERENCE_BITS) - 1 << (31 - DIFFERENCE_BITS)) >> exponent)
+    differences = np.arange(-255, 1, dtype=np.int64)
+    differences = np.where(differences < smallest, 0, differences)
+    return fixed_point.doubling_high_multiply_up(differences << exponent, encoded), smallest, encoded, exponent
+
+
+def exponentials(raw: np.ndarray, smallest: int) -> np.ndarray:
+    """exp of scaled differences in F0; 0 for differences that do not count."""
+    counts = np.arange(-255, 1) >= smallest
+    return np.where(counts, transcendental.exp_on_negative(raw, DIFFERENCE_BITS), 0)
+
+
+def sum_of_exponentials(entries: np.ndarray) -> np.ndarray:
+    """Row sums in F12 of exponentials in F0, each divided by 2^12 with ties away.
+
+    Raises OverflowError for a sum of 2^12 or more, which leaves 32 bits.
+    """
+    total = fixed_point.divide_by_power_of_two_away(entries, SUM_BITS).sum(axis=-1, keepdims=True)
+    if total.size and int(total.max()) > fixed_point.S32_MAX:
+        raise OverflowError(f"the exponentials of a row add up to {int(total.max()) / 2.0**19}, at most 4095 fit")
+    return total
+
+
+def _prepare_fixed(input_scale: float, beta: float) -> Prepared:
+    raw, smallest, _, _ = scaled_differences(input_scale, beta)
+    return {"exponentials": exponentials(raw, smallest)}
+
+
+def _apply_fixed(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int) -> np.ndarray:
+    """Two equal values share a row; a far smaller one gets nothing; one value alone reaches the full 2^8.
+
+    >>> rule = RULES["exp_f5_sum_f12_reciprocal_away"]
+    >>> rule.apply(np.array([[4, 4, -128], [4, -128, -128]]), rule.prepare(1.0, 1.0), 8).tolist()
+    [[128, 128, 0], [256, 0, 0]]
+    """
+    entries = prepared["exponentials"][rows - rows.max(axis=-1, keepdims=True) + 255]
+    scale, bits_over_unit = transcendental.reciprocal(sum_of_exponentials(entries), SUM_BITS)
+    right_shift = bits_over_unit + 31 - bits
+    if right_shift.size and int(right_shift.max()) > 31:
+        raise OverflowError(f"the exponentials of a row add up to {1 << bits + 1} or more, which {bits} bits cannot show")
+    return fixed_point.divide_by_power_of_two_away(
+        fixed_point.doubling_high_multiply_up(scale, entries), right_shift
+    )
+
+
+def _prepare_tables(input_scale: float, beta: float) -> Prepared:
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.float32(input_scale) * np.float32(beta)
+    encoded, exponent = multiplier.encode_q31(np.float64(product) / (_EXP_RANGE / 65535.0))
+    if int(exponent) > 30:
+        raise ValueError(f"beta * scale is {float(product)!r}, its multiplier needs a left shift by more than 30")
+    return {
+        "multiplier": encoded,
+        "exponent": exponent,
+        "exp": tables.table_513(np.exp, _EXP_RANGE / 65535.0, 32767, 2.0 / 65535.0, 0, np.float64),
+        "reciprocal": tables.table_513(
+            lambda x: 1.0 / (1.0 + x), 1.0 / 65535.0, -32768, 2.0 / 65535.0, 0, np.float64
+        ),
+    }
+
+
+def _apply_tables(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int) -> np.ndarray:
+    """Two equal values share a row; one that is 5 steps of 1/16 smaller gets exp(-5/16) of what the largest gets.
+
+    >>> rule = RULES["tables_513_one_step_up"]
+    >>> rule.apply(np.array([[4, 4, -32768], [5, 0, -32768]]), rule.prepare(1 / 16, 1.0), 15).tolist()
+    [[16383, 16383, 1], [18922, 13843, 1]]
+    """
+    differences = rows - rows.max(axis=-1, keepdims=True)
+    scaled = rescale.RULES["q31_two_step_up_away"].apply(differences, prepared)
+    entries = tables.lookup_513(prepared["exp"], np.clip(fixed_point.wrap_s32(scaled + 32767), -32768, 32767))
+    total = entries.sum(axis=-1, keepdims=True)
+    if total.size and not 0 < int(total.min()) <= int(total.max()) <= fixed_point.S32_MAX:
+        raise OverflowError("the exponentials of a row add up to more than 32 bits hold")
+    headroom = fixed_point.count_leading_zeros_s32(total)
+    normalised = ((total << (headroom - 1)) + (1 << 13)) >> 14
+    factor = tables.lookup_513(prepared["reciprocal"], np.clip(normalised - 3 * 2**15, -32768, 32767))
+    right_shift = 31 - headroom
+    return fixed_point.divide_by_power_of_two_up(entries * factor, right_shift)
+
+
+RULES: dict[str, SoftmaxRule] = {
+    "exp_f5_sum_f12_reciprocal_away": SoftmaxRule(
+        _prepare_fixed,
+        _apply_fixed,
+        "e = exp(x - max) in F0 by polynomial from F5; S = sum of round_away(e / 2^12) in F12; "
+        "round_away(round_up(e * (1/S) / 2^31) / 2^(31 - bits + integer bits of S))",
+        "facts/litert.md 2.5 (SOFTMAX int8, uint8), verified by running",
+    ),
+    "tables_513_one_step_up": SoftmaxRule(
+        _prepare_tables,
+        _apply_tables,
+        "e = table of exp on [-10, 0]; S = sum of e; r = table of 1 / (1 + x) of the normalised S; "
+        "round_up(e * r / 2^(31 - clz S))",
+        "facts/litert.md 2.5 (SOFTMAX int16), verified by running",
+    ),
+}

@@ -1,0 +1,86 @@
+"""Slot `table`: how a real function becomes a table of integers at plan time, and how that table is read.
+
+A function takes a binary64 array of real arguments; its result is rounded to binary32 if it is not binary32 already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arithmetic import tables
+
+Build = Callable[[tables.Function, float, int, float, int, int, int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class TableRule:
+    """`build(function, input scale, input zero point, output scale, output zero point, minimum, maximum)` gives the
+    table, `read(table, q, minimum)` the stored integers for stored integers q of a type that starts at `minimum`.
+    """
+
+    build: Build
+    read: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+    formula: str
+    source: str
+
+
+def _read_direct(table: np.ndarray, q: np.ndarray, minimum: int) -> np.ndarray:
+    """table[q - minimum].
+
+    A tie (1.5), a negative tie and a saturation, output scale 2:
+
+    >>> rule = RULES["binary32_reciprocal_256_away"]
+    >>> entries = rule.build(lambda x: x, 1.0, 0, 2.0, 0, -128, 127)
+    >>> rule.read(entries, np.int8([3, -3]), -128).tolist()
+    [2, -2]
+    >>> rule.build(lambda x: 9 * x, 1.0, 0, 2.0, 0, -128, 127)[[0, 255]].tolist()
+    [-128, 127]
+    """
+    return np.asarray(table[q.astype(np.intp) - minimum])
+
+
+def _build_513(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    return tables.table_513(function, input_scale, input_zero_point, output_scale, output_zero_point)
+
+
+def _read_interpolated(table: np.ndarray, q: np.ndarray, minimum: int) -> np.ndarray:
+    """Linear between entries, ties up.
+
+    A tie (0.5), a negative tie and a saturation:
+
+    >>> rule = RULES["binary32_reciprocal_513_linear_up"]
+    >>> half = rule.build(lambda x: x / 2, 1.0, 0, 1.0, 0, -32768, 32767)
+    >>> rule.read(half, np.int16([1, 3, -1, -3]), -32768).tolist()
+    [1, 2, 0, -1]
+    >>> double = rule.build(lambda x: 2 * x, 1.0, 0, 1.0, 0, -32768, 32767)
+    >>> rule.read(double, np.int16([-32768, 32767]), -32768).tolist()
+    [-32768, 32767]
+    """
+    return tables.lookup_513(table, q)
+
+
+RULES: dict[str, TableRule] = {
+    "binary32_reciprocal_256_away": TableRule(
+        tables.table_256,
+        _read_direct,
+        "one entry per input: clamp(round_away(f32(f(x) * f32(1 / output scale))) + zero point)",
+        "facts/litert.md 1.9 (LUT8), verified by running",
+    ),
+    "binary32_reciprocal_513_linear_up": TableRule(
+        _build_513,
+        _read_interpolated,
+        "one entry per 128 inputs, corrected by half the error in the middle, then linear interpolation with ties up",
+        "facts/litert.md 1.9 (LUT16), verified by running",
+    ),
+}

@@ -1,0 +1,188 @@
+"""The public API as a user meets it."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.differential import assert_same
+from support.oracle import oracle
+
+import bittrue
+
+
+@pytest.fixture(scope="module")
+def session() -> bittrue.Session:
+    return bittrue.load(bittrue.demo_model()).prepare(numerics="litert")
+
+
+def picture(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8)
+
+
+def test_every_tensor_of_the_demo_equals_the_runtime(session: bittrue.Session) -> None:
+    graph = bittrue.load(bittrue.demo_model()).graph
+    wanted = [i for node in graph.nodes for i in node.outputs]
+    for seed in range(20):
+        traced = session.trace(picture(seed))
+        answer = oracle().run(bittrue.demo_model(), [[picture(seed)]], wanted)
+        for index in wanted:
+            assert_same(graph.tensors[index].name, traced[graph.tensors[index].name], answer.values[index])
+
+
+def test_demo_accuracy(session: bittrue.Session) -> None:
+    images, labels = bittrue.demo_digits()
+    port = session.inputs[0]
+    q = bittrue.quantize(images.astype(np.float32) / 16, port.scale, port.zero_point, "int8")
+    guesses = [int(np.argmax(next(iter(session.run(x[None]).values())))) for x in q]
+    assert np.mean(np.array(guesses) == labels) >= 0.97
+
+
+def test_names_positions_and_signature_names_are_one(session: bittrue.Session) -> None:
+    x = picture()
+    (name,) = (port.name for port in session.inputs)
+    expected = session.run(x)
+    for outputs in (session.run({name: x}), session.run({"picture": x}), session.run(picture=x)):
+        assert list(outputs) == [port.name for port in session.outputs]
+        assert all(outputs[key].tobytes() == expected[key].tobytes() for key in expected)
+
+
+def test_trace_is_in_execution_order_and_ends_in_the_output(session: bittrue.Session) -> None:
+    traced = session.trace(picture())
+    names = list(traced)
+    assert names[0] == session.inputs[0].name
+    assert names[-1] == session.outputs[0].name
+    assert set(names) >= {session.plan.tensors[i].name for step in session.plan.steps for i in step.outputs}
+
+
+def test_results_belong_to_the_caller(session: bittrue.Session) -> None:
+    x = picture()
+    first = session.run(x)
+    kept = {name: value.copy() for name, value in first.items()}
+    for value in first.values():
+        value[...] = 0
+    again = session.run(x)
+    assert all(again[name].tobytes() == kept[name].tobytes() for name in kept)
+
+
+def test_path_bytes_and_file_objects(tmp_path: Path) -> None:
+    content = bittrue.demo_model()
+    path = tmp_path / "name_without_meaning.bin"
+    path.write_bytes(content)
+    for source in (path, str(path), content, bytearray(content), memoryview(content), io.BytesIO(content)):
+        assert len(bittrue.load(source).graph.nodes) == 9
+
+
+def test_model_prints_what_is_inside() -> None:
+    text = str(bittrue.load(bittrue.demo_model()))
+    assert "CONV_2D" in text
+    assert "int8[1, 8, 8, 1]" in text
+    assert "0.00390625" in text
+
+
+def test_floats_are_refused_with_the_way_out(session: bittrue.Session) -> None:
+    x = np.zeros((1, 8, 8, 1), np.float32)
+    with pytest.raises(bittrue.InputError, match=r"bittrue\.quantize") as caught:
+        session.run(x)
+    assert "scale=0.00390625" in str(caught.value)
+    assert "zero_point=-128" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "code"),
+    [
+        ((), {}, "BT-INPUT-MISSING"),
+        ((np.zeros((1, 8, 8, 1), np.int8), 3), {}, "BT-INPUT-COUNT"),
+        (({"nobody": np.zeros((1, 8, 8, 1), np.int8)},), {}, "BT-INPUT-NAME"),
+        ((np.zeros((1, 8, 8, 1), np.int8),), {"picture": np.zeros((1, 8, 8, 1), np.int8)}, "BT-INPUT-NAME"),
+        ((np.zeros((1, 8, 8, 1), np.uint8),), {}, "BT-INPUT-TYPE"),
+        ((np.zeros((1, 8, 8, 1), np.int64),), {}, "BT-INPUT-TYPE"),
+        ((np.zeros((8, 8), np.int8),), {}, "BT-INPUT-SHAPE"),
+        ((np.zeros((2, 8, 8, 1), np.int8),), {}, "BT-INPUT-SHAPE"),
+        (("text",), {}, "BT-INPUT-TYPE"),
+        (([[1, 2], [3]],), {}, "BT-INPUT-TYPE"),
+    ],
+)
+def test_wrong_inputs(session: bittrue.Session, arguments: tuple, named: dict, code: str) -> None:
+    with pytest.raises(bittrue.InputError) as caught:
+        session.run(*arguments, **named)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"numerics": "nobody"}, "BT-NUMERICS"),
+        ({"executor": "nobody"}, "BT-EXECUTOR"),
+        ({"threads": 0}, "BT-THREADS"),
+        ({"graph": 7}, "BT-GRAPH"),
+        ({"graph": "nobody"}, "BT-GRAPH"),
+        ({"shapes": {"nobody": (1, 8, 8, 1)}}, "BT-INPUT-NAME"),
+        ({"shapes": {"picture": (1, -8, 8, 1)}}, "BT-INPUT-SHAPE"),
+    ],
+)
+def test_wrong_preparations(options: dict, code: str) -> None:
+    with pytest.raises(bittrue.InputError) as caught:
+        bittrue.load(bittrue.demo_model()).prepare(**options)
+    assert caught.value.code == code
+
+
+def test_sizes_beyond_the_limit_are_refused_before_any_allocation() -> None:
+    model = bittrue.load(bittrue.demo_model())
+    with pytest.raises(bittrue.ResourceError) as caught:
+        model.prepare(shapes={"picture": (10**9, 8, 8, 1)})
+    assert "memory_limit" in str(caught.value)
+    with pytest.raises(bittrue.ResourceError):
+        model.prepare(memory_limit=100)
+
+
+def test_graph_by_signature_name() -> None:
+    model = bittrue.load(bittrue.demo_model())
+    assert str(model.prepare(graph="serving_default").plan) == str(model.prepare(graph=0).plan)
+
+
+def test_errors_survive_pickling() -> None:
+    error = bittrue.InputError("BT-X", "message", place="here", advice="do that")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) == "[BT-X] here: message (do that)"
+
+
+def test_import_is_light() -> None:
+    """`import bittrue` pulls in no framework, not even NumPy, and everything public is reachable."""
+    code = (
+        "import sys, bittrue; heavy = {'numpy', 'ai_edge_litert', 'tensorflow', 'onnxruntime', 'rich', 'click'} & set(sys.modules);"
+        "assert not heavy, heavy; [getattr(bittrue, n) for n in bittrue.__all__];"
+        "assert 'ai_edge_litert' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_quantize_per_axis() -> None:
+    x = np.float32([[1.0, 1.0], [-1.0, -1.0]])
+    q = bittrue.quantize(x, [0.5, 0.25], [0, 1], "int8", axis=1)
+    assert q.tolist() == [[2, 5], [-2, -3]]
+    assert bittrue.dequantize(q, [0.5, 0.25], [0, 1], axis=1).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (([1.0], 0.0), "BT-QUANT-SCALE"),
+        (([1.0], float("nan")), "BT-QUANT-SCALE"),
+        (([1.0], -1.0), "BT-QUANT-SCALE"),
+        (([1.0], 1.0, 200), "BT-QUANT-ZERO-POINT"),
+        (([1.0], 1.0, 0.5), "BT-QUANT-ZERO-POINT"),
+        (([1.0], [1.0, 2.0]), "BT-QUANT-AXIS"),
+        (([1.0], 1.0, 0, "float32"), "BT-DTYPE"),
+        (([1.0], 1.0, 0, "nonsense"), "BT-DTYPE"),
+    ],
+)
+def test_wrong_quantization(arguments: tuple, code: str) -> None:
+    with pytest.raises(bittrue.InputError) as caught:
+        bittrue.quantize(*arguments)
+    assert caught.value.code == code

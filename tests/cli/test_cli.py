@@ -1,0 +1,138 @@
+"""The command line: what it prints, what it writes, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.shared import SHARED, needs_shared
+
+import bittrue
+
+
+def run(*arguments: object, check: int | None = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", "from bittrue.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    if check is not None:
+        assert done.returncode == check, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(bittrue.demo_model())
+    return path
+
+
+def test_demo_shows_predictions_and_one_rounding() -> None:
+    out = run("demo").stdout
+    for word in ("prediction", "held-out digits right", "accumulator", "first rounding", "another bit"):
+        assert word in out, word
+
+
+def test_version_and_help() -> None:
+    assert bittrue.__version__ in run("--version").stdout
+    for command in ("run", "inspect", "plan", "demo"):
+        assert command in run("--help").stdout
+        assert "Usage" in run(command, "--help").stdout
+
+
+def test_run_with_arrays(demo: Path, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8)
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "x.npz", x)
+    expected = bittrue.load(demo).prepare().run(x)
+    for source in ("x.npy", "x.npz"):
+        run("run", demo, "-i", tmp_path / source, "-o", tmp_path / "y.npz")
+        with np.load(tmp_path / "y.npz") as archive:
+            assert all(archive[name].tobytes() == value.tobytes() for name, value in expected.items())
+
+
+def test_run_random_is_seeded(demo: Path) -> None:
+    one, same, other = (json.loads(run("run", demo, "--seed", s, "--json").stdout) for s in (1, 1, 2))
+    assert one == same
+    assert one["inputs"] != other["inputs"]
+
+
+def test_trace_folder_has_every_tensor(demo: Path, tmp_path: Path) -> None:
+    run("run", demo, "--trace", tmp_path / "trace", "--seed", 3)
+    index = json.loads((tmp_path / "trace" / "trace.json").read_text())
+    session = bittrue.load(demo).prepare()
+    first = np.load(tmp_path / "trace" / index["tensors"][0]["file"])
+    expected = session.trace(first)
+    assert [t["name"] for t in index["tensors"]] == list(expected)
+    for entry in index["tensors"]:
+        assert np.load(tmp_path / "trace" / entry["file"]).tobytes() == expected[entry["name"]].tobytes()
+
+
+def test_inspect(demo: Path) -> None:
+    out = run("inspect", demo, "--tensors", "--nodes").stdout
+    assert "CONV_2D" in out
+    assert "litert" in out
+    described = json.loads(run("inspect", demo, "--json").stdout)
+    assert len(described["graphs"][0]["nodes"]) == 9
+
+
+def test_plan_file_runs(demo: Path, tmp_path: Path) -> None:
+    out = run("plan", demo, "-o", tmp_path / "digits.plan").stdout
+    assert "rescale=q31_two_step_up_away" in out
+    one = json.loads(run("run", demo, "--json").stdout)
+    two = json.loads(run("run", tmp_path / "digits.plan", "--json").stdout)
+    assert one["outputs"] == two["outputs"]
+
+
+def test_shape_option(demo: Path) -> None:
+    described = json.loads(run("run", demo, "--json", "--shape", "picture=3,8,8,1").stdout)
+    assert described["inputs"][0]["shape"] == [3, 8, 8, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["nonsense"], 2),
+        (["run", "no_such_file.tflite"], 2),
+        (["run", "{demo}", "--numerics", "nobody"], 2),
+        (["run", "{demo}", "-i", "no_such_file.npy"], 2),
+        (["run", "{demo}", "-i", "nobody={demo}"], 2),
+        (["run", "{demo}", "--shape", "picture=a,b"], 2),
+        (["run", "{demo}", "-i", "{text}"], 2),
+        (["run", "{text}"], 3),
+        (["inspect", "{text}"], 3),
+        (["plan", "{text}"], 3),
+        (["run", "{demo}", "--memory-limit", "1", "--shape", "picture=9000,8,8,1"], 3),
+    ],
+)
+def test_exit_codes(demo: Path, tmp_path: Path, arguments: list[str], code: int) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("just text")
+    done = run(*(a.format(demo=demo, text=text) for a in arguments), check=code)
+    assert done.stderr.strip()
+
+
+@needs_shared
+def test_a_macaw_is_named() -> None:
+    done = run(
+        "run", SHARED / "models" / "coral_tf2_mobilenet_v2_1.0_224_ptq.tflite",
+        "--input", SHARED / "images" / "parrot.jpg",
+        "--labels", SHARED / "images" / "imagenet_labels.txt", "--json",
+    )  # fmt: skip
+    best = json.loads(done.stdout)["top"][0]
+    assert "macaw" in best["label"]
+    assert best["raw"] == 238
+
+
+@needs_shared
+def test_too_few_labels_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("one\n")
+    model = SHARED / "models" / "tiny_kws_int8.tflite"
+    assert "BT-LABELS" in run("run", model, "--labels", tmp_path / "labels.txt", check=2).stderr

@@ -1,0 +1,28 @@
+"""Mutated model files: typed errors or results only; no crash, no hang over 5 s, no more than 1 GiB."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.shared import REPOSITORY, shared_models
+
+sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
+from mutate import campaign
+
+DEMO = REPOSITORY / "src" / "bittrue" / "data" / "demo" / "digits_int8.tflite"
+FILES = [DEMO, *shared_models()]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_mutations(path: Path, request: pytest.FixtureRequest) -> None:
+    count = 20_000 // len(FILES) + 1 if request.config.getoption("--deep") else 60
+    result = campaign(path, range(count))
+    typed = sum(n for outcome, n in result["counts"].items() if outcome.startswith("BT-"))
+    print(
+        f"{path.stem}: {count} files, {typed} typed errors of {len(result['counts'])} kinds, "
+        f"slowest {result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB"
+    )
+    assert typed > 0

@@ -1,0 +1,84 @@
+"""The house's arrows: who may import whom, where runtimes may be named, and how large a file may grow."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from support.shared import REPOSITORY
+
+PACKAGE = REPOSITORY / "src" / "bittrue"
+# Left to right: a folder may import itself and what stands left of it. `errors` and `graph` import nothing of ours
+# but errors; the modules beside the folders form the public API, which only the command line imports.
+ORDER = ("errors", "graph", "arithmetic", "rules", "operators", "numerics", "importers", "plan", "runtime")
+ALLOWED_EXCEPTIONS = {
+    # importers build graphs and know nothing of operators, rules or numerics
+    "importers": {"errors", "graph", "importers"},
+    "graph": {"graph"},
+    "arithmetic": {"arithmetic"},
+    "rules": {"arithmetic", "rules"},
+}
+NAMES = re.compile(r"litert|tflite|xnnpack|onnx|caffe|mxnet|openvino|tvm", re.IGNORECASE)
+QUIET = ("arithmetic", "rules", "operators", "runtime", "plan", "graph")
+
+
+def python_files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*.py") if "__pycache__" not in p.parts)
+
+
+def imported(path: Path) -> set[str]:
+    """Top-level folders or modules of bittrue that a file imports."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    here = list(parts[:-1])
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("bittrue.")}
+        elif isinstance(node, ast.ImportFrom):
+            if node.level == 0:
+                if node.module and node.module.startswith("bittrue"):
+                    found |= {node.module.split(".")[1]} if "." in node.module else {a.name for a in node.names}
+                continue
+            base = here[: len(here) - node.level + 1]
+            target = [*base, *(node.module.split(".") if node.module else [])]
+            found |= {target[0]} if target else {alias.name for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("folder", ORDER[1:])
+def test_arrows(folder: str) -> None:
+    allowed = ALLOWED_EXCEPTIONS.get(folder) or set(ORDER[: ORDER.index(folder) + 1]) - {"importers"} | {folder}
+    for path in python_files(PACKAGE / folder):
+        strangers = imported(path) - allowed
+        assert not strangers, f"{path.relative_to(REPOSITORY)} imports {sorted(strangers)}, allowed: {sorted(allowed)}"
+
+
+def test_oracle_imports_nothing_of_ours() -> None:
+    assert imported(PACKAGE / "arithmetic" / "exact.py") == set()
+
+
+@pytest.mark.parametrize("folder", QUIET)
+def test_runtimes_are_not_named_below_numerics(folder: str) -> None:
+    for path in python_files(PACKAGE / folder):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if NAMES.search(line) and not re.search(r"source:|facts/|https?://", line, re.IGNORECASE):
+                raise AssertionError(f"{path.relative_to(REPOSITORY)}:{number} names a runtime: {line.strip()}")
+
+
+def test_runtimes_are_not_named_in_native_code() -> None:
+    for path in sorted((REPOSITORY / "native").rglob("*.[hc]*")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            assert not NAMES.search(line), f"{path.relative_to(REPOSITORY)}:{number}: {line.strip()}"
+
+
+def test_no_source_file_outgrows_its_room() -> None:
+    for path in [
+        *python_files(PACKAGE),
+        *python_files(REPOSITORY / "tests"),
+        *(REPOSITORY / "native").rglob("*.[hc]*"),
+    ]:
+        lines = len(path.read_text().splitlines())
+        assert lines <= 600, f"{path.relative_to(REPOSITORY)} has {lines} lines"

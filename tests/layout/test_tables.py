@@ -1,0 +1,43 @@
+"""Operators, rules and numerics fit together: every name in a table exists, every operator has its row and its test."""
+
+from __future__ import annotations
+
+import pytest
+
+from bittrue import numerics
+from bittrue.operators import registry
+from bittrue.operators.requirements import REQUIREMENTS
+from bittrue.rules import rules, slots
+from support.shared import REPOSITORY
+
+
+@pytest.mark.parametrize("name", numerics.names())
+def test_rows_name_what_exists(name: str) -> None:
+    for row in numerics.find(name).rows:
+        if row.refuses:
+            assert len(row.refuses) > 20
+            continue
+        operator = registry().get(row.operator)
+        assert operator is not None, f"no operator '{row.operator}'"
+        assert row.evidence, f"{row.operator} {row.types} has no evidence"
+        for slot, rule in row.rules.items():
+            assert slot in operator.slots, f"{row.operator} has no slot '{slot}'"
+            assert rule in rules(slot), f"slot '{slot}' has no rule '{rule}'"
+        for requirement, *_ in row.requires:
+            assert requirement in REQUIREMENTS
+
+
+def test_every_operator_has_a_row_and_a_test() -> None:
+    tests = "\n".join(path.read_text() for path in (REPOSITORY / "tests" / "operators").glob("test_*.py"))
+    tabled = set().union(*(numerics.find(name).operators() for name in numerics.names()))
+    for stem, operator in registry().items():
+        assert stem in tabled, f"no numerics has a row for '{stem}'"
+        assert stem in tests or stem.upper() in tests, f"no test names '{stem}'"
+        assert operator.summary
+        assert all(slot in slots() for slot in operator.slots)
+
+
+def test_every_rule_is_documented() -> None:
+    for slot in slots():
+        for name, rule in rules(slot).items():
+            assert getattr(rule, "formula", "") or (rule.__doc__ or "").strip(), f"{slot}={name} says nothing"

@@ -1,0 +1,135 @@
+"""Plans: text, files, folding, layout, bounds, refusals."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.build import T, chain, single
+
+import bittrue
+from bittrue.plan.layout import ALIGNMENT, Lifetime, layout
+
+
+def demo() -> bittrue.Session:
+    return bittrue.load(bittrue.demo_model()).prepare()
+
+
+def test_text_shows_what_hardware_is_programmed_with() -> None:
+    text = str(demo().plan)
+    for word in ("multiplier", "exponent", "rescale=q31_two_step_up_away", "clamp [", "zero points", "|acc| <=", "arena"):
+        assert word in text, word
+
+
+def test_saved_plan_is_equal_and_reproducible(tmp_path: Path) -> None:
+    session = demo()
+    session.plan.save(tmp_path / "one.plan")
+    demo().plan.save(tmp_path / "two.plan")
+    assert (tmp_path / "one.plan").read_bytes() == (tmp_path / "two.plan").read_bytes()
+    again = bittrue.load_plan(tmp_path / "one.plan")
+    assert str(again.plan) == str(session.plan)
+    x = np.arange(64, dtype=np.int8).reshape(1, 8, 8, 1)
+    assert again.run(x)[again.outputs[0].name].tobytes() == session.run(x)[session.outputs[0].name].tobytes()
+
+
+def test_missing_plan_file(tmp_path: Path) -> None:
+    with pytest.raises(bittrue.InputError):
+        bittrue.load_plan(tmp_path / "none.plan")
+
+
+@pytest.mark.parametrize("damage", ["truncate", "text", "rule", "operator", "index", "format", "array", "dtype"])
+def test_damaged_plan_files(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "demo.plan"
+    demo().plan.save(path)
+    if damage == "truncate":
+        path.write_bytes(path.read_bytes()[:-500])
+    elif damage == "text":
+        path.write_text("not a plan")
+    else:
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        description = json.loads(members["plan.json"])
+        if damage == "rule":
+            description["steps"][0]["rules"]["rescale"] = "no_such_rule"
+        elif damage == "operator":
+            description["steps"][0]["operator"] = "no_such_operator"
+        elif damage == "index":
+            description["steps"][1]["inputs"][0] = 10_000
+        elif damage == "format":
+            description["format"] = "bittrue-plan-0"
+        elif damage == "dtype":
+            description["tensors"][0]["dtype"] = "q7"
+        elif damage == "array":
+            del members["a0.npy"]
+        members["plan.json"] = json.dumps(description).encode()
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in members.items():
+                archive.writestr(name, data)
+    with pytest.raises(bittrue.ModelFormatError):
+        bittrue.load_plan(path)
+
+
+lifetimes = st.lists(
+    st.tuples(st.integers(0, 5000), st.integers(-1, 20), st.integers(0, 8)).map(
+        lambda t: Lifetime(t[0], t[1], t[1] + t[2])
+    ),
+    max_size=40,
+)
+
+
+@given(lifetimes)
+def test_layout_never_overlaps_what_lives_together(items: list[Lifetime]) -> None:
+    offsets, arena = layout(items)
+    for i, one in enumerate(items):
+        assert offsets[i] % ALIGNMENT == 0
+        assert offsets[i] + one.size <= arena
+        for j, two in enumerate(items[:i]):
+            if one.first <= two.last and two.first <= one.last and one.size and two.size:
+                apart = offsets[i] + one.size <= offsets[j] or offsets[j] + two.size <= offsets[i]
+                assert apart, (one, two)
+
+
+def test_layout_reuses_memory() -> None:
+    _, arena = layout([Lifetime(1000, i, i + 1) for i in range(10)])
+    assert arena <= 2 * 1024
+
+
+def convolution(weight: int, channels: int, bias: int) -> bytes:
+    x = T("s8", (1, 1, 1, channels), 0.5, -128)
+    w = T("s8", (1, 1, 1, channels), 0.5, 0, 0, np.full((1, 1, 1, channels), weight))
+    b = T("s32", (1,), 0.25, 0, 0, np.array([bias]))
+    y = T("s8", (1, 1, 1, 1), 4.0, 0)
+    return single("CONV_2D", ("Conv2DOptions", {"strideW": 1, "strideH": 1, "padding": 1}), [x, w, b], [y])
+
+
+def test_accumulator_bound_is_proven_from_the_weights() -> None:
+    step = bittrue.load(convolution(-3, 10, 7)).prepare().plan.steps[0]
+    assert step.accumulator is not None
+    assert step.accumulator.magnitude == 10 * 3 * 255 + 7
+    assert not step.accumulator.wraps
+    step = bittrue.load(convolution(-3, 10, 2**31 - 1)).prepare().plan.steps[0]
+    assert step.accumulator is not None
+    assert step.accumulator.wraps
+
+
+def test_all_unsupported_operators_are_named_at_once() -> None:
+    x, y, z = T("f32", (2, 2)), T("f32", (2, 2)), T("f32", (2, 2))
+    content = chain([("SIN", None, [x], [y]), ("COS", ("CosOptions", {}), [y], [z])])
+    with pytest.raises(bittrue.UnsupportedError) as caught:
+        bittrue.load(content).prepare()
+    assert "SIN" in str(caught.value)
+    assert "COS" in str(caught.value)
+
+
+def test_unsupported_types_name_the_supported_ones() -> None:
+    x = T("s64", (1, 4, 4, 1))
+    w, b, y = T("s8", (1, 1, 1, 1), 0.5, data=np.ones((1, 1, 1, 1))), T("s32", (1,), 0.5, data=np.ones(1)), T("s8", (), 0.5)
+    content = single("CONV_2D", ("Conv2DOptions", {"strideW": 1, "strideH": 1}), [x, w, b], [y])
+    with pytest.raises(bittrue.UnsupportedError, match="implemented for") as caught:
+        bittrue.load(content).prepare()
+    assert "s8 s8|s4 s32 -> s8" in str(caught.value)
