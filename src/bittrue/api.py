@@ -224,8 +224,11 @@ class Session:
 
 
 def _checked(port: Port, value: Any) -> np.ndarray:
-    array = np.asarray(value)
     place = f"input '{port.name}'"
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InputError("BT-INPUT-TYPE", f"no array: {error}", place=place) from None
     if array.dtype != port.dtype:
         advice = f"convert it yourself: array.astype(np.{port.dtype})"
         if array.dtype.kind == "f" and port.scale is not None:

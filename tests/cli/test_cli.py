@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.build import T, single
 from support.shared import SHARED, needs_shared
 
 import bittrue
@@ -91,9 +92,12 @@ def test_plan_file_runs(demo: Path, tmp_path: Path) -> None:
     assert one["outputs"] == two["outputs"]
 
 
-def test_shape_option(demo: Path) -> None:
-    described = json.loads(run("run", demo, "--json", "--shape", "picture=3,8,8,1").stdout)
-    assert described["inputs"][0]["shape"] == [3, 8, 8, 1]
+def test_shape_option(tmp_path: Path) -> None:
+    path = tmp_path / "softmax.tflite"
+    tensors = [T("s8", (1, 10), 0.1, 3, name="x")], [T("s8", (1, 10), 1 / 256, -128)]
+    path.write_bytes(single("SOFTMAX", ("SoftmaxOptions", {"beta": 1.0}), *tensors))
+    described = json.loads(run("run", path, "--json", "--shape", "x=3,10").stdout)
+    assert described["inputs"][0]["shape"] == described["outputs"][0]["shape"] == [3, 10]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def command(show_plan: bool) -> None:
     elapsed = time.perf_counter() - started
     guesses = np.array([int(np.argmax(o)) for o in outputs])
     shown = _choose(guesses, labels)
-    out.print(_predictions(session, images, labels, outputs, guesses, shown))
+    out.print(_predictions(session, images, labels, outputs, guesses, shown, out.color_system is not None))
     right = int((guesses == labels).sum())
     out.print(
         f"[bold]{right} of {len(labels)}[/bold] held-out digits right ({100 * right / len(labels):.1f} %), "
@@ -67,20 +67,23 @@ def _quantized(images: np.ndarray, port: api.Port) -> np.ndarray:
 
 
 def _choose(guesses: np.ndarray, labels: np.ndarray) -> list[int]:
-    """The first digits, with a wrong one among them when there is any."""
-    wrong = np.flatnonzero(guesses != labels)
-    first = [i for i in range(len(labels)) if i not in wrong][: _SHOWN - len(wrong[:1])]
-    return [*first, *(int(i) for i in wrong[:1])]
+    """The first picture of several digits, and a wrongly recognised one when there is any."""
+    wrong = [int(i) for i in np.flatnonzero(guesses != labels)[:1]]
+    firsts = sorted(int(np.flatnonzero(labels == label)[0]) for label in np.unique(labels))
+    return [i for i in firsts if i not in wrong][: _SHOWN - len(wrong)] + wrong
 
 
-def _picture(image: np.ndarray) -> Text:
-    """Two rows of grey values per line of text, as half blocks."""
+def _picture(image: np.ndarray, coloured: bool) -> Text:
+    """Two rows of grey values per line of text, as coloured half blocks; one row per line of characters without colours."""
+    if not coloured:
+        return Text("\n".join("".join(" .:-=+*#%@"[int(v) * 9 // 16] for v in row) for row in image[..., 0]))
     grey = 255 - (image[..., 0].astype(int) * 255 // 16)
     text = Text()
     for top, bottom in zip(grey[0::2], grey[1::2], strict=True):
         for a, b in zip(top, bottom, strict=True):
             text.append("▀", style=f"rgb({a},{a},{a}) on rgb({b},{b},{b})")
         text.append("\n")
+    text.rstrip()
     return text
 
 
@@ -91,6 +94,7 @@ def _predictions(
     outputs: list[np.ndarray],
     guesses: np.ndarray,
     shown: list[int],
+    coloured: bool,
 ) -> Table:
     table = Table(title="held-out digits", title_justify="left", padding=(0, 1))
     table.add_column("")
@@ -98,7 +102,7 @@ def _predictions(
         table.add_column(f"#{position}", justify="center")
     port = session.outputs[0]
     scale, zero_point = port.scale or 1.0, port.zero_point or 0
-    table.add_row("picture", *(_picture(images[i]) for i in shown))
+    table.add_row("picture", *(_picture(images[i], coloured) for i in shown))
     table.add_row("label", *(str(int(labels[i])) for i in shown))
     table.add_row(
         "prediction",
@@ -121,9 +125,9 @@ def _explain(out: object, session: api.Session, inputs: np.ndarray) -> None:
     high = int(rescale.RULES["q31_one_step_up"].apply(np.array([acc]), {**arrays, "exponent": np.array([0])})[0])
     ours = _stored(step, step.rules["rescale"], acc, arrays)
     real = multiplier * 2.0 ** (exponent - 31)
-    name = session.plan.tensors[step.outputs[0]].name
+    shape = "x".join(str(extent) for extent in session.plan.tensors[step.outputs[0]].shape[1:])
     lines = Table(
-        title=f"one integer, step by step: {step.operator} -> '{name}', picture #{position}, channel {channel}",
+        title=f"one stored integer, step by step: {step.operator} to {shape}, picture #{position}, channel {channel}",
         title_justify="left",
         show_header=False,
     )
@@ -149,7 +153,10 @@ def _explain(out: object, session: api.Session, inputs: np.ndarray) -> None:
         mark = "[red]another bit[/red]" if value != ours[1] else "same here"
         lines.add_row(f"with {rule}", f"{value}", mark)
     out.print(lines)  # type: ignore[attr-defined]
-    out.print(f"this is how two runtimes part: both are 'int8', one rounds as '{other}'")  # type: ignore[attr-defined]
+    out.print(  # type: ignore[attr-defined]
+        f"This is how two runtimes part: same model, same input, but one rounds as {step.rules['rescale']} and the other "
+        f"as {other}."
+    )
 
 
 def _real_multipliers(step: Step) -> np.ndarray:

@@ -114,7 +114,7 @@ def _fit(array: np.ndarray, port: Port) -> np.ndarray:
 def read_image(path: Path, port: Port, image_range: tuple[float, float] | None) -> tuple[np.ndarray, str]:
     """An image file as an input array [1, height, width, channels] (1, 3 or 4 channels), and what was done.
 
-    The picture is resized (Lanczos) to the input's height and width. Grey values 0..255 then become
+    The picture is resized (bicubic, Pillow's default) to the input's height and width. Grey values 0..255 then become
 
     * with `image_range` (low, high): real numbers from low to high, quantized by the input's scale and zero point;
     * otherwise, for 8-bit inputs: the whole range of the type (p for uint8, p - 128 for int8), which is what the
@@ -139,7 +139,7 @@ def read_image(path: Path, port: Port, image_range: tuple[float, float] | None) 
         with Image.open(path) as picture:
             original = picture.size
             mode = {1: "L", 3: "RGB", 4: "RGBA"}[channels]
-            resized = picture.convert(mode).resize((width, height), Image.Resampling.LANCZOS)
+            resized = picture.convert(mode).resize((width, height), Image.Resampling.BICUBIC)
     except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
         raise InputError("BT-IMAGE", f"no readable image or array: {error}", place=str(path)) from None
     pixels = np.asarray(resized, np.uint8).reshape(port.shape)

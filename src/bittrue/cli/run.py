@@ -70,7 +70,10 @@ def command(
     with progress(session, "running") as tick:
         if trace:
             traced = session.trace(values, progress=tick)
-            results = {port.name: traced.get(port.name, _constant(session, port.name)) for port in session.outputs}
+            results = {
+                port.name: traced[port.name] if port.name in traced else _constant(session, port.name)
+                for port in session.outputs
+            }
             write_trace(trace, session.plan, traced)
             remarks.append(f"{len(traced)} tensors written to {trace}")
         else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arithmetic.powers import nearly_power_of_two
 from ..graph import Attribute
 from ..rules import align, plain_range, rescale, store
 from .accumulator import fused_range
@@ -72,9 +73,10 @@ def lower(call: Call) -> Lowered:
         "second_zero_point": second.zero_point,
     }
     if align.RULES[rule].powers_of_two and call.attribute("pot_scale_int16"):
-        logs = [align.power_of_two(scale) for scale in scales]
-        if None not in logs:
-            return Lowered(parameters={**common, "form": "power_of_two", **_right_shifts(call, logs)})  # type: ignore[arg-type]
+        logs = [nearly_power_of_two(scale) for scale in scales]
+        if all(exact_enough for _, exact_enough in logs):
+            shifts = _right_shifts(call, [log2 for log2, _ in logs])
+            return Lowered(parameters={**common, "form": "power_of_two", **shifts})
     unit = align.unit(scales[0], scales[1])
     with np.errstate(invalid="ignore"):
         shares = [np.float64(scale) / unit for scale in scales[:2]]
@@ -127,9 +129,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return np.minimum(np.maximum(combine(one, two), low), high)
 
     rule, multiply = step.rules["align"], step.rules["rescale"]
-    if step["form"] == "power_of_two" and first.shape != second.shape and first.size == second.size:
-        # Equal counts under different ranks, as in [3] and [1, 3]: broadcasting pairs the same elements.
-        return [blockwise(shifted, [first, second], first.dtype)]
     return [blockwise(shifted if step["form"] == "power_of_two" else rescaled, [first, second], first.dtype)]
 
 

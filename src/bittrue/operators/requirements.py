@@ -121,6 +121,51 @@ def same_parameters(call: Call, *positions: int) -> None:
             )
 
 
+def broadcast_rank_within(call: Call, limit: int, leading_ones: bool = False) -> None:
+    """No output rank above `limit` when the two inputs must be broadcast.
+
+    Inputs of equal shape need no broadcast; with `leading_ones`, neither do shapes equal up to leading extents of 1.
+    """
+    shapes = [operand.shape for operand in call.inputs if operand is not None]
+    rank = len(call.output.shape)
+    if leading_ones:
+        shapes = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    if rank > limit and any(shape != shapes[0] for shape in shapes):
+        raise call.invalid(
+            "BT-SHAPE-RANK",
+            f"rank {rank} is broadcast, the limit is {limit}",
+            "merge neighbouring axes with a reshape ahead of the operator",
+        )
+
+
+def zero_points_fit(call: Call) -> None:
+    """Every zero point lies inside its tensor's type."""
+    for operand in (*call.inputs, *call.outputs):
+        if operand is not None and operand.tensor.quantization is not None:
+            points = operand.quantization.zero_points
+            bad = points[(points < operand.type.minimum) | (points > operand.type.maximum)]
+            if bad.size:
+                raise call.invalid(
+                    "BT-QUANT-ZERO-POINT",
+                    f"zero point {int(bad[0])} of '{operand.name}' lies outside {operand.type.title}",
+                )
+
+
+def has_scale(call: Call, *positions: int) -> None:
+    """Inputs at `positions` carry quantization parameters."""
+    for position in positions:
+        _ = call.input(position).quantization
+
+
+def input_has_no_scale(call: Call) -> None:
+    """The first input carries no quantization parameters."""
+    if call.input(0).tensor.quantization is not None:
+        raise call.invalid(
+            "BT-QUANT-UNEXPECTED",
+            f"'{call.input(0).name}' has a scale ({call.input(0).tensor.quantization}), which is refused for its type",
+        )
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "output_is_power_of_two": output_is_power_of_two,
@@ -130,4 +175,8 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "output_is": output_is,
     "bias_scale_within": bias_scale_within,
     "same_parameters": same_parameters,
+    "broadcast_rank_within": broadcast_rank_within,
+    "zero_points_fit": zero_points_fit,
+    "has_scale": has_scale,
+    "input_has_no_scale": input_has_no_scale,
 }

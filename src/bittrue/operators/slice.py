@@ -17,12 +17,11 @@ def _box(call: Call) -> list[tuple[int, int]]:
     for position, role in ((1, "begin"), (2, "size")):
         call.rank(call.input(position, role), 1)
     begins, sizes = call.integers(1, "begin"), call.integers(2, "size")
-    if len(begins) != len(sizes) or len(begins) < source.rank:
+    if len(begins) != source.rank or len(sizes) != source.rank:
         raise call.invalid(
             "BT-SLICE", f"begin and size must have {source.rank} numbers, found {len(begins)} and {len(sizes)}"
         )
     box = []
-    # Numbers beyond the rank are not read.
     for axis, extent in enumerate(source.shape):
         begin, size = begins[axis], sizes[axis]
         size = extent - begin if size == -1 else size
@@ -35,7 +34,7 @@ def _box(call: Call) -> list[tuple[int, int]]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """The sizes. A declared output shape without free extents must agree: the kernel trusts it."""
+    """The sizes. A declared output shape without free extents must agree, as the kernel checks."""
     shape = tuple(size for _, size in _box(call))
     declared = call.output.tensor
     fixed = declared.shape and -1 not in (declared.shape_signature or ())
@@ -43,7 +42,7 @@ def infer(call: Call) -> list[Shape]:
         raise call.invalid(
             "BT-SLICE-SHAPE",
             f"the file declares the shape {list(declared.shape)}, begin and size give {list(shape)}",
-            "the result would be undefined; declare a free extent (-1 in shape_signature) when the input is resized",
+            "declare a free extent (-1 in shape_signature) where the input is to be resized",
         )
     return [shape]
 

@@ -67,22 +67,24 @@ def _axes(call: Call) -> list[_Axis]:
     rank = source.rank + inserted
     if rank > _MAX_INDICES:
         raise call.unsupported("BT-SHAPE-RANK", f"rank {rank} is more than masks can describe")
-    whole, fresh_axes, expanded, first = _special_axes(rank, ellipsis, new, inserted + source.rank - count)
+    whole, added, expanded, first = _special_axes(rank, ellipsis, new, inserted + source.rank - count)
+    misfit = call.invalid("BT-STRIDED-SLICE", f"the masks do not fit {count} indices into rank {source.rank}")
+    if len(added) != inserted:
+        # Bits of indices that do not exist: the kernel would read the tensor under another shape.
+        raise misfit
     axes: list[_Axis] = []
+    extents = iter(source.shape)
     skipped = 0
     for at in range(rank):
         if at in whole:
             skipped = max(0, at - first)
-        elif at in fresh_axes:
+        elif at in added:
             axes.append(_Axis(1))
             continue
-        place = at - sum(i in fresh_axes for i in range(at))
-        index = at - skipped
-        named = at not in whole and at < count + expanded
-        if not 0 <= place < source.rank or (named and not 0 <= index < min(count, len(strides))):
-            raise call.invalid("BT-STRIDED-SLICE", f"the masks do not fit {count} indices into rank {source.rank}")
-        extent = source.shape[place]
-        if named:
+        extent, index = next(extents), at - skipped
+        if at not in whole and at < count + expanded:
+            if not 0 <= index < min(count, len(strides)):
+                raise misfit
             begin_mask, end_mask, shrink_mask = (bool(mask >> index & 1) for mask in masks)
             axes.append(_Axis(extent, index, ends[index], strides[index], begin_mask, end_mask, shrink_mask))
         else:

@@ -10,17 +10,8 @@ from .plan import Plan
 _GEOMETRY = ("filter_h", "filter_w", "stride_h", "stride_w", "dilation_h", "dilation_w")
 _PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 # Shown through other words, or too long for a line.
-_HIDDEN = {
-    *_GEOMETRY,
-    *_PADDING,
-    "out_h",
-    "out_w",
-    "low",
-    "high",
-    "output_zero_point",
-    "input_zero_point",
-    "weight_zero_point",
-}
+_HIDDEN = frozenset({*_GEOMETRY, *_PADDING, "out_h", "out_w"})
+_CLAMP = frozenset({"low", "high"})
 
 
 def plan_text(plan: Plan) -> str:
@@ -81,9 +72,10 @@ def _details(step: Step) -> list[str]:
     zero_points = [f"{key[:-11]} {p[key]}" for key in p if key.endswith("_zero_point")]
     if zero_points:
         details.append("zero points " + " ".join(zero_points))
-    if "low" in p:
+    if p.keys() >= _CLAMP:
         details.append(f"clamp [{p['low']}, {p['high']}]")
-    details += [f"{key} {value}" for key, value in p.items() if key not in _HIDDEN and not key.endswith("_zero_point")]
+    hidden = _HIDDEN | _CLAMP if p.keys() >= _CLAMP else _HIDDEN
+    details += [f"{key} {value}" for key, value in p.items() if key not in hidden and not key.endswith("_zero_point")]
     return details
 
 

@@ -44,19 +44,6 @@ def binary32_quotient_away(
     return low, high
 
 
-def binary32_bounds(activation: str) -> tuple[float, float]:
-    """The interval that a fused activation leaves of binary32: without a bound, the largest finite magnitudes.
-
-    Infinities are therefore clamped to finite values even without an activation. Source: facts/litert.md 1.6, run.
-
-    >>> binary32_bounds("relu6")
-    (0.0, 6.0)
-    """
-    largest = float(np.finfo(np.float32).max)
-    lower, upper = _BOUNDS[activation]
-    return (-largest if lower is None else lower), (largest if upper is None else upper)
-
-
 RULES: dict[str, Callable[[str, float, int, int, int], tuple[int, int]]] = {
     "binary32_quotient_away": binary32_quotient_away,
 }

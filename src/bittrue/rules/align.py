@@ -88,17 +88,3 @@ def apply_power_of_two(q: np.ndarray, right_shift: int) -> np.ndarray:
     [2, -2, 16384]
     """
     return fixed_point.divide_by_power_of_two_away(q, right_shift)
-
-
-def power_of_two(scale: float) -> int | None:
-    """log2(scale) when the scale counts as a power of two: binary32 log within 1/1000 of an integer; else None.
-
-    Source: the kernels (CheckedLog2), read and run: 0.5003 counts, 0.501 does not.
-
-    >>> power_of_two(0.25), power_of_two(0.5003), power_of_two(0.501)
-    (-2, -1, None)
-    """
-    f32 = np.float32
-    log2 = f32(np.log(np.float64(f32(scale)))) * (f32(1) / f32(np.log(2.0)))
-    nearest = np.trunc(log2 + np.copysign(f32(0.5), log2))
-    return int(nearest) if abs(log2 - nearest) < f32(1e-3) else None

@@ -32,12 +32,14 @@ def _fold_count(real: float, count: int) -> Prepared:
 
 
 def _two_step(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The count is part of the multiplier, so one half of 3 is exactly a tie, one third of 6 is a little less than 2.
+    """The count is part of the multiplier; ties go up without a right shift, away from zero with one.
 
-    A tie, a negative tie, and the shortened multiplier of 1/3 (a saturation is the store's):
+    A tie and a negative tie of either kind, and the shortened multiplier of 1/3 (saturation is the store's):
 
     >>> rule = RULES["q31_count_folded_two_step_up_away"]
     >>> [int(v) for v in rule.apply(np.array([3, -3]), rule.prepare(1.0, 2))]
+    [2, -1]
+    >>> [int(v) for v in rule.apply(np.array([12, -12]), rule.prepare(0.25, 2))]
     [2, -2]
     >>> int(rule.prepare(1.0, 3)["multiplier"]), int(rule.prepare(1.0, 3)["exponent"])
     (715827882, 0)

@@ -116,7 +116,7 @@ def _apply_tables(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: in
 
     >>> rule = RULES["tables_513_one_step_up"]
     >>> rule.apply(np.array([[4, 4, -32768], [5, 0, -32768]]), rule.prepare(1 / 16, 1.0), 15).tolist()
-    [[16383, 16383, 1], [18922, 13843, 1]]
+    [[16384, 16384, 1], [18923, 13844, 1]]
     """
     differences = rows - rows.max(axis=-1, keepdims=True)
     scaled = rescale.RULES["q31_two_step_up_away"].apply(differences, prepared)

@@ -1,0 +1,107 @@
+"""mean and sum: exact sums along axes, in binary32 in row-major order; integers are then rescaled and stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..rules import mean, rescale, scale_form, store
+from .accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
+from .base import Bound, Call, Lowered, Operator, Step
+from .reduce import in_order, infer, reduced_axes
+from .reduce import lower as lower_axes
+
+
+def _count(call: Call) -> int:
+    return math.prod(call.input(0).shape[axis] for axis in reduced_axes(call))
+
+
+def _quantized(call: Call, count: int) -> tuple[dict[str, int], Bound]:
+    source, output = call.input(0), call.output
+    parameters = {
+        "total_zero_point": source.zero_point * count,
+        "output_zero_point": output.zero_point,
+        "low": output.type.minimum,
+        "high": output.type.maximum,
+    }
+    return parameters, proven_bound(call, count, signed_span(source, source.zero_point), None)
+
+
+def _lowered(call: Call, parameters: dict[str, int], arrays: dict[str, np.ndarray], bound: Bound | None) -> Lowered:
+    axes = lower_axes(call)
+    return Lowered(
+        parameters={**axes.parameters, **parameters},
+        arrays=arrays,
+        accumulator=bound,
+        work=axes.work,
+        scratch=axes.scratch + 32 * call.output.size,
+    )
+
+
+def lower_mean(call: Call) -> Lowered:
+    """The count as part of the multiplier (quantized types) or on its own, and the bound of the sum."""
+    count = _count(call)
+    rule = mean.RULES[call.rules["mean"]]
+    if "accumulate" not in call.rules:
+        return _lowered(call, {}, rule.prepare(1.0, max(1, count)), None)
+    parameters, bound = _quantized(call, count)
+    real = scale_form.form(call.rules["scale_form"], call.input(0).scale, 1.0, call.output.scale)
+    return _lowered(call, parameters, rule.prepare(float(real), max(1, count)), bound)
+
+
+def lower_sum(call: Call) -> Lowered:
+    """The multiplier of the sum and its bound; nothing for types that are not quantized."""
+    if "accumulate" not in call.rules:
+        return _lowered(call, {}, {}, None)
+    parameters, bound = _quantized(call, _count(call))
+    return _lowered(call, parameters, multiplier_arrays(call, call.input(0).scale, 1.0), bound)
+
+
+def _total(step: Step, x: np.ndarray) -> np.ndarray:
+    """Exact 64-bit sums minus the zero points; the accumulator's width is applied."""
+    total = np.add.reduce(x, axis=step["axes"], dtype=np.int64).reshape(step["shape"])
+    if "accumulate" not in step.rules:
+        return total
+    return finish_accumulator(step.rules["accumulate"], step.accumulator, total - step["total_zero_point"])
+
+
+def _store(step: Step, rescaled: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    finish = store.RULES[step.rules["store"]]
+    return finish(rescaled, step["output_zero_point"], step["low"], step["high"]).astype(dtype)
+
+
+def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Sum, divide, store. Without elements: NaN for binary32, 0 for integers, whatever the zero point."""
+    x = inputs[0]
+    if not x.size:
+        return [np.full(step["shape"], np.nan if x.dtype == np.float32 else 0, x.dtype)]
+    apply = mean.RULES[step.rules["mean"]].apply
+    if x.dtype == np.float32:
+        # The sum begins with 0, so that no negative zero comes out.
+        total = in_order(np.add, x, step["axes"], 0.0) + np.float32(0)
+        return [apply(total, step.arrays).reshape(step["shape"])]
+    result = apply(_total(step, x), step.arrays)
+    return [_store(step, result, x.dtype) if "store" in step.rules else np.asarray(result).astype(x.dtype)]
+
+
+def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Sum, rescale, store; other integers wrap to their own width. Without elements: 0, whatever the zero point."""
+    x = inputs[0]
+    if x.dtype == np.float32:
+        return [in_order(np.add, x, step["axes"], 0.0).reshape(step["shape"])]
+    if not x.size:
+        return [np.zeros(step["shape"], x.dtype)]
+    total = _total(step, x)
+    if "rescale" not in step.rules:
+        return [np.asarray(total).astype(x.dtype)]
+    return [_store(step, rescale.apply(step.rules["rescale"], total, step.arrays), x.dtype)]
+
+
+OPERATORS = (
+    Operator(
+        "mean", ("accumulate", "scale_form", "mean", "store"), infer, lower_mean, reference_mean, "average along axes"
+    ),
+    Operator("sum", ("accumulate", "scale_form", "rescale", "store"), infer, lower_sum, reference_sum, "sum along axes"),
+)

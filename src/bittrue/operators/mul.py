@@ -1,0 +1,65 @@
+"""mul: first * second, with NumPy broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..graph import data_type
+from ..rules import product, store
+from .accumulator import fused_range, multiplier_arrays
+from .add import equal_counts, plain, plain_parameters
+from .base import Call, Lowered, Operator, Step, broadcast_shape
+from .elementwise import blockwise
+
+
+def lower(call: Call) -> Lowered:
+    """Multiplier and clamps; 16-bit tensors without scales are multiplied as plain integers."""
+    first, second, output = call.input(0), call.input(1), call.output
+    if "product" not in call.rules or ("plain_range" in call.rules and output.tensor.quantization is None):
+        return Lowered(parameters=plain_parameters(call))
+    if not product.RULES[call.rules["product"]].rescaled:
+        equal_counts(call)
+        zero_points = {"first_zero_point": 0, "second_zero_point": 0}
+        return Lowered(parameters={**fused_range(call), **zero_points, "form": "quantized", "dtype": output.dtype})
+    arrays = multiplier_arrays(call, [first.scale], [second.scale])
+    if arrays["exponent"].max() > 31:
+        raise call.invalid("BT-MULTIPLIER", f"a left shift by {int(arrays['exponent'].max())} leaves 32 bits")
+    return Lowered(
+        parameters={
+            **fused_range(call),
+            "first_zero_point": first.zero_point,
+            "second_zero_point": second.zero_point,
+            "form": "quantized",
+            "dtype": output.dtype,
+        },
+        arrays=arrays,
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Multiply without zero points, rescale, store."""
+    first, second = inputs
+    if step["form"] == "plain":
+        return [plain(step, np.multiply, first, second)]
+    multiply = product.RULES[step.rules["product"]].apply
+    finish = store.RULES[step.rules["store"]]
+    zero_points = step["first_zero_point"], step["second_zero_point"]
+    low, high, zero_point = step["low"], step["high"], step["output_zero_point"]
+
+    def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        rescaled = multiply(a - zero_points[0], b - zero_points[1], step.rules.get("rescale", ""), step.arrays)
+        return finish(rescaled, zero_point, low, high)
+
+    return [blockwise(block, [first, second], data_type(step["dtype"]).numpy)]
+
+
+OPERATOR = Operator(
+    "mul",
+    ("product", "scale_form", "rescale", "store", "activation_range", "plain_range"),
+    broadcast_shape,
+    lower,
+    reference,
+    "element-wise product",
+)

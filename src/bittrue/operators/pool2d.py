@@ -1,0 +1,178 @@
+"""average_pool2d and max_pool2d: the average or the largest of the window positions that lie inside the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..graph import Attribute
+from ..rules import average, plain_range
+from .accumulator import finish_accumulator, fused_range, proven_bound
+from .base import Call, Lowered, Operator, Shape, Step
+from .geometry import Window, window, window_parameters
+
+
+# Kernels keep the padding before a picture in 16 bits and refuse more.
+_MOST_PADDING = 32767
+
+
+def _side(call: Call, name: str, extent: int, suffix: str) -> Window | None:
+    """The window along one axis; None when it has no taps or does not fit, which is no error in a pool."""
+    taps, stride, padding = (call.attribute(key) for key in (f"filter_{suffix}", f"stride_{suffix}", "padding"))
+    if stride >= 1 and (extent < 0 or taps < 1 or (padding == "valid" and extent + stride < taps - stride + 1)):
+        return None
+    if stride >= 1 and extent == 0:
+        return Window(extent, taps, stride, 1, 0, 0, 0)
+    found = window(call, name, extent, taps, stride, 1, padding)
+    if found.before > _MOST_PADDING:
+        raise call.invalid("BT-WINDOW", f"{name}: {found.before} padded positions, at most {_MOST_PADDING} are possible")
+    return found
+
+
+def _geometry(call: Call) -> tuple[Window, Window]:
+    """Width comes first: a window that does not fit the width empties the height, too, but not the other way round."""
+    call.expect(1)
+    source = call.input(0)
+    call.rank(source, 4)
+    horizontal = _side(call, "width", source.shape[2], "w")
+    vertical = _side(call, "height", source.shape[1], "h")
+    nothing = Window(0, 1, 1, 1, 0, 0, 0)
+    return (vertical if horizontal else None) or nothing, horizontal or nothing
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, H, W, C] gives [N, H', W', C]."""
+    vertical, horizontal = _geometry(call)
+    source = call.input(0)
+    return [(source.shape[0], vertical.out, horizontal.out, source.shape[3])]
+
+
+def _clamp_range(call: Call) -> dict[str, Attribute]:
+    """Only an activation with a bound needs the output's scale: zero points play no part in pooling."""
+    if "plain_range" in call.rules:
+        rule = plain_range.RULES[call.rules["plain_range"]]
+        low, high = rule(str(call.attribute("activation")), call.output.type.numpy)
+        return {"low": low, "high": high}
+    if call.output.tensor.quantization is None and call.attribute("activation") in ("none", "tanh", "sign_bit"):
+        return {"low": call.output.type.minimum, "high": call.output.type.maximum}
+    return fused_range(call)
+
+
+def lower(call: Call) -> Lowered:
+    """Geometry, clamps and, for integer averages, the bound of a window's sum."""
+    vertical, horizontal = _geometry(call)
+    source = call.input(0)
+    # A window never holds more than the picture.
+    taps = min(vertical.taps, vertical.extent) * min(horizontal.taps, horizontal.extent)
+    bound = None
+    if call.rules.get("accumulate"):
+        bound = proven_bound(call, taps, max(-source.type.minimum, source.type.maximum), None)
+    picture = max(source.size, call.output.size) // max(1, source.shape[0])
+    return Lowered(
+        parameters={**window_parameters(vertical, horizontal), **_clamp_range(call)},
+        accumulator=bound,
+        work=call.output.size * taps,
+        scratch=5 * 8 * picture,
+    )
+
+
+def _taps(step: Step, side: str, extent: int) -> Iterator[tuple[slice, slice]]:
+    """For every tap that any window uses: (window positions, picture positions), in ascending order of the tap.
+
+    Taps that only ever meet padding are skipped, so a huge filter costs no more than the picture.
+    """
+    before, stride, out = step[f"pad_{'top' if side == 'h' else 'left'}"], step[f"stride_{side}"], step[f"out_{side}"]
+    for tap in range(max(0, before - (out - 1) * stride), min(step[f"filter_{side}"], extent + before)):
+        first = max(0, -((tap - before) // stride))
+        last = min(out - 1, (extent - 1 + before - tap) // stride)
+        if first <= last:
+            start = first * stride - before + tap
+            yield slice(first, last + 1), slice(start, start + (last - first) * stride + 1, stride)
+
+
+def _counts(step: Step, side: str, extent: int) -> np.ndarray:
+    """How many taps of every window lie inside the picture."""
+    before = step[f"pad_{'top' if side == 'h' else 'left'}"]
+    origin = np.arange(step[f"out_{side}"], dtype=np.int64) * step[f"stride_{side}"] - before
+    return np.minimum(origin + step[f"filter_{side}"], extent) - np.maximum(origin, 0)
+
+
+def _window_sums(picture: np.ndarray, step: Step) -> np.ndarray:
+    """Sums over windows of one picture [H, W, C]: integers along one axis after the other, binary32 in tap order."""
+    height, width, channels = picture.shape
+    if picture.dtype == np.float32:
+        sums = np.zeros((step["out_h"], step["out_w"], channels), np.float32)
+        with np.errstate(all="ignore"):
+            for rows, from_rows in _taps(step, "h", height):
+                for columns, from_columns in _taps(step, "w", width):
+                    sums[rows, columns] += picture[from_rows, from_columns]
+        return sums
+    # Sums of a row of taps fit 32 bits whenever whole windows do.
+    exact = np.int32 if step.accumulator is not None and not step.accumulator.wraps else np.int64
+    lines = np.zeros((height, step["out_w"], channels), exact)
+    for columns, from_columns in _taps(step, "w", width):
+        lines[:, columns] += picture[:, from_columns]
+    sums = np.zeros((step["out_h"], step["out_w"], channels), exact)
+    for rows, from_rows in _taps(step, "h", height):
+        sums[rows] += lines[from_rows]
+    return sums
+
+
+def average_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Window sums picture by picture, divided by the number of taps inside."""
+    x = inputs[0]
+    out = np.empty((x.shape[0], step["out_h"], step["out_w"], x.shape[3]), x.dtype)
+    count = (_counts(step, "h", x.shape[1])[:, None] * _counts(step, "w", x.shape[2]))[..., None]
+    if count.size and (count == count.flat[0]).all():
+        count = count[:1, :1]
+    divide = average.RULES[step.rules["average"]]
+    for n in range(x.shape[0] if out.size else 0):
+        total = _window_sums(x[n], step)
+        if "accumulate" in step.rules:
+            total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
+        out[n] = plain_range.clamp(divide(total, count), step["low"], step["high"])
+    return [out]
+
+
+def max_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The largest along one axis after the other; of equal binary32 values the first, NaN never wins."""
+    x = inputs[0]
+    out = np.empty((x.shape[0], step["out_h"], step["out_w"], x.shape[3]), x.dtype)
+    least = np.finfo(np.float32).min if x.dtype == np.float32 else np.iinfo(x.dtype).min
+    for n in range(x.shape[0] if out.size else 0):
+        lines = np.full((x.shape[1], *out.shape[2:]), least, x.dtype)
+        for columns, from_columns in _taps(step, "w", x.shape[2]):
+            _keep_larger(lines[:, columns], x[n][:, from_columns])
+        largest = np.full(out.shape[1:], least, x.dtype)
+        for rows, from_rows in _taps(step, "h", x.shape[1]):
+            _keep_larger(largest[rows], lines[from_rows])
+        out[n] = plain_range.clamp(largest, step["low"], step["high"])
+    return [out]
+
+
+def _keep_larger(kept: np.ndarray, candidates: np.ndarray) -> None:
+    if kept.dtype == np.float32:
+        np.copyto(kept, candidates, where=kept < candidates)
+    else:
+        np.maximum(kept, candidates, out=kept)
+
+
+OPERATORS = (
+    Operator(
+        "average_pool2d",
+        ("accumulate", "average", "activation_range", "plain_range"),
+        infer,
+        lower,
+        average_reference,
+        "average over windows, padding left out",
+    ),
+    Operator(
+        "max_pool2d",
+        ("activation_range", "plain_range"),
+        infer,
+        lower,
+        max_reference,
+        "largest value of each window",
+    ),
+)

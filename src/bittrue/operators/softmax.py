@@ -1,0 +1,96 @@
+"""softmax and log_softmax: exp(x - max) over its sum along the last axis, and the logarithm of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..errors import RunError
+from ..rules import log_softmax, softmax
+from .base import Call, Lowered, Operator, Shape, Step
+from .elementwise import BLOCK
+
+
+def infer(call: Call) -> list[Shape]:
+    """The input's shape, rank 1 or more."""
+    call.expect(1)
+    source = call.input(0)
+    if source.rank < 1:
+        raise call.invalid("BT-SHAPE-RANK", f"tensor '{source.name}' must have rank 1 or more, found a scalar")
+    return [source.shape]
+
+
+def _lowered(call: Call, prepare: Callable[[], dict[str, np.ndarray]], offset: int) -> Lowered:
+    source, output = call.input(0), call.output
+    try:
+        arrays = prepare()
+    except ValueError as error:
+        raise call.invalid("BT-SOFTMAX-SCALE", str(error), "the input's scale does not suit this operator") from None
+    return Lowered(
+        parameters={
+            "offset": offset,
+            "low": output.type.minimum,
+            "high": output.type.maximum,
+            "bits": output.type.bits,
+            "output_dtype": output.type.numpy.name,
+        },
+        arrays=arrays,
+        work=source.size,
+        scratch=96 * max(BLOCK, source.shape[-1]),
+    )
+
+
+def lower_softmax(call: Call) -> Lowered:
+    """Tables of exponentials. Results begin at the smallest output, or at 0 for 16-bit inputs: the output's own scale
+    and zero point are fixed and play no part.
+    """
+    rule = softmax.RULES[call.rules["softmax"]]
+    wide = call.input(0).dtype == "s16"
+    scale, beta = float(call.input(0).scale), float(call.attribute("beta"))
+    lowered = _lowered(call, lambda: rule.prepare(scale, beta), 0 if wide else call.output.type.minimum)
+    return Lowered({**lowered.parameters, "low": 0}, lowered.arrays, None, lowered.work, lowered.scratch) if wide else lowered
+
+
+def lower_log_softmax(call: Call) -> Lowered:
+    """Tables of scaled differences and exponentials; results count down from the largest output."""
+    rule = log_softmax.RULES[call.rules["log_softmax"]]
+    scale = float(call.input(0).scale)
+    return _lowered(call, lambda: rule.prepare(scale), call.output.type.maximum)
+
+
+def _row_by_row(step: Step, x: np.ndarray, rule: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
+    out = np.empty(x.shape, step["output_dtype"])
+    if not out.size:
+        return [out]
+    rows, results = x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1])
+    per_block = max(1, BLOCK // rows.shape[1])
+    for begin in range(0, rows.shape[0], per_block):
+        try:
+            values = rule(rows[begin : begin + per_block].astype(np.int64))
+        except OverflowError as error:
+            raise RunError(
+                "BT-SOFTMAX-SUM", str(error), place=step.place, advice="shorten the rows or spread their values"
+            ) from None
+        results[begin : begin + per_block] = np.clip(values + step["offset"], step["low"], step["high"])
+    return [out]
+
+
+def reference_softmax(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Rows in blocks."""
+    apply = softmax.RULES[step.rules["softmax"]].apply
+    return _row_by_row(step, inputs[0], lambda rows: apply(rows, step.arrays, step["bits"]))
+
+
+def reference_log_softmax(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Rows in blocks."""
+    apply = log_softmax.RULES[step.rules["log_softmax"]].apply
+    return _row_by_row(step, inputs[0], lambda rows: apply(rows, step.arrays))
+
+
+OPERATORS = (
+    Operator("softmax", ("softmax",), infer, lower_softmax, reference_softmax, "probabilities along the last axis"),
+    Operator(
+        "log_softmax", ("log_softmax",), infer, lower_log_softmax, reference_log_softmax, "logarithms of probabilities"
+    ),
+)

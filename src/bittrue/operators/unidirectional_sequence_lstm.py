@@ -1,0 +1,274 @@
+"""unidirectional_sequence_lstm: 8-bit input and output, 16-bit cell, 32-bit bias; step by step along time.
+
+For each gate: g = clamp16(rescale(W x + bias - z_x sum(W))), g = clamp16(rescale(R h - z_h sum(R)) + g), with peephole
+connections also g = clamp16(rescale(P * c) + g). Then i, f, o = logistic(g) and j = tanh(g), all 16 bits:
+
+    c' = clip(sat16(round_away(f * c / 2^15) + round_away(i * j / 2^(30 + s))))      cell scale 2^s
+    h' = clamp8(rescale(o * tanh(c')) + z_h)
+
+Without the input gate's weights, i = 32767 - f. The output gate's peephole sees c'. With a projection, h' is stored with
+the negated zero point of the hidden intermediate and goes through one more matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arithmetic import fixed_point
+from ..arithmetic.matmul import exact_matmul
+from ..arithmetic.powers import nearly_power_of_two
+from ..graph import Attribute
+from ..rules import accumulate, gate, rescale, scale_form, store
+from .base import Bound, Call, Lowered, Operand, Operator, Shape, Step
+
+GATES = ("input", "forget", "cell", "output")
+# Positions of the first of four tensors (in the order of GATES); there is no peephole of the cell gate.
+INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES, NORMS = 1, 5, 12, 20
+PEEPHOLES = {"input": 9, "forget": 10, "output": 11}
+PROJECTION, PROJECTION_BIAS, OUTPUT_STATE, CELL_STATE = 16, 17, 18, 19
+GATE_SCALE = 2.0**-12
+HIDDEN = 4  # position of the hidden intermediate
+MAX_TANH_BITS = 6
+
+
+def _need(call: Call, operand: Operand, shape: Shape, role: str) -> None:
+    if operand.shape != shape:
+        raise call.invalid("BT-LSTM-SHAPE", f"{role} must have shape {list(shape)}, found {list(operand.shape)}")
+
+
+def _sizes(call: Call) -> tuple[int, int, int, int, int]:
+    """Batches, time steps, input size, cells, outputs."""
+    source = call.input(0)
+    call.rank(source, 3)
+    first, second, features = source.shape
+    time, batch = (first, second) if call.attribute("time_major") else (second, first)
+    weights, recurrent = call.input(INPUT_WEIGHTS + 3, "output gate weights"), call.input(RECURRENT_WEIGHTS + 3)
+    call.rank(weights, 2)
+    call.rank(recurrent, 2)
+    return batch, time, features, weights.shape[0], recurrent.shape[1]
+
+
+def infer(call: Call) -> list[Shape]:
+    """[batch, time, features] or, time major, [time, batch, features]: the last extent becomes the number of outputs."""
+    call.expect((20, 24))
+    if len(call.inputs) not in (20, 24):
+        raise call.invalid("BT-NODE-ARITY", f"expected 20 or 24 inputs, found {len(call.inputs)}")
+    if len(call.intermediates) != 5:
+        raise call.invalid("BT-LSTM-INTERMEDIATES", f"expected 5 intermediates, found {len(call.intermediates)}")
+    batch, _, features, cells, outputs = _sizes(call)
+    for offset, name in enumerate(GATES):
+        present = [call.has(base + offset) for base in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES)]
+        if name == "input" and not any(present):
+            continue
+        if not all(present):
+            raise call.invalid("BT-NODE-INPUT", f"the {name} gate needs weights, recurrent weights and a bias")
+        _need(call, call.input(INPUT_WEIGHTS + offset), (cells, features), f"{name} gate weights")
+        _need(call, call.input(RECURRENT_WEIGHTS + offset), (cells, outputs), f"recurrent {name} gate weights")
+        _need(call, call.input(BIASES + offset), (cells,), f"{name} gate bias")
+    _check_extras(call, cells, outputs)
+    for position, extent in ((OUTPUT_STATE, outputs), (CELL_STATE, cells)):
+        state = call.input(position, "state")
+        if not state.tensor.is_variable:
+            raise call.invalid("BT-LSTM-STATE", f"state '{state.name}' must be a variable tensor")
+        if state.size != batch * extent:
+            raise call.invalid("BT-LSTM-STATE", f"state '{state.name}' must have {batch * extent} elements")
+    if call.input(OUTPUT_STATE).index == call.input(CELL_STATE).index or any(
+        o is not None and o.tensor.is_variable for o in call.inputs[:OUTPUT_STATE]
+    ):
+        raise call.unsupported("BT-LSTM-STATE", "a variable tensor is read in two roles")
+    for name in ("cell_clip", "proj_clip"):
+        if not float(call.attribute(name)) >= 0:
+            raise call.invalid("BT-LSTM-CLIP", f"{name} is {call.attribute(name)}, expected 0 (none) or more")
+    return [(*call.input(0).shape[:2], outputs)]
+
+
+def _check_extras(call: Call, cells: int, outputs: int) -> None:
+    """Peephole, projection and layer normalization."""
+    if any(call.has(NORMS + offset) for offset in range(4)):
+        raise call.unsupported("BT-LSTM-LAYER-NORM", "layer normalization is not implemented")
+    peepholes = [name for name, position in PEEPHOLES.items() if call.has(position)]
+    wanted = [name for name in PEEPHOLES if name != "input" or call.has(INPUT_WEIGHTS)]
+    if peepholes and peepholes != wanted:
+        raise call.invalid("BT-LSTM-PEEPHOLE", f"peephole weights are given for {peepholes}, expected {wanted} or none")
+    for name in peepholes:
+        _need(call, call.input(PEEPHOLES[name]), (cells,), f"peephole weights of the {name} gate")
+    if call.has(PROJECTION):
+        _need(call, call.input(PROJECTION), (outputs, cells), "projection weights")
+        if call.has(PROJECTION_BIAS):
+            _need(call, call.input(PROJECTION_BIAS), (outputs,), "projection bias")
+    elif call.has(PROJECTION_BIAS):
+        raise call.invalid("BT-LSTM-PROJECTION", "a projection bias without projection weights")
+    # Kernels would write past a state, or combine the wrong elements.
+    if outputs != cells and (peepholes or not call.has(PROJECTION)):
+        raise call.invalid("BT-LSTM-SHAPE", f"{cells} cells and {outputs} outputs need a projection and no peepholes")
+
+
+class _Preparation:
+    """Collects what `lower` returns: multipliers, effective biases, and the largest accumulator."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.arrays: dict[str, np.ndarray] = {}
+        self.magnitude = 0
+
+    def multiplier(self, name: str, first: object, second: object, output: object) -> None:
+        real = scale_form.form(self.call.rules["scale_form"], first, second, output)  # type: ignore[arg-type]
+        try:
+            prepared = rescale.prepare(self.call.rules["rescale"], real, f"{name}_")
+        except ValueError as error:
+            raise self.call.invalid("BT-MULTIPLIER", f"{name}: the scales give no usable multiplier: {error}") from None
+        if int(prepared[f"{name}_exponent"]) > 30:
+            raise self.call.invalid("BT-MULTIPLIER", f"{name}: a left shift of 31 bits or more is not defined")
+        self.arrays.update(prepared)
+
+    def bias(self, name: str, weights_position: int, bias_position: int | None, zero_point: int) -> None:
+        """bias + zero_point * row sums, wrapped to 32 bits. Weights are symmetric: their zero point is not applied."""
+        weights = self.call.constant(weights_position, f"{name} weights").astype(np.int64)
+        total = zero_point * weights.sum(axis=1)
+        if bias_position is not None and self.call.has(bias_position):
+            total += self.call.constant(bias_position, f"{name} bias").astype(np.int64)
+        effective = fixed_point.wrap_s32(total)
+        self.arrays[f"{name}_bias"] = effective
+        sums = np.abs(effective) + 128 * np.abs(weights).sum(axis=1)
+        self.magnitude = max(self.magnitude, int(sums.max(initial=0)))
+
+
+def _clip(limit: float, scale: np.float32, largest: int) -> int:
+    """The fraction of limit / scale is dropped; 0 means no clip."""
+    if limit <= 0:
+        return 0
+    with np.errstate(over="ignore"):
+        return int(min(max(np.float32(limit) / scale, np.float32(-largest - 1)), np.float32(largest)))
+
+
+def lower(call: Call) -> Lowered:
+    """Every multiplier, bias with folded zero points, clip and zero point."""
+    batch, time, features, cells, outputs = _sizes(call)
+    source, state, cell = call.input(0), call.input(OUTPUT_STATE), call.input(CELL_STATE)
+    hidden = call.intermediates[HIDDEN].quantization
+    if hidden is None:
+        raise call.invalid("BT-QUANT-MISSING", "the hidden intermediate has no scale and zero point")
+    exponent, is_power = nearly_power_of_two(float(cell.scale))
+    if not is_power:
+        raise call.invalid("BT-LSTM-CELL-SCALE", f"the cell scale {float(cell.scale)!r} is no power of two")
+    if not 0 <= 15 + exponent <= MAX_TANH_BITS:
+        raise call.invalid("BT-LSTM-CELL-SCALE", f"the cell scale 2^{exponent} must lie in 2^-15 to 2^-9")
+    preparation = _Preparation(call)
+    for offset, name in enumerate(GATES):
+        if not call.has(INPUT_WEIGHTS + offset):
+            continue
+        weights, recurrent = call.input(INPUT_WEIGHTS + offset), call.input(RECURRENT_WEIGHTS + offset)
+        preparation.multiplier(f"{name}_in", weights.scale, source.scale, GATE_SCALE)
+        preparation.multiplier(f"{name}_back", recurrent.scale, state.scale, GATE_SCALE)
+        preparation.bias(f"{name}_in", INPUT_WEIGHTS + offset, BIASES + offset, -source.zero_point)
+        preparation.bias(f"{name}_back", RECURRENT_WEIGHTS + offset, None, -state.zero_point)
+        if name in PEEPHOLES and call.has(PEEPHOLES[name]):
+            preparation.multiplier(f"{name}_peep", 2.0**exponent, call.input(PEEPHOLES[name]).scale, GATE_SCALE)
+    hidden_scale, hidden_zero_point = np.float32(hidden.scales[0]), int(hidden.zero_points[0])
+    preparation.multiplier("hidden", 2.0**-15, 2.0**-15, hidden_scale)
+    if call.has(PROJECTION):
+        preparation.multiplier("projection", call.input(PROJECTION).scale, hidden_scale, state.scale)
+        preparation.bias("projection", PROJECTION, PROJECTION_BIAS, hidden_zero_point)
+    limit = accumulate.RULES[call.rules["accumulate"]].limit
+    parameters: dict[str, Attribute] = {
+        "time_major": bool(call.attribute("time_major")),
+        "cell_exponent": exponent,
+        "cell_clip": _clip(float(call.attribute("cell_clip")), cell.scale, 32767),
+        "projection_clip": _clip(float(call.attribute("proj_clip")), call.output.scale, 127),
+        "hidden_zero_point": -hidden_zero_point if call.has(PROJECTION) else hidden_zero_point,
+        "output_zero_point": state.zero_point,
+    }
+    return Lowered(
+        parameters=parameters,
+        arrays=preparation.arrays,
+        accumulator=Bound(preparation.magnitude, preparation.magnitude > limit),
+        work=4 * batch * time * cells * (features + outputs),
+        scratch=256 * batch * (features + cells + outputs),
+    )
+
+
+class _Cell:
+    """One step's arithmetic, bound to its prepared arrays and weights."""
+
+    def __init__(self, step: Step, inputs: Sequence[np.ndarray | None]) -> None:
+        self.step = step
+        self.inputs = inputs
+        self.gate = gate.RULES[step.rules["gate"]]
+        self.store = store.RULES[step.rules["store"]]
+        self.matrices: dict[int, np.ndarray] = {}
+
+    def rescaled(self, acc: np.ndarray, name: str) -> np.ndarray:
+        return rescale.apply(self.step.rules["rescale"], acc, self.step.arrays, f"{name}_")
+
+    def product(self, x: np.ndarray, position: int, name: str) -> np.ndarray:
+        """rescale(x W^T + bias)."""
+        bound = self.step.accumulator.magnitude if self.step.accumulator else 2**62
+        if position not in self.matrices:
+            kind = np.float32 if bound < 2**24 else np.float64
+            self.matrices[position] = np.ascontiguousarray(np.asarray(self.inputs[position], kind).T)
+        acc = exact_matmul(x, self.matrices[position], bound).astype(np.int64) + self.step.arrays[f"{name}_bias"]
+        return self.rescaled(accumulate.RULES[self.step.rules["accumulate"]].finish(acc), name)
+
+    def open(self, name: str, x: np.ndarray, h: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """A gate before its activation function."""
+        offset = GATES.index(name)
+        value = self.store(self.product(x, INPUT_WEIGHTS + offset, f"{name}_in"), 0, -32768, 32767)
+        recurrent = self.product(h, RECURRENT_WEIGHTS + offset, f"{name}_back")
+        value = self.store(fixed_point.wrap_s32(recurrent + value), 0, -32768, 32767)
+        if f"{name}_peep_multiplier" in self.step.arrays:
+            peephole = np.asarray(self.inputs[PEEPHOLES[name]], np.int64)
+            value = self.store(fixed_point.wrap_s32(self.rescaled(peephole * c, f"{name}_peep") + value), 0, -32768, 32767)
+        return value
+
+    def run(self, x: np.ndarray, h: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """New output and cell state for one time step of all batches."""
+        step, divide = self.step, fixed_point.divide_by_power_of_two_away
+        forget = self.gate.logistic(self.open("forget", x, h, c))
+        with_input = "input_in_multiplier" in step.arrays
+        take = self.gate.logistic(self.open("input", x, h, c)) if with_input else 32767 - forget
+        update = self.gate.tanh(self.open("cell", x, h, c), 3)
+        kept = divide(forget * c, 15)
+        c = fixed_point.saturating_add_s16(kept, divide(take * update, 30 + step["cell_exponent"]))
+        if step["cell_clip"] > 0:
+            c = np.clip(c, -step["cell_clip"], step["cell_clip"])
+        output = self.gate.logistic(self.open("output", x, h, c))
+        squashed = self.gate.tanh(c, 15 + step["cell_exponent"])
+        h = self.store(self.rescaled(output * squashed, "hidden"), step["hidden_zero_point"], -128, 127)
+        if "projection_multiplier" in step.arrays:
+            h = self.store(self.product(h, PROJECTION, "projection"), step["output_zero_point"], -128, 127)
+            if step["projection_clip"] > 0:
+                h = np.clip(h, -step["projection_clip"], step["projection_clip"])
+        return h, c
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Output, then the new output state and cell state."""
+    cell = _Cell(step, inputs)
+    x = inputs[0] if step["time_major"] else inputs[0].swapaxes(0, 1)
+    time, batch, _ = x.shape
+    cells, outputs = inputs[RECURRENT_WEIGHTS + 3].shape
+    h = inputs[OUTPUT_STATE].reshape(batch, outputs).astype(np.int64)
+    c = inputs[CELL_STATE].reshape(batch, cells).astype(np.int64)
+    out = np.empty((time, *h.shape), np.int8)
+    for t in range(time):
+        h, c = cell.run(x[t], h, c)
+        out[t] = h
+    out = out if step["time_major"] else np.ascontiguousarray(out.swapaxes(0, 1))
+    return [
+        out,
+        h.astype(np.int8).reshape(inputs[OUTPUT_STATE].shape),
+        c.astype(np.int16).reshape(inputs[CELL_STATE].shape),
+    ]
+
+
+OPERATOR = Operator(
+    "unidirectional_sequence_lstm",
+    ("accumulate", "scale_form", "rescale", "store", "gate"),
+    infer,
+    lower,
+    reference,
+    "long short-term memory along one axis",
+    stateful=True,
+)

@@ -1,0 +1,128 @@
+"""fully_connected against the real runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.build import T, single
+from support.differential import check, feeds_for
+from support.strategies import activations, scales, seeded, seeds, zero_points
+
+import bittrue
+
+# input, weights, output
+KINDS = {
+    "s8": ("s8", "s8", "s8"),
+    "s8s4": ("s8", "s4", "s8"),
+    "u8": ("u8", "u8", "u8"),
+    "u8s16": ("u8", "u8", "s16"),
+    "s16s8": ("s16", "s8", "s16"),
+    "s16s4": ("s16", "s4", "s16"),
+    "s16s16": ("s16", "s16", "s16"),
+}
+NUMBER = {"f32": 0, "s32": 2, "s64": 4, "s8": 9}
+
+
+def model(x: T, w: T, bias: T | None, y: T, **options: object) -> bytes:
+    version = 13 if "quantizedBiasType" in options else 4
+    return single("FULLY_CONNECTED", ("FullyConnectedOptions", options), [x, w, bias], [y], version=version)
+
+
+@st.composite
+def layer(draw: st.DrawFn, kind: str) -> tuple[bytes, int]:
+    """Some draws break a condition of the kernel (zero points of 16 bits, fused tanh, bias scale): both sides refuse."""
+    source, weight, target = KINDS[kind]
+    units, depth, seed = draw(st.integers(1, 9)), draw(st.integers(1, 20)), draw(seeds)
+    keep = draw(st.booleans())
+    leading = draw(st.lists(st.integers(1, 4), max_size=3))
+    shape = (*leading, depth)
+    if not keep and draw(st.booleans()):
+        # rows need not follow the last axis
+        shape = (depth, *leading)
+    per_axis = weight != "u8" and draw(st.booleans())
+    low, high = (1e-5, 1e-3) if source == "s16" else (1e-3, 0.5)
+    input_scale = draw(scales(low, high))
+    weight_low = 1e-6 if weight == "s16" else 1e-3
+    weight_scale = [draw(scales(weight_low, 0.1)) for _ in range(units)] if per_axis else draw(scales(weight_low, 0.1))
+    weight_zero = draw(st.sampled_from([0, 0, 3]) if weight in ("s4", "s16") else st.one_of(st.just(0), zero_points(weight)))
+    input_zero = draw(st.sampled_from([0] * 9 + [1]) if source == "s16" else zero_points(source))
+    output_zero = draw(st.sampled_from([0] * 9 + [1]) if target == "s16" else zero_points(target))
+    output_scale = draw(scales(low, 4.0))
+    options = {"keepNumDims": keep, "fusedActivationFunction": draw(st.one_of(activations, st.sampled_from([0] * 5 + [4])))}
+    bias_type = draw(st.sampled_from(["s32", "s64"])) if source == "s16" else "s32"
+    bias = None
+    if kind == "u8s16" or draw(st.integers(0, 3)):  # that kernel reads the bias without asking whether there is one
+        large = draw(st.sampled_from([100, 30000, 2**31 - 1]))
+        bias_scale = np.float32(input_scale) * np.atleast_1d(np.float32(weight_scale))
+        bias_scale = bias_scale * np.float32(draw(st.sampled_from([1.0] * 8 + [1.5])))
+        values = np.random.default_rng(seed).integers(-large - 1, large, units, endpoint=True)
+        bias = T(bias_type, (units,), bias_scale.tolist(), 0, 0, values)
+    if source == "s16":
+        # unset means s64 beside 8-bit weights and s32 beside 16-bit ones; reading a bias as the other is undefined
+        default = "s32" if weight == "s16" else "s64"
+        unset = bias is None or bias_type == default
+        options["quantizedBiasType"] = NUMBER[draw(st.sampled_from(["f32", bias_type] if unset else [bias_type]))]
+    constant = draw(st.integers(0, 4)) or weight == "s4"
+    data = seeded(weight, (units, depth), seed) if constant else None
+    w = T(weight, (units, depth), weight_scale, weight_zero, 0, data)
+    y = T(target, (), output_scale, output_zero)
+    return model(T(source, shape, input_scale, input_zero), w, bias, y, **options), seed
+
+
+@given(st.data())
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers(kind: str, data: st.DataObject) -> None:
+    content, seed = data.draw(layer(kind))
+    check(content, feeds_for(content, seed))
+
+
+
+
+@given(seed=seeds, depth=st.sampled_from([255, 256, 600, 2048]), extreme=st.sampled_from([-128, 127]))
+def test_long_rows(seed: int, depth: int, extreme: int) -> None:
+    """Sums beyond 2^24, where binary32 accumulation would round, and a bias that wraps the accumulator."""
+    weights = np.full((2, depth), extreme, np.int8)
+    weights[1] = seeded("s8", (depth,), seed)
+    bias = T("s32", (2,), 0.0001, 0, 0, np.array([2**31 - 1, 7]))
+    content = model(T("s8", (2, depth), 0.01, -128), T("s8", (2, depth), 0.01, 0, 0, weights), bias, T("s8", (), 4.0, 3))
+    check(content, feeds_for(content, seed))
+
+
+def test_values_by_hand() -> None:
+    """2*3 + 1*4 + 5 = 15, times 0.5*0.5/0.5; half a step goes away from zero, below zero, too."""
+    x, y = T("s8", (1, 2), 0.5, 1), T("s8", (), 0.5, -1)
+    w = T("s8", (2, 2), 0.5, 0, 0, np.int8([[3, 4], [-3, -4]]))
+    content = model(x, w, T("s32", (2,), 0.25, 0, 0, np.int32([5, -5])), y)
+    assert bittrue.load(content).prepare().run(np.int8([[3, 2]]))["t3"].tolist() == [[7, -9]]
+
+
+def test_uneven_rows_are_refused() -> None:
+    """The kernel would drop the elements that are left over."""
+    w = T("s8", (2, 3), 0.5, 0, 0, np.zeros((2, 3), np.int8))
+    with pytest.raises(bittrue.InvalidModelError, match="BT-FC-DEPTH"):
+        bittrue.load(model(T("s8", (4,), 0.5), w, None, T("s8", (), 0.5))).prepare()
+
+
+@pytest.mark.parametrize(("weight", "bias", "declared"), [("s8", "s32", "f32"), ("s16", "s64", "f32"), ("s8", "s64", "s32")])
+def test_bias_read_as_another_type_is_refused(weight: str, bias: str, declared: str) -> None:
+    w = T(weight, (1, 1), 0.5, 0, 0, np.zeros((1, 1)))
+    content = model(
+        T("s16", (1,), 0.5), w, T(bias, (1,), 0.25, data=np.zeros(1)), T("s16", (), 0.5), quantizedBiasType=NUMBER[declared]
+    )
+    with pytest.raises(bittrue.InvalidModelError, match="BT-BIAS-TYPE"):
+        bittrue.load(content).prepare()
+
+
+def test_scales_along_the_wrong_axis_are_refused() -> None:
+    w = T("s8", (2, 2), [0.5, 0.25], 0, 1, np.zeros((2, 2), np.int8))
+    with pytest.raises(bittrue.InvalidModelError, match="BT-QUANT-AXIS"):
+        bittrue.load(model(T("s8", (2,), 0.5), w, None, T("s8", (), 0.5))).prepare()
+
+
+def test_shuffled_weights_are_unsupported() -> None:
+    w = T("u8", (4, 16), 0.5, 0, 0, np.zeros((4, 16)))
+    bias = T("s32", (4,), 0.25, 0, 0, np.zeros(4))
+    with pytest.raises(bittrue.UnsupportedError, match="BT-FC-FORMAT"):
+        bittrue.load(model(T("u8", (16,), 0.5), w, bias, T("u8", (), 0.5), weightsFormat=1)).prepare()

@@ -1,0 +1,49 @@
+"""leaky_relu against the real runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.build import T
+from support.differential import check, feeds_for
+from support.strategies import f32, scales, seeds, shapes, zero_points
+from support.unary import reals, unary
+
+import bittrue
+
+ALPHAS = st.one_of(
+    st.sampled_from([0.0, -0.0, 0.5, -0.5, 0.01, 1.0, -1.0, 2.0, f32(0.2)]), st.floats(-3, 3, width=32)
+)
+
+
+def model(x: T, y: T, alpha: float) -> bytes:
+    return unary("LEAKY_RELU", x, y, ("LeakyReluOptions", {"alpha": alpha}), 2)
+
+
+@given(st.data())
+@pytest.mark.parametrize("dtype", ["s8", "u8", "s16"])
+def test_quantized(dtype: str, data: st.DataObject) -> None:
+    low, high = (1e-5, 1e-3) if dtype == "s16" else (1e-3, 0.5)
+    x = T(dtype, data.draw(shapes(0)), data.draw(scales(low, high)), data.draw(zero_points(dtype)))
+    y = T(dtype, (), data.draw(scales(low, high)), data.draw(zero_points(dtype) | st.integers(-2, 2)))
+    content = model(x, y, data.draw(ALPHAS))
+    check(content, feeds_for(content, data.draw(seeds)))
+
+
+@given(shape=shapes(0), alpha=ALPHAS, seed=seeds)
+def test_real(shape: tuple[int, ...], alpha: float, seed: int) -> None:
+    check(model(T("f32", shape), T("f32", ()), alpha), [[reals(seed, shape)]])
+
+
+def test_values_by_hand() -> None:
+    """Alpha -0.25: -2 becomes 0.5, a tie away from zero, and the sign follows the rounding."""
+    session = bittrue.load(model(T("s8", (5,), 1.0), T("s8", (), 1.0), -0.25)).prepare()
+    assert session.run(np.int8([-2, -1, -8, 3, 127]))["t1"].tolist() == [1, 0, 2, 3, 127]
+
+
+@pytest.mark.parametrize("alpha", [float("nan"), float("inf")])
+def test_alpha_without_a_multiplier_is_refused(alpha: float) -> None:
+    with pytest.raises(bittrue.InvalidModelError, match="BT-MULTIPLIER"):
+        bittrue.load(model(T("s8", (1,), 1.0), T("s8", (), 1.0), alpha)).prepare()

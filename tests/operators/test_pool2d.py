@@ -1,0 +1,133 @@
+"""average_pool2d and max_pool2d against the real runtime."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.build import T, single
+from support.differential import check, feeds_for, only_output
+from support.strategies import activations, scales, seeds, zero_points
+
+import bittrue
+
+TYPES = st.sampled_from(["s8", "u8", "s16", "f32"])
+
+
+def model(name: str, dtype: str, shape: tuple[int, ...], filters: tuple[int, int], **options: int) -> bytes:
+    fields = {"filterHeight": filters[0], "filterWidth": filters[1], "strideH": 1, "strideW": 1, "padding": 0, **options}
+    scale = None if dtype == "f32" else 0.5
+    return single(name, ("Pool2DOptions", fields), [T(dtype, shape, scale)], [T(dtype, (), scale)], version=3)
+
+
+@st.composite
+def pool(draw: st.DrawFn, name: str) -> tuple[bytes, int]:
+    dtype = draw(TYPES)
+    shape = (draw(st.integers(1, 2)), draw(st.integers(1, 9)), draw(st.integers(1, 9)), draw(st.integers(1, 5)))
+    taps = st.one_of(st.integers(1, 4), st.integers(1, 12), st.sampled_from([40, 10**6]))
+    options = {
+        "padding": draw(st.integers(0, 1)),
+        "strideW": draw(st.integers(1, 4)),
+        "strideH": draw(st.integers(1, 4)),
+        "filterWidth": draw(taps),
+        "filterHeight": draw(taps),
+        "fusedActivationFunction": draw(st.sampled_from([0, 0, 1, 2, 3, 4])),
+    }
+    if dtype == "f32":
+        return single(name, ("Pool2DOptions", options), [T("f32", shape)], [T("f32", ())], version=3), draw(seeds)
+    # Input and output parameters may differ: the kernels do not look, except for the activation's bounds.
+    x = T(dtype, shape, draw(scales()), draw(zero_points(dtype)))
+    y = T(dtype, (), draw(scales()), draw(zero_points(dtype)))
+    if draw(st.integers(0, 9)) == 0:
+        x.scale = y.scale = None
+        options["fusedActivationFunction"] = 0
+    return single(name, ("Pool2DOptions", options), [x], [y], version=3), draw(seeds)
+
+
+@given(pool("AVERAGE_POOL_2D"))
+def test_average_pool2d(case: tuple[bytes, int]) -> None:
+    content, seed = case
+    check(content, feeds_for(content, seed))
+
+
+@given(pool("MAX_POOL_2D"))
+def test_max_pool2d(case: tuple[bytes, int]) -> None:
+    content, seed = case
+    check(content, feeds_for(content, seed))
+
+
+@pytest.mark.parametrize("name", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_special_binary32_values(name: str, padding: int) -> None:
+    values = np.float32([np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0, 3e38, -3e38, 1e-45, -1e-45])
+    if name == "MAX_POOL_2D":
+        values = np.append(values, np.float32(np.nan))
+    x = np.random.default_rng(1).choice(values, (1, 20, 20, 8)).astype(np.float32)
+    for activation in range(4):
+        content = model(name, "f32", x.shape, (2, 2), padding=padding, fusedActivationFunction=activation)
+        assert check(content, [[x]]) == "equal"
+
+
+@pytest.mark.parametrize("value", [32767, -32768])
+def test_sums_beyond_32_bits_wrap(value: int) -> None:
+    x = np.full((1, 260, 260, 1), value, np.int16)
+    assert check(model("AVERAGE_POOL_2D", "s16", x.shape, (260, 260), padding=1), [[x]]) == "equal"
+
+
+def test_ties_by_hand() -> None:
+    """[1, 2] averages to 1.5 -> 2 and [-1, -2] to -1.5 -> -2; the zero point does not matter."""
+    x = np.int8([1, 2, -1, -2]).reshape(1, 1, 4, 1)
+    content = model("AVERAGE_POOL_2D", "s8", x.shape, (1, 2), strideW=2, padding=1)
+    assert only_output(content, x).reshape(-1).tolist() == [2, -2]
+    assert check(content, [[x]]) == "equal"
+
+
+def test_max_by_hand() -> None:
+    x = np.uint8([[1, 5], [7, 2]]).reshape(1, 2, 2, 1)
+    content = model("MAX_POOL_2D", "u8", x.shape, (2, 2))
+    assert only_output(content, x).reshape(2, 2).tolist() == [[7, 5], [7, 2]]
+
+
+def test_huge_windows_cost_no_more_than_the_picture() -> None:
+    x = np.random.default_rng(0).integers(-128, 128, (1, 64, 64, 8)).astype(np.int8)
+    for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
+        content = model(name, "s8", x.shape, (10**6, 10**6))
+        begin = time.perf_counter()
+        result = only_output(content, x)
+        assert time.perf_counter() - begin < 2
+        # The window of every pixel covers the whole picture.
+        assert (result == result[:, :1, :1]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"strideW": 0}, "BT-WINDOW"),
+        ({"filterHeight": 9, "padding": 1}, "BT-WINDOW"),
+        ({"shape": (4, 4, 1)}, "BT-SHAPE-RANK"),
+        ({"filterHeight": -1}, "BT-WINDOW"),
+    ],
+)
+def test_refused(change: dict, code: str) -> None:
+    shape = change.pop("shape", (1, 4, 4, 1))
+    content = model("MAX_POOL_2D", "s8", shape, (2, 2), **change)
+    with pytest.raises(bittrue.InvalidModelError, match=code):
+        bittrue.load(content).prepare()
+
+
+def test_activation_beyond_32_bits() -> None:
+    """Both sides refuse for uint8; the kernels of the other types go on with undefined bounds."""
+    tiny = T("u8", (), 1e-30)
+    content = single(
+        "AVERAGE_POOL_2D",
+        ("Pool2DOptions", {"filterHeight": 1, "filterWidth": 1, "strideH": 1, "strideW": 1, "fusedActivationFunction": 3}),
+        [T("u8", (1, 1, 1, 1), 1e-30)],
+        [tiny],
+    )
+    assert check(content, feeds_for(content, 0)) == "refused"
+
+
+_ = activations
