@@ -12,16 +12,21 @@ _COMMON = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     "print_blob": True,
 }
-# CI: the same 200 examples per test every time. --deep: 20 000 new ones, the seed is printed on failure.
-settings.register_profile("ci", max_examples=200, derandomize=True, database=None, **_COMMON)
-settings.register_profile("deep", max_examples=20_000, phases=[Phase.generate, Phase.shrink], **_COMMON)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--deep", action="store_true", help="20 000 examples per property instead of 200")
+    parser.addoption("--deep", action="store_true", help="20 000 new examples per property")
+    parser.addoption("--examples", type=int, default=200, metavar="N", help="N new examples per property")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("deep" if config.getoption("--deep") else "ci")
+    # CI: the same 200 examples per property every time. Otherwise new ones; the seed is printed on failure.
+    count = 20_000 if config.getoption("--deep") else config.getoption("--examples")
+    if count == 200:
+        settings.register_profile("bittrue", max_examples=count, derandomize=True, database=None, **_COMMON)
+    else:
+        phases = [Phase.generate, Phase.shrink]
+        settings.register_profile("bittrue", max_examples=count, phases=phases, database=None, **_COMMON)
+    settings.load_profile("bittrue")
     # The reference executor is meant to be compared on one core; two xdist workers share the machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

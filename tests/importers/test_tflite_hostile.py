@@ -252,6 +252,13 @@ def test_variable_with_data() -> None:
     assert read_tflite(pack(model)).graphs[0].tensors[1].is_variable
 
 
+@pytest.mark.parametrize("zero_point", [2**31, -(2**31) - 1, 2**63 - 1, -(2**63)])
+def test_zero_point_beyond_32_bits(zero_point: int) -> None:
+    model = dense()
+    first(model).tensors[1].quantization = quantization([0.5], [zero_point])
+    expect(model, InvalidModelError, "BT-QUANT-ZERO-POINT", str(zero_point), "'w'")
+
+
 def test_quantization_counts() -> None:
     model = dense()
     weights = first(model).tensors[1]
@@ -280,10 +287,10 @@ def test_scales(scale: float) -> None:
 
 def test_zero_points_are_kept_as_they_are() -> None:
     model = dense()
-    first(model).tensors[0].quantization.zeroPoint = [-(2**40)]
+    first(model).tensors[0].quantization.zeroPoint = [-(2**31)]
     found = read_tflite(pack(model)).graphs[0].tensors[0].quantization
     assert found.zero_points.dtype == np.int64
-    assert found.zero_points.tolist() == [-(2**40)]
+    assert found.zero_points.tolist() == [-(2**31)]
 
 
 def test_quantized_dimension() -> None:

@@ -99,7 +99,7 @@ def test_mutations(path) -> None:
         assert code == "read" or code.startswith("BT-")
         codes[code] = codes.get(code, 0) + 1
     # The mutations hit what they are aimed at.
-    assert len(codes) > 5
+    assert len(codes) >= 5
     assert codes.get("BT-FILE-BOUNDS", 0) > rounds // 10
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T
 from support.differential import check, feeds_for
 from support.strategies import scales, seeds, shapes, zero_points
 from support.unary import reals, unary
-
-import bittrue
 
 
 @given(st.data())
@@ -33,6 +33,15 @@ def test_plain_integers(shape: tuple[int, ...], dtype: str, seed: int) -> None:
 @given(shape=shapes(0), seed=seeds)
 def test_real(shape: tuple[int, ...], seed: int) -> None:
     check(unary("ABS", T("f32", shape), T("f32", ())), [[reals(seed, shape)]])
+
+
+@given(data=st.data())
+@settings(max_examples=10)
+def test_every_input_of_16_bits(data: st.DataObject) -> None:
+    """All 65536 inputs meet enough near-ties to show the last bit of the multiplier."""
+    x, y = data.draw(scales(1e-4, 1e-3)), data.draw(scales(1e-4, 1e-3))
+    values = np.arange(-32768, 32768, dtype=np.int16)
+    assert check(unary("ABS", T("s16", (65536,), x), T("s16", (), y), version=2), [[values]]) == "equal"
 
 
 def test_values_by_hand() -> None:

@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import NUMPY, TYPES, T
 from support.differential import assert_same, check, random_values
 from support.oracle import oracle
 from support.strategies import seeds, shapes
 from support.unary import reals, unary
 
-import bittrue
-
 NUMBERS = ("s64", "s32", "u32", "s16", "u16", "u8", "s8", "bool", "f16", "bf16", "f32", "f64")
 NARROW = ("s4", "u4", "s2")
 
 
 def model(source: T, to: str) -> bytes:
-    return unary("CAST", source, T(to, ()), ("CastOptions", {"inDataType": TYPES[source.dtype], "outDataType": TYPES[to]}))
+    return unary(
+        "CAST", source, T(to, ()), ("CastOptions", {"inDataType": TYPES[source.dtype], "outDataType": TYPES[to]})
+    )
 
 
 def values(dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
@@ -56,7 +58,9 @@ def test_from_4_bits() -> None:
     assert check(model(T("s4", (15,), data=data), "f32"), [[]]) == "equal"
 
 
-@pytest.mark.parametrize(("source", "to"), [*itertools.product(["s4"], ["s8", "s32", "f16"]), ("s8", "s4"), ("f64", "s4")])
+@pytest.mark.parametrize(
+    ("source", "to"), [*itertools.product(["s4"], ["s8", "s32", "f16"]), ("s8", "s4"), ("f64", "s4")]
+)
 def test_pairs_that_both_sides_refuse(source: str, to: str) -> None:
     data = np.zeros(4, np.int8) if source == "s4" else None
     feed = [] if source == "s4" else [np.zeros(4, NUMPY[source])]

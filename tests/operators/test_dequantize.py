@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T, chain
 from support.differential import check, feeds_for
 from support.strategies import scales, seeds, shapes, zero_points
 from support.unary import reals, unary
-
-import bittrue
 
 
 @given(st.data())
 @pytest.mark.parametrize("dtype", ["s8", "u8", "s16"])
 def test_per_tensor(dtype: str, data: st.DataObject) -> None:
     zero_point = data.draw(st.sampled_from([0, 0, 0, 5]) if dtype == "s16" else zero_points(dtype))
-    content = unary("DEQUANTIZE", T(dtype, data.draw(shapes(0)), data.draw(scales(1e-6, 100.0)), zero_point), T("f32", ()))
+    content = unary(
+        "DEQUANTIZE", T(dtype, data.draw(shapes(0)), data.draw(scales(1e-6, 100.0)), zero_point), T("f32", ())
+    )
     check(content, feeds_for(content, data.draw(seeds)))
 
 

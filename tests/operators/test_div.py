@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import NUMPY, T, single
 from support.differential import check
 from support.elementwise import binary, broadcast_shapes, constants, nans, outputs_of, plain_values, refusal
 from support.strategies import activations, scales, seeds, zero_points
-
-import bittrue
 
 Case = tuple[bytes, list[list[np.ndarray]]]
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.build import T, single
-from support.differential import check, feeds_for
-from support.strategies import activations, scales, seeded, seeds, zero_points
 
 import bittrue
+from support.build import T, single
+from support.differential import assert_same, check, feeds_for
+from support.oracle import oracle
+from support.strategies import activations, scales, seeded, seeds, zero_points
 
 # input, weights, output
 KINDS = {
@@ -32,7 +33,7 @@ def model(x: T, w: T, bias: T | None, y: T, **options: object) -> bytes:
 
 @st.composite
 def layer(draw: st.DrawFn, kind: str) -> tuple[bytes, int]:
-    """Some draws break a condition of the kernel (zero points of 16 bits, fused tanh, bias scale): both sides refuse."""
+    """Some draws break a condition of the kernel (16-bit zero points, fused tanh, bias scale): both sides refuse."""
     source, weight, target = KINDS[kind]
     units, depth, seed = draw(st.integers(1, 9)), draw(st.integers(1, 20)), draw(seeds)
     keep = draw(st.booleans())
@@ -46,11 +47,16 @@ def layer(draw: st.DrawFn, kind: str) -> tuple[bytes, int]:
     input_scale = draw(scales(low, high))
     weight_low = 1e-6 if weight == "s16" else 1e-3
     weight_scale = [draw(scales(weight_low, 0.1)) for _ in range(units)] if per_axis else draw(scales(weight_low, 0.1))
-    weight_zero = draw(st.sampled_from([0, 0, 3]) if weight in ("s4", "s16") else st.one_of(st.just(0), zero_points(weight)))
+    weight_zero = draw(
+        st.sampled_from([0, 0, 3]) if weight in ("s4", "s16") else st.one_of(st.just(0), zero_points(weight))
+    )
     input_zero = draw(st.sampled_from([0] * 9 + [1]) if source == "s16" else zero_points(source))
     output_zero = draw(st.sampled_from([0] * 9 + [1]) if target == "s16" else zero_points(target))
     output_scale = draw(scales(low, 4.0))
-    options = {"keepNumDims": keep, "fusedActivationFunction": draw(st.one_of(activations, st.sampled_from([0] * 5 + [4])))}
+    options = {
+        "keepNumDims": keep,
+        "fusedActivationFunction": draw(st.one_of(activations, st.sampled_from([0] * 5 + [4]))),
+    }
     bias_type = draw(st.sampled_from(["s32", "s64"])) if source == "s16" else "s32"
     bias = None
     if kind == "u8s16" or draw(st.integers(0, 3)):  # that kernel reads the bias without asking whether there is one
@@ -78,16 +84,28 @@ def test_layers(kind: str, data: st.DataObject) -> None:
     check(content, feeds_for(content, seed))
 
 
-
-
 @given(seed=seeds, depth=st.sampled_from([255, 256, 600, 2048]), extreme=st.sampled_from([-128, 127]))
 def test_long_rows(seed: int, depth: int, extreme: int) -> None:
     """Sums beyond 2^24, where binary32 accumulation would round, and a bias that wraps the accumulator."""
     weights = np.full((2, depth), extreme, np.int8)
     weights[1] = seeded("s8", (depth,), seed)
     bias = T("s32", (2,), 0.0001, 0, 0, np.array([2**31 - 1, 7]))
-    content = model(T("s8", (2, depth), 0.01, -128), T("s8", (2, depth), 0.01, 0, 0, weights), bias, T("s8", (), 4.0, 3))
+    content = model(
+        T("s8", (2, depth), 0.01, -128), T("s8", (2, depth), 0.01, 0, 0, weights), bias, T("s8", (), 4.0, 3)
+    )
     check(content, feeds_for(content, seed))
+
+
+@pytest.mark.parametrize("per_axis", [False, True])
+def test_multiplier_of_16_bit_weights(per_axis: bool) -> None:
+    """The 15-bit multipliers are 18337 (one scale, product in binary32) and 18338 (per axis, binary64)."""
+    scale = [0.0020019656512886286] * 2 if per_axis else 0.0020019656512886286
+    w = T("s16", (2, 1), scale, 0, 0, np.int16([[1800], [-1800]]))
+    content = model(T("s16", (3, 1), 0.00048048104508779943), w, None, T("s16", (), 5.5003794841468334e-05))
+    feed = np.int16([[1000], [-1000], [999]])
+    result = bittrue.load(content).prepare().run(feed)["t2"]
+    assert int(result[0, 0]) == (1800000 * (18338 if per_axis else 18337) + 2**19) >> 20
+    assert_same("t2", result, oracle().run(content, [[feed]], [2]).values[2])
 
 
 def test_values_by_hand() -> None:
@@ -105,11 +123,17 @@ def test_uneven_rows_are_refused() -> None:
         bittrue.load(model(T("s8", (4,), 0.5), w, None, T("s8", (), 0.5))).prepare()
 
 
-@pytest.mark.parametrize(("weight", "bias", "declared"), [("s8", "s32", "f32"), ("s16", "s64", "f32"), ("s8", "s64", "s32")])
+@pytest.mark.parametrize(
+    ("weight", "bias", "declared"), [("s8", "s32", "f32"), ("s16", "s64", "f32"), ("s8", "s64", "s32")]
+)
 def test_bias_read_as_another_type_is_refused(weight: str, bias: str, declared: str) -> None:
     w = T(weight, (1, 1), 0.5, 0, 0, np.zeros((1, 1)))
     content = model(
-        T("s16", (1,), 0.5), w, T(bias, (1,), 0.25, data=np.zeros(1)), T("s16", (), 0.5), quantizedBiasType=NUMBER[declared]
+        T("s16", (1,), 0.5),
+        w,
+        T(bias, (1,), 0.25, data=np.zeros(1)),
+        T("s16", (), 0.5),
+        quantizedBiasType=NUMBER[declared],
     )
     with pytest.raises(bittrue.InvalidModelError, match="BT-BIAS-TYPE"):
         bittrue.load(content).prepare()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T
 from support.differential import check, feeds_for
 from support.strategies import f32, scales, seeds, shapes, zero_points
 from support.unary import reals, unary
 
-import bittrue
-
-ALPHAS = st.one_of(
-    st.sampled_from([0.0, -0.0, 0.5, -0.5, 0.01, 1.0, -1.0, 2.0, f32(0.2)]), st.floats(-3, 3, width=32)
-)
+ALPHAS = st.one_of(st.sampled_from([0.0, -0.0, 0.5, -0.5, 0.01, 1.0, -1.0, 2.0, f32(0.2)]), st.floats(-3, 3, width=32))
 
 
 def model(x: T, y: T, alpha: float) -> bytes:
@@ -35,6 +33,15 @@ def test_quantized(dtype: str, data: st.DataObject) -> None:
 @given(shape=shapes(0), alpha=ALPHAS, seed=seeds)
 def test_real(shape: tuple[int, ...], alpha: float, seed: int) -> None:
     check(model(T("f32", shape), T("f32", ()), alpha), [[reals(seed, shape)]])
+
+
+@given(data=st.data())
+@settings(max_examples=10)
+def test_every_input_of_16_bits(data: st.DataObject) -> None:
+    """All 65536 inputs meet enough near-ties to show the last bit of the multiplier."""
+    x, y = data.draw(scales(1e-4, 1e-3)), data.draw(scales(1e-4, 1e-3))
+    values = np.arange(-32768, 32768, dtype=np.int16)
+    assert check(model(T("s16", (65536,), x), T("s16", (), y), 0.3), [[values]]) == "equal"
 
 
 def test_values_by_hand() -> None:

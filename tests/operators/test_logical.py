@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from support.build import T, single
 from support.differential import check
 from support.elementwise import binary, broadcast_shapes, constants, outputs_of, plain_values, refusal

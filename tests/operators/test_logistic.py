@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T
 from support.differential import check, feeds_for
 from support.strategies import f32, scales, seeds, shapes, zero_points
 from support.unary import unary
-
-import bittrue
 
 EVERY_S16 = np.arange(-32768, 32768, dtype=np.int16)
 
@@ -35,7 +35,9 @@ def test_8_bits(operator: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("operator", ["LOGISTIC", "TANH"])
 def test_16_bits(operator: str, data: st.DataObject) -> None:
     """Powers of two have a path of their own, and scales within 0.07 % of one take it."""
-    near = st.builds(lambda n, off: f32(2.0**n * (1 + off)), st.integers(-14, -9), st.sampled_from([0, 5e-4, -5e-4, 8e-4]))
+    near = st.builds(
+        lambda n, off: f32(2.0**n * (1 + off)), st.integers(-14, -9), st.sampled_from([0, 5e-4, -5e-4, 8e-4])
+    )
     scale = data.draw(st.one_of(scales(1e-6, 5.0), near))
     output = data.draw(st.sampled_from([2**-15] * 8 + [f32(2**-15 * 1.0005), 2**-14]))
     x = T("s16", data.draw(shapes(0, 3, 9)), scale, data.draw(st.sampled_from([0] * 9 + [1])))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from support.build import T, single
 from support.differential import check
 from support.elementwise import binary, broadcast_shapes, constants, nans, outputs_of, plain_values, refusal

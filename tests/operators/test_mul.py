@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from support.build import T, single
 from support.differential import check
 from support.elementwise import binary, broadcast_shapes, constants, nans, outputs_of, plain_values, refusal
@@ -33,7 +34,7 @@ def narrowing(draw: st.DrawFn) -> Case:
     dtype = draw(st.sampled_from(["s8", "u8"]))
     shapes = draw(broadcast_shapes())
     # The kernel aborts where a broadcast is needed, and the runtime's process takes a while to come back.
-    if draw(st.integers(0, 9)):
+    if draw(st.integers(0, 24)):
         shapes = (shapes[0], shapes[0])
     inputs = [T("s16", shape, draw(st.sampled_from([None, 2.0**-15])), 0) for shape in shapes]
     output = T(dtype, (), draw(scales(1e-3, 0.1)), draw(zero_points(dtype)))
@@ -57,7 +58,8 @@ def plain(draw: st.DrawFn) -> Case:
 
 @given(quantized())
 def test_mul_quantized(case: Case) -> None:
-    check(*case)
+    # Left shifts by 32 or more are undefined in the kernel.
+    check(*case, may_refuse={"BT-MULTIPLIER"})
 
 
 @given(narrowing())

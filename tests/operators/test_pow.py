@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from support.build import T, single
 from support.differential import check
 from support.elementwise import binary, broadcast_shapes, constants, outputs_of, refusal
@@ -21,7 +22,9 @@ def cases(draw: st.DrawFn) -> Case:
     rng = np.random.default_rng(draw(seeds))
     largest = draw(st.sampled_from([3, 12, 60000, 2**31 - 1]))
     base = rng.integers(-largest - 1, largest, shapes[0], np.int32, endpoint=True)
-    powers = rng.integers(-1 if draw(st.integers(0, 19)) == 0 else 0, draw(st.sampled_from([4, 40, 2**31 - 1])), shapes[1])
+    powers = rng.integers(
+        -1 if draw(st.integers(0, 19)) == 0 else 0, draw(st.sampled_from([4, 40, 2**31 - 1])), shapes[1]
+    )
     values = [np.asarray(base, np.int32), np.asarray(powers, np.int32)]
     return binary("POW", None, {}, [T("s32", shape) for shape in shapes], T("s32", ()), values, draw(constants))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T
 from support.differential import check, feeds_for
 from support.strategies import f32, scales, seeds, shapes, zero_points
 from support.unary import reals, unary
-
-import bittrue
 
 LIMITS = {"s8": (-128, 127), "u8": (0, 255), "s16": (-32768, 32767), "s4": (-8, 7), "u4": (0, 15), "s32": (-9, 9)}
 
@@ -58,8 +58,20 @@ def test_between_bytes_at_equal_scale(data: st.DataObject) -> None:
     source, target = data.draw(st.sampled_from([("s8", "u8"), ("u8", "s8"), ("s8", "s8")]))
     scale, zero_point = data.draw(scales()), data.draw(zero_points(source))
     shift = {"s8u8": 128, "u8s8": -128, "s8s8": 0}[source + target]
-    content = unary("QUANTIZE", T(source, (64,), scale, zero_point), T(target, (), scale, zero_point + shift), version=2)
+    content = unary(
+        "QUANTIZE", T(source, (64,), scale, zero_point), T(target, (), scale, zero_point + shift), version=2
+    )
     check(content, feeds_for(content, data.draw(seeds)))
+
+
+@given(data=st.data())
+@settings(max_examples=10)
+def test_every_input_of_16_bits(data: st.DataObject) -> None:
+    """16 to 32 bits at 2^10 to 2^15 steps per step shows every bit of the multiplier."""
+    x, y = data.draw(scales(0.1, 1.0)), data.draw(scales(3e-5, 1e-4))
+    values = np.arange(-32768, 32768, dtype=np.int16)
+    content = unary("QUANTIZE", T("s16", (65536,), x), T("s32", (), y, data.draw(st.integers(-9, 9))), version=2)
+    assert check(content, [[values]]) == "equal"
 
 
 def test_values_by_hand() -> None:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T, single
 from support.differential import check, feeds_for, only_output, random_values
 from support.oracle import oracle
 from support.strategies import scales, seeds, zero_points
-
-import bittrue
 
 OPTIONS = "ReducerOptions"
 QUANTIZED = ("s8", "u8", "s16")
@@ -82,7 +82,9 @@ def test_sum_of_s8_is_that_of_shifted_u8(data: st.DataObject) -> None:
 
     def built(dtype: str, shift: int) -> bytes:
         inputs = [T(dtype, shape, scale, zero + shift), axes]
-        return single("SUM", (OPTIONS, {"keepDims": True}), inputs, [T(dtype, (), out_scale, out_zero + shift)], version=2)
+        return single(
+            "SUM", (OPTIONS, {"keepDims": True}), inputs, [T(dtype, (), out_scale, out_zero + shift)], version=2
+        )
 
     ours = only_output(built("s8", 0), x)
     shifted = (x.astype(np.int16) + 128).astype(np.uint8)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T
 from support.differential import check, feeds_for
 from support.strategies import scales, seeds, shapes, zero_points
 from support.unary import reals, unary
-
-import bittrue
 
 OPERATORS = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
 
@@ -33,8 +33,17 @@ def test_real(operator: str, shape: tuple[int, ...], seed: int) -> None:
     check(unary(operator, T("f32", shape), T("f32", ())), [[reals(seed, shape)]])
 
 
+@given(data=st.data())
+@settings(max_examples=10)
+def test_every_input_of_16_bits(data: st.DataObject) -> None:
+    """All 65536 inputs meet enough near-ties to show the last bit of the multiplier."""
+    x, y = data.draw(scales(1e-4, 1e-3)), data.draw(scales(1e-4, 1e-3))
+    values = np.arange(-32768, 32768, dtype=np.int16)
+    assert check(unary("RELU", T("s16", (65536,), x), T("s16", (), y)), [[values]]) == "equal"
+
+
 def test_values_by_hand() -> None:
-    """Scale 0.5 to 0.25: twice the number of steps, 6 is 24 steps above zero point -100. Halves go up (0.5 and -0.5)."""
+    """Scale 0.5 to 0.25: twice the number of steps, 6 is 24 steps above zero point -100. 0.5 and -0.5 go up."""
     model = bittrue.load(unary("RELU6", T("s8", (5,), 0.5, 3), T("s8", (), 0.25, -100)))
     assert model.prepare().run(np.int8([0, 3, 4, 10, 127]))["t1"].tolist() == [-100, -100, -98, -86, -76]
     model = bittrue.load(unary("RELU_N1_TO_1", T("s8", (4,), 0.5, 0), T("s8", (), 1.0, 0)))

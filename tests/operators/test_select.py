@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from support.build import NUMPY, T, single
 from support.differential import check
 from support.elementwise import binary, broadcast_shapes, outputs_of, plain_values, refusal
@@ -18,7 +19,9 @@ TYPES = ("s8", "u8", "s16", "s32", "s64", "f32", "bool", "u32", "f16", "f64")
 def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     if dtype in ("f16", "f64"):
         # Arbitrary bit patterns, NaNs of every kind among them: this is a copy.
-        return np.frombuffer(rng.bytes(int(np.prod(shape)) * np.dtype(NUMPY[dtype]).itemsize), NUMPY[dtype]).reshape(shape)
+        return np.frombuffer(rng.bytes(int(np.prod(shape)) * np.dtype(NUMPY[dtype]).itemsize), NUMPY[dtype]).reshape(
+            shape
+        )
     return plain_values(rng, dtype, shape, 0x7F812345)
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T
 from support.differential import check, random_values
 from support.strategies import scales, seeds, shapes, zero_points
 from support.unary import reals, unary
-
-import bittrue
 
 
 @given(st.data())
@@ -22,7 +22,9 @@ def test_quantized(operator: str, dtype: str, data: st.DataObject) -> None:
     shape, zero_point = data.draw(shapes(0, 3, 9)), data.draw(zero_points(dtype))
     x = T(dtype, shape, data.draw(scales(1e-5, 10.0)), zero_point)
     y = T(dtype, (), data.draw(scales(1e-5, 10.0)), data.draw(zero_points(dtype)))
-    values = random_values(np.random.default_rng(data.draw(seeds)), np.dtype(np.int8 if dtype == "s8" else np.int16), shape)
+    values = random_values(
+        np.random.default_rng(data.draw(seeds)), np.dtype(np.int8 if dtype == "s8" else np.int16), shape
+    )
     if data.draw(st.integers(0, 9)):
         values = np.maximum(values, zero_point).astype(values.dtype)
     check(unary(operator, x, y, version=2), [[values]])
@@ -45,7 +47,7 @@ def test_real(operator: str, shape: tuple[int, ...], seed: int) -> None:
 
 
 def test_values_by_hand() -> None:
-    """sqrt(7) = 2.65 is 5.29 steps of 0.5, the fraction is dropped; 1 / sqrt(4) is 2 steps of 0.25, 1 / 0 the maximum."""
+    """The root of 7 is 5.29 steps of 0.5, the fraction is dropped; 1 / sqrt(4) is 2 of 0.25, 1 / 0 the maximum."""
     session = bittrue.load(unary("SQRT", T("s8", (3,), 1.0), T("s8", (), 0.5))).prepare()
     assert session.run(np.int8([0, 7, 100]))["t1"].tolist() == [0, 5, 20]
     session = bittrue.load(unary("RSQRT", T("s8", (3,), 1.0), T("s8", (), 0.25))).prepare()

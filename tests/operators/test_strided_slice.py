@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import bittrue
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T, single
 from support.movement import EVERY, check_defined, constant, extents, feeds, parameters, runs_in_runtime, tensor
 from support.strategies import seeds
@@ -92,7 +93,9 @@ def test_it_means_what_python_slices_mean() -> None:
     x = np.arange(24, dtype=np.int8).reshape(2, 3, 4)
     # x[..., None, ::-2] and x[1, :2]
     arrays = [constant([0, 0, 0]), constant([0, 0, 0]), constant([1, 1, -2])]
-    content = strided(T("s8", x.shape), *arrays, T("s8", (), name="y"), ellipsisMask=1, newAxisMask=2, beginMask=4, endMask=4)
+    content = strided(
+        T("s8", x.shape), *arrays, T("s8", (), name="y"), ellipsisMask=1, newAxisMask=2, beginMask=4, endMask=4
+    )
     assert np.array_equal(bittrue.load(content).prepare().run(x)["y"], x[..., None, ::-2])
     arrays = [constant([1, 0]), constant([0, 2]), constant([1, 1])]
     content = strided(T("s8", x.shape), *arrays, T("s8", (), name="y"), shrinkAxisMask=1)
@@ -105,6 +108,8 @@ def test_it_means_what_python_slices_mean() -> None:
         ([0], [2], [0], {}, "BT-STRIDED-SLICE", True),
         ([0], [2, 2], [1], {}, "BT-STRIDED-SLICE", True),
         ([0] * 32, [1] * 32, [1] * 32, {}, "BT-STRIDED-SLICE", True),
+        # Undefined in the kernel: it reads beyond the strides.
+        ([0, 0], [1, 1], [1], {}, "BT-STRIDED-SLICE", False),
         # Recorded limits: the kernel would leave the output unwritten, or write outside it.
         ([2], [3], [1], {"shrinkAxisMask": 1}, "BT-STRIDED-SLICE-RANGE", False),
         ([1], [0], [-1], {"shrinkAxisMask": 1}, "BT-STRIDED-SLICE-RANGE", False),

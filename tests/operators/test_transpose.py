@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import bittrue
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import T, single
 from support.differential import check
 from support.movement import EVERY, constant, extents, feeds, parameters, runs_in_runtime, tensor

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import bittrue
 from support.build import NUMPY, T
 from support.differential import check, feeds_for
 from support.oracle import oracle
 from support.strategies import seeds, shapes
 from support.unary import reals, unary
-
-import bittrue
 
 TYPES = {
     "NEG": ["s8", "s16", "s32", "s64", "f32", "f16"],
@@ -38,7 +38,7 @@ def test_rank(dtype: str, shape: tuple[int, ...], seed: int) -> None:
 
 
 def test_values_by_hand() -> None:
-    """neg ignores the zero point, and -128 has no opposite."""
+    """Negation ignores the zero point, and -128 has no opposite."""
     session = bittrue.load(unary("NEG", T("s8", (3,), 0.5, 7), T("s8", (), 0.5, 7))).prepare()
     assert session.run(np.int8([5, 0, -128]))["t1"].tolist() == [-5, 0, -128]
     session = bittrue.load(unary("FLOOR", T("f32", (3,)), T("f32", ()))).prepare()
@@ -47,7 +47,9 @@ def test_values_by_hand() -> None:
     assert int(session.run(np.zeros((2, 1, 3), np.int8))["t1"]) == 3
 
 
-@pytest.mark.parametrize(("operator", "dtype"), [("NEG", "u8"), ("SQUARE", "s8"), ("FLOOR", "s32"), ("ZEROS_LIKE", "s8")])
+@pytest.mark.parametrize(
+    ("operator", "dtype"), [("NEG", "u8"), ("SQUARE", "s8"), ("FLOOR", "s32"), ("ZEROS_LIKE", "s8")]
+)
 def test_types_that_both_sides_refuse(operator: str, dtype: str) -> None:
     content = unary(operator, T(dtype, (2,), 0.5), T(dtype, (), 0.5))
     assert oracle().run(content, feeds_for(content, 0), [1]).refused

@@ -17,10 +17,12 @@ Shape = tuple[int, ...]
 @st.composite
 def broadcast_shapes(draw: st.DrawFn, count: int = 2) -> tuple[Shape, ...]:
     """Shapes that broadcast together, up to rank 9 (one more than kernels take); now and then one that does not fit."""
-    rank = draw(st.one_of(st.integers(0, 4), st.integers(0, 9)))
+    # Few of rank 9: the runtime aborts, and its process takes a while to come back.
+    rank = draw(st.one_of(*[st.integers(0, 4)] * 4, st.sampled_from([5, 6, 7, 8] * 4 + [9])))
     largest = 5 if rank <= 4 else 2
     full = draw(st.lists(st.integers(1, largest), min_size=rank, max_size=rank))
-    if rank and draw(st.integers(0, 19)) == 0:
+    # Not beyond rank 8: some kernels look at the rank first, some at the emptiness.
+    if 0 < rank <= 8 and draw(st.integers(0, 19)) == 0:
         full[draw(st.integers(0, rank - 1))] = 0
     shapes = []
     for _ in range(count):
@@ -34,7 +36,7 @@ def broadcast_shapes(draw: st.DrawFn, count: int = 2) -> tuple[Shape, ...]:
 
 
 def special_floats(rng: np.random.Generator, shape: Shape, nan: int | None) -> np.ndarray:
-    """Normal floats with infinities, signed zeros, subnormals and extremes among them, and NaNs of bit pattern `nan`."""
+    """Normal floats; infinities, signed zeros, subnormals and extremes among them, and NaNs of bit pattern `nan`."""
     values = (rng.standard_normal(shape) * 4).astype(np.float32)
     special = np.array([np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-40, 3.4e38, -3.4e38, 6, 1, -1], np.float32)
     values = np.where(rng.random(shape) < 0.4, rng.choice(special, shape), values).astype(np.float32)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import bittrue
 import numpy as np
 from hypothesis import event
 from hypothesis import strategies as st
+
+import bittrue
 
 from .build import T
 from .differential import check, feeds_for

@@ -27,6 +27,7 @@ class Answer:
 def _serve(pipe: Any, resolver: str) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
+    import ml_dtypes  # noqa: F401  the interpreter returns bfloat16 tensors only once this has registered the type
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     while True:

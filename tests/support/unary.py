@@ -41,6 +41,20 @@ def reals(seed: int, shape: tuple[int, ...], step: float = 1.0, dtype: type = np
         nudged = np.nextafter(values, np.float32(np.inf) * rng.choice([-1, 1], shape).astype(np.float32))
         values = np.where(rng.random(shape) < 0.3, nudged, values)
         values = np.where(rng.random(shape) < 0.3, (rng.standard_normal(shape) * 8).astype(np.float32), values)
-        special = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 2.0**31, -(2.0**31), 3e38, -3e38, 1e-40, 0.49999997, 2.0**63]
+        special = [
+            np.nan,
+            -np.nan,
+            np.inf,
+            -np.inf,
+            0.0,
+            -0.0,
+            2.0**31,
+            -(2.0**31),
+            3e38,
+            -3e38,
+            1e-40,
+            0.49999997,
+            2.0**63,
+        ]
         chosen = rng.choice(np.array(special, np.float32), shape)
         return np.where(rng.random(shape) < 0.2, chosen, values).astype(dtype)

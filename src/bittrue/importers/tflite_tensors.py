@@ -216,6 +216,15 @@ class TensorReader:
                 place=place,
                 advice="quantize the model again; a scale of 0 often comes from a tensor that was never calibrated",
             )
+        wide = (zero_points < -(2**31)) | (zero_points >= 2**31)
+        if wide.any():
+            worst = int(wide.argmax())
+            raise InvalidModelError(
+                "BT-QUANT-ZERO-POINT",
+                f"zero_point[{worst}] is {int(zero_points[worst])}, which does not fit the 32 bits that kernels keep",
+                place=place,
+                advice=CONVERT_AGAIN,
+            )
         axis = self._axis(table.number("quantized_dimension"), scales.size, shape, place)
         return Quantization(scales, zero_points, axis)
 

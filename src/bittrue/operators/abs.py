@@ -15,13 +15,10 @@ from .quantize import defined_exponent
 
 
 def lower(call: Call) -> Lowered:
-    """Zero points and, for different scales, a multiplier. Plain numbers have neither."""
+    """Zero points and a multiplier. Plain numbers have neither."""
     source, output = call.input(0), call.output
     if "store" not in call.rules or (source.dtype == "s16" and source.tensor.quantization is None):
         return Lowered()
-    arrays: rescale.Prepared = {}
-    if source.scale != output.scale:
-        arrays = defined_exponent(call, multiplier_arrays(call, source.scale, 1))
     return Lowered(
         parameters={
             "input_zero_point": source.zero_point,
@@ -30,12 +27,13 @@ def lower(call: Call) -> Lowered:
             "high": output.type.maximum,
             "dtype": output.dtype,
         },
-        arrays=arrays,
+        # Equal scales give a multiplier of exactly 1.
+        arrays=defined_exponent(call, multiplier_arrays(call, source.scale, 1)),
     )
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Equal scales skip the multiplier; plain integers wrap, so the smallest one stays negative."""
+    """Plain integers wrap, so the smallest one stays negative."""
     if "dtype" not in step.parameters:
         return [np.abs(inputs[0])]
     finish = store.RULES[step.rules["store"]]
@@ -43,9 +41,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
     def one(block: np.ndarray) -> np.ndarray:
         magnitude = np.abs(block - step["input_zero_point"])
-        if step.arrays:
-            magnitude = rescale.apply(step.rules["rescale"], magnitude, step.arrays)
-        return finish(magnitude, zero_point, low, high)
+        return finish(rescale.apply(step.rules["rescale"], magnitude, step.arrays), zero_point, low, high)
 
     return [blockwise(one, [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
 

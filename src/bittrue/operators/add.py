@@ -21,10 +21,25 @@ def real_below_one(call: Call, real: np.float64, prefix: str, what: str) -> resc
     if prepared is None or prepared[prefix + "exponent"].max() > 0:
         raise call.invalid(
             "BT-MULTIPLIER",
-            f"{what} must be a multiplier above 0 and below 1, found {float(real)!r}",
+            f"the multiplier {what} must lie above 0 and below 1, found {float(real)!r}",
             "the kernels abort, or shift by a negative amount, outside; the scales are orders of magnitude apart",
         )
     return prepared
+
+
+def aligned_arrays(call: Call, power: int = 1) -> rescale.Prepared:
+    """Multipliers that align both inputs, and the one from the aligned sum (to the power `power`) to the output."""
+    rule = call.rules["align"]
+    first, second, output = (float(o.scale) for o in (call.input(0), call.input(1), call.output))
+    unit = align.unit(first, second)
+    with np.errstate(invalid="ignore"):
+        shares = np.float64(first) / unit, np.float64(second) / unit
+    result = align.result_multiplier(rule, first, second, output, power)
+    return {
+        **real_below_one(call, shares[0], "first_", "first scale / (2 * larger scale)"),
+        **real_below_one(call, shares[1], "second_", "second scale / (2 * larger scale)"),
+        **real_below_one(call, result, "", "from the aligned inputs to the output's scale"),
+    }
 
 
 def plain_parameters(call: Call) -> dict[str, Attribute]:
@@ -77,19 +92,7 @@ def lower(call: Call) -> Lowered:
         if all(exact_enough for _, exact_enough in logs):
             shifts = _right_shifts(call, [log2 for log2, _ in logs])
             return Lowered(parameters={**common, "form": "power_of_two", **shifts})
-    unit = align.unit(scales[0], scales[1])
-    with np.errstate(invalid="ignore"):
-        shares = [np.float64(scale) / unit for scale in scales[:2]]
-    return Lowered(
-        parameters={**common, "form": "rescaled"},
-        arrays={
-            **real_below_one(call, shares[0], "first_", "first scale / (2 * larger scale)"),
-            **real_below_one(call, shares[1], "second_", "second scale / (2 * larger scale)"),
-            **real_below_one(
-                call, align.result_multiplier(rule, *scales), "", "2 * larger scale / (2^headroom * output scale)"
-            ),
-        },
-    )
+    return Lowered(parameters={**common, "form": "rescaled"}, arrays=aligned_arrays(call))
 
 
 def _right_shifts(call: Call, logs: list[int]) -> dict[str, Attribute]:

@@ -49,11 +49,9 @@ def lower(call: Call) -> Lowered:
 def _position(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         x, axis = inputs[0], step["axis"]
-        find = np.argmax if largest else np.argmin
-        if x.dtype == np.float32 and np.isnan(x).any():
-            position = _without_nan(x, axis, largest)
-        else:
-            position = find(x, axis=axis)
+        with_nan = x.dtype == np.float32 and np.isnan(x).any()
+        plain = np.argmax if largest else np.argmin
+        position = _without_nan(x, axis, largest) if with_nan else plain(x, axis=axis)
         return [np.asarray(position).astype(step["output_dtype"])]
 
     return reference

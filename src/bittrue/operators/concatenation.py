@@ -8,6 +8,7 @@ import numpy as np
 
 from ..rules.combine import RULES
 from .base import Call, Lowered, Operator, Shape, Step
+from .elementwise import blockwise
 from .indexing import bounded, parameters_or_zero
 
 
@@ -43,7 +44,8 @@ def lower(call: Call) -> Lowered:
     """The axis, and one 256-entry table per input whose integers change."""
     parts = [call.input(position) for position in range(len(call.inputs))]
     axis = call.axis(call.attribute("axis"), call.output.rank)
-    chosen, tables = [-1] * len(parts), []
+    chosen = [-1] * len(parts)
+    tables: list[np.ndarray] = []
     # Scalars are copied while the kernel prepares, whatever their parameters are.
     if call.rules["combine"] != "copy" and parts[0].rank:
         dtype = call.output.type
@@ -60,10 +62,12 @@ def lower(call: Call) -> Lowered:
                 chosen[position] = len(tables)
                 tables.append(moved.astype(dtype.numpy))
     arrays = {"tables": np.stack(tables)} if tables else {}
-    parameters = {"axis": axis, "tables": tuple(chosen), "shape": call.output.shape, "low": 0}
-    if tables:
-        parameters["low"] = call.output.type.minimum
-    return Lowered(parameters, arrays, scratch=sum(p.size for p, at in zip(parts, chosen, strict=True) if at >= 0))
+    low = call.output.type.minimum if tables else 0
+    return Lowered(
+        {"axis": axis, "tables": tuple(chosen), "low": low},
+        arrays,
+        scratch=sum(part.size for part, table in zip(parts, chosen, strict=True) if table >= 0),
+    )
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -71,7 +75,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     parts = [x if x.ndim else x.reshape(1) for x in inputs]
     for position, table in enumerate(step["tables"]):
         if table >= 0:
-            parts[position] = step.arrays["tables"][table][parts[position].astype(np.intp) - step["low"]]
+            lookup, low = step.arrays["tables"][table], step["low"]
+            parts[position] = blockwise(lambda q, t=lookup, low=low: t[q - low], [parts[position]], lookup.dtype)
     return [np.concatenate(parts, axis=step["axis"])]
 
 

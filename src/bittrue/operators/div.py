@@ -49,7 +49,7 @@ def refuse_divisor(step: Step, divisors: np.ndarray, value: int, meaning: str) -
 
 
 def _truncated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a / b toward zero in 32 bits; the one quotient that does not fit, 2^31, saturates."""
+    """Quotient toward zero in 32 bits; the one quotient that does not fit, 2^31, saturates."""
     quotient = a.astype(np.int64) // b
     quotient += (quotient < 0) & (quotient * b != a)
     return np.minimum(quotient, np.iinfo(np.int32).max).astype(np.int32)

@@ -20,13 +20,35 @@ def _divide_floats(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return plain_range.with_first_nan(quotient, a, b)
 
 
+def _refuse_overflow(step: Step, lowest: int, a: np.ndarray, b: np.ndarray) -> None:
+    """RunError for `lowest` over -1, whose quotient does not fit its type."""
+    if ((a == lowest) & (b == -1)).any():
+        raise RunError(
+            "BT-DIVIDE-RANGE",
+            f"{lowest} over -1 has no defined result in the kernels",
+            place=step.place,
+            advice="the quotient does not fit the type; keep one of the two values out",
+        )
+
+
 def reference_div(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Exact for up to 32 bits; the one quotient that does not fit, minimum / -1, wraps to the minimum."""
+    """Exact for up to 32 bits. The one quotient that does not fit, minimum / -1, wraps to the minimum in 32 bits.
+
+    In 8 and 16 bits it stops the run: the kernels convert from binary64, which gives the minimum in some of their
+    loops and the maximum in others.
+    """
     first, second = inputs
     refuse_divisor(step, second, 0, "0")
     if first.dtype.kind == "f":
         return [blockwise(_divide_floats, [first, second], first.dtype, first.dtype)]
-    return [blockwise(np.floor_divide, [first, second], first.dtype)]
+    lowest = int(np.iinfo(first.dtype).min)
+
+    def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if first.dtype.itemsize < 4:
+            _refuse_overflow(step, lowest, a, b)
+        return np.floor_divide(a, b)
+
+    return [blockwise(block, [first, second], first.dtype)]
 
 
 def _modulo_floats(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -43,12 +65,12 @@ def reference_mod(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if first.dtype.kind == "f":
         return [blockwise(_modulo_floats, [first, second], first.dtype, first.dtype)]
     refuse_divisor(step, second, 0, "0")
-    lowest = np.iinfo(first.dtype).min
+    lowest = int(np.iinfo(first.dtype).min)
 
     def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         # The kernels' division instruction traps here, although the remainder would be 0.
-        if first.dtype.itemsize >= 4 and ((a == lowest) & (b == -1)).any():
-            raise RunError("BT-DIVIDE-RANGE", f"{lowest} mod -1 has no result in the kernels", place=step.place)
+        if first.dtype.itemsize >= 4:
+            _refuse_overflow(step, lowest, a, b)
         return np.mod(a, b)
 
     return [blockwise(block, [first, second], first.dtype)]

@@ -109,7 +109,7 @@ def lower(call: Call) -> Lowered:
     if exponent is not None and int(exponent.max()) > _LARGEST_EXPONENT:
         raise call.invalid(
             "BT-MULTIPLIER",
-            f"the scales ask for a multiplier of 2^{int(exponent.max()) - 1} or more, which 64-bit kernels do not define",
+            f"the scales ask for a multiplier of 2^{int(exponent.max()) - 1} or more, which kernels leave undefined",
             "the output scale is far too small; quantize the model again",
         )
     return Lowered(

@@ -93,7 +93,7 @@ def infer_nd(call: Call) -> list[Shape]:
         )
     if source.size == 0 and positions.size:
         raise call.invalid("BT-GATHER", "positions cannot address an empty tensor")
-    if positions.shape[-1] == 0 and math.prod(positions.shape[:-1]) and positions.value is None:
+    if positions.shape[-1] == 0 and 0 not in positions.shape[:-1] and positions.value is None:
         raise call.invalid("BT-GATHER", "empty positions must be a constant")
     return [bounded(call, positions.shape[:-1] + source.shape[positions.shape[-1] :])]
 

@@ -13,7 +13,7 @@ from .base import Call, Operand, Shape
 MAX_RANK = 32
 # Extents are 32-bit integers in every model format.
 MAX_EXTENT = 2**31 - 1
-# Extents beside an extent of 0 may not multiply to more elements than this: NumPy refuses them though nothing is stored.
+# Extents beside an extent of 0 may not multiply to more than this: NumPy refuses them though nothing is stored.
 MAX_HIDDEN = 2**40
 
 
@@ -23,22 +23,24 @@ def bounded(call: Call, shape: Sequence[int]) -> Shape:
     if any(extent < 0 for extent in found):
         raise call.invalid("BT-SHAPE-NEGATIVE", f"the output would have the shape {list(found)}")
     if len(found) > MAX_RANK:
-        raise call.unsupported("BT-SHAPE-RANK", f"the output would have rank {len(found)}, at most {MAX_RANK} is allowed")
+        raise call.unsupported(
+            "BT-SHAPE-RANK", f"the output would have rank {len(found)}, at most {MAX_RANK} is allowed"
+        )
     hidden = math.prod(extent or 1 for extent in found) if 0 in found else 0
     if any(extent > MAX_EXTENT for extent in found) or hidden > MAX_HIDDEN:
         raise call.invalid("BT-SHAPE-LARGE", f"the output would have the shape {list(found)}, which is too large")
     return found
 
 
-def parameters_or_zero(operand: Operand) -> tuple[np.float32, int]:
-    """Scale and zero point of a tensor; (0, 0) without quantization and for per-axis parameters.
+def parameters_or_zero(operand: Operand) -> tuple[float, int]:
+    """Binary32 scale and zero point of a tensor; (0, 0) without quantization and for per-axis parameters.
 
     This is what kernels see that read only the per-tensor fields. Source: facts/litert.md 2.2 (MUL), run.
     """
     quantization = operand.tensor.quantization
     if quantization is None or quantization.per_axis:
-        return np.float32(0), 0
-    return np.float32(quantization.scales[0]), int(quantization.zero_points[0])
+        return 0.0, 0
+    return float(quantization.scales[0]), int(quantization.zero_points[0])
 
 
 def fresh(view: np.ndarray, shape: Sequence[int]) -> np.ndarray:

@@ -18,7 +18,7 @@ def infer(call: Call) -> list[Shape]:
     if source.rank < 1:
         raise call.invalid("BT-SHAPE-RANK", f"tensor '{source.name}' must have rank 1 or more, found a scalar")
     if call.attribute("activation") != "none":
-        raise call.invalid("BT-ACTIVATION", f"a fused activation ('{call.attribute('activation')}') is not possible here")
+        raise call.invalid("BT-ACTIVATION", f"fused activation '{call.attribute('activation')}' is refused here")
     return [source.shape]
 
 

@@ -103,5 +103,7 @@ OPERATORS = (
     Operator(
         "mean", ("accumulate", "scale_form", "mean", "store"), infer, lower_mean, reference_mean, "average along axes"
     ),
-    Operator("sum", ("accumulate", "scale_form", "rescale", "store"), infer, lower_sum, reference_sum, "sum along axes"),
+    Operator(
+        "sum", ("accumulate", "scale_form", "rescale", "store"), infer, lower_sum, reference_sum, "sum along axes"
+    ),
 )

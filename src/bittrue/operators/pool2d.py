@@ -12,7 +12,6 @@ from .accumulator import finish_accumulator, fused_range, proven_bound
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window, window, window_parameters
 
-
 # Kernels keep the padding before a picture in 16 bits and refuse more.
 _MOST_PADDING = 32767
 
@@ -20,14 +19,11 @@ _MOST_PADDING = 32767
 def _side(call: Call, name: str, extent: int, suffix: str) -> Window | None:
     """The window along one axis; None when it has no taps or does not fit, which is no error in a pool."""
     taps, stride, padding = (call.attribute(key) for key in (f"filter_{suffix}", f"stride_{suffix}", "padding"))
-    if stride >= 1 and (extent < 0 or taps < 1 or (padding == "valid" and extent + stride < taps - stride + 1)):
+    if stride >= 1 and (taps < 1 or (padding == "valid" and taps >= extent + 2 * stride)):
         return None
-    if stride >= 1 and extent == 0:
-        return Window(extent, taps, stride, 1, 0, 0, 0)
-    found = window(call, name, extent, taps, stride, 1, padding)
-    if found.before > _MOST_PADDING:
-        raise call.invalid("BT-WINDOW", f"{name}: {found.before} padded positions, at most {_MOST_PADDING} are possible")
-    return found
+    if stride >= 1 and not extent:
+        return Window(0, taps, stride, 1, max(0, taps - stride) >> 1, 0, 0)
+    return window(call, name, extent, taps, stride, 1, padding)
 
 
 def _geometry(call: Call) -> tuple[Window, Window]:
@@ -37,6 +33,9 @@ def _geometry(call: Call) -> tuple[Window, Window]:
     call.rank(source, 4)
     horizontal = _side(call, "width", source.shape[2], "w")
     vertical = _side(call, "height", source.shape[1], "h")
+    if horizontal and vertical and max(horizontal.before, vertical.before) > _MOST_PADDING:
+        before = max(horizontal.before, vertical.before)
+        raise call.invalid("BT-WINDOW", f"{before} padded positions on one side, at most {_MOST_PADDING} are possible")
     nothing = Window(0, 1, 1, 1, 0, 0, 0)
     return (vertical if horizontal else None) or nothing, horizontal or nothing
 
@@ -56,7 +55,12 @@ def _clamp_range(call: Call) -> dict[str, Attribute]:
         return {"low": low, "high": high}
     if call.output.tensor.quantization is None and call.attribute("activation") in ("none", "tanh", "sign_bit"):
         return {"low": call.output.type.minimum, "high": call.output.type.maximum}
-    return fused_range(call)
+    limits = fused_range(call)
+    if "average" not in call.rules:
+        # Maxima are clamped in their own type, so a bound outside of it (from a zero point outside) wraps.
+        ends = np.array([limits["low"], limits["high"]], np.int64).astype(call.output.type.numpy)
+        limits.update({"low": int(ends[0]), "high": int(ends[1])})
+    return limits
 
 
 def lower(call: Call) -> Lowered:

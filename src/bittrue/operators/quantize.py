@@ -74,7 +74,9 @@ def lower(call: Call) -> Lowered:
         return rescale_input(call)
     output = call.output
     if output.quantization.per_axis and output.type.bits < 8:
-        raise call.invalid("BT-QUANT-PER-AXIS", f"{output.type.title} output '{output.name}' cannot have several scales")
+        raise call.invalid(
+            "BT-QUANT-PER-AXIS", f"{output.type.title} output '{output.name}' cannot have several scales"
+        )
     return Lowered(
         parameters={"low": output.type.minimum, "high": output.type.maximum, "dtype": output.dtype},
         arrays=per_axis_arrays(output.quantization, output.rank),

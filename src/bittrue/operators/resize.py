@@ -83,7 +83,7 @@ def reference_bilinear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
             rows = slice(top, top + per_block)
             low, high = (x[n][arrays[f"{end}_y"][rows]].astype(wide) for end in ("low", "high"))
             corners = tuple(part[:, arrays[f"{end}_x"]] for end in ("low", "high") for part in (low, high))
-            out[n, rows] = apply(corners, arrays["weight_y"][rows, None, None], weight_x)  # type: ignore[arg-type]
+            out[n, rows] = apply(corners, arrays["weight_y"][rows, None, None], weight_x)
     return [out]
 
 

@@ -14,12 +14,18 @@ from .indexing import fresh
 _MAX_RANK = 8
 
 
-def _axes(values: Sequence[int], rank: int) -> tuple[int, ...] | None:
-    """Sorted axes from the front, or None when they are outside the tensor or not neighbours."""
+def _axes(values: Sequence[int], shape: Shape) -> tuple[int, ...]:
+    """Sorted axes from the front. Raises ValueError with the reason when they cannot be reversed."""
+    rank = len(shape)
     if any(not -rank <= value < rank for value in values):
-        return None
+        raise ValueError(f"axes {list(values)} are outside a tensor of rank {rank}")
     axes = sorted(value % rank for value in values)
-    return tuple(axes) if axes == list(range(axes[0], axes[0] + len(axes))) else None
+    if axes != list(range(axes[0], axes[0] + len(axes))):
+        raise ValueError(f"axes {list(values)} are not neighbours")
+    if 0 in shape and 0 not in shape[: axes[-1] + 1]:
+        # The kernel would still move an element, outside its buffers.
+        raise ValueError(f"axes {list(values)} of the empty shape {list(shape)} have an extent of 0 behind them")
+    return tuple(axes)
 
 
 def infer(call: Call) -> list[Shape]:
@@ -30,8 +36,11 @@ def infer(call: Call) -> list[Shape]:
     call.rank(axes, 1)
     if not 1 <= axes.size <= source.rank:
         raise call.invalid("BT-REVERSE", f"{axes.size} axes named, expected 1 to {source.rank}")
-    if axes.value is not None and _axes(call.integers(1, "axes"), source.rank) is None:
-        raise call.invalid("BT-REVERSE", f"axes {call.integers(1, 'axes')} must be neighbours in rank {source.rank}")
+    if axes.value is not None:
+        try:
+            _axes(call.integers(1, "axes"), source.shape)
+        except ValueError as problem:
+            raise call.invalid("BT-REVERSE", str(problem)) from None
     return [source.shape]
 
 
@@ -42,9 +51,10 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A copy of the flipped view."""
-    axes = _axes([int(v) for v in inputs[1]], inputs[0].ndim)
-    if axes is None:
-        raise RunError("BT-REVERSE", f"axes {inputs[1].tolist()} must be neighbours in rank {inputs[0].ndim}")
+    try:
+        axes = _axes([int(v) for v in inputs[1]], inputs[0].shape)
+    except ValueError as problem:
+        raise RunError("BT-REVERSE", str(problem)) from None
     return [fresh(np.flip(inputs[0], axes), step["shape"])]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A copy of the box."""
-    view = inputs[0][tuple(slice(b, b + s) for b, s in zip(step["begin"], step["size"], strict=True)) + (...,)]
+    box: list[Any] = [slice(b, b + s) for b, s in zip(step["begin"], step["size"], strict=True)]
+    view = inputs[0][(*box, ...)]
     return [fresh(view, view.shape)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,9 +48,11 @@ def lower_softmax(call: Call) -> Lowered:
     """
     rule = softmax.RULES[call.rules["softmax"]]
     wide = call.input(0).dtype == "s16"
+    if not wide and call.output.dtype == "s16" and call.input(0).shape[-1] == 0 and 0 not in call.input(0).shape[:-1]:
+        raise call.invalid("BT-SOFTMAX-EMPTY", f"rows of shape {list(call.input(0).shape)} have no element to sum")
     scale, beta = float(call.input(0).scale), float(call.attribute("beta"))
     lowered = _lowered(call, lambda: rule.prepare(scale, beta), 0 if wide else call.output.type.minimum)
-    return Lowered({**lowered.parameters, "low": 0}, lowered.arrays, None, lowered.work, lowered.scratch) if wide else lowered
+    return replace(lowered, parameters={**lowered.parameters, "low": 0}) if wide else lowered
 
 
 def lower_log_softmax(call: Call) -> Lowered:

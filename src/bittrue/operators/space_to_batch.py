@@ -1,6 +1,6 @@
 """space_to_batch and batch_to_space: blocks of positions against groups of batches, with padding or cropping.
 
-space_to_batch: out[(i * bw + j) * N + n, h, w, c] = padded[n, h * bh + i, w * bw + j, c]; batch_to_space is the inverse.
+space_to_batch: out[(i * bw + j) * N + n, h, w, c] = padded[n, h * bh + i, w * bw + j, c]; batch_to_space undoes it.
 Tensors of rank 3 have one spatial axis; they are handled as rank 4 of width 1.
 """
 
@@ -64,7 +64,7 @@ def lower(call: Call) -> Lowered:
     """Blocks and borders of two spatial axes, and what padding is filled with."""
     sizes, pairs = _blocks(call, "borders")
     one = call.input(0).rank == 3
-    sizes, pairs = (sizes + [1], pairs + [(0, 0)]) if one else (sizes, pairs)
+    sizes, pairs = ([*sizes, 1], [*pairs, (0, 0)]) if one else (sizes, pairs)
     # Source: facts/litert.md 2.7; only one- and two-byte types are filled with the zero point.
     narrow = call.output.type.bits <= 16
     biggest = max(call.input(0).size, call.output.size)
@@ -122,9 +122,19 @@ def reference_batch_to_space(step: Step, inputs: Sequence[np.ndarray]) -> list[n
 
 OPERATORS = (
     Operator(
-        "space_to_batch", (), infer_space_to_batch, lower, reference_space_to_batch, "blocks of positions become batches"
+        "space_to_batch",
+        (),
+        infer_space_to_batch,
+        lower,
+        reference_space_to_batch,
+        "blocks of positions become batches",
     ),
     Operator(
-        "batch_to_space", (), infer_batch_to_space, lower, reference_batch_to_space, "batches become blocks of positions"
+        "batch_to_space",
+        (),
+        infer_batch_to_space,
+        lower,
+        reference_batch_to_space,
+        "batches become blocks of positions",
     ),
 )

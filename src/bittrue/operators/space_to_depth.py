@@ -64,7 +64,5 @@ OPERATORS = (
     Operator(
         "space_to_depth", (), infer_space_to_depth, lower, _space_to_depth, "squares of positions become channels"
     ),
-    Operator(
-        "depth_to_space", (), infer_depth_to_space, lower, _depth_to_space, "groups of channels become positions"
-    ),
+    Operator("depth_to_space", (), infer_depth_to_space, lower, _depth_to_space, "groups of channels become positions"),
 )

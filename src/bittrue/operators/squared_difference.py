@@ -9,7 +9,7 @@ import numpy as np
 from ..arithmetic import fixed_point
 from ..rules import align, plain_range, rescale, store
 from .accumulator import fused_range
-from .add import real_below_one
+from .add import aligned_arrays
 from .base import Call, Lowered, Operator, Step, broadcast_shape
 from .elementwise import blockwise
 
@@ -19,12 +19,6 @@ def lower(call: Call) -> Lowered:
     if "align" not in call.rules:
         return Lowered(parameters={"form": "plain"})
     first, second = call.input(0), call.input(1)
-    rule = call.rules["align"]
-    scales = [float(o.scale) for o in (first, second, call.output)]
-    unit = align.unit(scales[0], scales[1])
-    with np.errstate(invalid="ignore"):
-        shares = [np.float64(scale) / unit for scale in scales[:2]]
-    result = align.result_multiplier(rule, *scales, power=2)
     return Lowered(
         parameters={
             **fused_range(call),
@@ -32,11 +26,7 @@ def lower(call: Call) -> Lowered:
             "first_zero_point": first.zero_point,
             "second_zero_point": second.zero_point,
         },
-        arrays={
-            **real_below_one(call, shares[0], "first_", "first scale / (2 * larger scale)"),
-            **real_below_one(call, shares[1], "second_", "second scale / (2 * larger scale)"),
-            **real_below_one(call, result, "", "(2 * larger scale)^2 / (2^headroom * output scale)"),
-        },
+        arrays=aligned_arrays(call, power=2),
     )
 
 

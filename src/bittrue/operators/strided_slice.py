@@ -1,4 +1,4 @@
-"""strided_slice: every stride-th element between begin and end of each axis, in the sense of Python's x[a:b:s, ..., None].
+"""strided_slice: every stride-th element between begin and end of each axis, as Python's x[a:b:s, ..., None].
 
 Masks are bits per index: begin_mask and end_mask reach to the ends, ellipsis_mask stands for all axes that no other
 index names, new_axis_mask inserts an extent of 1, shrink_axis_mask takes one element and drops the axis. With `offset`,
@@ -55,11 +55,10 @@ def _axes(call: Call) -> list[_Axis]:
         call.rank(call.input(position, role), 1)
     ends, strides = call.integers(2, "end"), call.integers(3, "strides")
     count = call.input(1).shape[0]
-    if count != len(ends) or count > _MAX_INDICES or len(strides) < min(count, 1):
+    if count != len(ends) or count > _MAX_INDICES:
         raise call.invalid(
             "BT-STRIDED-SLICE",
-            f"begin, end and strides must have the same length of at most {_MAX_INDICES}, "
-            f"found {count}, {len(ends)} and {len(strides)}",
+            f"begin and end must have the same length of at most {_MAX_INDICES}, found {count} and {len(ends)}",
         )
     ellipsis, new = int(call.attribute("ellipsis_mask")), int(call.attribute("new_axis_mask"))
     masks = [int(call.attribute(name)) for name in ("begin_mask", "end_mask", "shrink_axis_mask")]
@@ -68,7 +67,9 @@ def _axes(call: Call) -> list[_Axis]:
     if rank > _MAX_INDICES:
         raise call.unsupported("BT-SHAPE-RANK", f"rank {rank} is more than masks can describe")
     whole, added, expanded, first = _special_axes(rank, ellipsis, new, inserted + source.rank - count)
-    misfit = call.invalid("BT-STRIDED-SLICE", f"the masks do not fit {count} indices into rank {source.rank}")
+    misfit = call.invalid(
+        "BT-STRIDED-SLICE", f"the masks do not fit {count} indices and {len(strides)} strides into rank {source.rank}"
+    )
     if len(added) != inserted:
         # Bits of indices that do not exist: the kernel would read the tensor under another shape.
         raise misfit
@@ -181,7 +182,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     view = inputs[0].reshape(step["extents"])
     # A stop of -1 would count from the end in Python's slices.
     parts = tuple(slice(s.start, s.stop if s.stop >= 0 else None, s.step) for s in spans)
-    return [fresh(view[parts + (...,)], step["shape"])]
+    return [fresh(view[(*parts, ...)], step["shape"])]
 
 
-OPERATOR = Operator("strided_slice", (), infer, lower, reference, "every n-th element between two positions of each axis")
+OPERATOR = Operator(
+    "strided_slice", (), infer, lower, reference, "every n-th element between two positions of each axis"
+)

@@ -42,9 +42,7 @@ def infer_broadcast(call: Call) -> list[Shape]:
     target = bounded(call, call.integers(1, "shape"))
     tail = target[len(target) - source.rank :] if source.rank <= len(target) else ()
     if len(tail) != source.rank or any(a not in (1, b) for a, b in zip(source.shape, tail, strict=True)):
-        raise call.invalid(
-            "BT-SHAPE-BROADCAST", f"shape {list(source.shape)} cannot be broadcast to {list(target)}"
-        )
+        raise call.invalid("BT-SHAPE-BROADCAST", f"shape {list(source.shape)} cannot be broadcast to {list(target)}")
     return [target]
 
 

@@ -10,7 +10,9 @@ import numpy as np
 from .base import Operator, Step, nothing_to_prepare, same_shape
 
 
-def reference(step: Step, inputs: Sequence[np.ndarray], function: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
+def reference(
+    step: Step, inputs: Sequence[np.ndarray], function: Callable[[np.ndarray], np.ndarray]
+) -> list[np.ndarray]:
     """`function`; integers wrap, binary32 rounds once, ties to even."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return [np.asarray(function(inputs[0]), inputs[0].dtype)]

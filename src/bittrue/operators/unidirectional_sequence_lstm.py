@@ -6,8 +6,9 @@ connections also g = clamp16(rescale(P * c) + g). Then i, f, o = logistic(g) and
     c' = clip(sat16(round_away(f * c / 2^15) + round_away(i * j / 2^(30 + s))))      cell scale 2^s
     h' = clamp8(rescale(o * tanh(c')) + z_h)
 
-Without the input gate's weights, i = 32767 - f. The output gate's peephole sees c'. With a projection, h' is stored with
-the negated zero point of the hidden intermediate and goes through one more matrix.
+Without the input gate's weights, i = 32767 - f. The output gate's peephole sees c'. With a projection, h' is stored
+with the negated zero point of the hidden intermediate and goes through one more matrix. With layer normalization each
+gate is normalized over its cells before its activation function, and the bias is added there instead.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import numpy as np
 from ..arithmetic import fixed_point
 from ..arithmetic.matmul import exact_matmul
 from ..arithmetic.powers import nearly_power_of_two
+from ..errors import RunError
 from ..graph import Attribute
-from ..rules import accumulate, gate, rescale, scale_form, store
+from ..rules import accumulate, gate, layer_norm, rescale, scale_form, store
 from .base import Bound, Call, Lowered, Operand, Operator, Shape, Step
 
 GATES = ("input", "forget", "cell", "output")
@@ -51,7 +53,7 @@ def _sizes(call: Call) -> tuple[int, int, int, int, int]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """[batch, time, features] or, time major, [time, batch, features]: the last extent becomes the number of outputs."""
+    """[batch, time, features] or, time major, [time, batch, features]: the last extent becomes that of the state."""
     call.expect((20, 24))
     if len(call.inputs) not in (20, 24):
         raise call.invalid("BT-NODE-ARITY", f"expected 20 or 24 inputs, found {len(call.inputs)}")
@@ -86,8 +88,12 @@ def infer(call: Call) -> list[Shape]:
 
 def _check_extras(call: Call, cells: int, outputs: int) -> None:
     """Peephole, projection and layer normalization."""
-    if any(call.has(NORMS + offset) for offset in range(4)):
-        raise call.unsupported("BT-LSTM-LAYER-NORM", "layer normalization is not implemented")
+    norms = [name for offset, name in enumerate(GATES) if call.has(NORMS + offset)]
+    gates = [name for name in GATES if name != "input" or call.has(INPUT_WEIGHTS)]
+    if norms and norms != gates:
+        raise call.invalid("BT-LSTM-LAYER-NORM", f"coefficients are given for {norms}, expected {gates} or none")
+    for name in norms:
+        _need(call, call.input(NORMS + GATES.index(name)), (cells,), f"coefficients of the {name} gate")
     peepholes = [name for name, position in PEEPHOLES.items() if call.has(position)]
     wanted = [name for name in PEEPHOLES if name != "input" or call.has(INPUT_WEIGHTS)]
     if peepholes and peepholes != wanted:
@@ -124,7 +130,7 @@ class _Preparation:
         self.arrays.update(prepared)
 
     def bias(self, name: str, weights_position: int, bias_position: int | None, zero_point: int) -> None:
-        """bias + zero_point * row sums, wrapped to 32 bits. Weights are symmetric: their zero point is not applied."""
+        """Adds zero_point * row sums + bias, wrapped to 32 bits. A zero point of the weights is not applied."""
         weights = self.call.constant(weights_position, f"{name} weights").astype(np.int64)
         total = zero_point * weights.sum(axis=1)
         if bias_position is not None and self.call.has(bias_position):
@@ -143,6 +149,14 @@ def _clip(limit: float, scale: np.float32, largest: int) -> int:
         return int(min(max(np.float32(limit) / scale, np.float32(-largest - 1)), np.float32(largest)))
 
 
+def _gate_scale(call: Call, offset: int) -> np.float32:
+    """The scale of a gate before its normalization, from an intermediate tensor."""
+    quantization = call.intermediates[offset].quantization
+    if quantization is None:
+        raise call.invalid("BT-QUANT-MISSING", f"the intermediate of the {GATES[offset]} gate has no scale")
+    return np.float32(quantization.scales[0])
+
+
 def lower(call: Call) -> Lowered:
     """Every multiplier, bias with folded zero points, clip and zero point."""
     batch, time, features, cells, outputs = _sizes(call)
@@ -156,16 +170,25 @@ def lower(call: Call) -> Lowered:
     if not 0 <= 15 + exponent <= MAX_TANH_BITS:
         raise call.invalid("BT-LSTM-CELL-SCALE", f"the cell scale 2^{exponent} must lie in 2^-15 to 2^-9")
     preparation = _Preparation(call)
+    normalized = call.has(NORMS + 1)
+    guards: dict[str, Attribute] = {}
     for offset, name in enumerate(GATES):
         if not call.has(INPUT_WEIGHTS + offset):
             continue
         weights, recurrent = call.input(INPUT_WEIGHTS + offset), call.input(RECURRENT_WEIGHTS + offset)
-        preparation.multiplier(f"{name}_in", weights.scale, source.scale, GATE_SCALE)
-        preparation.multiplier(f"{name}_back", recurrent.scale, state.scale, GATE_SCALE)
-        preparation.bias(f"{name}_in", INPUT_WEIGHTS + offset, BIASES + offset, -source.zero_point)
+        scale = _gate_scale(call, offset) if normalized else GATE_SCALE
+        preparation.multiplier(f"{name}_in", weights.scale, source.scale, scale)
+        preparation.multiplier(f"{name}_back", recurrent.scale, state.scale, scale)
+        bias_position = None if normalized else BIASES + offset
+        preparation.bias(f"{name}_in", INPUT_WEIGHTS + offset, bias_position, -source.zero_point)
         preparation.bias(f"{name}_back", RECURRENT_WEIGHTS + offset, None, -state.zero_point)
         if name in PEEPHOLES and call.has(PEEPHOLES[name]):
-            preparation.multiplier(f"{name}_peep", 2.0**exponent, call.input(PEEPHOLES[name]).scale, GATE_SCALE)
+            preparation.multiplier(f"{name}_peep", 2.0**exponent, call.input(PEEPHOLES[name]).scale, scale)
+        if normalized:
+            # The normalized gate, times the coefficients' scale, becomes a multiple of 2^-12 again.
+            norm_scale = call.input(NORMS + offset).scale
+            preparation.multiplier(f"{name}_norm", norm_scale, 1, 2.0**-12)
+            guards[f"{name}_guard"] = max(1, int(np.float32(10000) * norm_scale))
     hidden_scale, hidden_zero_point = np.float32(hidden.scales[0]), int(hidden.zero_points[0])
     preparation.multiplier("hidden", 2.0**-15, 2.0**-15, hidden_scale)
     if call.has(PROJECTION):
@@ -179,6 +202,7 @@ def lower(call: Call) -> Lowered:
         "projection_clip": _clip(float(call.attribute("proj_clip")), call.output.scale, 127),
         "hidden_zero_point": -hidden_zero_point if call.has(PROJECTION) else hidden_zero_point,
         "output_zero_point": state.zero_point,
+        **guards,
     }
     return Lowered(
         parameters=parameters,
@@ -219,7 +243,18 @@ class _Cell:
         value = self.store(fixed_point.wrap_s32(recurrent + value), 0, -32768, 32767)
         if f"{name}_peep_multiplier" in self.step.arrays:
             peephole = np.asarray(self.inputs[PEEPHOLES[name]], np.int64)
-            value = self.store(fixed_point.wrap_s32(self.rescaled(peephole * c, f"{name}_peep") + value), 0, -32768, 32767)
+            value = self.store(
+                fixed_point.wrap_s32(self.rescaled(peephole * c, f"{name}_peep") + value), 0, -32768, 32767
+            )
+        if f"{name}_norm_multiplier" in self.step.arrays:
+            weights, bias = (np.asarray(self.inputs[p + offset], np.int64) for p in (NORMS, BIASES))
+            normalize = layer_norm.RULES[self.step.rules["layer_norm"]]
+            try:
+                normal = normalize(value, weights, bias, self.step[f"{name}_guard"])
+            except OverflowError as error:
+                # The kernel's 32-bit sum is undefined then, and compilers make use of that.
+                raise RunError("BT-RUN-OVERFLOW", f"{name} gate: {error}", place=self.step.place) from None
+            value = self.store(self.rescaled(normal, f"{name}_norm"), 0, -32768, 32767)
         return value
 
     def run(self, x: np.ndarray, h: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -265,7 +300,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "unidirectional_sequence_lstm",
-    ("accumulate", "scale_form", "rescale", "store", "gate"),
+    ("accumulate", "scale_form", "rescale", "store", "gate", "layer_norm"),
     infer,
     lower,
     reference,

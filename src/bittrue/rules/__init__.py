@@ -20,6 +20,7 @@ _TABLES = {
     "gate": ("gate", "RULES"),
     "interpolate": ("interpolate", "RULES"),
     "inverse_root": ("inverse_root", "RULES"),
+    "layer_norm": ("layer_norm", "RULES"),
     "log_softmax": ("log_softmax", "RULES"),
     "mean": ("mean", "RULES"),
     "normalize": ("normalize", "RULES"),

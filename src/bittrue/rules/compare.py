@@ -26,9 +26,7 @@ def rescaled_left_8(
     return rescale.apply(rescale_rule, fixed_point.wrap_s32(np.left_shift(q - zero_point, 8)), arrays, prefix)
 
 
-def raw(
-    q: np.ndarray, zero_point: int, rescale_rule: str, arrays: Mapping[str, np.ndarray], prefix: str
-) -> np.ndarray:
+def raw(q: np.ndarray, zero_point: int, rescale_rule: str, arrays: Mapping[str, np.ndarray], prefix: str) -> np.ndarray:
     """The stored integer itself: scales and zero points are ignored. No ties, no saturation.
 
     Source: facts/litert.md 2.2 (16-bit order comparisons), verified by running.

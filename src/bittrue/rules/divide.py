@@ -21,7 +21,7 @@ def _prepare(first: float, second: float, output: float) -> dict[str, np.ndarray
 def q31_reciprocal_up_away(
     first: np.ndarray, second: np.ndarray, prepared: Mapping[str, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """first / second times the multiplier, and the mask of elements for which this has a meaning.
+    """The quotient first / second times the multiplier, and the mask of elements for which this has a meaning.
 
     b = |second| and a = first with the quotient's sign; R / 2^31 ~ 2^bits / b by three Newton steps; h = redundant sign
     bits of a. quotient = round_up(a * 2^h * R / 2^31); result = round_away(round_up(quotient * M / 2^31) / 2^n) with

@@ -6,7 +6,7 @@ second one. `apply` combines the four neighbours of each pixel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +42,7 @@ def _prepare_tenths(extent: int, out: int, align_corners: bool, half_pixel: bool
     position = np.arange(out, dtype=np.int64) * step
     if half_pixel:
         position += step // 2 - 512
-    # Positions reach down to -512; shifting such a one gives -1 where division toward zero gives 0: clamped all the same.
+    # Positions reach down to -512. Shifting those gives -1, dividing them toward zero 0: clamped, both are 0.
     low = np.maximum(position >> 10, 0)
     high = np.minimum((position + 1023) >> 10, extent - 1)
     _inside(low, extent)
@@ -50,7 +50,7 @@ def _prepare_tenths(extent: int, out: int, align_corners: bool, half_pixel: bool
 
 
 def _apply_tenths(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
-    """A tie, a negative tie, and a step of 341/1024 where a third was meant:
+    """Weights are whole 1024ths: a tie, a negative tie, and a step of 341/1024 where a third was meant.
 
     >>> rule = RULES["ten_bits_half_away"]
     >>> half, none = np.array([512]), np.array([0])
@@ -89,7 +89,7 @@ def _four_products(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray,
 
 
 def _apply_binary32_up(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
-    """A tie goes up:
+    """Ties go up.
 
     >>> half, none = np.float32([0.5]), np.float32([0])
     >>> RULES["binary32_products_half_up"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()

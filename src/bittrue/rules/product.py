@@ -11,9 +11,7 @@ from ..arithmetic import fixed_point
 from . import rescale
 
 
-def exact_s32(
-    first: np.ndarray, second: np.ndarray, rescale_rule: str, arrays: Mapping[str, np.ndarray]
-) -> np.ndarray:
+def exact_s32(first: np.ndarray, second: np.ndarray, rescale_rule: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     """rescale(first * second), the product being exact for 8 and 16 bits (|product| <= 2^30); it wraps to 32 bits.
 
     `first` and `second` have their zero points removed. Ties and saturation: those of the rescale rule.

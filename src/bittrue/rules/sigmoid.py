@@ -27,7 +27,7 @@ class SigmoidRule:
 def prepare_argument(scale: float, largest_shift: int) -> tuple[int, int]:
     """(multiplier k, right shift r) so that scale * x * 3 * 2^12 ~ (k * x) / 2^r.
 
-    A scale that counts as 2^(n - 12) with 0 <= n <= `largest_shift` gives (3 * 2^n, 0). Otherwise k is the integral part
+    A scale that counts as 2^(n - 12) with 0 <= n <= `largest_shift` gives (3 * 2^n, 0). Otherwise k is the whole part
     of scale * 12288 * 2^r with the first r in 0..31 that makes it exceed 16383.5.
     Raises OverflowError when k * x can leave 32 bits, or when k vanishes.
 
@@ -74,7 +74,7 @@ def logistic(q: np.ndarray, multiplier: int, right_shift: int, table: np.ndarray
 
 
 def tanh(q: np.ndarray, multiplier: int, right_shift: int, table: np.ndarray) -> np.ndarray:
-    """2^15 * tanh(x) as 2 * logistic(2 x) - 1, rounded up at ties for x >= 0 and down for x < 0.
+    """Hyperbolic tangent times 2^15, as 2 * logistic(2 x) - 1, rounded up at ties for x >= 0 and down for x < 0.
 
     >>> [int(v) for v in tanh(np.int16([0, 1, -1, 32767, -32768]), 3, 0, tables.sigmoid_table_s16())]
     [0, 8, -8, 32767, -32767]

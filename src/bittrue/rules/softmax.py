@@ -57,7 +57,7 @@ def scaled_differences(input_scale: float, beta: float) -> tuple[np.ndarray, int
 
 
 def exponentials(raw: np.ndarray, smallest: int) -> np.ndarray:
-    """exp of scaled differences in F0; 0 for differences that do not count."""
+    """Exponentials of scaled differences in F0; 0 for differences that do not count."""
     counts = np.arange(-255, 1) >= smallest
     return np.where(counts, transcendental.exp_on_negative(raw, DIFFERENCE_BITS), 0)
 
@@ -89,10 +89,8 @@ def _apply_fixed(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int
     scale, bits_over_unit = transcendental.reciprocal(sum_of_exponentials(entries), SUM_BITS)
     right_shift = bits_over_unit + 31 - bits
     if right_shift.size and int(right_shift.max()) > 31:
-        raise OverflowError(f"the exponentials of a row add up to {1 << bits + 1} or more, which {bits} bits cannot show")
-    return fixed_point.divide_by_power_of_two_away(
-        fixed_point.doubling_high_multiply_up(scale, entries), right_shift
-    )
+        raise OverflowError(f"the exponentials of a row add up to {1 << bits + 1} or more, too much for {bits} bits")
+    return fixed_point.divide_by_power_of_two_away(fixed_point.doubling_high_multiply_up(scale, entries), right_shift)
 
 
 def _prepare_tables(input_scale: float, beta: float) -> Prepared:
@@ -105,9 +103,7 @@ def _prepare_tables(input_scale: float, beta: float) -> Prepared:
         "multiplier": encoded,
         "exponent": exponent,
         "exp": tables.table_513(np.exp, _EXP_RANGE / 65535.0, 32767, 2.0 / 65535.0, 0, np.float64),
-        "reciprocal": tables.table_513(
-            lambda x: 1.0 / (1.0 + x), 1.0 / 65535.0, -32768, 2.0 / 65535.0, 0, np.float64
-        ),
+        "reciprocal": tables.table_513(lambda x: 1.0 / (1.0 + x), 1.0 / 65535.0, -32768, 2.0 / 65535.0, 0, np.float64),
     }
 
 

@@ -1,0 +1,45 @@
+"""Rows that refuse need no implementation of their operator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bittrue
+from bittrue.operators import find
+from support.build import T, single
+from support.shared import SHARED, needs_shared
+
+
+def svdf(time: str, state: str) -> bytes:
+    inputs = [
+        T("s8", (1, 4), 0.1, -128),
+        T("s8", (3, 4), 0.01, 0, 0, np.zeros((3, 4))),
+        T(time, (3, 2), 0.01, 0, 0, np.zeros((3, 2))),
+        T("s32", (3,), 0.01, 0, 0, np.zeros(3)),
+        T(state, (1, 6), 0.5, 0, variable=True),
+    ]
+    options = ("SVDFOptions", {"rank": 1, "fusedActivationFunction": 1})
+    return single("SVDF", options, inputs, [T("s8", (1, 3), 0.2, -128)], version=3)
+
+
+@pytest.mark.parametrize(("time", "state"), [("s8", "s8"), ("s16", "s8"), ("s8", "s16")])
+def test_svdf_with_an_int8_state_is_undefined(time: str, state: str) -> None:
+    with pytest.raises(bittrue.UnsupportedError, match="int8 state") as caught:
+        bittrue.load(svdf(time, state)).prepare()
+    assert caught.value.code == "BT-UNDEFINED"
+    assert "SVDF" in caught.value.place
+
+
+@pytest.mark.skipif(find("svdf") is not None, reason="SVDF is implemented")
+def test_svdf_with_16_bit_state_is_only_missing() -> None:
+    with pytest.raises(bittrue.UnsupportedError) as caught:
+        bittrue.load(svdf("s16", "s16")).prepare()
+    assert caught.value.code == "BT-OPERATOR"
+
+
+@needs_shared
+def test_keyword_model_is_refused_with_the_reason() -> None:
+    model = bittrue.load(SHARED / "models" / "tflm_keyword_scrambled_8bit.tflite")
+    with pytest.raises(bittrue.UnsupportedError, match=r"BT-UNDEFINED.*int8 state"):
+        model.prepare()

@@ -1,0 +1,41 @@
+"""Literal cases that tell the rules of data movement's slots apart, two by two."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from bittrue.rules import rules
+
+# slot -> (arguments of the rule, result under each rule)
+CASES = {
+    "combine": [
+        # 5 at half the output's scale: 2.5 goes up to 3, 10 is the output's zero point.
+        ((np.uint8([5]), 0.5, 0, 1.0, 10, 0, 255), {"copy": [5], "binary32_affine_away": [13]}),
+        # (5 - 10) / 2 = -2.5 goes down to -3.
+        ((np.uint8([5]), 0.5, 10, 1.0, 10, 0, 255), {"copy": [5], "binary32_affine_away": [7]}),
+        # 255 * 4 is too large for the type, 0 - 100 too small.
+        ((np.uint8([255]), 4.0, 0, 1.0, 0, 0, 255), {"copy": [255], "binary32_affine_away": [255]}),
+        ((np.uint8([0]), 1.0, 100, 1.0, 0, 0, 255), {"copy": [0], "binary32_affine_away": [0]}),
+        # Beyond 32 bits the conversion gives -2^31, which is stored as the lowest value.
+        ((np.uint8([255]), 1e9, 0, 1.0, 0, 0, 255), {"copy": [255], "binary32_affine_away": [0]}),
+        # Equal parameters copy under both.
+        ((np.uint8([7]), 0.3, 9, float(np.float32(0.3)), 9, 0, 255), {"copy": [7], "binary32_affine_away": [7]}),
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("slot", "arguments", "expected"), [(slot, *case) for slot, cases in CASES.items() for case in cases]
+)
+def test_literal_cases(slot: str, arguments: tuple, expected: dict[str, list[int]]) -> None:
+    for name, rule in rules(slot).items():
+        assert np.asarray(rule(*arguments)).tolist() == expected[name], name
+
+
+@pytest.mark.parametrize("slot", sorted(CASES))
+def test_every_pair_is_told_apart(slot: str) -> None:
+    for first, second in combinations(rules(slot), 2):
+        assert any(expected[first] != expected[second] for _, expected in CASES[slot]), (first, second)

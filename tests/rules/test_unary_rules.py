@@ -1,0 +1,131 @@
+"""Rules of the slots of unary operators: literal cases, one at least that tells every pair of a slot's rules apart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bittrue.rules import rules
+
+
+def _table(rule: Any) -> list[int]:
+    table = rule.build(lambda x: x / 2, 1.0, 0, 1.0, 0, -128, 127)
+    return rule.read(table, np.array([1, 3, -1, -3, -127]), -128).tolist()
+
+
+def _square_root(rule: Any) -> list[int]:
+    return rule(np.array([0, 7, 8, 9, 100]), 1.0, 0, 0.5, 0, -128, 127).tolist()
+
+
+def _inverse_root(rule: Any) -> list[int]:
+    return rule(np.array([0, 1, 3, 5, 64]), 1.0, 0.03125, -1, -128, 127).tolist()
+
+
+def _cast(rule: Any) -> list[int]:
+    return rule(np.array([2.5, -2.5, 127.9, 128.0, -128.9, -129.0, np.nan, np.inf, -np.inf]), -128, 127).tolist()
+
+
+def _sigmoid(rule: Any) -> list[list[int]]:
+    multiplier, right_shift = rule.prepare(0.001, 0)
+    q = np.array([0, 1, -1, 1000, -1000, 32767, -32768])
+    table = rule.table()
+    return [
+        rule.logistic(q, multiplier, right_shift, table).tolist(),
+        rule.tanh(q, multiplier, right_shift, table).tolist(),
+    ]
+
+
+def _gate(rule: Any) -> list[list[int]]:
+    q = np.array([0, 1, -1, 4096, -4096, 32767, -32768])
+    return [rule.logistic(q).tolist(), rule.tanh(q, 3).tolist()]
+
+
+def _layer_norm(rule: Any) -> list[list[int]]:
+    gate = np.array([[1, -1, 3, -3], [0, 0, 0, 0], [32767, -32768, 0, 5], [0, 0, 0, 1]])
+    return rule(gate, np.array([1024, 1024, 2, -32768]), np.array([0, -512, 512, 1536]), 3).tolist()
+
+
+# slot -> what a rule answers to one case, and the literal answer of each rule
+CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
+    "table": (
+        _table,
+        {
+            # ties at 0.5, 1.5, -0.5, -1.5 and -63.5: away from zero, and up
+            "binary32_reciprocal_256_away": [1, 2, -1, -2, -64],
+            "binary32_reciprocal_513_linear_up": [1, 2, 0, -1, -63],
+        },
+    ),
+    # 5.29, 5.66, 6 and 20 steps: the fraction is dropped
+    "square_root": (_square_root, {"binary32_divide_trunc": [0, 5, 5, 6, 20]}),
+    # 32 steps of 1/32 are 1; 18.47 and 14.3 round down, the zero point -1 is added, 0 gives the maximum
+    "inverse_root": (_inverse_root, {"q31_newton_away": [127, 31, 17, 13, 3]}),
+    "cast": (_cast, {"truncate_saturate_nan_maximum": [2, -2, 127, 127, -128, -128, 127, 127, -128]}),
+    # logistic(1) = 0.73106 and tanh(1) = 0.76159 of 32768; interpolation is off by less than one
+    "sigmoid": (
+        _sigmoid,
+        {
+            "s16_table_256_linear": [
+                [16384, 16392, 16376, 23956, 8812, 32767, 1],
+                [0, 32, -32, 24956, -24956, 32767, -32767],
+            ]
+        },
+    ),
+    # Row 2 has no variance: the guard stands in, and bias / 2^10 is what is left (-0.5 and 1.5 go away from zero).
+    "layer_norm": (
+        _layer_norm,
+        {
+            "s32_newton_inverse_root": [
+                [458, -459, 3, 43970],
+                [0, -1, 1, 2],
+                [1448, -1449, 1, 2],
+                [-148, -149, 0, -14175],
+            ]
+        },
+    ),
+    "gate": (
+        _gate,
+        {
+            "s16_polynomial_newton": [
+                [16384, 16384, 16383, 23952, 8815, 32756, 11],
+                [0, 8, -8, 24964, -24964, 32767, -32767],
+            ]
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("slot", CASES)
+def test_literal_answers(slot: str) -> None:
+    ask, answers = CASES[slot]
+    assert {name: ask(rule) for name, rule in rules(slot).items()} == answers
+
+
+@pytest.mark.parametrize("slot", CASES)
+def test_every_pair_of_rules_is_told_apart(slot: str) -> None:
+    _, answers = CASES[slot]
+    assert set(answers) == set(rules(slot)), "a rule without a shipped case"
+    for one, two in itertools.combinations(answers, 2):
+        assert answers[one] != answers[two], f"{one} and {two} answer alike"
+
+
+@pytest.mark.parametrize(
+    ("scale", "shift", "prepared"), [(2.0**-12, 0, (3, 0)), (2.0**-11, 1, (6, 0)), (1.0005 * 2**-12, 1, (3, 0))]
+)
+def test_sigmoid_takes_powers_of_two_without_rescaling(scale: float, shift: int, prepared: tuple[int, int]) -> None:
+    assert rules("sigmoid")["s16_table_256_linear"].prepare(scale, shift) == prepared  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("scale", [5.34, 1e-14])
+def test_sigmoid_refuses_scales_that_leave_the_register(scale: float) -> None:
+    with pytest.raises(OverflowError):
+        rules("sigmoid")["s16_table_256_linear"].prepare(scale, 0)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("output_scale", [1e4, 1e-20])
+def test_inverse_root_refuses_undefined_shifts(output_scale: float) -> None:
+    with pytest.raises(OverflowError):
+        rules("inverse_root")["q31_newton_away"](np.array([1]), 1.0, output_scale, 0, -128, 127)  # type: ignore[operator]
