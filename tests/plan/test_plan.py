@@ -22,7 +22,15 @@ def demo() -> bittrue.Session:
 
 def test_text_shows_what_hardware_is_programmed_with() -> None:
     text = str(demo().plan)
-    for word in ("multiplier", "exponent", "rescale=q31_two_step_up_away", "clamp [", "zero points", "|acc| <=", "arena"):
+    for word in (
+        "multiplier",
+        "exponent",
+        "rescale=q31_two_step_up_away",
+        "clamp [",
+        "zero points",
+        "|acc| <=",
+        "arena",
+    ):
         assert word in text, word
 
 
@@ -128,7 +136,11 @@ def test_all_unsupported_operators_are_named_at_once() -> None:
 
 def test_unsupported_types_name_the_supported_ones() -> None:
     x = T("s64", (1, 4, 4, 1))
-    w, b, y = T("s8", (1, 1, 1, 1), 0.5, data=np.ones((1, 1, 1, 1))), T("s32", (1,), 0.5, data=np.ones(1)), T("s8", (), 0.5)
+    w, b, y = (
+        T("s8", (1, 1, 1, 1), 0.5, data=np.ones((1, 1, 1, 1))),
+        T("s32", (1,), 0.5, data=np.ones(1)),
+        T("s8", (), 0.5),
+    )
     content = single("CONV_2D", ("Conv2DOptions", {"strideW": 1, "strideH": 1}), [x, w, b], [y])
     with pytest.raises(bittrue.UnsupportedError, match="implemented for") as caught:
         bittrue.load(content).prepare()

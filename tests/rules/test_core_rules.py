@@ -19,10 +19,19 @@ def accumulators(real: float) -> list[int]:
     halves = [round((k + 0.5) / real) for k in (-1001, -130, -3, -2, -1, 0, 1, 2, 127, 1000)]
     near = [h + d for h in halves for d in (-1, 0, 1) if abs(h) < 2**31 - 2]
     ends = [-(2**31), 1 - 2**31, -1, 0, 1, 2**31 - 1]
-    return near + ends + [int(v) for v in rng.integers(-(2**31), 2**31, 50)] + [int(v) for v in rng.integers(-4000, 4000, 50)]
+    return (
+        near
+        + ends
+        + [int(v) for v in rng.integers(-(2**31), 2**31, 50)]
+        + [int(v) for v in rng.integers(-4000, 4000, 50)]
+    )
 
 
-REALS = [2.0**-k for k in range(0, 22)] + [0.3, 0.7500001, 1.0, 1.7, 5.0, 2.0**-31] + [float(v) for v in np.exp(np.linspace(-15, 1, 40))]
+REALS = (
+    [2.0**-k for k in range(0, 22)]
+    + [0.3, 0.7500001, 1.0, 1.7, 5.0, 2.0**-31]
+    + [float(v) for v in np.exp(np.linspace(-15, 1, 40))]
+)
 
 
 def two_step(acc: int, real: float, last: str) -> int:
@@ -101,9 +110,9 @@ def test_shipped_rescale_cases(acc: int, real: float, expected: dict[str, int]) 
 
 def test_every_pair_of_rescale_rules_is_told_apart() -> None:
     for one, two in combinations(sorted(rescale.RULES), 2):
-        assert any(
-            one in case and two in case and case[one] != case[two] for _, _, case in RESCALE_CASES
-        ), f"no shipped case tells {one} from {two}"
+        assert any(one in case and two in case and case[one] != case[two] for _, _, case in RESCALE_CASES), (
+            f"no shipped case tells {one} from {two}"
+        )
 
 
 def test_scale_forms_are_told_apart() -> None:

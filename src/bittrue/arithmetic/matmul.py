@@ -10,6 +10,15 @@ import numpy.typing as npt
 from bittrue.arithmetic.fixed_point import as_s64
 
 
+def product_type(bound: int) -> np.dtype[Any]:
+    """Return the type in which `exact_matmul` works for this bound, so that callers can prepare factors in it.
+
+    >>> [product_type(bound).name for bound in (2**24 - 1, 2**24, 2**53)]
+    ['float32', 'float64', 'int64']
+    """
+    return np.dtype(np.float32 if bound < 1 << 24 else np.float64 if bound < 1 << 53 else np.int64)
+
+
 def exact_matmul(a: npt.ArrayLike, b: npt.ArrayLike, bound: int) -> npt.NDArray[Any]:
     """Return a[..., M, K] @ b[..., K, N] of integers, exact, computed in the fastest sufficient type.
 
@@ -33,8 +42,8 @@ def exact_matmul(a: npt.ArrayLike, b: npt.ArrayLike, bound: int) -> npt.NDArray[
     """
     if bound < 0:
         raise ValueError(f"bound must not be negative, found {bound}")
-    if bound < 1 << 53:
-        float_type = np.float32 if bound < 1 << 24 else np.float64
+    float_type = product_type(bound)
+    if float_type.kind == "f":
         return np.asarray(np.matmul(np.asarray(a, dtype=float_type), np.asarray(b, dtype=float_type)))
     return np.asarray(np.matmul(_integers(a), _integers(b)))
 

@@ -11,7 +11,6 @@ from ..rules import rescale, store
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
-from .quantize import defined_exponent
 
 
 def lower(call: Call) -> Lowered:
@@ -28,7 +27,7 @@ def lower(call: Call) -> Lowered:
             "dtype": output.dtype,
         },
         # Equal scales give a multiplier of exactly 1.
-        arrays=defined_exponent(call, multiplier_arrays(call, source.scale, 1)),
+        arrays=multiplier_arrays(call, source.scale, 1),
     )
 
 

@@ -33,11 +33,15 @@ def multiplier_arrays(call: Call, first: object, second: object, prefix: str = "
 
 
 def prepare_rescale(call: Call, real: object, prefix: str = "") -> rescale.Prepared:
-    """Prepared rescale parameters for real multipliers; a typed error when they are not finite."""
+    """Prepared rescale parameters for real multipliers; a typed error when they are not finite or too large."""
     try:
         return rescale.prepare(call.rules["rescale"], real, prefix)  # type: ignore[arg-type]
     except ValueError as error:
-        raise call.invalid("BT-MULTIPLIER", f"the scales give no usable multiplier: {error}") from None
+        raise call.invalid(
+            "BT-MULTIPLIER",
+            f"the scales give no usable multiplier: {error}",
+            "the output scale is far too small beside the input's; quantize the model again",
+        ) from None
 
 
 def signed_span(operand: Operand, zero_point: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arithmetic.matmul import exact_matmul
+from ..arithmetic.matmul import exact_matmul, product_type
 from ..rules import store
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span
 from .base import Call, Lowered, Operator, Shape, Step
@@ -105,25 +105,32 @@ def lower(call: Call) -> Lowered:
         arrays=multiplier_arrays(call, source.scale, scales),
         accumulator=proven_bound(call, sums, span, call.input(2) if call.has(2) else None),
         work=call.output.size * per_filter,
-        scratch=2 * source.shape[0] * padded_bytes(vertical, horizontal, source.shape[3], 4),
+        scratch=2 * padded_bytes(vertical, horizontal, source.shape[3], 4),
     )
 
 
-def pad_and_center(x: np.ndarray, step: Step, dtype: np.dtype) -> np.ndarray:
-    """X - zero point as `dtype`, with padded positions holding real zero."""
-    pads = ((0, 0), (step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0))
-    centered = x.astype(dtype)
+def pad_and_center(picture: np.ndarray, step: Step, dtype: np.dtype) -> np.ndarray:
+    """picture[H, W, C] - zero point as `dtype`, with padded positions holding real zero."""
+    pads = ((step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0))
+    centered = picture.astype(dtype)
     if step["input_zero_point"]:
         centered -= dtype.type(step["input_zero_point"])
     return np.pad(centered, pads) if any(map(any, pads)) else centered
+
+
+def _windows(padded: np.ndarray, step: Step) -> np.ndarray:
+    """A view [H', W', taps_h, taps_w, C] of all windows: the order of a filter's last three axes."""
+    reach = [(step[f"filter_{axis}"] - 1) * step[f"dilation_{axis}"] + 1 for axis in "hw"]
+    view = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(0, 1))
+    view = view[:: step["stride_h"], :: step["stride_w"], :, :: step["dilation_h"], :: step["dilation_w"]]
+    return view.transpose(0, 1, 3, 4, 2)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Unfolded rows of windows times the filter matrix; exact because every partial sum is below the float's bound."""
     x, weights, bias = inputs[0], inputs[1], inputs[2]
     bound = step.accumulator.magnitude if step.accumulator else 2**62
-    work_type = np.dtype(np.float32 if bound < 2**24 else np.float64 if bound < 2**53 else np.int64)
-    padded = pad_and_center(x, step, work_type)
+    work_type = product_type(bound)
     filters = weights.astype(work_type) - work_type.type(step["weight_zero_point"])
     out_channels, taps_h, taps_w, depth = filters.shape
     groups = step["groups"]
@@ -136,17 +143,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = np.empty((x.shape[0], out_h, out_w, out_channels), x.dtype)
     if not out.size:
         return [out]
-    reach_h = (taps_h - 1) * step["dilation_h"] + 1
-    reach_w = (taps_w - 1) * step["dilation_w"] + 1
-    view = np.lib.stride_tricks.sliding_window_view(padded, (reach_h, reach_w), axis=(1, 2))
-    view = view[:, :: step["stride_h"], :: step["stride_w"], :, :: step["dilation_h"], :: step["dilation_w"]]
-    # [N, H', W', taps_h, taps_w, C]: the order of the filter's last three axes.
-    view = view.transpose(0, 1, 2, 4, 5, 3)
     rows = max(1, PATCH_BYTES // max(1, out_w * taps_h * taps_w * depth * work_type.itemsize))
     bias64 = None if bias is None else bias.reshape(-1).astype(np.int64)
-    for n in range(x.shape[0]):
+    for n, picture in enumerate(x):
+        view = _windows(pad_and_center(picture, step, work_type), step)
         for top in range(0, out_h, rows):
-            block = view[n, top : top + rows]
+            block = view[top : top + rows]
             parts = [
                 exact_matmul(
                     block[..., g * depth : (g + 1) * depth].reshape(-1, taps_h * taps_w * depth), matrix, bound

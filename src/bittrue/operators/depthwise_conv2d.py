@@ -67,7 +67,7 @@ def lower(call: Call) -> Lowered:
         arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
         accumulator=proven_bound(call, sums, span, call.input(2) if call.has(2) else None),
         work=call.output.size * taps,
-        scratch=2 * source.shape[0] * padded_bytes(vertical, horizontal, channels, 4),
+        scratch=2 * padded_bytes(vertical, horizontal, channels, 4),
     )
 
 
@@ -77,9 +77,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     # int32 arrays wrap modulo 2^32 by themselves; a wider register needs int64.
     work_type = np.dtype(np.int32 if bound < 2**31 or step.rules["accumulate"] == "s32_wrap" else np.int64)
-    padded = pad_and_center(x, step, work_type)
-    if step["multiplier"] > 1:
-        padded = np.repeat(padded, step["multiplier"], axis=3)
     filters = weights[0].astype(work_type) - work_type.type(step["weight_zero_point"])
     taps_h, taps_w, channels = filters.shape
     stride_h, stride_w = step["stride_h"], step["stride_w"]
@@ -89,13 +86,16 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if not out.size:
         return [out]
     rows = max(1, BLOCK // max(1, out_w * channels))
-    for n in range(x.shape[0]):
+    for n, picture in enumerate(x):
+        padded = pad_and_center(picture, step, work_type)
+        if step["multiplier"] > 1:
+            padded = np.repeat(padded, step["multiplier"], axis=2)
         for top in range(0, out_h, rows):
             count = min(rows, out_h - top)
             acc = np.zeros((count, out_w, channels), work_type)
             for i in range(taps_h):
                 first = top * stride_h + i * dilation_h
-                band = padded[n, first : first + (count - 1) * stride_h + 1 : stride_h]
+                band = padded[first : first + (count - 1) * stride_h + 1 : stride_h]
                 for j in range(taps_w):
                     left = j * dilation_w
                     acc += band[:, left : left + (out_w - 1) * stride_w + 1 : stride_w] * filters[i, j]

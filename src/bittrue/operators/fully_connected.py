@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..arithmetic.matmul import exact_matmul
+from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import DATA_TYPES
 from ..rules import store
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span
 from .base import Bound, Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias
 
-# The 15-bit multiplier is shifted right by 15 - exponent: one bit at least.
-_LARGEST_EXPONENT = 14
+# Weights converted at a time: a large matrix is never held twice.
+_BLOCK = 1 << 20
 
 
 def infer(call: Call) -> list[Shape]:
@@ -104,14 +104,6 @@ def lower(call: Call) -> Lowered:
     weight_zero_point = 0 if per_axis else weights.zero_point
     if per_axis and "scale_form_per_axis" in call.rules:
         call = replace(call, rules={**call.rules, "scale_form": call.rules["scale_form_per_axis"]})
-    arrays = multiplier_arrays(call, source.scale, weights.quantization.scales)
-    exponent = arrays.get("exponent")
-    if exponent is not None and int(exponent.max()) > _LARGEST_EXPONENT:
-        raise call.invalid(
-            "BT-MULTIPLIER",
-            f"the scales ask for a multiplier of 2^{int(exponent.max()) - 1} or more, which kernels leave undefined",
-            "the output scale is far too small; quantize the model again",
-        )
     return Lowered(
         parameters={
             **fused_range(call),
@@ -120,23 +112,26 @@ def lower(call: Call) -> Lowered:
             "output_shape": tuple(call.output.shape),
             "output_dtype": call.output.dtype,
         },
-        arrays=arrays,
+        arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
         accumulator=_bound(call, weight_zero_point),
         work=call.output.size * depth,
-        # Centred copies of both factors, and the accumulators in two types.
-        scratch=8 * (source.size + weights.size + 2 * call.output.size),
+        # A centred copy of the input, and the accumulators in two types.
+        scratch=8 * (source.size + 2 * call.output.size),
     )
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """One exact matrix product."""
+    """An exact matrix product, over blocks of units."""
     x, weights = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
     bound = step.accumulator.magnitude if step.accumulator else 2**62
-    work_type = np.dtype(np.float32 if bound < 2**24 else np.float64 if bound < 2**53 else np.int64)
+    work_type = product_type(bound)
     rows = x.reshape(-1, weights.shape[1]).astype(work_type) - work_type.type(step["input_zero_point"])
-    matrix = (weights.astype(work_type) - work_type.type(step["weight_zero_point"])).T
-    acc = exact_matmul(rows, matrix, bound).astype(np.int64)
+    acc = np.empty((len(rows), len(weights)), np.int64)
+    units = max(1, _BLOCK // weights.shape[1])
+    for first in range(0, len(weights), units):
+        block = weights[first : first + units].astype(work_type) - work_type.type(step["weight_zero_point"])
+        acc[:, first : first + units] = exact_matmul(rows, block.T, bound)
     if bias is not None:
         acc += bias.reshape(-1).astype(np.int64)
     acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from .base import Call
 
 
+# Kernels keep strides, dilations and the padding before a picture in 16 bits and refuse more.
+LARGEST = 32767
+
+
 @dataclass(frozen=True)
 class Window:
     """One spatial axis: `taps` positions `dilation` apart, moved by `stride`, after `before` padded positions."""
@@ -48,12 +52,15 @@ def window(call: Call, axis: str, extent: int, taps: int, stride: int, dilation:
 
 
 def windows(call: Call, height: int, width: int, taps_h: int, taps_w: int) -> tuple[Window, Window]:
-    """The vertical and horizontal window of a call with the usual stride, dilation and padding attributes."""
+    """The vertical and horizontal window of a convolution, from its stride, dilation and padding attributes."""
 
     def axis(name: str, extent: int, taps: int, suffix: str) -> Window:
-        # Pools have no dilation.
-        dilation = call.attribute(f"dilation_{suffix}") if f"dilation_{suffix}" in call.node.attributes else 1
-        return window(call, name, extent, taps, call.attribute(f"stride_{suffix}"), dilation, call.attribute("padding"))
+        stride, dilation = call.attribute(f"stride_{suffix}"), call.attribute(f"dilation_{suffix}")
+        found = window(call, name, extent, taps, stride, dilation, call.attribute("padding"))
+        for what, value in (("stride", stride), ("dilation", dilation), ("padding", found.before)):
+            if value > LARGEST:
+                raise call.invalid("BT-WINDOW", f"{name} {what} is {value}, at most {LARGEST} is possible")
+        return found
 
     return axis("height", height, taps_h, "h"), axis("width", width, taps_w, "w")
 

@@ -11,7 +11,6 @@ from ..rules import rescale, store
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
-from .quantize import defined_exponent
 
 
 def lower(call: Call) -> Lowered:
@@ -29,8 +28,8 @@ def lower(call: Call) -> Lowered:
             "dtype": output.dtype,
         },
         arrays={
-            **defined_exponent(call, multiplier_arrays(call, source.scale, 1, "identity_"), "identity_"),
-            **defined_exponent(call, multiplier_arrays(call, source.scale, abs(alpha), "alpha_"), "alpha_"),
+            **multiplier_arrays(call, source.scale, 1, "identity_"),
+            **multiplier_arrays(call, source.scale, abs(alpha), "alpha_"),
         },
     )
 

@@ -31,6 +31,12 @@ def _quantized(call: Call, count: int) -> tuple[dict[str, int], Bound]:
 
 def _lowered(call: Call, parameters: dict[str, int], arrays: dict[str, np.ndarray], bound: Bound | None) -> Lowered:
     axes = lower_axes(call)
+    if int(arrays.get("exponent", np.int64(0))) > 30:
+        raise call.invalid(
+            "BT-MULTIPLIER",
+            f"input scale {float(call.input(0).scale)!r} over output scale {float(call.output.scale)!r} needs a left "
+            "shift by more than 30, which 32-bit kernels do not define",
+        )
     return Lowered(
         parameters={**axes.parameters, **parameters},
         arrays=arrays,

@@ -23,9 +23,6 @@ def lower(call: Call) -> Lowered:
         equal_counts(call)
         zero_points = {"first_zero_point": 0, "second_zero_point": 0}
         return Lowered(parameters={**fused_range(call), **zero_points, "form": "quantized", "dtype": output.dtype})
-    arrays = multiplier_arrays(call, [first.scale], [second.scale])
-    if arrays["exponent"].max() > 31:
-        raise call.invalid("BT-MULTIPLIER", f"a left shift by {int(arrays['exponent'].max())} leaves 32 bits")
     return Lowered(
         parameters={
             **fused_range(call),
@@ -34,7 +31,7 @@ def lower(call: Call) -> Lowered:
             "form": "quantized",
             "dtype": output.dtype,
         },
-        arrays=arrays,
+        arrays=multiplier_arrays(call, [first.scale], [second.scale]),
     )
 
 

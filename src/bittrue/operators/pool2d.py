@@ -10,10 +10,7 @@ from ..graph import Attribute
 from ..rules import average, plain_range
 from .accumulator import finish_accumulator, fused_range, proven_bound
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import Window, window, window_parameters
-
-# Kernels keep the padding before a picture in 16 bits and refuse more.
-_MOST_PADDING = 32767
+from .geometry import LARGEST, Window, window, window_parameters
 
 
 def _side(call: Call, name: str, extent: int, suffix: str) -> Window | None:
@@ -33,9 +30,9 @@ def _geometry(call: Call) -> tuple[Window, Window]:
     call.rank(source, 4)
     horizontal = _side(call, "width", source.shape[2], "w")
     vertical = _side(call, "height", source.shape[1], "h")
-    if horizontal and vertical and max(horizontal.before, vertical.before) > _MOST_PADDING:
+    if horizontal and vertical and max(horizontal.before, vertical.before) > LARGEST:
         before = max(horizontal.before, vertical.before)
-        raise call.invalid("BT-WINDOW", f"{before} padded positions on one side, at most {_MOST_PADDING} are possible")
+        raise call.invalid("BT-WINDOW", f"{before} padded positions on one side, at most {LARGEST} are possible")
     nothing = Window(0, 1, 1, 1, 0, 0, 0)
     return (vertical if horizontal else None) or nothing, horizontal or nothing
 

@@ -14,9 +14,6 @@ from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
 
-# One more would shift the sign bit out of the multiplier's 32-bit register.
-LARGEST_EXPONENT = 30
-
 
 def per_axis_arrays(quantization: Quantization, rank: int) -> dict[str, np.ndarray]:
     """`scales` (f32) and `zero_points` (s64) in a shape that broadcasts over the tensor."""
@@ -27,18 +24,6 @@ def per_axis_arrays(quantization: Quantization, rank: int) -> dict[str, np.ndarr
         "scales": quantization.scales.astype(np.float32).reshape(shape),
         "zero_points": quantization.zero_points.astype(np.int64).reshape(shape),
     }
-
-
-def defined_exponent(call: Call, prepared: rescale.Prepared, prefix: str = "") -> rescale.Prepared:
-    """`prepared`, once its left shift is known to have a meaning."""
-    exponent = prepared.get(f"{prefix}exponent")
-    if exponent is not None and int(exponent.max()) > LARGEST_EXPONENT:
-        raise call.invalid(
-            "BT-MULTIPLIER",
-            f"the scales ask for a left shift by {int(exponent.max())} bits, which 32-bit kernels do not define",
-            "the input scale is 2^30 or more times the output scale; quantize the model again",
-        )
-    return prepared
 
 
 def rescale_input(call: Call) -> Lowered:
@@ -52,7 +37,7 @@ def rescale_input(call: Call) -> Lowered:
             "high": output.type.maximum,
             "dtype": output.dtype,
         },
-        arrays=defined_exponent(call, multiplier_arrays(call, source.scale, 1)),
+        arrays=multiplier_arrays(call, source.scale, 1),
     )
 
 

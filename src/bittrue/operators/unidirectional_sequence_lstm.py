@@ -125,8 +125,6 @@ class _Preparation:
             prepared = rescale.prepare(self.call.rules["rescale"], real, f"{name}_")
         except ValueError as error:
             raise self.call.invalid("BT-MULTIPLIER", f"{name}: the scales give no usable multiplier: {error}") from None
-        if int(prepared[f"{name}_exponent"]) > 30:
-            raise self.call.invalid("BT-MULTIPLIER", f"{name}: a left shift of 31 bits or more is not defined")
         self.arrays.update(prepared)
 
     def bias(self, name: str, weights_position: int, bias_position: int | None, zero_point: int) -> None:

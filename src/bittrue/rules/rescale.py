@@ -22,12 +22,17 @@ Prepared = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class RescaleRule:
-    """One way to fill the slot: `prepare(real) -> arrays`, `apply(acc, arrays) -> int64 array`."""
+    """One way to fill the slot: `prepare(real) -> arrays`, `apply(acc, arrays) -> int64 array`.
+
+    `largest_exponent` bounds the domain of integer rules: beyond it a left shift would push the sign bit out of the
+    register, which kernels leave undefined.
+    """
 
     prepare: Callable[[npt.ArrayLike], Prepared]
     apply: Callable[[np.ndarray, Mapping[str, np.ndarray]], np.ndarray]
     formula: str
     source: str
+    largest_exponent: int = 30
 
 
 def _encode(real: npt.ArrayLike) -> Prepared:
@@ -123,6 +128,7 @@ RULES: dict[str, RescaleRule] = {
         _q15_one_step_up,
         "round_up(acc * R / 2^(15-e)) with R = M rounded up to 15 bits; acc of up to 48 bits",
         "facts/litert.md 1.4 (MBQM64), verified by running",
+        largest_exponent=14,
     ),
     "binary64_multiply_away": RescaleRule(
         _keep_binary64,
@@ -140,8 +146,15 @@ RULES: dict[str, RescaleRule] = {
 
 
 def prepare(rule: str, real: npt.ArrayLike, prefix: str = "") -> Prepared:
-    """Plan-time half of `rule` for real multipliers `real` (binary64 scalar or 1-D), keys prefixed by `prefix`."""
-    return {prefix + key: value for key, value in RULES[rule].prepare(real).items()}
+    """Plan-time half of `rule` for real multipliers `real` (binary64 scalar or 1-D), keys prefixed by `prefix`.
+
+    Raises ValueError for multipliers that are not finite or too large for the rule.
+    """
+    prepared = RULES[rule].prepare(real)
+    exponent = int(np.max(prepared["exponent"], initial=0)) if "exponent" in prepared else 0
+    if exponent > RULES[rule].largest_exponent:
+        raise ValueError(f"a left shift by {exponent} bits leaves the register")
+    return {prefix + key: value for key, value in prepared.items()}
 
 
 def apply(rule: str, acc: np.ndarray, arrays: Mapping[str, np.ndarray], prefix: str = "") -> np.ndarray:
