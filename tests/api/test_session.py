@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.differential import assert_same
-from support.oracle import oracle
 
 import bittrue
+from support.differential import assert_same
+from support.oracle import oracle
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,8 @@ def test_errors_survive_pickling() -> None:
 def test_import_is_light() -> None:
     """`import bittrue` pulls in no framework, not even NumPy, and everything public is reachable."""
     code = (
-        "import sys, bittrue; heavy = {'numpy', 'ai_edge_litert', 'tensorflow', 'onnxruntime', 'rich', 'click'} & set(sys.modules);"
+        "import sys, bittrue;"
+        "heavy = {'numpy', 'ai_edge_litert', 'tensorflow', 'onnxruntime', 'rich', 'click'} & set(sys.modules);"
         "assert not heavy, heavy; [getattr(bittrue, n) for n in bittrue.__all__];"
         "assert 'ai_edge_litert' not in sys.modules"
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.build import T, single
-from support.shared import SHARED, needs_shared
 
 import bittrue
+from support.build import T, single
+from support.shared import SHARED, needs_shared
 
 
 def run(*arguments: object, check: int | None = 0) -> subprocess.CompletedProcess[str]:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.build import T, chain, single
 
 import bittrue
 from bittrue.plan.layout import ALIGNMENT, Lifetime, layout
+from support.build import T, chain, single
 
 
 def demo() -> bittrue.Session:

@@ -6,6 +6,7 @@ import time
 
 import click
 import numpy as np
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -74,7 +75,7 @@ def _choose(guesses: np.ndarray, labels: np.ndarray) -> list[int]:
 
 
 def _picture(image: np.ndarray, coloured: bool) -> Text:
-    """Two rows of grey values per line of text, as coloured half blocks; one row per line of characters without colours."""
+    """Grey values as coloured half blocks, two rows per line of text; as characters where there are no colours."""
     if not coloured:
         return Text("\n".join("".join(" .:-=+*#%@"[int(v) * 9 // 16] for v in row) for row in image[..., 0]))
     grey = 255 - (image[..., 0].astype(int) * 255 // 16)
@@ -113,7 +114,7 @@ def _predictions(
     return table
 
 
-def _explain(out: object, session: api.Session, inputs: np.ndarray) -> None:
+def _explain(out: Console, session: api.Session, inputs: np.ndarray) -> None:
     """One convolution output where the rounding rule decides the stored integer, worked out by hand."""
     step = next(s for s in session.plan.steps if s.operator == "conv2d" and s["filter_h"] == 3)
     found = _rounding_witness(session, step, inputs)
@@ -152,10 +153,10 @@ def _explain(out: object, session: api.Session, inputs: np.ndarray) -> None:
         value = _stored(step, rule, acc, prepared)[1]
         mark = "[red]another bit[/red]" if value != ours[1] else "same here"
         lines.add_row(f"with {rule}", f"{value}", mark)
-    out.print(lines)  # type: ignore[attr-defined]
-    out.print(  # type: ignore[attr-defined]
-        f"This is how two runtimes part: same model, same input, but one rounds as {step.rules['rescale']} and the other "
-        f"as {other}."
+    out.print(lines)
+    out.print(
+        f"This is how two runtimes part: same model, same input, but one rounds as {step.rules['rescale']}, "
+        f"the other as {other}."
     )
 
 

@@ -81,12 +81,14 @@ class Numerics:
         reproduces: the runtime, version and mode.
         verified: how the table was verified, in one sentence.
         rows: the first row that matches a node is taken.
+        versions: oldest and newest version of an operator that the runtime knows; (1, 1) for operators not named.
     """
 
     name: str
     reproduces: str
     verified: str
     rows: tuple[Row, ...]
+    versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
     def _by_operator(self) -> dict[str, list[Row]]:
@@ -106,6 +108,13 @@ class Numerics:
             if row.matches(inputs, outputs):
                 return row
         return None
+
+    def knows(self, operator: str, version: int) -> bool:
+        """Whether the runtime has this version of an operator; without any `versions`, it has all of them."""
+        if not self.versions:
+            return True
+        oldest, newest = self.versions.get(operator, (1, 1))
+        return oldest <= version <= newest
 
     def alternatives(self, operator: str) -> tuple[str, ...]:
         """All type patterns that the table has for an operator, for error messages."""

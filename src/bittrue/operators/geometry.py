@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from .base import Call
 
-
 # Kernels keep strides, dilations and the padding before a picture in 16 bits and refuse more.
 LARGEST = 32767
 

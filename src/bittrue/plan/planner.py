@@ -91,6 +91,14 @@ def _refuse_unsupported(graph: Graph, numerics: Numerics) -> None:
             raise UnsupportedError(
                 "BT-UNDEFINED", row.refuses, place=f"{node}", advice=f"numerics '{numerics.name}' has no defined result"
             )
+        elif not numerics.knows(node.operator, node.version):
+            oldest, newest = numerics.versions.get(node.operator, (1, 1))
+            raise UnsupportedError(
+                "BT-OPERATOR-VERSION",
+                f"version {node.version} is asked for, numerics '{numerics.name}' knows versions {oldest} to {newest}",
+                place=f"{node}",
+                advice="the runtime refuses it, too; convert with a converter of the same age",
+            )
     if not missing:
         return
     lines = [f"{signature} at node {', '.join(map(str, nodes[:5]))}" for signature, nodes in missing.items()]

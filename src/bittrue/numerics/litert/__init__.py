@@ -1,0 +1,19 @@
+"""Numerics `litert`: the reference kernels (BUILTIN_REF) of ai-edge-litert 2.3 on x86-64.
+
+Evidence: "run" = the single-operator differential tests of tests/operators against ai-edge-litert 2.3.0 and, where
+named, whole models; the counts in facts/litert.md are earlier, independent runs of the same formulas.
+"""
+
+from __future__ import annotations
+
+from ..table import Numerics
+from . import convolution, elementwise, movement, reduction, unary
+from .versions import VERSIONS
+
+LITERT = Numerics(
+    "litert",
+    "ai-edge-litert 2.3.0, OpResolverType.BUILTIN_REF, x86-64",
+    "every tensor of every shared model and Hypothesis-built single-operator models, byte for byte",
+    convolution.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + movement.ROWS,
+    VERSIONS,
+)

@@ -1,0 +1,118 @@
+"""Rows of `litert`: convolutions and fully-connected layers."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_CONVOLUTION = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary64",
+    "rescale": "q31_two_step_up_away",
+    "store": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_WIDE = {**_CONVOLUTION, "accumulate": "s64", "rescale": "q15_one_step_up"}
+_UNSIGNED = {**_CONVOLUTION, "scale_form": "binary32_product"}
+_MATRIX = {**_CONVOLUTION, "rescale": "binary64_multiply_away"}
+
+_SPLIT_LIMIT = "the kernel drops input elements that do not fill a row; bittrue refuses such shapes"
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "conv2d",
+        ("s8 s8|s4 s32 -> s8",),
+        _CONVOLUTION,
+        "run; facts 2.1: 13.8 M values of real models",
+        requires=(("input_zero_points_are_zero", 1, 2),),
+    ),
+    Row(
+        "conv2d",
+        ("u8 u8 s32 -> u8",),
+        _UNSIGNED,
+        "run; facts 2.1: 35.7 M values of real models",
+        requires=(("input_zero_points_are_zero", 2), ("bias_scale_within", 0.02)),
+    ),
+    Row(
+        "conv2d",
+        ("s16 s8|s4 s64 -> s16",),
+        _WIDE,
+        "run; facts 2.1: 1.2 k values",
+        requires=(("zero_points_are_zero",),),
+    ),
+    Row(
+        "conv2d",
+        ("s16 s8|s4 s32 -> s16",),
+        _CONVOLUTION,
+        "run; facts 2.1: 1.2 k values",
+        requires=(("zero_points_are_zero",),),
+    ),
+    Row(
+        "depthwise_conv2d",
+        ("s8 s8|s4 s32|- -> s8",),
+        _CONVOLUTION,
+        "run; facts 2.1: 6.8 M values of real models",
+        requires=(("input_zero_points_are_zero", 2),),
+    ),
+    Row(
+        "depthwise_conv2d",
+        ("u8 u8 s32|- -> u8",),
+        _UNSIGNED,
+        "run; facts 2.1: 20 M values of real models",
+        requires=(("input_zero_points_are_zero", 2), ("bias_scale_within", 0.02)),
+    ),
+    Row(
+        "depthwise_conv2d",
+        ("s16 s8 s64|- -> s16",),
+        _WIDE,
+        "run; facts 2.1: 1.7 k values",
+        requires=(("zero_points_are_zero", 0, 2),),
+    ),
+    Row(
+        "fully_connected",
+        ("s8 s8|s4|s2 s32|- -> s8",),
+        _MATRIX,
+        "run; facts 2.1: 68 k values",
+        requires=(("bias_scale_within", 0.02), ("activation_is_clamp",)),
+        limit=_SPLIT_LIMIT,
+    ),
+    Row(
+        "fully_connected",
+        ("u8 u8 s32|- -> u8",),
+        _MATRIX,
+        "run; facts 2.1: 8.3 k values",
+        requires=(("bias_scale_within", 0.02), ("activation_is_clamp",)),
+        limit=_SPLIT_LIMIT,
+    ),
+    Row(
+        "fully_connected",
+        ("s16 s8|s4|s2 s64|- -> s16",),
+        {**_MATRIX, "accumulate": "s64"},
+        "run; facts 2.1: 2.4 k values",
+        requires=(("zero_points_are_zero", 0), ("bias_scale_within", 0.02), ("activation_is_clamp",)),
+        limit=_SPLIT_LIMIT,
+    ),
+    Row(
+        "fully_connected",
+        ("s16 s8|s4|s2 s32 -> s16",),
+        _MATRIX,
+        "run; facts 2.1",
+        requires=(("zero_points_are_zero", 0), ("bias_scale_within", 0.02), ("activation_is_clamp",)),
+        limit=_SPLIT_LIMIT,
+    ),
+    Row(
+        "fully_connected",
+        ("s16 s16 s64|s32|- -> s16",),
+        {**_WIDE, "scale_form": "binary32_product", "scale_form_per_axis": "binary64"},
+        "run; facts 2.1: 0.8 k values",
+        requires=(("zero_points_are_zero", 0), ("bias_scale_within", 0.02), ("activation_is_clamp",)),
+        limit=_SPLIT_LIMIT,
+    ),
+    Row(
+        "fully_connected",
+        ("u8 u8 s32 -> s16",),
+        {**_MATRIX, "store": "clamp_then_zero_point"},
+        "run",
+        requires=(("bias_scale_within", 0.02), ("activation_is_clamp",)),
+        limit=_SPLIT_LIMIT,
+    ),
+)

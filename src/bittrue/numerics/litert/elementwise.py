@@ -1,0 +1,183 @@
+"""Rows of `litert`: element-wise arithmetic and comparisons."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_PLAIN = {"plain_range": "type_limits"}
+_ALIGNED = {
+    "align": "left_20",
+    "rescale": "q31_two_step_up_away",
+    "store": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_ALIGNED_S16 = {**_ALIGNED, **_PLAIN, "align": "power_of_two_or_left_15"}
+_MULTIPLIED = {
+    "product": "exact_s32",
+    "scale_form": "binary32",
+    "rescale": "q31_two_step_up_away",
+    "store": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_DIVIDED = {
+    "divide": "q31_reciprocal_up_away",
+    "store": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_COMPARED = {"compare": "rescaled_left_8", "rescale": "q31_two_step_up_away"}
+_RAW = {"compare": "raw"}
+# Kernels that broadcast abort above rank 8; some recognise shapes that differ only in leading extents of 1.
+_RANK = ("broadcast_rank_within", 8)
+_RANK_ONES = ("broadcast_rank_within", 8, True)
+_TWO_NANS = (
+    "where both operands are NaN, the kernels keep the payload of one or the other, depending on the element's place "
+    "in their vector loop; bittrue keeps the first one's"
+)
+_DIV_LIMIT = (
+    "elements that need a right shift outside 0..31 (numerators small beside the divisor, many zeros among them) stop "
+    "the run: the kernels shift by an undefined amount there"
+)
+_WIDTHS = ("s8", "u8", "s16", "s32", "u32", "s64", "f16", "f32", "f64", "bool")
+
+ROWS: tuple[Row, ...] = (
+    Row("add", ("s8 s8 -> s8",), _ALIGNED, "run; facts 2.2: 0.85 M values of real models", requires=(_RANK_ONES,)),
+    Row("add", ("u8 u8 -> u8",), _ALIGNED, "run; facts 2.2: 1.87 M values of real models", requires=(_RANK_ONES,)),
+    Row(
+        "add",
+        ("s16 s16 -> s16",),
+        _ALIGNED_S16,
+        "run; facts 2.2: 1.7 k values",
+        requires=(("zero_points_are_zero",), _RANK_ONES),
+    ),
+    Row("add", ("T T -> T",), _PLAIN, "run", where=("s32", "s64"), requires=(_RANK_ONES,)),
+    Row("add", ("f32 f32 -> f32",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
+    Row(
+        "sub",
+        ("T T -> T",),
+        _ALIGNED,
+        "run; facts 2.2: 0.30 M values of real models",
+        where=("s8", "u8"),
+        requires=(("zero_points_fit",), _RANK_ONES),
+    ),
+    Row(
+        "sub",
+        ("s16 s16 -> s16",),
+        _ALIGNED_S16,
+        "run; facts 2.2: 1.7 k values",
+        requires=(("zero_points_are_zero",), _RANK_ONES),
+    ),
+    Row("sub", ("T T -> T",), _PLAIN, "run", where=("s32", "s64", "f32"), requires=(_RANK,)),
+    Row(
+        "mul",
+        ("T T -> T",),
+        _MULTIPLIED,
+        "run; facts 2.2: 0.19 M values of real models",
+        where=("s8", "u8"),
+        requires=(_RANK_ONES,),
+    ),
+    Row(
+        "mul",
+        ("s16 s16 -> s16",),
+        {**_MULTIPLIED, **_PLAIN},
+        "run; facts 2.2: 1.2 k values",
+        requires=(("zero_points_are_zero",), _RANK_ONES),
+    ),
+    Row(
+        "mul",
+        ("s16 s16 -> s8|u8",),
+        {
+            "product": "q15_up_then_256_away",
+            "store": "clamp_then_zero_point",
+            "activation_range": "binary32_quotient_away",
+        },
+        "run; facts 2.2: 0.5 k values",
+        requires=(("zero_points_fit",),),
+    ),
+    Row("mul", ("T T -> T",), _PLAIN, "run", where=("s32", "s64", "u32"), requires=(_RANK_ONES,)),
+    Row("mul", ("f32 f32 -> f32",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
+    Row(
+        "div",
+        ("T T -> T",),
+        _DIVIDED,
+        "run; facts 2.2: 23.8 k values",
+        where=("s8", "u8", "s16"),
+        requires=(_RANK_ONES,),
+        limit=_DIV_LIMIT,
+    ),
+    Row("div", ("T T -> T",), _PLAIN, "run", where=("s32", "f32"), requires=(_RANK,)),
+    *(
+        Row(
+            stem,
+            ("T T -> T",),
+            {},
+            "run; facts 2.2: stored numbers, scales ignored",
+            where=("s8", "u8", "s16", "s32", "s64", "f32"),
+            requires=(_RANK,),
+        )
+        for stem in ("maximum", "minimum")
+    ),
+    *(
+        Row(stem, ("T T -> bool",), _COMPARED, "run; facts 2.2: 120 k values", where=("s8", "u8"), requires=(_RANK,))
+        for stem in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
+    ),
+    Row("equal", ("s16 s16 -> bool",), _COMPARED, "run", requires=(_RANK,)),
+    Row(
+        "not_equal",
+        ("s16 s16 -> bool",),
+        _COMPARED,
+        "run",
+        requires=(("has_scale", 0), _RANK),
+        limit="16-bit integers without a scale are refused: the kernel returns without writing its output",
+    ),
+    *(
+        Row(stem, ("T T -> bool",), _RAW, "run", where=("bool", "s32", "s64", "f32"), requires=(_RANK,))
+        for stem in ("equal", "not_equal")
+    ),
+    *(
+        Row(stem, ("T T -> bool",), _RAW, "run", where=("s16", "s32", "s64", "f32"), requires=(_RANK,))
+        for stem in ("greater", "greater_equal", "less", "less_equal")
+    ),
+    Row("floor_div", ("s32 s32 -> s32",), {}, "run", requires=(_RANK,)),
+    Row(
+        "floor_div",
+        ("T T -> T",),
+        {},
+        "run",
+        where=("s8", "s16"),
+        requires=(_RANK,),
+        limit="minimum / -1 stops the run: the kernel's result depends on the element's place in its vector loop",
+    ),
+    Row("floor_div", ("f32 f32 -> f32",), {}, "run", requires=(_RANK,), limit=_TWO_NANS),
+    Row("floor_mod", ("T T -> T",), {}, "run", where=("s8", "s16"), requires=(_RANK,)),
+    Row(
+        "floor_mod",
+        ("T T -> T",),
+        {},
+        "run; minimum mod -1 traps in the kernel and is refused",
+        where=("s32", "s64"),
+        requires=(_RANK,),
+    ),
+    Row("floor_mod", ("f32 f32 -> f32",), {}, "run", requires=(_RANK,), limit=_TWO_NANS),
+    Row(
+        "squared_difference",
+        ("s8 s8 -> s8",),
+        {**_ALIGNED, "align": "left_7"},
+        "run; facts 2.2: 12 k values",
+        requires=(("zero_points_fit",), _RANK),
+    ),
+    Row("squared_difference", ("T T -> T",), {}, "run", where=("s32", "f32"), requires=(_RANK,)),
+    Row("logical_and", ("bool bool -> bool",), {}, "run", requires=(_RANK,)),
+    Row("logical_or", ("bool bool -> bool",), {}, "run", requires=(_RANK,)),
+    Row("logical_not", ("bool -> bool",), {}, "run"),
+    Row("select", ("bool T T -> T",), {}, "run", where=_WIDTHS),
+    Row("select_v2", ("bool T T -> T",), {}, "run", where=_WIDTHS, requires=(_RANK,)),
+    Row(
+        "pow",
+        ("s32 s32 -> s32",),
+        {},
+        "run",
+        requires=(_RANK,),
+        limit="binary32 powers are not implemented: their last bit depends on the machine's math library; a single "
+        "exponent above 0 is refused beyond rank 8 although the kernel does not broadcast it",
+    ),
+)

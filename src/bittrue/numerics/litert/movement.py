@@ -1,0 +1,98 @@
+"""Rows of `litert`: data movement: elements are copied, parameters are ignored unless a condition says otherwise."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_BYTES = ("s8", "u8", "bool")
+_WIDE_TYPES = ("s16", "s32", "u32", "s64", "f16", "f32", "f64")
+_EVERY = _BYTES + _WIDE_TYPES
+_COMMON = ("s8", "u8", "s16", "s32", "s64", "f32")
+_MOVED = "run; facts 2.7"
+
+
+def _same_or_zero(operator: str, types: str, *positions: int, where: tuple[str, ...]) -> tuple[Row, ...]:
+    """Rows for `where` whose inputs at `positions` share the output's parameters; s16 with zero point 0."""
+    same = ("same_parameters", *positions)
+    rows = (Row(operator, (types,), {}, _MOVED, where=tuple(t for t in where if t != "s16"), requires=(same,)),)
+    if "s16" not in where:
+        return rows
+    zero = ("zero_points_are_zero", *positions)
+    return (*rows, Row(operator, (types,), {}, _MOVED, where=("s16",), requires=(same, zero)))
+
+
+ROWS: tuple[Row, ...] = (
+    Row("reshape", ("T s32|- -> T",), {}, _MOVED, where=("s4", *_EVERY)),
+    Row("squeeze", ("T -> T",), {}, _MOVED, where=("s4", *_EVERY)),
+    *_same_or_zero("expand_dims", "T s32|s64 -> T", 0, where=("s4", *_EVERY)),
+    Row(
+        "concatenation",
+        ("s8... -> s8",),
+        {"combine": "copy"},
+        _MOVED,
+        requires=(("same_parameters",),),
+        limit="scalars need equal parameters here; the kernel does not compare those of constant scalars",
+    ),
+    Row("concatenation", ("u8... -> u8",), {"combine": "binary32_affine_away"}, _MOVED),
+    Row("concatenation", ("s16... -> s16",), {"combine": "copy"}, _MOVED, requires=(("zero_points_are_zero",),)),
+    Row(
+        "concatenation",
+        ("T... -> T",),
+        {"combine": "copy"},
+        _MOVED,
+        where=("s4", "s32", "u32", "s64", "f16", "f32", "bool"),
+    ),
+    Row("space_to_depth", ("T -> T",), {}, _MOVED, where=("s8", "u8", "s32", "s64", "f32")),
+    Row("depth_to_space", ("T -> T",), {}, _MOVED, where=("s8", "u8", "s32", "s64", "f32")),
+    Row("pad", ("T s8|s16|s32|s64 T|- -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bool")),
+    Row("pad_v2", ("T s8|s16|s32|s64 T|- -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bool")),
+    *_same_or_zero("mirror_pad", "T s32|s64 -> T", 0, where=("s8", "u8", "s16")),
+    Row("mirror_pad", ("T s32|s64 -> T",), {}, _MOVED, where=("bool", *_WIDE_TYPES[1:])),
+    Row("gather", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bool")),
+    Row("gather_nd", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bool")),
+    *_same_or_zero("batch_to_space", "T s32 s32 -> T", 0, where=("s8", "u8", "s16")),
+    Row("batch_to_space", ("T s32 s32 -> T",), {}, _MOVED, where=("bool", *_WIDE_TYPES[1:])),
+    *_same_or_zero("space_to_batch", "T s32 s32 -> T", 0, where=("s8", "u8", "s16")),
+    Row("space_to_batch", ("T s32 s32 -> T",), {}, _MOVED, where=("bool", *_WIDE_TYPES[1:])),
+    Row(
+        "transpose",
+        ("T s32 -> T",),
+        {},
+        _MOVED,
+        where=("s4", *_EVERY),
+        limit="a permutation that names an axis twice, and rank 0, are refused: the kernel reads the wrong elements",
+    ),
+    Row("slice", ("T s32 s32 -> T", "T s64 s64 -> T"), {}, _MOVED, where=("s4", *_EVERY)),
+    Row(
+        "strided_slice",
+        ("T s32 s32 s32 -> T",),
+        {},
+        _MOVED,
+        where=_EVERY,
+        limit="an axis that shrinks outside the tensor or backwards is refused: the kernel leaves the output unwritten",
+    ),
+    Row("shape", ("* -> s32|s64",), {}, _MOVED),
+    Row("split", ("s32 T -> T...",), {}, _MOVED, where=_COMMON),
+    Row("split_v", ("T s32|s64 s32 -> T...",), {}, _MOVED, where=_COMMON),
+    Row("pack", ("T... -> T",), {}, _MOVED, where=(*_COMMON, "u32"), requires=(("same_parameters",),)),
+    Row(
+        "unpack",
+        ("T -> T...",),
+        {},
+        _MOVED,
+        where=("s8", "u8", "s16", "s32", "f16", "f32", "bool"),
+        requires=(("same_parameters",),),
+    ),
+    Row("tile", ("T s32|s64 -> T",), {}, _MOVED, where=_EVERY),
+    Row(
+        "reverse_v2",
+        ("T s32 -> T",),
+        {},
+        _MOVED,
+        where=(*_COMMON, "f16", "bool"),
+        limit="an empty list of axes is refused: undefined in the kernel",
+    ),
+    Row("broadcast_to", ("T s32|s64 -> T",), {}, _MOVED, where=_EVERY),
+    *_same_or_zero("fill", "s32|s64 T -> T", 1, where=_EVERY),
+    Row("range", ("T T T -> T",), {}, _MOVED, where=("s32", "s64", "f32")),
+)

@@ -1,0 +1,155 @@
+"""Rows of `litert`: reductions, pools, resizing, softmax and normalization."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_FOLDED = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary64",
+    "mean": "q31_count_folded_two_step_up_away",
+    "store": "zero_point_then_clamp",
+}
+_SUM = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary64",
+    "rescale": "q31_two_step_up_away",
+    "store": "zero_point_then_clamp",
+}
+_PLAIN = {"plain_range": "type_limits"}
+_POOL = {"activation_range": "binary32_quotient_away"}
+_AVERAGE = {**_POOL, "accumulate": "s32_wrap", "average": "integer_half_away"}
+_FIXED_SOFTMAX = {"softmax": "exp_f5_sum_f12_reciprocal_away"}
+_LOG_SOFTMAX = {"log_softmax": "exp_f5_sum_f12_logarithm_away"}
+_ONE_THREAD = "with several threads the kernel adds parts of large tensors in another order"
+_SUM_READS_BYTES = (
+    "the reference kernel reads and writes this type's buffers as uint8 (facts 2.4; LiteRT issue 4079), so its results "
+    "mean nothing; the formula meant, which is the one of uint8, is used"
+)
+_NAN_LANES = (
+    "where NaN meets neighbours in memory the runtime's vector code gives positions that depend on lanes; "
+    "here every number is beyond NaN, as in the runtime's scalar code"
+)
+_LONG_ROWS = "rows whose exponentials add up to 4096 or more are refused: the kernel's sum overflows"
+
+ROWS: tuple[Row, ...] = (
+    Row("average_pool2d", ("T -> T",), _AVERAGE, "run; facts 2.4: 8 k values", where=("s8", "u8", "s16")),
+    Row("average_pool2d", ("f32 -> f32",), {**_PLAIN, "average": "binary32_divide"}, "run"),
+    Row("max_pool2d", ("T -> T",), _POOL, "run; facts 2.4", where=("s8", "u8", "s16")),
+    Row("max_pool2d", ("f32 -> f32",), _PLAIN, "run"),
+    Row("mean", ("T s32 -> T",), _FOLDED, "run; facts 2.4: 3.2 k values", where=("s8", "u8")),
+    Row(
+        "mean",
+        ("s16 s32 -> s16",),
+        _FOLDED,
+        "run; facts 2.4: 3.2 k values",
+        requires=(("zero_points_are_zero", 0),),
+    ),
+    Row("mean", ("f32 s32 -> f32",), {"mean": "binary32_divide"}, "run"),
+    Row("mean", ("T s32 -> T",), {"mean": "integer_trunc"}, "run", where=("s32", "s64")),
+    Row("sum", ("u8 s32 -> u8",), _SUM, "run; facts 2.4: 0.9 k values"),
+    Row("sum", ("s8 s32 -> s8",), _SUM, "run on shifted uint8 models", limit=_SUM_READS_BYTES),
+    Row(
+        "sum",
+        ("s16 s32 -> s16",),
+        _SUM,
+        "the same code as uint8 and int8",
+        requires=(("zero_points_are_zero", 0),),
+        limit=_SUM_READS_BYTES,
+    ),
+    Row("sum", ("f32 s32 -> f32",), {}, "run", limit=_ONE_THREAD),
+    Row("sum", ("T s32 -> T",), {}, "run", where=("s32", "s64")),
+    *(
+        row
+        for stem in ("reduce_max", "reduce_min")
+        for row in (
+            Row(stem, ("T s32 -> T",), {}, "run", where=("s8", "u8"), requires=(("same_parameters", 0),)),
+            Row(
+                stem,
+                ("s16 s32 -> s16",),
+                {},
+                "run",
+                requires=(("zero_points_are_zero", 0), ("same_parameters", 0)),
+            ),
+            Row(stem, ("T s32 -> T",), {}, "run", where=("s32", "s64", "f32")),
+        )
+    ),
+    Row("reduce_prod", ("f32 s32 -> f32",), {}, "run", requires=(("input_has_no_scale",),), limit=_ONE_THREAD),
+    Row("reduce_prod", ("T s32 -> T",), {}, "run", where=("s32", "s64"), requires=(("input_has_no_scale",),)),
+    Row("reduce_any", ("bool s32 -> bool",), {}, "run"),
+    Row("reduce_all", ("bool s32 -> bool",), {}, "run"),
+    Row("arg_max", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; facts 2.4"),
+    Row("arg_max", ("f32 s32|s64 -> s32|s64",), {}, "run", limit=_NAN_LANES),
+    Row("arg_min", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; facts 2.4"),
+    Row("arg_min", ("f32 s32|s64 -> s32|s64",), {}, "run", limit=_NAN_LANES),
+    Row(
+        "l2_normalization",
+        ("s8 -> s8",),
+        {"normalize": "q31_exponent_plus_7_two_step_up_away"},
+        "run; facts 2.3: 3 k values",
+        requires=(("output_is", 1 / 128, 0),),
+    ),
+    Row(
+        "l2_normalization",
+        ("u8 -> u8",),
+        {"normalize": "q31_times_128_two_step_up_away"},
+        "run; facts 2.3: 198 values",
+        requires=(("output_is", 1 / 128, 128),),
+    ),
+    Row("l2_normalization", ("f32 -> f32",), {"normalize": "binary32_divide"}, "run"),
+    Row(
+        "softmax",
+        ("s8 -> s8",),
+        _FIXED_SOFTMAX,
+        "run; facts 2.5: 7 k values and 13 nodes of real models",
+        requires=(("output_is", 1 / 256, -128, 0.001),),
+    ),
+    Row("softmax", ("u8 -> u8",), _FIXED_SOFTMAX, "run; facts 2.5: 7 k values and nodes of real models"),
+    Row("softmax", ("s8|u8 -> s16",), _FIXED_SOFTMAX, "run; facts 2.5: 7 k values", limit=_LONG_ROWS),
+    Row(
+        "softmax",
+        ("s16 -> s16",),
+        {"softmax": "tables_513_one_step_up"},
+        "run; facts 2.5: 3.4 k values",
+        requires=(("zero_points_are_zero",), ("output_is", 1 / 32768, 0, 0.001)),
+        limit="refused, because undefined: scale times beta above 1.6e5, and rows whose sum overflows",
+    ),
+    Row(
+        "log_softmax",
+        ("s8 -> s8",),
+        _LOG_SOFTMAX,
+        "run; facts 2.5: 5.7 k values",
+        requires=(("output_is", 1 / 16, 127),),
+        limit=_LONG_ROWS,
+    ),
+    Row(
+        "log_softmax",
+        ("u8 -> u8",),
+        _LOG_SOFTMAX,
+        "run; facts 2.5: 5.7 k values",
+        requires=(("output_is", 1 / 16, 255),),
+        limit=_LONG_ROWS,
+    ),
+    Row(
+        "resize_bilinear",
+        ("T s32 -> T",),
+        {"interpolate": "ten_bits_half_away"},
+        "run; facts 2.4: 16.6 k values",
+        where=("s8", "s16"),
+        limit="sizes for which the kernel reads beyond the picture are refused",
+    ),
+    Row(
+        "resize_bilinear",
+        ("u8 s32 -> u8",),
+        {"interpolate": "binary32_products_half_up"},
+        "run; facts 2.4: 21 k values",
+    ),
+    Row("resize_bilinear", ("f32 s32 -> f32",), {"interpolate": "binary32_products"}, "run"),
+    Row(
+        "resize_nearest",
+        ("T s32 -> T",),
+        {},
+        "run; facts 2.4",
+        where=("s8", "u8", "bool", "s16", "f16", "s32", "u32", "f32"),
+    ),
+)

@@ -1,0 +1,138 @@
+"""Rows of `litert`: activations, tables, quantization, casts and recurrent layers."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_RESCALE = {"scale_form": "binary64", "rescale": "q31_two_step_up_away", "store": "zero_point_then_clamp"}
+_RELU = {**_RESCALE, "scale_form": "binary32"}
+_RELU_RANGE = {**_RELU, "activation_range": "binary32_quotient_away"}
+_TABLE = {"table": "binary32_reciprocal_256_away"}
+_SIGMOID = {"sigmoid": "s16_table_256_linear"}
+_LIBM = "tanhf of the C library is not rounded correctly everywhere: 2 entries of 80 000 random tables differ by one"
+_NUMBERS = ("s64", "s32", "u32", "s16", "u16", "u8", "s8", "bool", "f16", "bf16", "f32", "f64")
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "logistic",
+        ("T -> T",),
+        _TABLE,
+        "run; facts 2.3: 15 k values",
+        ("s8", "u8"),
+        requires=(("output_is", 1 / 256, None),),
+    ),
+    Row(
+        "logistic",
+        ("s16 -> s16",),
+        _SIGMOID,
+        "run; facts 2.3: 1.3 M values",
+        requires=(("zero_points_are_zero",), ("output_is", 1 / 32768, 0)),
+    ),
+    Row("tanh", ("T -> T",), _TABLE, "run; facts 2.3", ("s8", "u8"), limit=_LIBM),
+    Row(
+        "tanh",
+        ("s16 -> s16",),
+        _SIGMOID,
+        "run; facts 2.3: 1.3 M values",
+        requires=(("zero_points_are_zero",), ("output_is_power_of_two", -15)),
+    ),
+    *(
+        row
+        for stem in ("relu", "relu6")
+        for row in (
+            Row(stem, ("T -> T",), _RELU_RANGE, "run; facts 2.3: 12 k values", ("s8", "u8")),
+            Row(stem, ("s16 -> s16",), _RELU_RANGE, "run", requires=(("zero_points_are_zero",),)),
+            Row(stem, ("f32 -> f32",), {}, "run"),
+        )
+    ),
+    *(
+        row
+        for stem in ("relu_n1_to_1", "relu_0_to_1")
+        for row in (
+            Row(stem, ("T -> T",), _RELU_RANGE, "run; facts 2.3: 12 k values", ("s8", "u8")),
+            Row(stem, ("f32 -> f32",), {}, "run"),
+        )
+    ),
+    Row("leaky_relu", ("T -> T",), _RELU, "run; facts 2.3: 12 k values", ("s8", "u8")),
+    Row("leaky_relu", ("s16 -> s16",), _RELU, "run; facts 2.3", requires=(("zero_points_are_zero",),)),
+    Row("leaky_relu", ("f32 -> f32",), {}, "run"),
+    Row(
+        "quantize",
+        ("f32 -> s8|u8|s16|s4|u4",),
+        {"quantize": "binary32_divide_away"},
+        "run; facts 2.3: 80 k values, NaN and infinities included",
+    ),
+    Row("quantize", ("s16 -> s16",), _RESCALE, "run; facts 2.3", requires=(("zero_points_are_zero",),)),
+    Row(
+        "quantize",
+        ("s8|u8 -> s8|u8|s16", "s16 -> s8|s32", "s32 -> s8|s16"),
+        _RESCALE,
+        "run; facts 2.3: 107 k values",
+    ),
+    Row("dequantize", ("s8|u8|s4|u4|s2 -> f32",), {"dequantize": "binary64_multiply"}, "run; facts 2.3: 40 k values"),
+    Row(
+        "dequantize",
+        ("s16 -> f32",),
+        {"dequantize": "binary64_multiply"},
+        "run; facts 2.3",
+        requires=(("input_zero_points_are_zero", 0),),
+    ),
+    Row("dequantize", ("f16 -> f32",), {}, "run"),
+    Row(
+        "cast",
+        (f"{'|'.join(_NUMBERS)} -> {'|'.join(_NUMBERS)}", "s4|u4|s2 -> f32", "f32 -> s4|u4|s2"),
+        {"cast": "truncate_saturate_nan_maximum"},
+        "run: every pair of types",
+    ),
+    Row("sqrt", ("s8 -> s8",), {"square_root": "binary32_divide_trunc"}, "run; facts 2.3: 7.7 k values"),
+    Row(
+        "sqrt",
+        ("s16 -> s16",),
+        {"square_root": "binary32_divide_trunc"},
+        "run",
+        requires=(("zero_points_are_zero",),),
+    ),
+    Row("sqrt", ("f32 -> f32",), {}, "run"),
+    Row("rsqrt", ("s8 -> s8",), {"inverse_root": "q31_newton_away"}, "run; facts 2.3: 7.7 k values"),
+    Row(
+        "rsqrt",
+        ("s16 -> s16",),
+        {"table": "binary32_reciprocal_513_linear_up"},
+        "run",
+        requires=(("zero_points_are_zero",),),
+    ),
+    Row("rsqrt", ("f32 -> f32",), {}, "run"),
+    Row("abs", ("s8 -> s8",), _RELU, "run; facts 2.3"),
+    Row("abs", ("s16 -> s16",), _RELU, "run", requires=(("zero_points_are_zero",),)),
+    Row("abs", ("T -> T",), {}, "run", ("s32", "f32")),
+    Row("neg", ("T -> T",), {}, "run; facts 2.3", ("s8", "s16", "s32", "s64", "f32", "f16")),
+    Row("square", ("f32 -> f32",), {}, "run"),
+    Row("floor", ("T -> T",), {}, "run", ("f32", "f16")),
+    Row("zeros_like", ("T -> T",), {}, "run", ("s32", "s64", "f32")),
+    Row("rank", ("* -> s32",), {}, "run"),
+    Row(
+        "unidirectional_sequence_lstm",
+        (
+            "s8 s8|- s8 s8 s8 s8|- s8 s8 s8 s16|- s16|- s16|- s32|- s32 s32 s32 s8|- s32|- s8 s16 "
+            "s16|- s16|- s16|- s16|- -> s8",
+        ),
+        {
+            "accumulate": "s32_wrap",
+            "scale_form": "binary32",
+            "rescale": "q31_two_step_up_away",
+            "store": "zero_point_then_clamp",
+            "gate": "s16_polynomial_newton",
+            "layer_norm": "s32_newton_inverse_root",
+        },
+        "run; facts 2.6: 865 values; a whole model over several runs",
+    ),
+    Row(
+        "svdf",
+        ("s8 s8 s8 s32|- s8|s16 -> s8", "s8 s8 s16 s32|- s8 -> s8"),
+        evidence="run: heap corruption, facts 4.3",
+        refuses=(
+            "SVDF with an int8 state or int8 weights_time is a microcontroller extension: this runtime's kernel takes "
+            "both for int16 without a check and reads and writes past their ends"
+        ),
+    ),
+)

@@ -1,0 +1,37 @@
+"""Operator versions: the table's oldest and newest are the runtime's own."""
+
+from __future__ import annotations
+
+import pytest
+
+import bittrue
+from bittrue import numerics
+from bittrue.importers import tflite_schema
+from bittrue.operators import registry
+from support.build import T, single
+from support.oracle import oracle
+
+SOURCES = {
+    tflite_schema.operator(number).stem: name for number, name in enumerate(tflite_schema.ENUMS["BuiltinOperator"])
+}
+UNKNOWN = "Didn't find op"
+
+
+def runtime_knows(source: str, version: int) -> bool:
+    content = single(source, None, [T("f32", (1,)), T("f32", (1,))], [T("f32", (1,))], version=version)
+    return UNKNOWN not in oracle().run(content, [[]], []).refused
+
+
+@pytest.mark.parametrize("stem", sorted(registry()))
+def test_versions_are_those_of_the_runtime(stem: str) -> None:
+    oldest, newest = numerics.find("litert").versions.get(stem, (1, 1))
+    known = [version for version in range(1, newest + 3) if runtime_knows(SOURCES[stem], version)]
+    assert known == list(range(oldest, newest + 1))
+
+
+def test_a_newer_version_is_refused_by_name() -> None:
+    content = single("SQUEEZE", None, [T("s8", (1, 2), 0.5)], [T("s8", (2,), 0.5)], version=2)
+    assert UNKNOWN in oracle().run(content, [[]], []).refused
+    with pytest.raises(bittrue.UnsupportedError, match="version 2") as caught:
+        bittrue.load(content).prepare()
+    assert caught.value.code == "BT-OPERATOR-VERSION"
