@@ -52,7 +52,8 @@ def test_frameworks_are_named_in_sources_only(path):
 def test_every_primitive_has_an_oracle_a_source_and_an_example(module):
     for name, function in vars(module).items():
         public = inspect.isfunction(function) and not name.startswith("_") and function.__module__ == module.__name__
-        if public and name != "as_s64":
+        # Neither computes anything: they choose a type.
+        if public and name not in ("as_s64", "product_type"):
             assert hasattr(exact, name), name
             assert "Source:" in function.__doc__, name
             assert ">>>" in function.__doc__, name

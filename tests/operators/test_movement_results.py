@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bittrue
+from bittrue import numerics
 from support.build import T, single
 from support.movement import constant
 
@@ -55,7 +56,15 @@ CASES: list[Case] = [
 def test_results(operator: str, options: object, inputs: list[T], count: int, tmp_path: Path) -> None:
     dtype = "s32" if operator == "SHAPE" else "u8"
     outputs = [T(dtype, (), *((0.5, 3) if dtype == "u8" else ()), name=f"y{i}") for i in range(count)]
-    session = bittrue.load(single(operator, options, inputs, outputs, version=2)).prepare()
+    session = bittrue.load(
+        single(
+            operator,
+            options,
+            inputs,
+            outputs,
+            version=numerics.find("litert").versions.get(operator.lower(), (1, 1))[0],
+        )
+    ).prepare()
     feed = np.arange(16, dtype=np.uint8).reshape(X) if operator != "FILL" else np.array(7, np.uint8)
     values = session.trace(feed)
     sources = [value for name, value in values.items() if not name.startswith("y")]
