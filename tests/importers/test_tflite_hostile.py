@@ -285,6 +285,19 @@ def test_scales(scale: float) -> None:
     expect(model, InvalidModelError, "BT-QUANT-SCALE", "scale[2]", "'w'")
 
 
+def test_scale_0_passes_for_channels_of_zeros_only() -> None:
+    model = dense()
+    weights = first(model).tensors[1]
+    weights.quantization.scale = [0.5, 0.0, 0.25]
+    expect(model, InvalidModelError, "BT-QUANT-SCALE", "scale[1]", "'w'")
+    values = np.arange(12, dtype=np.int8).reshape(3, 4)
+    values[1] = 0
+    model.buffers[1] = buffer(values)
+    read = read_tflite(pack(model))
+    assert any("scale 0" in note for note in read.notes)
+    assert read.graphs[0].tensors[1].quantization.scales.tolist() == [0.5, 0.0, 0.25]
+
+
 def test_zero_points_are_kept_as_they_are() -> None:
     model = dense()
     first(model).tensors[0].quantization.zeroPoint = [-(2**31)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from bittrue import numerics
@@ -41,3 +44,8 @@ def test_every_rule_is_documented() -> None:
     for slot in slots():
         for name, rule in rules(slot).items():
             assert getattr(rule, "formula", "") or (rule.__doc__ or "").strip(), f"{slot}={name} says nothing"
+
+
+def test_operator_page_is_what_the_tables_say() -> None:
+    done = subprocess.run([sys.executable, REPOSITORY / "tools" / "make_operator_table.py", "--check"])
+    assert done.returncode == 0, "run: python tools/make_operator_table.py"

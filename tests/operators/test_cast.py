@@ -53,9 +53,11 @@ def test_to_4_and_2_bits(to: str) -> None:
     assert check(model(T("f32", (301,)), to), [[reals(3, (301,))]]) == "equal"
 
 
-def test_from_4_bits() -> None:
-    data = np.arange(-8, 8).astype(np.int8)[:15]
-    assert check(model(T("s4", (15,), data=data), "f32"), [[]]) == "equal"
+@pytest.mark.parametrize(("source", "low", "high"), [("s4", -8, 7), ("u4", 0, 15), ("s2", -2, 1)])
+@pytest.mark.parametrize("count", [1, 15, 16, 18])
+def test_from_4_and_2_bits(source: str, low: int, high: int, count: int) -> None:
+    data = np.resize(np.arange(low, high + 1), count)
+    assert check(model(T(source, (count,), data=data), "f32"), [[]]) == "equal"
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bittrue
 from support.build import T, single
 from support.differential import check, feeds_for
 from support.strategies import activations, scales, seeded, seeds, zero_points
@@ -77,3 +79,39 @@ def test_conv2d(case: tuple[bytes, int]) -> None:
 def test_depthwise_conv2d(case: tuple[bytes, int]) -> None:
     content, seed = case
     check(content, feeds_for(content, seed))
+
+
+def test_channels_of_zeros_with_scale_0() -> None:
+    """Converters give pruned channels the scale 0; the runtime stores the zero point there."""
+    x = T("s8", (1, 4, 4, 2), 0.5, 3)
+    w = T("s8", (3, 1, 1, 2), [0.5, 0.0, 0.25], 0, 0, np.array([[1, -2], [0, 0], [3, 4]]))
+    b = T("s32", (3,), [0.25, 0.0, 0.125], 0, 0, np.array([5, 0, -7]))
+    y = T("s8", (), 0.75, -9)
+    content = single("CONV_2D", ("Conv2DOptions", {"strideW": 1, "strideH": 1}), [x, w, b], [y])
+    feeds = feeds_for(content, 1)
+    check(content, feeds)
+    stored = next(iter(bittrue.load(content).prepare().run(*feeds[0]).values()))
+    assert (stored[..., 1] == -9).all()
+
+
+@pytest.mark.parametrize("operator", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+@pytest.mark.parametrize(("dilation", "runs"), [(100, True), (32768, False)])
+def test_kernels_keep_geometry_in_16_bits(operator: str, dilation: int, runs: bool) -> None:
+    table = "Conv2DOptions" if operator == "CONV_2D" else "DepthwiseConv2DOptions"
+    options = {"strideW": 1, "strideH": 1, "dilationWFactor": dilation, "dilationHFactor": dilation}
+    x, w = T("s8", (1, 5, 5, 1), 0.5, 0), T("s8", (1, 3, 3, 1), 0.5, data=np.arange(9).reshape(1, 3, 3, 1))
+    b, y = T("s32", (1,), 0.25, data=np.zeros(1)), T("s8", (), 2.0)
+    content = single(operator, (table, options), [x, w, b], [y], version=5)
+    assert check(content, feeds_for(content, 0)) == ("equal" if runs else "refused")
+
+
+def test_grouped_convolution_by_hand() -> None:
+    """Two groups of one channel each: 3 * (5 - 1) and 2 * (7 - 1), in units of 1 * 1 / 2, ties away from zero."""
+    x = T("s8", (1, 1, 1, 2), 1.0, 1)
+    w = T("s8", (2, 1, 1, 1), 1.0, 0, 0, np.array([3, 2]))
+    b = T("s32", (2,), 1.0, 0, 0, np.array([1, -1]))
+    y = T("s8", (), 2.0, 0)
+    content = single("CONV_2D", ("Conv2DOptions", {"strideW": 1, "strideH": 1}), [x, w, b], [y])
+    stored = next(iter(bittrue.load(content).prepare().run(np.int8([5, 7]).reshape(1, 1, 1, 2)).values()))
+    assert stored.reshape(-1).tolist() == [7, 6]  # 13 / 2 = 6.5 -> 7, 11 / 2 = 5.5 -> 6
+    assert check(content, feeds_for(content, 4)) == "equal"

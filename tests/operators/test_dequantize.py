@@ -43,8 +43,9 @@ def test_4_bits(data: st.DataObject) -> None:
     if data.draw(st.booleans()):
         axis = data.draw(st.integers(0, len(shape) - 1))
         many = [data.draw(scales(1e-3, 10.0)) for _ in range(shape[axis])]
-        values = np.random.default_rng(seed).integers(-8, 8, shape).astype(np.int8)
-        check(unary("DEQUANTIZE", T("s4", shape, many, 0, axis, values), T("f32", ()), version=4), [[]])
+        dtype, low, high = data.draw(st.sampled_from([("s4", -8, 7), ("s2", -2, 1), ("u4", 0, 15)]))
+        values = np.random.default_rng(seed).integers(low, high, shape, endpoint=True)
+        check(unary("DEQUANTIZE", T(dtype, shape, many, 0, axis, values), T("f32", ()), version=9), [[]])
     else:
         dtype = data.draw(st.sampled_from(["s4", "u4"]))
         between = T(dtype, shape, scale, data.draw(st.integers(0, 7)))

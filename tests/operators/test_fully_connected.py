@@ -17,10 +17,12 @@ from support.strategies import activations, scales, seeded, seeds, zero_points
 KINDS = {
     "s8": ("s8", "s8", "s8"),
     "s8s4": ("s8", "s4", "s8"),
+    "s8s2": ("s8", "s2", "s8"),
     "u8": ("u8", "u8", "u8"),
     "u8s16": ("u8", "u8", "s16"),
     "s16s8": ("s16", "s8", "s16"),
     "s16s4": ("s16", "s4", "s16"),
+    "s16s2": ("s16", "s2", "s16"),
     "s16s16": ("s16", "s16", "s16"),
 }
 NUMBER = {"f32": 0, "s32": 2, "s64": 4, "s8": 9}
@@ -48,7 +50,7 @@ def layer(draw: st.DrawFn, kind: str) -> tuple[bytes, int]:
     weight_low = 1e-6 if weight == "s16" else 1e-3
     weight_scale = [draw(scales(weight_low, 0.1)) for _ in range(units)] if per_axis else draw(scales(weight_low, 0.1))
     weight_zero = draw(
-        st.sampled_from([0, 0, 3]) if weight in ("s4", "s16") else st.one_of(st.just(0), zero_points(weight))
+        st.sampled_from([0, 0, 3]) if weight in ("s2", "s4", "s16") else st.one_of(st.just(0), zero_points(weight))
     )
     input_zero = draw(st.sampled_from([0] * 9 + [1]) if source == "s16" else zero_points(source))
     output_zero = draw(st.sampled_from([0] * 9 + [1]) if target == "s16" else zero_points(target))
@@ -70,7 +72,7 @@ def layer(draw: st.DrawFn, kind: str) -> tuple[bytes, int]:
         default = "s32" if weight == "s16" else "s64"
         unset = bias is None or bias_type == default
         options["quantizedBiasType"] = NUMBER[draw(st.sampled_from(["f32", bias_type] if unset else [bias_type]))]
-    constant = draw(st.integers(0, 4)) or weight == "s4"
+    constant = draw(st.integers(0, 4)) or weight in ("s2", "s4")
     data = seeded(weight, (units, depth), seed) if constant else None
     w = T(weight, (units, depth), weight_scale, weight_zero, 0, data)
     y = T(target, (), output_scale, output_zero)

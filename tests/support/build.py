@@ -14,18 +14,21 @@ TYPES = {
     "f32": schema.TensorType.FLOAT32,
     "f16": schema.TensorType.FLOAT16,
     "f64": schema.TensorType.FLOAT64,
+    "s2": schema.TensorType.INT2,
     "s4": schema.TensorType.INT4,
     "s8": schema.TensorType.INT8,
     "s16": schema.TensorType.INT16,
     "s32": schema.TensorType.INT32,
     "s64": schema.TensorType.INT64,
+    "u4": schema.TensorType.UINT4,
     "u8": schema.TensorType.UINT8,
     "u32": schema.TensorType.UINT32,
     "bool": schema.TensorType.BOOL,
 }
 NUMPY = {
-    "f32": np.float32, "f16": np.float16, "f64": np.float64, "s4": np.int8, "s8": np.int8, "s16": np.int16,
-    "s32": np.int32, "s64": np.int64, "u8": np.uint8, "u32": np.uint32, "bool": np.bool_,
+    "f32": np.float32, "f16": np.float16, "f64": np.float64, "s2": np.int8, "s4": np.int8, "s8": np.int8,
+    "s16": np.int16, "s32": np.int32, "s64": np.int64, "u4": np.uint8, "u8": np.uint8, "u32": np.uint32,
+    "bool": np.bool_,
 }  # fmt: skip
 
 
@@ -33,8 +36,8 @@ NUMPY = {
 class T:
     """One tensor of a test model.
 
-    `data` makes it a constant (s4: one int8 per element, packed here). `scale` may be a list for per-axis parameters.
-    A tensor without data that is an input of the operator becomes a model input, unless `variable` is set.
+    `data` makes it a constant (s2, s4, u4: one byte per element, packed here). `scale` may be a list for per-axis
+    parameters. A tensor without data that is an input of the operator becomes a model input, unless `variable` is set.
     """
 
     dtype: str
@@ -47,12 +50,16 @@ class T:
     name: str = ""
 
 
-def pack_s4(values: np.ndarray) -> np.ndarray:
-    """Two 4-bit integers per byte, the first in the low nibble."""
-    flat = values.reshape(-1).astype(np.int8).view(np.uint8) & 15
-    if flat.size % 2:
-        flat = np.append(flat, np.uint8(0))
-    return (flat[0::2] | (flat[1::2] << 4)).astype(np.uint8)
+# Bits of the types that share bytes.
+PACKED = {"s2": 2, "s4": 4, "u4": 4}
+
+
+def pack(values: np.ndarray, bits: int) -> np.ndarray:
+    """Several small integers per byte, the first in the lowest bits."""
+    per_byte = 8 // bits
+    flat = values.reshape(-1).astype(np.uint8) & ((1 << bits) - 1)
+    flat = np.append(flat, np.zeros(-flat.size % per_byte, np.uint8)).reshape(-1, per_byte)
+    return (flat << (np.arange(per_byte) * bits)).sum(axis=1).astype(np.uint8)
 
 
 def single(
@@ -140,7 +147,8 @@ def _tensor(model: Any, tensor: T, name: str) -> Any:
     if tensor.data is not None:
         values = np.ascontiguousarray(tensor.data, NUMPY[tensor.dtype])
         buffer = schema.BufferT()
-        raw = pack_s4(values) if tensor.dtype == "s4" else values.reshape(-1).view(np.uint8)
+        packed = tensor.dtype in PACKED
+        raw = pack(values, PACKED[tensor.dtype]) if packed else values.reshape(-1).view(np.uint8)
         buffer.data = np.frombuffer(raw.tobytes(), np.uint8)
         model.buffers.append(buffer)
         built.buffer = len(model.buffers) - 1

@@ -42,8 +42,9 @@ def seeded(dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
     from .differential import random_values
 
     rng = np.random.default_rng(seed)
-    if dtype == "s4":
-        return rng.integers(-8, 8, shape).astype(np.int8)
+    if dtype in ("s2", "s4"):
+        end = 2 if dtype == "s2" else 8
+        return rng.integers(-end, end, shape).astype(np.int8)
     return random_values(rng, np.dtype(NUMPY[dtype]), shape)
 
 

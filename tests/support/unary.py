@@ -15,8 +15,6 @@ from .build import T, single
 for _name, _number, _numpy in (
     ("u16", schema.TensorType.UINT16, np.uint16),
     ("bf16", schema.TensorType.BFLOAT16, ml_dtypes.bfloat16),
-    ("u4", schema.TensorType.UINT4, np.uint8),
-    ("s2", schema.TensorType.INT2, np.int8),
 ):
     build.TYPES.setdefault(_name, _number)
     build.NUMPY.setdefault(_name, _numpy)

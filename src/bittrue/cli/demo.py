@@ -44,7 +44,8 @@ def command(show_plan: bool) -> None:
     elapsed = time.perf_counter() - started
     guesses = np.array([int(np.argmax(o)) for o in outputs])
     shown = _choose(guesses, labels)
-    out.print(_predictions(session, images, labels, outputs, guesses, shown, out.color_system is not None))
+    out.print()
+    out.print(_predictions(session, images, labels, outputs, guesses, shown, out.color_system in ("256", "truecolor")))
     right = int((guesses == labels).sum())
     out.print(
         f"[bold]{right} of {len(labels)}[/bold] held-out digits right ({100 * right / len(labels):.1f} %), "
@@ -54,6 +55,7 @@ def command(show_plan: bool) -> None:
     _explain(out, session, inputs)
     if show_plan:
         out.print(str(session.plan), markup=False)
+    out.print()
     out.print(
         "next: [bold]bittrue run MODEL.tflite --input PICTURE.jpg[/bold], [bold]bittrue plan MODEL.tflite[/bold], "
         "[bold]bittrue run --help[/bold]"
@@ -153,6 +155,7 @@ def _explain(out: Console, session: api.Session, inputs: np.ndarray) -> None:
         value = _stored(step, rule, acc, prepared)[1]
         mark = "[red]another bit[/red]" if value != ours[1] else "same here"
         lines.add_row(f"with {rule}", f"{value}", mark)
+    out.print()
     out.print(lines)
     out.print(
         f"This is how two runtimes part: same model, same input, but one rounds as {step.rules['rescale']}, "

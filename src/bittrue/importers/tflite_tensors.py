@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, ResourceError, UnsupportedError
-from ..graph import DATA_TYPES, Quantization, Tensor
+from ..graph import DATA_TYPES, Quantization, Tensor, data_type, unpack_integers
 from . import tflite_schema as schema
 from .flatbuffer import FlatBuffer, Table, TableVector
 
@@ -145,6 +145,8 @@ class TensorReader:
         quantization = self._quantization(details, shape, place) if details is not None else None
         variable = table.number("is_variable")
         data = self._data(table, dtype, shape, variable, place)
+        if quantization is not None:
+            self._check_scales(quantization, data, dtype, shape, place)
         return Tensor(name, dtype, shape, self._signature(table, shape, place), quantization, data, variable)
 
     def _name(self, table: Table, index: int, place: str, taken: set[str]) -> str:
@@ -207,15 +209,6 @@ class TensorReader:
             raise InvalidModelError("BT-QUANT-COUNT", message, place=place, advice=CONVERT_AGAIN)
         self._file.spend_bytes(scales.nbytes + zero_points.nbytes, place)
         scales, zero_points = _aligned(scales), _aligned(zero_points)
-        good = np.isfinite(scales) & (scales > 0)
-        if not good.all():
-            worst = int(good.argmin())
-            raise InvalidModelError(
-                "BT-QUANT-SCALE",
-                f"scale[{worst}] is {float(scales[worst])!r}, expected a finite number greater than 0",
-                place=place,
-                advice="quantize the model again; a scale of 0 often comes from a tensor that was never calibrated",
-            )
         wide = (zero_points < -(2**31)) | (zero_points >= 2**31)
         if wide.any():
             worst = int(wide.argmax())
@@ -227,6 +220,29 @@ class TensorReader:
             )
         axis = self._axis(table.number("quantized_dimension"), scales.size, shape, place)
         return Quantization(scales, zero_points, axis)
+
+    def _check_scales(
+        self, quantization: Quantization, data: np.ndarray | None, dtype: str, shape: tuple[int, ...], place: str
+    ) -> None:
+        """Scales are finite and positive; 0 passes for channels of constants that hold nothing but zeros."""
+        scales = quantization.scales
+        good = np.isfinite(scales) & (scales > 0)
+        if good.all():
+            return
+        dead = scales == 0
+        if quantization.axis is not None and data is not None and (good | dead).all():
+            # Converters write this for channels whose weights were all pruned away; any scale means the same there.
+            values = unpack_integers(data, data_type(dtype), math.prod(shape)) if data_type(dtype).is_packed else data
+            if not np.compress(dead, values.reshape(shape), axis=quantization.axis).any():
+                self._notes.add("channels that hold only zeros have scale 0; their results are the zero point", place)
+                return
+        worst = int(good.argmin())
+        raise InvalidModelError(
+            "BT-QUANT-SCALE",
+            f"scale[{worst}] is {float(scales[worst])!r}, expected a finite number greater than 0",
+            place=place,
+            advice="quantize the model again: such scales come from tensors that were never calibrated or always 0",
+        )
 
     def _axis(self, axis: int, count: int, shape: tuple[int, ...], place: str) -> int | None:
         if len(shape) == 1 and axis >= 1 and count in (1, shape[0]):

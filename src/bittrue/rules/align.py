@@ -57,8 +57,8 @@ def unit(first: float, second: float) -> np.float64:
 def result_multiplier(rule: str, first: float, second: float, output: float, power: int = 1) -> np.float64:
     """T^power / f64(f32(2^(left * power) * output)): from aligned steps (or their square) to the output's scale.
 
-    >>> result_multiplier("left_20", 0.5, 0.25, 1.0) == 2.0**-20
-    np.True_
+    >>> bool(result_multiplier("left_20", 0.5, 0.25, 1.0) == 2.0**-20)
+    True
     """
     with np.errstate(over="ignore", divide="ignore", under="ignore"):
         divisor = np.float64(np.float32(1 << (RULES[rule].left * power)) * np.float32(output))

@@ -144,7 +144,13 @@ ROWS: tuple[Row, ...] = (
         {"interpolate": "binary32_products_half_up"},
         "run; facts 2.4: 21 k values",
     ),
-    Row("resize_bilinear", ("f32 s32 -> f32",), {"interpolate": "binary32_products"}, "run"),
+    Row(
+        "resize_bilinear",
+        ("f32 s32 -> f32",),
+        {"interpolate": "binary32_products"},
+        "run",
+        limit="where several NaNs meet, or NaN meets an infinity times 0, the sign bit of the resulting NaN may differ",
+    ),
     Row(
         "resize_nearest",
         ("T s32 -> T",),
