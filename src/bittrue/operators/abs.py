@@ -8,27 +8,18 @@ import numpy as np
 
 from ..graph import DATA_TYPES
 from ..rules import rescale, store
-from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
+from .quantize import rescale_input
 
 
 def lower(call: Call) -> Lowered:
     """Zero points and a multiplier. Plain numbers have neither."""
-    source, output = call.input(0), call.output
+    source = call.input(0)
     if "store" not in call.rules or (source.dtype == "s16" and source.tensor.quantization is None):
         return Lowered()
-    return Lowered(
-        parameters={
-            "input_zero_point": source.zero_point,
-            "output_zero_point": output.zero_point,
-            "low": output.type.minimum,
-            "high": output.type.maximum,
-            "dtype": output.dtype,
-        },
-        # Equal scales give a multiplier of exactly 1.
-        arrays=multiplier_arrays(call, source.scale, 1),
-    )
+    # Equal scales give a multiplier of exactly 1.
+    return rescale_input(call)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
