@@ -124,9 +124,7 @@ def read_image(path: Path, port: Port, image_range: tuple[float, float] | None) 
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        raise InputError(
-            "BT-IMAGE", "images need Pillow", place=str(path), advice="pip install pillow"
-        ) from None
+        raise InputError("BT-IMAGE", "images need Pillow", place=str(path), advice="pip install pillow") from None
     if len(port.shape) != 4 or port.shape[0] != 1 or port.shape[3] not in (1, 3, 4):
         raise InputError(
             "BT-IMAGE",
