@@ -86,8 +86,8 @@ def measure(path: Path, rounds: int) -> str:
     budget = BUDGET.get(path.stem)
     verdict = "" if budget is None else f"{budget:g} s: {'met' if mine < budget else 'MISSED'}"
     return (
-        f"| {path.stem} | {1e3 * prepared:.0f} | {1e3 * mine:.1f} ({1e3 * min(times['ours']):.1f}) "
-        f"| {1e3 * other:.1f} ({1e3 * min(times['theirs']):.1f}) | {ratio:.2f} "
+        f"| {path.stem} | {1e3 * prepared:.0f} | {1e3 * mine:.3g} ({1e3 * min(times['ours']):.3g}) "
+        f"| {1e3 * other:.3g} ({1e3 * min(times['theirs']):.3g}) | {ratio:.2f} "
         f"| {session.plan.work / mine / 1e9:.1f} | {'yes' if equal else 'NO'} | {verdict} |"
     )
 

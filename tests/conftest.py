@@ -30,3 +30,18 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("bittrue")
     # The reference executor is meant to be compared on one core; two xdist workers share the machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The figures that tests recorded under "compared" and "mutated", which -q would hide."""
+    for title, key in (("compared with the runtime, byte for byte", "compared"), ("mutated files", "mutated")):
+        lines = sorted(
+            value
+            for report in terminalreporter.stats.get("passed", [])
+            for name, value in report.user_properties
+            if name == key
+        )
+        if lines:
+            terminalreporter.section(title)
+            for line in lines:
+                terminalreporter.write_line(line)

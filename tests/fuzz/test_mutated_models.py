@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,15 @@ FILES = [DEMO, *shared_models()]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_mutations(path: Path, request: pytest.FixtureRequest) -> None:
+def test_mutations(path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
     # --deep: ten times the 20 000 files of every run.
     count = (20_000 // len(FILES) + 1) * (10 if request.config.getoption("--deep") else 1)
     result = campaign(path, range(count))
     typed = sum(n for outcome, n in result["counts"].items() if outcome.startswith("BT-"))
-    print(
-        f"{path.stem}: {count} files, {typed} typed errors of {len(result['counts'])} kinds, "
-        f"slowest {result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB"
+    results = count - typed
+    record_property(
+        "mutated",
+        f"{path.stem}: {count} files, {results} results, {typed} typed errors of {len(result['counts'])} kinds, "
+        f"slowest {result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB",
     )
     assert typed > 0

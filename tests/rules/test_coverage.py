@@ -1,0 +1,39 @@
+"""No slot with several rules may lack a shipped case that tells each pair apart."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from bittrue.rules import rules, slots
+
+# slot -> file of this folder and the test in it that fails when two rules of the slot always agree
+SEPARATED = {
+    "accumulate": ("test_core_rules", "test_accumulate_rules_are_told_apart"),
+    "align": ("test_elementwise_rules", "test_every_pair_of_align_rules_is_told_apart"),
+    "average": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
+    "combine": ("test_movement_rules", "test_every_pair_is_told_apart"),
+    "compare": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
+    "interpolate": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
+    "mean": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
+    "normalize": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
+    "product": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
+    "rescale": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
+    "scale_form": ("test_core_rules", "test_scale_forms_are_told_apart"),
+    "scale_form_per_axis": ("test_core_rules", "test_scale_forms_are_told_apart"),
+    "softmax": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
+    "store": ("test_core_rules", "test_store_rules_are_told_apart"),
+    "table": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
+}
+
+
+def test_every_slot_with_a_choice_is_named() -> None:
+    assert set(SEPARATED) == {slot for slot in slots() if len(rules(slot)) > 1}
+
+
+def test_the_named_tests_exist_and_know_the_slot() -> None:
+    for slot, (file, test) in SEPARATED.items():
+        text = (Path(__file__).parent / f"{file}.py").read_text()
+        functions = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+        assert test in functions, f"{file} has no {test}"
+        assert slot.removesuffix("_per_axis") in text, f"{file} does not mention '{slot}'"
