@@ -115,3 +115,14 @@ def test_grouped_convolution_by_hand() -> None:
     stored = next(iter(bittrue.load(content).prepare().run(np.int8([5, 7]).reshape(1, 1, 1, 2)).values()))
     assert stored.reshape(-1).tolist() == [7, 6]  # 13 / 2 = 6.5 -> 7, 11 / 2 = 5.5 -> 6
     assert check(content, feeds_for(content, 4)) == "equal"
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_depthwise_filter_far_larger_than_the_picture(padding: int) -> None:
+    """Most taps only ever meet padding."""
+    x = T("s8", (1, 8, 7, 2), 0.5, 3)
+    w = T("s8", (1, 200, 301, 2), 0.5, 0, 3, seeded("s8", (1, 200, 301, 2), 9))
+    b, y = T("s32", (2,), 0.25, data=np.array([100, -100])), T("s8", (), 40.0, 1)
+    options = {"strideW": 2, "strideH": 3, "depthMultiplier": 1, "padding": padding}
+    content = single("DEPTHWISE_CONV_2D", ("DepthwiseConv2DOptions", options), [x, w, b], [y], version=3)
+    check(content, feeds_for(content, 2))

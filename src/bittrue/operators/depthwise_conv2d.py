@@ -71,6 +71,13 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _useful_taps(step: Step, axis: str, side: str, extent: int) -> range:
+    """Taps that meet the picture for some output: the others only ever multiply padding, which is real zero."""
+    dilation, before = step[f"dilation_{axis}"], step[f"pad_{side}"]
+    first = max(0, -(-(before - (step[f"out_{axis}"] - 1) * step[f"stride_{axis}"]) // dilation))
+    return range(first, min(step[f"filter_{axis}"], (before + extent - 1) // dilation + 1))
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One multiply-add pass per tap over blocks of rows."""
     x, weights, bias = inputs[0], inputs[1], inputs[2]
@@ -78,7 +85,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     # int32 arrays wrap modulo 2^32 by themselves; a wider register needs int64.
     work_type = np.dtype(np.int32 if bound < 2**31 or step.rules["accumulate"] == "s32_wrap" else np.int64)
     filters = weights[0].astype(work_type) - work_type.type(step["weight_zero_point"])
-    taps_h, taps_w, channels = filters.shape
+    channels = filters.shape[2]
+    rows_of_taps = _useful_taps(step, "h", "top", x.shape[1])
+    columns_of_taps = _useful_taps(step, "w", "left", x.shape[2])
     stride_h, stride_w = step["stride_h"], step["stride_w"]
     dilation_h, dilation_w = step["dilation_h"], step["dilation_w"]
     out_h, out_w = step["out_h"], step["out_w"]
@@ -93,10 +102,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for top in range(0, out_h, rows):
             count = min(rows, out_h - top)
             acc = np.zeros((count, out_w, channels), work_type)
-            for i in range(taps_h):
+            for i in rows_of_taps:
                 first = top * stride_h + i * dilation_h
                 band = padded[first : first + (count - 1) * stride_h + 1 : stride_h]
-                for j in range(taps_w):
+                for j in columns_of_taps:
                     left = j * dilation_w
                     acc += band[:, left : left + (out_w - 1) * stride_w + 1 : stride_w] * filters[i, j]
             total = acc.astype(np.int64)
