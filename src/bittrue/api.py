@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -81,6 +82,7 @@ class Model:
         threads: int = 1,
         graph: int | str = 0,
         shapes: Mapping[str, Sequence[int]] | None = None,
+        outputs: Sequence[str] | None = None,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
     ) -> Session:
         """Take every decision of `numerics` for one graph and return a session that runs it.
@@ -92,6 +94,8 @@ class Model:
                 steps on one thread and leaves matrix products to NumPy's BLAS.
             graph: index of a graph, its name, or a signature key.
             shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``.
+            outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
+                out, for example a custom operator at the end.
             memory_limit: bytes of live activations and temporaries that a run may need.
 
         Raises:
@@ -102,8 +106,11 @@ class Model:
             raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
         if threads < 1:
             raise InputError("BT-THREADS", f"threads must be at least 1, found {threads}")
+        chosen = self._graph(graph)
+        if outputs is not None:
+            chosen = chosen.cut(_tensor_indices(chosen, outputs))
         plan = make_plan(
-            self._graph(graph),
+            chosen,
             numerics_tables.find(numerics),
             shapes=shapes,
             memory_limit=memory_limit,
@@ -221,6 +228,22 @@ class Session:
         if missing:
             raise InputError("BT-INPUT-MISSING", f"no value for input {', '.join(repr(m) for m in missing)}")
         return inputs
+
+
+def _tensor_indices(graph: Graph, names: Sequence[str]) -> list[int]:
+    indices = {**{tensor.name: index for index, tensor in enumerate(graph.tensors)}, **graph.aliases}
+    for name in names:
+        if name not in indices:
+            close = difflib.get_close_matches(name, indices, 3)
+            advice = (
+                f"did you mean {' or '.join(repr(c) for c in close)}?"
+                if close
+                else "bittrue inspect --tensors lists them"
+            )
+            raise InputError("BT-OUTPUT-NAME", f"no tensor '{name}' in this graph", place="outputs", advice=advice)
+    if not names:
+        raise InputError("BT-OUTPUT-NAME", "no tensor is named", place="outputs")
+    return list(dict.fromkeys(indices[name] for name in names))
 
 
 def _checked(port: Port, value: Any) -> np.ndarray:

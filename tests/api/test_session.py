@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import bittrue
+from support.build import T, chain
 from support.differential import assert_same
 from support.oracle import oracle
 
@@ -187,3 +188,40 @@ def test_wrong_quantization(arguments: tuple, code: str) -> None:
     with pytest.raises(bittrue.InputError) as caught:
         bittrue.quantize(*arguments)
     assert caught.value.code == code
+
+
+def test_a_part_of_the_model_by_tensor_names() -> None:
+    model = bittrue.load(bittrue.demo_model())
+    whole = model.prepare().trace(picture())
+    name = list(whole)[3]
+    part = model.prepare(outputs=[name])
+    assert len(part.plan.steps) == 3
+    assert part.run(picture())[name].tobytes() == whole[name].tobytes()
+    both = model.prepare(outputs=[name, model.graph.tensors[model.graph.outputs[0]].name])
+    assert len(both.run(picture())) == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "word"), [(["nobody"], "inspect"), ([], "no tensor"), (["StatefulPartitionedCall_1"], "mean")]
+)
+def test_wrong_parts(names: list[str], word: str) -> None:
+    with pytest.raises(bittrue.InputError, match=word) as caught:
+        bittrue.load(bittrue.demo_model()).prepare(outputs=names)
+    assert caught.value.code == "BT-OUTPUT-NAME"
+
+
+def test_a_tensor_that_nothing_computes_is_refused() -> None:
+    x, y = T("s8", (1, 4), 0.1, 3), T("s8", (1, 4), 1 / 256, -128)
+    lost = T("s8", (1, 4), 0.1, name="lost")
+    content = chain([("SOFTMAX", ("SoftmaxOptions", {"beta": 1.0}), [x], [y], 1, [lost])])
+    with pytest.raises(bittrue.InvalidModelError, match="nothing computes"):
+        bittrue.load(content).prepare(outputs=["lost"])
+
+
+def test_what_comes_before_an_unknown_operator_runs() -> None:
+    x, y, z = T("s8", (1, 4), 0.1, 3), T("s8", (1, 4), 1 / 256, -128, name="scores"), T("f32", (1, 4))
+    content = chain([("SOFTMAX", ("SoftmaxOptions", {"beta": 1.0}), [x], [y]), ("SIN", None, [y], [z])])
+    model = bittrue.load(content)
+    with pytest.raises(bittrue.UnsupportedError, match=r"prepare\(outputs=\['scores'\]\)"):
+        model.prepare()
+    assert list(model.prepare(outputs=["scores"]).run(np.int8([[1, 2, 3, 4]]))) == ["scores"]

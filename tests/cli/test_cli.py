@@ -92,6 +92,13 @@ def test_plan_file_runs(demo: Path, tmp_path: Path) -> None:
     assert one["outputs"] == two["outputs"]
 
 
+def test_until_option(demo: Path) -> None:
+    name = list(bittrue.load(demo).prepare().trace(np.zeros((1, 8, 8, 1), np.int8)))[2]
+    described = json.loads(run("run", demo, "--json", "--until", name).stdout)
+    assert [output["name"] for output in described["outputs"]] == [name]
+    assert "BT-OUTPUT-NAME" in run("plan", demo, "--until", "nobody", check=2).stderr
+
+
 def test_shape_option(tmp_path: Path) -> None:
     path = tmp_path / "softmax.tflite"
     tensors = [T("s8", (1, 10), 0.1, 3, name="x")], [T("s8", (1, 10), 1 / 256, -128)]

@@ -43,6 +43,13 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--graph", default="0", show_default=True, help="Graph index, name or signature key."),
             click.option("--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input."),
             click.option(
+                "--until",
+                "outputs",
+                multiple=True,
+                metavar="TENSOR",
+                help="Compute this tensor instead of the model's outputs; repeat for more.",
+            ),
+            click.option(
                 "--memory-limit",
                 default=DEFAULT_MEMORY_LIMIT >> 20,
                 show_default=True,
@@ -62,14 +69,15 @@ def open_session(
     numerics: str,
     graph: str,
     shapes: tuple[str, ...],
+    outputs: tuple[str, ...],
     memory_limit: int,
     executor: str = "auto",
     threads: int = 1,
 ) -> api.Session:
     """A session from a model file, or from a plan that `bittrue plan --output` wrote."""
     if zipfile.is_zipfile(path) and "plan.json" in zipfile.ZipFile(path).namelist():
-        if shapes:
-            raise InputError("BT-USAGE", "--shape needs the model; a plan has fixed shapes")
+        if shapes or outputs:
+            raise InputError("BT-USAGE", "--shape and --until need the model; a plan is fixed")
         return api.load_plan(path, executor=executor, threads=threads)
     return api.load(path).prepare(
         numerics,
@@ -77,6 +85,7 @@ def open_session(
         threads=threads,
         graph=int(graph) if graph.lstrip("-").isdigit() else graph,
         shapes=dict(_shape(text) for text in shapes),
+        outputs=outputs or None,
         memory_limit=memory_limit << 20,
     )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -145,6 +145,18 @@ class Graph:
     outputs: tuple[int, ...]
     signature: str = ""
     aliases: Mapping[str, int] = field(default_factory=dict)
+
+    def cut(self, outputs: Sequence[int]) -> Graph:
+        """The part of the graph that computes `outputs` (tensor indices), without other nodes and unused inputs."""
+        needed = set(outputs)
+        kept = []
+        for node in reversed(self.nodes):
+            if needed.intersection(node.outputs):
+                kept.append(node)
+                needed.update(index for index in node.inputs if index is not None)
+        inputs = tuple(index for index in self.inputs if index in needed)
+        aliases = {name: index for name, index in self.aliases.items() if index in inputs or index in outputs}
+        return replace(self, nodes=tuple(reversed(kept)), inputs=inputs, outputs=tuple(outputs), aliases=aliases)
 
 
 @dataclass(frozen=True, eq=False)

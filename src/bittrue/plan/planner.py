@@ -108,9 +108,12 @@ def _refuse_unsupported(graph: Graph, numerics: Numerics) -> None:
     if known:
         advice = f"{first.source} is implemented for: {'; '.join(known[:6])}"
     elif first.operator == "custom":
-        advice = "custom operators have no public definition; cut them off the model"
+        advice = "custom operators are defined by the program that registers them"
     else:
         advice = "`bittrue inspect MODEL` lists what the model needs"
+    before = [t.name for t in (graph.tensors[i] for i in first.inputs if i is not None) if not t.is_constant]
+    if first.index != graph.nodes[0].index and before:
+        advice += f"; prepare(outputs={before}) or --until runs what comes before it"
     raise UnsupportedError(
         "BT-OPERATOR",
         f"numerics '{numerics.name}' has no row for {'; '.join(lines[:8])}{more}",
@@ -243,6 +246,14 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
 
 def _finish(state: _State, numerics: Numerics, limit: int, notes: tuple[str, ...]) -> Plan:
     graph = state.graph
+    for index in graph.outputs:
+        if index not in state.shapes:
+            raise InvalidModelError(
+                "BT-GRAPH-OUTPUT",
+                "nothing computes this tensor",
+                place=f"output '{graph.tensors[index].name}'",
+                advice="choose a tensor that an operator writes",
+            )
     first: dict[int, int] = dict.fromkeys(graph.inputs, -1)
     last: dict[int, int] = {}
     for position, step in enumerate(state.steps):
