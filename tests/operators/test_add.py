@@ -130,3 +130,12 @@ def test_literal_powers_of_two() -> None:
 )
 def test_refusals(model: bytes, code: str) -> None:
     assert refusal(model) == code
+
+
+@pytest.mark.parametrize(("dtype", "runs"), [("s16", False), ("s32", True)])
+def test_rank_9_without_a_scale(dtype: str, runs: bool) -> None:
+    """Found by the deep run: 16-bit integers without a scale abort above rank 8 even where nothing is broadcast."""
+    shape = (2,) + (1,) * 8
+    content = single("ADD", ("AddOptions", {}), [T(dtype, shape), T(dtype, shape)], [T(dtype, ())])
+    values = np.ones(shape, np.int16 if dtype == "s16" else np.int32)
+    assert check(content, [[values, values]]) == ("equal" if runs else "refused")

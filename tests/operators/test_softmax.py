@@ -146,10 +146,12 @@ def test_rows_without_elements(shape: tuple[int, ...], types: tuple[str, str]) -
 
 
 def test_logarithms_of_a_scalar_are_refused() -> None:
+    """The runtime mostly refuses; now and then it runs on whatever it finds where the last extent should be."""
     content = single(
         "LOG_SOFTMAX", ("LogSoftmaxOptions", {}), [T("s8", (), 1.0)], [T("s8", (), 1 / 16, 127)], version=2
     )
-    assert check(content, [[np.int8(3)]]) == "refused"
+    with pytest.raises(bittrue.InvalidModelError, match="BT-SHAPE-RANK"):
+        bittrue.load(content).prepare()
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,16 @@ def broadcast_rank_within(call: Call, limit: int, leading_ones: bool = False) ->
         )
 
 
+def rank_without_scale_within(call: Call, limit: int) -> None:
+    """No output rank above `limit` when the output carries no scale, whether or not anything is broadcast."""
+    if call.output.tensor.quantization is None and call.output.rank > limit:
+        raise call.invalid(
+            "BT-SHAPE-RANK",
+            f"rank {call.output.rank} of integers without a scale, the limit is {limit}",
+            "merge neighbouring axes with a reshape ahead of the operator",
+        )
+
+
 def zero_points_fit(call: Call) -> None:
     """Every zero point lies inside its tensor's type."""
     for operand in (*call.inputs, *call.outputs):
@@ -176,6 +186,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "bias_scale_within": bias_scale_within,
     "same_parameters": same_parameters,
     "broadcast_rank_within": broadcast_rank_within,
+    "rank_without_scale_within": rank_without_scale_within,
     "zero_points_fit": zero_points_fit,
     "has_scale": has_scale,
     "input_has_no_scale": input_has_no_scale,

@@ -47,7 +47,7 @@ ROWS: tuple[Row, ...] = (
         ("s16 s16 -> s16",),
         _ALIGNED_S16,
         "run; facts 2.2: 1.7 k values",
-        requires=(("zero_points_are_zero",), _RANK_ONES),
+        requires=(("zero_points_are_zero",), ("rank_without_scale_within", 8), _RANK_ONES),
     ),
     Row("add", ("T T -> T",), _PLAIN, "run", where=("s32", "s64"), requires=(_RANK_ONES,)),
     Row("add", ("f32 f32 -> f32",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
