@@ -14,7 +14,7 @@ import numpy as np
 import bittrue
 
 # Work (multiply-accumulates) up to which a mutated model is also run; larger ones are only planned.
-RUN_LIMIT = 30_000_000
+RUN_LIMIT = 20_000_000_000
 WORDS = (0, 1, 2, 3, 255, 256, 0x7FFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE, 0x7FC00000, 0x00800000)
 
 
