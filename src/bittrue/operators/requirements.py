@@ -5,7 +5,7 @@ Each takes the call and the row's arguments and raises a typed error when the co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -31,28 +31,25 @@ def same_quantization(call: Call) -> None:
     _same(call, [o for o in operands if o.dtype == call.output.dtype])
 
 
-def zero_points_are_zero(call: Call, *positions: int) -> None:
-    """Inputs at `positions` (all when none are given) and every output have zero point 0 everywhere."""
-    chosen = [call.inputs[p] for p in positions if p < len(call.inputs)] if positions else list(call.inputs)
-    for operand in (*chosen, *call.outputs):
+def _zero_points_are_zero(call: Call, operands: Iterable[Operand | None]) -> None:
+    for operand in operands:
         if operand is not None and operand.tensor.quantization is not None:
             bad = operand.quantization.zero_points[operand.quantization.zero_points != 0]
             if bad.size:
                 raise call.invalid(
                     "BT-QUANT-ZERO-POINT", f"'{operand.name}' must have zero point 0, found {int(bad[0])}"
                 )
+
+
+def zero_points_are_zero(call: Call, *positions: int) -> None:
+    """Inputs at `positions` (all when none are given) and every output have zero point 0 everywhere."""
+    input_zero_points_are_zero(call, *(positions or range(len(call.inputs))))
+    _zero_points_are_zero(call, call.outputs)
 
 
 def input_zero_points_are_zero(call: Call, *positions: int) -> None:
     """Inputs at `positions` have zero point 0 everywhere; outputs are free."""
-    for position in positions:
-        operand = call.inputs[position] if position < len(call.inputs) else None
-        if operand is not None and operand.tensor.quantization is not None:
-            bad = operand.quantization.zero_points[operand.quantization.zero_points != 0]
-            if bad.size:
-                raise call.invalid(
-                    "BT-QUANT-ZERO-POINT", f"'{operand.name}' must have zero point 0, found {int(bad[0])}"
-                )
+    _zero_points_are_zero(call, (call.inputs[p] for p in positions if p < len(call.inputs)))
 
 
 def output_is(call: Call, scale: float, zero_point: int | None, relative: float = 0.0) -> None:
