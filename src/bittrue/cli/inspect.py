@@ -72,10 +72,7 @@ def _census(graph: Graph) -> Table:
         able = [
             name
             for name in numerics.names()
-            if find(node.operator)
-            and (row := numerics.find(name).find(node.operator, inputs, outputs)) is not None
-            and not row.refuses
-            and numerics.find(name).knows(node.operator, node.version)
+            if find(node.operator) and numerics.find(name).runs(node.operator, node.version, inputs, outputs)
         ]
         census[(node.operator, node.source, node.version, ", ".join(inputs), ", ".join(outputs), ", ".join(able))] += 1
     for (_, source, version, inputs_text, outputs_text, able_text), count in census.most_common():

@@ -116,6 +116,11 @@ class Numerics:
         oldest, newest = self.versions.get(operator, (1, 1))
         return oldest <= version <= newest
 
+    def runs(self, operator: str, version: int, inputs: Iterable[str], outputs: Iterable[str]) -> bool:
+        """Whether a row gives this operator, version and types a defined result."""
+        row = self.find(operator, inputs, outputs)
+        return row is not None and not row.refuses and self.knows(operator, version)
+
     def alternatives(self, operator: str) -> tuple[str, ...]:
         """All type patterns that the table has for an operator, for error messages."""
         return tuple(

@@ -33,12 +33,6 @@ def _geometry(call: Call) -> tuple[Window, Window, int]:
     return vertical, horizontal, groups
 
 
-def infer(call: Call) -> list[Shape]:
-    """[N, H, W, C] with weights [O, kh, kw, C/groups] gives [N, H', W', O]."""
-    vertical, horizontal, _ = _geometry(call)
-    return [(call.input(0).shape[0], vertical.out, horizontal.out, call.input(1).shape[0])]
-
-
 def check_bias(call: Call, channels: int) -> None:
     """The bias, when present, has one value per output channel."""
     if call.has(2) and call.input(2).size != channels:
@@ -46,15 +40,20 @@ def check_bias(call: Call, channels: int) -> None:
 
 
 def check_bias_type(call: Call) -> None:
-    """With 16-bit activations the attribute `bias_type` must name the bias tensor's type (unset means s64)."""
-    if call.input(0).dtype != "s16" or not call.has(2):
+    """With 16-bit activations the attribute `bias_type` must agree with the bias tensor.
+
+    Unset (f32) means s64 beside 8-bit and narrower weights, s32 beside 16-bit weights.
+    """
+    if call.input(0).dtype != "s16":
         return
-    declared = {"f32": "s64"}.get(call.attribute("bias_type"), call.attribute("bias_type"))
-    found = call.input(2).dtype
-    if declared != found:
+    declared = call.attribute("bias_type")
+    if declared not in ("f32", "s32", "s64"):
+        raise call.invalid("BT-BIAS-TYPE", f"the operator declares a bias of type {declared}, expected s32 or s64")
+    read_as = ("s32" if call.input(1).dtype == "s16" else "s64") if declared == "f32" else declared
+    if call.has(2) and call.input(2).dtype != read_as:
         raise call.invalid(
             "BT-BIAS-TYPE",
-            f"the operator declares a bias of type {declared}, but tensor '{call.input(2).name}' is {found}",
+            f"the operator reads a bias of type {read_as}, but tensor '{call.input(2).name}' is {call.input(2).dtype}",
             "kernels read the bias by the declared type, so the result would be undefined; "
             "set quantized_bias_type when converting",
         )
@@ -72,11 +71,12 @@ def check_weight_scales(call: Call, channels: int, axis: int) -> None:
         )
 
 
-def infer_checked(call: Call) -> list[Shape]:
-    """Shapes, and the checks on bias and weight scales that need no numerics."""
-    shapes = infer(call)
-    check_bias(call, shapes[0][3])
-    return shapes
+def infer(call: Call) -> list[Shape]:
+    """[N, H, W, C] with weights [O, kh, kw, C/groups] gives [N, H', W', O]."""
+    vertical, horizontal, _ = _geometry(call)
+    channels = call.input(1).shape[0]
+    check_bias(call, channels)
+    return [(call.input(0).shape[0], vertical.out, horizontal.out, channels)]
 
 
 def lower(call: Call) -> Lowered:
@@ -167,7 +167,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 OPERATOR = Operator(
     "conv2d",
     ("accumulate", "scale_form", "rescale", "store", "activation_range"),
-    infer_checked,
+    infer,
     lower,
     reference,
     "2-D convolution, groups and dilation included",

@@ -12,7 +12,7 @@ from ..graph import DATA_TYPES
 from ..rules import store
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span
 from .base import Bound, Call, Lowered, Operator, Shape, Step
-from .conv2d import check_bias
+from .conv2d import check_bias, check_bias_type
 
 # Weights converted at a time: a large matrix is never held twice.
 _BLOCK = 1 << 20
@@ -53,26 +53,6 @@ def _check_weight_scales(call: Call, units: int) -> None:
         raise call.invalid("BT-QUANT-ZERO-POINT", f"{call.input(1).type.title} weights must have zero point 0")
 
 
-def _check_bias_type(call: Call) -> None:
-    """With 16-bit activations the attribute `bias_type` must agree with the bias tensor.
-
-    Unset (f32) means s64 beside 8-bit and narrower weights, s32 beside 16-bit weights.
-    """
-    if call.input(0).dtype != "s16":
-        return
-    declared = call.attribute("bias_type")
-    if declared not in ("f32", "s32", "s64"):
-        raise call.invalid("BT-BIAS-TYPE", f"the operator declares a bias of type {declared}, expected s32 or s64")
-    read_as = ("s32" if call.input(1).dtype == "s16" else "s64") if declared == "f32" else declared
-    if call.has(2) and call.input(2).dtype != read_as:
-        raise call.invalid(
-            "BT-BIAS-TYPE",
-            f"the operator reads a bias of type {read_as}, but tensor '{call.input(2).name}' is {call.input(2).dtype}",
-            "kernels read the bias by the declared type, so the result would be undefined; "
-            "set quantized_bias_type when converting",
-        )
-
-
 def _bound(call: Call, weight_zero_point: int) -> Bound:
     source, weights = call.input(0), call.input(1)
     if weights.value is not None:
@@ -99,7 +79,7 @@ def lower(call: Call) -> Lowered:
     source, weights = call.input(0), call.input(1)
     units, depth = weights.shape
     _check_weight_scales(call, units)
-    _check_bias_type(call)
+    check_bias_type(call)
     per_axis = weights.quantization.per_axis
     weight_zero_point = 0 if per_axis else weights.zero_point
     if per_axis and "scale_form_per_axis" in call.rules:
