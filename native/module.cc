@@ -11,29 +11,15 @@
 #include "rules/rescale.h"
 
 namespace nb = nanobind;
+using bittrue::rules::kRescale;
 using bittrue::rules::Multiplier;
+using bittrue::rules::RescaleFunction;
+using bittrue::rules::RescaleRow;
 
 namespace {
 
 using Values = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstValues = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using RescaleFunction = int64_t (*)(int64_t, const Multiplier&);
-
-// One row per rule: the name that plans use and the function that fills the slot.
-struct RescaleRow {
-  const char* name;
-  RescaleFunction function;
-};
-
-constexpr RescaleRow kRescale[] = {
-    {"q31_two_step_up_away", bittrue::rules::q31_two_step_up_away},
-    {"q31_two_step_up_up", bittrue::rules::q31_two_step_up_up},
-    {"q31_one_step_up", bittrue::rules::q31_one_step_up},
-    {"q15_one_step_up", bittrue::rules::q15_one_step_up},
-    {"binary64_multiply_away", bittrue::rules::binary64_multiply_away},
-    {"binary32_multiply_even", bittrue::rules::binary32_multiply_even},
-};
-
 RescaleFunction find_rescale(const std::string& name) {
   for (const RescaleRow& row : kRescale) {
     if (name == row.name) return row.function;

@@ -58,4 +58,34 @@ inline int64_t binary32_multiply_even(int64_t acc, const Multiplier& m) {
   return static_cast<int64_t>(product);
 }
 
+enum class RescaleRule : uint8_t {
+  q31_two_step_up_away,
+  q31_two_step_up_up,
+  q31_one_step_up,
+  q15_one_step_up,
+  binary64_multiply_away,
+  binary32_multiply_even,
+};
+
+using RescaleFunction = int64_t (*)(int64_t, const Multiplier&);
+
+// One row per rule, in the order of the enumeration: the name that plans use and the function that fills the slot.
+struct RescaleRow {
+  const char* name;
+  RescaleFunction function;
+};
+
+inline constexpr RescaleRow kRescale[] = {
+    {"q31_two_step_up_away", q31_two_step_up_away},
+    {"q31_two_step_up_up", q31_two_step_up_up},
+    {"q31_one_step_up", q31_one_step_up},
+    {"q15_one_step_up", q15_one_step_up},
+    {"binary64_multiply_away", binary64_multiply_away},
+    {"binary32_multiply_even", binary32_multiply_even},
+};
+
+inline int64_t apply(RescaleRule rule, int64_t acc, const Multiplier& m) {
+  return kRescale[static_cast<int>(rule)].function(acc, m);
+}
+
 }  // namespace bittrue::rules

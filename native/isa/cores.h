@@ -1,0 +1,115 @@
+// The hot cores: what every instruction set may implement in its own way. One table per instruction set; an entry that
+// is null is taken from the next simpler set (avx512vnni -> avxvnni -> avx2 -> portable; neon_dotprod -> portable).
+//
+// Storage: every 8-bit tensor in native memory is unsigned. A plan's s8 value q is kept as q + 128, with its zero point
+// moved by 128, so cores know one 8-bit activation type. Weights stay signed.
+//
+// Memory: cores never read or write outside of the rows they are given (except where a comment allows it), never
+// allocate in `run`, and are immutable after they are made: several threads may run one core at the same time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rules/requantize.h"
+
+namespace bittrue {
+
+// acc[r][n] = bias[n] + row_terms[r] + sum over segments s and bytes d of rows[s][r][d] * weights[n][s * depth + d],
+// modulo 2^32 as a signed number; out[r][n] = requantize(acc[r][n]).
+// Zero points of activations are already folded into `bias`, those of weights into `row_terms`.
+struct MatmulSpec {
+  int64_t columns = 0;
+  int64_t segments = 1;
+  int64_t depth = 0;             // bytes per segment; a multiple of 4
+  const int8_t* weights = nullptr;  // [columns][segments * depth]
+  const int32_t* bias = nullptr;    // [columns]
+  bool row_terms = false;
+  rules::Requantize requantize;  // the stored type is 8-bit
+};
+
+struct MatmulRows {
+  const uint8_t* const* rows = nullptr;  // [segments][capacity]: where row r's segment s begins
+  int64_t capacity = 0;
+  int64_t count = 0;                    // rows in use, any number up to capacity
+  const int32_t* row_terms = nullptr;   // [count] when the spec says so
+  uint8_t* out = nullptr;
+  int64_t out_stride = 0;               // bytes from one output row to the next
+};
+
+class Matmul {
+ public:
+  virtual ~Matmul() = default;
+  // Columns per panel: panels are the unit in which columns can be shared out among threads.
+  virtual int64_t panels() const = 0;
+  // Rows that one tile holds: counts that are multiples of it run best.
+  virtual int64_t tile_rows() const = 0;
+  virtual void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const = 0;
+};
+
+// Depthwise convolution of one picture whose channels are all filtered once:
+// acc[y][x][c] = bias[c] + sum over taps i, j of (in[y*stride_h + i*dilation_h][x*stride_w + j*dilation_w - pad_left][c])
+// * weights[i][j][c], where positions left or right of the picture read `zero_point`.
+struct DepthwiseSpec {
+  int64_t channels = 0;
+  int64_t taps_h = 0, taps_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t width = 0, out_width = 0, pad_left = 0;
+  uint8_t zero_point = 0;
+  const int16_t* weights = nullptr;  // [taps_h][taps_w][channels], weight minus its zero point, within [-255, 255]
+  const int32_t* bias = nullptr;     // [channels], the activation's zero point folded in
+  rules::Requantize requantize;      // the stored type is 8-bit
+};
+
+class Depthwise {
+ public:
+  virtual ~Depthwise() = default;
+  // Bytes of scratch memory (64-byte aligned) that one call needs.
+  virtual int64_t scratch() const = 0;
+  // Output rows that one call produces best.
+  virtual int64_t preferred_rows() const = 0;
+  // `rows` holds (count - 1) * stride_h + (taps_h - 1) * dilation_h + 1 pointers to input rows of width * channels bytes;
+  // rows above or below the picture point to a row filled with the zero point. `out` holds `count` output rows.
+  virtual void run(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const = 0;
+};
+
+// out = requantize((A(a) + sign * B(b))), element by element over 8-bit operands, where A and B align both inputs:
+// A(q) = rescale(first_rule, (q - first_zero_point) << left, first).
+struct AddSpec {
+  int32_t first_zero_point = 0, second_zero_point = 0;  // of the stored (unsigned) operands
+  int left = 20;
+  rules::RescaleRule align = rules::RescaleRule::q31_two_step_up_away;
+  rules::Multiplier first{}, second{};
+  bool subtract = false;
+  rules::Requantize requantize;
+};
+
+class Elementwise {
+ public:
+  virtual ~Elementwise() = default;
+  virtual void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const = 0;
+};
+
+// out[i] = max over k of taps[k][i], then clamped to [low, high] (low > high gives high).
+using MaxRows = void (*)(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high);
+// sums[i] = sum over k of taps[k][i]; taps_count <= 2^23 keeps it below 2^31.
+using SumRows = void (*)(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count);
+// out[i] = table[in[i]]; in may equal out.
+using Lookup = void (*)(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
+// out[i] = requantize(acc[i], column i).
+using RequantizeRow = void (*)(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
+
+struct Cores {
+  const char* isa = "";
+  std::unique_ptr<Matmul> (*matmul)(const MatmulSpec&) = nullptr;
+  // May return null for a geometry that it does not do well: the next simpler set is asked.
+  std::unique_ptr<Depthwise> (*depthwise)(const DepthwiseSpec&) = nullptr;
+  std::unique_ptr<Elementwise> (*add)(const AddSpec&) = nullptr;
+  MaxRows max_rows = nullptr;
+  SumRows sum_rows = nullptr;
+  Lookup lookup = nullptr;
+  RequantizeRow requantize_row = nullptr;
+};
+
+}  // namespace bittrue
