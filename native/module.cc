@@ -1,36 +1,40 @@
-// The Python module bittrue._native: scalar C++ twins of the rules, exposed so that tests can hold them against NumPy
-// and the exact oracle.
+// The Python module bittrue._native: whole plans as programs, and the cores below them for tests.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <mutex>
 #include <stdexcept>
 #include <string>
 
+#include "core/program.h"
+#include "operators/registry.h"
 #include "rules/rescale.h"
 
 namespace nb = nanobind;
-using bittrue::rules::kRescale;
-using bittrue::rules::Multiplier;
-using bittrue::rules::RescaleFunction;
-using bittrue::rules::RescaleRow;
 
+namespace bittrue {
 namespace {
 
 using Values = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstValues = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-RescaleFunction find_rescale(const std::string& name) {
-  for (const RescaleRow& row : kRescale) {
+using Bytes = nb::ndarray<nb::c_contig, nb::device::cpu>;
+using ConstBytes = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+rules::RescaleFunction find_rescale(const std::string& name) {
+  for (const rules::RescaleRow& row : rules::kRescale) {
     if (name == row.name) return row.function;
   }
   throw std::invalid_argument("no native rescale rule is called '" + name + "'");
 }
 
 void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int exponent, double factor, Values out) {
-  const RescaleFunction function = find_rescale(rule);
+  const rules::RescaleFunction function = find_rescale(rule);
   if (acc.shape(0) != out.shape(0)) throw std::invalid_argument("acc and out must have the same length");
-  const Multiplier prepared{multiplier, exponent, factor};
+  const rules::Multiplier prepared{multiplier, exponent, factor};
   const int64_t* source = acc.data();
   int64_t* target = out.data();
   const size_t count = acc.shape(0);
@@ -38,14 +42,172 @@ void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int e
   for (size_t i = 0; i < count; ++i) target[i] = function(source[i], prepared);
 }
 
+Type type_of(const nb::dlpack::dtype& dtype) {
+  using Code = nb::dlpack::dtype_code;
+  const auto code = static_cast<Code>(dtype.code);
+  const char* name = "";
+  switch (dtype.bits) {
+    case 8: name = code == Code::Int ? "s8" : code == Code::UInt ? "u8" : code == Code::Bool ? "bool" : ""; break;
+    case 16: name = code == Code::Int ? "s16" : code == Code::UInt ? "u16" : ""; break;
+    case 32: name = code == Code::Int ? "s32" : code == Code::UInt ? "u32" : code == Code::Float ? "f32" : ""; break;
+    case 64: name = code == Code::Int ? "s64" : code == Code::UInt ? "u64" : code == Code::Float ? "f64" : ""; break;
+    default: break;
+  }
+  return find_type(name);
+}
+
+// The arrays of a plan, kept alive while a program is built from them.
+using Keep = std::vector<ConstBytes>;
+
+Array read_array(nb::handle value, Keep& keep) {
+  keep.push_back(nb::cast<ConstBytes>(value));
+  const ConstBytes& bytes = keep.back();
+  Array array;
+  array.type = type_of(bytes.dtype());
+  array.data = bytes.data();
+  array.count = 1;
+  for (size_t axis = 0; axis < bytes.ndim(); ++axis) {
+    array.shape.push_back(static_cast<int64_t>(bytes.shape(axis)));
+    array.count *= array.shape.back();
+  }
+  return array;
+}
+
+TensorSpec read_tensor(nb::handle row, Keep& keep) {
+  const auto fields = nb::cast<nb::tuple>(row);
+  TensorSpec tensor;
+  tensor.operand.type = find_type(nb::cast<std::string>(fields[0]).c_str());
+  tensor.operand.shape = nb::cast<std::vector<int64_t>>(fields[1]);
+  tensor.operand.elements = 1;
+  for (const int64_t size : tensor.operand.shape) {
+    if (size < 0 || (size > 0 && tensor.operand.elements > (int64_t{1} << 48) / size)) {
+      throw std::invalid_argument("impossible shape");
+    }
+    tensor.operand.elements *= size;
+  }
+  const auto home = nb::cast<std::string>(fields[2]);
+  tensor.home = home == "arena"      ? Home::arena
+                : home == "constant" ? Home::constant
+                : home == "variable" ? Home::variable
+                                     : Home::none;
+  tensor.offset = nb::cast<int64_t>(fields[3]);
+  const auto stride = nb::cast<int64_t>(fields[4]);
+  tensor.operand.row_stride = stride < 0 ? tensor.operand.row_bytes() : stride;
+  if (!fields[5].is_none()) {
+    const Array value = read_array(fields[5], keep);
+    if (static_cast<int64_t>(keep.back().nbytes()) != tensor.operand.bytes()) {
+      throw std::invalid_argument("a constant does not fit its tensor");
+    }
+    tensor.operand.constant = value.data;
+  }
+  if (type_bytes(tensor.operand.type) == 0) tensor.home = Home::none;
+  return tensor;
+}
+
+ProgramStep read_step(nb::handle row, Keep& keep) {
+  const auto fields = nb::cast<nb::tuple>(row);
+  ProgramStep result;
+  Step& step = result.step;
+  step.name = nb::cast<std::string>(fields[0]);
+  for (const auto& [slot, rule] : nb::cast<nb::dict>(fields[1])) {
+    step.rules[nb::cast<std::string>(slot)] = nb::cast<std::string>(rule);
+  }
+  for (const auto& [key, value] : nb::cast<nb::dict>(fields[2])) {
+    const auto name = nb::cast<std::string>(key);
+    std::vector<int64_t> list;
+    int64_t integer = 0;
+    if (nb::isinstance<nb::str>(value)) {
+      step.texts[name] = nb::cast<std::string>(value);
+    } else if (nb::isinstance<nb::float_>(value)) {
+      step.reals[name] = nb::cast<double>(value);
+    } else if (nb::try_cast(value, integer)) {
+      step.integers[name] = {integer};
+    } else if (nb::try_cast(value, list)) {
+      step.integers[name] = list;
+    }
+  }
+  for (const auto& [key, value] : nb::cast<nb::dict>(fields[3])) {
+    step.arrays[nb::cast<std::string>(key)] = read_array(value, keep);
+  }
+  result.inputs = nb::cast<std::vector<int>>(fields[4]);
+  result.outputs = nb::cast<std::vector<int>>(fields[5]);
+  if (!fields[6].is_none()) {
+    step.bounded = true;
+    if (!nb::try_cast(fields[6], step.magnitude)) step.magnitude = std::numeric_limits<int64_t>::max();
+  }
+  step.wraps = nb::cast<bool>(fields[7]);
+  step.work = nb::cast<int64_t>(fields[8]);
+  return result;
+}
+
+void check_bytes(const Operand& operand, size_t bytes) {
+  if (bytes != static_cast<size_t>(operand.bytes())) throw std::invalid_argument("the array does not fit the tensor");
+}
+
+void new_program(Program* self, nb::list tensors, nb::list steps, int64_t arena, int threads, const std::string& isa) {
+  Keep keep;
+  std::vector<TensorSpec> specs;
+  std::vector<ProgramStep> list;
+  for (const nb::handle row : tensors) specs.push_back(read_tensor(row, keep));
+  for (const nb::handle row : steps) list.push_back(read_step(row, keep));
+  if (arena < 0 || threads < 1) throw std::invalid_argument("the arena or the number of threads is negative");
+  nb::gil_scoped_release release;
+  new (self) Program(std::move(specs), std::move(list), arena, threads, isa);
+}
+
+using Bound = std::pair<int, Bytes>;
+using ConstBound = std::pair<int, ConstBytes>;
+
+// The whole life of a run: inputs in, all steps, outputs out; other threads that share the program wait.
+void run(Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs, int first,
+         int last) {
+  for (const auto& [tensor, value] : inputs) check_bytes(program.operand(tensor), value.nbytes());
+  for (const auto& [tensor, value] : outputs) check_bytes(program.operand(tensor), value.nbytes());
+  nb::gil_scoped_release release;
+  const std::lock_guard<std::mutex> lock(program.mutex());
+  for (const auto& [tensor, value] : inputs) program.write(tensor, value.data());
+  program.run(first, last);
+  for (const auto& [tensor, value] : outputs) program.read(tensor, value.data());
+}
+
+std::vector<double> timed(Program& program, int first, int last) {
+  if (first < 0 || last < first) throw std::invalid_argument("no such steps");
+  std::vector<double> seconds(static_cast<size_t>(last - first));
+  nb::gil_scoped_release release;
+  const std::lock_guard<std::mutex> lock(program.mutex());
+  program.run(first, last, seconds.data());
+  return seconds;
+}
+
 }  // namespace
+}  // namespace bittrue
 
 NB_MODULE(_native, module) {
-  module.doc() = "C++ twins of bittrue's rules.";
+  using namespace bittrue;  // NOLINT: the bindings are about nothing else
+  module.doc() = "The native executor: programs made from plans, and the rules' C++ twins.";
   module.def("rescale", &rescale, nb::arg("rule"), nb::arg("acc"), nb::arg("multiplier"), nb::arg("exponent"),
              nb::arg("factor"), nb::arg("out"),
              "Apply one rescale rule to int64 accumulators; parameters as prepared by bittrue.rules.rescale.");
   nb::list names;
-  for (const RescaleRow& row : kRescale) names.append(row.name);
+  for (const rules::RescaleRow& row : rules::kRescale) names.append(row.name);
   module.attr("rescale_rules") = nb::tuple(names);
+  module.def("available_isas", &CoreSet::available, "Instruction sets that this processor runs, the fastest first.");
+  module.def("compiled_isas", &CoreSet::compiled, "Instruction sets in this build.");
+  module.def("cores", [](const std::string& isa) { return CoreSet(isa).rows(); }, nb::arg("isa"),
+             "(instruction set, core) for every core that programs for `isa` may use.");
+  module.def("operators", &native_operators, "Stems of the operators with a native kernel.");
+  nb::class_<Program>(module, "Program", "A plan with kernels made, weights packed and buffers placed.")
+      .def("__init__", &new_program, nb::arg("tensors"), nb::arg("steps"), nb::arg("arena"), nb::arg("threads"),
+           nb::arg("isa"))
+      .def("run", &run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),
+           "Write (tensor, array) inputs, run steps [first, last), read (tensor, array) outputs.")
+      .def("timed", &timed, nb::arg("first"), nb::arg("last"), "Seconds of each step in [first, last).")
+      .def("reset", [](Program& program) {
+        const std::lock_guard<std::mutex> lock(program.mutex());
+        program.reset();
+      }, "Variables back to their first value.")
+      .def("note", &Program::note, nb::arg("step"))
+      .def_prop_ro("missing", &Program::missing, "(step, reason) for every step without a native kernel.")
+      .def_prop_ro("isa", &Program::isa)
+      .def_prop_ro("memory", &Program::memory, "Bytes of arena, scratch and constants; packed weights not included.");
 }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .numerics import names as numerics_names
     from .plan import Plan
     from .quantization import dequantize, quantize
+    from .runtime import isas
     from .samples import demo_digits, demo_model
 
 __version__ = "0.1.0"
@@ -45,6 +46,7 @@ _PUBLIC = {
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
+    "isas": ("runtime", "isas"),
     "load": ("api", "load"),
     "load_plan": ("api", "load_plan"),
     "numerics_names": ("numerics", "names"),
@@ -67,6 +69,7 @@ __all__ = [
     "demo_digits",
     "demo_model",
     "dequantize",
+    "isas",
     "load",
     "load_plan",
     "numerics_names",

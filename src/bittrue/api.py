@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from .graph import Graph, ModelFile, Quantization
 from .importers import read_model
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
 from .plan import load_plan as _load_plan
-from .runtime import ReferenceExecutor, collect
+from .runtime import NativeExecutor, ReferenceExecutor, collect, native_module
 from .text import model_text
 
-EXECUTORS = ("auto", "reference")
+# A typing error should not start a million threads.
+MAX_THREADS = 1024
+EXECUTORS = ("auto", "native", "reference")
 
 
 class Port:
@@ -80,6 +83,7 @@ class Model:
         *,
         executor: str = "auto",
         threads: int = 1,
+        isa: str | None = None,
         graph: int | str = 0,
         shapes: Mapping[str, Sequence[int]] | None = None,
         outputs: Sequence[str] | None = None,
@@ -89,9 +93,12 @@ class Model:
 
         Args:
             numerics: whose arithmetic, for example ``"litert"``; `bittrue.numerics_names()` lists them.
-            executor: ``"auto"`` (the fastest one available) or ``"reference"`` (NumPy).
+            executor: ``"auto"`` (the fastest one available), ``"native"`` (C++) or ``"reference"`` (NumPy).
             threads: for executors that use threads; the result never depends on it. The reference executor runs its
                 steps on one thread and leaves matrix products to NumPy's BLAS.
+            isa: instruction set of the native executor, for example ``"avx2"``; `bittrue.isas()` lists those of this
+                processor. None: what the environment variable BITTRUE_ISA says, else the fastest. The result never
+                depends on it.
             graph: index of a graph, its name, or a signature key.
             shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
@@ -102,10 +109,7 @@ class Model:
             InputError: unknown numerics, executor, graph or input name.
             UnsupportedError, InvalidModelError, ResourceError: see `bittrue.plan.planner.make_plan`.
         """
-        if executor not in EXECUTORS:
-            raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
-        if threads < 1:
-            raise InputError("BT-THREADS", f"threads must be at least 1, found {threads}")
+        _check_choice(executor, threads)
         chosen = self._graph(graph)
         if outputs is not None:
             chosen = chosen.cut(_tensor_indices(chosen, outputs))
@@ -116,7 +120,7 @@ class Model:
             memory_limit=memory_limit,
             notes=self.notes,
         )
-        return Session(plan, executor=executor, threads=threads)
+        return Session(plan, executor=executor, threads=threads, isa=isa)
 
     def _graph(self, which: int | str) -> Graph:
         if isinstance(which, str):
@@ -141,10 +145,16 @@ class Session:
         inputs, outputs: a `Port` per input and output.
     """
 
-    def __init__(self, plan: Plan, *, executor: str = "auto", threads: int = 1) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> None:
+        _check_choice(executor, threads)
         self.threads = threads
-        self._executor = ReferenceExecutor(plan)
+        self._executor: NativeExecutor | ReferenceExecutor
+        if executor == "native" or (executor == "auto" and native_module() is not None):
+            self._executor = NativeExecutor(plan, threads=threads, isa=isa)
+            plan = replace(plan, execution=self._executor.execution)
+        else:
+            self._executor = ReferenceExecutor(plan)
+        self.plan = plan
         self.executor = self._executor.name
         self.inputs = [self._port(i) for i in plan.inputs]
         self.outputs = [self._port(i) for i in plan.outputs]
@@ -193,6 +203,11 @@ class Session:
         results: dict[int, np.ndarray] = {}
         self._executor.run(inputs, observe=results.__setitem__, after_step=progress)
         return collect(self.plan, inputs, results)
+
+    @property
+    def missing(self) -> Mapping[int, str]:
+        """Steps of the plan that the native executor leaves to the reference: position to reason."""
+        return self._executor.missing if isinstance(self._executor, NativeExecutor) else {}
 
     def reset(self) -> None:
         """Put variable tensors (recurrent state) back to their initial value."""
@@ -289,8 +304,13 @@ def load(source: Any) -> Model:
     return Model(read_model(source))
 
 
-def load_plan(path: Any, *, executor: str = "auto", threads: int = 1) -> Session:
+def load_plan(path: Any, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> Session:
     """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
+    return Session(_load_plan(path), executor=executor, threads=threads, isa=isa)
+
+
+def _check_choice(executor: str, threads: int) -> None:
     if executor not in EXECUTORS:
         raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
-    return Session(_load_plan(path), executor=executor, threads=threads)
+    if not 1 <= threads <= MAX_THREADS:
+        raise InputError("BT-THREADS", f"threads must lie between 1 and {MAX_THREADS}, found {threads}")

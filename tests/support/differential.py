@@ -9,6 +9,7 @@ from hypothesis import currently_in_test_context, event
 
 import bittrue
 
+from .native import check_native
 from .oracle import oracle
 
 
@@ -58,7 +59,9 @@ def check(
     try:
         graph = bittrue.load(content).graph
         session = bittrue.load(content).prepare(
-            numerics, shapes={graph.tensors[i].name: f.shape for i, f in zip(graph.inputs, feeds[0], strict=True)}
+            numerics,
+            executor="reference",
+            shapes={graph.tensors[i].name: f.shape for i, f in zip(graph.inputs, feeds[0], strict=True)},
         )
         names = {
             i: t.name
@@ -67,6 +70,7 @@ def check(
         }
         for feed in feeds:
             values = session.trace(*feed)
+        check_native(session, feeds, values)
     except bittrue.BittrueError as caught:
         error = caught
         graph = bittrue.load(content).graph

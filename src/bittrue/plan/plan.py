@@ -63,6 +63,7 @@ class Plan:
         folded: tensors computed at plan time, in execution order.
         arena: bytes of the activation arena.
         notes: what the reader accepted and what the planner did.
+        execution: how the session at hand runs it (executor, passes, steps that fall back); not saved.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Plan:
     folded: tuple[int, ...] = ()
     arena: int = 0
     notes: tuple[str, ...] = ()
+    execution: tuple[str, ...] = ()
 
     @property
     def work(self) -> int:

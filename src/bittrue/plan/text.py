@@ -30,6 +30,8 @@ def plan_text(plan: Plan) -> str:
         lines += step_lines(plan, step)
     if plan.notes:
         lines += ["", *(f"note: {note}" for note in plan.notes)]
+    if plan.execution:
+        lines += ["", *plan.execution]
     return "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import BittrueError, ResourceError
 from ..operators import Operator, Step, find
-from ..plan import Plan
+from ..plan import Plan, PlanTensor
 
 Observer = Callable[[int, np.ndarray], None]
 
@@ -34,8 +34,7 @@ class ReferenceExecutor:
         """Set every variable tensor to its zero point (real zero), or to 0 without quantization."""
         for index, tensor in enumerate(self.plan.tensors):
             if tensor.kind == "variable":
-                zero = 0 if tensor.quantization is None else int(tensor.quantization.zero_points[0])
-                self.variables[index] = np.full(tensor.shape, zero, tensor.type.numpy)
+                self.variables[index] = initial_state(tensor)
 
     def run(
         self,
@@ -86,6 +85,12 @@ class ReferenceExecutor:
             self.variables[index] = state
             if observe is not None:
                 observe(index, state)
+
+
+def initial_state(tensor: PlanTensor) -> np.ndarray:
+    """The first value of a variable tensor: its zero point (real zero), or 0 without quantization."""
+    zero = 0 if tensor.quantization is None else int(tensor.quantization.zero_points[0])
+    return np.full(tensor.shape, zero, tensor.type.numpy)
 
 
 def _operator(step: Step) -> Operator:

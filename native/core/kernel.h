@@ -1,0 +1,43 @@
+// What every native operator makes of a step: an object that runs it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/core_set.h"
+#include "core/step.h"
+#include "core/thread_pool.h"
+
+namespace bittrue {
+
+// The operands of one run, in the step's order; null where absent. 8-bit integers are stored unsigned (`flip_of`).
+struct Run {
+  uint8_t* const* inputs;
+  uint8_t* const* outputs;
+  uint8_t* scratch;  // scratch_bytes() of the kernel, 64-byte aligned, contents undefined
+  ThreadPool& pool;
+};
+
+// Immutable once made. `run` allocates nothing, throws nothing and touches only operands and scratch.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void run(const Run& run) const = 0;
+  virtual int64_t scratch_bytes(int threads) const {
+    (void)threads;
+    return 0;
+  }
+  // Inputs that were packed when the kernel was made: `run` does not read them, so no run-time copy is kept.
+  virtual bool packs(size_t input) const {
+    (void)input;
+    return false;
+  }
+  // How it runs, for people: "matmul, 1x1", "lookup table", ...
+  virtual std::string note() const { return ""; }
+};
+
+// Null or NoKernel: this step has no native twin.
+using Factory = std::unique_ptr<Kernel> (*)(const Step& step, const CoreSet& cores);
+
+}  // namespace bittrue

@@ -1,0 +1,194 @@
+#include "core/program.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "operators/registry.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+// Copies `rows` rows of `row` bytes between two strides, flipping the top bit of every byte when asked to.
+void copy_rows(const uint8_t* source, int64_t source_stride, uint8_t* target, int64_t target_stride, int64_t rows,
+               int64_t row, bool flip) {
+  if (source_stride == row && target_stride == row) {
+    row *= rows;
+    rows = 1;
+  }
+  for (int64_t r = 0; r < rows; ++r, source += source_stride, target += target_stride) {
+    if (flip) {
+      for (int64_t i = 0; i < row; ++i) target[i] = source[i] ^ 0x80;
+    } else if (row > 0) {
+      std::memcpy(target, source, static_cast<size_t>(row));
+    }
+  }
+}
+
+int64_t row_count(const Operand& operand) {
+  if (operand.shape.empty()) return 1;
+  return operand.shape.back() == 0 ? 0 : operand.elements / operand.shape.back();
+}
+
+// Bytes from the first to the last byte of an operand.
+int64_t extent(const Operand& operand) {
+  const int64_t rows = row_count(operand);
+  return rows == 0 ? 0 : (rows - 1) * operand.row_stride + operand.row_bytes();
+}
+
+void check_operand(const TensorSpec& tensor, int64_t arena) {
+  const Operand& operand = tensor.operand;
+  int64_t elements = 1;
+  for (const int64_t size : operand.shape) {
+    if (size < 0 || (size > 0 && elements > (int64_t{1} << 48) / size)) throw std::invalid_argument("impossible shape");
+    elements *= size;
+  }
+  if (elements != operand.elements) throw std::invalid_argument("shape and element count differ");
+  if (tensor.home != Home::arena) return;
+  if (operand.row_stride < operand.row_bytes() || tensor.offset < 0 || extent(operand) > arena - tensor.offset) {
+    throw std::invalid_argument("a tensor leaves the arena");
+  }
+}
+
+}  // namespace
+
+AlignedBytes::AlignedBytes(int64_t size) {
+  const size_t rounded = static_cast<size_t>((size + 2 * kAlignment) / kAlignment * kAlignment);
+  auto* data = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));
+  if (data == nullptr) throw std::bad_alloc();
+  data_.reset(data);
+}
+
+void AlignedBytes::Free::operator()(uint8_t* p) const { std::free(p); }
+
+Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps, int64_t arena, int threads,
+                 const std::string& isa)
+    : cores_(isa), pool_(threads), tensors_(std::move(tensors)), arena_(arena) {
+  for (const TensorSpec& tensor : tensors_) check_operand(tensor, arena);
+  std::vector<bool> needed(tensors_.size(), false);
+  int64_t scratch = 0;
+  for (ProgramStep& step : steps) {
+    check_step(step);
+    const auto operands = [&](const std::vector<int>& indices) {
+      std::vector<const Operand*> list;
+      for (const int i : indices) list.push_back(i < 0 ? nullptr : &tensors_[i].operand);
+      return list;
+    };
+    step.step.inputs = operands(step.inputs);
+    step.step.outputs = operands(step.outputs);
+    std::unique_ptr<Kernel> kernel;
+    std::string reason = "no native kernel for these types";
+    try {
+      if (const Factory factory = find_factory(step.step.name)) {
+        kernel = factory(step.step, cores_);
+      } else {
+        reason = "no native kernel for this operator";
+      }
+    } catch (const NoKernel& error) {
+      reason = error.what();
+    }
+    if (kernel == nullptr) missing_.emplace_back(static_cast<int>(kernels_.size()), reason);
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (kernel != nullptr && step.inputs[i] >= 0 && !kernel->packs(i)) needed[step.inputs[i]] = true;
+    }
+    if (kernel != nullptr) scratch = std::max(scratch, kernel->scratch_bytes(threads));
+    kernels_.push_back(std::move(kernel));
+  }
+  scratch_ = AlignedBytes(scratch);
+  memory_ += arena + scratch;
+  place(needed);
+  for (const ProgramStep& step : steps) {
+    Operands operands;
+    for (const int i : step.inputs) operands.inputs.push_back(i < 0 ? nullptr : addresses_[i]);
+    for (const int i : step.outputs) operands.outputs.push_back(addresses_[i]);
+    operands_.push_back(std::move(operands));
+  }
+  // Constants were borrowed.
+  for (TensorSpec& tensor : tensors_) tensor.operand.constant = nullptr;
+}
+
+void Program::check_step(const ProgramStep& step) const {
+  const auto check = [&](int i, bool may_be_absent) {
+    if ((i < 0 && !may_be_absent) || i >= static_cast<int>(tensors_.size())) {
+      throw std::invalid_argument("a step names a tensor that does not exist");
+    }
+    if (i >= 0 && tensors_[i].home == Home::none) throw std::invalid_argument("a step uses a tensor without a home");
+  };
+  for (const int i : step.inputs) check(i, true);
+  for (const int i : step.outputs) check(i, false);
+}
+
+void Program::place(const std::vector<bool>& needed) {
+  addresses_.assign(tensors_.size(), nullptr);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const TensorSpec& tensor = tensors_[i];
+    const Operand& operand = tensor.operand;
+    if (tensor.home == Home::arena) {
+      addresses_[i] = arena_.data() + tensor.offset;
+    } else if (tensor.home == Home::variable || (tensor.home == Home::constant && needed[i])) {
+      if (tensor.home == Home::constant && operand.constant == nullptr) {
+        throw std::invalid_argument("a constant has no value");
+      }
+      owned_.emplace_back(operand.bytes());
+      memory_ += operand.bytes();
+      addresses_[i] = owned_.back().data();
+      if (operand.constant != nullptr) {
+        write(static_cast<int>(i), operand.constant);
+      } else {
+        std::memset(addresses_[i], 0, static_cast<size_t>(operand.bytes()));
+        if (flip_of(operand.type) != 0) std::memset(addresses_[i], 0x80, static_cast<size_t>(operand.bytes()));
+      }
+      if (tensor.home == Home::variable) {
+        first_values_.emplace_back(static_cast<int>(i),
+                                   std::vector<uint8_t>(addresses_[i], addresses_[i] + operand.bytes()));
+      }
+    }
+  }
+}
+
+void Program::run(int first, int last, double* seconds) {
+  if (first < 0 || last > static_cast<int>(kernels_.size())) throw std::invalid_argument("no such steps");
+  pool_.wake();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point before = Clock::now();
+  for (int i = first; i < last; ++i) {
+    if (kernels_[i] == nullptr) {
+      pool_.rest();
+      throw std::invalid_argument("a step without a native kernel");
+    }
+    const Operands& operands = operands_[i];
+    kernels_[i]->run({operands.inputs.data(), operands.outputs.data(), scratch_.data(), pool_});
+    if (seconds != nullptr) {
+      const Clock::time_point now = Clock::now();
+      seconds[i - first] = std::chrono::duration<double>(now - before).count();
+      before = now;
+    }
+  }
+  pool_.rest();
+}
+
+void Program::write(int tensor, const void* value) {
+  const Operand& operand = tensors_.at(tensor).operand;
+  if (addresses_[tensor] == nullptr) throw std::invalid_argument("the tensor has no memory");
+  copy_rows(static_cast<const uint8_t*>(value), operand.row_bytes(), addresses_[tensor], operand.row_stride,
+            row_count(operand), operand.row_bytes(), flip_of(operand.type) != 0);
+}
+
+void Program::read(int tensor, void* value) const {
+  const Operand& operand = tensors_.at(tensor).operand;
+  if (addresses_[tensor] == nullptr) throw std::invalid_argument("the tensor has no memory");
+  copy_rows(addresses_[tensor], operand.row_stride, static_cast<uint8_t*>(value), operand.row_bytes(),
+            row_count(operand), operand.row_bytes(), flip_of(operand.type) != 0);
+}
+
+void Program::reset() {
+  for (const auto& [tensor, value] : first_values_) {
+    std::memcpy(addresses_[tensor], value.data(), value.size());
+  }
+}
+
+}  // namespace bittrue

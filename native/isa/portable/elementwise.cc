@@ -1,0 +1,73 @@
+// Element-wise cores in plain C++.
+#include <algorithm>
+
+#include "isa/cores.h"
+
+namespace bittrue::portable {
+namespace {
+
+// The aligned operand depends on one byte: 256 exact values.
+class PortableAdd final : public Elementwise {
+ public:
+  explicit PortableAdd(const AddSpec& spec) : requantize_(spec.requantize) {
+    for (int q = 0; q < 256; ++q) {
+      first_[q] = aligned(spec, q - spec.first_zero_point, spec.first);
+      const int64_t second = aligned(spec, q - spec.second_zero_point, spec.second);
+      second_[q] = spec.subtract ? -second : second;
+    }
+  }
+
+  void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<uint8_t>(rules::requantize(requantize_, first_[first[i]] + second_[second[i]], 0));
+    }
+  }
+
+ private:
+  static int64_t aligned(const AddSpec& spec, int64_t q, const rules::Multiplier& multiplier) {
+    const auto moved = static_cast<int64_t>(static_cast<uint64_t>(q) << spec.left);
+    return rules::apply(spec.align, arithmetic::wrap_s32(moved), multiplier);
+  }
+
+  int64_t first_[256], second_[256];
+  rules::Requantize requantize_;
+};
+
+}  // namespace
+
+std::unique_ptr<Elementwise> make_add(const AddSpec& spec) { return std::make_unique<PortableAdd>(spec); }
+
+void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high) {
+  constexpr int64_t kBlock = 256;
+  uint8_t kept[kBlock];
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t size = std::min(kBlock, count - begin);
+    std::fill(kept, kept + size, uint8_t{0});
+    for (int64_t k = 0; k < taps_count; ++k) {
+      const uint8_t* tap = taps[k] + begin;
+      for (int64_t i = 0; i < size; ++i) kept[i] = std::max(kept[i], tap[i]);
+    }
+    for (int64_t i = 0; i < size; ++i) {
+      out[begin + i] = static_cast<uint8_t>(std::min(std::max(static_cast<int>(kept[i]), low), high));
+    }
+  }
+}
+
+void sum_rows(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count) {
+  std::fill(sums, sums + count, 0);
+  for (int64_t k = 0; k < taps_count; ++k) {
+    for (int64_t i = 0; i < count; ++i) sums[i] += taps[k][i];
+  }
+}
+
+void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) out[i] = table[in[i]];
+}
+
+void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    out[i] = static_cast<uint8_t>(rules::requantize(requantize, acc[i], static_cast<size_t>(i)));
+  }
+}
+
+}  // namespace bittrue::portable

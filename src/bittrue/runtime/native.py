@@ -1,0 +1,254 @@
+"""The native executor: hands a plan to the C++ core, which runs it without coming back to Python.
+
+A step without a native twin is done by its reference in between; `Plan.execution` names such steps.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..errors import BittrueError, InputError, ResourceError
+from ..operators import Step, find
+from ..plan import Plan
+from ..plan.schedule import Schedule
+from .reference import Observer, initial_state
+
+# Forces the instruction set of every session that does not choose one itself.
+ENVIRONMENT = "BITTRUE_ISA"
+
+
+def native_module() -> ModuleType | None:
+    """The C++ core; None where bittrue runs from its sources without having been built."""
+    try:
+        from .. import _native
+    except ImportError:
+        return None
+    return _native
+
+
+def isas() -> tuple[str, ...]:
+    """Instruction sets that this processor runs, the fastest first; empty without the C++ core."""
+    module = native_module()
+    return tuple(module.available_isas()) if module else ()
+
+
+def choose_isa(wanted: str | None) -> str:
+    """`wanted`, else what the environment says, else the fastest one.
+
+    Raises:
+        InputError: this processor does not run it.
+    """
+    available = isas()
+    chosen = wanted or os.environ.get(ENVIRONMENT) or available[0]
+    if chosen not in available:
+        place = "isa" if wanted else f"environment variable {ENVIRONMENT}"
+        raise InputError(
+            "BT-ISA",
+            f"this processor does not run '{chosen}'",
+            place=place,
+            advice=f"choose one of {', '.join(available)}",
+        )
+    return chosen
+
+
+class NativeExecutor:
+    """Runs one schedule of a plan. Holds every buffer; runs from several threads wait for each other."""
+
+    name = "native"
+
+    def __init__(self, plan: Plan, *, threads: int = 1, isa: str | None = None) -> None:
+        module = native_module()
+        if module is None:
+            raise InputError(
+                "BT-EXECUTOR", "the C++ core is not built", place="executor", advice="pip install ., or use 'reference'"
+            )
+        self.plan = plan
+        self.isa = choose_isa(isa)
+        self.threads = threads
+        self._module = module
+        self._main = _Program(module, Schedule(plan, plan.steps), threads, self.isa)
+
+    @property
+    def execution(self) -> tuple[str, ...]:
+        """How the plan is carried out, for people."""
+        return self._main.execution(self.isa, self.threads)
+
+    @property
+    def missing(self) -> Mapping[int, str]:
+        """Positions in the plan of steps without a native twin, with the reason."""
+        return self._observed.missing
+
+    def run(
+        self,
+        inputs: Mapping[int, np.ndarray],
+        observe: Observer | None = None,
+        after_step: Callable[[int], None] | None = None,
+    ) -> list[np.ndarray]:
+        """Outputs in plan order; arguments as for `ReferenceExecutor.run`."""
+        if observe is None and after_step is None:
+            return self._main.run(inputs)
+        return self._observed.run_by_step(inputs, observe, after_step)
+
+    def reset(self) -> None:
+        """Put variable tensors back to their initial value."""
+        self._main.reset()
+
+    @cached_property
+    def _observed(self) -> _Program:
+        """A program in which every tensor of the plan exists."""
+        return self._main
+
+
+class _Program:
+    """A schedule in the C++ core, with the reference filling its gaps."""
+
+    def __init__(self, module: ModuleType, schedule: Schedule, threads: int, isa: str) -> None:
+        self.schedule = schedule
+        self.plan = schedule.plan
+        offsets, arena = schedule.offsets()
+        try:
+            self._program = module.Program(
+                [_tensor_row(schedule, offsets, i) for i in range(len(self.plan.tensors))],
+                [_step_row(step) for step in schedule.steps],
+                arena,
+                threads,
+                isa,
+            )
+        except MemoryError:
+            raise ResourceError("BT-MEMORY", "out of memory", place=f"graph '{self.plan.name}'") from None
+        self.missing: dict[int, str] = dict(self._program.missing)
+        self._outputs = [(i, self.plan.tensors[i].shape, self.plan.tensors[i].type.numpy) for i in self.plan.outputs]
+        self._length = len(schedule.steps)
+        # Inputs and outputs that are passed to C++ as bytes, or that no step computes.
+        ends = [self.plan.tensors[i] for i in (*self.plan.inputs, *self.plan.outputs)]
+        self._opaque = any(t.value is not None or _plain(np.empty(0, t.type.numpy)).dtype != t.type.numpy for t in ends)
+
+    def execution(self, isa: str, threads: int) -> tuple[str, ...]:
+        native = self._length - len(self.missing)
+        lines = [f"native executor, {isa}, {threads} thread{'s' if threads > 1 else ''}: {native} steps native"]
+        lines += [
+            f"step {position} {self.schedule.steps[position].source} runs on the reference: {reason}"
+            for position, reason in self.missing.items()
+        ]
+        return (*self.schedule.notes, *lines)
+
+    def reset(self) -> None:
+        self._program.reset()
+
+    def run(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+        if self.missing or self._opaque:
+            return self._run_with_gaps(inputs)
+        results = [(i, np.empty(shape, dtype)) for i, shape, dtype in self._outputs]
+        self._program.run(list(inputs.items()), results, 0, self._length)
+        return [value for _, value in results]
+
+    def _run_with_gaps(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+        self._write(inputs)
+        for first, last in self._stretches():
+            self._program.run([], [], first, last)
+            if last in self.missing:
+                self._refer(last)
+        return [self._value(i) for i in self.plan.outputs]
+
+    def run_by_step(
+        self,
+        inputs: Mapping[int, np.ndarray],
+        observe: Observer | None,
+        after_step: Callable[[int], None] | None,
+    ) -> list[np.ndarray]:
+        self._write(inputs)
+        for position, step in enumerate(self.schedule.steps):
+            if position in self.missing:
+                self._refer(position)
+            else:
+                self._program.run([], [], position, position + 1)
+            if observe is not None:
+                for index in step.outputs:
+                    observe(index, self._value(index))
+                for state in self._states(step):
+                    observe(state, self._value(state))
+            if after_step is not None:
+                after_step(position)
+        return [self._value(i) for i in self.plan.outputs]
+
+    def _stretches(self) -> Iterator[tuple[int, int]]:
+        """Runs of native steps [first, last) between those that are missing."""
+        first = 0
+        for position in (*sorted(self.missing), self._length):
+            yield first, position
+            first = position + 1
+
+    def _write(self, inputs: Mapping[int, np.ndarray]) -> None:
+        self._program.run([(index, _plain(value)) for index, value in inputs.items()], [], 0, 0)
+
+    def _value(self, index: int) -> np.ndarray:
+        tensor = self.plan.tensors[index]
+        if tensor.value is not None:
+            return tensor.value
+        value = np.empty(tensor.shape, tensor.type.numpy)
+        self._program.run([], [(index, _plain(value))], 0, 0)
+        return value
+
+    def _states(self, step: Step) -> list[int]:
+        return [i for i in step.inputs if i is not None and self.plan.tensors[i].kind == "variable"]
+
+    def _refer(self, position: int) -> None:
+        step = self.schedule.steps[position]
+        operator = find(step.operator)
+        if operator is None:
+            raise KeyError(step.operator)
+        try:
+            results = operator.reference(step, [None if i is None else self._value(i) for i in step.inputs])
+        except MemoryError:
+            raise ResourceError("BT-MEMORY", "out of memory", place=step.place) from None
+        except BittrueError as error:
+            if error.place:
+                raise
+            raise type(error)(error.code, error.message, place=step.place, advice=error.advice) from None
+        targets = [*step.outputs]
+        if operator.stateful:
+            targets += self._states(step)
+        for index, value in zip(targets, results, strict=True):
+            self._program.run([(index, _plain(value))], [], 0, 0)
+
+
+def _plain(value: np.ndarray) -> np.ndarray:
+    """`value` in C order, as bytes where the C++ side does not know the type."""
+    value = np.ascontiguousarray(value).reshape(value.shape)
+    if value.dtype.kind in "biu" or value.dtype in (np.float32, np.float64):
+        return value
+    return value.reshape(-1).view(np.uint8)
+
+
+def _tensor_row(schedule: Schedule, offsets: Mapping[int, int], index: int) -> tuple[Any, ...]:
+    tensor = schedule.plan.tensors[index]
+    part = schedule.parts.get(index)
+    stride = -1 if part is None else part.row_stride
+    value = tensor.value
+    if index in offsets:
+        return tensor.dtype, tensor.shape, "arena", offsets[index], stride, None
+    if tensor.kind == "variable":
+        return tensor.dtype, tensor.shape, "variable", 0, -1, _plain(initial_state(tensor))
+    if value is not None:
+        return tensor.dtype, tensor.shape, "constant", 0, -1, _plain(value)
+    return tensor.dtype, (), "none", 0, -1, None
+
+
+def _step_row(step: Step) -> tuple[Any, ...]:
+    return (
+        step.operator,
+        dict(step.rules),
+        dict(step.parameters),
+        {name: _plain(array) for name, array in step.arrays.items()},
+        [-1 if i is None else i for i in step.inputs],
+        list(step.outputs),
+        None if step.accumulator is None else step.accumulator.magnitude,
+        True if step.accumulator is None else step.accumulator.wraps,
+        step.work,
+    )

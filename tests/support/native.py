@@ -1,0 +1,59 @@
+"""Every executor and instruction set of this machine gives the reference's bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+import bittrue
+
+# Operators for which some step of some test fell back to the reference, and all that ran natively.
+FALLEN_BACK: dict[str, int] = {}
+RAN_NATIVELY: dict[str, int] = {}
+
+
+def check_native(
+    session: bittrue.Session,
+    feeds: Sequence[Sequence[np.ndarray]],
+    expected: Mapping[str, np.ndarray],
+    threads: Sequence[int] = (1,),
+) -> None:
+    """Trace the session's plan natively on every instruction set and compare each tensor after the last feed set."""
+    for isa in bittrue.isas():
+        for count in threads:
+            native = bittrue.Session(session.plan, executor="native", isa=isa, threads=count)
+            values = {}
+            for feed in feeds:
+                values = native.trace(*feed)
+                outputs = native.run(*feed) if not _stateful(session) else {}
+            _note(native)
+            assert list(values) == list(expected)
+            for name, value in values.items():
+                same(f"{name} on {isa}", value, expected[name])
+            for name, value in outputs.items():
+                same(f"output {name} on {isa}", value, expected[name])
+
+
+def same(what: str, ours: np.ndarray, expected: np.ndarray) -> None:
+    """Equal type, shape and bytes."""
+    assert ours.dtype == expected.dtype, f"{what}: {ours.dtype}, expected {expected.dtype}"
+    assert ours.shape == expected.shape, f"{what}: {ours.shape}, expected {expected.shape}"
+    if np.ascontiguousarray(ours).tobytes() != np.ascontiguousarray(expected).tobytes():
+        different = np.argwhere(np.asarray(ours != expected))
+        where = tuple(int(i) for i in different[0]) if len(different) else ()
+        raise AssertionError(
+            f"{what}: {len(different)} of {ours.size} elements differ from the reference, first at {where}: "
+            f"native {ours[where]!r}, reference {expected[where]!r}"
+        )
+
+
+def _stateful(session: bittrue.Session) -> bool:
+    return any(tensor.kind == "variable" for tensor in session.plan.tensors)
+
+
+def _note(native: bittrue.Session) -> None:
+    missing = native.missing
+    for position, step in enumerate(native.plan.steps):
+        counts = FALLEN_BACK if position in missing else RAN_NATIVELY
+        counts[step.operator] = counts.get(step.operator, 0) + 1
