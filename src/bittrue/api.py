@@ -84,6 +84,7 @@ class Model:
         executor: str = "auto",
         threads: int = 1,
         isa: str | None = None,
+        passes: Sequence[str] | None = None,
         graph: int | str = 0,
         shapes: Mapping[str, Sequence[int]] | None = None,
         outputs: Sequence[str] | None = None,
@@ -99,6 +100,8 @@ class Model:
             isa: instruction set of the native executor, for example ``"avx2"``; `bittrue.isas()` lists those of this
                 processor. None: what the environment variable BITTRUE_ISA says, else the fastest. The result never
                 depends on it.
+            passes: which passes of `bittrue.plan.passes.PASSES` the native executor applies; None: all. The result
+                never depends on them.
             graph: index of a graph, its name, or a signature key.
             shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
@@ -120,7 +123,7 @@ class Model:
             memory_limit=memory_limit,
             notes=self.notes,
         )
-        return Session(plan, executor=executor, threads=threads, isa=isa)
+        return Session(plan, executor=executor, threads=threads, isa=isa, passes=passes)
 
     def _graph(self, which: int | str) -> Graph:
         if isinstance(which, str):
@@ -145,12 +148,20 @@ class Session:
         inputs, outputs: a `Port` per input and output.
     """
 
-    def __init__(self, plan: Plan, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        executor: str = "auto",
+        threads: int = 1,
+        isa: str | None = None,
+        passes: Sequence[str] | None = None,
+    ) -> None:
         _check_choice(executor, threads)
         self.threads = threads
         self._executor: NativeExecutor | ReferenceExecutor
         if executor == "native" or (executor == "auto" and native_module() is not None):
-            self._executor = NativeExecutor(plan, threads=threads, isa=isa)
+            self._executor = NativeExecutor(plan, threads=threads, isa=isa, passes=passes)
             plan = replace(plan, execution=self._executor.execution)
         else:
             self._executor = ReferenceExecutor(plan)
@@ -304,9 +315,16 @@ def load(source: Any) -> Model:
     return Model(read_model(source))
 
 
-def load_plan(path: Any, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> Session:
+def load_plan(
+    path: Any,
+    *,
+    executor: str = "auto",
+    threads: int = 1,
+    isa: str | None = None,
+    passes: Sequence[str] | None = None,
+) -> Session:
     """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
-    return Session(_load_plan(path), executor=executor, threads=threads, isa=isa)
+    return Session(_load_plan(path), executor=executor, threads=threads, isa=isa, passes=passes)
 
 
 def _check_choice(executor: str, threads: int) -> None:

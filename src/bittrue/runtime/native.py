@@ -6,7 +6,7 @@ A step without a native twin is done by its reference in between; `Plan.executio
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import BittrueError, InputError, ResourceError
 from ..operators import Step, find
 from ..plan import Plan
+from ..plan.passes import make_schedule
 from ..plan.schedule import Schedule
 from .reference import Observer, initial_state
 
@@ -62,7 +63,9 @@ class NativeExecutor:
 
     name = "native"
 
-    def __init__(self, plan: Plan, *, threads: int = 1, isa: str | None = None) -> None:
+    def __init__(
+        self, plan: Plan, *, threads: int = 1, isa: str | None = None, passes: Sequence[str] | None = None
+    ) -> None:
         module = native_module()
         if module is None:
             raise InputError(
@@ -72,7 +75,11 @@ class NativeExecutor:
         self.isa = choose_isa(isa)
         self.threads = threads
         self._module = module
-        self._main = _Program(module, Schedule(plan, plan.steps), threads, self.isa)
+        schedule = make_schedule(plan, passes)
+        # Variables live in the program, so a plan that has any gets one program for runs and traces alike.
+        if any(tensor.kind == "variable" for tensor in plan.tensors):
+            schedule = Schedule(plan, plan.steps)
+        self._main = _Program(module, schedule, threads, self.isa)
 
     @property
     def execution(self) -> tuple[str, ...]:
@@ -93,7 +100,8 @@ class NativeExecutor:
         """Outputs in plan order; arguments as for `ReferenceExecutor.run`."""
         if observe is None and after_step is None:
             return self._main.run(inputs)
-        return self._observed.run_by_step(inputs, observe, after_step)
+        program = self._main if observe is None else self._observed
+        return program.run_by_step(inputs, observe, after_step)
 
     def reset(self) -> None:
         """Put variable tensors back to their initial value."""
@@ -102,7 +110,9 @@ class NativeExecutor:
     @cached_property
     def _observed(self) -> _Program:
         """A program in which every tensor of the plan exists."""
-        return self._main
+        if self._main.schedule.steps == self.plan.steps and not self._main.schedule.parts:
+            return self._main
+        return _Program(self._module, Schedule(self.plan, self.plan.steps), self.threads, self.isa)
 
 
 class _Program:
@@ -174,6 +184,10 @@ class _Program:
                 for state in self._states(step):
                     observe(state, self._value(state))
             if after_step is not None:
+                after_step(position)
+        if after_step is not None:
+            # Steps that passes removed count as done, so that progress ends where callers expect it.
+            for position in range(self._length, len(self.plan.steps)):
                 after_step(position)
         return [self._value(i) for i in self.plan.outputs]
 
