@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .numerics import names as numerics_names
     from .plan import Plan
     from .quantization import dequantize, quantize
+    from .runtime import Profile
     from .samples import demo_digits, demo_model
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ _PUBLIC = {
     "Model": ("api", "Model"),
     "ModelFormatError": ("errors", "ModelFormatError"),
     "Plan": ("plan", "Plan"),
+    "Profile": ("runtime", "Profile"),
     "Port": ("api", "Port"),
     "ResourceError": ("errors", "ResourceError"),
     "RunError": ("errors", "RunError"),
@@ -59,6 +61,7 @@ __all__ = [
     "ModelFormatError",
     "Plan",
     "Port",
+    "Profile",
     "ResourceError",
     "RunError",
     "Session",

@@ -15,7 +15,7 @@ from .graph import Graph, ModelFile, Quantization
 from .importers import read_model
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
 from .plan import load_plan as _load_plan
-from .runtime import ReferenceExecutor, collect
+from .runtime import Profile, ReferenceExecutor, collect, machine_peak
 from .text import model_text
 
 EXECUTORS = ("auto", "reference")
@@ -80,6 +80,7 @@ class Model:
         *,
         executor: str = "auto",
         threads: int = 1,
+        isa: str | None = None,
         graph: int | str = 0,
         shapes: Mapping[str, Sequence[int]] | None = None,
         outputs: Sequence[str] | None = None,
@@ -92,6 +93,8 @@ class Model:
             executor: ``"auto"`` (the fastest one available) or ``"reference"`` (NumPy).
             threads: for executors that use threads; the result never depends on it. The reference executor runs its
                 steps on one thread and leaves matrix products to NumPy's BLAS.
+            isa: instruction set for executors that have several, for example ``"portable"``; None takes the best one
+                that this machine has. The result never depends on it.
             graph: index of a graph, its name, or a signature key.
             shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
@@ -116,7 +119,7 @@ class Model:
             memory_limit=memory_limit,
             notes=self.notes,
         )
-        return Session(plan, executor=executor, threads=threads)
+        return Session(plan, executor=executor, threads=threads, isa=isa)
 
     def _graph(self, which: int | str) -> Graph:
         if isinstance(which, str):
@@ -138,12 +141,21 @@ class Session:
     Attributes:
         plan: the decisions; `print(session.plan)` and `session.plan.save(path)`.
         executor: name of the executor in use.
+        isa: instruction set that it uses; None for the reference executor.
+        threads: as asked for.
         inputs, outputs: a `Port` per input and output.
     """
 
-    def __init__(self, plan: Plan, *, executor: str = "auto", threads: int = 1) -> None:
+    def __init__(self, plan: Plan, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> None:
+        if isa is not None:
+            raise InputError(
+                "BT-ISA",
+                f"the reference executor has no instruction sets to choose from, found '{isa}'",
+                advice="leave isa out",
+            )
         self.plan = plan
         self.threads = threads
+        self.isa = isa
         self._executor = ReferenceExecutor(plan)
         self.executor = self._executor.name
         self.inputs = [self._port(i) for i in plan.inputs]
@@ -193,6 +205,18 @@ class Session:
         results: dict[int, np.ndarray] = {}
         self._executor.run(inputs, observe=results.__setitem__, after_step=progress)
         return collect(self.plan, inputs, results)
+
+    def profile(self, *positional: Any, rounds: int = 10, **named: Any) -> Profile:
+        """Run `rounds` times and return the median time of every step; `print` it, or take `to_dict()`.
+
+        Variable tensors keep the values that they had before. Arguments and errors as for `run`.
+        """
+        if rounds < 1:
+            raise InputError("BT-ROUNDS", f"rounds must be at least 1, found {rounds}")
+        inputs = self._inputs(positional, named)
+        peak = machine_peak(self.isa)
+        steps = self._executor.profile(inputs, rounds)
+        return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
 
     def reset(self) -> None:
         """Put variable tensors (recurrent state) back to their initial value."""
@@ -289,8 +313,8 @@ def load(source: Any) -> Model:
     return Model(read_model(source))
 
 
-def load_plan(path: Any, *, executor: str = "auto", threads: int = 1) -> Session:
+def load_plan(path: Any, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> Session:
     """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
     if executor not in EXECUTORS:
         raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
-    return Session(_load_plan(path), executor=executor, threads=threads)
+    return Session(_load_plan(path), executor=executor, threads=threads, isa=isa)
