@@ -2,11 +2,15 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -179,6 +183,28 @@ std::vector<double> timed(Program& program, int first, int last) {
   return seconds;
 }
 
+// The best of several short measurements: other programs only ever make it slower.
+double peak_multiply_adds(const std::optional<std::string>& isa) {
+  const CoreSet cores(isa ? *isa : CoreSet::available().front());
+  const PeakMultiplyAdds run = cores.peak_multiply_adds();
+  nb::gil_scoped_release release;
+  using Clock = std::chrono::steady_clock;
+  int64_t rounds = 1000;
+  double best = 0;
+  for (int repeat = 0; repeat < 20;) {
+    const Clock::time_point before = Clock::now();
+    const int64_t done = run(rounds);
+    const double seconds = std::chrono::duration<double>(Clock::now() - before).count();
+    if (seconds < 1e-3) {
+      rounds *= 2;
+      continue;
+    }
+    best = std::max(best, static_cast<double>(done) / seconds);
+    ++repeat;
+  }
+  return best;
+}
+
 }  // namespace
 }  // namespace bittrue
 
@@ -195,6 +221,8 @@ NB_MODULE(_native, module) {
   module.def("compiled_isas", &CoreSet::compiled, "Instruction sets in this build.");
   module.def("cores", [](const std::string& isa) { return CoreSet(isa).rows(); }, nb::arg("isa"),
              "(instruction set, core) for every core that programs for `isa` may use.");
+  module.def("peak_multiply_adds", &peak_multiply_adds, nb::arg("isa").none() = nb::none(),
+             "8-bit multiply-adds per second that one core of this machine does at best with `isa`.");
   module.def("operators", &native_operators, "Stems of the operators with a native kernel.");
   nb::class_<Program>(module, "Program", "A plan with kernels made, weights packed and buffers placed.")
       .def("__init__", &new_program, nb::arg("tensors"), nb::arg("steps"), nb::arg("arena"), nb::arg("threads"),

@@ -16,7 +16,7 @@ from .graph import Graph, ModelFile, Quantization
 from .importers import read_model
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
 from .plan import load_plan as _load_plan
-from .runtime import NativeExecutor, ReferenceExecutor, collect, native_module
+from .runtime import NativeExecutor, Profile, ReferenceExecutor, collect, machine_peak, native_module
 from .text import model_text
 
 # A typing error should not start a million threads.
@@ -145,6 +145,8 @@ class Session:
     Attributes:
         plan: the decisions; `print(session.plan)` and `session.plan.save(path)`.
         executor: name of the executor in use.
+        isa: instruction set that it uses; None for the reference executor.
+        threads: as asked for.
         inputs, outputs: a `Port` per input and output.
     """
 
@@ -164,7 +166,14 @@ class Session:
             self._executor = NativeExecutor(plan, threads=threads, isa=isa, passes=passes)
             plan = replace(plan, execution=self._executor.execution)
         else:
+            if isa is not None:
+                raise InputError(
+                    "BT-ISA",
+                    f"the reference executor has no instruction sets to choose from, found '{isa}'",
+                    advice="leave isa out",
+                )
             self._executor = ReferenceExecutor(plan)
+        self.isa = self._executor.isa if isinstance(self._executor, NativeExecutor) else None
         self.plan = plan
         self.executor = self._executor.name
         self.inputs = [self._port(i) for i in plan.inputs]
@@ -219,6 +228,18 @@ class Session:
     def missing(self) -> Mapping[int, str]:
         """Steps of the plan that the native executor leaves to the reference: position to reason."""
         return self._executor.missing if isinstance(self._executor, NativeExecutor) else {}
+
+    def profile(self, *positional: Any, rounds: int = 10, **named: Any) -> Profile:
+        """Run `rounds` times and return the median time of every step; `print` it, or take `to_dict()`.
+
+        Variable tensors keep the values that they had before. Arguments and errors as for `run`.
+        """
+        if rounds < 1:
+            raise InputError("BT-ROUNDS", f"rounds must be at least 1, found {rounds}")
+        inputs = self._inputs(positional, named)
+        peak = machine_peak(self.isa)
+        steps = self._executor.profile(inputs, rounds)
+        return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
 
     def reset(self) -> None:
         """Put variable tensors (recurrent state) back to their initial value."""

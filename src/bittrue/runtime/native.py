@@ -5,7 +5,8 @@ A step without a native twin is done by its reference in between; `Plan.executio
 
 from __future__ import annotations
 
-import os
+import statistics
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
@@ -18,44 +19,9 @@ from ..operators import Step, find
 from ..plan import Plan
 from ..plan.passes import make_schedule
 from ..plan.schedule import Schedule
+from .isa import choose_isa, native_module
+from .profile import StepTime, step_time
 from .reference import Observer, initial_state
-
-# Forces the instruction set of every session that does not choose one itself.
-ENVIRONMENT = "BITTRUE_ISA"
-
-
-def native_module() -> ModuleType | None:
-    """The C++ core; None where bittrue runs from its sources without having been built."""
-    try:
-        from .. import _native
-    except ImportError:
-        return None
-    return _native
-
-
-def isas() -> tuple[str, ...]:
-    """Instruction sets that this processor runs, the fastest first; empty without the C++ core."""
-    module = native_module()
-    return tuple(module.available_isas()) if module else ()
-
-
-def choose_isa(wanted: str | None) -> str:
-    """`wanted`, else what the environment says, else the fastest one.
-
-    Raises:
-        InputError: this processor does not run it.
-    """
-    available = isas()
-    chosen = wanted or os.environ.get(ENVIRONMENT) or available[0]
-    if chosen not in available:
-        place = "isa" if wanted else f"environment variable {ENVIRONMENT}"
-        raise InputError(
-            "BT-ISA",
-            f"this processor does not run '{chosen}'",
-            place=place,
-            advice=f"choose one of {', '.join(available)}",
-        )
-    return chosen
 
 
 class NativeExecutor:
@@ -102,6 +68,10 @@ class NativeExecutor:
             return self._main.run(inputs)
         program = self._main if observe is None else self._observed
         return program.run_by_step(inputs, observe, after_step)
+
+    def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
+        """Median time of every step that runs, all rounds from the present values of the variable tensors."""
+        return self._main.profile(inputs, rounds)
 
     def reset(self) -> None:
         """Put variable tensors back to their initial value."""
@@ -190,6 +160,33 @@ class _Program:
             for position in range(self._length, len(self.plan.steps)):
                 after_step(position)
         return [self._value(i) for i in self.plan.outputs]
+
+    def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
+        variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}
+        runs = [self._timed(inputs, variables) for _ in range(rounds)]
+        # Removed steps are gone from the schedule, so positions are found by node.
+        positions = {step.index: position for position, step in enumerate(self.plan.steps)}
+        return [
+            step_time(
+                self.plan,
+                positions[step.index],
+                statistics.median(run[i] for run in runs),
+                f"reference: {self.missing[i]}" if i in self.missing else self._program.note(i),
+            )
+            for i, step in enumerate(self.schedule.steps)
+        ]
+
+    def _timed(self, inputs: Mapping[int, np.ndarray], variables: Mapping[int, np.ndarray]) -> list[float]:
+        seconds: list[float] = []
+        self._write(inputs)
+        for first, last in self._stretches():
+            seconds += self._program.timed(first, last)
+            if last in self.missing:
+                start = time.perf_counter()
+                self._refer(last)
+                seconds.append(time.perf_counter() - start)
+        self._write(variables)
+        return seconds
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
         """Runs of native steps [first, last) between those that are missing."""
