@@ -170,7 +170,10 @@ def test_bench_page_marks_what_loses() -> None:
 
 
 def test_a_measured_peak_is_shown(demo: Path) -> None:
-    before = "import bittrue.api; bittrue.api.machine_peak = lambda isa: 123.4e9"
+    before = (
+        "import types; from bittrue.runtime import profile;"
+        "profile.native_module = lambda: types.SimpleNamespace(peak_multiply_adds=lambda isa: 123.4e9)"
+    )
     out = run("bench", demo, *QUICK, "--against", "none", "--profile", before=before).stdout
     assert "123.4 GMAC/s a core" in " ".join(out.split())
     assert "measured peak of one core 123.40 GMAC/s" in out
