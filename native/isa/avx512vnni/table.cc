@@ -1,11 +1,11 @@
 // The AVX-512 VNNI cores.
+#include "isa/avx512vnni/cores.h"
 #include "isa/tables.h"
 
 namespace bittrue::avx512vnni {
 
-int64_t peak_multiply_adds(int64_t rounds);
-
 extern const Cores kCores;
-const Cores kCores = {"avx512vnni", nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, peak_multiply_adds};
+const Cores kCores = {"avx512vnni", make_matmul, make_depthwise, nullptr, nullptr, nullptr, nullptr, requantize_row,
+                      peak_multiply_adds};
 
 }  // namespace bittrue::avx512vnni
