@@ -174,6 +174,17 @@ void run(Program& program, const std::vector<ConstBound>& inputs, const std::vec
   for (const auto& [tensor, value] : outputs) program.read(tensor, value.data());
 }
 
+// The same for the usual program: one input, one output, all steps.
+void run_one(Program& program, int input, const ConstBytes& x, int output, const Bytes& y, int steps) {
+  check_bytes(program.operand(input), x.nbytes());
+  check_bytes(program.operand(output), y.nbytes());
+  nb::gil_scoped_release release;
+  const std::lock_guard<std::mutex> lock(program.mutex());
+  program.write(input, x.data());
+  program.run(0, steps);
+  program.read(output, y.data());
+}
+
 std::vector<double> timed(Program& program, int first, int last) {
   if (first < 0 || last < first) throw std::invalid_argument("no such steps");
   std::vector<double> seconds(static_cast<size_t>(last - first));
@@ -229,6 +240,8 @@ NB_MODULE(_native, module) {
            nb::arg("isa"))
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),
            "Write (tensor, array) inputs, run steps [first, last), read (tensor, array) outputs.")
+      .def("run_one", &run_one, nb::arg("input"), nb::arg("x"), nb::arg("output"), nb::arg("y"), nb::arg("steps"),
+           "As `run`, for one input and one output.")
       .def("timed", &timed, nb::arg("first"), nb::arg("last"), "Seconds of each step in [first, last).")
       .def("reset", [](Program& program) {
         const std::lock_guard<std::mutex> lock(program.mutex());

@@ -69,6 +69,11 @@ class NativeExecutor:
         program = self._main if observe is None else self._observed
         return program.run_by_step(inputs, observe, after_step)
 
+    @property
+    def run_one(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """`run` for plans with one input and one output; None for all others. The array must fit exactly."""
+        return self._main.run_one()
+
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
         """Median time of every step that runs, all rounds from the present values of the variable tensors."""
         return self._main.profile(inputs, rounds)
@@ -127,6 +132,19 @@ class _Program:
         results = [(i, np.empty(shape, dtype)) for i, shape, dtype in self._outputs]
         self._program.run(list(inputs.items()), results, 0, self._length)
         return [value for _, value in results]
+
+    def run_one(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        if self.missing or self._opaque or len(self.plan.inputs) != 1 or len(self._outputs) != 1:
+            return None
+        call, empty, length = self._program.run_one, np.empty, self._length
+        source, (target, shape, dtype) = self.plan.inputs[0], self._outputs[0]
+
+        def run(x: np.ndarray) -> np.ndarray:
+            y = empty(shape, dtype)
+            call(source, x, target, y, length)
+            return y
+
+        return run
 
     def _run_with_gaps(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
         self._write(inputs)
