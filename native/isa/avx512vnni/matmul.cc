@@ -18,7 +18,7 @@ namespace {
 constexpr int most_rows(int vectors) { return vectors == 4 ? 6 : 12; }
 
 // Rows wanted in one pass over the weights when there are several panels: what stays in the second-level cache.
-constexpr int64_t kBlockBytes = 256 * 1024;
+constexpr int64_t kBlockBytes = 128 * 1024;
 
 struct Panel {
   int vectors;
@@ -35,6 +35,7 @@ struct Tile {
   const int32_t* row_terms;  // null when there are none
   uint8_t* out;
   int64_t out_stride;
+  int64_t ahead;  // from the weights in use to those that shall be fetched meanwhile
 };
 
 template <typename Body, int... index>
@@ -108,7 +109,7 @@ BITTRUE_INLINE void store_rows(__m512i bytes, uint8_t* out, int64_t out_stride, 
   }
 }
 
-template <int kRows, int kVectors>
+template <bool kPlain, int kRows, int kVectors>
 BITTRUE_INLINE void store_tile(const __m512i (&acc)[kRows][kVectors], const Tile& tile) {
   constexpr int kTogether = 4 / kVectors;
   const Store store = tile.panel->requantizer->store();
@@ -122,7 +123,7 @@ BITTRUE_INLINE void store_tile(const __m512i (&acc)[kRows][kVectors], const Tile
       return acc[kFirst + row][i % kVectors];
     };
     const __m512i bytes =
-        pack(vector(std::integral_constant<int, 0>{}), vector(std::integral_constant<int, 1>{}),
+        pack<kPlain>(vector(std::integral_constant<int, 0>{}), vector(std::integral_constant<int, 1>{}),
              vector(std::integral_constant<int, 2>{}), vector(std::integral_constant<int, 3>{}), store);
     store_rows<kVectors>(bytes, out, tile.out_stride, kUsed, columns);
     out += kUsed * tile.out_stride;
@@ -156,7 +157,9 @@ void run_tile(const Tile& tile) {
     const uint8_t* ends[kRows];
     unroll<kRows>([&](auto r) BITTRUE_LAMBDA { ends[r] = rows[r] + tile.depth; });
     int64_t d = -tile.depth;
+    const int64_t ahead = tile.ahead;
     const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
+      if constexpr (kChains == 1) _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
       __m512i b[kVectors];
       unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
       unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
@@ -195,7 +198,11 @@ void run_tile(const Tile& tile) {
           [&](auto i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_load_si512(buffer + 16 * i); });
     }
   }
-  store_tile(acc, tile);
+  if (panel.requantizer->plain()) {
+    store_tile<true>(acc, tile);
+  } else {
+    store_tile<false>(acc, tile);
+  }
 }
 
 using RunTile = void (*)(const Tile&);
@@ -251,7 +258,7 @@ class VnniMatmul final : public Matmul {
  private:
   void run_block(const MatmulRows& rows, const Panel& panel, int64_t first_row, int64_t last_row) const;
 
-  int64_t segments_, depth_, panels_count_ = 0;
+  int64_t columns_, segments_, depth_, panels_count_ = 0;
   bool row_terms_;
   Panel* panels_;
   int8_t* constants_;
@@ -260,7 +267,7 @@ class VnniMatmul final : public Matmul {
 constexpr std::align_val_t kAlignment{64};
 
 VnniMatmul::VnniMatmul(const MatmulSpec& spec)
-    : segments_(spec.segments), depth_(spec.depth), row_terms_(spec.row_terms) {
+    : columns_(spec.columns), segments_(spec.segments), depth_(spec.depth), row_terms_(spec.row_terms) {
   int64_t vectors = 0;
   for (int64_t column = 0; column < spec.columns; column += 16 * next_vectors(spec.columns - column)) {
     vectors += next_vectors(spec.columns - column);
@@ -328,6 +335,8 @@ void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t f
     tile.rows = rows.rows + row;
     tile.row_terms = row_terms_ ? rows.row_terms + row : nullptr;
     tile.out = rows.out + row * rows.out_stride + panel.first_column;
+    // The first tiles fetch the next panel, each another vector of every four bytes of depth.
+    tile.ahead = i < panel.vectors ? segments_ * depth_ * 16 * panel.vectors + 64 * i : 0;
     function_for(panel.vectors, height)(tile);
     row += height;
   }
@@ -337,7 +346,7 @@ void VnniMatmul::run(const MatmulRows& rows, int64_t first_panel, int64_t last_p
   int64_t block = rows.count;
   if (last_panel - first_panel > 1) {
     // A multiple of every panel's tile.
-    block = kBlockBytes / (segments_ * depth_) / most_rows(1) * most_rows(1);
+    block = kBlockBytes / (segments_ * depth_ + columns_) / most_rows(1) * most_rows(1);
     if (block < 4 * most_rows(1)) block = 4 * most_rows(1);
   }
   for (int64_t first = 0; first < rows.count; first += block) {

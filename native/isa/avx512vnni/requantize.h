@@ -72,6 +72,9 @@ class Requantizer {
   Form form() const { return form_; }
   const LineGroup* lines() const { return lines_; }
 
+  // Saturation to unsigned bytes is all that is left to do: no zero point, the clamp is the range of a byte.
+  bool plain() const { return zero_point_ == 0 && low_ == 0 && high_ == 255; }
+
   Store store() const {
     return {_mm512_set1_epi16(zero_point_), _mm512_set1_epi8(static_cast<char>(low_)),
             _mm512_set1_epi8(static_cast<char>(high_))};
@@ -141,10 +144,17 @@ inline __m512i rescale(__m512i acc, const Line& line) {
 
 // 64 stored bytes of 4 x 16 rescaled accumulators: byte 16 * l + 4 * v + j is accumulator 4 * l + j of vector v.
 // Both saturations are monotone and reach past the clamp: 32767 + zero_point >= 255 and -32768 + zero_point <= 0.
+// `plain` is for Requantizer::plain().
+template <bool plain = false>
 inline __m512i pack(__m512i r0, __m512i r1, __m512i r2, __m512i r3, const Store& store) {
-  const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(r0, r1), store.zero_point);
-  const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32(r2, r3), store.zero_point);
-  return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(first, second), store.low), store.high);
+  const __m512i first = _mm512_packs_epi32(r0, r1), second = _mm512_packs_epi32(r2, r3);
+  if constexpr (plain) {
+    return _mm512_packus_epi16(first, second);
+  } else {
+    const __m512i bytes = _mm512_packus_epi16(_mm512_adds_epi16(first, store.zero_point),
+                                              _mm512_adds_epi16(second, store.zero_point));
+    return _mm512_min_epu8(_mm512_max_epu8(bytes, store.low), store.high);
+  }
 }
 
 }  // namespace bittrue::avx512vnni
