@@ -289,7 +289,7 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
     panel.columns = spec.columns - first_column < width ? spec.columns - first_column : width;
     panel.weights = weights;
     panel.bias = reinterpret_cast<const int32_t*>(bias);
-    int64_t columns[64];
+    int64_t columns[64], least[64], greatest[64];
     for (int64_t i = 0; i < width; ++i) {
       // Accumulator j of lane l of vector v ends as byte l * 4 * vectors + v * 4 + j, see store_rows.
       const int64_t v = i / 16, lane = i % 16 / 4, j = i % 4;
@@ -297,6 +297,11 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
       columns[i] = column < panel.columns ? first_column + column : -1;
       const int32_t value = columns[i] < 0 ? 0 : spec.bias[columns[i]];
       std::memcpy(bias + 4 * i, &value, 4);
+      least[i] = greatest[i] = value;
+      for (int64_t d = 0; d < row_bytes && columns[i] >= 0; ++d) {
+        const int64_t weight = spec.weights[columns[i] * row_bytes + d];
+        (weight < 0 ? least : greatest)[i] += 255 * weight;
+      }
     }
     for (int64_t d = 0; d < row_bytes; d += 4) {
       for (int64_t i = 0; i < width; ++i, weights += 4) {
@@ -307,7 +312,8 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
         }
       }
     }
-    panel.requantizer = new Requantizer(spec.requantize, columns, width);
+    panel.requantizer = spec.row_terms ? new Requantizer(spec.requantize, columns, width)
+                                       : new Requantizer(spec.requantize, columns, width, least, greatest);
     bias += 4 * width;
     first_column += panel.columns;
   }

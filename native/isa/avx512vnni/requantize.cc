@@ -88,6 +88,10 @@ struct Intervals {
   }
 };
 
+__m256i load_half(const int32_t* values, int half) {
+  return _mm256_load_si256(reinterpret_cast<const __m256i*>(values + 8 * half));
+}
+
 // 16 columns: the accumulators around one step of each, ascending.
 struct Points {
   __m512i acc[kPoints];
@@ -95,7 +99,6 @@ struct Points {
   // Where clamped results begin to be `step` or more. A scale of zero has its steps at the ends of the range.
   Points(const ExactRule& rule, const ExactGroup& group, int32_t step) {
     const __m512d value = _mm512_set1_pd(step - rule.zero_point - 0.5);
-    const __m512d least = _mm512_set1_pd(rule.least), greatest = _mm512_set1_pd(rule.greatest);
     __m512d at[2];
     for (int half = 0; half < 2; ++half) {
       const __m512d quotient = _mm512_div_pd(value, _mm512_load_pd(group.scale + 8 * half));
@@ -105,8 +108,10 @@ struct Points {
       const __m512d away = _mm512_set1_pd(i - kReach);
       __m256i halves[2];
       for (int half = 0; half < 2; ++half) {
-        const __m512d point = _mm512_add_pd(at[half], away);
-        halves[half] = _mm512_cvttpd_epi32(_mm512_min_pd(_mm512_max_pd(point, least), greatest));
+        const __m512d least = _mm512_cvtepi32_pd(load_half(group.least, half));
+        const __m512d greatest = _mm512_cvtepi32_pd(load_half(group.greatest, half));
+        const __m512d point = _mm512_max_pd(_mm512_add_pd(at[half], away), least);
+        halves[half] = _mm512_cvttpd_epi32(_mm512_min_pd(point, greatest));
       }
       acc[i] = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
     }
@@ -124,7 +129,7 @@ __m512i rescale_fast(Form form, __m512i acc, const LineGroup& group) {
 
 // What each step of the exact form asks of the offsets for accumulators >= 0 and < 0. False when a step is not found.
 bool find_steps(const ExactRule& rule, const ExactGroup& group, Intervals* positive, Intervals* negative) {
-  const __m512i least = _mm512_set1_epi32(rule.least), greatest = _mm512_set1_epi32(rule.greatest);
+  const __m512i least = _mm512_load_si512(group.least), greatest = _mm512_load_si512(group.greatest);
   for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
     const Points points(rule, group, step);
     const __m512i steps = _mm512_set1_epi32(step);
@@ -142,7 +147,9 @@ bool find_steps(const ExactRule& rule, const ExactGroup& group, Intervals* posit
       before = reached;
       const __mmask16 below = _mm512_movepi32_mask(acc);
       for (int half = 0; half < 2; ++half) {
-        const __m512d a = _mm512_cvtepi32_pd(half == 0 ? _mm512_castsi512_si256(acc) : _mm512_extracti64x4_epi64(acc, 1));
+        // As the fast forms see it.
+        const __m512 all = _mm512_cvtepi32_ps(acc);
+        const __m512d a = _mm512_cvtps_pd(half == 0 ? _mm512_castps512_ps256(all) : _mm512_extractf32x8_ps(all, 1));
         const __m512d value = _mm512_set1_pd(step - rule.zero_point);
         const __m512d at = _mm512_fnmadd_pd(a, _mm512_load_pd(group.scale + 8 * half), value);
         const int shift = 8 * half, yes = reached >> shift, no = ~reached >> shift, minus = below >> shift;
@@ -188,7 +195,7 @@ bool lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, con
     const __m512i stored = _mm512_min_epi32(_mm512_max_epi32(rescaled, low), high);
     return _mm512_cmpneq_epi32_mask(stored, rule.rescale(acc, exact)) == 0;
   };
-  if (!agree(_mm512_set1_epi32(rule.least)) || !agree(_mm512_set1_epi32(rule.greatest))) return false;
+  if (!agree(_mm512_load_si512(exact.least)) || !agree(_mm512_load_si512(exact.greatest))) return false;
   for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
     const Points points(rule, exact, step);
     for (int i = 0; i < kPoints; ++i) {
@@ -268,7 +275,8 @@ __m512i ExactRule::rescale(__m512i acc, const ExactGroup& group) const {
   return _mm512_min_epi32(_mm512_max_epi32(_mm512_add_epi32(rescaled, zero_points), lows), highs);
 }
 
-Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count)
+Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count,
+                         const int64_t* least, const int64_t* greatest)
     : exact_(requantize),
       form_(Form::scalar),
       groups_(count / 16),
@@ -285,6 +293,7 @@ Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* col
   zero_point_ = static_cast<int16_t>(requantize.flip);
   low_ = static_cast<uint8_t>(requantize.low + requantize.flip);
   high_ = static_cast<uint8_t>(requantize.high + requantize.flip);
+  prepare_ranges(least, greatest);
   constexpr Form kFastForms[] = {Form::product, Form::line, Form::line_away, Form::line_by_sign};
   for (const Form form : kFastForms) {
     if (!prepare_lines(form)) continue;
@@ -308,12 +317,28 @@ bool Requantizer::prepare_exact(const rules::Requantize& requantize) {
   return exact_.form != Form::scalar;
 }
 
+void Requantizer::prepare_ranges(const int64_t* least, const int64_t* greatest) {
+  for (int64_t i = 0; i < groups_ * 16; ++i) {
+    if (columns_[i] < 0) continue;  // zeros
+    ExactGroup& group = exact_groups_[i / 16];
+    int64_t low = exact_.least, high = exact_.greatest;
+    // An accumulator that may leave the register may have any value in it.
+    if (least != nullptr && within(least[i], INT32_MIN, INT32_MAX) && within(greatest[i], INT32_MIN, INT32_MAX)) {
+      low = least[i] > low ? least[i] : low;
+      high = greatest[i] < high ? greatest[i] : high;
+    }
+    group.least[i % 16] = static_cast<int32_t>(low);
+    group.greatest[i % 16] = static_cast<int32_t>(high);
+  }
+}
+
 bool Requantizer::prepare_lines(Form form) {
   for (int64_t i = 0; i < groups_; ++i) {
     const ExactGroup& exact = exact_groups_[i];
     for (int lane = 0; lane < 16; ++lane) {
       const double slope = exact.scale[lane];
-      if (!(slope >= 0 && slope * -static_cast<double>(exact_.least) < kLargestRescaled)) return false;
+      const double least = exact.least[lane], greatest = exact.greatest[lane];
+      if (!(slope >= 0 && slope * -least < kLargestRescaled && slope * greatest < kLargestRescaled)) return false;
       lines_[i].slope_high[lane] = static_cast<float>(slope);
     }
     if (form == Form::product) {

@@ -38,6 +38,7 @@ struct alignas(64) LineGroup {
 };
 struct alignas(64) ExactGroup {
   double scale[16], addend[16], addend_negative[16];
+  int32_t least[16], greatest[16];  // every accumulator lies between, both included
 };
 
 // What all columns share: 16-bit zero point, unsigned 8-bit clamp.
@@ -54,7 +55,7 @@ struct ExactRule {
   __m512i rescale(__m512i acc, const ExactGroup& group) const;
 
   Form form;
-  int32_t least, greatest;  // accumulators lie between
+  int32_t least, greatest;  // what requantize.bound says of every accumulator
   int32_t zero_point, low, high;
   bool clamp_first;
 };
@@ -62,8 +63,10 @@ struct ExactRule {
 class Requantizer {
  public:
   // Accumulator i of group i / 16 belongs to column columns[i]; -1 marks accumulators whose results are not used.
-  // `count` is a multiple of 16. `requantize` need not outlive the call.
-  Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count);
+  // `count` is a multiple of 16. `requantize` need not outlive the call. Where the caller has proven more than
+  // requantize.bound, least[i] <= accumulator i <= greatest[i] in exact arithmetic; fast forms succeed more often then.
+  Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count,
+              const int64_t* least = nullptr, const int64_t* greatest = nullptr);
   Requantizer(const Requantizer&) = delete;
   Requantizer& operator=(const Requantizer&) = delete;
   ~Requantizer();
@@ -85,6 +88,7 @@ class Requantizer {
 
  private:
   bool prepare_exact(const rules::Requantize& requantize);
+  void prepare_ranges(const int64_t* least, const int64_t* greatest);
   bool prepare_lines(Form form);
 
   ExactRule exact_;
