@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -162,13 +161,12 @@ void new_program(Program* self, nb::list tensors, nb::list steps, int64_t arena,
 using Bound = std::pair<int, Bytes>;
 using ConstBound = std::pair<int, ConstBytes>;
 
-// The whole life of a run: inputs in, all steps, outputs out; other threads that share the program wait.
+// The whole life of a run: inputs in, all steps, outputs out. One caller at a time: the Python side holds a lock.
 void run(Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs, int first,
          int last) {
   for (const auto& [tensor, value] : inputs) check_bytes(program.operand(tensor), value.nbytes());
   for (const auto& [tensor, value] : outputs) check_bytes(program.operand(tensor), value.nbytes());
   nb::gil_scoped_release release;
-  const std::lock_guard<std::mutex> lock(program.mutex());
   for (const auto& [tensor, value] : inputs) program.write(tensor, value.data());
   program.run(first, last);
   for (const auto& [tensor, value] : outputs) program.read(tensor, value.data());
@@ -179,7 +177,6 @@ void run_one(Program& program, int input, const ConstBytes& x, int output, const
   check_bytes(program.operand(input), x.nbytes());
   check_bytes(program.operand(output), y.nbytes());
   nb::gil_scoped_release release;
-  const std::lock_guard<std::mutex> lock(program.mutex());
   program.write(input, x.data());
   program.run(0, steps);
   program.read(output, y.data());
@@ -189,7 +186,6 @@ std::vector<double> timed(Program& program, int first, int last) {
   if (first < 0 || last < first) throw std::invalid_argument("no such steps");
   std::vector<double> seconds(static_cast<size_t>(last - first));
   nb::gil_scoped_release release;
-  const std::lock_guard<std::mutex> lock(program.mutex());
   program.run(first, last, seconds.data());
   return seconds;
 }
@@ -244,8 +240,7 @@ NB_MODULE(_native, module) {
            "As `run`, for one input and one output.")
       .def("timed", &timed, nb::arg("first"), nb::arg("last"), "Seconds of each step in [first, last).")
       .def("reset", [](Program& program) {
-        const std::lock_guard<std::mutex> lock(program.mutex());
-        program.reset();
+              program.reset();
       }, "Variables back to their first value.")
       .def("note", &Program::note, nb::arg("step"))
       .def_prop_ro("missing", &Program::missing, "(step, reason) for every step without a native kernel.")

@@ -108,7 +108,7 @@ SignedWeights one_channel_filters(const Step& step, const Window& window) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_depthwise_conv2d(const Step& step, const CoreSet& cores) {
-  const Window window = read_window(step);
+  const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   require(is_8bit(step.input(0).type) && step.output().type == step.input(0).type, "activations are not 8-bit");
   require(filter.rank() == 4 && filter.shape[0] == 1 && filter.shape[1] == window.filter_h &&

@@ -80,9 +80,6 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
       table_(step, cores) {
   const int64_t channels = window.in_c, taps = window.taps();
   require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
-  require((window.out_h - 1) * window.stride_h + (window.filter_h - 1) * window.dilation_h < copy_h() &&
-              (window.out_w - 1) * window.stride_w + (window.filter_w - 1) * window.dilation_w < copy_w(),
-          "a window leaves the padded picture");
   if (taps == 1 && channels % 4 == 0 && !window.padded()) {
     rows_ = Rows::pixels;
   } else {

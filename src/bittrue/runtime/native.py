@@ -6,6 +6,7 @@ A step without a native twin is done by its reference in between; `Plan.executio
 from __future__ import annotations
 
 import statistics
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -110,6 +111,8 @@ class _Program:
         self.missing: dict[int, str] = dict(self._program.missing)
         self._outputs = [(i, self.plan.tensors[i].shape, self.plan.tensors[i].type.numpy) for i in self.plan.outputs]
         self._length = len(schedule.steps)
+        # Several threads may share a session, but there is one set of buffers.
+        self._lock = threading.Lock()
         # Inputs and outputs that are passed to C++ as bytes, or that no step computes.
         ends = [self.plan.tensors[i] for i in (*self.plan.inputs, *self.plan.outputs)]
         self._opaque = any(t.value is not None or _plain(np.empty(0, t.type.numpy)).dtype != t.type.numpy for t in ends)
@@ -124,24 +127,28 @@ class _Program:
         return (*self.schedule.notes, *lines)
 
     def reset(self) -> None:
-        self._program.reset()
+        with self._lock:
+            self._program.reset()
 
     def run(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
         if self.missing or self._opaque:
-            return self._run_with_gaps(inputs)
+            with self._lock:
+                return self._run_with_gaps(inputs)
         results = [(i, np.empty(shape, dtype)) for i, shape, dtype in self._outputs]
-        self._program.run(list(inputs.items()), results, 0, self._length)
+        with self._lock:
+            self._program.run(list(inputs.items()), results, 0, self._length)
         return [value for _, value in results]
 
     def run_one(self) -> Callable[[np.ndarray], np.ndarray] | None:
         if self.missing or self._opaque or len(self.plan.inputs) != 1 or len(self._outputs) != 1:
             return None
-        call, empty, length = self._program.run_one, np.empty, self._length
+        call, empty, length, lock = self._program.run_one, np.empty, self._length, self._lock
         source, (target, shape, dtype) = self.plan.inputs[0], self._outputs[0]
 
         def run(x: np.ndarray) -> np.ndarray:
             y = empty(shape, dtype)
-            call(source, x, target, y, length)
+            with lock:
+                call(source, x, target, y, length)
             return y
 
         return run
@@ -155,6 +162,15 @@ class _Program:
         return [self._value(i) for i in self.plan.outputs]
 
     def run_by_step(
+        self,
+        inputs: Mapping[int, np.ndarray],
+        observe: Observer | None,
+        after_step: Callable[[int], None] | None,
+    ) -> list[np.ndarray]:
+        with self._lock:
+            return self._run_by_step(inputs, observe, after_step)
+
+    def _run_by_step(
         self,
         inputs: Mapping[int, np.ndarray],
         observe: Observer | None,
@@ -180,8 +196,9 @@ class _Program:
         return [self._value(i) for i in self.plan.outputs]
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
-        variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}
-        runs = [self._timed(inputs, variables) for _ in range(rounds)]
+        with self._lock:
+            variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}
+            runs = [self._timed(inputs, variables) for _ in range(rounds)]
         # Removed steps are gone from the schedule, so positions are found by node.
         positions = {step.index: position for position, step in enumerate(self.plan.steps)}
         return [
