@@ -28,10 +28,11 @@ class FullyConnected final : public Kernel {
 
   int64_t rows_, depth_, packed_depth_, columns_, block_;
   int64_t zero_point_;  // of the weights
+  RowTerms row_terms_;
   std::unique_ptr<Matmul> matmul_;
 };
 
-FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) {
+FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) : row_terms_(cores.row_terms()) {
   const Operand& in = step.input(0);
   const Operand& weights = step.input(1);
   require(is_8bit(in.type) && is_8bit(step.output().type), "activations are not 8-bit");
@@ -102,13 +103,8 @@ void FullyConnected::run(const Run& run) const {
     part.row_terms = terms;
     part.out = run.outputs[0] + first * columns_;
     part.out_stride = columns_;
-    for (int64_t r = 0; r < part.count; ++r) {
-      rows[r] = data + (first + r) * packed_depth_;
-      if (zero_point_ == 0) continue;
-      uint32_t sum = 0;
-      for (int64_t k = 0; k < depth_; ++k) sum += rows[r][k];
-      terms[r] = static_cast<int32_t>(0u - static_cast<uint32_t>(zero_point_) * sum);
-    }
+    for (int64_t r = 0; r < part.count; ++r) rows[r] = data + (first + r) * packed_depth_;
+    if (zero_point_ != 0) row_terms_(rows, block_, 1, depth_, part.count, static_cast<int32_t>(-zero_point_), terms);
     matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
   });
 }

@@ -11,5 +11,7 @@ std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec);
 std::unique_ptr<Depthwise> make_depthwise(const DepthwiseSpec& spec);
 void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
 int64_t peak_multiply_adds(int64_t rounds);
+void row_terms(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes, int64_t count,
+               int32_t factor, int32_t* terms);
 
 }  // namespace bittrue::avx512vnni

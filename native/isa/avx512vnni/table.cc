@@ -6,6 +6,6 @@ namespace bittrue::avx512vnni {
 
 extern const Cores kCores;
 const Cores kCores = {"avx512vnni", make_matmul, make_depthwise, nullptr, nullptr, nullptr, nullptr, requantize_row,
-                      peak_multiply_adds};
+                      peak_multiply_adds, row_terms};
 
 }  // namespace bittrue::avx512vnni
