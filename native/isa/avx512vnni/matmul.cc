@@ -67,7 +67,7 @@ BITTRUE_INLINE void rescale_tile(__m512i (&acc)[kRows][kVectors], const LineGrou
 __attribute__((noinline)) void rescale_buffer(const Requantizer& requantizer, int rows, int vectors, int32_t* acc) {
   for (int r = 0; r < rows; ++r) {
     for (int v = 0; v < vectors; ++v, acc += 16) {
-      _mm512_store_si512(acc, requantizer.rescale_any(_mm512_load_si512(acc), v));
+      _mm512_storeu_si512(acc, requantizer.rescale_any(_mm512_loadu_si512(acc), v));
     }
   }
 }
@@ -154,27 +154,28 @@ void run_tile(const Tile& tile) {
   const int8_t* weights = panel.weights;
   const uint8_t* const* rows = tile.rows;
   for (int64_t segment = tile.segments; segment > 0; --segment, rows += tile.capacity) {
-    const uint8_t* ends[kRows];
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { ends[r] = rows[r] + tile.depth; });
-    int64_t d = -tile.depth;
-    const int64_t ahead = tile.ahead;
+    const uint8_t* a_rows[kRows];
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
+    const int64_t depth = tile.depth, ahead = tile.ahead;
     const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
-      if constexpr (kChains == 1) _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
+      // Narrower panels come last, nothing follows them.
+      if constexpr (kChains == 1 && kVectors == 4) _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
       __m512i b[kVectors];
       unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
       unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-        const __m512i a = broadcast(ends[r] + at);
+        const __m512i a = broadcast(a_rows[r] + at);
         unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
           chains[chain][r][v] = _mm512_dpbusd_epi32(chains[chain][r][v], a, b[v]);
         });
       });
     };
+    int64_t d = 0;
     if constexpr (kChains > 1) {
-      for (; d <= -4 * kChains; d += 4 * kChains, weights += 64 * kVectors * kChains) {
+      for (; d + 4 * kChains <= depth; d += 4 * kChains, weights += 64 * kVectors * kChains) {
         unroll<kChains>([&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
       }
     }
-    for (; d < 0; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
+    for (; d < depth; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
   }
 
   __m512i(&acc)[kRows][kVectors] = chains[0];
@@ -190,12 +191,13 @@ void run_tile(const Tile& tile) {
     case Form::line_by_sign: rescale_tile<Form::line_by_sign>(acc, lines); break;
     case Form::product: rescale_tile<Form::product>(acc, lines); break;
     default: {
-      alignas(64) int32_t buffer[kRows * kVectors * 16];
+      // Not aligned: an aligned frame would take a general register from the loops above.
+      int32_t buffer[kRows * kVectors * 16];
       unroll<kRows * kVectors>(
-          [&](auto i) BITTRUE_LAMBDA { _mm512_store_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
+          [&](auto i) BITTRUE_LAMBDA { _mm512_storeu_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
       rescale_buffer(*panel.requantizer, kRows, kVectors, buffer);
       unroll<kRows * kVectors>(
-          [&](auto i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_load_si512(buffer + 16 * i); });
+          [&](auto i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_loadu_si512(buffer + 16 * i); });
     }
   }
   if (panel.requantizer->plain()) {
