@@ -1,5 +1,5 @@
-// Matrix multiplication with VPDPBUSD: tiles of rows x columns whose accumulators live in registers from the bias to the
-// stored byte. Columns are cut into panels of 64, 32 or 16; a tile has up to 6, 12 or 12 rows, 24 or 12 accumulators.
+// Matrix multiplication with VPDPBUSD: tiles of rows x columns whose accumulators live in registers from the bias to
+// the stored byte. Columns are cut into panels of 64, 32 or 16; a tile has up to 6, 12 or 12 rows of them.
 #include <cstring>
 #include <new>
 #include <utility>
@@ -10,6 +10,7 @@
 namespace bittrue::avx512vnni {
 namespace {
 
+// Everything between a tile's accumulators and their users must be inlined, or they would live in memory.
 #define BITTRUE_INLINE inline __attribute__((always_inline))
 #define BITTRUE_LAMBDA __attribute__((always_inline))
 
@@ -17,7 +18,7 @@ namespace {
 // the general registers.
 constexpr int most_rows(int vectors) { return vectors == 4 ? 6 : 12; }
 
-// Rows wanted in one pass over the weights when there are several panels: what stays in the second-level cache.
+// Bytes of rows, in and out, that several panels pass over in turn: what stays in the second-level cache with them.
 constexpr int64_t kBlockBytes = 128 * 1024;
 
 struct Panel {
@@ -130,7 +131,8 @@ BITTRUE_INLINE void store_tile(const __m512i (&acc)[kRows][kVectors], const Tile
   });
 }
 
-// kChains > 1 splits the depth among several sets of accumulators: with few of them, the latency of VPDPBUSD would show.
+// kChains > 1 splits the depth among several sets of accumulators: with fewer than about 8 accumulators VPDPBUSD would
+// wait for itself (4 cycles of latency, two per cycle on Zen 5, one on Zen 4).
 template <int kRows, int kVectors, int kChains>
 void run_tile(const Tile& tile) {
   const Panel& panel = *tile.panel;
@@ -159,7 +161,9 @@ void run_tile(const Tile& tile) {
     const int64_t depth = tile.depth, ahead = tile.ahead;
     const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
       // Narrower panels come last, nothing follows them.
-      if constexpr (kChains == 1 && kVectors == 4) _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
+      if constexpr (kChains == 1 && kVectors == 4) {
+        _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
+      }
       __m512i b[kVectors];
       unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
       unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
@@ -172,7 +176,8 @@ void run_tile(const Tile& tile) {
     int64_t d = 0;
     if constexpr (kChains > 1) {
       for (; d + 4 * kChains <= depth; d += 4 * kChains, weights += 64 * kVectors * kChains) {
-        unroll<kChains>([&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
+        unroll<kChains>(
+            [&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
       }
     }
     for (; d < depth; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
@@ -181,7 +186,8 @@ void run_tile(const Tile& tile) {
   __m512i(&acc)[kRows][kVectors] = chains[0];
   unroll<kChains - 1>([&](auto chain) BITTRUE_LAMBDA {
     unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
+      unroll<kVectors>(
+          [&](auto v) BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
     });
   });
   const LineGroup* lines = panel.requantizer->lines();
@@ -209,7 +215,7 @@ void run_tile(const Tile& tile) {
 
 using RunTile = void (*)(const Tile&);
 
-// At least 8 accumulators, at most 16, where one chain has fewer than 8.
+// Sets of accumulators, see run_tile.
 constexpr int chains(int rows, int vectors) {
   const int one = rows * vectors;
   return one >= 8 ? 1 : (one >= 4 ? 2 : 4);
