@@ -57,40 +57,63 @@ bool q31_constants(RescaleRule rule, const Multiplier& m, double greatest, doubl
   return true;
 }
 
-// Where an offset may lie: at least `least`, less than `limit`.
-struct Interval {
-  double least = -INFINITY, limit = INFINITY;
+// Where the offsets of 16 columns may lie: at least `least`, less than `limit`.
+struct Intervals {
+  alignas(64) double least[16], limit[16];
 
-  // The result must reach the step (it does from offset `at` on), or must not.
-  void hold(double at, bool reached) {
-    if (reached && at > least) least = at;
-    if (!reached && at < limit) limit = at;
+  Intervals() {
+    for (int lane = 0; lane < 16; ++lane) {
+      least[lane] = -INFINITY;
+      limit[lane] = INFINITY;
+    }
   }
-  void meet(double other_least, double other_limit) {
-    if (other_least > least) least = other_least;
-    if (other_limit < limit) limit = other_limit;
+  // Eight columns at a time: where `reached`, an offset of `at` or more is needed, where `missed`, one below `at`.
+  void hold(int half, __m512d at, __mmask8 reached, __mmask8 missed) {
+    double *const low = least + 8 * half, *const high = limit + 8 * half;
+    const __m512d lows = _mm512_load_pd(low), highs = _mm512_load_pd(high);
+    _mm512_store_pd(low, _mm512_mask_max_pd(lows, reached, lows, at));
+    _mm512_store_pd(high, _mm512_mask_min_pd(highs, missed, highs, at));
   }
+  void meet(int lane, double other_least, double other_limit) {
+    if (other_least > least[lane]) least[lane] = other_least;
+    if (other_limit < limit[lane]) limit[lane] = other_limit;
+  }
+  bool empty(int lane) const { return !(least[lane] < limit[lane]); }
   // The middle; where one end is open, something near the 1/2 that rounding has without other influence.
-  float middle(double slope) const {
-    if (std::isinf(least)) return static_cast<float>(limit - slope > 0.5 ? 0.5 : limit - slope);
-    if (std::isinf(limit)) return static_cast<float>(least + slope < 0.5 ? 0.5 : least + slope);
-    return static_cast<float>(least + (limit - least) / 2);
+  float middle(int lane, double slope) const {
+    const double low = least[lane], high = limit[lane];
+    if (std::isinf(low)) return static_cast<float>(high - slope > 0.5 ? 0.5 : high - slope);
+    if (std::isinf(high)) return static_cast<float>(low + slope < 0.5 ? 0.5 : low + slope);
+    return static_cast<float>(low + (high - low) / 2);
   }
 };
 
-// 16 columns: the accumulators around one step of each.
-struct Points {
-  alignas(64) int32_t acc[kPoints][16];
+__m256i load_half(const int32_t* values, int half) {
+  return _mm256_load_si256(reinterpret_cast<const __m256i*>(values + 8 * half));
+}
 
-  // Where clamped results begin to be `step` or more.
+// 16 columns: the accumulators around one step of each, ascending.
+struct Points {
+  __m512i acc[kPoints];
+
+  // Where clamped results begin to be `step` or more. A scale of zero has its steps at the ends of the range.
   Points(const ExactRule& rule, const ExactGroup& group, int32_t step) {
-    for (int lane = 0; lane < 16; ++lane) {
-      const double at = std::floor((step - rule.zero_point - 0.5) / group.scale[lane]);
-      for (int i = 0; i < kPoints; ++i) {
-        const double point = at + (i - kReach);
-        acc[i][lane] = point <= rule.least ? rule.least
-                                           : (point >= rule.greatest ? rule.greatest : static_cast<int32_t>(point));
+    const __m512d value = _mm512_set1_pd(step - rule.zero_point - 0.5);
+    __m512d at[2];
+    for (int half = 0; half < 2; ++half) {
+      const __m512d quotient = _mm512_div_pd(value, _mm512_load_pd(group.scale + 8 * half));
+      at[half] = _mm512_roundscale_pd(quotient, kDown);
+    }
+    for (int i = 0; i < kPoints; ++i) {
+      const __m512d away = _mm512_set1_pd(i - kReach);
+      __m256i halves[2];
+      for (int half = 0; half < 2; ++half) {
+        const __m512d least = _mm512_cvtepi32_pd(load_half(group.least, half));
+        const __m512d greatest = _mm512_cvtepi32_pd(load_half(group.greatest, half));
+        const __m512d point = _mm512_max_pd(_mm512_add_pd(at[half], away), least);
+        halves[half] = _mm512_cvttpd_epi32(_mm512_min_pd(point, greatest));
       }
+      acc[i] = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
     }
   }
 };
@@ -104,50 +127,66 @@ __m512i rescale_fast(Form form, __m512i acc, const LineGroup& group) {
   }
 }
 
+// What each step of the exact form asks of the offsets for accumulators >= 0 and < 0. False when a step is not found.
+bool find_steps(const ExactRule& rule, const ExactGroup& group, Intervals* positive, Intervals* negative) {
+  const __m512i least = _mm512_load_si512(group.least), greatest = _mm512_load_si512(group.greatest);
+  for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
+    const Points points(rule, group, step);
+    const __m512i steps = _mm512_set1_epi32(step);
+    // A step outside of the accumulator's range shows at the end of the range.
+    __mmask16 found = 0, before = 0;
+    for (int i = 0; i < kPoints; ++i) {
+      const __m512i acc = points.acc[i];
+      const __mmask16 reached = _mm512_cmpge_epi32_mask(rule.rescale(acc, group), steps);
+      if (i == 0) {
+        found = static_cast<__mmask16>(reached & _mm512_cmpeq_epi32_mask(acc, least));
+      } else {
+        const __m512i next = _mm512_add_epi32(points.acc[i - 1], _mm512_set1_epi32(1));
+        found = static_cast<__mmask16>(found | (reached & ~before & _mm512_cmpeq_epi32_mask(acc, next)));
+      }
+      before = reached;
+      const __mmask16 below = _mm512_movepi32_mask(acc);
+      for (int half = 0; half < 2; ++half) {
+        // As the fast forms see it.
+        const __m512 all = _mm512_cvtepi32_ps(acc);
+        const __m512d a = _mm512_cvtps_pd(half == 0 ? _mm512_castps512_ps256(all) : _mm512_extractf32x8_ps(all, 1));
+        const __m512d value = _mm512_set1_pd(step - rule.zero_point);
+        const __m512d at = _mm512_fnmadd_pd(a, _mm512_load_pd(group.scale + 8 * half), value);
+        const int shift = 8 * half, yes = reached >> shift, no = ~reached >> shift, minus = below >> shift;
+        positive->hold(half, at, static_cast<__mmask8>(yes & ~minus), static_cast<__mmask8>(no & ~minus));
+        negative->hold(half, at, static_cast<__mmask8>(yes & minus), static_cast<__mmask8>(no & minus));
+      }
+    }
+    found = static_cast<__mmask16>(found | (~before & _mm512_cmpeq_epi32_mask(points.acc[kPoints - 1], greatest)));
+    if (found != 0xffff) return false;
+  }
+  return true;
+}
+
 // Sets the slope, and the offset to the middle of what all steps allow. False when no offset fits.
 bool place_lines(Form form, const ExactRule& rule, const ExactGroup& exact, LineGroup* group) {
-  Interval positive[16], negative[16];
-  for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
-    const Points points(rule, exact, step);
-    alignas(64) int32_t stored[kPoints][16];
-    for (int i = 0; i < kPoints; ++i) {
-      _mm512_store_si512(stored[i], rule.rescale(_mm512_load_si512(points.acc[i]), exact));
-    }
-    for (int lane = 0; lane < 16; ++lane) {
-      bool found = false;
-      for (int i = 0; i < kPoints; ++i) {
-        const int32_t acc = points.acc[i][lane];
-        const bool reached = stored[i][lane] >= step;
-        const double at = step - rule.zero_point - acc * exact.scale[lane];
-        (acc < 0 ? negative : positive)[lane].hold(at, reached);
-        found |= i > 0 && reached && stored[i - 1][lane] < step && acc - 1 == points.acc[i - 1][lane];
-      }
-      // A step outside of the accumulator's range shows at the end of the range.
-      found |= points.acc[0][lane] == rule.least && stored[0][lane] >= step;
-      found |= points.acc[kPoints - 1][lane] == rule.greatest && stored[kPoints - 1][lane] < step;
-      if (!found) return false;
-    }
-  }
+  Intervals positive, negative;
+  if (!find_steps(rule, exact, &positive, &negative)) return false;
   for (int lane = 0; lane < 16; ++lane) {
     const double slope = exact.scale[lane];
     float high = static_cast<float>(slope);
     if (static_cast<double>(high) > slope) high = std::nextafterf(high, 0.0f);
     group->slope_high[lane] = high;
     group->slope_low[lane] = static_cast<float>(slope - static_cast<double>(high));
-    Interval& offset = positive[lane];
-    if (form == Form::line) offset.meet(negative[lane].least, negative[lane].limit);
+    if (form == Form::line) positive.meet(lane, negative.least[lane], negative.limit[lane]);
     // trunc(x - h) reaches a step where floor(x + 1 - h) does, but for x + 1 - h on the step itself.
-    if (form == Form::line_away) offset.meet(1 - negative[lane].limit, 1 - negative[lane].least);
-    group->offset[lane] = offset.middle(slope);
-    group->offset_negative[lane] = form == Form::line_by_sign ? negative[lane].middle(slope) : 0.0f;
-    if (!(offset.least < offset.limit)) return false;
-    if (form == Form::line_by_sign && !(group->offset_negative[lane] <= group->offset[lane])) return false;
+    if (form == Form::line_away) positive.meet(lane, 1 - negative.limit[lane], 1 - negative.least[lane]);
+    group->offset[lane] = positive.middle(lane, slope);
+    group->offset_negative[lane] = form == Form::line_by_sign ? negative.middle(lane, slope) : 0.0f;
+    // What keeps the forms monotone, see rescale().
+    if (positive.empty(lane)) return false;
     if (form == Form::line_away && !(group->offset[lane] >= 0.0f)) return false;
+    if (form == Form::line_by_sign && !(group->offset_negative[lane] <= group->offset[lane])) return false;
   }
   return true;
 }
 
-// Whether fast and exact form agree on both sides of every step (place_lines has found them all) and at both ends.
+// Whether fast and exact form agree on both sides of every step (find_steps has seen them all) and at both ends.
 bool lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, const LineGroup& group) {
   const __m512i zero_point = _mm512_set1_epi32(rule.zero_point);
   const __m512i low = _mm512_set1_epi32(rule.low), high = _mm512_set1_epi32(rule.high);
@@ -156,11 +195,11 @@ bool lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, con
     const __m512i stored = _mm512_min_epi32(_mm512_max_epi32(rescaled, low), high);
     return _mm512_cmpneq_epi32_mask(stored, rule.rescale(acc, exact)) == 0;
   };
-  if (!agree(_mm512_set1_epi32(rule.least)) || !agree(_mm512_set1_epi32(rule.greatest))) return false;
+  if (!agree(_mm512_load_si512(exact.least)) || !agree(_mm512_load_si512(exact.greatest))) return false;
   for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
     const Points points(rule, exact, step);
     for (int i = 0; i < kPoints; ++i) {
-      if (!agree(_mm512_load_si512(points.acc[i]))) return false;
+      if (!agree(points.acc[i])) return false;
     }
   }
   return true;
@@ -236,7 +275,8 @@ __m512i ExactRule::rescale(__m512i acc, const ExactGroup& group) const {
   return _mm512_min_epi32(_mm512_max_epi32(_mm512_add_epi32(rescaled, zero_points), lows), highs);
 }
 
-Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count)
+Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count,
+                         const int64_t* least, const int64_t* greatest)
     : exact_(requantize),
       form_(Form::scalar),
       groups_(count / 16),
@@ -253,6 +293,7 @@ Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* col
   zero_point_ = static_cast<int16_t>(requantize.flip);
   low_ = static_cast<uint8_t>(requantize.low + requantize.flip);
   high_ = static_cast<uint8_t>(requantize.high + requantize.flip);
+  prepare_ranges(least, greatest);
   constexpr Form kFastForms[] = {Form::product, Form::line, Form::line_away, Form::line_by_sign};
   for (const Form form : kFastForms) {
     if (!prepare_lines(form)) continue;
@@ -276,12 +317,28 @@ bool Requantizer::prepare_exact(const rules::Requantize& requantize) {
   return exact_.form != Form::scalar;
 }
 
+void Requantizer::prepare_ranges(const int64_t* least, const int64_t* greatest) {
+  for (int64_t i = 0; i < groups_ * 16; ++i) {
+    if (columns_[i] < 0) continue;  // zeros
+    ExactGroup& group = exact_groups_[i / 16];
+    int64_t low = exact_.least, high = exact_.greatest;
+    // An accumulator that may leave the register may have any value in it.
+    if (least != nullptr && within(least[i], INT32_MIN, INT32_MAX) && within(greatest[i], INT32_MIN, INT32_MAX)) {
+      low = least[i] > low ? least[i] : low;
+      high = greatest[i] < high ? greatest[i] : high;
+    }
+    group.least[i % 16] = static_cast<int32_t>(low);
+    group.greatest[i % 16] = static_cast<int32_t>(high);
+  }
+}
+
 bool Requantizer::prepare_lines(Form form) {
   for (int64_t i = 0; i < groups_; ++i) {
     const ExactGroup& exact = exact_groups_[i];
     for (int lane = 0; lane < 16; ++lane) {
       const double slope = exact.scale[lane];
-      if (!(slope >= 0 && slope * -static_cast<double>(exact_.least) < kLargestRescaled)) return false;
+      const double least = exact.least[lane], greatest = exact.greatest[lane];
+      if (!(slope >= 0 && slope * -least < kLargestRescaled && slope * greatest < kLargestRescaled)) return false;
       lines_[i].slope_high[lane] = static_cast<float>(slope);
     }
     if (form == Form::product) {

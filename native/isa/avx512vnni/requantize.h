@@ -38,6 +38,7 @@ struct alignas(64) LineGroup {
 };
 struct alignas(64) ExactGroup {
   double scale[16], addend[16], addend_negative[16];
+  int32_t least[16], greatest[16];  // every accumulator lies between, both included
 };
 
 // What all columns share: 16-bit zero point, unsigned 8-bit clamp.
@@ -54,7 +55,7 @@ struct ExactRule {
   __m512i rescale(__m512i acc, const ExactGroup& group) const;
 
   Form form;
-  int32_t least, greatest;  // accumulators lie between
+  int32_t least, greatest;  // what requantize.bound says of every accumulator
   int32_t zero_point, low, high;
   bool clamp_first;
 };
@@ -62,8 +63,10 @@ struct ExactRule {
 class Requantizer {
  public:
   // Accumulator i of group i / 16 belongs to column columns[i]; -1 marks accumulators whose results are not used.
-  // `count` is a multiple of 16. `requantize` need not outlive the call.
-  Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count);
+  // `count` is a multiple of 16. `requantize` need not outlive the call. Where the caller has proven more than
+  // requantize.bound, least[i] <= accumulator i <= greatest[i] in exact arithmetic; fast forms succeed more often then.
+  Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count,
+              const int64_t* least = nullptr, const int64_t* greatest = nullptr);
   Requantizer(const Requantizer&) = delete;
   Requantizer& operator=(const Requantizer&) = delete;
   ~Requantizer();
@@ -71,6 +74,9 @@ class Requantizer {
   // One form for all columns of this object.
   Form form() const { return form_; }
   const LineGroup* lines() const { return lines_; }
+
+  // Saturation to unsigned bytes is all that is left to do: no zero point, the clamp is the range of a byte.
+  bool plain() const { return zero_point_ == 0 && low_ == 0 && high_ == 255; }
 
   Store store() const {
     return {_mm512_set1_epi16(zero_point_), _mm512_set1_epi8(static_cast<char>(low_)),
@@ -82,6 +88,7 @@ class Requantizer {
 
  private:
   bool prepare_exact(const rules::Requantize& requantize);
+  void prepare_ranges(const int64_t* least, const int64_t* greatest);
   bool prepare_lines(Form form);
 
   ExactRule exact_;
@@ -141,10 +148,17 @@ inline __m512i rescale(__m512i acc, const Line& line) {
 
 // 64 stored bytes of 4 x 16 rescaled accumulators: byte 16 * l + 4 * v + j is accumulator 4 * l + j of vector v.
 // Both saturations are monotone and reach past the clamp: 32767 + zero_point >= 255 and -32768 + zero_point <= 0.
+// `plain` is for Requantizer::plain().
+template <bool plain = false>
 inline __m512i pack(__m512i r0, __m512i r1, __m512i r2, __m512i r3, const Store& store) {
-  const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(r0, r1), store.zero_point);
-  const __m512i second = _mm512_adds_epi16(_mm512_packs_epi32(r2, r3), store.zero_point);
-  return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(first, second), store.low), store.high);
+  const __m512i first = _mm512_packs_epi32(r0, r1), second = _mm512_packs_epi32(r2, r3);
+  if constexpr (plain) {
+    return _mm512_packus_epi16(first, second);
+  } else {
+    const __m512i bytes = _mm512_packus_epi16(_mm512_adds_epi16(first, store.zero_point),
+                                              _mm512_adds_epi16(second, store.zero_point));
+    return _mm512_min_epu8(_mm512_max_epu8(bytes, store.low), store.high);
+  }
 }
 
 }  // namespace bittrue::avx512vnni
