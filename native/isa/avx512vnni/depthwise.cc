@@ -15,39 +15,17 @@
 
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
 
 #include "isa/cores.h"
 #include "isa/avx512vnni/cores.h"
+#include "isa/avx512vnni/interleave.h"
 #include "isa/avx512vnni/intrinsics.h"
 #include "isa/avx512vnni/requantize.h"
 
 namespace bittrue::avx512vnni {
 namespace {
-
-// Plain memory for constants: std::vector's code, compiled for this instruction set, could end up in the portable parts.
-template <class T>
-class Buffer {
- public:
-  Buffer() = default;
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { std::free(data_); }
-  void allocate(int64_t count) {
-    const size_t bytes = static_cast<size_t>(count) * sizeof(T) + 63;
-    data_ = static_cast<T*>(std::aligned_alloc(64, bytes / 64 * 64 + 64));
-    if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(static_cast<void*>(data_), 0, bytes);
-  }
-  T* data() const { return data_; }
-  T& operator[](int64_t i) const { return data_[i]; }
-
- private:
-  T* data_ = nullptr;
-};
 
 constexpr int64_t kUnit = 16;     // output bytes per unit: dwords in a register
 constexpr int kPasses = 3;  // s8 addends that any weight within [-255, 255] splits into
@@ -59,78 +37,10 @@ int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 int64_t greatest_common_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_common_divisor(b, a % b); }
 
-// Source dword of every destination dword: lane l, dword k of a prepared row is dword 4k + l of the flat row, so that
-// the unpacks below leave register k with the flat bytes 16k .. 16k+15.
-alignas(64) constexpr int32_t kPrepare[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
-
-// The same for every second pixel of 128 bytes of row, as an index into two registers.
-void prepare_phase(int64_t pixel_dwords, int64_t phase, int32_t* index) {
-  for (int64_t i = 0; i < 16; ++i) {
-    const int64_t flat = kPrepare[i];
-    index[i] = static_cast<int32_t>((flat / pixel_dwords * 2 + phase) * pixel_dwords + flat % pixel_dwords);
-  }
-}
-
-__mmask64 first_bytes(int64_t count) {
-  if (count <= 0) return 0;
-  return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
-}
-
 // Bytes of the unit that begins at `begin` which lie before `end`.
 inline __mmask16 bytes_within(int64_t begin, int64_t end) {
   const int64_t count = end - begin;
   return count >= kUnit ? __mmask16{0xFFFF} : count <= 0 ? __mmask16{0} : static_cast<__mmask16>((1u << count) - 1);
-}
-
-inline void interleave(__m512i a, __m512i b, __m512i c, __m512i d, uint32_t* to) {
-  const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
-  const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
-  _mm512_storeu_si512(to, _mm512_unpacklo_epi16(ab_low, cd_low));
-  _mm512_storeu_si512(to + 16, _mm512_unpackhi_epi16(ab_low, cd_low));
-  _mm512_storeu_si512(to + 32, _mm512_unpacklo_epi16(ab_high, cd_high));
-  _mm512_storeu_si512(to + 48, _mm512_unpackhi_epi16(ab_high, cd_high));
-}
-
-// `count` bytes of every column of four rows, columns `step` bytes apart; writes up to 63 dwords more than they make.
-void interleave_columns(const uint8_t* const* rows, int64_t columns, int64_t step, int64_t count, uint32_t* to) {
-  const __m512i prepare = _mm512_load_si512(kPrepare);
-  const uint8_t *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
-  const int64_t whole = count / 64 * 64;
-  const __mmask64 mask = first_bytes(count - whole);
-  for (; columns > 0; --columns) {
-    for (int64_t i = 0; i < whole; i += 64) {
-      interleave(_mm512_permutexvar_epi32(prepare, _mm512_loadu_si512(a + i)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_loadu_si512(b + i)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_loadu_si512(c + i)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_loadu_si512(d + i)), to + i);
-    }
-    if (mask != 0) {
-      interleave(_mm512_permutexvar_epi32(prepare, _mm512_maskz_loadu_epi8(mask, a + whole)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_maskz_loadu_epi8(mask, b + whole)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_maskz_loadu_epi8(mask, c + whole)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_maskz_loadu_epi8(mask, d + whole)), to + whole);
-    }
-    a += step, b += step, c += step, d += step;
-    to += count;
-  }
-}
-
-// The same for every second pixel, `index` from prepare_phase: count bytes of the rows make about count / 2 dwords.
-void interleave_phase(const uint8_t* const* rows, int64_t count, const int32_t* index, uint32_t* to) {
-  const __m512i prepare = _mm512_load_si512(index);
-  for (int64_t i = 0; i < count; i += 128, to += 64) {
-    const __mmask64 first = first_bytes(count - i), second = first_bytes(count - i - 64);
-    __m512i parts[4];
-    for (int row = 0; row < 4; ++row) {
-      parts[row] = _mm512_permutex2var_epi32(_mm512_maskz_loadu_epi8(first, rows[row] + i), prepare,
-                                             _mm512_maskz_loadu_epi8(second, rows[row] + i + 64));
-    }
-    interleave(parts[0], parts[1], parts[2], parts[3], to);
-  }
-}
-
-void fill(uint32_t* to, int64_t count, uint32_t value) {
-  for (int64_t i = 0; i < count; ++i) to[i] = value;
 }
 
 // Neighbouring units with equally many steps: all pixels of one strip, in one or two output rows.
@@ -173,12 +83,12 @@ class Rescale<form, false> {
 };
 
 // Lanes of the packed register are [pixel 0, 1, 2, 3] of four channels each; afterwards lane p is pixel p.
-inline __m512i pixels_apart(__m512i packed) {
+[[gnu::always_inline]] inline __m512i pixels_apart(__m512i packed) {
   return _mm512_permutexvar_epi32(_mm512_load_si512(kPrepare), packed);
 }
 
 template <int kPixels>
-inline void store(__m512i packed, uint8_t* out, int64_t step, __mmask16 mask) {
+[[gnu::always_inline]] inline void store(__m512i packed, uint8_t* out, int64_t step, __mmask16 mask) {
   const __m512i pixels = pixels_apart(packed);
   if (mask == 0xFFFF) {
     if (kPixels == 4 && step == kUnit) {
@@ -213,7 +123,7 @@ struct Accumulators {
 
 // kSteps 0: as many as the run says.
 template <int kRows, int kSteps, int kPixels>
-inline Accumulators<kRows, kPixels> accumulate(const UnitsRun& run, const Place& place) {
+[[gnu::always_inline]] inline Accumulators<kRows, kPixels> accumulate(const UnitsRun& run, const Place& place) {
   Accumulators<kRows, kPixels> acc;
   for (int row = 0; row < kRows; ++row) {
     for (int p = 0; p < kPixels; ++p) acc.at[row][p] = place.bias;
@@ -231,22 +141,22 @@ inline Accumulators<kRows, kPixels> accumulate(const UnitsRun& run, const Place&
   return acc;
 }
 
-template <Form form, int kRows, int kPixels>
-inline void finish(const UnitsRun& run, const Accumulators<kRows, kPixels>& acc, int64_t out, __mmask16 mask,
+template <Form form, bool plain, int kRows, int kPixels>
+[[gnu::always_inline]] inline void finish(const UnitsRun& run, const Accumulators<kRows, kPixels>& acc, int64_t out, __mmask16 mask,
                    const Rescale<form>& rescale, const Store& stored) {
   for (int row = 0; row < kRows; ++row) {
     __m512i words[4];
     for (int p = 0; p < 4; ++p) words[p] = p < kPixels ? rescale(acc.at[row][p]) : words[0];
-    store<kPixels>(pack(words[0], words[1], words[2], words[3], stored), run.out[row] + out, run.out_step, mask);
+    store<kPixels>(pack<plain>(words[0], words[1], words[2], words[3], stored), run.out[row] + out, run.out_step, mask);
   }
 }
 
-template <Form form, int kRows, int kSteps, int kPixels>
-inline void tile(const UnitsRun& run, const Place& place, const Rescale<form>& rescale, const Store& stored) {
-  finish<form>(run, accumulate<kRows, kSteps, kPixels>(run, place), place.out, place.mask, rescale, stored);
+template <Form form, bool plain, int kRows, int kSteps, int kPixels>
+[[gnu::always_inline]] inline void tile(const UnitsRun& run, const Place& place, const Rescale<form>& rescale, const Store& stored) {
+  finish<form, plain>(run, accumulate<kRows, kSteps, kPixels>(run, place), place.out, place.mask, rescale, stored);
 }
 
-template <Form form, int kRows, int kSteps>
+template <Form form, bool plain, int kRows, int kSteps>
 void run_units(const UnitsRun& run) {
   const Store stored = run.requantizer->store();
   for (int64_t u = 0; u < run.units; ++u) {
@@ -254,52 +164,53 @@ void run_units(const UnitsRun& run) {
     Place place{run.dwords + u * kUnit, run.weights + u * run.weights_step, _mm512_load_si512(run.bias + u * kUnit),
                 u * kUnit, bytes_within((run.first + u) * kUnit, run.pixel_bytes)};
     int64_t left = run.pixels;
-    if (left >= kTile) {
+    if (kSteps > 0 && left >= kTile) {
       // A tile is one long chain of dependent instructions: the next one is begun before it is finished.
-      auto acc = accumulate<kRows, kSteps, 4>(run, place);
+      auto acc = accumulate<kRows, kSteps, kTile>(run, place);
       for (left -= kTile; left >= kTile; left -= kTile) {
         place.dwords += kTile * run.pixel_step;
-        const auto next = accumulate<kRows, kSteps, 4>(run, place);
-        finish<form>(run, acc, place.out, place.mask, rescale, stored);
+        const auto next = accumulate<kRows, kSteps, kTile>(run, place);
+        finish<form, plain>(run, acc, place.out, place.mask, rescale, stored);
         place.out += kTile * run.out_step;
         acc = next;
       }
-      finish<form>(run, acc, place.out, place.mask, rescale, stored);
+      finish<form, plain>(run, acc, place.out, place.mask, rescale, stored);
       place.dwords += kTile * run.pixel_step;
       place.out += kTile * run.out_step;
     }
-    if (left == 3) tile<form, kRows, kSteps, 3>(run, place, rescale, stored);
-    if (left == 2) tile<form, kRows, kSteps, 2>(run, place, rescale, stored);
-    if (left == 1) tile<form, kRows, kSteps, 1>(run, place, rescale, stored);
+    for (; left >= kTile; left -= kTile) {
+      tile<form, plain, kRows, kSteps, kTile>(run, place, rescale, stored);
+      place.dwords += kTile * run.pixel_step;
+      place.out += kTile * run.out_step;
+    }
+    if (left == 3) tile<form, plain, kRows, kSteps, 3>(run, place, rescale, stored);
+    if (left == 2) tile<form, plain, kRows, kSteps, 2>(run, place, rescale, stored);
+    if (left == 1) tile<form, plain, kRows, kSteps, 1>(run, place, rescale, stored);
     place.dwords += left * run.pixel_step;
     place.out += left * run.out_step;
     place.mask = bytes_within((run.first + u) * kUnit, run.rest_bytes);
-    if (place.mask != 0) tile<form, kRows, kSteps, 1>(run, place, rescale, stored);
+    if (place.mask != 0) tile<form, plain, kRows, kSteps, 1>(run, place, rescale, stored);
   }
 }
 
 using UnitsFunction = void (*)(const UnitsRun&);
 
-template <Form form, int kSteps>
-UnitsFunction units_function(int64_t rows) {
-  return rows == 1 ? run_units<form, 1, kSteps> : run_units<form, 2, kSteps>;
-}
-
-template <Form form>
+template <Form form, bool plain>
 UnitsFunction units_function(int64_t rows, int64_t steps) {
   if constexpr (is_fast(form)) {
-    if (steps == 3) return units_function<form, 3>(rows);
+    if (steps == 3) return rows == 1 ? run_units<form, plain, 1, 3> : run_units<form, plain, 2, 3>;
   }
-  return units_function<form, 0>(rows);
+  return rows == 1 ? run_units<form, plain, 1, 0> : run_units<form, plain, 2, 0>;
 }
 
-UnitsFunction units_function(Form form, int64_t rows, int64_t steps) {
-  switch (form) {
-    case Form::product: return units_function<Form::product>(rows, steps);
-    case Form::line: return units_function<Form::line>(rows, steps);
-    case Form::line_away: return units_function<Form::line_away>(rows, steps);
-    case Form::line_by_sign: return units_function<Form::line_by_sign>(rows, steps);
-    default: return units_function<Form::scalar>(rows, steps);
+UnitsFunction units_function(const Requantizer& requantizer, int64_t rows, int64_t steps) {
+  const bool plain = requantizer.plain();
+  switch (requantizer.form()) {
+    case Form::product: return units_function<Form::product, false>(rows, steps);
+    case Form::line: return (plain ? units_function<Form::line, true> : units_function<Form::line, false>)(rows, steps);
+    case Form::line_away: return units_function<Form::line_away, false>(rows, steps);
+    case Form::line_by_sign: return units_function<Form::line_by_sign, false>(rows, steps);
+    default: return units_function<Form::scalar, false>(rows, steps);
   }
 }
 
@@ -435,13 +346,19 @@ DepthwiseCore::DepthwiseCore(const DepthwiseSpec& spec) : g_(cut(spec)) {
     prepare_phase(g_.channels / 4, phase, phase_index_[phase]);
   }
   bias_.allocate(g_.units * kUnit);
-  Buffer<int64_t> columns;
-  columns.allocate(g_.units * kUnit);
+  Buffer<int64_t> columns, least, greatest;
+  for (Buffer<int64_t>* buffer : {&columns, &least, &greatest}) buffer->allocate(g_.units * kUnit);
   for (int64_t i = 0; i < g_.units * kUnit; ++i) {
     columns[i] = g_.channel(i);
-    if (columns[i] >= 0) bias_[i] = spec.bias[columns[i]];
+    if (columns[i] < 0) continue;
+    least[i] = greatest[i] = bias_[i] = spec.bias[columns[i]];
+    for (int64_t tap = 0; tap < spec.taps_h * spec.taps_w; ++tap) {
+      const int64_t weight = spec.weights[tap * g_.channels + columns[i]];
+      (weight < 0 ? least : greatest)[i] += 255 * weight;
+    }
   }
-  requantizer_.reset(new Requantizer(spec.requantize, columns.data(), g_.units * kUnit));
+  requantizer_.reset(
+      new Requantizer(spec.requantize, columns.data(), g_.units * kUnit, least.data(), greatest.data()));
   place_steps();
   pack_weights(spec);
 }
@@ -482,8 +399,8 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
       ++spans_[span_count_ - 1].units;
     } else {
       spans_[span_count_++] = {u, 1, steps, to, offsets_.data() + (chunk == last_chunk ? kPasses * pass_steps_ : 0),
-                               {units_function(requantizer_->form(), 1, steps),
-                                units_function(requantizer_->form(), 2, steps)}};
+                               {units_function(*requantizer_, 1, steps),
+                                units_function(*requantizer_, 2, steps)}};
     }
     for (int64_t pass = 0; pass < passes; ++pass) {
       for (int64_t i = 0; i < g_.shared * row_bytes; ++i) {
