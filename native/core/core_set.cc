@@ -95,5 +95,6 @@ MaxRows CoreSet::max_rows() const { return first_with(chain_, &Cores::max_rows);
 SumRows CoreSet::sum_rows() const { return first_with(chain_, &Cores::sum_rows); }
 Lookup CoreSet::lookup() const { return first_with(chain_, &Cores::lookup); }
 RequantizeRow CoreSet::requantize_row() const { return first_with(chain_, &Cores::requantize_row); }
+PeakMultiplyAdds CoreSet::peak_multiply_adds() const { return first_with(chain_, &Cores::peak_multiply_adds); }
 
 }  // namespace bittrue

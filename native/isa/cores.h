@@ -99,6 +99,8 @@ using SumRows = void (*)(const uint8_t* const* taps, int64_t taps_count, int32_t
 using Lookup = void (*)(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
 // out[i] = requantize(acc[i], column i).
 using RequantizeRow = void (*)(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
+// Runs the fastest multiply-add instruction `rounds` times over registers; returns how many 8-bit multiply-adds it did.
+using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 
 struct Cores {
   const char* isa = "";
@@ -110,6 +112,7 @@ struct Cores {
   SumRows sum_rows = nullptr;
   Lookup lookup = nullptr;
   RequantizeRow requantize_row = nullptr;
+  PeakMultiplyAdds peak_multiply_adds = nullptr;
 };
 
 }  // namespace bittrue

@@ -4,7 +4,7 @@
 namespace bittrue {
 
 std::unique_ptr<Kernel> make_conv2d(const Step& step, const CoreSet& cores) {
-  const Window window = read_window(step);
+  const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   require(is_8bit(step.input(0).type) && step.output().type == step.input(0).type, "activations are not 8-bit");
   require(step.integer("groups") == 1, "groups have no native kernel");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "operators/fused_table.h"
 #include "operators/matmul_convolution.h"
 
 namespace bittrue {
@@ -16,7 +17,7 @@ class DepthwiseConvolution final : public Kernel {
   void run(const Run& run) const override;
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
   bool packs(size_t input) const override { return input == 1 || input == 2; }
-  std::string note() const override { return "depthwise"; }
+  std::string note() const override { return "depthwise" + table_.note(); }
 
  private:
   int64_t pointers() const { return (most_rows_ - 1) * window_.stride_h + (window_.filter_h - 1) * window_.dilation_h + 1; }
@@ -27,6 +28,7 @@ class DepthwiseConvolution final : public Kernel {
   Window window_;
   std::vector<uint8_t> zeros_;  // one line of zero points
   int64_t most_rows_;
+  FusedTable table_;
   std::unique_ptr<Depthwise> core_;
 };
 
@@ -34,7 +36,7 @@ class DepthwiseConvolution final : public Kernel {
 constexpr int64_t kTaskOutputs = 16 << 10;
 
 DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& cores, const Window& window)
-    : window_(window) {
+    : window_(window), table_(step, cores) {
   const int64_t channels = window.in_c, taps = window.taps();
   const int64_t weight_zero_point = step.integer("weight_zero_point", -255, 255);
   const uint8_t zero_point = stored_zero_point(step);
@@ -89,6 +91,7 @@ void DepthwiseConvolution::run(const Run& run) const {
     }
     for (int64_t i = 0; i < count; ++i) out[i] = run.outputs[0] + (n * window_.out_h + first + i) * out_row;
     core_->run(rows, count, out, scratch);
+    table_.apply(out[0], window_.in_c, count * window_.out_w, window_.in_c);
   });
 }
 
@@ -105,7 +108,7 @@ SignedWeights one_channel_filters(const Step& step, const Window& window) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_depthwise_conv2d(const Step& step, const CoreSet& cores) {
-  const Window window = read_window(step);
+  const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   require(is_8bit(step.input(0).type) && step.output().type == step.input(0).type, "activations are not 8-bit");
   require(filter.rank() == 4 && filter.shape[0] == 1 && filter.shape[1] == window.filter_h &&

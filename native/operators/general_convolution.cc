@@ -15,6 +15,13 @@ constexpr int64_t kPixels = 16;        // rows of patches per block
 constexpr int64_t kColumns = 64;       // columns per block
 constexpr int64_t kTaskWork = 32 << 10;  // multiply-accumulates below which a task is not worth it
 
+// function(task, worker) for all tasks; on the calling thread alone when `work` multiply-accumulates are too few.
+template <class Function>
+void share(ThreadPool& pool, int64_t tasks, int64_t work, const Function& function) {
+  if (work >= kTaskWork) return pool.parallel(tasks, function);
+  for (int64_t task = 0; task < tasks; ++task) function(task, 0);
+}
+
 // sums[r][c] = rows[r] . columns[c], exact. Products are added in 32 bits for `block` elements at a time, over which
 // sum |a| |w| <= 2^31 - 1, then in 64.
 template <int kRows, int kWide>
@@ -144,7 +151,7 @@ class GeneralConvolution final : public Kernel {
       const int64_t worth = pixels * window_.out_c * columns_.depth / blocks / kTaskWork;
       parts = std::min({units, std::max<int64_t>(1, worth), int64_t{4} * run.pool.threads()});
     }
-    run.pool.parallel(blocks * parts, [&](int64_t task, int worker) {
+    share(run.pool, blocks * parts, pixels * window_.out_c * columns_.depth, [&](int64_t task, int worker) {
       const int64_t first = task / parts * kPixels, part = task % parts;
       const Place place{run.inputs[0], packed, bias, run.outputs[0],
                         reinterpret_cast<int16_t*>(run.scratch + packed_bytes() + worker * worker_bytes())};
@@ -262,7 +269,7 @@ class GeneralDepthwise final : public Kernel {
       for (int64_t i = 0; i < w.taps() * w.out_c; ++i) target[i] = weights_.at(run.inputs[1], i);
       packed = target;
     }
-    run.pool.parallel(w.batch * w.out_h, [&](int64_t row, int worker) {
+    share(run.pool, w.batch * w.out_h, w.pixels() * w.out_c * w.taps(), [&](int64_t row, int worker) {
       auto* lines = reinterpret_cast<int16_t*>(run.scratch + packed_bytes() + worker * worker_bytes());
       if (narrow_) {
         output_row<int32_t>(run, packed, row, lines);
@@ -331,7 +338,7 @@ std::unique_ptr<Kernel> make_general_conv2d(const Step& step, const CoreSet&) {
   const Window window = read_window(step);
   const Operand& filter = step.input(1);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
-  require(step.output().type == step.input(0).type, "both sides must have one type");
+  require(step.output().type == step.input(0).type && filter.elements > 0, "both sides must have one type");
   require(window.in_c % groups == 0 && window.out_c % groups == 0, "channels do not split into groups");
   require(filter.rank() == 4 && filter.shape[0] == window.out_c && filter.shape[1] == window.filter_h &&
               filter.shape[2] == window.filter_w && filter.shape[3] == window.in_c / groups,
@@ -343,7 +350,7 @@ std::unique_ptr<Kernel> make_general_depthwise_conv2d(const Step& step, const Co
   const Window window = read_window(step);
   const Operand& filter = step.input(1);
   const int64_t multiplier = step.integer("multiplier", 1, std::max<int64_t>(1, window.out_c));
-  require(step.output().type == step.input(0).type, "both sides must have one type");
+  require(step.output().type == step.input(0).type && filter.elements > 0, "both sides must have one type");
   require(filter.rank() == 4 && filter.shape[0] == 1 && filter.shape[1] == window.filter_h &&
               filter.shape[2] == window.filter_w && filter.shape[3] == window.out_c &&
               window.in_c * multiplier == window.out_c,

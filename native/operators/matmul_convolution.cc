@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "operators/fused_table.h"
+
 namespace bittrue {
 namespace {
 
@@ -64,6 +66,7 @@ class MatmulConvolution final : public Kernel {
   uint8_t in_zero_point_;
   int64_t zero_point_;  // of the weights
   std::vector<uint8_t> zeros_;
+  FusedTable table_;
   std::unique_ptr<Matmul> matmul_;
 };
 
@@ -73,12 +76,10 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
       in_pixel_(step.input(0).row_stride),
       out_stride_(step.output().row_stride),
       in_zero_point_(stored_zero_point(step)),
-      zero_point_(weights.zero_point) {
+      zero_point_(weights.zero_point),
+      table_(step, cores) {
   const int64_t channels = window.in_c, taps = window.taps();
   require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
-  require((window.out_h - 1) * window.stride_h + (window.filter_h - 1) * window.dilation_h < copy_h() &&
-              (window.out_w - 1) * window.stride_w + (window.filter_w - 1) * window.dilation_w < copy_w(),
-          "a window leaves the padded picture");
   if (taps == 1 && channels % 4 == 0 && !window.padded()) {
     rows_ = Rows::pixels;
   } else {
@@ -264,13 +265,15 @@ void MatmulConvolution::run(const Run& run) const {
       part.out = out + first * out_stride_;
       part.out_stride = out_stride_;
       matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
+      if (groups == 1) table_.apply(part.out, out_stride_, count, window_.out_c);
     });
+    if (groups > 1) table_.apply(out, out_stride_, pixels, window_.out_c);
   }
 }
 
 std::string MatmulConvolution::note() const {
   const char* how = rows_ == Rows::pixels ? "pixels" : rows_ == Rows::taps ? "taps" : "padded copy";
-  return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "");
+  return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") + table_.note();
 }
 
 }  // namespace

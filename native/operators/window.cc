@@ -20,4 +20,16 @@ Window read_window(const Step& step) {
   return w;
 }
 
+Window read_full_window(const Step& step) {
+  const Window w = read_window(step);
+  const auto fits = [](int64_t extent, int64_t filter, int64_t stride, int64_t dilation, int64_t out) {
+    const int64_t room = extent - (filter - 1) * dilation - 1;
+    return filter <= (int64_t{1} << 16) && room >= 0 && room / stride + 1 == out;
+  };
+  require(fits(w.in_h + w.pad_top + w.pad_bottom, w.filter_h, w.stride_h, w.dilation_h, w.out_h) &&
+              fits(w.in_w + w.pad_left + w.pad_right, w.filter_w, w.stride_w, w.dilation_w, w.out_w),
+          "the windows do not fill the padded picture");
+  return w;
+}
+
 }  // namespace bittrue

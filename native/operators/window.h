@@ -21,4 +21,7 @@ struct Window {
 // NoKernel when the numbers contradict the shapes of input 0 and output 0.
 Window read_window(const Step& step);
 
+// The same for convolutions, whose windows fill the padded picture: as many outputs as fit, not one more or less.
+Window read_full_window(const Step& step);
+
 }  // namespace bittrue
