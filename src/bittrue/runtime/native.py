@@ -257,6 +257,12 @@ class _Program:
             if error.place:
                 raise
             raise type(error)(error.code, error.message, place=step.place, advice=error.advice) from None
+        if "fused_table" in step.arrays:
+            # What a pass moved into this step: stored values, counted from the smallest of the type.
+            (value,) = results
+            lowest = np.iinfo(value.dtype).min
+            moved = step.arrays["fused_table"][value.astype(np.intp) - lowest].astype(np.int64) + lowest
+            results = [moved.astype(value.dtype)]
         targets = [*step.outputs]
         if operator.stateful:
             targets += self._states(step)
