@@ -1,9 +1,8 @@
-// A whole plan, ready to run: kernels made, weights packed, every buffer placed.
+// A whole plan, ready to run: kernels made, weights packed, every buffer placed. One caller at a time.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -62,8 +61,6 @@ class Program {
   void reset();
 
   const Operand& operand(int tensor) const { return tensors_.at(tensor).operand; }
-  // Held during a run by callers that share the program.
-  std::mutex& mutex() { return mutex_; }
 
  private:
   void place(const std::vector<bool>& needed);
@@ -83,7 +80,6 @@ class Program {
   std::vector<AlignedBytes> owned_;
   std::vector<std::pair<int, std::vector<uint8_t>>> first_values_;  // of variables
   int64_t memory_ = 0;
-  std::mutex mutex_;
 };
 
 }  // namespace bittrue

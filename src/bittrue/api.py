@@ -16,7 +16,7 @@ from .graph import Graph, ModelFile, Quantization
 from .importers import read_model
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
 from .plan import load_plan as _load_plan
-from .runtime import NativeExecutor, ReferenceExecutor, collect, native_module
+from .runtime import NativeExecutor, Profile, ReferenceExecutor, collect, machine_peak, native_module
 from .text import model_text
 
 # A typing error should not start a million threads.
@@ -84,6 +84,7 @@ class Model:
         executor: str = "auto",
         threads: int = 1,
         isa: str | None = None,
+        passes: Sequence[str] | None = None,
         graph: int | str = 0,
         shapes: Mapping[str, Sequence[int]] | None = None,
         outputs: Sequence[str] | None = None,
@@ -99,6 +100,8 @@ class Model:
             isa: instruction set of the native executor, for example ``"avx2"``; `bittrue.isas()` lists those of this
                 processor. None: what the environment variable BITTRUE_ISA says, else the fastest. The result never
                 depends on it.
+            passes: which passes of `bittrue.plan.passes.PASSES` the native executor applies; None: all. The result
+                never depends on them.
             graph: index of a graph, its name, or a signature key.
             shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
@@ -120,7 +123,7 @@ class Model:
             memory_limit=memory_limit,
             notes=self.notes,
         )
-        return Session(plan, executor=executor, threads=threads, isa=isa)
+        return Session(plan, executor=executor, threads=threads, isa=isa, passes=passes)
 
     def _graph(self, which: int | str) -> Graph:
         if isinstance(which, str):
@@ -142,22 +145,42 @@ class Session:
     Attributes:
         plan: the decisions; `print(session.plan)` and `session.plan.save(path)`.
         executor: name of the executor in use.
+        isa: instruction set that it uses; None for the reference executor.
+        threads: as asked for.
         inputs, outputs: a `Port` per input and output.
     """
 
-    def __init__(self, plan: Plan, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        executor: str = "auto",
+        threads: int = 1,
+        isa: str | None = None,
+        passes: Sequence[str] | None = None,
+    ) -> None:
         _check_choice(executor, threads)
         self.threads = threads
         self._executor: NativeExecutor | ReferenceExecutor
         if executor == "native" or (executor == "auto" and native_module() is not None):
-            self._executor = NativeExecutor(plan, threads=threads, isa=isa)
+            self._executor = NativeExecutor(plan, threads=threads, isa=isa, passes=passes)
             plan = replace(plan, execution=self._executor.execution)
         else:
+            if isa is not None:
+                raise InputError(
+                    "BT-ISA",
+                    f"the reference executor has no instruction sets to choose from, found '{isa}'",
+                    advice="leave isa out",
+                )
             self._executor = ReferenceExecutor(plan)
+        self.isa = self._executor.isa if isinstance(self._executor, NativeExecutor) else None
         self.plan = plan
         self.executor = self._executor.name
         self.inputs = [self._port(i) for i in plan.inputs]
         self.outputs = [self._port(i) for i in plan.outputs]
+        self._run_one = self._executor.run_one if isinstance(self._executor, NativeExecutor) else None
+        if self._run_one is not None:
+            self._name, self._dtype, self._shape = self.outputs[0].name, self.inputs[0].dtype, self.inputs[0].shape
 
     def run(
         self,
@@ -180,6 +203,11 @@ class Session:
                 `bittrue.quantize`).
             RunError: values without a defined result, for example a division by zero.
         """
+        if self._run_one is not None and len(positional) == 1 and not named and progress is None:
+            # Small networks take microseconds: the usual call goes straight to the executor.
+            x = positional[0]
+            if type(x) is np.ndarray and x.dtype == self._dtype and x.shape == self._shape and x.flags.c_contiguous:
+                return {self._name: self._run_one(x)}
         inputs = self._inputs(positional, named)
         results = self._executor.run(inputs, after_step=progress)
         # The caller may write into what it gets, so results that alias inputs or constants are copied.
@@ -208,6 +236,18 @@ class Session:
     def missing(self) -> Mapping[int, str]:
         """Steps of the plan that the native executor leaves to the reference: position to reason."""
         return self._executor.missing if isinstance(self._executor, NativeExecutor) else {}
+
+    def profile(self, *positional: Any, rounds: int = 10, **named: Any) -> Profile:
+        """Run `rounds` times and return the median time of every step; `print` it, or take `to_dict()`.
+
+        Variable tensors keep the values that they had before. Arguments and errors as for `run`.
+        """
+        if rounds < 1:
+            raise InputError("BT-ROUNDS", f"rounds must be at least 1, found {rounds}")
+        inputs = self._inputs(positional, named)
+        peak = machine_peak(self.isa)
+        steps = self._executor.profile(inputs, rounds)
+        return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
 
     def reset(self) -> None:
         """Put variable tensors (recurrent state) back to their initial value."""
@@ -304,9 +344,16 @@ def load(source: Any) -> Model:
     return Model(read_model(source))
 
 
-def load_plan(path: Any, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> Session:
+def load_plan(
+    path: Any,
+    *,
+    executor: str = "auto",
+    threads: int = 1,
+    isa: str | None = None,
+    passes: Sequence[str] | None = None,
+) -> Session:
     """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
-    return Session(_load_plan(path), executor=executor, threads=threads, isa=isa)
+    return Session(_load_plan(path), executor=executor, threads=threads, isa=isa, passes=passes)
 
 
 def _check_choice(executor: str, threads: int) -> None:

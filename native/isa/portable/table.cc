@@ -10,8 +10,12 @@ void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int6
 void sum_rows(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count);
 void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
 void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
+int64_t peak_multiply_adds(int64_t rounds);
+void row_terms(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes, int64_t count,
+               int32_t factor, int32_t* terms);
 
 extern const Cores kCores;
-const Cores kCores = {"portable", make_matmul, make_depthwise, make_add, max_rows, sum_rows, lookup, requantize_row};
+const Cores kCores = {"portable", make_matmul, make_depthwise, make_add, max_rows, sum_rows, lookup,
+                      requantize_row, peak_multiply_adds, row_terms};
 
 }  // namespace bittrue::portable

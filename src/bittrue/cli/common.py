@@ -73,21 +73,28 @@ def open_session(
     memory_limit: int,
     executor: str = "auto",
     threads: int = 1,
+    isa: str | None = None,
 ) -> api.Session:
     """A session from a model file, or from a plan that `bittrue plan --output` wrote."""
-    if zipfile.is_zipfile(path) and "plan.json" in zipfile.ZipFile(path).namelist():
+    if is_plan(path):
         if shapes or outputs:
             raise InputError("BT-USAGE", "--shape and --until need the model; a plan is fixed")
-        return api.load_plan(path, executor=executor, threads=threads)
+        return api.load_plan(path, executor=executor, threads=threads, isa=isa)
     return api.load(path).prepare(
         numerics,
         executor=executor,
         threads=threads,
+        isa=isa,
         graph=int(graph) if graph.lstrip("-").isdigit() else graph,
         shapes=dict(_shape(text) for text in shapes),
         outputs=outputs or None,
         memory_limit=memory_limit << 20,
     )
+
+
+def is_plan(path: str) -> bool:
+    """Whether the file is a plan that `bittrue plan --output` wrote."""
+    return zipfile.is_zipfile(path) and "plan.json" in zipfile.ZipFile(path).namelist()
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -58,7 +58,7 @@ def command(
     as_json: bool,
     **prepare: Any,
 ) -> None:
-    r"""Run MODEL (a model file, or a plan saved by `bittrue plan --output`).
+    """Run MODEL (a model file, or a plan saved by `bittrue plan --output`).
 
     \b
     bittrue run model.tflite                                   # random input, seed 0
