@@ -44,7 +44,7 @@ bool find_rounding(const int64_t* values, int64_t scaled, int64_t first, int64_t
     least = begin > least ? begin : least;
     most = begin + kOne - 1 < most ? begin + kOne - 1 : most;
   }
-  *rounding = most >> kFractionLow << kFractionLow;
+  *rounding = (most >> kFractionLow) * (int64_t{1} << kFractionLow);
   return *rounding >= least;
 }
 
