@@ -1,0 +1,15 @@
+#include "isa/portable/scalar_requantize.h"
+
+#include "rules/requantize.h"
+
+namespace bittrue::portable {
+
+uint8_t requantize_one(const rules::Requantize& requantize, int32_t acc, int64_t column) {
+  return static_cast<uint8_t>(rules::requantize(requantize, acc, static_cast<size_t>(column)));
+}
+
+const rules::Requantize* copy(const rules::Requantize& requantize) { return new rules::Requantize(requantize); }
+
+void release(const rules::Requantize* requantize) { delete requantize; }
+
+}  // namespace bittrue::portable

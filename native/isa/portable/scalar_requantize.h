@@ -1,0 +1,19 @@
+// rules::requantize out of line, for files of an instruction set: an inline function compiled there would be emitted
+// with that set's instructions, and the linker might then keep that copy for the whole program.
+#pragma once
+
+#include <cstdint>
+
+namespace bittrue::rules {
+struct Requantize;
+}
+
+namespace bittrue::portable {
+
+uint8_t requantize_one(const rules::Requantize& requantize, int32_t acc, int64_t column);
+
+// A copy of `requantize` for those who keep it; to be given back to `release`.
+const rules::Requantize* copy(const rules::Requantize& requantize);
+void release(const rules::Requantize* requantize);
+
+}  // namespace bittrue::portable
