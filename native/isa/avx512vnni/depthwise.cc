@@ -144,8 +144,8 @@ template <int kRows, int kSteps, int kPixels>
 }
 
 template <Form form, bool plain, int kRows, int kPixels>
-[[gnu::always_inline]] inline void finish(const UnitsRun& run, const Accumulators<kRows, kPixels>& acc, int64_t out, __mmask16 mask,
-                   const Rescale<form>& rescale, const Store& stored) {
+[[gnu::always_inline]] inline void finish(const UnitsRun& run, const Accumulators<kRows, kPixels>& acc, int64_t out,
+                                          __mmask16 mask, const Rescale<form>& rescale, const Store& stored) {
   for (int row = 0; row < kRows; ++row) {
     __m512i words[4];
     for (int p = 0; p < 4; ++p) words[p] = p < kPixels ? rescale(acc.at[row][p]) : words[0];
@@ -154,7 +154,8 @@ template <Form form, bool plain, int kRows, int kPixels>
 }
 
 template <Form form, bool plain, int kRows, int kSteps, int kPixels>
-[[gnu::always_inline]] inline void tile(const UnitsRun& run, const Place& place, const Rescale<form>& rescale, const Store& stored) {
+[[gnu::always_inline]] inline void tile(const UnitsRun& run, const Place& place, const Rescale<form>& rescale,
+                                        const Store& stored) {
   finish<form, plain>(run, accumulate<kRows, kSteps, kPixels>(run, place), place.out, place.mask, rescale, stored);
 }
 
@@ -478,7 +479,8 @@ void DepthwiseCore::gather(const uint8_t* const* taps, const Columns& columns, i
     for (int64_t p = 0; p < 2; ++p) fill(phase[p], (columns.left + 1 - p) / 2 * channels, padding_);
     // The first column inside is of phase left % 2.
     const int64_t left = columns.left;
-    uint32_t* const inside[2] = {phase[left % 2] + left / 2 * channels, phase[1 - left % 2] + (left + 1) / 2 * channels};
+    uint32_t* const inside[2] = {phase[left % 2] + left / 2 * channels,
+                                 phase[1 - left % 2] + (left + 1) / 2 * channels};
     interleave_phases(from, columns.inside * channels, phase_index_, inside);
     for (int64_t p = 0; p < 2; ++p) {
       const int64_t begin = (end + 1 - p) / 2;

@@ -11,7 +11,7 @@
 namespace bittrue::avx512vnni {
 namespace {
 
-// Plain memory for constants: std::vector's code, compiled for this instruction set, could end up in the portable parts.
+// Plain memory for constants: std::vector's code, compiled for this instruction set, could end up in portable parts.
 template <class T>
 class Buffer {
  public:
