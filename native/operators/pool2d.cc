@@ -70,18 +70,26 @@ void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, 
     uint8_t* scratch = run.scratch + worker * scratch_per_worker;
     auto** taps = reinterpret_cast<const uint8_t**>(scratch);
     const int64_t first_y = v.first(y), last_y = v.last(y);
+    int64_t count = 0, moved = 0;
     for (int64_t x = 0; x < h.out;) {
       int64_t pixels = 1;
-      if (h.stride == 1 && g.dense && h.inside(x)) {
+      const bool inside = h.inside(x);
+      if (h.stride == 1 && g.dense && inside) {
         while ((pixels + 1) * g.channels <= kRun && x + pixels < h.out && h.inside(x + pixels)) ++pixels;
       }
-      int64_t count = 0;
-      for (int64_t i = first_y; i < last_y; ++i) {
-        const uint8_t* line = run.inputs[0] + (n * v.extent + i) * h.extent * g.in_pixel;
-        for (int64_t j = h.first(x); j < h.last(x); ++j) taps[count++] = line + j * g.in_pixel;
+      if (inside && moved > 0) {
+        // The window before lay inside, too: all taps move alike.
+        for (int64_t k = 0; k < count; ++k) taps[k] += moved;
+      } else {
+        count = 0;
+        for (int64_t i = first_y; i < last_y; ++i) {
+          const uint8_t* line = run.inputs[0] + (n * v.extent + i) * h.extent * g.in_pixel;
+          for (int64_t j = h.first(x); j < h.last(x); ++j) taps[count++] = line + j * g.in_pixel;
+        }
       }
       one(taps, count, pixels, run.outputs[0] + (task * h.out + x) * g.out_pixel,
           scratch + (g.most_taps * 8 + 63) / 64 * 64);
+      moved = inside ? pixels * h.stride * g.in_pixel : 0;
       x += pixels;
     }
   };
@@ -192,6 +200,10 @@ class AverageInteger final : public Pool {
       sum(taps, count, sums, elements);
       const auto taps_count = static_cast<int32_t>(count);
       const auto flipped = static_cast<uint32_t>(flip_ * count);
+      if (sizeof(T) == 1 && count <= rules::kMostTaps) {
+        finish_bytes(sums, taps_count, out, elements);
+        return;
+      }
       for (int64_t i = 0; i < elements; ++i) {
         const auto total = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) - flipped);
         const int32_t average = kHalfUp ? rules::integer_half_up(total, taps_count)
@@ -214,6 +226,26 @@ class AverageInteger final : public Pool {
         const auto* tap = reinterpret_cast<const T*>(taps[k]);
         for (int64_t i = 0; i < elements; ++i) totals[i] += static_cast<uint32_t>(static_cast<int32_t>(tap[i]));
       }
+    }
+  }
+
+  // Sums of stored bytes: the quotient by a multiplication in binary32.
+  void finish_bytes(const int32_t* sums, int32_t count, uint8_t* out, int64_t elements) const {
+    const rules::SmallDivision divide(count);
+    const int32_t flip = flip_, half = count >> 1, flipped = flip * count;
+    const int32_t low = range_.low + flip, high = range_.high + flip;
+    for (int64_t i = 0; i < elements; ++i) {
+      int32_t average;
+      if (kHalfUp) {
+        // Stored bytes are not negative, and the flip is a whole number of averages.
+        average = divide(sums[i] + half);
+      } else {
+        const int32_t total = sums[i] - flipped;
+        const int32_t magnitude = divide((total < 0 ? -total : total) + half);
+        average = (total < 0 ? -magnitude : magnitude) + flip;
+      }
+      average = average < low ? low : average;
+      out[i] = static_cast<uint8_t>(average > high ? high : average);
     }
   }
 
