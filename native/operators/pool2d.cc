@@ -118,7 +118,7 @@ struct IntegerRange {
   int32_t low, high;
 
   explicit IntegerRange(const Step& step) {
-    constexpr int64_t kLow = std::numeric_limits<int32_t>::min() / 2, kHigh = std::numeric_limits<int32_t>::max() / 2;
+    constexpr int64_t kLow = -(1 << 23), kHigh = 1 << 23;  // exact in binary32
     low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
     high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
   }
@@ -229,23 +229,20 @@ class AverageInteger final : public Pool {
     }
   }
 
-  // Sums of stored bytes: the quotient by a multiplication in binary32.
+  // Sums of stored bytes. Whole ends may clamp before the fraction is dropped.
   void finish_bytes(const int32_t* sums, int32_t count, uint8_t* out, int64_t elements) const {
-    const rules::SmallDivision divide(count);
-    const int32_t flip = flip_, half = count >> 1, flipped = flip * count;
-    const int32_t low = range_.low + flip, high = range_.high + flip;
+    const rules::ByteAverage average(count);
+    // Rounding up, the flip is a whole number of averages.
+    const int32_t removed = kHalfUp ? 0 : flip_, added = flip_ - removed;
+    const auto flipped = static_cast<float>(removed * count);
+    const auto low = static_cast<float>(std::max(range_.low, -256) + added);
+    const auto high = static_cast<float>(std::min(range_.high, 256) + added);
     for (int64_t i = 0; i < elements; ++i) {
-      int32_t average;
-      if (kHalfUp) {
-        // Stored bytes are not negative, and the flip is a whole number of averages.
-        average = divide(sums[i] + half);
-      } else {
-        const int32_t total = sums[i] - flipped;
-        const int32_t magnitude = divide((total < 0 ? -total : total) + half);
-        average = (total < 0 ? -magnitude : magnitude) + flip;
-      }
-      average = average < low ? low : average;
-      out[i] = static_cast<uint8_t>(average > high ? high : average);
+      const float total = static_cast<float>(sums[i]) - flipped;
+      float value = kHalfUp ? average.up(total) : average.away(total);
+      value = value < low ? low : value;
+      value = value > high ? high : value;
+      out[i] = static_cast<uint8_t>(static_cast<int32_t>(value) + removed);
     }
   }
 

@@ -22,16 +22,22 @@ inline int32_t integer_half_up(int32_t total, int32_t count) {
   return static_cast<int32_t>(quotient - (quotient * count > nudged ? 1 : 0));
 }
 
-// floor(n / count) for 0 <= n <= 256 * count, count <= kMostTaps: (n + 1/2) / count is 1/2^13 or more away from every
-// integer; n + 1/2 < 2^20 + 1 is exact in binary32, and the two roundings, of 1 / count and of the product (at most 257),
-// move it by less than 257 * 2^-22 < 2^-13.
+// Both rules on sums |total| <= 256 * count of bytes, count <= kMostTaps, as trunc(total / count + nudge) in binary32: the
+// exact nudge is (count div 2) / count; one half over count more (less for a negative total) changes no result, as
+// quotients are multiples of 1 / count, and keeps 1 / (2 * count) >= 2^-13 away from every whole number. Rounding moves
+// the sum by less: quotients of up to 257 by 1.5 * 257 * 2^-23 < 2^-14, the nudge by 2^-23.
 constexpr int64_t kMostTaps = 4096;
 
-struct SmallDivision {
-  float inverse;
+struct ByteAverage {
+  float inverse, nudge;
 
-  explicit SmallDivision(int32_t count) : inverse(1.0f / static_cast<float>(count)) {}
-  int32_t operator()(int32_t n) const { return static_cast<int32_t>((static_cast<float>(n) + 0.5f) * inverse); }
+  explicit ByteAverage(int32_t count)
+      : inverse(1.0f / static_cast<float>(count)), nudge((static_cast<float>(count >> 1) + 0.5f) * inverse) {}
+
+  // integer_half_away before the fraction is dropped.
+  float away(float total) const { return total * inverse + std::copysign(nudge, total); }
+  // integer_half_up before the fraction is dropped; total >= 0.
+  float up(float total) const { return total * inverse + nudge; }
 };
 
 // A counter in binary32 stops at 2^24.
