@@ -231,6 +231,7 @@ NB_MODULE(_native, module) {
   module.def("peak_multiply_adds", &peak_multiply_adds, nb::arg("isa").none() = nb::none(),
              "8-bit multiply-adds per second that one core of this machine does at best with `isa`.");
   module.def("operators", &native_operators, "Stems of the operators with a native kernel.");
+  nb::exception<StepUndefined>(module, "StepUndefined");
   nb::class_<Program>(module, "Program", "A plan with kernels made, weights packed and buffers placed.")
       .def("__init__", &new_program, nb::arg("tensors"), nb::arg("steps"), nb::arg("arena"), nb::arg("threads"),
            nb::arg("isa"))

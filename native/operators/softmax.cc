@@ -1,6 +1,7 @@
 // softmax and log_softmax: exp(x - max) over its sum along the last axis, and the logarithm of that.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 
 #include "core/kernel.h"
@@ -33,13 +34,19 @@ struct Rows {
 
   int64_t stored(int64_t value) const { return std::min(std::max(value + offset, low), high) + flip; }
 
+  // one(row, worker) says whether the row has a result.
   template <class One>
   void run(const Run& run, const One& one) const {
+    std::atomic<bool> defined{true};
+    const auto task = [&](int64_t row, int worker) {
+      if (!one(row, worker)) defined.store(false, std::memory_order_relaxed);
+    };
     if (rows * length < kParallel) {
-      for (int64_t row = 0; row < rows; ++row) one(row, 0);
+      for (int64_t row = 0; row < rows; ++row) task(row, 0);
     } else {
-      run.pool.parallel(rows, one);
+      run.pool.parallel(rows, task);
     }
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
   }
 };
 
@@ -71,10 +78,8 @@ struct Softmax {
   int bits;
 
   explicit Softmax(const Step& step)
-      : exponentials(differences(step, "exponentials", 0)), bits(static_cast<int>(step.integer("bits", 8, 16))) {
-    require(step.input(0).shape.back() <= rules::exp_f5_longest_row(bits),
-            "rows so long that their sum may have no result");
-  }
+      : exponentials(differences(step, "exponentials", 0)), bits(static_cast<int>(step.integer("bits", 8, 16))) {}
+  bool defined(int64_t sum) const { return sum < rules::exp_f5_sum_limit(bits); }
   // Entries before this one are 0.
   int first() const {
     int i = 0;
@@ -100,8 +105,8 @@ struct LogSoftmax {
         smallest(step.array("smallest").count == 1 ? step.array("smallest").integer(0) : 0),
         inverse(rescaling(step, "q31_two_step_up_away", "").multiplier) {
     require(smallest >= std::numeric_limits<int32_t>::min() && smallest <= 0, "the smallest difference is out of range");
-    require(step.input(0).shape.back() <= rules::exp_f5_longest_row(32), "rows so long that their sum may overflow");
   }
+  bool defined(int64_t sum) const { return sum < rules::exp_f5_sum_limit(32); }
   int first() const { return 0; }
   struct Row {
     const Table& scaled;
@@ -128,10 +133,11 @@ class ByDifference final : public Kernel {
       const int32_t* summand = summands_.data() + 255 - largest;
       int64_t sum = 0;
       for (int64_t i = 0; i < length; ++i) sum += summand[in[i]];
+      if (!rule_.defined(sum)) return false;
       const auto row = rule_.row(sum);
       if (length < 256 - first_) {
         for (int64_t i = 0; i < length; ++i) out[i] = static_cast<Out>(rows_.stored(row(in[i] + 255 - largest)));
-        return;
+        return true;
       }
       Out table[256];
       const auto nothing = static_cast<Out>(rows_.stored(0));
@@ -140,6 +146,7 @@ class ByDifference final : public Kernel {
         table[x] = static_cast<Out>(rows_.stored(row(x + 255 - largest)));
       }
       for (int64_t i = 0; i < length; ++i) out[i] = table[in[i]];
+      return true;
     });
   }
   std::string note() const override { return "by difference"; }
@@ -157,9 +164,8 @@ class SoftmaxShorts final : public Kernel {
       : rows_(step), multiplier_(rescaling(step, "q31_two_step_up_away", "").multiplier),
         exponentials_(table(step, "exp", 0)),
         reciprocals_(table(step, "reciprocal", std::numeric_limits<int16_t>::min())) {
-    // Then every sum lies in [1, 2^31 - 1].
+    // Then every sum is at least 1.
     require(rules::tables_513_exponential(0, multiplier_, exponentials_.data()) >= 1, "the exponential of 0 must be 1");
-    require(rows_.length <= 65536, "rows so long that their sum may overflow");
     per_worker_ = (rows_.length * 2 + 63) / 64 * 64;
   }
 
@@ -175,8 +181,10 @@ class SoftmaxShorts final : public Kernel {
         entries[i] = static_cast<int16_t>(rules::tables_513_exponential(in[i] - largest, multiplier_, exponentials_.data()));
         sum += entries[i];
       }
+      if (sum > std::numeric_limits<int32_t>::max()) return false;
       const rules::Tables513Row row(sum, reciprocals_.data());
       for (int64_t i = 0; i < length; ++i) out[i] = static_cast<int16_t>(rows_.stored(row(entries[i])));
+      return true;
     });
   }
   int64_t scratch_bytes(int threads) const override { return threads * per_worker_; }

@@ -15,9 +15,8 @@ inline constexpr int kSumBits = 12;
 // An exponential in F0 as a summand in F12.
 inline int64_t summand(int64_t exponential) { return arithmetic::divide_by_power_of_two_away(exponential, kSumBits); }
 
-// Rows of this many elements or more can add up to more than a probability of `bits` bits, or 32 bits, allow: each
-// summand is at most 2^19, the sum must stay below 2^(20 + bits) and below 2^31.
-inline int64_t exp_f5_longest_row(int bits) { return (int64_t{1} << (bits < 11 ? 1 + bits : 12)) - 1; }
+// The sum of a row's summands has no probability of `bits` bits, or leaves 32 bits, from here on.
+inline int64_t exp_f5_sum_limit(int bits) { return int64_t{1} << (bits < 11 ? 20 + bits : 31); }
 
 // One row's share of an exponential, in units of 2^-bits.
 struct ExpF5Row {

@@ -17,9 +17,11 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "isa/cores.h"
 #include "isa/avx512vnni/cores.h"
+#include "isa/avx512vnni/depthwise_strided.h"
 #include "isa/avx512vnni/interleave.h"
 #include "isa/avx512vnni/intrinsics.h"
 #include "isa/avx512vnni/requantize.h"
@@ -142,8 +144,8 @@ template <int kRows, int kSteps, int kPixels>
 }
 
 template <Form form, bool plain, int kRows, int kPixels>
-[[gnu::always_inline]] inline void finish(const UnitsRun& run, const Accumulators<kRows, kPixels>& acc, int64_t out, __mmask16 mask,
-                   const Rescale<form>& rescale, const Store& stored) {
+[[gnu::always_inline]] inline void finish(const UnitsRun& run, const Accumulators<kRows, kPixels>& acc, int64_t out,
+                                          __mmask16 mask, const Rescale<form>& rescale, const Store& stored) {
   for (int row = 0; row < kRows; ++row) {
     __m512i words[4];
     for (int p = 0; p < 4; ++p) words[p] = p < kPixels ? rescale(acc.at[row][p]) : words[0];
@@ -152,7 +154,8 @@ template <Form form, bool plain, int kRows, int kPixels>
 }
 
 template <Form form, bool plain, int kRows, int kSteps, int kPixels>
-[[gnu::always_inline]] inline void tile(const UnitsRun& run, const Place& place, const Rescale<form>& rescale, const Store& stored) {
+[[gnu::always_inline]] inline void tile(const UnitsRun& run, const Place& place, const Rescale<form>& rescale,
+                                        const Store& stored) {
   finish<form, plain>(run, accumulate<kRows, kSteps, kPixels>(run, place), place.out, place.mask, rescale, stored);
 }
 
@@ -227,16 +230,17 @@ struct Geometry {
   int64_t chunk = 0;           // channels interleaved together
   int64_t strip = 0;           // output columns computed together
   int64_t region = 0;          // dwords of one phase of one set
+  int64_t first_channel = 0, pitch = 0;  // bytes of a column that others do, and of all
   // Of the layer: input columns from one pixel to the next, and under one pixel; the same for rows.
   int64_t channels = 0, stride = 1, span = 1, row_stride = 1, row_dilation = 1, column_dilation = 1, taps_h = 1;
   int64_t width = 0, out_width = 0, pad_left = 0;
 
   int64_t columns(int64_t pixels) const { return (pixels - 1) * stride + span; }
-  // Of output byte `i` of a group; -1 behind the last one.
-  int64_t channel(int64_t i) const { return group > 1 ? i % channels : i < channels ? i : -1; }
+  // Of the layer, of output byte `i` of a group; -1 behind the last one.
+  int64_t channel(int64_t i) const { return i < group * channels ? first_channel + i % channels : -1; }
 };
 
-Geometry cut(const DepthwiseSpec& spec) {
+Geometry cut(const DepthwiseSpec& spec, int64_t first_channel) {
   Geometry g;
   g.horizontal = spec.taps_h == 1 && spec.taps_w > 4;
   g.sets = (spec.taps_h + 3) / 4;
@@ -248,7 +252,9 @@ Geometry cut(const DepthwiseSpec& spec) {
     g.shared = 1 + (4 * g.sets - spec.taps_h) / g.shared_taps;
   }
   if (g.shared == 1) g.shared_offset = 1;
-  g.channels = spec.channels;
+  g.channels = spec.channels - first_channel;
+  g.first_channel = first_channel;
+  g.pitch = spec.channels;
   g.row_stride = spec.stride_h;
   g.row_dilation = spec.dilation_h;
   g.column_dilation = spec.dilation_w;
@@ -259,9 +265,11 @@ Geometry cut(const DepthwiseSpec& spec) {
   g.stride = spec.stride_w;
   g.span = (spec.taps_w - 1) * spec.dilation_w + 1;
 
-  const int64_t channels = spec.channels;
+  const int64_t channels = g.channels;
   const bool wasteful = round_up(channels, kUnit) * 16 > channels * 17;
-  if (wasteful && spec.stride_w == 1) {
+  if (g.pitch != channels) {
+    // Pixels do not follow each other.
+  } else if (wasteful && spec.stride_w == 1) {
     g.group = kUnit / greatest_common_divisor(channels, kUnit);
   } else if (spec.stride_w == 2 && (channels == 4 || channels == 8)) {
     g.group = kUnit / channels;
@@ -293,7 +301,8 @@ Geometry cut(const DepthwiseSpec& spec) {
 
 class DepthwiseCore final : public Depthwise {
  public:
-  explicit DepthwiseCore(const DepthwiseSpec& spec);
+  // `others` does the channels before first_channel.
+  DepthwiseCore(const DepthwiseSpec& spec, int64_t first_channel, std::unique_ptr<Depthwise> others);
 
   int64_t scratch() const override {
     return (g_.sets * g_.phases * g_.region) * 4 + (g_.horizontal ? padded_row_bytes() : 0);
@@ -316,7 +325,7 @@ class DepthwiseCore final : public Depthwise {
   };
 
   int64_t padded_row_bytes() const {
-    return round_up((g_.columns(g_.strip) + 3 * g_.column_dilation) * g_.channels, 64);
+    return round_up((g_.columns(g_.strip) + 3 * g_.column_dilation) * g_.pitch, 64);
   }
   void place_steps();
   void pack_weights(const DepthwiseSpec& spec);
@@ -328,6 +337,7 @@ class DepthwiseCore final : public Depthwise {
                     int64_t span, int64_t count, uint8_t* const* out) const;
 
   const Geometry g_;
+  const std::unique_ptr<Depthwise> others_;
   uint32_t padding_;
   int64_t pass_steps_;
   Buffer<int8_t> weights_;
@@ -339,7 +349,8 @@ class DepthwiseCore final : public Depthwise {
   alignas(64) int32_t phase_index_[2][16];
 };
 
-DepthwiseCore::DepthwiseCore(const DepthwiseSpec& spec) : g_(cut(spec)) {
+DepthwiseCore::DepthwiseCore(const DepthwiseSpec& spec, int64_t first_channel, std::unique_ptr<Depthwise> others)
+    : g_(cut(spec, first_channel)), others_(std::move(others)) {
   padding_ = spec.zero_point * 0x01010101u;
   pass_steps_ = g_.horizontal ? g_.taps : g_.sets * g_.taps;
   for (int phase = 0; phase < g_.phases && g_.phases > 1; ++phase) {
@@ -353,7 +364,7 @@ DepthwiseCore::DepthwiseCore(const DepthwiseSpec& spec) : g_(cut(spec)) {
     if (columns[i] < 0) continue;
     least[i] = greatest[i] = bias_[i] = spec.bias[columns[i]];
     for (int64_t tap = 0; tap < spec.taps_h * spec.taps_w; ++tap) {
-      const int64_t weight = spec.weights[tap * g_.channels + columns[i]];
+      const int64_t weight = spec.weights[tap * g_.pitch + columns[i]];
       (weight < 0 ? least : greatest)[i] += 255 * weight;
     }
   }
@@ -389,7 +400,7 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
       const int64_t tap_h = g_.horizontal ? 0 : step / g_.taps * 4 + byte - row * g_.shared_taps;
       const int64_t tap_w = g_.horizontal ? step * 4 + byte : step % g_.taps;
       const bool exists = tap_h >= 0 && tap_h < spec.taps_h && tap_w < spec.taps_w && channel >= 0;
-      rest[i] = exists ? spec.weights[(tap_h * spec.taps_w + tap_w) * g_.channels + channel] : int16_t{0};
+      rest[i] = exists ? spec.weights[(tap_h * spec.taps_w + tap_w) * g_.pitch + channel] : int16_t{0};
       passes = std::max<int64_t>(passes, rest[i] > 0 ? (rest[i] + 126) / 127 : (-rest[i] + 127) / 128);
     }
     const int64_t steps = passes * pass_steps_, chunk = g_.group > 1 ? 0 : u * kUnit / g_.chunk;
@@ -414,6 +425,7 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
 }
 
 void DepthwiseCore::run(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const {
+  if (others_ != nullptr) others_->run(rows, count, out, scratch);
   const int64_t offset = g_.shared_offset;
   for (int64_t block = 0; block < count; block += offset * g_.shared) {
     for (int64_t first = block; first < std::min(block + offset, count); ++first) {
@@ -437,8 +449,8 @@ void DepthwiseCore::run_rows(const uint8_t* const* rows, int64_t count, uint8_t*
     if (g_.horizontal) {
       // One padded row, so that all four taps of a dword find their column.
       std::memset(padded, static_cast<int>(padding_ & 0xFF), static_cast<size_t>(padded_row_bytes()));
-      std::memcpy(padded + left * g_.channels, rows[0] + columns.first * g_.channels,
-                  static_cast<size_t>(inside * g_.channels));
+      std::memcpy(padded + left * g_.pitch, rows[0] + columns.first * g_.pitch,
+                  static_cast<size_t>(inside * g_.pitch));
       columns = {0, 0, all, 0};
     }
     for (int64_t channel = 0, span = 0; channel < g_.channels; channel += g_.chunk) {
@@ -448,7 +460,7 @@ void DepthwiseCore::run_rows(const uint8_t* const* rows, int64_t count, uint8_t*
         for (int64_t i = 0; i < 4; ++i) {
           // Rows behind the last tap have zero weights: any row will do.
           const int64_t tap = set * 4 + i < taps_used ? set * 4 + i : 0;
-          taps[i] = g_.horizontal ? padded + i * g_.column_dilation * g_.channels : rows[tap * g_.row_dilation];
+          taps[i] = g_.horizontal ? padded + i * g_.column_dilation * g_.pitch : rows[tap * g_.row_dilation];
         }
         gather(taps, columns, channel, channels, dwords + set * g_.phases * g_.region);
       }
@@ -460,16 +472,16 @@ void DepthwiseCore::run_rows(const uint8_t* const* rows, int64_t count, uint8_t*
 void DepthwiseCore::gather(const uint8_t* const* taps, const Columns& columns, int64_t channel, int64_t channels,
                            uint32_t* to) const {
   const uint8_t* from[4];
-  for (int i = 0; i < 4; ++i) from[i] = taps[i] + columns.first * g_.channels + channel;
+  for (int i = 0; i < 4; ++i) from[i] = taps[i] + columns.first * g_.pitch + g_.first_channel + channel;
   const int64_t end = columns.left + columns.inside, all = end + columns.right;
   if (g_.phases == 2) {
     uint32_t* const phase[2] = {to, to + g_.region};
     for (int64_t p = 0; p < 2; ++p) fill(phase[p], (columns.left + 1 - p) / 2 * channels, padding_);
     // The first column inside is of phase left % 2.
-    for (int64_t p = 0; p < 2; ++p) {
-      const int64_t column = columns.left + p;
-      interleave_phase(from, columns.inside * channels, phase_index_[p], phase[column % 2] + column / 2 * channels);
-    }
+    const int64_t left = columns.left;
+    uint32_t* const inside[2] = {phase[left % 2] + left / 2 * channels,
+                                 phase[1 - left % 2] + (left + 1) / 2 * channels};
+    interleave_phases(from, columns.inside * channels, phase_index_, inside);
     for (int64_t p = 0; p < 2; ++p) {
       const int64_t begin = (end + 1 - p) / 2;
       fill(phase[p] + begin * channels, ((all + 1 - p) / 2 - begin) * channels, padding_);
@@ -477,10 +489,10 @@ void DepthwiseCore::gather(const uint8_t* const* taps, const Columns& columns, i
     return;
   }
   fill(to, columns.left * channels, padding_);
-  if (channels == g_.channels) {
+  if (channels == g_.pitch) {
     interleave_columns(from, 1, 0, columns.inside * channels, to + columns.left * channels);
   } else {
-    interleave_columns(from, columns.inside, g_.channels, channels, to + columns.left * channels);
+    interleave_columns(from, columns.inside, g_.pitch, channels, to + columns.left * channels);
   }
   fill(to + end * channels, columns.right * channels, padding_);
 }
@@ -491,7 +503,7 @@ int64_t DepthwiseCore::run_chunk(const uint32_t* dwords, int64_t channel, int64_
   UnitsRun run;
   run.pixel_step = g_.group * channels * (g_.phases == 2 ? 1 : g_.stride);
   run.requantizer = requantizer_.get();
-  run.out_step = g_.group * g_.channels;
+  run.out_step = g_.group * g_.pitch;
   run.pixels = pixels / g_.group;
   run.pixel_bytes = g_.group * g_.channels;
   run.rest_bytes = (pixels - run.pixels * g_.group) * g_.channels;
@@ -508,7 +520,7 @@ int64_t DepthwiseCore::run_chunk(const uint32_t* dwords, int64_t channel, int64_
       const int64_t rows = std::min<int64_t>(2, count - row);
       run.weights = s.weights + row * s.steps * kUnit * 4;
       for (int64_t r = 0; r < rows; ++r) {
-        run.out[r] = out[(row + r) * g_.shared_offset] + pixel * g_.channels + s.first * kUnit;
+        run.out[r] = out[(row + r) * g_.shared_offset] + pixel * g_.pitch + g_.first_channel + s.first * kUnit;
       }
       s.functions[rows - 1](run);
     }
@@ -519,7 +531,11 @@ int64_t DepthwiseCore::run_chunk(const uint32_t* dwords, int64_t channel, int64_
 }  // namespace
 
 std::unique_ptr<Depthwise> make_depthwise(const DepthwiseSpec& spec) {
-  return std::unique_ptr<Depthwise>(new DepthwiseCore(spec));
+  const int64_t whole = spec.channels / 64 * 64;
+  std::unique_ptr<Depthwise> strided = whole > 0 ? make_strided_depthwise(spec, whole) : nullptr;
+  if (strided == nullptr) return std::unique_ptr<Depthwise>(new DepthwiseCore(spec, 0, nullptr));
+  if (whole == spec.channels) return strided;
+  return std::unique_ptr<Depthwise>(new DepthwiseCore(spec, whole, std::move(strided)));
 }
 
 }  // namespace bittrue::avx512vnni

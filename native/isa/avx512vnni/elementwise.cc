@@ -44,7 +44,7 @@ bool find_rounding(const int64_t* values, int64_t scaled, int64_t first, int64_t
     least = begin > least ? begin : least;
     most = begin + kOne - 1 < most ? begin + kOne - 1 : most;
   }
-  *rounding = most >> kFractionLow << kFractionLow;
+  *rounding = (most >> kFractionLow) * (int64_t{1} << kFractionLow);
   return *rounding >= least;
 }
 
@@ -306,10 +306,11 @@ inline __m512i look_up(const WordTable& table, __m512i x) {
   const __mmask32 even_high = _mm512_test_epi16_mask(x, _mm512_set1_epi16(0x40));
   const __mmask32 odd_high = _mm512_test_epi16_mask(x, _mm512_set1_epi16(0x4000));
   // Permutations take the low 6 bits of an index word.
-  const __m512i even_words = _mm512_mask_blend_epi16(even_high, _mm512_permutex2var_epi16(table.low[0], x, table.low[1]),
-                                                     _mm512_permutex2var_epi16(table.high[0], x, table.high[1]));
-  const __m512i odd_words = _mm512_mask_blend_epi16(odd_high, _mm512_permutex2var_epi16(table.low[0], odd, table.low[1]),
-                                                    _mm512_permutex2var_epi16(table.high[0], odd, table.high[1]));
+  const auto words = [&table](__m512i index, __mmask32 high) {
+    return _mm512_mask_blend_epi16(high, _mm512_permutex2var_epi16(table.low[0], index, table.low[1]),
+                                   _mm512_permutex2var_epi16(table.high[0], index, table.high[1]));
+  };
+  const __m512i even_words = words(x, even_high), odd_words = words(odd, odd_high);
   constexpr __mmask64 odd_bytes = 0xAAAAAAAAAAAAAAAA;
   const __m512i low = _mm512_mask_blend_epi8(odd_bytes, even_words, _mm512_slli_epi16(odd_words, 8));
   const __m512i high = _mm512_mask_blend_epi8(odd_bytes, _mm512_srli_epi16(even_words, 8), odd_words);
@@ -327,7 +328,8 @@ inline void max_columns(const uint8_t* const* taps, int64_t taps_count, uint8_t*
   for (int64_t k = 0; k < taps_count; ++k) {
     for (int r = 0; r < kRegisters; ++r) {
       const uint8_t* from = taps[k] + at + 64 * r;
-      best[r] = _mm512_max_epu8(best[r], kRegisters > 1 ? _mm512_loadu_si512(from) : _mm512_maskz_loadu_epi8(mask, from));
+      const __m512i bytes = kRegisters > 1 ? _mm512_loadu_si512(from) : _mm512_maskz_loadu_epi8(mask, from);
+      best[r] = _mm512_max_epu8(best[r], bytes);
     }
   }
   for (int r = 0; r < kRegisters; ++r) {

@@ -11,7 +11,7 @@
 namespace bittrue::avx512vnni {
 namespace {
 
-// Plain memory for constants: std::vector's code, compiled for this instruction set, could end up in the portable parts.
+// Plain memory for constants: std::vector's code, compiled for this instruction set, could end up in portable parts.
 template <class T>
 class Buffer {
  public:
@@ -82,22 +82,36 @@ inline void interleave_columns(const uint8_t* const* rows, int64_t columns, int6
   }
 }
 
-// The same for every second pixel, `index` from prepare_phase: count bytes of the rows make about count / 2 dwords.
-inline void interleave_phase(const uint8_t* const* rows, int64_t count, const int32_t* index, uint32_t* to) {
-  const __m512i prepare = _mm512_load_si512(index);
-  for (int64_t i = 0; i < count; i += 128, to += 64) {
-    const __mmask64 first = first_bytes(count - i), second = first_bytes(count - i - 64);
-    __m512i parts[4];
-    for (int row = 0; row < 4; ++row) {
-      parts[row] = _mm512_permutex2var_epi32(_mm512_maskz_loadu_epi8(first, rows[row] + i), prepare,
-                                             _mm512_maskz_loadu_epi8(second, rows[row] + i + 64));
-    }
-    interleave(parts[0], parts[1], parts[2], parts[3], to);
+// The same for every second pixel, with the indices of both phases: count bytes of the rows make about count / 2 dwords
+// of each phase.
+inline void interleave_phases(const uint8_t* const* rows, int64_t count, const int32_t (*index)[16],
+                              uint32_t* const* to) {
+  const __m512i prepare[2] = {_mm512_load_si512(index[0]), _mm512_load_si512(index[1])};
+  const uint8_t *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
+  uint32_t *even = to[0], *odd = to[1];
+  const auto both = [&](const auto& load) {
+    const __m512i a0 = load(a), a1 = load(a + 64), b0 = load(b), b1 = load(b + 64);
+    const __m512i c0 = load(c), c1 = load(c + 64), d0 = load(d), d1 = load(d + 64);
+    interleave(_mm512_permutex2var_epi32(a0, prepare[0], a1), _mm512_permutex2var_epi32(b0, prepare[0], b1),
+               _mm512_permutex2var_epi32(c0, prepare[0], c1), _mm512_permutex2var_epi32(d0, prepare[0], d1), even);
+    interleave(_mm512_permutex2var_epi32(a0, prepare[1], a1), _mm512_permutex2var_epi32(b0, prepare[1], b1),
+               _mm512_permutex2var_epi32(c0, prepare[1], c1), _mm512_permutex2var_epi32(d0, prepare[1], d1), odd);
+    a += 128, b += 128, c += 128, d += 128;
+    even += 64, odd += 64;
+  };
+  for (; count >= 128; count -= 128) {
+    both([](const uint8_t* from) { return _mm512_loadu_si512(from); });
   }
+  if (count <= 0) return;
+  const __mmask64 masks[2] = {first_bytes(count), first_bytes(count - 64)};
+  int part = 0;
+  both([&](const uint8_t* from) { return _mm512_maskz_loadu_epi8(masks[part++ % 2], from); });
 }
 
+// Writes up to 15 dwords more than count.
 inline void fill(uint32_t* to, int64_t count, uint32_t value) {
-  for (int64_t i = 0; i < count; ++i) to[i] = value;
+  const __m512i values = _mm512_set1_epi32(static_cast<int32_t>(value));
+  for (int64_t i = 0; i < count; i += 16) _mm512_storeu_si512(to + i, values);
 }
 
 }  // namespace

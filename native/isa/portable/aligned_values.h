@@ -1,5 +1,5 @@
-// What an addition reads its operands as, out of line for files of an instruction set: an inline function compiled there
-// would be emitted with that set's instructions, and the linker might then keep that copy for the whole program.
+// What an addition reads its operands as, out of line for files of an instruction set: an inline function compiled
+// there would be emitted with that set's instructions, and the linker might keep that copy for the whole program.
 #pragma once
 
 #include <cstdint>

@@ -1,39 +1,42 @@
 // Element-wise cores in plain C++.
 #include <algorithm>
 
-#include "isa/cores.h"
+#include "isa/portable/cores.h"
+#include "isa/portable/scalar_add.h"
 
 namespace bittrue::portable {
 namespace {
 
-// The aligned operand depends on one byte: 256 exact values.
+int64_t aligned(const AddSpec& spec, int64_t q, const rules::Multiplier& multiplier) {
+  const auto moved = static_cast<int64_t>(static_cast<uint64_t>(q) << spec.left);
+  return rules::apply(spec.align, arithmetic::wrap_s32(moved), multiplier);
+}
+
 class PortableAdd final : public Elementwise {
  public:
-  explicit PortableAdd(const AddSpec& spec) : requantize_(spec.requantize) {
-    for (int q = 0; q < 256; ++q) {
-      first_[q] = aligned(spec, q - spec.first_zero_point, spec.first);
-      const int64_t second = aligned(spec, q - spec.second_zero_point, spec.second);
-      second_[q] = spec.subtract ? -second : second;
-    }
-  }
+  explicit PortableAdd(const AddSpec& spec) : requantize_(spec.requantize) { align_operands(spec, operands_); }
 
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = static_cast<uint8_t>(rules::requantize(requantize_, first_[first[i]] + second_[second[i]], 0));
+      const int64_t sum = operands_.first[first[i]] + operands_.second[second[i]];
+      out[i] = static_cast<uint8_t>(rules::requantize(requantize_, sum, 0));
     }
   }
 
  private:
-  static int64_t aligned(const AddSpec& spec, int64_t q, const rules::Multiplier& multiplier) {
-    const auto moved = static_cast<int64_t>(static_cast<uint64_t>(q) << spec.left);
-    return rules::apply(spec.align, arithmetic::wrap_s32(moved), multiplier);
-  }
-
-  int64_t first_[256], second_[256];
+  AlignedOperands operands_;
   rules::Requantize requantize_;
 };
 
 }  // namespace
+
+void align_operands(const AddSpec& spec, AlignedOperands& operands) {
+  for (int q = 0; q < 256; ++q) {
+    operands.first[q] = aligned(spec, q - spec.first_zero_point, spec.first);
+    const int64_t second = aligned(spec, q - spec.second_zero_point, spec.second);
+    operands.second[q] = spec.subtract ? -second : second;
+  }
+}
 
 std::unique_ptr<Elementwise> make_add(const AddSpec& spec) { return std::make_unique<PortableAdd>(spec); }
 
