@@ -30,6 +30,7 @@ class CoreSet {
   SumRows sum_rows() const;
   Lookup lookup() const;
   RequantizeRow requantize_row() const;
+  RowTerms row_terms() const;
   PeakMultiplyAdds peak_multiply_adds() const;
 
  private:

@@ -181,7 +181,12 @@ void Program::run(int first, int last, double* seconds) {
       throw std::invalid_argument("a step without a native kernel");
     }
     const Operands& operands = operands_[i];
-    kernels_[i]->run({operands.inputs.data(), operands.outputs.data(), scratch_.data(), pool_});
+    try {
+      kernels_[i]->run({operands.inputs.data(), operands.outputs.data(), scratch_.data(), pool_});
+    } catch (const Undefined&) {
+      pool_.rest();
+      throw StepUndefined(i);
+    }
     if (seconds != nullptr) {
       const Clock::time_point now = Clock::now();
       seconds[i - first] = std::chrono::duration<double>(now - before).count();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,11 @@ struct ProgramStep {
   std::vector<int> outputs;
 };
 
+// Step `step` of a run met values without a defined result; the steps before it are done.
+struct StepUndefined : std::runtime_error {
+  explicit StepUndefined(int step) : std::runtime_error(std::to_string(step)) {}
+};
+
 class Program {
  public:
   // Tensors and steps are checked here: indices, sizes and offsets must fit, else std::invalid_argument. Constants and
@@ -52,7 +58,7 @@ class Program {
   const char* isa() const { return cores_.isa(); }
   int64_t memory() const { return memory_; }
 
-  // Runs steps [first, last). `seconds`, when given, receives the time of each of them.
+  // Runs steps [first, last); may throw StepUndefined. `seconds`, when given, receives the time of each of them.
   void run(int first, int last, double* seconds = nullptr);
   // Copies a tensor's value in or out, in the plan's own type and dense.
   void write(int tensor, const void* value);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "operators/fused_table.h"
+#include "operators/general_convolution.h"
 #include "operators/matmul_convolution.h"
 
 namespace bittrue {
@@ -110,16 +111,17 @@ SignedWeights one_channel_filters(const Step& step, const Window& window) {
 std::unique_ptr<Kernel> make_depthwise_conv2d(const Step& step, const CoreSet& cores) {
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
-  require(is_8bit(step.input(0).type) && step.output().type == step.input(0).type, "activations are not 8-bit");
+  const bool one_channel = window.in_c == 1 && window.out_c > 1;
+  if (!suits_matmul(step) || !(one_channel || window.in_c == window.out_c)) {
+    return make_general_depthwise_conv2d(step, cores);
+  }
   require(filter.rank() == 4 && filter.shape[0] == 1 && filter.shape[1] == window.filter_h &&
               filter.shape[2] == window.filter_w && filter.shape[3] == window.out_c,
           "the filter's shape differs");
-  require_32_bits(step);
-  if (window.in_c == 1 && window.out_c > 1) {
+  if (one_channel) {
     return make_matmul_convolution(step, cores, window, one_channel_filters(step, window),
                                    biases(step, 2, window.out_c));
   }
-  require(window.in_c == window.out_c, "channel multipliers have no native kernel");
   return std::make_unique<DepthwiseConvolution>(step, cores, window);
 }
 

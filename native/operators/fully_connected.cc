@@ -1,8 +1,9 @@
-// fully_connected: 8-bit layers as a matrix product.
+// fully_connected: 8-bit layers as a matrix product, all others by the general kernel.
 #include <algorithm>
 #include <cstring>
 
 #include "core/kernel.h"
+#include "operators/general_convolution.h"
 #include "operators/weights.h"
 
 namespace bittrue {
@@ -28,20 +29,19 @@ class FullyConnected final : public Kernel {
 
   int64_t rows_, depth_, packed_depth_, columns_, block_;
   int64_t zero_point_;  // of the weights
+  RowTerms row_terms_;
   std::unique_ptr<Matmul> matmul_;
 };
 
-FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) {
+FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) : row_terms_(cores.row_terms()) {
   const Operand& in = step.input(0);
   const Operand& weights = step.input(1);
-  require(is_8bit(in.type) && is_8bit(step.output().type), "activations are not 8-bit");
   require(weights.rank() == 2 && weights.shape[1] > 0, "weights have two axes");
   require(in.dense() && step.output().dense(), "both sides must be dense");
   columns_ = weights.shape[0];
   depth_ = weights.shape[1];
   rows_ = in.elements / depth_;
   require(rows_ * depth_ == in.elements && rows_ * columns_ == step.output().elements, "the shapes do not fit");
-  require_32_bits(step);
   packed_depth_ = round_up(depth_, 4);
   const SignedWeights signed_values = signed_weights(weights, step.integer("weight_zero_point"));
   const std::vector<int64_t> bias = biases(step, 2, columns_);
@@ -102,13 +102,8 @@ void FullyConnected::run(const Run& run) const {
     part.row_terms = terms;
     part.out = run.outputs[0] + first * columns_;
     part.out_stride = columns_;
-    for (int64_t r = 0; r < part.count; ++r) {
-      rows[r] = data + (first + r) * packed_depth_;
-      if (zero_point_ == 0) continue;
-      uint32_t sum = 0;
-      for (int64_t k = 0; k < depth_; ++k) sum += rows[r][k];
-      terms[r] = static_cast<int32_t>(0u - static_cast<uint32_t>(zero_point_) * sum);
-    }
+    for (int64_t r = 0; r < part.count; ++r) rows[r] = data + (first + r) * packed_depth_;
+    if (zero_point_ != 0) row_terms_(rows, block_, 1, depth_, part.count, static_cast<int32_t>(-zero_point_), terms);
     matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
   });
 }
@@ -116,6 +111,7 @@ void FullyConnected::run(const Run& run) const {
 }  // namespace
 
 std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& cores) {
+  if (!suits_matmul(step)) return make_general_fully_connected(step, cores);
   return std::make_unique<FullyConnected>(step, cores);
 }
 

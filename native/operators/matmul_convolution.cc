@@ -12,13 +12,13 @@ int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit
 
 // How rows of the product are found.
 enum class Rows {
-  pixels,  // 1x1: a row is an input pixel
-  taps,    // one segment per tap, pointing into the picture or to a row of zero points
-  copy,    // a padded copy of the picture, one segment per row of taps (or per tap when dilated)
+  taps,   // one segment per tap, pointing into the picture or to a row of zero points
+  lines,  // one segment per row of taps (per tap when dilated), without a look at the picture's edges
 };
 
-// Below this many channels a segment per tap is too short to be worth its pointer.
-constexpr int64_t kShortestTap = 16;
+// Below this many channels a segment per tap is too short to be worth its pointer: a padded copy, in which the taps of
+// a row lie side by side, costs less.
+constexpr int64_t kShortestTap = 64;
 // Bytes of input that one block of rows covers: stays in the first-level cache beside a panel of weights.
 constexpr int64_t kBlockBytes = 24 << 10;
 constexpr int64_t kMostBlockRows = 512;
@@ -29,7 +29,7 @@ class MatmulConvolution final : public Kernel {
                     const std::vector<int64_t>& bias);
 
   void run(const Run& run) const override;
-  int64_t scratch_bytes(int threads) const override { return shared_bytes() + threads * worker_bytes(); }
+  int64_t scratch_bytes(int threads) const override { return copy_bytes() + threads * worker_bytes(); }
   bool packs(size_t input) const override { return input == 1 || input == 2; }
   std::string note() const override;
 
@@ -38,33 +38,30 @@ class MatmulConvolution final : public Kernel {
     const uint8_t* data;  // the input, or the padded copy
     int64_t row;          // bytes from one line to the next
     int64_t pixel;        // bytes from one pixel to the next
-    const int32_t* sums;  // channel sums of the input's pixels, when weights have a zero point
   };
 
   int64_t copy_h() const { return window_.in_h + window_.pad_top + window_.pad_bottom; }
   int64_t copy_w() const { return window_.in_w + window_.pad_left + window_.pad_right; }
   int64_t copy_bytes() const {
-    return rows_ == Rows::copy ? round_up(copy_h() * copy_w() * window_.in_c + kSlack, 64) : 0;
+    return copies_ ? round_up(copy_h() * copy_w() * window_.in_c + kSlack, 64) : 0;
   }
-  int64_t sums_bytes() const { return zero_point_ == 0 ? 0 : round_up(window_.in_h * window_.in_w * 4, 64); }
-  int64_t shared_bytes() const { return copy_bytes() + sums_bytes(); }
   int64_t worker_bytes() const { return round_up(segments_ * block_ * 8, 64) + round_up(block_ * 4, 64); }
 
   void copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool) const;
-  void sum_channels(const uint8_t* in, int32_t* sums, ThreadPool& pool) const;
   void find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const;
   void find_taps(const Picture& picture, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
-  void find_terms(const Picture& picture, int64_t first, int64_t count, int32_t* terms) const;
 
   // A segment of the padded copy may be read up to three bytes past its end.
   static constexpr int64_t kSlack = 64;
 
   Window window_;
   Rows rows_;
-  int64_t segments_, depth_, block_;
+  int64_t segments_, segment_, depth_, block_;  // bytes of a segment, and the same rounded up to four
+  bool copies_ = false;
   int64_t in_pixel_, out_stride_;
   uint8_t in_zero_point_;
   int64_t zero_point_;  // of the weights
+  RowTerms row_terms_;
   std::vector<uint8_t> zeros_;
   FusedTable table_;
   std::unique_ptr<Matmul> matmul_;
@@ -77,18 +74,19 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
       out_stride_(step.output().row_stride),
       in_zero_point_(stored_zero_point(step)),
       zero_point_(weights.zero_point),
+      row_terms_(cores.row_terms()),
       table_(step, cores) {
   const int64_t channels = window.in_c, taps = window.taps();
   require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
-  if (taps == 1 && channels % 4 == 0 && !window.padded()) {
-    rows_ = Rows::pixels;
-  } else {
-    rows_ = channels % 4 == 0 && channels >= kShortestTap ? Rows::taps : Rows::copy;
-  }
-  const bool lines = rows_ == Rows::copy && window.dilation_w == 1;
-  const int64_t segment = lines ? window.filter_w * channels : channels;
-  segments_ = lines ? window.filter_h : taps;
-  depth_ = round_up(segment, 4);
+  const bool whole = channels % 4 == 0;
+  rows_ = whole && taps > 1 && (channels >= kShortestTap || window.dilation_w > 1) ? Rows::taps : Rows::lines;
+  const bool together = rows_ == Rows::lines && window.dilation_w == 1;
+  segment_ = together ? window.filter_w * channels : channels;
+  segments_ = together ? window.filter_h : taps;
+  depth_ = round_up(segment_, 4);
+  // Lines can be read in place where nothing is padded, no byte past the end is touched and pixels lie side by side.
+  const bool side_by_side = in_pixel_ == channels || (taps == 1 && segment_ == channels);
+  copies_ = rows_ == Rows::lines && (window.padded() || segment_ != depth_ || !side_by_side);
   zeros_.assign(static_cast<size_t>(rows_ == Rows::taps ? depth_ : 0), in_zero_point_);
 
   // acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32.
@@ -99,7 +97,7 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
     int64_t sum = 0;
     for (int64_t k = 0; k < taps * channels; ++k) sum += filter[k];
     for (int64_t s = 0; s < segments_; ++s) {
-      std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment, static_cast<size_t>(segment));
+      std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
     }
     const int64_t constant = bias[n] - in_zero_point_ * sum + taps * channels * in_zero_point_ * zero_point_;
     folded[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(constant)));
@@ -143,20 +141,6 @@ void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPoo
         }
       }
       std::memset(target + before + body, in_zero_point_, static_cast<size_t>(line - before - body));
-    }
-  });
-}
-
-void MatmulConvolution::sum_channels(const uint8_t* in, int32_t* sums, ThreadPool& pool) const {
-  const int64_t pixels = window_.in_h * window_.in_w;
-  const int64_t per_task = std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, window_.in_c));
-  pool.parallel((pixels + per_task - 1) / per_task, [&](int64_t task, int) {
-    const int64_t last = std::min(pixels, (task + 1) * per_task);
-    for (int64_t p = task * per_task; p < last; ++p) {
-      const uint8_t* pixel = in + p * in_pixel_;
-      uint32_t sum = 0;
-      for (int64_t c = 0; c < window_.in_c; ++c) sum += pixel[c];
-      sums[p] = static_cast<int32_t>(sum);
     }
   });
 }
@@ -209,30 +193,10 @@ void MatmulConvolution::find_taps(const Picture& picture, int64_t y, int64_t fir
   }
 }
 
-// -zw * (sum of the window's bytes), where padding counts with its zero point.
-void MatmulConvolution::find_terms(const Picture& picture, int64_t first, int64_t count, int32_t* terms) const {
-  const uint32_t outside = static_cast<uint32_t>(window_.in_c * in_zero_point_);
-  for (int64_t r = 0; r < count; ++r) {
-    const int64_t top = (first + r) / window_.out_w * window_.stride_h - window_.pad_top;
-    const int64_t left = (first + r) % window_.out_w * window_.stride_w - window_.pad_left;
-    uint32_t sum = 0;
-    for (int64_t i = 0; i < window_.filter_h; ++i) {
-      const int64_t y = top + i * window_.dilation_h;
-      for (int64_t j = 0; j < window_.filter_w; ++j) {
-        const int64_t x = left + j * window_.dilation_w;
-        const bool inside = y >= 0 && y < window_.in_h && x >= 0 && x < window_.in_w;
-        sum += inside ? static_cast<uint32_t>(picture.sums[y * window_.in_w + x]) : outside;
-      }
-    }
-    terms[r] = static_cast<int32_t>(0u - static_cast<uint32_t>(zero_point_) * sum);
-  }
-}
-
 void MatmulConvolution::run(const Run& run) const {
   const int64_t pixels = window_.out_h * window_.out_w;
   if (pixels == 0 || window_.out_c == 0) return;
   uint8_t* copy = run.scratch;
-  auto* sums = reinterpret_cast<int32_t*>(run.scratch + copy_bytes());
   const int64_t panels = matmul_->panels();
   const int64_t blocks = (pixels + block_ - 1) / block_;
   // Columns are shared out, too, when there are too few blocks of rows to keep all threads busy.
@@ -242,21 +206,22 @@ void MatmulConvolution::run(const Run& run) const {
   for (int64_t n = 0; n < window_.batch; ++n) {
     const uint8_t* in = run.inputs[0] + n * window_.in_h * window_.in_w * in_pixel_;
     uint8_t* out = run.outputs[0] + n * pixels * out_stride_;
-    Picture picture{in, window_.in_w * in_pixel_, in_pixel_, sums};
-    if (rows_ == Rows::copy) {
+    Picture picture{in, window_.in_w * in_pixel_, in_pixel_};
+    if (copies_) {
       copy_picture(in, copy, run.pool);
-      picture = {copy, copy_w() * window_.in_c, window_.in_c, sums};
+      picture = {copy, copy_w() * window_.in_c, window_.in_c};
     }
-    if (zero_point_ != 0) sum_channels(in, sums, run.pool);
     run.pool.parallel(blocks * groups, [&](int64_t task, int worker) {
-      uint8_t* scratch = run.scratch + shared_bytes() + worker * worker_bytes();
+      uint8_t* scratch = run.scratch + copy_bytes() + worker * worker_bytes();
       auto* rows = reinterpret_cast<const uint8_t**>(scratch);
       auto* terms = reinterpret_cast<int32_t*>(scratch + round_up(segments_ * block_ * 8, 64));
       // Blocks that are equally large, so that no thread gets a short rest.
       const int64_t block = task / groups, group = task % groups;
       const int64_t first = block * block_, count = std::min(block_, pixels - first);
       find_rows(picture, first, count, rows);
-      if (zero_point_ != 0) find_terms(picture, first, count, terms);
+      if (zero_point_ != 0) {
+        row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);
+      }
       MatmulRows part;
       part.rows = rows;
       part.capacity = block_;
@@ -272,7 +237,7 @@ void MatmulConvolution::run(const Run& run) const {
 }
 
 std::string MatmulConvolution::note() const {
-  const char* how = rows_ == Rows::pixels ? "pixels" : rows_ == Rows::taps ? "taps" : "padded copy";
+  const char* how = rows_ == Rows::taps ? "taps" : copies_ ? "a padded copy" : window_.taps() == 1 ? "pixels" : "lines";
   return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") + table_.note();
 }
 

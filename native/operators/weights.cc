@@ -33,9 +33,15 @@ std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns) {
   return values;
 }
 
-void require_32_bits(const Step& step) {
+bool suits_matmul(const Step& step) {
+  const Operand& weights = step.input(1);
+  const bool narrow = weights.type == Type::s8 || weights.type == Type::u8 || weights.type == Type::s4;
+  const bool bias = !step.has_input(2) || step.input(2).constant != nullptr;
+  const int flip = flip_of(step.input(0).type);
+  const int64_t zero_point = step.integer("input_zero_point") + flip;
   const bool proven = step.bounded && step.magnitude < (int64_t{1} << 31);
-  require(proven || step.rule("accumulate") == "s32_wrap", "the accumulator needs more than 32 bits");
+  return is_8bit(step.input(0).type) && is_8bit(step.output().type) && narrow && weights.constant != nullptr && bias &&
+         zero_point >= 0 && zero_point <= 255 && (proven || step.rule("accumulate") == "s32_wrap");
 }
 
 uint8_t stored_zero_point(const Step& step) {

@@ -20,8 +20,9 @@ SignedWeights signed_weights(const Operand& weights, int64_t zero_point);
 // The bias of every column (zeros when there is none). NoKernel unless it is a constant of `columns` integers.
 std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns);
 
-// The accumulator's register is 32 bits wide and wraps, or the plan proved that 32 bits are enough.
-void require_32_bits(const Step& step);
+// Whether a layer is one for the 8-bit cores: 8-bit activations, constant 8-bit (or narrower) weights, a constant bias or
+// none, a zero point that can be stored, and an accumulator of 32 bits that wraps (or never needs more).
+bool suits_matmul(const Step& step);
 
 // The zero point of the 8-bit input as native memory keeps it. NoKernel when it lies outside of the type, because then
 // padding could not be stored.

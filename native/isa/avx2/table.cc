@@ -1,14 +1,16 @@
-// The AVX2 cores. Built twice: as "avx2", and as "avxvnni" with the dot-product instruction.
+// The AVX2 cores. Built twice: as "avx2", and as "avxvnni" with the dot-product instruction, which serves the matrix
+// product alone; the rest of that set comes from "avx2".
+#include "isa/avx2/cores.h"
 #include "isa/tables.h"
 
 namespace bittrue::BITTRUE_ISA {
 
-#define BITTRUE_TEXT_OF(name) #name
-#define BITTRUE_TEXT(name) BITTRUE_TEXT_OF(name)
-
-int64_t peak_multiply_adds(int64_t rounds);
-
 extern const Cores kCores;
-const Cores kCores = {BITTRUE_TEXT(BITTRUE_ISA), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, peak_multiply_adds};
+#if defined(__AVXVNNI__)
+const Cores kCores = {"avxvnni", make_matmul, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, peak_multiply_adds};
+#else
+const Cores kCores = {"avx2",   make_matmul,    make_depthwise,    make_add, max_rows, sum_rows,
+                      lookup,   requantize_row, peak_multiply_adds};
+#endif
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -15,39 +15,19 @@
 
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
+#include <utility>
 
 #include "isa/cores.h"
 #include "isa/avx512vnni/cores.h"
+#include "isa/avx512vnni/depthwise_strided.h"
+#include "isa/avx512vnni/interleave.h"
 #include "isa/avx512vnni/intrinsics.h"
 #include "isa/avx512vnni/requantize.h"
 
 namespace bittrue::avx512vnni {
 namespace {
-
-// Plain memory for constants: std::vector's code, compiled for this instruction set, could end up in the portable parts.
-template <class T>
-class Buffer {
- public:
-  Buffer() = default;
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { std::free(data_); }
-  void allocate(int64_t count) {
-    const size_t bytes = static_cast<size_t>(count) * sizeof(T) + 63;
-    data_ = static_cast<T*>(std::aligned_alloc(64, bytes / 64 * 64 + 64));
-    if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(static_cast<void*>(data_), 0, bytes);
-  }
-  T* data() const { return data_; }
-  T& operator[](int64_t i) const { return data_[i]; }
-
- private:
-  T* data_ = nullptr;
-};
 
 constexpr int64_t kUnit = 16;     // output bytes per unit: dwords in a register
 constexpr int kPasses = 3;  // s8 addends that any weight within [-255, 255] splits into
@@ -59,78 +39,10 @@ int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 int64_t greatest_common_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_common_divisor(b, a % b); }
 
-// Source dword of every destination dword: lane l, dword k of a prepared row is dword 4k + l of the flat row, so that
-// the unpacks below leave register k with the flat bytes 16k .. 16k+15.
-alignas(64) constexpr int32_t kPrepare[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
-
-// The same for every second pixel of 128 bytes of row, as an index into two registers.
-void prepare_phase(int64_t pixel_dwords, int64_t phase, int32_t* index) {
-  for (int64_t i = 0; i < 16; ++i) {
-    const int64_t flat = kPrepare[i];
-    index[i] = static_cast<int32_t>((flat / pixel_dwords * 2 + phase) * pixel_dwords + flat % pixel_dwords);
-  }
-}
-
-__mmask64 first_bytes(int64_t count) {
-  if (count <= 0) return 0;
-  return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
-}
-
 // Bytes of the unit that begins at `begin` which lie before `end`.
 inline __mmask16 bytes_within(int64_t begin, int64_t end) {
   const int64_t count = end - begin;
   return count >= kUnit ? __mmask16{0xFFFF} : count <= 0 ? __mmask16{0} : static_cast<__mmask16>((1u << count) - 1);
-}
-
-inline void interleave(__m512i a, __m512i b, __m512i c, __m512i d, uint32_t* to) {
-  const __m512i ab_low = _mm512_unpacklo_epi8(a, b), ab_high = _mm512_unpackhi_epi8(a, b);
-  const __m512i cd_low = _mm512_unpacklo_epi8(c, d), cd_high = _mm512_unpackhi_epi8(c, d);
-  _mm512_storeu_si512(to, _mm512_unpacklo_epi16(ab_low, cd_low));
-  _mm512_storeu_si512(to + 16, _mm512_unpackhi_epi16(ab_low, cd_low));
-  _mm512_storeu_si512(to + 32, _mm512_unpacklo_epi16(ab_high, cd_high));
-  _mm512_storeu_si512(to + 48, _mm512_unpackhi_epi16(ab_high, cd_high));
-}
-
-// `count` bytes of every column of four rows, columns `step` bytes apart; writes up to 63 dwords more than they make.
-void interleave_columns(const uint8_t* const* rows, int64_t columns, int64_t step, int64_t count, uint32_t* to) {
-  const __m512i prepare = _mm512_load_si512(kPrepare);
-  const uint8_t *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
-  const int64_t whole = count / 64 * 64;
-  const __mmask64 mask = first_bytes(count - whole);
-  for (; columns > 0; --columns) {
-    for (int64_t i = 0; i < whole; i += 64) {
-      interleave(_mm512_permutexvar_epi32(prepare, _mm512_loadu_si512(a + i)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_loadu_si512(b + i)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_loadu_si512(c + i)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_loadu_si512(d + i)), to + i);
-    }
-    if (mask != 0) {
-      interleave(_mm512_permutexvar_epi32(prepare, _mm512_maskz_loadu_epi8(mask, a + whole)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_maskz_loadu_epi8(mask, b + whole)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_maskz_loadu_epi8(mask, c + whole)),
-                 _mm512_permutexvar_epi32(prepare, _mm512_maskz_loadu_epi8(mask, d + whole)), to + whole);
-    }
-    a += step, b += step, c += step, d += step;
-    to += count;
-  }
-}
-
-// The same for every second pixel, `index` from prepare_phase: count bytes of the rows make about count / 2 dwords.
-void interleave_phase(const uint8_t* const* rows, int64_t count, const int32_t* index, uint32_t* to) {
-  const __m512i prepare = _mm512_load_si512(index);
-  for (int64_t i = 0; i < count; i += 128, to += 64) {
-    const __mmask64 first = first_bytes(count - i), second = first_bytes(count - i - 64);
-    __m512i parts[4];
-    for (int row = 0; row < 4; ++row) {
-      parts[row] = _mm512_permutex2var_epi32(_mm512_maskz_loadu_epi8(first, rows[row] + i), prepare,
-                                             _mm512_maskz_loadu_epi8(second, rows[row] + i + 64));
-    }
-    interleave(parts[0], parts[1], parts[2], parts[3], to);
-  }
-}
-
-void fill(uint32_t* to, int64_t count, uint32_t value) {
-  for (int64_t i = 0; i < count; ++i) to[i] = value;
 }
 
 // Neighbouring units with equally many steps: all pixels of one strip, in one or two output rows.
@@ -173,12 +85,12 @@ class Rescale<form, false> {
 };
 
 // Lanes of the packed register are [pixel 0, 1, 2, 3] of four channels each; afterwards lane p is pixel p.
-inline __m512i pixels_apart(__m512i packed) {
+[[gnu::always_inline]] inline __m512i pixels_apart(__m512i packed) {
   return _mm512_permutexvar_epi32(_mm512_load_si512(kPrepare), packed);
 }
 
 template <int kPixels>
-inline void store(__m512i packed, uint8_t* out, int64_t step, __mmask16 mask) {
+[[gnu::always_inline]] inline void store(__m512i packed, uint8_t* out, int64_t step, __mmask16 mask) {
   const __m512i pixels = pixels_apart(packed);
   if (mask == 0xFFFF) {
     if (kPixels == 4 && step == kUnit) {
@@ -213,7 +125,7 @@ struct Accumulators {
 
 // kSteps 0: as many as the run says.
 template <int kRows, int kSteps, int kPixels>
-inline Accumulators<kRows, kPixels> accumulate(const UnitsRun& run, const Place& place) {
+[[gnu::always_inline]] inline Accumulators<kRows, kPixels> accumulate(const UnitsRun& run, const Place& place) {
   Accumulators<kRows, kPixels> acc;
   for (int row = 0; row < kRows; ++row) {
     for (int p = 0; p < kPixels; ++p) acc.at[row][p] = place.bias;
@@ -231,22 +143,23 @@ inline Accumulators<kRows, kPixels> accumulate(const UnitsRun& run, const Place&
   return acc;
 }
 
-template <Form form, int kRows, int kPixels>
-inline void finish(const UnitsRun& run, const Accumulators<kRows, kPixels>& acc, int64_t out, __mmask16 mask,
-                   const Rescale<form>& rescale, const Store& stored) {
+template <Form form, bool plain, int kRows, int kPixels>
+[[gnu::always_inline]] inline void finish(const UnitsRun& run, const Accumulators<kRows, kPixels>& acc, int64_t out,
+                                          __mmask16 mask, const Rescale<form>& rescale, const Store& stored) {
   for (int row = 0; row < kRows; ++row) {
     __m512i words[4];
     for (int p = 0; p < 4; ++p) words[p] = p < kPixels ? rescale(acc.at[row][p]) : words[0];
-    store<kPixels>(pack(words[0], words[1], words[2], words[3], stored), run.out[row] + out, run.out_step, mask);
+    store<kPixels>(pack<plain>(words[0], words[1], words[2], words[3], stored), run.out[row] + out, run.out_step, mask);
   }
 }
 
-template <Form form, int kRows, int kSteps, int kPixels>
-inline void tile(const UnitsRun& run, const Place& place, const Rescale<form>& rescale, const Store& stored) {
-  finish<form>(run, accumulate<kRows, kSteps, kPixels>(run, place), place.out, place.mask, rescale, stored);
+template <Form form, bool plain, int kRows, int kSteps, int kPixels>
+[[gnu::always_inline]] inline void tile(const UnitsRun& run, const Place& place, const Rescale<form>& rescale,
+                                        const Store& stored) {
+  finish<form, plain>(run, accumulate<kRows, kSteps, kPixels>(run, place), place.out, place.mask, rescale, stored);
 }
 
-template <Form form, int kRows, int kSteps>
+template <Form form, bool plain, int kRows, int kSteps>
 void run_units(const UnitsRun& run) {
   const Store stored = run.requantizer->store();
   for (int64_t u = 0; u < run.units; ++u) {
@@ -254,52 +167,53 @@ void run_units(const UnitsRun& run) {
     Place place{run.dwords + u * kUnit, run.weights + u * run.weights_step, _mm512_load_si512(run.bias + u * kUnit),
                 u * kUnit, bytes_within((run.first + u) * kUnit, run.pixel_bytes)};
     int64_t left = run.pixels;
-    if (left >= kTile) {
+    if (kSteps > 0 && left >= kTile) {
       // A tile is one long chain of dependent instructions: the next one is begun before it is finished.
-      auto acc = accumulate<kRows, kSteps, 4>(run, place);
+      auto acc = accumulate<kRows, kSteps, kTile>(run, place);
       for (left -= kTile; left >= kTile; left -= kTile) {
         place.dwords += kTile * run.pixel_step;
-        const auto next = accumulate<kRows, kSteps, 4>(run, place);
-        finish<form>(run, acc, place.out, place.mask, rescale, stored);
+        const auto next = accumulate<kRows, kSteps, kTile>(run, place);
+        finish<form, plain>(run, acc, place.out, place.mask, rescale, stored);
         place.out += kTile * run.out_step;
         acc = next;
       }
-      finish<form>(run, acc, place.out, place.mask, rescale, stored);
+      finish<form, plain>(run, acc, place.out, place.mask, rescale, stored);
       place.dwords += kTile * run.pixel_step;
       place.out += kTile * run.out_step;
     }
-    if (left == 3) tile<form, kRows, kSteps, 3>(run, place, rescale, stored);
-    if (left == 2) tile<form, kRows, kSteps, 2>(run, place, rescale, stored);
-    if (left == 1) tile<form, kRows, kSteps, 1>(run, place, rescale, stored);
+    for (; left >= kTile; left -= kTile) {
+      tile<form, plain, kRows, kSteps, kTile>(run, place, rescale, stored);
+      place.dwords += kTile * run.pixel_step;
+      place.out += kTile * run.out_step;
+    }
+    if (left == 3) tile<form, plain, kRows, kSteps, 3>(run, place, rescale, stored);
+    if (left == 2) tile<form, plain, kRows, kSteps, 2>(run, place, rescale, stored);
+    if (left == 1) tile<form, plain, kRows, kSteps, 1>(run, place, rescale, stored);
     place.dwords += left * run.pixel_step;
     place.out += left * run.out_step;
     place.mask = bytes_within((run.first + u) * kUnit, run.rest_bytes);
-    if (place.mask != 0) tile<form, kRows, kSteps, 1>(run, place, rescale, stored);
+    if (place.mask != 0) tile<form, plain, kRows, kSteps, 1>(run, place, rescale, stored);
   }
 }
 
 using UnitsFunction = void (*)(const UnitsRun&);
 
-template <Form form, int kSteps>
-UnitsFunction units_function(int64_t rows) {
-  return rows == 1 ? run_units<form, 1, kSteps> : run_units<form, 2, kSteps>;
-}
-
-template <Form form>
+template <Form form, bool plain>
 UnitsFunction units_function(int64_t rows, int64_t steps) {
   if constexpr (is_fast(form)) {
-    if (steps == 3) return units_function<form, 3>(rows);
+    if (steps == 3) return rows == 1 ? run_units<form, plain, 1, 3> : run_units<form, plain, 2, 3>;
   }
-  return units_function<form, 0>(rows);
+  return rows == 1 ? run_units<form, plain, 1, 0> : run_units<form, plain, 2, 0>;
 }
 
-UnitsFunction units_function(Form form, int64_t rows, int64_t steps) {
-  switch (form) {
-    case Form::product: return units_function<Form::product>(rows, steps);
-    case Form::line: return units_function<Form::line>(rows, steps);
-    case Form::line_away: return units_function<Form::line_away>(rows, steps);
-    case Form::line_by_sign: return units_function<Form::line_by_sign>(rows, steps);
-    default: return units_function<Form::scalar>(rows, steps);
+UnitsFunction units_function(const Requantizer& requantizer, int64_t rows, int64_t steps) {
+  const bool plain = requantizer.plain();
+  switch (requantizer.form()) {
+    case Form::product: return units_function<Form::product, false>(rows, steps);
+    case Form::line: return (plain ? units_function<Form::line, true> : units_function<Form::line, false>)(rows, steps);
+    case Form::line_away: return units_function<Form::line_away, false>(rows, steps);
+    case Form::line_by_sign: return units_function<Form::line_by_sign, false>(rows, steps);
+    default: return units_function<Form::scalar, false>(rows, steps);
   }
 }
 
@@ -316,16 +230,17 @@ struct Geometry {
   int64_t chunk = 0;           // channels interleaved together
   int64_t strip = 0;           // output columns computed together
   int64_t region = 0;          // dwords of one phase of one set
+  int64_t first_channel = 0, pitch = 0;  // bytes of a column that others do, and of all
   // Of the layer: input columns from one pixel to the next, and under one pixel; the same for rows.
   int64_t channels = 0, stride = 1, span = 1, row_stride = 1, row_dilation = 1, column_dilation = 1, taps_h = 1;
   int64_t width = 0, out_width = 0, pad_left = 0;
 
   int64_t columns(int64_t pixels) const { return (pixels - 1) * stride + span; }
-  // Of output byte `i` of a group; -1 behind the last one.
-  int64_t channel(int64_t i) const { return group > 1 ? i % channels : i < channels ? i : -1; }
+  // Of the layer, of output byte `i` of a group; -1 behind the last one.
+  int64_t channel(int64_t i) const { return i < group * channels ? first_channel + i % channels : -1; }
 };
 
-Geometry cut(const DepthwiseSpec& spec) {
+Geometry cut(const DepthwiseSpec& spec, int64_t first_channel) {
   Geometry g;
   g.horizontal = spec.taps_h == 1 && spec.taps_w > 4;
   g.sets = (spec.taps_h + 3) / 4;
@@ -337,7 +252,9 @@ Geometry cut(const DepthwiseSpec& spec) {
     g.shared = 1 + (4 * g.sets - spec.taps_h) / g.shared_taps;
   }
   if (g.shared == 1) g.shared_offset = 1;
-  g.channels = spec.channels;
+  g.channels = spec.channels - first_channel;
+  g.first_channel = first_channel;
+  g.pitch = spec.channels;
   g.row_stride = spec.stride_h;
   g.row_dilation = spec.dilation_h;
   g.column_dilation = spec.dilation_w;
@@ -348,9 +265,11 @@ Geometry cut(const DepthwiseSpec& spec) {
   g.stride = spec.stride_w;
   g.span = (spec.taps_w - 1) * spec.dilation_w + 1;
 
-  const int64_t channels = spec.channels;
+  const int64_t channels = g.channels;
   const bool wasteful = round_up(channels, kUnit) * 16 > channels * 17;
-  if (wasteful && spec.stride_w == 1) {
+  if (g.pitch != channels) {
+    // Pixels do not follow each other.
+  } else if (wasteful && spec.stride_w == 1) {
     g.group = kUnit / greatest_common_divisor(channels, kUnit);
   } else if (spec.stride_w == 2 && (channels == 4 || channels == 8)) {
     g.group = kUnit / channels;
@@ -382,7 +301,8 @@ Geometry cut(const DepthwiseSpec& spec) {
 
 class DepthwiseCore final : public Depthwise {
  public:
-  explicit DepthwiseCore(const DepthwiseSpec& spec);
+  // `others` does the channels before first_channel.
+  DepthwiseCore(const DepthwiseSpec& spec, int64_t first_channel, std::unique_ptr<Depthwise> others);
 
   int64_t scratch() const override {
     return (g_.sets * g_.phases * g_.region) * 4 + (g_.horizontal ? padded_row_bytes() : 0);
@@ -405,7 +325,7 @@ class DepthwiseCore final : public Depthwise {
   };
 
   int64_t padded_row_bytes() const {
-    return round_up((g_.columns(g_.strip) + 3 * g_.column_dilation) * g_.channels, 64);
+    return round_up((g_.columns(g_.strip) + 3 * g_.column_dilation) * g_.pitch, 64);
   }
   void place_steps();
   void pack_weights(const DepthwiseSpec& spec);
@@ -417,6 +337,7 @@ class DepthwiseCore final : public Depthwise {
                     int64_t span, int64_t count, uint8_t* const* out) const;
 
   const Geometry g_;
+  const std::unique_ptr<Depthwise> others_;
   uint32_t padding_;
   int64_t pass_steps_;
   Buffer<int8_t> weights_;
@@ -428,20 +349,27 @@ class DepthwiseCore final : public Depthwise {
   alignas(64) int32_t phase_index_[2][16];
 };
 
-DepthwiseCore::DepthwiseCore(const DepthwiseSpec& spec) : g_(cut(spec)) {
+DepthwiseCore::DepthwiseCore(const DepthwiseSpec& spec, int64_t first_channel, std::unique_ptr<Depthwise> others)
+    : g_(cut(spec, first_channel)), others_(std::move(others)) {
   padding_ = spec.zero_point * 0x01010101u;
   pass_steps_ = g_.horizontal ? g_.taps : g_.sets * g_.taps;
   for (int phase = 0; phase < g_.phases && g_.phases > 1; ++phase) {
     prepare_phase(g_.channels / 4, phase, phase_index_[phase]);
   }
   bias_.allocate(g_.units * kUnit);
-  Buffer<int64_t> columns;
-  columns.allocate(g_.units * kUnit);
+  Buffer<int64_t> columns, least, greatest;
+  for (Buffer<int64_t>* buffer : {&columns, &least, &greatest}) buffer->allocate(g_.units * kUnit);
   for (int64_t i = 0; i < g_.units * kUnit; ++i) {
     columns[i] = g_.channel(i);
-    if (columns[i] >= 0) bias_[i] = spec.bias[columns[i]];
+    if (columns[i] < 0) continue;
+    least[i] = greatest[i] = bias_[i] = spec.bias[columns[i]];
+    for (int64_t tap = 0; tap < spec.taps_h * spec.taps_w; ++tap) {
+      const int64_t weight = spec.weights[tap * g_.pitch + columns[i]];
+      (weight < 0 ? least : greatest)[i] += 255 * weight;
+    }
   }
-  requantizer_.reset(new Requantizer(spec.requantize, columns.data(), g_.units * kUnit));
+  requantizer_.reset(
+      new Requantizer(spec.requantize, columns.data(), g_.units * kUnit, least.data(), greatest.data()));
   place_steps();
   pack_weights(spec);
 }
@@ -472,7 +400,7 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
       const int64_t tap_h = g_.horizontal ? 0 : step / g_.taps * 4 + byte - row * g_.shared_taps;
       const int64_t tap_w = g_.horizontal ? step * 4 + byte : step % g_.taps;
       const bool exists = tap_h >= 0 && tap_h < spec.taps_h && tap_w < spec.taps_w && channel >= 0;
-      rest[i] = exists ? spec.weights[(tap_h * spec.taps_w + tap_w) * g_.channels + channel] : int16_t{0};
+      rest[i] = exists ? spec.weights[(tap_h * spec.taps_w + tap_w) * g_.pitch + channel] : int16_t{0};
       passes = std::max<int64_t>(passes, rest[i] > 0 ? (rest[i] + 126) / 127 : (-rest[i] + 127) / 128);
     }
     const int64_t steps = passes * pass_steps_, chunk = g_.group > 1 ? 0 : u * kUnit / g_.chunk;
@@ -482,8 +410,8 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
       ++spans_[span_count_ - 1].units;
     } else {
       spans_[span_count_++] = {u, 1, steps, to, offsets_.data() + (chunk == last_chunk ? kPasses * pass_steps_ : 0),
-                               {units_function(requantizer_->form(), 1, steps),
-                                units_function(requantizer_->form(), 2, steps)}};
+                               {units_function(*requantizer_, 1, steps),
+                                units_function(*requantizer_, 2, steps)}};
     }
     for (int64_t pass = 0; pass < passes; ++pass) {
       for (int64_t i = 0; i < g_.shared * row_bytes; ++i) {
@@ -497,6 +425,7 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
 }
 
 void DepthwiseCore::run(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const {
+  if (others_ != nullptr) others_->run(rows, count, out, scratch);
   const int64_t offset = g_.shared_offset;
   for (int64_t block = 0; block < count; block += offset * g_.shared) {
     for (int64_t first = block; first < std::min(block + offset, count); ++first) {
@@ -520,8 +449,8 @@ void DepthwiseCore::run_rows(const uint8_t* const* rows, int64_t count, uint8_t*
     if (g_.horizontal) {
       // One padded row, so that all four taps of a dword find their column.
       std::memset(padded, static_cast<int>(padding_ & 0xFF), static_cast<size_t>(padded_row_bytes()));
-      std::memcpy(padded + left * g_.channels, rows[0] + columns.first * g_.channels,
-                  static_cast<size_t>(inside * g_.channels));
+      std::memcpy(padded + left * g_.pitch, rows[0] + columns.first * g_.pitch,
+                  static_cast<size_t>(inside * g_.pitch));
       columns = {0, 0, all, 0};
     }
     for (int64_t channel = 0, span = 0; channel < g_.channels; channel += g_.chunk) {
@@ -531,7 +460,7 @@ void DepthwiseCore::run_rows(const uint8_t* const* rows, int64_t count, uint8_t*
         for (int64_t i = 0; i < 4; ++i) {
           // Rows behind the last tap have zero weights: any row will do.
           const int64_t tap = set * 4 + i < taps_used ? set * 4 + i : 0;
-          taps[i] = g_.horizontal ? padded + i * g_.column_dilation * g_.channels : rows[tap * g_.row_dilation];
+          taps[i] = g_.horizontal ? padded + i * g_.column_dilation * g_.pitch : rows[tap * g_.row_dilation];
         }
         gather(taps, columns, channel, channels, dwords + set * g_.phases * g_.region);
       }
@@ -543,16 +472,16 @@ void DepthwiseCore::run_rows(const uint8_t* const* rows, int64_t count, uint8_t*
 void DepthwiseCore::gather(const uint8_t* const* taps, const Columns& columns, int64_t channel, int64_t channels,
                            uint32_t* to) const {
   const uint8_t* from[4];
-  for (int i = 0; i < 4; ++i) from[i] = taps[i] + columns.first * g_.channels + channel;
+  for (int i = 0; i < 4; ++i) from[i] = taps[i] + columns.first * g_.pitch + g_.first_channel + channel;
   const int64_t end = columns.left + columns.inside, all = end + columns.right;
   if (g_.phases == 2) {
     uint32_t* const phase[2] = {to, to + g_.region};
     for (int64_t p = 0; p < 2; ++p) fill(phase[p], (columns.left + 1 - p) / 2 * channels, padding_);
     // The first column inside is of phase left % 2.
-    for (int64_t p = 0; p < 2; ++p) {
-      const int64_t column = columns.left + p;
-      interleave_phase(from, columns.inside * channels, phase_index_[p], phase[column % 2] + column / 2 * channels);
-    }
+    const int64_t left = columns.left;
+    uint32_t* const inside[2] = {phase[left % 2] + left / 2 * channels,
+                                 phase[1 - left % 2] + (left + 1) / 2 * channels};
+    interleave_phases(from, columns.inside * channels, phase_index_, inside);
     for (int64_t p = 0; p < 2; ++p) {
       const int64_t begin = (end + 1 - p) / 2;
       fill(phase[p] + begin * channels, ((all + 1 - p) / 2 - begin) * channels, padding_);
@@ -560,10 +489,10 @@ void DepthwiseCore::gather(const uint8_t* const* taps, const Columns& columns, i
     return;
   }
   fill(to, columns.left * channels, padding_);
-  if (channels == g_.channels) {
+  if (channels == g_.pitch) {
     interleave_columns(from, 1, 0, columns.inside * channels, to + columns.left * channels);
   } else {
-    interleave_columns(from, columns.inside, g_.channels, channels, to + columns.left * channels);
+    interleave_columns(from, columns.inside, g_.pitch, channels, to + columns.left * channels);
   }
   fill(to + end * channels, columns.right * channels, padding_);
 }
@@ -574,7 +503,7 @@ int64_t DepthwiseCore::run_chunk(const uint32_t* dwords, int64_t channel, int64_
   UnitsRun run;
   run.pixel_step = g_.group * channels * (g_.phases == 2 ? 1 : g_.stride);
   run.requantizer = requantizer_.get();
-  run.out_step = g_.group * g_.channels;
+  run.out_step = g_.group * g_.pitch;
   run.pixels = pixels / g_.group;
   run.pixel_bytes = g_.group * g_.channels;
   run.rest_bytes = (pixels - run.pixels * g_.group) * g_.channels;
@@ -591,7 +520,7 @@ int64_t DepthwiseCore::run_chunk(const uint32_t* dwords, int64_t channel, int64_
       const int64_t rows = std::min<int64_t>(2, count - row);
       run.weights = s.weights + row * s.steps * kUnit * 4;
       for (int64_t r = 0; r < rows; ++r) {
-        run.out[r] = out[(row + r) * g_.shared_offset] + pixel * g_.channels + s.first * kUnit;
+        run.out[r] = out[(row + r) * g_.shared_offset] + pixel * g_.pitch + g_.first_channel + s.first * kUnit;
       }
       s.functions[rows - 1](run);
     }
@@ -602,7 +531,11 @@ int64_t DepthwiseCore::run_chunk(const uint32_t* dwords, int64_t channel, int64_
 }  // namespace
 
 std::unique_ptr<Depthwise> make_depthwise(const DepthwiseSpec& spec) {
-  return std::unique_ptr<Depthwise>(new DepthwiseCore(spec));
+  const int64_t whole = spec.channels / 64 * 64;
+  std::unique_ptr<Depthwise> strided = whole > 0 ? make_strided_depthwise(spec, whole) : nullptr;
+  if (strided == nullptr) return std::unique_ptr<Depthwise>(new DepthwiseCore(spec, 0, nullptr));
+  if (whole == spec.channels) return strided;
+  return std::unique_ptr<Depthwise>(new DepthwiseCore(spec, whole, std::move(strided)));
 }
 
 }  // namespace bittrue::avx512vnni

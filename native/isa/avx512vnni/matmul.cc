@@ -1,5 +1,5 @@
-// Matrix multiplication with VPDPBUSD: tiles of rows x columns whose accumulators live in registers from the bias to the
-// stored byte. Columns are cut into panels of 64, 32 or 16; a tile has up to 6, 12 or 12 rows, 24 or 12 accumulators.
+// Matrix multiplication with VPDPBUSD: tiles of rows x columns whose accumulators live in registers from the bias to
+// the stored byte. Columns are cut into panels of 64, 32 or 16; a tile has up to 6, 12 or 12 rows of them.
 #include <cstring>
 #include <new>
 #include <utility>
@@ -10,6 +10,7 @@
 namespace bittrue::avx512vnni {
 namespace {
 
+// Everything between a tile's accumulators and their users must be inlined, or they would live in memory.
 #define BITTRUE_INLINE inline __attribute__((always_inline))
 #define BITTRUE_LAMBDA __attribute__((always_inline))
 
@@ -17,7 +18,7 @@ namespace {
 // the general registers.
 constexpr int most_rows(int vectors) { return vectors == 4 ? 6 : 12; }
 
-// Rows wanted in one pass over the weights when there are several panels: what stays in the second-level cache.
+// Bytes of rows, in and out, that several panels pass over in turn: what stays in the second-level cache with them.
 constexpr int64_t kBlockBytes = 128 * 1024;
 
 struct Panel {
@@ -67,7 +68,7 @@ BITTRUE_INLINE void rescale_tile(__m512i (&acc)[kRows][kVectors], const LineGrou
 __attribute__((noinline)) void rescale_buffer(const Requantizer& requantizer, int rows, int vectors, int32_t* acc) {
   for (int r = 0; r < rows; ++r) {
     for (int v = 0; v < vectors; ++v, acc += 16) {
-      _mm512_store_si512(acc, requantizer.rescale_any(_mm512_load_si512(acc), v));
+      _mm512_storeu_si512(acc, requantizer.rescale_any(_mm512_loadu_si512(acc), v));
     }
   }
 }
@@ -130,7 +131,8 @@ BITTRUE_INLINE void store_tile(const __m512i (&acc)[kRows][kVectors], const Tile
   });
 }
 
-// kChains > 1 splits the depth among several sets of accumulators: with few of them, the latency of VPDPBUSD would show.
+// kChains > 1 splits the depth among several sets of accumulators: with fewer than about 8 accumulators VPDPBUSD would
+// wait for itself (4 cycles of latency, two per cycle on Zen 5, one on Zen 4).
 template <int kRows, int kVectors, int kChains>
 void run_tile(const Tile& tile) {
   const Panel& panel = *tile.panel;
@@ -154,33 +156,38 @@ void run_tile(const Tile& tile) {
   const int8_t* weights = panel.weights;
   const uint8_t* const* rows = tile.rows;
   for (int64_t segment = tile.segments; segment > 0; --segment, rows += tile.capacity) {
-    const uint8_t* ends[kRows];
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { ends[r] = rows[r] + tile.depth; });
-    int64_t d = -tile.depth;
-    const int64_t ahead = tile.ahead;
+    const uint8_t* a_rows[kRows];
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
+    const int64_t depth = tile.depth, ahead = tile.ahead;
     const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
-      if constexpr (kChains == 1) _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
+      // Narrower panels come last, nothing follows them.
+      if constexpr (kChains == 1 && kVectors == 4) {
+        _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
+      }
       __m512i b[kVectors];
       unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
       unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-        const __m512i a = broadcast(ends[r] + at);
+        const __m512i a = broadcast(a_rows[r] + at);
         unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
           chains[chain][r][v] = _mm512_dpbusd_epi32(chains[chain][r][v], a, b[v]);
         });
       });
     };
+    int64_t d = 0;
     if constexpr (kChains > 1) {
-      for (; d <= -4 * kChains; d += 4 * kChains, weights += 64 * kVectors * kChains) {
-        unroll<kChains>([&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
+      for (; d + 4 * kChains <= depth; d += 4 * kChains, weights += 64 * kVectors * kChains) {
+        unroll<kChains>(
+            [&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
       }
     }
-    for (; d < 0; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
+    for (; d < depth; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
   }
 
   __m512i(&acc)[kRows][kVectors] = chains[0];
   unroll<kChains - 1>([&](auto chain) BITTRUE_LAMBDA {
     unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
+      unroll<kVectors>(
+          [&](auto v) BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
     });
   });
   const LineGroup* lines = panel.requantizer->lines();
@@ -190,12 +197,13 @@ void run_tile(const Tile& tile) {
     case Form::line_by_sign: rescale_tile<Form::line_by_sign>(acc, lines); break;
     case Form::product: rescale_tile<Form::product>(acc, lines); break;
     default: {
-      alignas(64) int32_t buffer[kRows * kVectors * 16];
+      // Not aligned: an aligned frame would take a general register from the loops above.
+      int32_t buffer[kRows * kVectors * 16];
       unroll<kRows * kVectors>(
-          [&](auto i) BITTRUE_LAMBDA { _mm512_store_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
+          [&](auto i) BITTRUE_LAMBDA { _mm512_storeu_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
       rescale_buffer(*panel.requantizer, kRows, kVectors, buffer);
       unroll<kRows * kVectors>(
-          [&](auto i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_load_si512(buffer + 16 * i); });
+          [&](auto i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_loadu_si512(buffer + 16 * i); });
     }
   }
   if (panel.requantizer->plain()) {
@@ -207,7 +215,7 @@ void run_tile(const Tile& tile) {
 
 using RunTile = void (*)(const Tile&);
 
-// At least 8 accumulators, at most 16, where one chain has fewer than 8.
+// Sets of accumulators, see run_tile.
 constexpr int chains(int rows, int vectors) {
   const int one = rows * vectors;
   return one >= 8 ? 1 : (one >= 4 ? 2 : 4);

@@ -1,5 +1,5 @@
 // The rate of VPDPBUSD on registers: the ceiling of every kernel of this folder.
-#include <immintrin.h>
+#include "isa/avx512vnni/intrinsics.h"
 
 #include "isa/cores.h"
 

@@ -1,6 +1,7 @@
 #include "isa/avx512vnni/requantize.h"
 
 #include <cmath>
+#include <cstring>
 #include <new>
 
 #include "isa/avx512vnni/cores.h"
@@ -35,7 +36,15 @@ void release(T* values) {
 
 bool within(int64_t value, int64_t low, int64_t high) { return low <= value && value <= high; }
 
-// floor(acc * scale + addend), for negative acc floor(acc * scale + addend_negative), for the fixed-point rules, M >= 0:
+// 2^exponent for exponents of normal numbers.
+double power_of_two(int exponent) {
+  const int64_t bits = static_cast<int64_t>(exponent + 1023) << 52;
+  double power;
+  std::memcpy(&power, &bits, sizeof power);
+  return power;
+}
+
+// floor(acc * scale + addend), for acc < 0 floor(acc * scale + addend_negative), for the fixed-point rules, M >= 0:
 //  * doubling_high_multiply_up(a, M) = floor(a * M / 2^31 + 1/2); nested floors collapse, so for s = -exponent >= 1
 //  * two steps, ties up:   floor(a * M / 2^(31 + s) + 1/2 + 2^-(s + 1));
 //  * two steps, ties away: the same where the first step's result is not negative, with - 2^-(s + 1) where it is. It is
@@ -48,10 +57,10 @@ bool q31_constants(RescaleRule rule, const Multiplier& m, double greatest, doubl
   const bool one_step = q15 || rule == RescaleRule::q31_one_step_up;
   const int bits = q15 ? 15 : 31;
   if (!within(m.multiplier, 0, (int64_t{1} << bits) - 1) || !within(m.exponent, -31, bits - 1)) return false;
-  *scale = std::ldexp(static_cast<double>(m.multiplier), m.exponent - bits);
+  *scale = static_cast<double>(m.multiplier) * power_of_two(m.exponent - bits);
   // No left shift may wrap and no result may leave 32 bits. With exponent <= 0, |acc * scale| < 2^31 - 1/2 always.
-  if (m.exponent > 0 && !(std::ldexp(greatest, m.exponent) < 2147483647.0)) return false;
-  const double second = one_step || m.exponent >= 0 ? 0.0 : std::ldexp(1.0, m.exponent - 1);
+  if (m.exponent > 0 && !(greatest * power_of_two(m.exponent) < 2147483647.0)) return false;
+  const double second = one_step || m.exponent >= 0 ? 0.0 : power_of_two(m.exponent - 1);
   *addend = 0.5 + second;
   *addend_negative = rule == RescaleRule::q31_two_step_up_away ? 0.5 - second : 0.5 + second;
   return true;
@@ -371,14 +380,19 @@ void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uin
   bool exact = false;
   for (int64_t first = 0; first < count; first += 16) {
     const int64_t used = count - first < 16 ? count - first : 16;
-    const __mmask16 mask = static_cast<__mmask16>((1u << used) - 1);
-    if (first == 0 || !shared) {
+    if (!shared || first == 0) {
       exact = true;
-      for (int64_t lane = 0; lane < (shared ? 16 : used) && exact; ++lane) {
+      for (int64_t lane = 0; lane < (shared ? 1 : used) && exact; ++lane) {
         exact = rule.prepare(requantize, shared ? 0 : first + lane, lane, &group);
+      }
+      for (int lane = 1; lane < 16 && shared; ++lane) {
+        group.scale[lane] = group.scale[0];
+        group.addend[lane] = group.addend[0];
+        group.addend_negative[lane] = group.addend_negative[0];
       }
     }
     if (exact) {
+      const __mmask16 mask = static_cast<__mmask16>((1u << used) - 1);
       const __m512i stored = rule.rescale(_mm512_maskz_loadu_epi32(mask, acc + first), group);
       _mm512_mask_cvtepi32_storeu_epi8(out + first, mask, _mm512_add_epi32(stored, flip));
     } else {

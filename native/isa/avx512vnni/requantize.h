@@ -3,11 +3,11 @@
 // Two kinds of form exist. Exact forms follow a rule step by step in binary64 (or binary32 where the rule itself does)
 // and hold for every accumulator. Fast forms evaluate a straight line in binary32 and hold only where that is proven:
 //
-// Requantization is a monotone step function of the accumulator with at most 255 steps inside of the clamp, and so is a
-// fast form (every operation in it is monotone). Two such functions are equal on a whole interval when they are equal at
-// its ends and on both sides of every step of one of them. Requantizer finds the steps with an exact form, places the
-// line between them, and then compares both forms at these points, with the instructions that will run. Where no line
-// is equal it keeps the exact form. Nothing is assumed about the multipliers.
+// Requantization is a monotone step function of the accumulator with at most 255 steps inside of the clamp, and so is
+// a fast form (every operation in it is monotone). Two such functions are equal on a whole interval when they are equal
+// at its ends and on both sides of every step of one of them. Requantizer finds the steps with an exact form, places
+// the line between them, and then compares both forms at these points, with the instructions that will run. Where no
+// line is equal it keeps the exact form. Nothing is assumed about the multipliers.
 #pragma once
 
 #include <cstdint>
@@ -120,9 +120,10 @@ inline Line load(const LineGroup& group) {
 
 // 16 rescaled accumulators, before the zero point.
 //
-// The inner sum is rounded, the outer one is rounded toward the integer that the conversion then takes, which a rounding
-// in that direction cannot cross: floor(down(y)) = floor(y) since floor(y) is itself a binary32 number <= y whenever y
-// is within the clamp. slope_low >= 0 and offset_negative <= offset keep every step monotone.
+// The inner sum is rounded, the outer one is rounded toward the integer that the conversion then takes, which a
+// rounding in that direction cannot cross: floor(down(y)) = floor(y), since floor(y) is itself a binary32 number <= y
+// wherever it matters. Two terms of slope because 24 bits of it would move steps: at y = 200 by 2^-18, while there are
+// gaps of slope / 255 and less to meet. slope_low >= 0 and offset_negative <= offset keep every operation monotone.
 template <Form form>
 inline __m512i rescale(__m512i acc, const Line& line) {
   static_assert(is_fast(form));

@@ -1,7 +1,7 @@
 // Depthwise convolution in plain C++.
 #include <vector>
 
-#include "isa/cores.h"
+#include "isa/portable/cores.h"
 
 namespace bittrue::portable {
 namespace {

@@ -1,39 +1,42 @@
 // Element-wise cores in plain C++.
 #include <algorithm>
 
-#include "isa/cores.h"
+#include "isa/portable/cores.h"
+#include "isa/portable/scalar_add.h"
 
 namespace bittrue::portable {
 namespace {
 
-// The aligned operand depends on one byte: 256 exact values.
+int64_t aligned(const AddSpec& spec, int64_t q, const rules::Multiplier& multiplier) {
+  const auto moved = static_cast<int64_t>(static_cast<uint64_t>(q) << spec.left);
+  return rules::apply(spec.align, arithmetic::wrap_s32(moved), multiplier);
+}
+
 class PortableAdd final : public Elementwise {
  public:
-  explicit PortableAdd(const AddSpec& spec) : requantize_(spec.requantize) {
-    for (int q = 0; q < 256; ++q) {
-      first_[q] = aligned(spec, q - spec.first_zero_point, spec.first);
-      const int64_t second = aligned(spec, q - spec.second_zero_point, spec.second);
-      second_[q] = spec.subtract ? -second : second;
-    }
-  }
+  explicit PortableAdd(const AddSpec& spec) : requantize_(spec.requantize) { align_operands(spec, operands_); }
 
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = static_cast<uint8_t>(rules::requantize(requantize_, first_[first[i]] + second_[second[i]], 0));
+      const int64_t sum = operands_.first[first[i]] + operands_.second[second[i]];
+      out[i] = static_cast<uint8_t>(rules::requantize(requantize_, sum, 0));
     }
   }
 
  private:
-  static int64_t aligned(const AddSpec& spec, int64_t q, const rules::Multiplier& multiplier) {
-    const auto moved = static_cast<int64_t>(static_cast<uint64_t>(q) << spec.left);
-    return rules::apply(spec.align, arithmetic::wrap_s32(moved), multiplier);
-  }
-
-  int64_t first_[256], second_[256];
+  AlignedOperands operands_;
   rules::Requantize requantize_;
 };
 
 }  // namespace
+
+void align_operands(const AddSpec& spec, AlignedOperands& operands) {
+  for (int q = 0; q < 256; ++q) {
+    operands.first[q] = aligned(spec, q - spec.first_zero_point, spec.first);
+    const int64_t second = aligned(spec, q - spec.second_zero_point, spec.second);
+    operands.second[q] = spec.subtract ? -second : second;
+  }
+}
 
 std::unique_ptr<Elementwise> make_add(const AddSpec& spec) { return std::make_unique<PortableAdd>(spec); }
 
@@ -57,6 +60,18 @@ void sum_rows(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int
   std::fill(sums, sums + count, 0);
   for (int64_t k = 0; k < taps_count; ++k) {
     for (int64_t i = 0; i < count; ++i) sums[i] += taps[k][i];
+  }
+}
+
+void row_terms(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes, int64_t count,
+               int32_t factor, int32_t* terms) {
+  for (int64_t r = 0; r < count; ++r) {
+    uint32_t sum = 0;
+    for (int64_t s = 0; s < segments; ++s) {
+      const uint8_t* row = rows[s * capacity + r];
+      for (int64_t d = 0; d < bytes; ++d) sum += row[d];
+    }
+    terms[r] = static_cast<int32_t>(static_cast<uint32_t>(factor) * sum);
   }
 }
 

@@ -1,7 +1,7 @@
 // Matrix product in plain C++: integers modulo 2^32, requantized one by one.
 #include <vector>
 
-#include "isa/cores.h"
+#include "isa/portable/cores.h"
 
 namespace bittrue::portable {
 namespace {

@@ -1,19 +1,11 @@
 // The portable cores: plain C++, right on every processor; the yardstick of the others.
+#include "isa/portable/cores.h"
 #include "isa/tables.h"
 
 namespace bittrue::portable {
 
-std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec);
-std::unique_ptr<Depthwise> make_depthwise(const DepthwiseSpec& spec);
-std::unique_ptr<Elementwise> make_add(const AddSpec& spec);
-void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high);
-void sum_rows(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count);
-void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
-void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
-int64_t peak_multiply_adds(int64_t rounds);
-
 extern const Cores kCores;
 const Cores kCores = {"portable", make_matmul, make_depthwise, make_add, max_rows, sum_rows, lookup,
-                      requantize_row, peak_multiply_adds};
+                      requantize_row, peak_multiply_adds, row_terms};
 
 }  // namespace bittrue::portable

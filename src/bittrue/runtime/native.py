@@ -71,8 +71,11 @@ class NativeExecutor:
         return program.run_by_step(inputs, observe, after_step)
 
     @property
-    def run_one(self) -> Callable[[np.ndarray], np.ndarray] | None:
-        """`run` for plans with one input and one output; None for all others. The array must fit exactly."""
+    def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
+        """`run` for plans with one input and one output; None for all others.
+
+        It returns None when it is not given an array of exactly the input's type and shape.
+        """
         return self._main.run_one()
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
@@ -111,6 +114,7 @@ class _Program:
         self.missing: dict[int, str] = dict(self._program.missing)
         self._outputs = [(i, self.plan.tensors[i].shape, self.plan.tensors[i].type.numpy) for i in self.plan.outputs]
         self._length = len(schedule.steps)
+        self._undefined = module.StepUndefined
         # Several threads may share a session, but there is one set of buffers.
         self._lock = threading.Lock()
         # Inputs and outputs that are passed to C++ as bytes, or that no step computes.
@@ -136,27 +140,35 @@ class _Program:
                 return self._run_with_gaps(inputs)
         results = [(i, np.empty(shape, dtype)) for i, shape, dtype in self._outputs]
         with self._lock:
-            self._program.run(list(inputs.items()), results, 0, self._length)
+            try:
+                self._program.run(list(inputs.items()), results, 0, self._length)
+            except self._undefined as error:
+                self._resume(int(str(error)), self._length)
+                return [self._value(i) for i in self.plan.outputs]
         return [value for _, value in results]
 
-    def run_one(self) -> Callable[[np.ndarray], np.ndarray] | None:
+    def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
         if self.missing or self._opaque or len(self.plan.inputs) != 1 or len(self._outputs) != 1:
             return None
         call, empty, length, lock = self._program.run_one, np.empty, self._length, self._lock
+        undefined = self._undefined
         source, (target, shape, dtype) = self.plan.inputs[0], self._outputs[0]
 
-        def run(x: np.ndarray) -> np.ndarray:
+        def run(x: Any) -> np.ndarray | None:
             y = empty(shape, dtype)
             with lock:
-                call(source, x, target, y, length)
-            return y
+                try:
+                    return y if call(source, x, target, y, length) else None
+                except undefined as error:
+                    self._resume(int(str(error)), length)
+                    return self._value(target)
 
         return run
 
     def _run_with_gaps(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
         self._write(inputs)
         for first, last in self._stretches():
-            self._program.run([], [], first, last)
+            self._native(first, last)
             if last in self.missing:
                 self._refer(last)
         return [self._value(i) for i in self.plan.outputs]
@@ -181,7 +193,7 @@ class _Program:
             if position in self.missing:
                 self._refer(position)
             else:
-                self._program.run([], [], position, position + 1)
+                self._native(position, position + 1)
             if observe is not None:
                 for index in step.outputs:
                     observe(index, self._value(index))
@@ -223,6 +235,17 @@ class _Program:
         self._write(variables)
         return seconds
 
+    def _native(self, first: int, last: int) -> None:
+        try:
+            self._program.run([], [], first, last)
+        except self._undefined as error:
+            self._resume(int(str(error)), last)
+
+    def _resume(self, position: int, last: int) -> None:
+        """A native kernel met values without a defined result: the reference explains, or knows better."""
+        self._refer(position)
+        self._native(position + 1, last)
+
     def _stretches(self) -> Iterator[tuple[int, int]]:
         """Runs of native steps [first, last) between those that are missing."""
         first = 0
@@ -257,6 +280,12 @@ class _Program:
             if error.place:
                 raise
             raise type(error)(error.code, error.message, place=step.place, advice=error.advice) from None
+        if "fused_table" in step.arrays:
+            # What a pass moved into this step: stored values, counted from the smallest of the type.
+            (value,) = results
+            lowest = np.iinfo(value.dtype).min
+            moved = step.arrays["fused_table"][value.astype(np.intp) - lowest].astype(np.int64) + lowest
+            results = [moved.astype(value.dtype)]
         targets = [*step.outputs]
         if operator.stateful:
             targets += self._states(step)

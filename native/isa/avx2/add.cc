@@ -1,0 +1,191 @@
+// Addition of two 8-bit tensors: both operands aligned exactly, the sum requantized.
+//
+// An aligned operand is a function of one byte. It is formed as q * high + ((q * low + half) >> 22), q being the stored
+// value minus the zero point: one vpmaddwd multiplies q by a number below 2^22, as q * (number mod 128) + (q * 128) *
+// (number / 128), for |q * 128| < 2^15. The constants follow from the multiplier and are then compared with the rule's
+// own result for all 256 bytes; where no constants give these, the sums are looked up byte by byte.
+#if !defined(__AVXVNNI__)
+
+#include <algorithm>
+#include <cmath>
+
+#include "isa/avx2/cores.h"
+#include "isa/avx2/requantize.h"
+#include "isa/avx2/vectors.h"
+#include "isa/portable/scalar_add.h"
+
+namespace bittrue::BITTRUE_ISA {
+namespace {
+
+enum class Shape : uint8_t {
+  exact,      // low is 0: the product needs no rounding
+  symmetric,  // of |q|, then with q's sign: rules that round ties away from zero
+  plain,
+  table,
+};
+
+struct Aligned {
+  Shape shape = Shape::table;
+  int32_t high = 0, low = 0;  // as pairs of 16-bit words
+  int32_t half = 0;
+  int16_t zero_point = 0;
+  int32_t table[256];
+};
+
+constexpr int kFraction = 22;
+constexpr int64_t kBlock = 256;
+
+int64_t formula(Shape shape, int64_t q, int64_t high, int64_t low, int64_t half) {
+  if (shape == Shape::symmetric && q < 0) return -formula(shape, -q, high, low, half);
+  return q * high + ((q * low + half) >> kFraction);
+}
+
+bool gives(const int64_t* values, int64_t zero_point, Shape shape, int64_t high, int64_t low, int64_t half) {
+  for (int64_t q = 0; q < 256; ++q) {
+    if (formula(shape, q - zero_point, high, low, half) != values[q]) return false;
+  }
+  return true;
+}
+
+// The slope is within 2^-23 of the multiplier, negated when subtracting; what is left is where to round, on which the
+// two-step rules' first step has its own opinion.
+void find_formula(const int64_t* values, int32_t zero_point, double slope, Aligned& aligned) {
+  for (int q = 0; q < 256; ++q) aligned.table[q] = static_cast<int32_t>(values[q]);
+  if (zero_point < 0 || zero_point > 255 || !(std::abs(slope) < 0x1p21)) return;
+  aligned.zero_point = static_cast<int16_t>(zero_point);
+  const int64_t total = std::llround(slope * (1 << kFraction));
+  const int64_t high = total >> kFraction, low = total & ((1 << kFraction) - 1);
+  const auto pair = [](int64_t number) {
+    return static_cast<int32_t>(static_cast<uint32_t>(number >> 7) << 16 | static_cast<uint32_t>(number & 127));
+  };
+  for (const Shape shape : {Shape::exact, Shape::symmetric, Shape::plain}) {
+    for (int step = 0; step <= 2 * kFraction; ++step) {
+      // 1/2, and 1/2 +- 2^-2, 2^-3, ...
+      const int64_t half = (1 << 21) + (step == 0 ? 0 : (step % 2 == 0 ? -1 : 1) * ((1 << 21) >> ((step + 1) / 2)));
+      if ((shape == Shape::exact && low != 0) || !gives(values, zero_point, shape, high, low, half)) continue;
+      aligned.shape = shape;
+      aligned.high = pair(high);
+      aligned.low = pair(low);
+      aligned.half = static_cast<int32_t>(half);
+      return;
+    }
+  }
+}
+
+// 8 aligned values of 8 pairs (q, q * 128).
+template <Shape shape>
+inline __m256i align8(__m256i pairs, __m256i high, __m256i low, __m256i half) {
+  if constexpr (shape == Shape::exact) return _mm256_madd_epi16(pairs, high);
+  const __m256i factor = shape == Shape::symmetric ? _mm256_abs_epi16(pairs) : pairs;
+  const __m256i rounded = _mm256_srai_epi32(_mm256_add_epi32(_mm256_madd_epi16(factor, low), half), kFraction);
+  const __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(factor, high), rounded);
+  // The pair's sign is that of q * 128.
+  return shape == Shape::symmetric ? _mm256_sign_epi32(sum, pairs) : sum;
+}
+
+// Adds the aligned values of `count` bytes, a multiple of 16, to acc, in the order that pack() undoes.
+template <Shape shape>
+void accumulate(const Aligned& aligned, const uint8_t* in, int64_t count, int32_t* acc) {
+  if constexpr (shape == Shape::table) {
+    for (int64_t i = 0; i < count; ++i) {
+      int32_t& sum = acc[i / 16 * 16 + accumulator_of_byte(static_cast<int>(i % 16))];
+      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(aligned.table[in[i]]));
+    }
+  } else {
+    const __m256i zero_point = _mm256_set1_epi16(aligned.zero_point), half = _mm256_set1_epi32(aligned.half);
+    const __m256i high = _mm256_set1_epi32(aligned.high), low = _mm256_set1_epi32(aligned.low);
+    for (int64_t i = 0; i < count; i += 16) {
+      const __m256i q = _mm256_sub_epi16(_mm256_cvtepu8_epi16(load16(in + i)), zero_point);
+      const __m256i scaled = _mm256_slli_epi16(q, 7);
+      const __m256i first = align8<shape>(_mm256_unpacklo_epi16(q, scaled), high, low, half);
+      const __m256i second = align8<shape>(_mm256_unpackhi_epi16(q, scaled), high, low, half);
+      store32(acc + i, _mm256_add_epi32(load32(acc + i), first));
+      store32(acc + i + 8, _mm256_add_epi32(load32(acc + i + 8), second));
+    }
+  }
+}
+
+void accumulate_any(const Aligned& aligned, const uint8_t* in, int64_t count, int32_t* acc) {
+  switch (aligned.shape) {
+    case Shape::exact: return accumulate<Shape::exact>(aligned, in, count, acc);
+    case Shape::symmetric: return accumulate<Shape::symmetric>(aligned, in, count, acc);
+    case Shape::plain: return accumulate<Shape::plain>(aligned, in, count, acc);
+    case Shape::table: return accumulate<Shape::table>(aligned, in, count, acc);
+  }
+}
+
+constexpr int64_t kFirstColumn[16] = {};
+
+class VectorAdd final : public Elementwise {
+ public:
+  VectorAdd(const AddSpec& spec, const portable::AlignedOperands& operands, const Choice& choice)
+      : requantizer_(spec.requantize, choice, kFirstColumn, 1) {
+    const double up = std::ldexp(1.0, spec.left);
+    find_formula(operands.first, spec.first_zero_point, slope(spec.align, spec.first) * up, first_);
+    find_formula(operands.second, spec.second_zero_point, (spec.subtract ? -up : up) * slope(spec.align, spec.second),
+                 second_);
+  }
+
+  void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
+    const RoundingMode mode(requantizer_.form());
+    with_form(requantizer_.form(), [&](auto form) {
+      int64_t i = 0;
+      for (; i + kBlock <= count; i += kBlock) block<form.value>(first + i, second + i, out + i, kBlock);
+      const int64_t whole = (count - i) / 16 * 16;
+      if (whole > 0) block<form.value>(first + i, second + i, out + i, whole);
+      i += whole;
+      if (i == count) return;
+      uint8_t rest[3][16] = {};
+      const auto size = static_cast<size_t>(count - i);
+      std::memcpy(rest[0], first + i, size);
+      std::memcpy(rest[1], second + i, size);
+      block<form.value>(rest[0], rest[1], rest[2], 16);
+      std::memcpy(out + i, rest[2], size);
+    });
+  }
+
+ private:
+  static double slope(rules::RescaleRule rule, const rules::Multiplier& m) {
+    if (rule == rules::RescaleRule::binary64_multiply_away || rule == rules::RescaleRule::binary32_multiply_even) {
+      return m.factor;
+    }
+    const int point = rule == rules::RescaleRule::q15_one_step_up ? 15 : 31;
+    return std::ldexp(static_cast<double>(m.multiplier), m.exponent - point);
+  }
+
+  template <Form form>
+  __attribute__((noinline)) void block(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const {
+    alignas(32) int32_t acc[kBlock];
+    const __m256i offset = _mm256_set1_epi32(static_cast<int32_t>(requantizer_.offset()));
+    for (int64_t i = 0; i < count; i += 8) store32(acc + i, offset);
+    accumulate_any(first_, first, count, acc);
+    accumulate_any(second_, second, count, acc);
+    requantize_rows<form>(requantizer_, requantizer_.group(0), requantizer_.store(), acc, static_cast<int>(count / 16),
+                          out, 16, 16);
+  }
+
+  Aligned first_, second_;
+  Requantizer requantizer_;
+};
+
+int64_t largest(const int64_t* values) {
+  int64_t result = 0;
+  for (int q = 0; q < 256; ++q) result = std::max(result, std::abs(values[q]));
+  return result;
+}
+
+}  // namespace
+
+// Null when sums need more than 32 bits.
+std::unique_ptr<Elementwise> make_add(const AddSpec& spec) {
+  portable::AlignedOperands operands;
+  portable::align_operands(spec, operands);
+  const int64_t greatest = largest(operands.first) + largest(operands.second);
+  if (greatest > INT32_MAX) return nullptr;
+  const Choice choice(spec.requantize, static_cast<double>(greatest));
+  return std::unique_ptr<Elementwise>(new VectorAdd(spec, operands, choice));
+}
+
+}  // namespace bittrue::BITTRUE_ISA
+
+#endif

@@ -1,0 +1,162 @@
+// Element-wise cores of AVX2: maxima, sums, tables, requantization of finished sums.
+#if !defined(__AVXVNNI__)
+
+#include <algorithm>
+
+#include "isa/avx2/cores.h"
+#include "isa/avx2/requantize.h"
+#include "isa/avx2/vectors.h"
+#include "isa/portable/cores.h"
+
+namespace bittrue::BITTRUE_ISA {
+namespace {
+
+// out[i] = table[in[i]], 32 bytes at a time. vpshufb looks up 16 entries and gives 0 where bit 7 of the index is set.
+// Step k subtracts 16 k from the index, with signed saturation so that what is negative stays so, and looks up the
+// exclusive or of entries 16 k and 16 (k - 1): the steps that a lane takes part in leave the last one's entry.
+class ShuffledTable {
+ public:
+  explicit ShuffledTable(const uint8_t* table) {
+    for (int k = 0; k < 16; ++k) {
+      __m128i entries = load16(table + 16 * k);
+      if (k % 8 != 0) entries = _mm_xor_si128(entries, load16(table + 16 * (k - 1)));
+      _mm_store_si128(differences_ + k, entries);
+    }
+  }
+
+  __m256i at(__m256i index) const {
+    const __m256i step = _mm256_set1_epi8(16);
+    __m256i lower = index, upper = _mm256_xor_si256(index, _mm256_set1_epi8(-128));
+    __m256i result = _mm256_setzero_si256();
+    for (int k = 0; k < 8; ++k) {
+      result = _mm256_xor_si256(result, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(differences_[k]), lower));
+      result = _mm256_xor_si256(result, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(differences_[8 + k]), upper));
+      lower = _mm256_subs_epi8(lower, step);
+      upper = _mm256_subs_epi8(upper, step);
+    }
+    return result;
+  }
+
+ private:
+  __m128i differences_[16];
+};
+
+constexpr int64_t kFirstColumn[16] = {};
+
+template <Form form>
+__attribute__((noinline)) void requantize_blocks(const Choice& choice, const Group& group, const int32_t* acc,
+                                                 uint8_t* out, int64_t count) {
+  const Store store = choice.store();
+  const __m256i offset = _mm256_set1_epi32(static_cast<int32_t>(choice.offset()));
+  const auto words = [&](const int32_t* from) __attribute__((always_inline)) {
+    const __m256i first = _mm256_add_epi32(load32(from), offset), second = _mm256_add_epi32(load32(from + 8), offset);
+    // 0-3, 8-11 and 4-7, 12-15: the order that pack() undoes.
+    return requantize16<form>(_mm256_permute2x128_si256(first, second, 0x20),
+                              _mm256_permute2x128_si256(first, second, 0x31), group, store);
+  };
+  int64_t i = 0;
+  for (; i + 32 <= count; i += 32) store32(out + i, pack(words(acc + i), words(acc + i + 16), store));
+  for (; i < count; i += 16) {
+    const int64_t size = std::min<int64_t>(16, count - i);
+    alignas(32) int32_t rest[16] = {};
+    std::memcpy(rest, acc + i, static_cast<size_t>(size) * sizeof(int32_t));
+    const __m256i last = words(rest);
+    store_part(out + i, _mm256_castsi256_si128(pack(last, last, store)), size);
+  }
+}
+
+}  // namespace
+
+void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high) {
+  // Bounds outside of a byte clamp like the nearest byte, as all values are bytes.
+  const auto byte = [](int value) { return static_cast<char>(std::min(std::max(value, 0), 255)); };
+  if (low > 255 || high < 0) return portable::max_rows(taps, taps_count, out, count, low, high);
+  const __m256i least = _mm256_set1_epi8(byte(low)), greatest = _mm256_set1_epi8(byte(high));
+  int64_t i = 0;
+  for (; i + 64 <= count; i += 64) {
+    __m256i first = least, second = least;
+    for (int64_t k = 0; k < taps_count; ++k) {
+      first = _mm256_max_epu8(first, load32(taps[k] + i));
+      second = _mm256_max_epu8(second, load32(taps[k] + i + 32));
+    }
+    store32(out + i, _mm256_min_epu8(first, greatest));
+    store32(out + i + 32, _mm256_min_epu8(second, greatest));
+  }
+  const __m128i least16 = _mm256_castsi256_si128(least), greatest16 = _mm256_castsi256_si128(greatest);
+  for (; i + 16 <= count; i += 16) {
+    __m128i kept = least16;
+    for (int64_t k = 0; k < taps_count; ++k) kept = _mm_max_epu8(kept, load16(taps[k] + i));
+    store16(out + i, _mm_min_epu8(kept, greatest16));
+  }
+  if (i == count) return;
+  if (count >= 16) {
+    // The last 16 once more: unless out is a tap, whose bytes are then maxima already, which changes nothing either.
+    i = count - 16;
+    __m128i kept = least16;
+    for (int64_t k = 0; k < taps_count; ++k) kept = _mm_max_epu8(kept, load16(taps[k] + i));
+    store16(out + i, _mm_min_epu8(kept, greatest16));
+    return;
+  }
+  uint8_t kept[16] = {}, part[16] = {};
+  const auto size = static_cast<size_t>(count);
+  __m128i most = least16;
+  for (int64_t k = 0; k < taps_count; ++k) {
+    std::memcpy(part, taps[k], size);
+    most = _mm_max_epu8(most, load16(part));
+  }
+  store16(kept, _mm_min_epu8(most, greatest16));
+  std::memcpy(out, kept, size);
+}
+
+void sum_rows(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count) {
+  constexpr int64_t kTaps = 257;  // 257 * 255 < 2^16
+  const __m256i zero = _mm256_setzero_si256();
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    __m256i lower = zero, upper = zero;
+    for (int64_t begin = 0; begin < taps_count; begin += kTaps) {
+      __m256i words = zero;
+      const int64_t end = std::min(taps_count, begin + kTaps);
+      for (int64_t k = begin; k < end; ++k) words = _mm256_add_epi16(words, _mm256_cvtepu8_epi16(load16(taps[k] + i)));
+      lower = _mm256_add_epi32(lower, _mm256_cvtepu16_epi32(_mm256_castsi256_si128(words)));
+      upper = _mm256_add_epi32(upper, _mm256_cvtepu16_epi32(_mm256_extracti128_si256(words, 1)));
+    }
+    store32(sums + i, lower);
+    store32(sums + i + 8, upper);
+  }
+  for (; i < count; ++i) {
+    int32_t sum = 0;
+    for (int64_t k = 0; k < taps_count; ++k) sum += taps[k][i];
+    sums[i] = sum;
+  }
+}
+
+void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
+  int64_t i = 0;
+  if (count >= 64) {
+    const ShuffledTable shuffled(table);
+    for (; i + 32 <= count; i += 32) store32(out + i, shuffled.at(load32(in + i)));
+  }
+  for (; i < count; ++i) out[i] = table[in[i]];
+}
+
+// Columns with multipliers of their own come one by one; there is nowhere to keep their constants.
+void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
+  if (requantize.multipliers.size() == 1 && count >= 8) {
+    const Choice choice(requantize);
+    if (choice.form != Form::scalar) {
+      Group group{};
+      choice.fill(requantize, kFirstColumn, group);
+      const RoundingMode mode(choice.form);
+      with_form(choice.form, [&](auto form) {
+        if constexpr (form.value != Form::scalar) requantize_blocks<form.value>(choice, group, acc, out, count);
+      });
+      return;
+    }
+  }
+  portable::requantize_row(requantize, acc, out, count);
+}
+
+}  // namespace bittrue::BITTRUE_ISA
+
+#endif

@@ -1,0 +1,258 @@
+// Matrix product: tiles of 6 rows by 16 columns with the sums in registers, requantized while they are in the cache.
+//
+// AVX2 has no exact 8-bit product (vpmaddubsw saturates: 2 * 255 * 127 > 32767), so both factors are widened to 16 bits
+// and vpmaddwd adds pairs: |2 * 255 * 128| < 2^31, and vpaddd adds modulo 2^32 as the contract says. Weights are widened
+// as they are loaded; rows are widened once for all panels into a buffer on the stack. With AVX-VNNI, vpdpbusd adds four
+// 8-bit products at once and rows are read where they are.
+#include <algorithm>
+
+#include "isa/avx2/cores.h"
+#include "isa/avx2/requantize.h"
+#include "isa/avx2/vectors.h"
+
+namespace bittrue::BITTRUE_ISA {
+namespace {
+
+constexpr int kRows = 6, kColumns = 16;
+#if defined(__AVXVNNI__)
+constexpr int kGroup = 4;  // bytes of depth that one multiply-add takes
+constexpr int64_t kStretch = INT64_MAX;
+#else
+constexpr int kGroup = 2;
+constexpr int64_t kStretch = 2048;  // bytes of depth that are widened, and summed, at once
+#endif
+
+// The sums of one tile on their way from the multiply-adds to the requantization.
+struct alignas(32) Tile {
+  int32_t sums[kRows][kColumns];
+};
+
+#if defined(__AVXVNNI__)
+struct WideRows {};
+#else
+// Rows widened to 16 bits.
+struct alignas(32) WideRows {
+  int16_t values[kRows][kStretch];
+};
+
+void widen(const uint8_t* from, int64_t count, int16_t* to) {
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) store32(to + i, _mm256_cvtepu8_epi16(load16(from + i)));
+  for (; i + 4 <= count; i += 4) {
+    int32_t four;
+    std::memcpy(&four, from + i, sizeof four);
+    store8(to + i, _mm_cvtepu8_epi16(_mm_cvtsi32_si128(four)));
+  }
+}
+#endif
+
+class VectorMatmul final : public Matmul {
+ public:
+  VectorMatmul(const MatmulSpec& spec, const int64_t* byte_columns)
+      : columns_(spec.columns),
+        segments_(spec.segments),
+        depth_(spec.depth),
+        panels_((spec.columns + kColumns - 1) / kColumns),
+        row_terms_(spec.row_terms),
+        narrow_(spec.columns - (panels_ - 1) * kColumns <= 8),
+        weights_(panels_ * kColumns * spec.segments * spec.depth),
+        bias_(panels_ * kColumns),
+        requantizer_(spec.requantize, Choice(spec.requantize), byte_columns, panels_) {
+    const int64_t total = segments_ * depth_;
+    for (int64_t panel = 0; panel < panels_; ++panel) {
+      int8_t* packed = weights_.data() + panel * kColumns * total;
+      const int width = width_of(panel);
+      for (int i = 0; i < width; ++i) {
+        // A narrow panel has one vector, whose halves take the places of the lower halves of both.
+        const int accumulator = width == kColumns ? i : (i & 3) | ((i & 4) << 1);
+        const int64_t column = panel * kColumns + accumulator_of_byte(accumulator);
+        if (column >= columns_) continue;
+        bias_.data()[panel * kColumns + accumulator] =
+            static_cast<int32_t>(static_cast<uint32_t>(spec.bias[column]) + requantizer_.offset());
+        for (int64_t k = 0; k < total; ++k) {
+          packed[(k / kGroup * width + i) * kGroup + k % kGroup] = spec.weights[column * total + k];
+        }
+      }
+    }
+  }
+
+  int64_t panels() const override { return panels_; }
+  int64_t tile_rows() const override { return kRows; }
+
+  void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
+    const RoundingMode mode(requantizer_.form());
+    with_form(requantizer_.form(), [&](auto form) { run_tiles<form.value>(rows, first_panel, last_panel); });
+  }
+
+ private:
+  int width_of(int64_t panel) const { return narrow_ && panel == panels_ - 1 ? kColumns / 2 : kColumns; }
+
+  template <Form form>
+  __attribute__((noinline)) void run_tiles(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const {
+    const Store store = requantizer_.store();
+    Tile tile;
+    WideRows wide;
+    for (int64_t first = 0; first < rows.count; first += kRows) {
+      const int count = static_cast<int>(std::min<int64_t>(kRows, rows.count - first));
+      const int64_t stretch = std::min(segments_ * depth_, kStretch);
+      const bool whole = stretch == segments_ * depth_;
+      if (whole) widen_rows(rows, first, count, 0, stretch, wide);
+      for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+        if (whole) {
+          multiply_any(rows, first, count, wide, panel, 0, stretch, tile);
+        } else {
+          multiply_deep(rows, first, count, wide, panel, tile);
+        }
+        requantize_rows<form>(requantizer_, requantizer_.group(panel), store, tile.sums[0], count,
+                              rows.out + first * rows.out_stride + panel * kColumns, rows.out_stride,
+                              columns_ - panel * kColumns);
+      }
+    }
+  }
+
+  // Products deeper than the buffer: stretch by stretch, the sums waiting in the tile.
+  __attribute__((noinline)) void multiply_deep(const MatmulRows& rows, int64_t first, int count, WideRows& wide,
+                                               int64_t panel, Tile& tile) const {
+    const int64_t total = segments_ * depth_;
+    for (int64_t begin = 0; begin < total; begin += kStretch) {
+      const int64_t end = std::min(total, begin + kStretch);
+      widen_rows(rows, first, count, begin, end, wide);
+      multiply_any(rows, first, count, wide, panel, begin, end, tile);
+    }
+  }
+
+  // Bytes [begin, end) of `count` rows, their segments one after the other.
+#if defined(__AVXVNNI__)
+  void widen_rows(const MatmulRows&, int64_t, int, int64_t, int64_t, WideRows&) const {}
+#else
+  void widen_rows(const MatmulRows& rows, int64_t first, int count, int64_t begin, int64_t end, WideRows& wide) const {
+    for (int64_t at = begin; at < end;) {
+      const int64_t segment = at / depth_, inside = at % depth_;
+      const int64_t size = std::min(depth_ - inside, end - at);
+      for (int r = 0; r < count; ++r) {
+        widen(rows.rows[segment * rows.capacity + first + r] + inside, size, wide.values[r] + (at - begin));
+      }
+      at += size;
+    }
+  }
+#endif
+
+  void multiply_any(const MatmulRows& rows, int64_t first, int count, const WideRows& wide, int64_t panel,
+                    int64_t begin, int64_t end, Tile& tile) const {
+    const auto with = [&](auto vectors) {
+      switch (count) {
+        case 1: multiply<1, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
+        case 2: multiply<2, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
+        case 3: multiply<3, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
+        case 4: multiply<4, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
+        case 5: multiply<5, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
+        default: multiply<6, vectors.value>(rows, first, wide, panel, begin, end, tile); break;
+      }
+    };
+    if (width_of(panel) == kColumns) {
+      with(std::integral_constant<int, 2>{});
+    } else {
+      with(std::integral_constant<int, 1>{});
+    }
+  }
+
+  // Adds the products of depth [begin, end) to the tile, or to the bias when begin is 0.
+  template <int count, int vectors>
+  __attribute__((noinline)) void multiply(const MatmulRows& rows, int64_t first, const WideRows& wide, int64_t panel,
+                                          int64_t begin, int64_t end, Tile& tile) const {
+    constexpr int width = 8 * vectors;
+    // Few sums would wait for one another: several depths are then summed side by side.
+    constexpr int lanes = count * vectors >= 8 ? 1 : count * vectors >= 4 ? 2 : 4;
+    __m256i sums[lanes][count][vectors];
+    unroll<count>([&](auto r) __attribute__((always_inline)) {
+      const __m256i term = row_terms_ && begin == 0 ? _mm256_set1_epi32(rows.row_terms[first + r]) : _mm256_setzero_si256();
+      const int32_t* start = begin == 0 ? bias_.data() + panel * kColumns : tile.sums[r];
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        const __m256i value = vectors == 2 ? load32(start + 8 * v) : _mm256_set_m128i(load16(start + 8), load16(start));
+        sums[0][r][v] = _mm256_add_epi32(value, term);
+        unroll<lanes - 1>([&](auto lane) __attribute__((always_inline)) { sums[lane + 1][r][v] = _mm256_setzero_si256(); });
+      });
+    });
+
+    const int8_t* weights = weights_.data() + panel * kColumns * segments_ * depth_ + begin * width;
+#if defined(__AVXVNNI__)
+    (void)wide;
+    (void)end;
+    for (int64_t segment = 0; segment < segments_; ++segment) {
+      const uint8_t* row[count];
+      unroll<count>([&](auto r) __attribute__((always_inline)) {
+        row[r] = rows.rows[segment * rows.capacity + first + r];
+      });
+      const auto step = [&](int64_t k, auto lane) __attribute__((always_inline)) {
+        __m256i w[vectors];
+        unroll<vectors>([&](auto v) __attribute__((always_inline)) { w[v] = load32(weights + 32 * v); });
+        weights += 32 * vectors;
+        unroll<count>([&](auto r) __attribute__((always_inline)) {
+          const __m256i x = broadcast4(row[r] + k);
+          unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+            sums[lane][r][v] = _mm256_dpbusd_avx_epi32(sums[lane][r][v], x, w[v]);
+          });
+        });
+      };
+      int64_t k = 0;
+      for (; k + kGroup * lanes <= depth_; k += kGroup * lanes) {
+        unroll<lanes>([&](auto lane) __attribute__((always_inline)) { step(k + kGroup * lane, lane); });
+      }
+      if constexpr (lanes > 1) {
+        for (; k < depth_; k += kGroup) step(k, std::integral_constant<int, 0>{});
+      }
+    }
+#else
+    const int16_t* row = wide.values[0];
+    const auto step = [&](auto lane) __attribute__((always_inline)) {
+      __m256i w[vectors];
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) { w[v] = _mm256_cvtepi8_epi16(load16(weights + 16 * v)); });
+      weights += 16 * vectors;
+      unroll<count>([&](auto r) __attribute__((always_inline)) {
+        const __m256i x = broadcast4(row + r * kStretch);
+        unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+          sums[lane][r][v] = _mm256_add_epi32(sums[lane][r][v], _mm256_madd_epi16(x, w[v]));
+        });
+      });
+      row += kGroup;
+    };
+    int64_t k = begin;
+    for (; k + kGroup * lanes <= end; k += kGroup * lanes) unroll<lanes>(step);
+    if constexpr (lanes > 2) {
+      for (; k < end; k += kGroup) step(std::integral_constant<int, 0>{});
+    }
+#endif
+    unroll<count>([&](auto r) __attribute__((always_inline)) {
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        __m256i sum = sums[0][r][v];
+        unroll<lanes - 1>([&](auto lane) __attribute__((always_inline)) { sum = _mm256_add_epi32(sum, sums[lane + 1][r][v]); });
+        if constexpr (vectors == 2) {
+          store32(tile.sums[r] + 8 * v, sum);
+        } else {
+          store16(tile.sums[r], _mm256_castsi256_si128(sum));
+          store16(tile.sums[r] + 8, _mm256_extracti128_si256(sum, 1));
+          store16(tile.sums[r] + 4, _mm_setzero_si128());
+          store16(tile.sums[r] + 12, _mm_setzero_si128());
+        }
+      });
+    });
+  }
+
+  int64_t columns_, segments_, depth_, panels_;
+  bool row_terms_;
+  bool narrow_;  // the last panel has at most 8 columns and is kept 8 wide
+  AlignedArray<int8_t> weights_;  // [panel][group of depth][accumulator][byte of the group]
+  AlignedArray<int32_t> bias_;    // [panel][accumulator], moved by the requantizer's offset
+  Requantizer requantizer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
+  const int64_t panels = (spec.columns + kColumns - 1) / kColumns;
+  AlignedArray<int64_t> columns(panels * kColumns);
+  for (int64_t i = 0; i < panels * kColumns; ++i) columns.data()[i] = i < spec.columns ? i : -1;
+  return std::unique_ptr<Matmul>(new VectorMatmul(spec, columns.data()));
+}
+
+}  // namespace bittrue::BITTRUE_ISA

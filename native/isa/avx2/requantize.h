@@ -1,0 +1,240 @@
+// From 16 accumulators at a time to stored bytes: the vector forms of rules::requantize.
+//
+// With M the multiplier and e >= 0 the right shift, scale = M * 2^-(31+e) and eps = 2^-(e+1), the integer rules are
+//   q31_one_step_up       floor(a * scale + 1/2)
+//   q31_two_step_up_up    floor(a * scale + 1/2 + eps)                            (e = 0: no eps)
+//   q31_two_step_up_away  floor(a * scale + 1/2 + eps), for a < 0 floor(a * scale + 1/2 - eps)
+// since nested floors collapse; q15_one_step_up is the first of them with another scale. A binary64 multiply-add that
+// rounds down gives floor(y) whenever floor(y) is representable, for it cannot cross it.
+//
+// `line` gets the floor and the conversion for free: the unsigned word u = a + 2^31 under the exponent word 0x43300000
+// is the double 2^52 + u, and the sum is formed on top of 1.5 * 2^20, whose unit in the last place is 2^-32, so the
+// upper word of the result is 0x41380000 + floor(y). The constant 1.5 * 2^20 + 1/2 + eps - (2^52 + 2^31) * scale is
+// exact in all but some 10^-7 of the multipliers; Requantizer checks that, and |floor(y)| < 2^19 from the proven bound.
+// `wide` converts both ways, which needs neither. Where low is the zero point, negative results are clamped anyway and
+// the two-step rule needs one constant only.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "isa/avx2/vectors.h"
+#include "isa/portable/scalar_requantize.h"
+#include "rules/requantize.h"
+
+namespace bittrue::BITTRUE_ISA {
+
+enum class Form : uint8_t { line, line_by_sign, wide, binary64, binary32, scalar };
+
+// function(std::integral_constant<Form, form>{}) for a form known at run time only.
+template <class Function>
+static inline void with_form(Form form, Function&& function) {
+  switch (form) {
+    case Form::line: function(std::integral_constant<Form, Form::line>{}); break;
+    case Form::line_by_sign: function(std::integral_constant<Form, Form::line_by_sign>{}); break;
+    case Form::wide: function(std::integral_constant<Form, Form::wide>{}); break;
+    case Form::binary64: function(std::integral_constant<Form, Form::binary64>{}); break;
+    case Form::binary32: function(std::integral_constant<Form, Form::binary32>{}); break;
+    case Form::scalar: function(std::integral_constant<Form, Form::scalar>{}); break;
+  }
+}
+
+constexpr bool is_line(Form form) { return form == Form::line || form == Form::line_by_sign; }
+
+// The constants of 16 accumulators in two vectors. Doubles come in four vectors: those of the even and the odd elements
+// of each vector in the line forms, of its lower and upper half otherwise.
+struct alignas(64) Group {
+  double scale[4][4], addend[4][4], addend_negative[4][4];
+  int32_t left[16];
+  float factor[16];
+  int64_t columns[16];  // of bytes
+};
+
+// What all columns share.
+struct Store {
+  __m256i zero_point;     // added to the rescaled accumulators as 32-bit words ...
+  __m256i first_low, first_high;  // ... after this clamp (the whole range unless the rule clamps first)
+  __m256i flip;           // 16 bit
+  __m256i low, high;      // 8 bit, flipped
+};
+
+// The floating-point environment of a form, for as long as the object lives: round down for floor, the default for
+// rules that round themselves. The code that depends on it must be in a function that is not inlined into the one that
+// holds this object: compilers may move arithmetic across the change of mode.
+class RoundingMode {
+ public:
+  explicit RoundingMode(Form form) : saved_(_mm_getcsr()) {
+    const bool floor = is_line(form) || form == Form::wide;
+    _mm_setcsr(_MM_MASK_MASK | (floor ? _MM_ROUND_DOWN : _MM_ROUND_NEAREST));
+  }
+  RoundingMode(const RoundingMode&) = delete;
+  RoundingMode& operator=(const RoundingMode&) = delete;
+  ~RoundingMode() { _mm_setcsr(saved_); }
+
+ private:
+  unsigned saved_;
+};
+
+// The form of one rules::Requantize, and what all its columns share.
+struct Choice {
+  Form form = Form::scalar;
+  double greatest = 0;  // |accumulator| is at most this
+  int32_t zero_point = 0, first_low = INT32_MIN, first_high = INT32_MAX, flip = 0;
+  int low = 0, high = 255;
+
+  explicit Choice(const rules::Requantize& requantize);
+  Choice(const rules::Requantize& requantize, double greatest);
+
+  // The line forms take accumulators that were moved by this (modulo 2^32).
+  uint32_t offset() const { return is_line(form) ? 0x80000000u : 0; }
+  // Makes the constants of 16 accumulators: byte i of pack() belongs to column columns[i], -1 marks unused bytes.
+  void fill(const rules::Requantize& requantize, const int64_t* columns, Group& group) const;
+
+  Store store() const {
+    return {_mm256_set1_epi32(zero_point),           _mm256_set1_epi32(first_low),
+            _mm256_set1_epi32(first_high),           _mm256_set1_epi16(static_cast<short>(flip)),
+            _mm256_set1_epi8(static_cast<char>(low)), _mm256_set1_epi8(static_cast<char>(high))};
+  }
+};
+
+// A choice with the constants of all its columns.
+class Requantizer {
+ public:
+  // columns[16 * g + i] belongs to byte i of group g. `requantize` need not outlive the call.
+  Requantizer(const rules::Requantize& requantize, const Choice& choice, const int64_t* columns, int64_t groups);
+  Requantizer(const Requantizer&) = delete;
+  Requantizer& operator=(const Requantizer&) = delete;
+  ~Requantizer() { portable::release(general_); }
+
+  Form form() const { return choice_.form; }
+  uint32_t offset() const { return choice_.offset(); }
+  Store store() const { return choice_.store(); }
+  const Group& group(int64_t i) const { return groups_.data()[i]; }
+  // For the form `scalar`: 16 bytes of 16 accumulators.
+  void requantize_scalar(const int32_t* acc, const Group& group, uint8_t* out) const;
+
+ private:
+  const Choice choice_;
+  AlignedArray<Group> groups_;
+  const rules::Requantize* general_;
+};
+
+template <Form form>
+static inline __m256i line8(__m256i u, const Group& group, int vector) {
+  const __m256i exponent = _mm256_set1_epi32(0x43300000);
+  const __m256i upper = _mm256_castps_si256(_mm256_movehdup_ps(_mm256_castsi256_ps(u)));
+  const __m256d even = _mm256_castsi256_pd(_mm256_blend_epi32(u, exponent, 0xaa));
+  const __m256d odd = _mm256_castsi256_pd(_mm256_blend_epi32(upper, exponent, 0xaa));
+  __m256d addend_even = _mm256_load_pd(group.addend[2 * vector]);
+  __m256d addend_odd = _mm256_load_pd(group.addend[2 * vector + 1]);
+  if constexpr (form == Form::line_by_sign) {
+    // u has its upper bit set where a >= 0; the selection looks at bit 63.
+    addend_even = _mm256_blendv_pd(_mm256_load_pd(group.addend_negative[2 * vector]), addend_even,
+                                   _mm256_castsi256_pd(_mm256_slli_epi64(u, 32)));
+    addend_odd = _mm256_blendv_pd(_mm256_load_pd(group.addend_negative[2 * vector + 1]), addend_odd,
+                                  _mm256_castsi256_pd(u));
+  }
+  const __m256d sum_even = _mm256_fmadd_pd(even, _mm256_load_pd(group.scale[2 * vector]), addend_even);
+  const __m256d sum_odd = _mm256_fmadd_pd(odd, _mm256_load_pd(group.scale[2 * vector + 1]), addend_odd);
+  const __m256 upper_even = _mm256_movehdup_ps(_mm256_castpd_ps(sum_even));
+  const __m256i words = _mm256_blend_epi32(_mm256_castps_si256(upper_even), _mm256_castpd_si256(sum_odd), 0xaa);
+  return _mm256_sub_epi32(words, _mm256_set1_epi32(0x41380000));
+}
+
+static inline __m128i wide4(__m128i acc, const Group& group, int quarter) {
+  const __m256d a = _mm256_cvtepi32_pd(acc);
+  const __m256d addend = _mm256_blendv_pd(_mm256_load_pd(group.addend[quarter]),
+                                          _mm256_load_pd(group.addend_negative[quarter]), a);
+  return _mm256_cvtpd_epi32(_mm256_fmadd_pd(a, _mm256_load_pd(group.scale[quarter]), addend));
+}
+
+// rules::binary64_multiply_away: adding the largest double below 1/2 and truncating rounds ties away, in the default
+// rounding mode; the conversion gives -2^31 for everything that does not fit.
+static inline __m128i binary64_4(__m128i acc, const Group& group, int quarter) {
+  const __m256d product = _mm256_mul_pd(_mm256_cvtepi32_pd(acc), _mm256_load_pd(group.scale[quarter]));
+  const __m256d sign = _mm256_and_pd(product, _mm256_set1_pd(-0.0));
+  const __m256d half = _mm256_or_pd(sign, _mm256_set1_pd(0.5 - 0x1p-54));
+  return _mm256_cvttpd_epi32(_mm256_add_pd(product, half));
+}
+
+static inline __m256i binary32_8(__m256i acc, const Group& group, int vector) {
+  const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_load_ps(group.factor + 8 * vector));
+  // The conversion gives -2^31 for everything that does not fit; from 2^31 up the rule gives 2^31 - 1.
+  const __m256 over = _mm256_cmp_ps(product, _mm256_set1_ps(0x1p31f), _CMP_GE_OQ);
+  return _mm256_xor_si256(_mm256_cvtps_epi32(product), _mm256_castps_si256(over));
+}
+
+template <Form form>
+static inline __m256i rescale8(__m256i acc, const Group& group, int vector) {
+  static_assert(form != Form::scalar);
+  if constexpr (is_line(form)) {
+    return line8<form>(acc, group, vector);
+  } else if constexpr (form == Form::binary32) {
+    return binary32_8(acc, group, vector);
+  } else {
+    if constexpr (form == Form::wide) acc = _mm256_sllv_epi32(acc, load32(group.left + 8 * vector));
+    const __m128i lower = _mm256_castsi256_si128(acc), upper = _mm256_extracti128_si256(acc, 1);
+    if constexpr (form == Form::wide) {
+      return _mm256_set_m128i(wide4(upper, group, 2 * vector + 1), wide4(lower, group, 2 * vector));
+    } else {
+      return _mm256_set_m128i(binary64_4(upper, group, 2 * vector + 1), binary64_4(lower, group, 2 * vector));
+    }
+  }
+}
+
+// 16-bit words of two vectors of accumulators, in the order of _mm256_packs_epi32. The line forms have added zero point
+// and flip; otherwise the sum with the zero point is modulo 2^32, as in rules::zero_point_then_clamp. Saturation is
+// monotone and reaches past the final clamp.
+template <Form form>
+static inline __m256i requantize16(__m256i acc0, __m256i acc1, const Group& group, const Store& store) {
+  __m256i r0 = rescale8<form>(acc0, group, 0), r1 = rescale8<form>(acc1, group, 1);
+  if constexpr (is_line(form)) {
+    return _mm256_packs_epi32(r0, r1);
+  } else {
+    r0 = _mm256_min_epi32(_mm256_max_epi32(r0, store.first_low), store.first_high);
+    r1 = _mm256_min_epi32(_mm256_max_epi32(r1, store.first_low), store.first_high);
+    const __m256i words =
+        _mm256_packs_epi32(_mm256_add_epi32(r0, store.zero_point), _mm256_add_epi32(r1, store.zero_point));
+    return _mm256_adds_epi16(words, store.flip);
+  }
+}
+
+// The accumulator behind byte i: _mm256_packs_epi32 leaves the words of each 128-bit half together, so the order of
+// accumulators in two vectors is 0-3, 8-11 and 4-7, 12-15 when bytes are counted. The permutation is its own inverse.
+constexpr int accumulator_of_byte(int i) { return (i & 3) | ((i & 4) << 1) | ((i & 8) >> 1); }
+
+// The 16 bytes of `first`, then those of `second`.
+static inline __m256i pack(__m256i first, __m256i second, const Store& store) {
+  const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(first, second), 0xd8);
+  return _mm256_min_epu8(_mm256_max_epu8(bytes, store.low), store.high);
+}
+
+// `rows` (1 or more) times 16 accumulators, aligned and one after the other; the first `width` bytes of each are stored.
+template <Form form>
+static inline void requantize_rows(const Requantizer& requantizer, const Group& group, const Store& store,
+                                   const int32_t* acc, int rows, uint8_t* out, int64_t out_stride, int64_t width) {
+  if constexpr (form == Form::scalar) {
+    alignas(16) uint8_t bytes[16];
+    for (int r = 0; r < rows; ++r) {
+      requantizer.requantize_scalar(acc + 16 * r, group, bytes);
+      store_part(out + r * out_stride, load16(bytes), width);
+    }
+  } else {
+    const auto words = [&](int r) __attribute__((always_inline)) {
+      return requantize16<form>(load32(acc + 16 * r), load32(acc + 16 * r + 8), group, store);
+    };
+    int r = 0;
+    for (; r + 2 <= rows; r += 2) {
+      const __m256i bytes = pack(words(r), words(r + 1), store);
+      store_part(out + r * out_stride, _mm256_castsi256_si128(bytes), width);
+      store_part(out + (r + 1) * out_stride, _mm256_extracti128_si256(bytes, 1), width);
+    }
+    if (r < rows) {
+      const __m256i last = words(r);
+      store_part(out + r * out_stride, _mm256_castsi256_si128(pack(last, last, store)), width);
+    }
+  }
+}
+
+}  // namespace bittrue::BITTRUE_ISA

@@ -1,0 +1,554 @@
+// Every core of every instruction set of this processor against the scalar twins, on seeded random and extreme data:
+//   bittrue_cores_test [--seed N] [--scale PERCENT] [--isa NAME] [--threads N]
+// One line per (instruction set, core) with the number of cases; a line that starts with FAIL for each core that
+// differs; exit status 1 if any does. --threads runs every case on so many threads at once (for ThreadSanitizer).
+#include <algorithm>
+#include <cfenv>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "core/core_set.h"
+#include "core/thread_pool.h"
+#include "cores_cases.h"
+
+namespace bittrue::test {
+namespace {
+
+struct Options {
+  uint64_t seed = 1;
+  int64_t scale = 100;
+  int threads = 1;
+  std::string isa;
+};
+
+// What a core may not change: how this thread rounds.
+unsigned environment() {
+#if defined(__x86_64__)
+  return _mm_getcsr() & ~_MM_EXCEPT_MASK;
+#else
+  return static_cast<unsigned>(std::fegetround());
+#endif
+}
+
+class Report {
+ public:
+  Report(std::string isa, std::string core) : isa_(std::move(isa)), core_(std::move(core)) {}
+
+  void expect(bool equal, const std::string& description) {
+    ++cases_;
+    if (environment() != kEnvironment) fail(description + " (changed the rounding mode)");
+    if (!equal) fail(description);
+  }
+  template <class T>
+  void expect_equal(const T* ours, const T* expected, int64_t count, const std::string& description) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (ours[i] == expected[i]) continue;
+      expect(false, description + ": element " + std::to_string(i) + " is " + std::to_string(ours[i]) + ", expected " +
+                        std::to_string(expected[i]));
+      return;
+    }
+    elements_ += count;
+    expect(true, description);
+  }
+  bool finish() const {
+    std::printf("%s %-13s %-15s %6lld cases %10lld elements\n", failed_ ? "FAIL" : "ok  ", isa_.c_str(), core_.c_str(),
+                static_cast<long long>(cases_), static_cast<long long>(elements_));
+    for (const std::string& line : lines_) std::printf("     %s\n", line.c_str());
+    std::fflush(stdout);
+    return !failed_;
+  }
+
+ private:
+  void fail(const std::string& description) {
+    failed_ = true;
+    if (lines_.size() < 5) lines_.push_back(description);
+  }
+
+  static const unsigned kEnvironment;
+  std::string isa_, core_;
+  std::vector<std::string> lines_;
+  int64_t cases_ = 0, elements_ = 0;
+  bool failed_ = false;
+};
+
+const unsigned Report::kEnvironment = environment();
+
+struct Context {
+  const CoreSet& cores;
+  Options options;
+  Random random;
+  Report report;
+
+  int64_t rounds(int64_t count) const { return std::max<int64_t>(1, count * options.scale / 100); }
+};
+
+// run(k) for k in [0, threads) at the same time.
+template <class Run>
+void on_threads(int threads, const Run& run) {
+  std::vector<std::thread> others;
+  for (int k = 1; k < threads; ++k) others.emplace_back([&run, k] { run(k); });
+  run(0);
+  for (std::thread& thread : others) thread.join();
+}
+
+// matmul ----------------------------------------------------------------------------------------------------------
+
+struct MatmulCase {
+  int64_t rows, columns, segments, depth;
+};
+
+void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule, rules::StoreRule store) {
+  Random& random = context.random;
+  const int64_t total = c.segments * c.depth;
+  Exact<int8_t> weights(c.columns * total);
+  const int64_t kind = random.between(0, 5);
+  for (int64_t i = 0; i < weights.count(); ++i) {
+    const int8_t ends[] = {-128, 127};
+    weights[i] = kind == 0 ? 127 : kind == 1 ? random.pick(ends) : static_cast<int8_t>(random.next());
+  }
+  MatmulSpec spec;
+  spec.row_terms = random.one_in(2);
+  const bool wild = random.one_in(6);
+  const int64_t reach = wild ? INT32_MAX : 20000;
+  Exact<int32_t> bias(c.columns), terms(c.rows);
+  for (int64_t n = 0; n < c.columns; ++n) bias[n] = static_cast<int32_t>(random.between(-reach - wild, reach));
+  for (int64_t r = 0; r < c.rows; ++r) terms[r] = static_cast<int32_t>(random.between(-reach - wild, reach));
+  double bound = 0;
+  for (int64_t n = 0; n < c.columns; ++n) {
+    double sum = std::abs(static_cast<double>(bias[n])) + (spec.row_terms ? static_cast<double>(reach) : 0);
+    for (int64_t k = 0; k < total; ++k) sum += 255.0 * std::abs(weights[n * total + k]);
+    bound = std::max(bound, sum);
+  }
+  spec.columns = c.columns;
+  spec.segments = c.segments;
+  spec.depth = c.depth;
+  spec.weights = weights.data();
+  spec.bias = bias.data();
+  spec.requantize = some_requantize(random, rule, store, random.one_in(3) ? 1 : c.columns,
+                                    kind <= 1 || wild ? bound : 10000 * std::sqrt(static_cast<double>(total) + 1), bound);
+  const std::unique_ptr<Matmul> core = context.cores.matmul(spec);
+
+  const int64_t capacity = c.rows + random.between(0, 2);
+  std::vector<Exact<uint8_t>> memory;
+  std::vector<const uint8_t*> pointers(c.segments * capacity, nullptr);
+  for (int64_t s = 0; s < c.segments; ++s) {
+    for (int64_t r = 0; r < c.rows; ++r) {
+      memory.emplace_back(c.depth);
+      fill_bytes(random, memory.back());
+      pointers[s * capacity + r] = memory.back().data();
+    }
+  }
+  std::vector<uint8_t> expected(c.rows * c.columns);
+  for (int64_t r = 0; r < c.rows; ++r) {
+    for (int64_t n = 0; n < c.columns; ++n) {
+      uint32_t acc = static_cast<uint32_t>(bias[n]) + (spec.row_terms ? static_cast<uint32_t>(terms[r]) : 0);
+      for (int64_t k = 0; k < total; ++k) {
+        const int32_t x = pointers[k / c.depth * capacity + r][k % c.depth];
+        acc += static_cast<uint32_t>(x * weights[n * total + k]);
+      }
+      expected[r * c.columns + n] =
+          static_cast<uint8_t>(rules::requantize(spec.requantize, static_cast<int32_t>(acc), static_cast<size_t>(n)));
+    }
+  }
+  // Panels one by one or together; the bytes between rows must stay.
+  const int64_t gap = random.between(0, 3), stride = c.columns + gap, panels = core->panels();
+  const bool together = random.one_in(2);
+  std::vector<Exact<uint8_t>> outs;
+  for (int k = 0; k < context.options.threads; ++k) {
+    outs.emplace_back((c.rows - 1) * stride + c.columns);
+    std::memset(outs.back().data(), 0xa5, outs.back().count());
+  }
+  on_threads(context.options.threads, [&](int k) {
+    const MatmulRows rows{pointers.data(), capacity, c.rows, spec.row_terms ? terms.data() : nullptr, outs[k].data(), stride};
+    for (int64_t panel = 0; panel < panels; panel += together ? panels : 1) {
+      core->run(rows, panel, together ? panels : panel + 1);
+    }
+  });
+  char text[120];
+  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld row terms %d weights %d wild %d; ", static_cast<long long>(c.rows),
+                static_cast<long long>(c.columns), static_cast<long long>(c.segments), static_cast<long long>(c.depth),
+                spec.row_terms, static_cast<int>(kind), wild);
+  const std::string description = text + describe(spec.requantize);
+  for (const Exact<uint8_t>& out : outs) {
+    std::vector<uint8_t> whole(out.count(), 0xa5);
+    for (int64_t r = 0; r < c.rows; ++r) std::memcpy(&whole[r * stride], &expected[r * c.columns], c.columns);
+    context.report.expect_equal(out.data(), whole.data(), out.count(), description);
+  }
+}
+
+void check_matmul(Context& context) {
+  Random& random = context.random;
+  // Around every width and height that a tile may have.
+  const int64_t columns[] = {1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97, 131};
+  const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 17, 19, 25, 31};
+  const int64_t depths[] = {4, 8, 12, 16, 20, 28, 32, 36, 60, 64, 68, 92, 128, 148};
+  for (const rules::RescaleRule rule : kRescaleRules) {
+    for (const rules::StoreRule store : kStoreRules) {
+      for (int64_t i = 0; i < context.rounds(90); ++i) {
+        const int64_t segments = random.one_in(2) ? 1 : random.between(2, 5);
+        check_matmul(context, {random.pick(rows), random.pick(columns), segments, random.pick(depths)}, rule, store);
+      }
+      const int64_t deep[] = {2044, 2048, 2052, 4100, 6148};
+      check_matmul(context, {random.between(1, 7), random.between(1, 20), random.between(1, 2), random.pick(deep)}, rule, store);
+    }
+  }
+}
+
+// depthwise --------------------------------------------------------------------------------------------------------
+
+void check_depthwise(Context& context, rules::RescaleRule rule, rules::StoreRule store) {
+  Random& random = context.random;
+  const int64_t channels[] = {1, 2, 3, 5, 7, 8, 9, 11, 12, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 47, 48, 56, 63, 64, 65, 72, 131};
+  const int64_t sizes[] = {1, 2, 3, 3, 3, 3, 4, 5, 5, 7};
+  DepthwiseSpec spec;
+  spec.channels = random.pick(channels);
+  spec.taps_h = random.pick(sizes);
+  spec.taps_w = random.one_in(2) ? spec.taps_h : random.pick(sizes);
+  spec.stride_h = random.one_in(2) ? 1 : random.between(1, 3);
+  spec.stride_w = random.one_in(2) ? spec.stride_h : random.between(1, 3);
+  spec.dilation_h = random.one_in(4) ? random.between(2, 3) : 1;
+  spec.dilation_w = random.one_in(4) ? random.between(2, 3) : 1;
+  const int64_t reach = (spec.taps_w - 1) * spec.dilation_w + 1;
+  spec.width = random.between(1, 40);
+  spec.pad_left = random.between(0, reach - 1);
+  const int64_t pad_right = random.between(0, reach - 1);
+  spec.out_width = std::max<int64_t>(1, (spec.width + spec.pad_left + pad_right - reach) / spec.stride_w + 1);
+  spec.zero_point = static_cast<uint8_t>(random.next());
+  Exact<int16_t> weights(spec.taps_h * spec.taps_w * spec.channels);
+  Exact<int32_t> bias(spec.channels);
+  const int64_t kind = random.between(0, 5);
+  for (int64_t i = 0; i < weights.count(); ++i) {
+    const int16_t ends[] = {-255, 255, -128, 127};
+    weights[i] = kind == 0 ? int16_t{255} : kind == 1 ? random.pick(ends) : static_cast<int16_t>(random.between(-128, 127));
+    if (kind == 2) weights[i] = static_cast<int16_t>(random.between(-255, 255));
+  }
+  const bool wild = random.one_in(6);
+  for (int64_t c = 0; c < spec.channels; ++c) {
+    bias[c] = static_cast<int32_t>(wild ? random.between(INT32_MIN, INT32_MAX) : random.between(-5000, 5000));
+  }
+  double bound = 0;
+  for (int64_t c = 0; c < spec.channels; ++c) {
+    double sum = std::abs(static_cast<double>(bias[c]));
+    for (int64_t t = 0; t < spec.taps_h * spec.taps_w; ++t) sum += 255.0 * std::abs(weights[t * spec.channels + c]);
+    bound = std::max(bound, sum);
+  }
+  spec.weights = weights.data();
+  spec.bias = bias.data();
+  const double typical = 10000 * std::sqrt(static_cast<double>(spec.taps_h * spec.taps_w));
+  spec.requantize = some_requantize(random, rule, store, random.one_in(3) ? 1 : spec.channels,
+                                    kind <= 1 || wild ? bound : typical, bound);
+  const std::unique_ptr<Depthwise> core = context.cores.depthwise(spec);
+
+  const int64_t count = random.between(1, 5);
+  const int64_t in_rows = (count - 1) * spec.stride_h + (spec.taps_h - 1) * spec.dilation_h + 1;
+  std::vector<Exact<uint8_t>> memory;
+  std::vector<const uint8_t*> rows;
+  Exact<uint8_t> outside(spec.width * spec.channels);
+  std::memset(outside.data(), spec.zero_point, outside.count());
+  for (int64_t i = 0; i < in_rows; ++i) {
+    memory.emplace_back(spec.width * spec.channels);
+    fill_bytes(random, memory.back());
+    rows.push_back(random.one_in(8) ? outside.data() : memory.back().data());
+  }
+  const int64_t size = spec.out_width * spec.channels;
+  std::vector<uint8_t> expected(count * size);
+  for (int64_t y = 0; y < count; ++y) {
+    for (int64_t x = 0; x < spec.out_width; ++x) {
+      for (int64_t c = 0; c < spec.channels; ++c) {
+        uint32_t acc = static_cast<uint32_t>(bias[c]);
+        for (int64_t i = 0; i < spec.taps_h; ++i) {
+          for (int64_t j = 0; j < spec.taps_w; ++j) {
+            const int64_t column = x * spec.stride_w + j * spec.dilation_w - spec.pad_left;
+            const int32_t in = column < 0 || column >= spec.width
+                                   ? spec.zero_point
+                                   : rows[y * spec.stride_h + i * spec.dilation_h][column * spec.channels + c];
+            acc += static_cast<uint32_t>(in * weights[(i * spec.taps_w + j) * spec.channels + c]);
+          }
+        }
+        expected[y * size + x * spec.channels + c] =
+            static_cast<uint8_t>(rules::requantize(spec.requantize, static_cast<int32_t>(acc), static_cast<size_t>(c)));
+      }
+    }
+  }
+  char text[240];
+  std::snprintf(text, sizeof text,
+                "channels %lld taps %lldx%lld stride %lldx%lld dilation %lldx%lld width %lld out %lldx%lld pad %lld wild %d; ",
+                static_cast<long long>(spec.channels), static_cast<long long>(spec.taps_h), static_cast<long long>(spec.taps_w),
+                static_cast<long long>(spec.stride_h), static_cast<long long>(spec.stride_w),
+                static_cast<long long>(spec.dilation_h), static_cast<long long>(spec.dilation_w),
+                static_cast<long long>(spec.width), static_cast<long long>(count), static_cast<long long>(spec.out_width),
+                static_cast<long long>(spec.pad_left), wild);
+  const std::string description = text + describe(spec.requantize);
+  std::vector<std::vector<Exact<uint8_t>>> outs(context.options.threads);
+  for (auto& out : outs) {
+    for (int64_t y = 0; y < count; ++y) out.emplace_back(size);
+  }
+  on_threads(context.options.threads, [&](int k) {
+    std::vector<uint8_t*> targets;
+    for (Exact<uint8_t>& row : outs[k]) targets.push_back(row.data());
+    const auto bytes = static_cast<size_t>((core->scratch() + 63) / 64 * 64);
+    void* scratch = bytes == 0 ? nullptr : std::aligned_alloc(64, bytes);
+    core->run(rows.data(), count, targets.data(), static_cast<uint8_t*>(scratch));
+    std::free(scratch);
+  });
+  for (const auto& out : outs) {
+    for (int64_t y = 0; y < count; ++y) {
+      context.report.expect_equal(out[y].data(), &expected[y * size], size, description + " row " + std::to_string(y));
+    }
+  }
+}
+
+void check_depthwise(Context& context) {
+  for (const rules::RescaleRule rule : kRescaleRules) {
+    for (const rules::StoreRule store : kStoreRules) {
+      for (int64_t i = 0; i < context.rounds(60); ++i) check_depthwise(context, rule, store);
+    }
+  }
+}
+
+// Element-wise cores -----------------------------------------------------------------------------------------------
+
+constexpr int64_t kCounts[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 255, 256, 257, 521, 1031};
+
+void check_add(Context& context, rules::RescaleRule align, rules::RescaleRule rule, rules::StoreRule store) {
+  Random& random = context.random;
+  AddSpec spec;
+  spec.align = align;
+  spec.left = static_cast<int>(random.one_in(3) ? random.between(0, 24) : 20);
+  spec.subtract = random.one_in(3);
+  spec.first_zero_point = static_cast<int32_t>(random.between(0, 255));
+  spec.second_zero_point = static_cast<int32_t>(random.between(0, 255));
+  // As the rules are used: the larger scale becomes 1/2, the other one less.
+  const double half = 0.5, ratio = std::exp2(-static_cast<double>(random.between(0, 600)) / 100);
+  const auto encode = [&](double real) {
+    rules::Multiplier m{0, 0, real};
+    const int bits = align == rules::RescaleRule::q15_one_step_up ? 15 : 31;
+    m.multiplier = std::min<int64_t>(std::llround(std::ldexp(std::frexp(real, &m.exponent), bits)), (int64_t{1} << bits) - 1);
+    return m;
+  };
+  const bool swap = random.one_in(2);
+  spec.first = encode(swap ? half : half * ratio);
+  spec.second = encode(swap ? half * ratio : half);
+  if (random.one_in(5)) {
+    spec.first = some_multiplier(random, align, 100, true);
+    spec.second = some_multiplier(random, align, 100, true);
+  }
+  const double size = std::ldexp(200.0, spec.left);
+  spec.requantize = some_requantize(random, rule, store, 1, size, -1);
+  const std::unique_ptr<Elementwise> core = context.cores.add(spec);
+
+  const int64_t count = random.pick(kCounts);
+  Exact<uint8_t> first(count), second(count);
+  fill_bytes(random, first);
+  fill_bytes(random, second);
+  std::vector<uint8_t> expected(count);
+  const auto aligned = [&](int64_t q, const rules::Multiplier& m) {
+    return rules::apply(align, arithmetic::wrap_s32(q * (int64_t{1} << spec.left)), m);
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t a = aligned(first[i] - spec.first_zero_point, spec.first);
+    const int64_t b = aligned(second[i] - spec.second_zero_point, spec.second);
+    expected[i] = static_cast<uint8_t>(rules::requantize(spec.requantize, spec.subtract ? a - b : a + b, 0));
+  }
+  char text[160];
+  std::snprintf(text, sizeof text, "%lld elements align %d left %d subtract %d zero points %d %d first %lld e %d second %lld e %d; ",
+                static_cast<long long>(count), static_cast<int>(align), spec.left, spec.subtract, spec.first_zero_point,
+                spec.second_zero_point, static_cast<long long>(spec.first.multiplier), spec.first.exponent,
+                static_cast<long long>(spec.second.multiplier), spec.second.exponent);
+  const std::string description = text + describe(spec.requantize);
+  std::vector<Exact<uint8_t>> outs;
+  for (int k = 0; k < context.options.threads; ++k) outs.emplace_back(count);
+  on_threads(context.options.threads, [&](int k) { core->run(first.data(), second.data(), outs[k].data(), count); });
+  for (const Exact<uint8_t>& out : outs) context.report.expect_equal(out.data(), expected.data(), count, description);
+  core->run(first.data(), second.data(), first.data(), count);
+  context.report.expect_equal(first.data(), expected.data(), count, "in place, " + description);
+}
+
+void check_add(Context& context) {
+  for (const rules::RescaleRule align : kRescaleRules) {
+    for (const rules::RescaleRule rule : kRescaleRules) {
+      for (const rules::StoreRule store : kStoreRules) {
+        for (int64_t i = 0; i < context.rounds(20); ++i) check_add(context, align, rule, store);
+      }
+    }
+  }
+}
+
+struct Taps {
+  std::vector<Exact<uint8_t>> memory;
+  std::vector<const uint8_t*> pointers;
+  Taps(Random& random, int64_t taps, int64_t count) {
+    for (int64_t k = 0; k < taps; ++k) {
+      memory.emplace_back(count);
+      fill_bytes(random, memory.back());
+      pointers.push_back(memory.back().data());
+    }
+  }
+};
+
+void check_max_rows(Context& context) {
+  for (int64_t i = 0; i < context.rounds(600); ++i) {
+    const int64_t count = context.random.pick(kCounts), taps = context.random.between(1, 20);
+    const Taps rows(context.random, taps, count);
+    const int low = static_cast<int>(context.random.one_in(2) ? 0 : context.random.between(-3, 258));
+    const int high = static_cast<int>(context.random.one_in(2) ? 255 : context.random.between(0, 255));
+    Exact<uint8_t> out(count);
+    std::vector<uint8_t> expected(count, 0);
+    for (int64_t c = 0; c < count; ++c) {
+      for (const uint8_t* tap : rows.pointers) expected[c] = std::max(expected[c], tap[c]);
+      expected[c] = static_cast<uint8_t>(std::min(std::max<int>(expected[c], low), high));
+    }
+    context.cores.max_rows()(rows.pointers.data(), taps, out.data(), count, low, high);
+    context.report.expect_equal(out.data(), expected.data(), count, std::to_string(count) + " elements of " +
+                                std::to_string(taps) + " clamp " + std::to_string(low) + " " + std::to_string(high));
+  }
+}
+
+void check_sum_rows(Context& context) {
+  for (int64_t i = 0; i < context.rounds(300); ++i) {
+    const int64_t counts[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 127, 129};
+    const int64_t many[] = {255, 256, 257, 258, 259, 513, 514, 515, 1028, 1030};
+    const int64_t count = context.random.pick(counts);
+    const int64_t taps = i % 4 == 0 ? context.random.pick(many) : context.random.between(1, 80);
+    const Taps rows(context.random, taps, count);
+    Exact<int32_t> sums(count);
+    std::vector<int32_t> expected(count, 0);
+    for (int64_t c = 0; c < count; ++c) {
+      for (const uint8_t* tap : rows.pointers) expected[c] += tap[c];
+    }
+    context.cores.sum_rows()(rows.pointers.data(), taps, sums.data(), count);
+    context.report.expect_equal(sums.data(), expected.data(), count,
+                                std::to_string(count) + " elements of " + std::to_string(taps));
+  }
+}
+
+void check_lookup(Context& context) {
+  for (int64_t i = 0; i < context.rounds(600); ++i) {
+    const int64_t count = context.random.pick(kCounts);
+    Exact<uint8_t> table(256), in(count), out(count);
+    for (int64_t q = 0; q < 256; ++q) table[q] = static_cast<uint8_t>(context.random.next());
+    fill_bytes(context.random, in);
+    std::vector<uint8_t> expected(count);
+    for (int64_t c = 0; c < count; ++c) expected[c] = table[in[c]];
+    context.cores.lookup()(table.data(), in.data(), out.data(), count);
+    context.report.expect_equal(out.data(), expected.data(), count, std::to_string(count) + " elements");
+    context.cores.lookup()(table.data(), in.data(), in.data(), count);
+    context.report.expect_equal(in.data(), expected.data(), count, std::to_string(count) + " elements in place");
+  }
+}
+
+// Accumulators around every tie of the real product, the ends of the range, and anything.
+int32_t some_accumulator(Random& random, const rules::Requantize& r, int64_t column) {
+  const int64_t limit = r.wraps ? INT32_MAX : std::min<int64_t>(r.bound, INT32_MAX);
+  const rules::Multiplier& m = r.at(static_cast<size_t>(column));
+  const int point = r.rescale == rules::RescaleRule::q15_one_step_up ? 15 : 31;
+  const bool real = r.rescale >= rules::RescaleRule::binary64_multiply_away;
+  const double scale = real ? m.factor : std::ldexp(static_cast<double>(m.multiplier), m.exponent - point);
+  double at = (static_cast<double>(random.between(-300, 300)) + 0.5) / scale + static_cast<double>(random.between(-2, 2));
+  if (random.one_in(4) || !(std::abs(at) < 2e9)) at = static_cast<double>(random.between(-limit, limit));
+  if (random.one_in(50)) at = static_cast<double>(random.one_in(2) ? limit : -limit - (r.wraps ? 1 : 0));
+  at = std::min(std::max(at, static_cast<double>(-limit - (r.wraps ? 1 : 0))), static_cast<double>(limit));
+  return static_cast<int32_t>(at);
+}
+
+void check_requantize_row(Context& context) {
+  Random& random = context.random;
+  for (const rules::RescaleRule rule : kRescaleRules) {
+    for (const rules::StoreRule store : kStoreRules) {
+      for (int64_t i = 0; i < context.rounds(300); ++i) {
+        const int64_t count = random.pick(kCounts);
+        const double size = std::exp2(static_cast<double>(random.between(8, 28)));
+        const rules::Requantize r = some_requantize(random, rule, store, random.one_in(2) ? 1 : count, size, size * 4);
+        Exact<int32_t> acc(count);
+        Exact<uint8_t> out(count);
+        std::vector<uint8_t> expected(count);
+        for (int64_t c = 0; c < count; ++c) {
+          acc[c] = some_accumulator(random, r, c);
+          expected[c] = static_cast<uint8_t>(rules::requantize(r, acc[c], static_cast<size_t>(c)));
+        }
+        context.cores.requantize_row()(r, acc.data(), out.data(), count);
+        context.report.expect_equal(out.data(), expected.data(), count, std::to_string(count) + " elements; " + describe(r));
+      }
+    }
+  }
+}
+
+// The thread pool: every task once, whatever the number of threads; parallel to the cores so that ThreadSanitizer sees it.
+bool check_pool(int threads) {
+  ThreadPool pool(threads);
+  bool right = true;
+  for (int round = 0; round < 200; ++round) {
+    if (round % 20 == 0) pool.wake();
+    if (round % 20 == 10) pool.rest();
+    const int64_t tasks = round % 37;
+    std::vector<int> done(static_cast<size_t>(tasks), 0);
+    pool.parallel(tasks, [&](int64_t task, int worker) { done[task] += worker >= 0 && worker < threads ? 1 : 100; });
+    right = right && std::all_of(done.begin(), done.end(), [](int n) { return n == 1; });
+  }
+  pool.rest();
+  std::printf("%s pool of %d threads\n", right ? "ok  " : "FAIL", threads);
+  return right;
+}
+
+using Check = void (*)(Context&);
+
+struct CheckRow {
+  const char* core;
+  Check check;
+};
+
+constexpr CheckRow kChecks[] = {
+    {"matmul", check_matmul},     {"depthwise", check_depthwise}, {"add", check_add},
+    {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
+    {"requantize_row", check_requantize_row},
+};
+
+// The cores that `isa` brings itself; others have been checked with the set they come from.
+bool check_isa(const std::string& isa, const Options& options) {
+  const CoreSet cores(isa);
+  bool right = true;
+  for (const auto& [owner, core] : cores.rows()) {
+    if (owner != isa) continue;
+    const auto* row = std::find_if(std::begin(kChecks), std::end(kChecks), [&](const CheckRow& r) { return core == r.core; });
+    if (row == std::end(kChecks)) {
+      std::printf("FAIL %s: no check for this core\n", core.c_str());
+      right = false;
+      continue;
+    }
+    Context context{cores, options, Random(options.seed), Report(isa, core)};
+    row->check(context);
+    right = context.report.finish() && right;
+  }
+  return right;
+}
+
+}  // namespace
+}  // namespace bittrue::test
+
+int main(int argc, char** argv) {
+  using namespace bittrue;  // NOLINT
+  test::Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string option = argv[i];
+    if (option == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
+    if (option == "--scale") options.scale = std::strtoll(argv[i + 1], nullptr, 10);
+    if (option == "--threads") options.threads = std::max(1, std::atoi(argv[i + 1]));
+    if (option == "--isa") options.isa = argv[i + 1];
+  }
+  std::printf("compiled:");
+  for (const std::string& isa : CoreSet::compiled()) std::printf(" %s", isa.c_str());
+  std::printf("; this processor runs:");
+  for (const std::string& isa : CoreSet::available()) std::printf(" %s", isa.c_str());
+  std::printf("\n");
+  bool right = test::check_pool(options.threads + 1), found = options.isa.empty();
+  for (const std::string& isa : CoreSet::available()) {
+    if (!options.isa.empty() && isa != options.isa) continue;
+    found = true;
+    right = test::check_isa(isa, options) && right;
+  }
+  if (!found) std::printf("FAIL this processor does not run %s\n", options.isa.c_str());
+  return right && found ? 0 : 1;
+}
