@@ -381,9 +381,11 @@ struct Taps {
   std::vector<Exact<uint8_t>> memory;
   std::vector<const uint8_t*> pointers;
   Taps(Random& random, int64_t taps, int64_t count) {
+    const bool largest = random.one_in(4);
     for (int64_t k = 0; k < taps; ++k) {
       memory.emplace_back(count);
       fill_bytes(random, memory.back());
+      if (largest) std::memset(memory.back().data(), 255, count);
       pointers.push_back(memory.back().data());
     }
   }
@@ -449,6 +451,7 @@ int32_t some_accumulator(Random& random, const rules::Requantize& r, int64_t col
   const double scale = real ? m.factor : std::ldexp(static_cast<double>(m.multiplier), m.exponent - point);
   double at = (static_cast<double>(random.between(-300, 300)) + 0.5) / scale + static_cast<double>(random.between(-2, 2));
   if (random.one_in(4) || !(std::abs(at) < 2e9)) at = static_cast<double>(random.between(-limit, limit));
+  if (random.one_in(20)) at = static_cast<double>(random.between(-3, 3));
   if (random.one_in(50)) at = static_cast<double>(random.one_in(2) ? limit : -limit - (r.wraps ? 1 : 0));
   at = std::min(std::max(at, static_cast<double>(-limit - (r.wraps ? 1 : 0))), static_cast<double>(limit));
   return static_cast<int32_t>(at);
