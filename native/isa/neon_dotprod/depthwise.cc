@@ -9,6 +9,7 @@ namespace bittrue::neon_dotprod {
 namespace {
 
 constexpr int64_t kChannels = 16;
+constexpr int64_t kChunk = 16;  // output pixels whose sums wait for requantization
 
 class VectorDepthwise final : public Depthwise {
  public:
@@ -27,9 +28,9 @@ class VectorDepthwise final : public Depthwise {
         blocks_(blocks),
         weights_(blocks * spec.taps_h * spec.taps_w * kChannels),
         bias_(blocks * kChannels),
-        zero_pixel_(spec.channels),
+        zero_pixel_(spec.channels + kChannels),
         requantizer_(spec.requantize, columns, blocks) {
-    std::memset(zero_pixel_.data(), spec.zero_point, static_cast<size_t>(spec.channels));
+    std::memset(zero_pixel_.data(), spec.zero_point, static_cast<size_t>(spec.channels + kChannels));
     const int64_t taps = taps_h_ * taps_w_;
     for (int64_t i = 0; i < blocks_ * kChannels; ++i) {
       if (columns[i] < 0) continue;
@@ -40,72 +41,84 @@ class VectorDepthwise final : public Depthwise {
     }
   }
 
-  int64_t scratch() const override { return columns_ * taps_h_ * static_cast<int64_t>(sizeof(const uint8_t*)); }
+  // Pointers to all columns; copies of narrow pixels.
+  int64_t scratch() const override {
+    return columns_ * taps_h_ * static_cast<int64_t>(sizeof(const uint8_t*)) + kChannels * kChannels * taps_h_;
+  }
   int64_t preferred_rows() const override { return 1; }
 
   void run(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const override {
     auto** table = reinterpret_cast<const uint8_t**>(scratch);
+    uint8_t* copies = scratch + columns_ * taps_h_ * static_cast<int64_t>(sizeof(const uint8_t*));
     for (int64_t y = 0; y < count; ++y) {
-      fill_table(rows + y * stride_h_, table);
-      with_form(requantizer_.form(), [&](auto form) {
-        for (int64_t block = 0; block < blocks_; ++block) {
-          if (channels_ >= kChannels) {
-            row<form.value, true>(table, block, out[y]);
-          } else {
-            row<form.value, false>(table, block, out[y]);
-          }
-        }
-      });
+      fill_table(rows + y * stride_h_, table, copies);
+      for (int64_t block = 0; block < blocks_; ++block) row(table, block, out[y]);
     }
   }
 
  private:
-  // table[i * columns + column]: the pixel of padded column `column` in the row of tap i.
-  void fill_table(const uint8_t* const* rows, const uint8_t** table) const {
+  // table[i * columns + column]: the pixel of padded column `column` in the row of tap i. Vectors take 16 bytes: narrower
+  // pixels at the end of a row are copied, lest bytes after the row are read.
+  void fill_table(const uint8_t* const* rows, const uint8_t** table, uint8_t* copies) const {
+    const int64_t safe =
+        channels_ >= kChannels ? width_ : std::max<int64_t>(0, (width_ * channels_ - kChannels) / channels_ + 1);
     for (int64_t i = 0; i < taps_h_; ++i) {
       for (int64_t c = 0; c < columns_; ++c) {
         const int64_t column = c - pad_left_;
         const bool inside = column >= 0 && column < width_;
-        *table++ = inside ? rows[i * dilation_h_] + column * channels_ : zero_pixel_.data();
+        const uint8_t* pixel = inside ? rows[i * dilation_h_] + column * channels_ : zero_pixel_.data();
+        if (inside && column >= safe) {
+          uint8_t* copy = copies + kChannels * (i * kChannels + column - safe);
+          std::memcpy(copy, pixel, static_cast<size_t>(channels_));
+          pixel = copy;
+        }
+        *table++ = pixel;
       }
     }
   }
 
-  // One row of one block; all 16 channels exist where `whole`.
-  template <Form form, bool whole>
+  // One row of one block of channels.
   void row(const uint8_t* const* table, int64_t block, uint8_t* out) const {
-    const int64_t first = whole ? std::min(block * kChannels, channels_ - kChannels) : 0;
-    const int16_t* block_weights = weights_.data() + block * taps_h_ * taps_w_ * kChannels;
-    for (int64_t x = 0; x < out_width_; ++x) {
-      int32x4_t sums[4];
-      unroll<4>([&](auto v) __attribute__((always_inline)) {
-        sums[v] = vld1q_s32(bias_.data() + block * kChannels + 4 * v);
+    const int64_t first = std::max<int64_t>(0, std::min(block * kChannels, channels_ - kChannels));
+    const int64_t size = std::min(channels_, kChannels);
+    int32_t sums[kChunk][kChannels];
+    for (int64_t x = 0; x < out_width_; x += kChunk) {
+      const int64_t count = std::min(kChunk, out_width_ - x);
+      add_taps(table, block, first, x, count, sums);
+      with_form(requantizer_.form(), [&](auto form) {
+        for (int64_t p = 0; p < count; ++p) {
+          store_part(out + (x + p) * channels_ + first,
+                     requantize16<form.value>(sums[p], requantizer_.group(block), requantizer_), size);
+        }
       });
-      const int16_t* weights = block_weights;
+    }
+  }
+
+  // The sums of `count` output pixels from x.
+  __attribute__((noinline)) void add_taps(const uint8_t* const* table, int64_t block, int64_t first, int64_t x,
+                                          int64_t count, int32_t (*sums)[kChannels]) const {
+    const int32_t* bias = bias_.data() + block * kChannels;
+    for (int64_t p = 0; p < count; ++p) {
+      int32x4_t sum0 = vld1q_s32(bias), sum1 = vld1q_s32(bias + 4), sum2 = vld1q_s32(bias + 8), sum3 = vld1q_s32(bias + 12);
+      const int16_t* weights = weights_.data() + block * taps_h_ * taps_w_ * kChannels;
       for (int64_t i = 0; i < taps_h_; ++i) {
-        const uint8_t* const* pixel = table + i * columns_ + x * stride_w_;
+        const uint8_t* const* pixel = table + i * columns_ + (x + p) * stride_w_;
         for (int64_t j = 0; j < taps_w_; ++j, weights += kChannels) {
-          const uint8x16_t bytes = load<whole>(pixel[j * dilation_w_] + first);
+          const uint8x16_t bytes = vld1q_u8(pixel[j * dilation_w_] + first);
           const int16x8_t lower = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(bytes)));
           const int16x8_t upper = vreinterpretq_s16_u16(vmovl_high_u8(bytes));
           const int16x8_t w0 = vld1q_s16(weights), w1 = vld1q_s16(weights + 8);
-          sums[0] = vmlal_s16(sums[0], vget_low_s16(lower), vget_low_s16(w0));
-          sums[1] = vmlal_high_s16(sums[1], lower, w0);
-          sums[2] = vmlal_s16(sums[2], vget_low_s16(upper), vget_low_s16(w1));
-          sums[3] = vmlal_high_s16(sums[3], upper, w1);
+          sum0 = vmlal_s16(sum0, vget_low_s16(lower), vget_low_s16(w0));
+          sum1 = vmlal_high_s16(sum1, lower, w0);
+          sum2 = vmlal_s16(sum2, vget_low_s16(upper), vget_low_s16(w1));
+          sum3 = vmlal_high_s16(sum3, upper, w1);
         }
       }
-      store_part(out + x * channels_ + first, requantize16<form>(sums, requantizer_.group(block), requantizer_),
-                 whole ? kChannels : channels_);
+      vst1q_s32(sums[p], sum0);
+      vst1q_s32(sums[p] + 4, sum1);
+      vst1q_s32(sums[p] + 8, sum2);
+      vst1q_s32(sums[p] + 12, sum3);
     }
-  }
-
-  template <bool whole>
-  uint8x16_t load(const uint8_t* from) const {
-    if constexpr (whole) return vld1q_u8(from);
-    uint8_t bytes[16] = {};
-    std::memcpy(bytes, from, static_cast<size_t>(channels_));
-    return vld1q_u8(bytes);
   }
 
   int64_t channels_, taps_h_, taps_w_, stride_h_, stride_w_, dilation_h_, dilation_w_, width_, out_width_, pad_left_;

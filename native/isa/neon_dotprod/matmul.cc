@@ -39,13 +39,20 @@ class VectorMatmul final : public Matmul {
 
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
     with_form(requantizer_.form(), [&](auto form) {
+      int32_t sums[kRows][kColumns];
       for (int64_t first = 0; first < rows.count; first += kRows) {
+        const int64_t count = std::min<int64_t>(kRows, rows.count - first);
         for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-          switch (std::min<int64_t>(kRows, rows.count - first)) {
-            case 1: tile<form.value, 1>(rows, first, panel); break;
-            case 2: tile<form.value, 2>(rows, first, panel); break;
-            case 3: tile<form.value, 3>(rows, first, panel); break;
-            default: tile<form.value, 4>(rows, first, panel); break;
+          switch (count) {
+            case 1: multiply<1>(rows, first, panel, sums); break;
+            case 2: multiply<2>(rows, first, panel, sums); break;
+            case 3: multiply<3>(rows, first, panel, sums); break;
+            default: multiply<4>(rows, first, panel, sums); break;
+          }
+          for (int64_t r = 0; r < count; ++r) {
+            store_part(rows.out + (first + r) * rows.out_stride + panel * kColumns,
+                       requantize16<form.value>(sums[r], requantizer_.group(panel), requantizer_),
+                       columns_ - panel * kColumns);
           }
         }
       }
@@ -53,8 +60,9 @@ class VectorMatmul final : public Matmul {
   }
 
  private:
-  template <Form form, int count>
-  __attribute__((noinline)) void tile(const MatmulRows& rows, int64_t first, int64_t panel) const {
+  template <int count>
+  __attribute__((noinline)) void multiply(const MatmulRows& rows, int64_t first, int64_t panel,
+                                          int32_t (*result)[kColumns]) const {
     int32x4_t sums[count][4];
     unroll<count>([&](auto r) __attribute__((always_inline)) {
       const int32x4_t term = vdupq_n_s32(row_terms_ ? rows.row_terms[first + r] : 0);
@@ -96,10 +104,8 @@ class VectorMatmul final : public Matmul {
         step(x, std::integral_constant<int, 0>{});
       }
     }
-    const Group& group = requantizer_.group(panel);
     unroll<count>([&](auto r) __attribute__((always_inline)) {
-      store_part(rows.out + (first + r) * rows.out_stride + panel * kColumns,
-                 requantize16<form>(sums[r], group, requantizer_), columns_ - panel * kColumns);
+      unroll<4>([&](auto v) __attribute__((always_inline)) { vst1q_s32(result[r] + 4 * v, sums[r][v]); });
     });
   }
 

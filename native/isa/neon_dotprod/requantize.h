@@ -124,17 +124,16 @@ static inline uint8x16_t requantize16(const int32x4_t* acc, const Group& group, 
   return vminq_u8(bytes, vdupq_n_u8(static_cast<uint8_t>(choice.high)));
 }
 
-// The same for any form of a requantizer.
+// The same of 16 accumulators in memory, for any form.
 template <Form form>
-static inline uint8x16_t requantize16(const int32x4_t* acc, const Group& group, const Requantizer& requantizer) {
+static inline uint8x16_t requantize16(const int32_t* acc, const Group& group, const Requantizer& requantizer) {
   if constexpr (form == Form::scalar) {
-    int32_t sums[16];
     uint8_t bytes[16];
-    for (int quarter = 0; quarter < 4; ++quarter) vst1q_s32(sums + 4 * quarter, acc[quarter]);
-    requantizer.requantize_scalar(sums, group, bytes);
+    requantizer.requantize_scalar(acc, group, bytes);
     return vld1q_u8(bytes);
   } else {
-    return requantize16<form>(acc, group, requantizer.choice());
+    const int32x4_t sums[4] = {vld1q_s32(acc), vld1q_s32(acc + 4), vld1q_s32(acc + 8), vld1q_s32(acc + 12)};
+    return requantize16<form>(sums, group, requantizer.choice());
   }
 }
 
