@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 HOT = re.compile(r"^(vpdpbusd|vpmaddwd|sdot|udot|smlal)")
 FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
-INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$")
+INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(?:\{\w+\}\s+)?(\S+)\s*(.*)$")
 TARGET = re.compile(r"\b(?:0x)?([0-9a-f]+) <")
 # Conditional and unconditional jumps; calls are none.
 JUMP = re.compile(r"^(j[a-z]+|b|b\.[a-z]+|cbn?z|tbn?z)$")

@@ -513,8 +513,9 @@ constexpr CheckRow kChecks[] = {
 bool check_isa(const std::string& isa, const Options& options) {
   const CoreSet cores(isa);
   bool right = true;
-  for (const auto& [owner, core] : cores.rows()) {
-    if (owner != isa) continue;
+  for (const auto& pair : cores.rows()) {
+    const std::string& core = pair.second;
+    if (pair.first != isa) continue;
     const auto* row = std::find_if(std::begin(kChecks), std::end(kChecks), [&](const CheckRow& r) { return core == r.core; });
     if (row == std::end(kChecks)) {
       std::printf("FAIL %s: no check for this core\n", core.c_str());

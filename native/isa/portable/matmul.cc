@@ -32,7 +32,6 @@ class PortableMatmul final : public Matmul {
  public:
   explicit PortableMatmul(const MatmulSpec& spec)
       : columns_(spec.columns),
-        segments_(spec.segments),
         depth_(spec.depth),
         total_(spec.segments * spec.depth),
         panels_((spec.columns + kPanel - 1) / kPanel),
@@ -82,7 +81,7 @@ class PortableMatmul final : public Matmul {
     }
   }
 
-  int64_t columns_, segments_, depth_, total_, panels_;
+  int64_t columns_, depth_, total_, panels_;
   std::vector<int16_t> weights_;
   std::vector<int32_t> bias_;
   bool row_terms_;
