@@ -101,7 +101,9 @@ def main() -> int:
     arguments = parser.parse_args()
     loops = [loop for path in arguments.files for loop in check(path, arguments.objdump)]
     for loop in loops:
-        print(f"{loop.multiplies:5} multiply-adds {len(loop.spills):4} stack accesses  {loop.first:x}  {loop.function[:90]}")
+        print(
+            f"{loop.multiplies:5} multiply-adds {len(loop.spills):4} stack accesses  {loop.first:x}  {loop.function[:90]}"
+        )
         for spill in loop.spills[:4]:
             print(f"      {spill}")
     if not loops:

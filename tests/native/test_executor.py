@@ -184,31 +184,22 @@ def test_plans_that_lie_are_not_run_natively(demo: bittrue.Model, name: str) -> 
         same(key, session.run(*feed)[key], value)
 
 
-def floor_divided() -> bytes:
-    """x // 3 between two negations; FLOOR_DIV has no native twin."""
-    x, negated, divided, out = (T("s32", (4,)) for _ in range(4))
-    three = T("s32", (1,), data=np.int32([3]))
-    return chain(
-        [
-            ("NEG", None, [x], [negated]),
-            ("FLOOR_DIV", None, [negated, three], [divided], 2),
-            ("NEG", None, [divided], [out]),
-        ]
-    )
-
-
 def test_gaps_run_on_the_reference() -> None:
     """A step without a native twin is done by the reference inside of the same run, and the plan says so."""
-    session = bittrue.load(floor_divided()).prepare()
-    assert list(session.missing) == [1]
-    assert any("step 1 FLOOR_DIV runs on the reference" in line for line in session.plan.execution)
-    (value,) = session.run(np.int32([7, -7, 2, 0])).values()
-    assert value.tolist() == [3, -2, 1, 0]
-    assert [step.note.startswith("reference") for step in session.profile(value, rounds=1).steps] == [
-        False,
-        True,
-        False,
+    # Large enough not to be folded; ZEROS_LIKE has no native twin.
+    x, negated, zeros, out = (T("s32", (1 << 19,)) for _ in range(4))
+    nodes = [
+        ("NEG", None, [x], [negated]),
+        ("ZEROS_LIKE", None, [negated], [zeros]),
+        ("SUB", ("SubOptions", {}), [zeros, negated], [out], 3),
     ]
+    session = bittrue.load(chain(nodes)).prepare()
+    assert list(session.missing) == [1]
+    assert any("step 1 ZEROS_LIKE runs on the reference" in line for line in session.plan.execution)
+    values = np.arange(1 << 19, dtype=np.int32)
+    same("0 - -x", next(iter(session.run(values).values())), values)
+    notes = [step.note for step in session.profile(values, rounds=1).steps]
+    assert [note.startswith("reference") for note in notes] == [False, True, False]
 
 
 def test_values_without_a_result_are_explained_by_the_reference() -> None:
