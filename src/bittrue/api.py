@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,6 @@ from .errors import InputError
 from .graph import Graph, ModelFile, Quantization
 from .importers import read_model
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
-from .plan import load_plan as _load_plan
 from .runtime import NativeExecutor, Profile, ReferenceExecutor, collect, machine_peak, native_module
 from .text import model_text
 
@@ -290,6 +288,8 @@ def _tensor_indices(graph: Graph, names: Sequence[str]) -> list[int]:
     indices = {**{tensor.name: index for index, tensor in enumerate(graph.tensors)}, **graph.aliases}
     for name in names:
         if name not in indices:
+            import difflib
+
             close = difflib.get_close_matches(name, indices, 3)
             advice = (
                 f"did you mean {' or '.join(repr(c) for c in close)}?"
@@ -354,7 +354,9 @@ def load_plan(
     passes: Sequence[str] | None = None,
 ) -> Session:
     """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
-    return Session(_load_plan(path), executor=executor, threads=threads, isa=isa, passes=passes)
+    from .plan.file import load_plan as read_plan
+
+    return Session(read_plan(path), executor=executor, threads=threads, isa=isa, passes=passes)
 
 
 def _check_choice(executor: str, threads: int) -> None:

@@ -5,7 +5,6 @@ A step without a native twin is done by its reference in between; `Plan.executio
 
 from __future__ import annotations
 
-import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -208,6 +207,8 @@ class _Program:
         return [self._value(i) for i in self.plan.outputs]
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
+        import statistics
+
         with self._lock:
             variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}
             runs = [self._timed(inputs, variables) for _ in range(rounds)]
