@@ -70,18 +70,26 @@ void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, 
     uint8_t* scratch = run.scratch + worker * scratch_per_worker;
     auto** taps = reinterpret_cast<const uint8_t**>(scratch);
     const int64_t first_y = v.first(y), last_y = v.last(y);
+    int64_t count = 0, moved = 0;
     for (int64_t x = 0; x < h.out;) {
       int64_t pixels = 1;
-      if (h.stride == 1 && g.dense && h.inside(x)) {
+      const bool inside = h.inside(x);
+      if (h.stride == 1 && g.dense && inside) {
         while ((pixels + 1) * g.channels <= kRun && x + pixels < h.out && h.inside(x + pixels)) ++pixels;
       }
-      int64_t count = 0;
-      for (int64_t i = first_y; i < last_y; ++i) {
-        const uint8_t* line = run.inputs[0] + (n * v.extent + i) * h.extent * g.in_pixel;
-        for (int64_t j = h.first(x); j < h.last(x); ++j) taps[count++] = line + j * g.in_pixel;
+      if (inside && moved > 0) {
+        // The window before lay inside, too: all taps move alike.
+        for (int64_t k = 0; k < count; ++k) taps[k] += moved;
+      } else {
+        count = 0;
+        for (int64_t i = first_y; i < last_y; ++i) {
+          const uint8_t* line = run.inputs[0] + (n * v.extent + i) * h.extent * g.in_pixel;
+          for (int64_t j = h.first(x); j < h.last(x); ++j) taps[count++] = line + j * g.in_pixel;
+        }
       }
       one(taps, count, pixels, run.outputs[0] + (task * h.out + x) * g.out_pixel,
           scratch + (g.most_taps * 8 + 63) / 64 * 64);
+      moved = inside ? pixels * h.stride * g.in_pixel : 0;
       x += pixels;
     }
   };
@@ -110,7 +118,7 @@ struct IntegerRange {
   int32_t low, high;
 
   explicit IntegerRange(const Step& step) {
-    constexpr int64_t kLow = std::numeric_limits<int32_t>::min() / 2, kHigh = std::numeric_limits<int32_t>::max() / 2;
+    constexpr int64_t kLow = -(1 << 23), kHigh = 1 << 23;  // exact in binary32
     low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
     high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
   }
@@ -192,6 +200,10 @@ class AverageInteger final : public Pool {
       sum(taps, count, sums, elements);
       const auto taps_count = static_cast<int32_t>(count);
       const auto flipped = static_cast<uint32_t>(flip_ * count);
+      if (sizeof(T) == 1 && count <= rules::kMostTaps) {
+        finish_bytes(sums, taps_count, out, elements);
+        return;
+      }
       for (int64_t i = 0; i < elements; ++i) {
         const auto total = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) - flipped);
         const int32_t average = kHalfUp ? rules::integer_half_up(total, taps_count)
@@ -214,6 +226,23 @@ class AverageInteger final : public Pool {
         const auto* tap = reinterpret_cast<const T*>(taps[k]);
         for (int64_t i = 0; i < elements; ++i) totals[i] += static_cast<uint32_t>(static_cast<int32_t>(tap[i]));
       }
+    }
+  }
+
+  // Sums of stored bytes. Whole ends may clamp before the fraction is dropped.
+  void finish_bytes(const int32_t* sums, int32_t count, uint8_t* out, int64_t elements) const {
+    const rules::ByteAverage average(count);
+    // Rounding up, the flip is a whole number of averages.
+    const int32_t removed = kHalfUp ? 0 : flip_, added = flip_ - removed;
+    const auto flipped = static_cast<float>(removed * count);
+    const auto low = static_cast<float>(std::max(range_.low, -256) + added);
+    const auto high = static_cast<float>(std::min(range_.high, 256) + added);
+    for (int64_t i = 0; i < elements; ++i) {
+      const float total = static_cast<float>(sums[i]) - flipped;
+      float value = kHalfUp ? average.up(total) : average.away(total);
+      value = value < low ? low : value;
+      value = value > high ? high : value;
+      out[i] = static_cast<uint8_t>(static_cast<int32_t>(value) + removed);
     }
   }
 

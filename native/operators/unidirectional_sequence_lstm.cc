@@ -1,13 +1,14 @@
 // unidirectional_sequence_lstm: 8-bit input and output, 16-bit cell, 32-bit bias. The formulas stand in
-// src/bittrue/operators/unidirectional_sequence_lstm.py. Layer normalization is left to the reference, which can say
-// when its sum has no defined value.
+// src/bittrue/operators/unidirectional_sequence_lstm.py. A normalized gate that leaves 32 bits is the reference's to
+// report, with the states as they were.
 #include <algorithm>
-#include <cstring>
+#include <atomic>
 #include <string>
 
 #include "core/kernel.h"
 #include "operators/rescaling.h"
 #include "rules/gate.h"
+#include "rules/layer_norm.h"
 
 namespace bittrue {
 namespace {
@@ -16,7 +17,8 @@ constexpr int kGates = 4;
 constexpr const char* kNames[kGates] = {"input", "forget", "cell", "output"};
 constexpr int kInput = 0, kForget = 1, kCell = 2, kOutput = 3;
 // Positions of the first of four tensors, and of the others.
-constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kProjection = 16, kOutputState = 18, kCellState = 19, kNorms = 20;
+constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kProjection = 16, kOutputState = 18, kCellState = 19;
+constexpr size_t kBiases = 12, kNorms = 20;
 // There is no peephole of the cell gate.
 constexpr size_t kPeepholes[kGates] = {9, 10, 0, 11};
 // Sums of this many products of two 8-bit numbers stay inside 32 bits.
@@ -57,13 +59,31 @@ struct Gate {
   Matrix in, back;
   std::vector<int16_t> peephole;
   Rescaling peephole_rescale;
+  // Layer normalization: the bias is added there.
+  std::vector<int16_t> norm_weights;
+  std::vector<int32_t> norm_bias;
+  Rescaling norm_rescale;
+  int64_t guard = 1;
 
-  // Before its activation function.
-  int64_t open(int64_t cell, const int16_t* x, const int16_t* h, int64_t c) const {
-    int64_t value = clamp_s16(in.row(cell, x));
-    value = clamp_s16(arithmetic::wrap_s32(back.row(cell, h) + value));
-    if (!peephole.empty()) value = clamp_s16(arithmetic::wrap_s32(peephole_rescale(peephole[cell] * c) + value));
-    return value;
+  // Every cell before its activation function. False when a normalized one has no defined value.
+  bool open(const int16_t* x, const int16_t* h, const int16_t* c, int64_t cells, int16_t* values) const {
+    for (int64_t n = 0; n < cells; ++n) {
+      int64_t value = clamp_s16(in.row(n, x));
+      value = clamp_s16(arithmetic::wrap_s32(back.row(n, h) + value));
+      if (!peephole.empty()) {
+        value = clamp_s16(arithmetic::wrap_s32(peephole_rescale(int64_t{peephole[n]} * c[n]) + value));
+      }
+      values[n] = static_cast<int16_t>(value);
+    }
+    bool defined = true;
+    if (!norm_weights.empty()) {
+      const rules::LayerNorm normalize(values, cells, guard);
+      for (int64_t n = 0; n < cells; ++n) {
+        const int64_t normal = normalize(values[n], norm_weights[n], norm_bias[n], &defined);
+        values[n] = static_cast<int16_t>(clamp_s16(norm_rescale(normal)));
+      }
+    }
+    return defined;
   }
 };
 
@@ -75,9 +95,6 @@ class Lstm final : public Kernel {
     // Both store rules clamp alike where the zero point is 0.
     store_then_clamp_ = step.rule("store") == "zero_point_then_clamp";
     require(store_then_clamp_ || step.rule("store") == "clamp_then_zero_point", "no native store rule");
-    for (int gate = 0; gate < kGates; ++gate) {
-      require(!step.has_input(kNorms + gate), "layer normalization");
-    }
     read_shapes(step);
     for (int gate = 0; gate < kGates; ++gate) read_gate(step, gate);
     require(gates_[kForget].present && gates_[kCell].present && gates_[kOutput].present, "a gate is missing");
@@ -93,17 +110,27 @@ class Lstm final : public Kernel {
     } else {
       require(outputs_ == cells_, "cells and outputs must be equally many without a projection");
     }
-    per_worker_ = ((features_ + outputs_ + cells_) * 2 + 63) / 64 * 64;
+    per_worker_ = ((features_ + outputs_ + (2 + kGates) * cells_) * 2 + 63) / 64 * 64;
+    states_ = (batch_ * (outputs_ + cells_) * 2 + 63) / 64 * 64;
   }
 
   void run(const Run& run) const override {
+    std::atomic<bool> defined{true};
+    const auto one = [&](int64_t b, int worker) {
+      if (!sequence(run, b, run.scratch + states_ + worker * per_worker_)) defined.store(false, std::memory_order_relaxed);
+    };
     if (batch_ * time_ * cells_ * (features_ + outputs_) < 20000) {
-      for (int64_t b = 0; b < batch_; ++b) sequence(run, b, 0);
+      for (int64_t b = 0; b < batch_; ++b) one(b, 0);
     } else {
-      run.pool.parallel(batch_, [&](int64_t b, int worker) { sequence(run, b, worker); });
+      run.pool.parallel(batch_, one);
     }
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+    const auto* fresh = reinterpret_cast<const int16_t*>(run.scratch);
+    auto* cells = reinterpret_cast<int16_t*>(run.inputs[kCellState]);
+    for (int64_t i = 0; i < batch_ * outputs_; ++i) run.inputs[kOutputState][i] = static_cast<uint8_t>(fresh[i] + 128);
+    std::copy(fresh + batch_ * outputs_, fresh + batch_ * (outputs_ + cells_), cells);
   }
-  int64_t scratch_bytes(int threads) const override { return threads * per_worker_; }
+  int64_t scratch_bytes(int threads) const override { return states_ + threads * per_worker_; }
   // Everything but the data and the states.
   bool packs(size_t input) const override { return input != 0 && input != kOutputState && input != kCellState; }
   std::string note() const override { return "row by row"; }
@@ -135,7 +162,7 @@ class Lstm final : public Kernel {
     if (!gate.present) return;
     gate.in = Matrix(step, kInputWeights + index, name + "_in", cells_, features_);
     gate.back = Matrix(step, kRecurrentWeights + index, name + "_back", cells_, outputs_);
-    require(!step.has_array(name + "_norm_multiplier") && !step.has_array(name + "_norm_factor"), "layer normalization");
+    if (step.has_array(name + "_norm_multiplier") || step.has_array(name + "_norm_factor")) read_norm(step, index, &gate);
     if (index == kCell || !(step.has_array(name + "_peep_multiplier") || step.has_array(name + "_peep_factor"))) return;
     const Operand& peephole = step.input(kPeepholes[index]);
     require(peephole.type == Type::s16 && peephole.elements == cells_, "peephole weights do not fit");
@@ -143,46 +170,72 @@ class Lstm final : public Kernel {
     gate.peephole_rescale = rescaling(step, name + "_peep_");
   }
 
+  void read_norm(const Step& step, int index, Gate* gate) const {
+    require(step.rule("layer_norm") == "s32_newton_inverse_root" && cells_ >= 1, "no native rule");
+    const Operand &weights = step.input(kNorms + index), &bias = step.input(kBiases + index);
+    require(weights.type == Type::s16 && weights.elements == cells_ && bias.type == Type::s32 && bias.elements == cells_,
+            "the coefficients of a normalization do not fit");
+    for (const int64_t weight : weights.integers()) gate->norm_weights.push_back(static_cast<int16_t>(weight));
+    for (const int64_t value : bias.integers()) gate->norm_bias.push_back(static_cast<int32_t>(value));
+    const std::string name = kNames[index];
+    gate->norm_rescale = rescaling(step, name + "_norm_");
+    gate->guard = step.integer((name + "_guard").c_str(), 1, INT32_MAX);
+  }
+
   int64_t store(int64_t rescaled, int64_t zero_point) const {
     return store_then_clamp_ ? rules::zero_point_then_clamp(rescaled, zero_point, INT8_MIN, INT8_MAX)
                              : rules::clamp_then_zero_point(rescaled, zero_point, INT8_MIN, INT8_MAX);
   }
 
-  // All time steps of one batch.
-  void sequence(const Run& run, int64_t b, int worker) const {
-    auto* x = reinterpret_cast<int16_t*>(run.scratch + worker * per_worker_);
-    int16_t *h = x + features_, *fresh = h + outputs_;
-    uint8_t* state = run.inputs[kOutputState] + b * outputs_;
-    auto* cells = reinterpret_cast<int16_t*>(run.inputs[kCellState]) + b * cells_;
+  // All time steps of one batch; the states after them go to the beginning of the scratch memory.
+  bool sequence(const Run& run, int64_t b, uint8_t* scratch) const {
+    auto* x = reinterpret_cast<int16_t*>(scratch);
+    int16_t *h = x + features_, *c = h + outputs_, *hidden = c + cells_, *gates = hidden + cells_;
+    const uint8_t* state = run.inputs[kOutputState] + b * outputs_;
+    const auto* cells = reinterpret_cast<const int16_t*>(run.inputs[kCellState]) + b * cells_;
     for (int64_t i = 0; i < outputs_; ++i) h[i] = static_cast<int16_t>(state[i] - 128);
+    std::copy(cells, cells + cells_, c);
     for (int64_t t = 0; t < time_; ++t) {
       const int64_t place = time_major_ ? t * batch_ + b : b * time_ + t;
       const uint8_t* source = run.inputs[0] + place * features_;
       for (int64_t i = 0; i < features_; ++i) x[i] = static_cast<int16_t>(source[i] - 128);
-      for (int64_t n = 0; n < cells_; ++n) fresh[n] = static_cast<int16_t>(advance(n, x, h, cells + n));
+      if (!advance(x, h, c, gates, hidden)) return false;
       if (projected_) {
-        for (int64_t i = 0; i < outputs_; ++i) h[i] = static_cast<int16_t>(project(i, fresh));
+        for (int64_t i = 0; i < outputs_; ++i) h[i] = static_cast<int16_t>(project(i, hidden));
       } else {
-        std::copy(fresh, fresh + cells_, h);
+        std::copy(hidden, hidden + cells_, h);
       }
       uint8_t* target = run.outputs[0] + place * outputs_;
       for (int64_t i = 0; i < outputs_; ++i) target[i] = static_cast<uint8_t>(h[i] + 128);
     }
-    for (int64_t i = 0; i < outputs_; ++i) state[i] = static_cast<uint8_t>(h[i] + 128);
+    auto* states = reinterpret_cast<int16_t*>(run.scratch);
+    std::copy(h, h + outputs_, states + b * outputs_);
+    std::copy(c, c + cells_, states + batch_ * outputs_ + b * cells_);
+    return true;
   }
 
-  // One cell, one step of time: the cell's new content, and its hidden value.
-  int64_t advance(int64_t n, const int16_t* x, const int16_t* h, int16_t* cell) const {
-    const int64_t before = *cell;
-    const int64_t forget = logistic_.at(gates_[kForget].open(n, x, h, before));
-    const int64_t take = gates_[kInput].present ? logistic_.at(gates_[kInput].open(n, x, h, before)) : 32767 - forget;
-    const int64_t update = tanh_gate_.at(gates_[kCell].open(n, x, h, before));
-    int64_t c = arithmetic::saturating_add_s16(arithmetic::divide_by_power_of_two_away(forget * before, 15),
-                                               arithmetic::divide_by_power_of_two_away(take * update, 30 + exponent_));
-    if (cell_clip_ > 0) c = std::min(std::max(c, -cell_clip_), cell_clip_);
-    *cell = static_cast<int16_t>(c);
-    const int64_t output = logistic_.at(gates_[kOutput].open(n, x, h, c));
-    return store(hidden_(output * tanh_cell_->at(c)), hidden_zero_point_);
+  // One step of time: new cells and hidden values. False when they have no defined value.
+  bool advance(const int16_t* x, const int16_t* h, int16_t* c, int16_t* gates, int16_t* hidden) const {
+    int16_t *take = gates, *forget = gates + cells_, *update = gates + 2 * cells_, *output = gates + 3 * cells_;
+    const bool with_input = gates_[kInput].present;
+    if (!gates_[kForget].open(x, h, c, cells_, forget) || !gates_[kCell].open(x, h, c, cells_, update) ||
+        (with_input && !gates_[kInput].open(x, h, c, cells_, take))) {
+      return false;
+    }
+    for (int64_t n = 0; n < cells_; ++n) {
+      const int64_t f = logistic_.at(forget[n]), i = with_input ? logistic_.at(take[n]) : 32767 - f;
+      const int64_t added = arithmetic::divide_by_power_of_two_away(i * tanh_gate_.at(update[n]), 30 + exponent_);
+      int64_t value = arithmetic::saturating_add_s16(arithmetic::divide_by_power_of_two_away(f * c[n], 15), added);
+      if (cell_clip_ > 0) value = std::min(std::max(value, -cell_clip_), cell_clip_);
+      c[n] = static_cast<int16_t>(value);
+    }
+    // Its peephole sees the new cells.
+    if (!gates_[kOutput].open(x, h, c, cells_, output)) return false;
+    for (int64_t n = 0; n < cells_; ++n) {
+      hidden[n] = static_cast<int16_t>(
+          store(hidden_(logistic_.at(output[n]) * tanh_cell_->at(c[n])), hidden_zero_point_));
+    }
+    return true;
   }
 
   int64_t project(int64_t i, const int16_t* hidden) const {
@@ -198,7 +251,8 @@ class Lstm final : public Kernel {
   bool time_major_ = false, projected_ = false, store_then_clamp_ = true;
   int exponent_ = 0;
   int64_t batch_ = 0, time_ = 0, features_ = 0, cells_ = 0, outputs_ = 0;
-  int64_t cell_clip_ = 0, projection_clip_ = 0, hidden_zero_point_ = 0, output_zero_point_ = 0, per_worker_ = 0;
+  int64_t cell_clip_ = 0, projection_clip_ = 0, hidden_zero_point_ = 0, output_zero_point_ = 0;
+  int64_t per_worker_ = 0, states_ = 0;
 };
 
 }  // namespace
