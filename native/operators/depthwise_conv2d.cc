@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/share.h"
 #include "operators/fused_table.h"
 #include "operators/general_convolution.h"
 #include "operators/matmul_convolution.h"
 
 namespace bittrue {
 namespace {
-
-int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 class DepthwiseConvolution final : public Kernel {
  public:
@@ -28,13 +27,13 @@ class DepthwiseConvolution final : public Kernel {
 
   Window window_;
   std::vector<uint8_t> zeros_;  // one line of zero points
-  int64_t most_rows_;
+  int64_t preferred_rows_, most_rows_;
   FusedTable table_;
   std::unique_ptr<Depthwise> core_;
 };
 
-// Rows of output in one task: enough work to be worth handing out, not so much that threads wait for the last one.
-constexpr int64_t kTaskOutputs = 16 << 10;
+// Outputs of one task, at most: input and output rows of neighbouring tasks stay in the second-level cache.
+constexpr int64_t kTaskOutputs = 64 << 10;
 
 DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& cores, const Window& window)
     : window_(window), table_(step, cores) {
@@ -70,21 +69,24 @@ DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& core
   spec.bias = folded.data();
   spec.requantize = step.requantize(channels);
   core_ = cores.depthwise(spec);
-  const int64_t preferred = std::max<int64_t>(1, core_->preferred_rows());
+  preferred_rows_ = std::max<int64_t>(1, core_->preferred_rows());
   const int64_t row = std::max<int64_t>(1, window.out_w * channels);
-  most_rows_ = round_up(std::max<int64_t>(1, kTaskOutputs / row), preferred);
+  most_rows_ = round_up(std::max<int64_t>(1, kTaskOutputs / row), preferred_rows_);
 }
 
 void DepthwiseConvolution::run(const Run& run) const {
   if (window_.out_w == 0 || window_.in_c == 0) return;
   const int64_t in_row = window_.in_w * window_.in_c, out_row = window_.out_w * window_.in_c;
-  const int64_t per_picture = (window_.out_h + most_rows_ - 1) / most_rows_;
-  run.pool.parallel(window_.batch * per_picture, [&](int64_t task, int worker) {
+  const int64_t work = window_.pixels() * window_.out_c * window_.taps();
+  const int threads = work < kWorthSharing ? 1 : run.pool.threads();
+  const int64_t task_rows = task_size(window_.out_h, most_rows_, preferred_rows_, threads);
+  const int64_t per_picture = (window_.out_h + task_rows - 1) / task_rows;
+  run.pool.parallel(window_.batch * per_picture, threads, [&](int64_t task, int worker) {
     uint8_t* scratch = run.scratch + worker * worker_bytes();
     auto* rows = reinterpret_cast<const uint8_t**>(scratch + round_up(core_->scratch(), 64));
     auto* out = reinterpret_cast<uint8_t**>(scratch + round_up(core_->scratch(), 64) + round_up(pointers() * 8, 64));
-    const int64_t n = task / per_picture, first = task % per_picture * most_rows_;
-    const int64_t count = std::min(most_rows_, window_.out_h - first);
+    const int64_t n = task / per_picture, first = task % per_picture * task_rows;
+    const int64_t count = std::min(task_rows, window_.out_h - first);
     const int64_t needed = (count - 1) * window_.stride_h + (window_.filter_h - 1) * window_.dilation_h + 1;
     for (int64_t i = 0; i < needed; ++i) {
       const int64_t y = first * window_.stride_h + i - window_.pad_top;

@@ -3,13 +3,12 @@
 #include <cstring>
 
 #include "core/kernel.h"
+#include "core/share.h"
 #include "operators/general_convolution.h"
 #include "operators/weights.h"
 
 namespace bittrue {
 namespace {
-
-int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // Multiply-accumulates below which a step is not worth sharing out.
 constexpr int64_t kTaskWork = 32 << 10;

@@ -64,7 +64,7 @@ struct Columns {
   int64_t count, used, depth, planes, block;
 
   Columns(int64_t columns, int64_t used_depth, int64_t largest_input, int64_t largest_weight)
-      : count(columns), used(used_depth), depth(round_up_to(used_depth, kLanes)) {
+      : count(columns), used(used_depth), depth(round_up(used_depth, kLanes)) {
     planes = largest_weight <= 32767 && kLanes * largest_input * largest_weight <= kMostSum ? 1 : 2;
     const int64_t product = largest_input * (planes == 1 ? std::max<int64_t>(1, largest_weight) : 256);
     block = std::max(kLanes, kMostSum / std::max<int64_t>(1, product) / kLanes * kLanes);
@@ -168,8 +168,8 @@ class GeneralConvolution final : public Kernel {
     int16_t* patches;
   };
 
-  int64_t packed_bytes() const { return weights_.constant() ? 0 : round_up_to(columns_.elements() * 2, 64); }
-  int64_t worker_bytes() const { return round_up_to(kPixels * columns_.depth * 2, 64); }
+  int64_t packed_bytes() const { return weights_.constant() ? 0 : round_up(columns_.elements() * 2, 64); }
+  int64_t worker_bytes() const { return round_up(kPixels * columns_.depth * 2, 64); }
 
   // Pixels [first, first + count) and units (groups, cut into parts of kColumns columns) [begin, end).
   void block(const Place& place, int64_t first, int64_t count, int64_t begin, int64_t end) const {
@@ -287,12 +287,12 @@ class GeneralDepthwise final : public Kernel {
 
  private:
   int64_t packed_bytes() const {
-    return weights_.constant() ? 0 : round_up_to(window_.taps() * window_.out_c * 2, 64);
+    return weights_.constant() ? 0 : round_up(window_.taps() * window_.out_c * 2, 64);
   }
   int64_t line() const { return window_.in_w * window_.out_c; }
   // Converted input rows that are kept. Distinct taps see distinct rows, so that there is one for every tap.
   int64_t slots() const { return std::max<int64_t>(1, std::min(window_.filter_h, window_.in_h)); }
-  int64_t worker_bytes() const { return round_up_to(slots() * line() * 2, 64); }
+  int64_t worker_bytes() const { return round_up(slots() * line() * 2, 64); }
 
   // Converted rows of one picture: row y is in slot y % slots() when there is no dilation, in its tap's slot otherwise.
   struct Lines {

@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/share.h"
 #include "core/step.h"
 
 namespace bittrue {
-
-inline int64_t round_up_to(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // Activations q - zero_point as 16-bit numbers. NoKernel unless all of the type's differences fit.
 class CenteredInput {

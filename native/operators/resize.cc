@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/kernel.h"
+#include "core/share.h"
 #include "operators/strided_copy.h"
 #include "operators/table_copy.h"
 
@@ -182,11 +183,10 @@ class Bilinear final : public Kernel {
   std::string note() const override { return "separable"; }
 
  private:
-  static int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
   int64_t column_bytes() const {
-    return round_up(in_w_ * channels_ * Rule::kColumns * static_cast<int64_t>(sizeof(typename Rule::Column)));
+    return round_up(in_w_ * channels_ * Rule::kColumns * static_cast<int64_t>(sizeof(typename Rule::Column)), 64);
   }
-  int64_t worker_bytes() const { return column_bytes() + round_up(2 * channels_ * static_cast<int64_t>(sizeof(Total))); }
+  int64_t worker_bytes() const { return column_bytes() + round_up(2 * channels_ * static_cast<int64_t>(sizeof(Total)), 64); }
 
   int64_t pictures_, in_h_, in_w_, out_h_, out_w_, channels_;
   Positions<typename Rule::Weight> rows_, columns_;

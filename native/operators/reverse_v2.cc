@@ -52,16 +52,17 @@ class Reverse final : public Kernel {
  private:
   // The first of the reversed axes; -1 when they are no neighbours or lie outside of the tensor.
   int64_t first(const int32_t* values) const {
-    int64_t axes[kMostAxes];
+    uint64_t seen = 0;
+    int64_t lowest = rank_;
     for (int64_t i = 0; i < count_; ++i) {
       if (values[i] < -rank_ || values[i] >= rank_) return -1;
-      axes[i] = values[i] < 0 ? values[i] + rank_ : values[i];
+      const int64_t axis = values[i] < 0 ? values[i] + rank_ : values[i];
+      seen |= uint64_t{1} << axis;
+      lowest = std::min(lowest, axis);
     }
-    std::sort(axes, axes + count_);
-    for (int64_t i = 1; i < count_; ++i) {
-      if (axes[i] != axes[0] + i) return -1;
-    }
-    return defined_[axes[0]] ? axes[0] : -1;
+    // As many neighbours as there are axes: none is named twice.
+    if (count_ == 0 || seen != ((uint64_t{1} << count_) - 1) << lowest) return -1;
+    return defined_[lowest] ? lowest : -1;
   }
 
   int64_t rank_, count_, chosen_ = -1;
