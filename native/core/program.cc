@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <stdexcept>
 
@@ -72,6 +73,32 @@ bool has_no_effect(const ProgramStep& step, const std::vector<TensorSpec>& tenso
   return true;
 }
 
+// What became of a step.
+struct Made {
+  std::unique_ptr<Kernel> kernel;
+  std::string reason;  // why there is no kernel
+  std::exception_ptr error;
+};
+
+Made make_kernel(const ProgramStep& step, const std::vector<TensorSpec>& tensors, const CoreSet& cores) {
+  Made made;
+  try {
+    if (has_no_effect(step, tensors)) {
+      made.kernel = std::make_unique<Nothing>();
+    } else if (const Factory factory = find_factory(step.step.name)) {
+      made.reason = "no native kernel for these types";
+      made.kernel = factory(step.step, cores);
+    } else {
+      made.reason = "no native kernel for this operator";
+    }
+  } catch (const NoKernel& error) {
+    made.reason = error.what();
+  } catch (...) {
+    made.error = std::current_exception();
+  }
+  return made;
+}
+
 }  // namespace
 
 AlignedBytes::AlignedBytes(int64_t size) {
@@ -87,8 +114,6 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
                  const std::string& isa)
     : cores_(isa), pool_(threads), tensors_(std::move(tensors)), arena_(arena) {
   for (const TensorSpec& tensor : tensors_) check_operand(tensor, arena);
-  std::vector<bool> needed(tensors_.size(), false);
-  int64_t scratch = 0;
   for (ProgramStep& step : steps) {
     check_step(step);
     const auto operands = [&](const std::vector<int>& indices) {
@@ -98,22 +123,25 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
     };
     step.step.inputs = operands(step.inputs);
     step.step.outputs = operands(step.outputs);
-    std::unique_ptr<Kernel> kernel;
-    std::string reason = "no native kernel for these types";
-    try {
-      if (has_no_effect(step, tensors_)) {
-        kernel = std::make_unique<Nothing>();
-      } else if (const Factory factory = find_factory(step.step.name)) {
-        kernel = factory(step.step, cores_);
-      } else {
-        reason = "no native kernel for this operator";
-      }
-    } catch (const NoKernel& error) {
-      reason = error.what();
-    }
-    if (kernel == nullptr) missing_.emplace_back(static_cast<int>(kernels_.size()), reason);
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      if (kernel != nullptr && step.inputs[i] >= 0 && !kernel->packs(i)) needed[step.inputs[i]] = true;
+  }
+  // The last steps have the most weights.
+  const auto count = static_cast<int64_t>(steps.size());
+  std::vector<Made> made(steps.size());
+  pool_.wake();
+  pool_.parallel(count, [&](int64_t task, int) {
+    const int64_t i = count - 1 - task;
+    made[i] = make_kernel(steps[i], tensors_, cores_);
+  });
+  pool_.rest();
+  std::vector<bool> needed(tensors_.size(), false);
+  int64_t scratch = 0;
+  for (size_t s = 0; s < steps.size(); ++s) {
+    if (made[s].error != nullptr) std::rethrow_exception(made[s].error);
+    std::unique_ptr<Kernel> kernel = std::move(made[s].kernel);
+    if (kernel == nullptr) missing_.emplace_back(static_cast<int>(s), made[s].reason);
+    const std::vector<int>& inputs = steps[s].inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (kernel != nullptr && inputs[i] >= 0 && !kernel->packs(i)) needed[inputs[i]] = true;
     }
     if (kernel != nullptr) scratch = std::max(scratch, kernel->scratch_bytes(threads));
     kernels_.push_back(std::move(kernel));

@@ -95,12 +95,12 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   std::vector<int32_t> folded(static_cast<size_t>(window.out_c));
   for (int64_t n = 0; n < window.out_c; ++n) {
     const int8_t* filter = weights.data + n * taps * channels;
-    int64_t sum = 0;
+    int32_t sum = 0;  // of at most 2^24 weights
     for (int64_t k = 0; k < taps * channels; ++k) sum += filter[k];
     for (int64_t s = 0; s < segments_ && segment_ != depth_; ++s) {
       std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
     }
-    const int64_t constant = bias[n] - in_zero_point_ * sum + taps * channels * in_zero_point_ * zero_point_;
+    const int64_t constant = bias[n] - int64_t{in_zero_point_} * sum + taps * channels * in_zero_point_ * zero_point_;
     folded[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(constant)));
   }
   MatmulSpec spec;

@@ -390,7 +390,7 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
   Buffer<int16_t> rest;  // of one unit: what earlier passes left, [shared][steps of one pass][16][4]
   rest.allocate(g_.shared * row_bytes);
   spans_.allocate(g_.units);
-  weights_.allocate(g_.units * kPasses * g_.shared * row_bytes);
+  weights_.allocate_raw(g_.units * kPasses * g_.shared * row_bytes);
   int8_t* to = weights_.data();
   for (int64_t u = 0; u < g_.units; ++u) {
     int64_t passes = 1;

@@ -20,10 +20,14 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() { std::free(data_); }
   void allocate(int64_t count) {
+    allocate_raw(count);
+    std::memset(static_cast<void*>(data_), 0, static_cast<size_t>(count) * sizeof(T));
+  }
+  // Without a value: memory that is never written costs nothing.
+  void allocate_raw(int64_t count) {
     const size_t bytes = static_cast<size_t>(count) * sizeof(T) + 63;
     data_ = static_cast<T*>(std::aligned_alloc(64, bytes / 64 * 64 + 64));
     if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(static_cast<void*>(data_), 0, bytes);
   }
   T* data() const { return data_; }
   T& operator[](int64_t i) const { return data_[i]; }

@@ -97,14 +97,11 @@ struct Intervals {
   }
 };
 
-__m256i load_half(const int32_t* values, int half) {
-  return _mm256_load_si256(reinterpret_cast<const __m256i*>(values + 8 * half));
-}
-
 // Clamped integers of the plan's type, by the exact form.
-inline __m512i rescale_exact(const ExactRule& rule, __m512i acc, const ExactGroup& group) {
+template <Form form>
+[[gnu::always_inline]] inline __m512i rescale_exact(const ExactRule& rule, __m512i acc, const ExactGroup& group) {
   __m512i rescaled;
-  if (rule.form == Form::binary32) {
+  if constexpr (form == Form::binary32) {
     const __m256 scales[2] = {_mm512_cvtpd_ps(_mm512_load_pd(group.scale)),
                               _mm512_cvtpd_ps(_mm512_load_pd(group.scale + 8))};
     const __m512 scale = _mm512_insertf32x8(_mm512_castps256_ps512(scales[0]), scales[1], 1);
@@ -117,7 +114,7 @@ inline __m512i rescale_exact(const ExactRule& rule, __m512i acc, const ExactGrou
     __m256i halves[2] = {_mm512_castsi512_si256(acc), _mm512_extracti64x4_epi64(acc, 1)};
     for (int i = 0; i < 2; ++i) {
       const __m512d a = _mm512_cvtepi32_pd(halves[i]), scale = _mm512_load_pd(group.scale + 8 * i);
-      if (rule.form == Form::q31) {
+      if constexpr (form == Form::q31) {
         const __m512d addend =
             _mm512_mask_mov_pd(_mm512_load_pd(group.addend + 8 * i), static_cast<__mmask8>(negative >> (8 * i)),
                                _mm512_load_pd(group.addend_negative + 8 * i));
@@ -146,49 +143,46 @@ class Points {
  public:
   static constexpr int kNear = 2, kAll = 2 * kReach + 2;
 
-  Points(const ExactRule& rule, const ExactGroup& group) : zero_point_(rule.zero_point) {
+  Points(const ExactRule& rule, const ExactGroup& group)
+      : zero_point_(rule.zero_point),
+        least_(_mm512_load_si512(group.least)),
+        greatest_(_mm512_load_si512(group.greatest)) {
     for (int half = 0; half < 2; ++half) {
       inverse_[half] = _mm512_div_pd(_mm512_set1_pd(1), _mm512_load_pd(group.scale + 8 * half));
       addend_[0][half] = _mm512_load_pd(group.addend_negative + 8 * half);
       addend_[1][half] = _mm512_load_pd(group.addend + 8 * half);
-      least_[half] = _mm512_cvtepi32_pd(load_half(group.least, half));
-      greatest_[half] = _mm512_cvtepi32_pd(load_half(group.greatest, half));
     }
   }
 
-  // `count` accumulators, half of them below the place where results should begin to be `step` or more. A scale of zero
-  // has its steps at the ends of the range.
-  void find(int32_t step, int count, __m512i* points) const {
+  // kCount accumulators, half of them below the place where results should begin to be `step` or more, or at the ends
+  // of the range. A scale of zero has its steps there.
+  template <int kCount>
+  void find(int32_t step, __m512i* points) const {
     const int32_t rescaled = step - zero_point_;
-    __m512d begin[2];
-    for (int half = 0; half < 2; ++half) {
-      const __m512d distance = _mm512_sub_pd(_mm512_set1_pd(rescaled), addend_[rescaled > 0][half]);
-      begin[half] = _mm512_roundscale_pd(_mm512_mul_pd(distance, inverse_[half]), kUp);
-    }
-    for (int i = 0; i < count; ++i) {
-      const __m512d away = _mm512_set1_pd(i - count / 2);
-      __m256i halves[2];
-      for (int half = 0; half < 2; ++half) {
-        const __m512d point = _mm512_max_pd(_mm512_add_pd(begin[half], away), least_[half]);
-        halves[half] = _mm512_cvttpd_epi32(_mm512_min_pd(point, greatest_[half]));
-      }
-      points[i] = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
+    const __m512d value = _mm512_set1_pd(rescaled);
+    const __m512d* const addend = addend_[rescaled > 0];
+    // Saturated below by the conversion itself, above by the minimum.
+    const __m512d largest = _mm512_set1_pd(INT32_MAX);
+    const __m256i low = _mm512_cvt_roundpd_epi32(
+        _mm512_min_pd(_mm512_mul_pd(_mm512_sub_pd(value, addend[0]), inverse_[0]), largest), kUp);
+    const __m256i high = _mm512_cvt_roundpd_epi32(
+        _mm512_min_pd(_mm512_mul_pd(_mm512_sub_pd(value, addend[1]), inverse_[1]), largest), kUp);
+    __m512i begin = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    begin = _mm512_min_epi32(_mm512_max_epi32(begin, least_), greatest_);
+    for (int i = 0; i < kCount; ++i) {
+      // Sums that wrap, near the ends of 32 bits, only make a step hard to find.
+      const __m512i away = _mm512_set1_epi32(i - kCount / 2);
+      const __m512i place = i < kCount / 2 ? _mm512_max_epi32(begin, _mm512_sub_epi32(least_, away))
+                                           : _mm512_min_epi32(begin, _mm512_sub_epi32(greatest_, away));
+      points[i] = _mm512_add_epi32(place, away);
     }
   }
 
  private:
   const int32_t zero_point_;
-  __m512d inverse_[2], addend_[2][2], least_[2], greatest_[2];
+  const __m512i least_, greatest_;
+  __m512d inverse_[2], addend_[2][2];
 };
-
-inline __m512i rescale_fast(Form form, __m512i acc, const LineGroup& group) {
-  switch (form) {
-    case Form::product: return rescale<Form::product>(acc, load<Form::product>(group));
-    case Form::line: return rescale<Form::line>(acc, load<Form::line>(group));
-    case Form::line_away: return rescale<Form::line_away>(acc, load<Form::line_away>(group));
-    default: return rescale<Form::line_by_sign>(acc, load<Form::line_by_sign>(group));
-  }
-}
 
 // The addends of the exact form as offsets: most columns need nothing else.
 void guess_lines(const ExactGroup& exact, LineGroup* group) {
@@ -208,9 +202,9 @@ void find_intervals(const ExactRule& rule, const ExactGroup& group, Intervals* p
   const Points points(rule, group);
   for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
     __m512i near[Points::kAll];
-    points.find(step, Points::kAll, near);
+    points.find<Points::kAll>(step, near);
     for (const __m512i acc : near) {
-      const __mmask16 reached = _mm512_cmpge_epi32_mask(rescale_exact(rule, acc, group), _mm512_set1_epi32(step));
+      const __mmask16 reached = _mm512_cmpge_epi32_mask(rule.rescale(acc, group), _mm512_set1_epi32(step));
       const __mmask16 below = _mm512_movepi32_mask(acc);
       for (int half = 0; half < 2; ++half) {
         // As the fast forms see it.
@@ -244,45 +238,78 @@ bool place_offsets(Form form, const ExactRule& rule, const ExactGroup& exact, Li
 
 // Whether fast and exact form are equal everywhere: both are monotone, and they agree at both ends of the range and on
 // both sides of every step of the exact form, all of which are found.
+template <Form fast, Form exact>
+class Proof {
+ public:
+  Proof(const ExactRule& rule, const ExactGroup& constants, const LineGroup& group)
+      : rule_(rule), exact_(constants), points_(rule, constants), line_(load<fast>(group)),
+        least_(_mm512_load_si512(constants.least)), greatest_(_mm512_load_si512(constants.greatest)) {}
+
+  bool holds() const {
+    if (differ(least_, rescale_exact<exact>(rule_, least_, exact_)) != 0) return false;
+    if (differ(greatest_, rescale_exact<exact>(rule_, greatest_, exact_)) != 0) return false;
+    for (int32_t step = rule_.low + 1; step <= rule_.high; ++step) {
+      // The step is nearly always between the first two accumulators that are tried.
+      __mmask16 found = 0;
+      if (!agrees_around<Points::kNear>(step, &found)) return false;
+      if (found == 0xffff) continue;
+      if (!agrees_around<Points::kAll>(step, &found) || found != 0xffff) return false;
+    }
+    return true;
+  }
+
+ private:
+  __mmask16 differ(__m512i acc, __m512i stored) const {
+    const __m512i rescaled = _mm512_add_epi32(rescale<fast>(acc, line_), _mm512_set1_epi32(rule_.zero_point));
+    const __m512i low = _mm512_set1_epi32(rule_.low), high = _mm512_set1_epi32(rule_.high);
+    return _mm512_cmpneq_epi32_mask(stored, _mm512_min_epi32(_mm512_max_epi32(rescaled, low), high));
+  }
+
+  // Adds the columns whose step is among kCount accumulators to `found`; false when the forms differ at one of these.
+  template <int kCount>
+  bool agrees_around(int32_t step, __mmask16* found) const {
+    const __m512i steps = _mm512_set1_epi32(step), one = _mm512_set1_epi32(1);
+    __m512i near[kCount];
+    points_.find<kCount>(step, near);
+    // A step outside of the accumulator's range shows at the end of the range.
+    __mmask16 wrong = 0, before = 0, seen = *found;
+    for (int i = 0; i < kCount; ++i) {
+      const __m512i stored = rescale_exact<exact>(rule_, near[i], exact_);
+      const __mmask16 reached = _mm512_cmpge_epi32_mask(stored, steps);
+      const __m512i follows = i == 0 ? least_ : _mm512_add_epi32(near[i > 0 ? i - 1 : 0], one);
+      seen = static_cast<__mmask16>(seen | (reached & ~before & _mm512_cmpeq_epi32_mask(near[i], follows)));
+      before = reached;
+      wrong = static_cast<__mmask16>(wrong | differ(near[i], stored));
+    }
+    *found = static_cast<__mmask16>(seen | (~before & _mm512_cmpeq_epi32_mask(near[kCount - 1], greatest_)));
+    return wrong == 0;
+  }
+
+  const ExactRule& rule_;
+  const ExactGroup& exact_;
+  const Points points_;
+  const Line line_;
+  const __m512i least_, greatest_;
+};
+
+template <Form form>
+bool line_proven(const ExactRule& rule, const ExactGroup& exact, const LineGroup& group) {
+  switch (rule.form) {
+    case Form::q31: return Proof<form, Form::q31>(rule, exact, group).holds();
+    case Form::binary64: return Proof<form, Form::binary64>(rule, exact, group).holds();
+    default: return Proof<form, Form::binary32>(rule, exact, group).holds();
+  }
+}
+
 bool lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, const LineGroup& group) {
+  if (form == Form::line) return line_proven<Form::line>(rule, exact, group);
   // What keeps the forms monotone, see rescale().
   for (int lane = 0; lane < 16; ++lane) {
     if (form == Form::line_away && !(group.offset[lane] >= 0.0f)) return false;
     if (form == Form::line_by_sign && !(group.offset_negative[lane] <= group.offset[lane])) return false;
   }
-  const __m512i zero_point = _mm512_set1_epi32(rule.zero_point), one = _mm512_set1_epi32(1);
-  const __m512i low = _mm512_set1_epi32(rule.low), high = _mm512_set1_epi32(rule.high);
-  const __m512i least = _mm512_load_si512(exact.least), greatest = _mm512_load_si512(exact.greatest);
-  const auto differ = [&](__m512i acc, __m512i stored) {
-    const __m512i rescaled = _mm512_add_epi32(rescale_fast(form, acc, group), zero_point);
-    return _mm512_cmpneq_epi32_mask(stored, _mm512_min_epi32(_mm512_max_epi32(rescaled, low), high));
-  };
-  if (differ(least, rescale_exact(rule, least, exact)) != 0) return false;
-  if (differ(greatest, rescale_exact(rule, greatest, exact)) != 0) return false;
-  const Points points(rule, exact);
-  for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
-    const __m512i steps = _mm512_set1_epi32(step);
-    __mmask16 found = 0;
-    // The step is nearly always between the first two accumulators that are tried.
-    for (int count = Points::kNear; found != 0xffff; count = Points::kAll) {
-      __m512i near[Points::kAll];
-      points.find(step, count, near);
-      // A step outside of the accumulator's range shows at the end of the range.
-      __mmask16 wrong = 0, before = 0;
-      for (int i = 0; i < count; ++i) {
-        const __m512i stored = rescale_exact(rule, near[i], exact);
-        const __mmask16 reached = _mm512_cmpge_epi32_mask(stored, steps);
-        const __mmask16 begins = i == 0 ? _mm512_cmpeq_epi32_mask(near[0], least)
-                                        : _mm512_cmpeq_epi32_mask(near[i], _mm512_add_epi32(near[i - 1], one));
-        found = static_cast<__mmask16>(found | (reached & begins & ~before));
-        before = reached;
-        wrong = static_cast<__mmask16>(wrong | differ(near[i], stored));
-      }
-      found = static_cast<__mmask16>(found | (~before & _mm512_cmpeq_epi32_mask(near[count - 1], greatest)));
-      if (wrong != 0 || (found != 0xffff && count == Points::kAll)) return false;
-    }
-  }
-  return true;
+  return form == Form::line_away ? line_proven<Form::line_away>(rule, exact, group)
+                                 : line_proven<Form::line_by_sign>(rule, exact, group);
 }
 
 }  // namespace
@@ -317,7 +344,11 @@ bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int
   return true;
 }
 
-__m512i ExactRule::rescale(__m512i acc, const ExactGroup& group) const { return rescale_exact(*this, acc, group); }
+__m512i ExactRule::rescale(__m512i acc, const ExactGroup& group) const {
+  if (form == Form::q31) return rescale_exact<Form::q31>(*this, acc, group);
+  if (form == Form::binary64) return rescale_exact<Form::binary64>(*this, acc, group);
+  return rescale_exact<Form::binary32>(*this, acc, group);
+}
 
 Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count,
                          const int64_t* least, const int64_t* greatest)
@@ -326,23 +357,26 @@ Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* col
       groups_(count / 16),
       lines_(allocate<LineGroup>(count / 16)),
       exact_groups_(allocate<ExactGroup>(count / 16)),
-      columns_(allocate<int64_t>(count)),
+      columns_(nullptr),
       requantize_(nullptr) {
-  for (int64_t i = 0; i < count; ++i) columns_[i] = columns[i];
-  if (!prepare_exact(requantize)) {
+  if (!prepare_exact(requantize, columns)) {
     requantize_ = portable::copy(requantize);
+    columns_ = allocate<int64_t>(count);
+    for (int64_t i = 0; i < count; ++i) columns_[i] = columns[i];
     return;
   }
   form_ = exact_.form;
   zero_point_ = static_cast<int16_t>(requantize.flip);
   low_ = static_cast<uint8_t>(requantize.low + requantize.flip);
   high_ = static_cast<uint8_t>(requantize.high + requantize.flip);
-  prepare_ranges(least, greatest);
+  prepare_ranges(columns, least, greatest);
   constexpr Form kFastForms[] = {Form::product, Form::line, Form::line_away, Form::line_by_sign};
   for (const Form form : kFastForms) {
     if (!prepare_lines(form)) continue;
     form_ = form;
     zero_point_ = static_cast<int16_t>(requantize.zero_point + requantize.flip);
+    release(exact_groups_);
+    exact_groups_ = nullptr;
     break;
   }
 }
@@ -354,16 +388,16 @@ Requantizer::~Requantizer() {
   if (requantize_ != nullptr) portable::release(requantize_);
 }
 
-bool Requantizer::prepare_exact(const rules::Requantize& requantize) {
+bool Requantizer::prepare_exact(const rules::Requantize& requantize, const int64_t* columns) {
   for (int64_t i = 0; i < groups_ * 16; ++i) {
-    if (columns_[i] >= 0 && !exact_.prepare(requantize, columns_[i], i % 16, &exact_groups_[i / 16])) return false;
+    if (columns[i] >= 0 && !exact_.prepare(requantize, columns[i], i % 16, &exact_groups_[i / 16])) return false;
   }
   return exact_.form != Form::scalar;
 }
 
-void Requantizer::prepare_ranges(const int64_t* least, const int64_t* greatest) {
+void Requantizer::prepare_ranges(const int64_t* columns, const int64_t* least, const int64_t* greatest) {
   for (int64_t i = 0; i < groups_ * 16; ++i) {
-    if (columns_[i] < 0) continue;  // zeros
+    if (columns[i] < 0) continue;  // zeros
     ExactGroup& group = exact_groups_[i / 16];
     int64_t low = exact_.least, high = exact_.greatest;
     // An accumulator that may leave the register may have any value in it.
@@ -398,7 +432,13 @@ bool Requantizer::prepare_lines(Form form) {
 }
 
 __m512i Requantizer::rescale_any(__m512i acc, int64_t group) const {
-  if (is_fast(form_)) return rescale_fast(form_, acc, lines_[group]);
+  switch (form_) {
+    case Form::product: return rescale<Form::product>(acc, load<Form::product>(lines_[group]));
+    case Form::line: return rescale<Form::line>(acc, load<Form::line>(lines_[group]));
+    case Form::line_away: return rescale<Form::line_away>(acc, load<Form::line_away>(lines_[group]));
+    case Form::line_by_sign: return rescale<Form::line_by_sign>(acc, load<Form::line_by_sign>(lines_[group]));
+    default: break;
+  }
   if (form_ != Form::scalar) return exact_.rescale(acc, exact_groups_[group]);
   alignas(64) int32_t values[16];
   _mm512_store_si512(values, acc);

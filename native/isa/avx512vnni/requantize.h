@@ -87,16 +87,16 @@ class Requantizer {
   __m512i rescale_any(__m512i acc, int64_t group) const;
 
  private:
-  bool prepare_exact(const rules::Requantize& requantize);
-  void prepare_ranges(const int64_t* least, const int64_t* greatest);
+  bool prepare_exact(const rules::Requantize& requantize, const int64_t* columns);
+  void prepare_ranges(const int64_t* columns, const int64_t* least, const int64_t* greatest);
   bool prepare_lines(Form form);
 
   ExactRule exact_;
   Form form_;
   int64_t groups_;
   LineGroup* lines_;
-  ExactGroup* exact_groups_;
-  int64_t* columns_;
+  ExactGroup* exact_groups_;             // null where a fast form holds
+  int64_t* columns_;                     // for the scalar form, else null
   const rules::Requantize* requantize_;  // for the scalar form, else null
   int16_t zero_point_ = 0;               // added by pack()
   uint8_t low_ = 0, high_ = 255;
