@@ -5,6 +5,7 @@
 #include "operators/reduce.h"
 #include "operators/rescaling.h"
 #include "rules/mean.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -95,7 +96,7 @@ class SumReal final : public Kernel {
   void run(const Run& run) const override {
     struct Sum {
       float start = 0.0f;
-      float operator()(float a, float b) const { return a + b; }
+      float operator()(float a, float b) const { return rules::keep_first_nan(a + b, a, b); }
     };
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     reduction_.run<float, float>(run, Sum(), reduction_.whole(), [&](const float* acc, int64_t first, int64_t size) {

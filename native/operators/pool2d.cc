@@ -4,6 +4,7 @@
 
 #include "core/kernel.h"
 #include "rules/average.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -133,10 +134,7 @@ struct RealRange {
     low = static_cast<float>(least->second);
     high = static_cast<float>(most->second);
   }
-  float operator()(float x) const {
-    const float raised = x < low ? low : x;
-    return raised > high ? high : raised;
-  }
+  float operator()(float x) const { return rules::clamp(x, low, high); }
 };
 
 class MaxBytes final : public Pool {
@@ -263,7 +261,9 @@ class AverageReal final : public Pool {
       std::fill(target, target + elements, 0.0f);
       for (int64_t k = 0; k < count; ++k) {
         const auto* tap = reinterpret_cast<const float*>(taps[k]);
-        for (int64_t i = 0; i < elements; ++i) target[i] += tap[i];
+        for (int64_t i = 0; i < elements; ++i) {
+          target[i] = rules::keep_first_nan(target[i] + tap[i], target[i], tap[i]);
+        }
       }
       for (int64_t i = 0; i < elements; ++i) target[i] = range_(rules::binary32_divide(target[i], count));
     });
