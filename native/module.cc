@@ -172,14 +172,25 @@ void run(Program& program, const std::vector<ConstBound>& inputs, const std::vec
   for (const auto& [tensor, value] : outputs) program.read(tensor, value.data());
 }
 
-// The same for the usual program: one input, one output, all steps.
-void run_one(Program& program, int input, const ConstBytes& x, int output, const Bytes& y, int steps) {
-  check_bytes(program.operand(input), x.nbytes());
+bool fits(const Operand& operand, const ConstBytes& value) {
+  if (type_of(value.dtype()) != operand.type || value.ndim() != operand.shape.size()) return false;
+  for (size_t axis = 0; axis < value.ndim(); ++axis) {
+    if (static_cast<int64_t>(value.shape(axis)) != operand.shape[axis]) return false;
+  }
+  return true;
+}
+
+// The same for the usual program: one input, one output, all steps. False, and nothing is done, when `x` is no array
+// of the input's type and shape.
+bool run_one(Program& program, int input, nb::handle x, int output, const Bytes& y, int steps) {
+  ConstBytes value;
+  if (!nb::try_cast(x, value) || !fits(program.operand(input), value)) return false;
   check_bytes(program.operand(output), y.nbytes());
   nb::gil_scoped_release release;
-  program.write(input, x.data());
+  program.write(input, value.data());
   program.run(0, steps);
   program.read(output, y.data());
+  return true;
 }
 
 std::vector<double> timed(Program& program, int first, int last) {
@@ -238,7 +249,7 @@ NB_MODULE(_native, module) {
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),
            "Write (tensor, array) inputs, run steps [first, last), read (tensor, array) outputs.")
       .def("run_one", &run_one, nb::arg("input"), nb::arg("x"), nb::arg("output"), nb::arg("y"), nb::arg("steps"),
-           "As `run`, for one input and one output.")
+           "As `run`, for one input and one output; False when x is no array of the input's type and shape.")
       .def("timed", &timed, nb::arg("first"), nb::arg("last"), "Seconds of each step in [first, last).")
       .def("reset", [](Program& program) {
               program.reset();

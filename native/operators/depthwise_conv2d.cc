@@ -99,9 +99,12 @@ void DepthwiseConvolution::run(const Run& run) const {
 // A filter per output channel, each over the single input channel: [1, h, w, M] becomes [M, h, w, 1].
 SignedWeights one_channel_filters(const Step& step, const Window& window) {
   const SignedWeights given = signed_weights(step.input(1), step.integer("weight_zero_point"));
-  SignedWeights turned = given;
+  SignedWeights turned;
+  turned.zero_point = given.zero_point;
+  turned.moved.resize(static_cast<size_t>(window.taps() * window.out_c));
+  turned.data = turned.moved.data();
   for (int64_t k = 0; k < window.taps(); ++k) {
-    for (int64_t m = 0; m < window.out_c; ++m) turned.values[m * window.taps() + k] = given.values[k * window.out_c + m];
+    for (int64_t m = 0; m < window.out_c; ++m) turned.moved[m * window.taps() + k] = given.data[k * window.out_c + m];
   }
   return turned;
 }

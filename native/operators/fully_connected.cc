@@ -51,13 +51,15 @@ FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) : row_ter
   zero_point_ = signed_values.zero_point;
 
   // acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32.
-  std::vector<int8_t> packed(static_cast<size_t>(columns_ * packed_depth_), 0);
+  // Weights that need no bytes between columns are used as they are.
+  const bool dense = packed_depth_ == depth_;
+  std::vector<int8_t> packed(dense ? 0 : static_cast<size_t>(columns_ * packed_depth_), 0);
   std::vector<int32_t> folded(static_cast<size_t>(columns_));
   for (int64_t n = 0; n < columns_; ++n) {
-    const int8_t* row = signed_values.values.data() + n * depth_;
+    const int8_t* row = signed_values.data + n * depth_;
     uint64_t sum = 0;
     for (int64_t k = 0; k < depth_; ++k) sum += static_cast<uint64_t>(static_cast<int64_t>(row[k]));
-    std::memcpy(packed.data() + n * packed_depth_, row, static_cast<size_t>(depth_));
+    if (!dense) std::memcpy(packed.data() + n * packed_depth_, row, static_cast<size_t>(depth_));
     const auto zx = static_cast<uint64_t>(in_zero_point), zw = static_cast<uint64_t>(zero_point_);
     const uint64_t constant = static_cast<uint64_t>(bias[n]) - zx * sum + static_cast<uint64_t>(depth_) * zx * zw;
     folded[n] = static_cast<int32_t>(static_cast<uint32_t>(constant));
@@ -65,7 +67,7 @@ FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) : row_ter
   MatmulSpec spec;
   spec.columns = columns_;
   spec.depth = packed_depth_;
-  spec.weights = packed.data();
+  spec.weights = dense ? signed_values.data : packed.data();
   spec.bias = folded.data();
   spec.row_terms = zero_point_ != 0;
   spec.requantize = step.requantize(columns_);

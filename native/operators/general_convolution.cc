@@ -59,14 +59,14 @@ void dots_row(const int16_t* const* rows, const int16_t* columns, int64_t count,
 }
 
 // Weights as columns of `depth` 16-bit numbers in one or two planes: w = plane 0, or plane 0 + 256 * plane 1 where 16
-// products of full 16-bit numbers would leave 32 bits.
+// products would leave 32 bits. |w| < 2^16 keeps both planes within [-256, 256].
 struct Columns {
   int64_t count, used, depth, planes, block;
 
   Columns(int64_t columns, int64_t used_depth, int64_t largest_input, int64_t largest_weight)
       : count(columns), used(used_depth), depth(round_up_to(used_depth, kLanes)) {
-    planes = kLanes * largest_input * largest_weight <= kMostSum ? 1 : 2;
-    const int64_t product = largest_input * (planes == 1 ? std::max<int64_t>(1, largest_weight) : 128);
+    planes = largest_weight <= 32767 && kLanes * largest_input * largest_weight <= kMostSum ? 1 : 2;
+    const int64_t product = largest_input * (planes == 1 ? std::max<int64_t>(1, largest_weight) : 256);
     block = std::max(kLanes, kMostSum / std::max<int64_t>(1, product) / kLanes * kLanes);
   }
 
@@ -76,7 +76,7 @@ struct Columns {
     int16_t* low = out + column * depth;
     int16_t* high = low + count * depth;
     for (int64_t k = 0; k < depth; ++k) {
-      const int w = k < used ? weights.at(stored, column * used + k) : 0;
+      const int32_t w = k < used ? weights.at(stored, column * used + k) : 0;
       if (planes == 1) {
         low[k] = static_cast<int16_t>(w);
       } else {
@@ -245,12 +245,13 @@ class GeneralDepthwise final : public Kernel {
         weights_(step.input(1), step.integer("weight_zero_point")),
         bias_(step, 2, window.out_c),
         finish_(step, window.out_c) {
+    require(weights_.largest() <= 32767, "weights without their zero point do not fit 16 bits");
     // 32-bit sums are exact while taps * |a| * |w| <= 2^31 - 1.
     const int64_t product = input_.largest() * weights_.largest();
     narrow_ = product == 0 || window.taps() <= kMostSum / product;
     if (weights_.constant()) {
       packed_.resize(static_cast<size_t>(step.input(1).elements));
-      for (size_t i = 0; i < packed_.size(); ++i) packed_[i] = weights_.at(nullptr, static_cast<int64_t>(i));
+      for (size_t i = 0; i < packed_.size(); ++i) packed_[i] = static_cast<int16_t>(weights_.at(nullptr, static_cast<int64_t>(i)));
     }
   }
 
@@ -266,15 +267,20 @@ class GeneralDepthwise final : public Kernel {
     const int16_t* packed = packed_.data();
     if (!weights_.constant()) {
       auto* target = reinterpret_cast<int16_t*>(run.scratch);
-      for (int64_t i = 0; i < w.taps() * w.out_c; ++i) target[i] = weights_.at(run.inputs[1], i);
+      for (int64_t i = 0; i < w.taps() * w.out_c; ++i) target[i] = static_cast<int16_t>(weights_.at(run.inputs[1], i));
       packed = target;
     }
-    share(run.pool, w.batch * w.out_h, w.pixels() * w.out_c * w.taps(), [&](int64_t row, int worker) {
-      auto* lines = reinterpret_cast<int16_t*>(run.scratch + packed_bytes() + worker * worker_bytes());
-      if (narrow_) {
-        output_row<int32_t>(run, packed, row, lines);
-      } else {
-        output_row<int64_t>(run, packed, row, lines);
+    // Several rows per task: neighbouring ones share converted input rows.
+    const int64_t rows = w.batch * w.out_h, work = w.pixels() * w.out_c * w.taps();
+    const int64_t tasks = std::max<int64_t>(1, std::min({rows, work / kTaskWork, int64_t{4} * run.pool.threads()}));
+    run.pool.parallel(tasks, [&](int64_t task, int worker) {
+      Lines lines{reinterpret_cast<int16_t*>(run.scratch + packed_bytes() + worker * worker_bytes()), -1, 0};
+      for (int64_t row = rows * task / tasks; row < rows * (task + 1) / tasks; ++row) {
+        if (narrow_) {
+          output_row<int32_t>(run, packed, row, lines);
+        } else {
+          output_row<int64_t>(run, packed, row, lines);
+        }
       }
     });
   }
@@ -283,21 +289,34 @@ class GeneralDepthwise final : public Kernel {
   int64_t packed_bytes() const {
     return weights_.constant() ? 0 : round_up_to(window_.taps() * window_.out_c * 2, 64);
   }
-  int64_t worker_bytes() const {
-    return round_up_to(std::min(window_.filter_h, window_.in_h) * window_.in_w * window_.out_c * 2, 64);
-  }
+  int64_t line() const { return window_.in_w * window_.out_c; }
+  // Converted input rows that are kept. Distinct taps see distinct rows, so that there is one for every tap.
+  int64_t slots() const { return std::max<int64_t>(1, std::min(window_.filter_h, window_.in_h)); }
+  int64_t worker_bytes() const { return round_up_to(slots() * line() * 2, 64); }
+
+  // Converted rows of one picture: row y is in slot y % slots() when there is no dilation, in its tap's slot otherwise.
+  struct Lines {
+    int16_t* data;
+    int64_t picture;
+    int64_t next;  // rows before this one were converted, the last slots() of them are still there
+  };
+
+  int64_t slot(int64_t y, int64_t tap) const { return window_.dilation_h == 1 ? y % slots() : tap; }
 
   template <class Sum>
-  void output_row(const Run& run, const int16_t* weights, int64_t row, int16_t* lines) const {
+  void output_row(const Run& run, const int16_t* weights, int64_t row, Lines& lines) const {
     const Window& w = window_;
-    const int64_t y0 = row % w.out_h * w.stride_h - w.pad_top, picture = row / w.out_h * w.in_h;
-    const int64_t line = w.in_w * w.out_c;
-    // Taps above or below the picture would only add zeros. Distinct taps see distinct rows: at most in_h of them.
+    const int64_t y0 = row % w.out_h * w.stride_h - w.pad_top, picture = row / w.out_h;
+    // Taps above or below the picture would only add zeros.
     const int64_t first = y0 < 0 ? (-y0 + w.dilation_h - 1) / w.dilation_h : 0;
     const int64_t last = std::min(w.filter_h, y0 < w.in_h ? (w.in_h - 1 - y0) / w.dilation_h + 1 : 0);
+    if (picture != lines.picture) lines.picture = picture, lines.next = 0;
     for (int64_t i = first; i < last; ++i) {
-      const int64_t y = picture + y0 + i * w.dilation_h;
-      input_.repeat(run.inputs[0], y * w.in_w * w.in_c, w.in_w * w.in_c, multiplier_, lines + (i - first) * line);
+      const int64_t y = y0 + i * w.dilation_h;
+      if (w.dilation_h == 1 && y < lines.next) continue;
+      input_.repeat(run.inputs[0], (picture * w.in_h + y) * w.in_w * w.in_c, w.in_w * w.in_c, multiplier_,
+                    lines.data + slot(y, i - first) * line());
+      lines.next = y + 1;
     }
     const uint8_t* bias = bias_.constant() ? nullptr : run.inputs[2];
     uint8_t* out = run.outputs[0] + row * w.out_w * w.out_c * finish_.bytes();
@@ -309,8 +328,9 @@ class GeneralDepthwise final : public Kernel {
         const int64_t count = std::min(kColumns, w.out_c - c);
         Sum sums[kColumns] = {};
         for (int64_t i = first; i < last; ++i) {
+          const int16_t* input = lines.data + slot(y0 + i * w.dilation_h, i - first) * line() + c;
           for (int64_t j = left; j < right; ++j) {
-            const int16_t* a = lines + (i - first) * line + (x0 + j * w.dilation_w) * w.out_c + c;
+            const int16_t* a = input + (x0 + j * w.dilation_w) * w.out_c;
             const int16_t* f = weights + (i * w.filter_w + j) * w.out_c + c;
             for (int64_t k = 0; k < count; ++k) sums[k] += static_cast<Sum>(a[k] * f[k]);
           }

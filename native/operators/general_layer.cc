@@ -29,13 +29,16 @@ using rules::StoreRule;
 
 template <class Out, RescaleRule kRule, StoreRule kStore>
 void store_row(const rules::Requantize& r, const int64_t* acc, int64_t first, int64_t count, uint8_t* out) {
-  for (int64_t i = 0; i < count; ++i) {
-    const rules::Multiplier& m = r.at(static_cast<size_t>(first + i));
-    const int64_t rescaled = rules::apply(kRule, acc[i], m);
+  // Copies, because bytes that are stored might be these otherwise.
+  const rules::Multiplier* multiplier = &r.at(static_cast<size_t>(first));
+  const int64_t step = r.multipliers.size() == 1 ? 0 : 1;
+  const int64_t zero_point = r.zero_point, low = r.low, high = r.high, flip = r.flip;
+  for (int64_t i = 0; i < count; ++i, multiplier += step) {
+    const int64_t rescaled = rules::apply(kRule, acc[i], *multiplier);
     const int64_t stored = kStore == StoreRule::zero_point_then_clamp
-                               ? rules::zero_point_then_clamp(rescaled, r.zero_point, r.low, r.high)
-                               : rules::clamp_then_zero_point(rescaled, r.zero_point, r.low, r.high);
-    const Out value = static_cast<Out>(stored + r.flip);
+                               ? rules::zero_point_then_clamp(rescaled, zero_point, low, high)
+                               : rules::clamp_then_zero_point(rescaled, zero_point, low, high);
+    const Out value = static_cast<Out>(stored + flip);
     std::memcpy(out + i * static_cast<int64_t>(sizeof(Out)), &value, sizeof(Out));
   }
 }
@@ -66,30 +69,31 @@ void CenteredInput::convert(const uint8_t* tensor, int64_t first, int64_t count,
 
 void CenteredInput::repeat(const uint8_t* tensor, int64_t first, int64_t count, int64_t times, int16_t* out) const {
   if (times == 1) return convert(tensor, first, count, out);
-  for (int64_t i = 0; i < count; ++i) {
-    int16_t value;
-    convert(tensor, first + i, 1, &value);
-    for (int64_t t = 0; t < times; ++t) *out++ = value;
+  constexpr int64_t kTogether = 256;
+  int16_t values[kTogether];
+  for (int64_t i = 0; i < count; i += kTogether) {
+    const int64_t some = std::min(kTogether, count - i);
+    convert(tensor, first + i, some, values);
+    for (int64_t j = 0; j < some; ++j) {
+      for (int64_t t = 0; t < times; ++t) *out++ = values[j];
+    }
   }
 }
 
 CenteredWeights::CenteredWeights(const Operand& weights, int64_t zero_point)
     : type_(weights.type), elements_(weights.elements) {
   const Range range = range_of(weights.type);
-  require(weights.dense() && std::abs(zero_point) <= kLargest16, "the weights' zero point is out of range");
+  require(weights.dense() && zero_point >= -32768 && zero_point <= 32767, "the weights' zero point is out of range");
   zero_ = static_cast<int32_t>(zero_point) + flip_of(weights.type);
   largest_ = 0;
   if (weights.constant != nullptr) {
     for (const int64_t w : weights.integers()) {
       largest_ = std::max(largest_, std::abs(w - zero_point));
-      values_.push_back(static_cast<int16_t>(w - zero_point));
+      values_.push_back(static_cast<int32_t>(w - zero_point));
     }
   } else {
     largest_ = std::max(std::abs(range.high - zero_point), std::abs(range.low - zero_point));
   }
-  // -2^15 itself is allowed for 16-bit weights: they have no zero point then.
-  require(largest_ <= kLargest16 || (zero_point == 0 && largest_ == kLargest16 + 1),
-          "weights without their zero point do not fit 16 bits");
 }
 
 Bias::Bias(const Step& step, size_t input, int64_t columns) {
@@ -100,6 +104,25 @@ Bias::Bias(const Step& step, size_t input, int64_t columns) {
   type_ = bias.type;
   constant_ = bias.constant != nullptr;
   if (constant_) values_ = bias.integers();
+}
+
+void Bias::add(const int64_t* sums, const uint8_t* stored, int64_t first, int64_t count, int64_t* out) const {
+  // Unsigned, because a plan's bias may be anything.
+  const auto each = [&](const auto* bias) {
+    for (int64_t i = 0; i < count; ++i) {
+      const auto addend = static_cast<uint64_t>(static_cast<int64_t>(bias[i]));
+      out[i] = static_cast<int64_t>(static_cast<uint64_t>(sums[i]) + addend);
+    }
+  };
+  if (!values_.empty()) {
+    each(values_.data() + first);
+  } else if (stored == nullptr) {
+    std::memcpy(out, sums, static_cast<size_t>(count) * sizeof(int64_t));
+  } else if (type_ == Type::s64) {
+    each(reinterpret_cast<const int64_t*>(stored) + first);
+  } else {
+    each(reinterpret_cast<const int32_t*>(stored) + first);
+  }
 }
 
 template <class Out>
@@ -144,10 +167,9 @@ void Finish::run(const int64_t* sums, const Bias& bias, const uint8_t* stored_bi
   int64_t acc[kTogether];
   for (int64_t i = 0; i < count; i += kTogether) {
     const int64_t some = std::min(kTogether, count - i);
-    for (int64_t j = 0; j < some; ++j) {
-      const uint64_t total =
-          static_cast<uint64_t>(sums[i + j]) + static_cast<uint64_t>(bias.at(stored_bias, first + i + j));
-      acc[j] = wrap_ ? int64_t{static_cast<int32_t>(static_cast<uint32_t>(total))} : static_cast<int64_t>(total);
+    bias.add(sums + i, stored_bias, first + i, some, acc);
+    if (wrap_) {
+      for (int64_t j = 0; j < some; ++j) acc[j] = static_cast<int32_t>(static_cast<uint32_t>(acc[j]));
     }
     store_(requantize_, acc, first + i, some, out + i * bytes_);
   }

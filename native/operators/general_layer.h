@@ -1,5 +1,5 @@
-// What general convolutions and fully-connected layers share: 16-bit operands without zero points, exact sums, and the
-// way from sums to stored integers.
+// What general convolutions and fully-connected layers share: operands without zero points, and the way from exact sums
+// to stored integers.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,16 @@ class CenteredInput {
   int64_t largest_;
 };
 
-// Weights w - zero_point as 16-bit numbers, read from a constant or at run time.
+// Weights w - zero_point, read from a constant or at run time.
 class CenteredWeights {
  public:
   CenteredWeights(const Operand& weights, int64_t zero_point);
   bool constant() const { return !values_.empty() || elements_ == 0; }
   // Element i of the stored tensor (`stored` is not read when the weights are constant).
-  int16_t at(const uint8_t* stored, int64_t i) const {
+  int32_t at(const uint8_t* stored, int64_t i) const {
     if (constant()) return values_[i];
-    if (type_ == Type::s16) return static_cast<int16_t>(reinterpret_cast<const int16_t*>(stored)[i] - zero_);
-    const int value = type_ == Type::u8 || type_ == Type::s8 ? stored[i] : static_cast<int8_t>(stored[i]);
-    return static_cast<int16_t>(value - zero_);
+    if (type_ == Type::s16) return reinterpret_cast<const int16_t*>(stored)[i] - zero_;
+    return (type_ == Type::u8 || type_ == Type::s8 ? stored[i] : static_cast<int8_t>(stored[i])) - zero_;
   }
   int64_t largest() const { return largest_; }  // |w - zero_point| <= largest
 
@@ -45,19 +44,15 @@ class CenteredWeights {
   Type type_;
   int32_t zero_;  // of the stored values
   int64_t elements_, largest_;
-  std::vector<int16_t> values_;
+  std::vector<int32_t> values_;
 };
 
 // One addend per column: a constant, an input of the run, or nothing.
 class Bias {
  public:
   Bias(const Step& step, size_t input, int64_t columns);
-  int64_t at(const uint8_t* stored, int64_t column) const {
-    if (!values_.empty()) return values_[column];
-    if (stored == nullptr) return 0;
-    return type_ == Type::s64 ? reinterpret_cast<const int64_t*>(stored)[column]
-                              : reinterpret_cast<const int32_t*>(stored)[column];
-  }
+  // out[i] = sums[i] + the bias of column first + i; `stored` is the operand's memory unless it is constant or absent.
+  void add(const int64_t* sums, const uint8_t* stored, int64_t first, int64_t count, int64_t* out) const;
   bool constant() const { return constant_; }
 
  private:

@@ -90,13 +90,14 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   zeros_.assign(static_cast<size_t>(rows_ == Rows::taps ? depth_ : 0), in_zero_point_);
 
   // acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32.
-  std::vector<int8_t> packed(static_cast<size_t>(window.out_c * segments_ * depth_), 0);
+  // Weights that need no bytes between segments are used as they are.
+  std::vector<int8_t> packed(segment_ == depth_ ? 0 : static_cast<size_t>(window.out_c * segments_ * depth_), 0);
   std::vector<int32_t> folded(static_cast<size_t>(window.out_c));
   for (int64_t n = 0; n < window.out_c; ++n) {
-    const int8_t* filter = weights.values.data() + n * taps * channels;
+    const int8_t* filter = weights.data + n * taps * channels;
     int64_t sum = 0;
     for (int64_t k = 0; k < taps * channels; ++k) sum += filter[k];
-    for (int64_t s = 0; s < segments_; ++s) {
+    for (int64_t s = 0; s < segments_ && segment_ != depth_; ++s) {
       std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
     }
     const int64_t constant = bias[n] - in_zero_point_ * sum + taps * channels * in_zero_point_ * zero_point_;
@@ -106,7 +107,7 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   spec.columns = window.out_c;
   spec.segments = segments_;
   spec.depth = depth_;
-  spec.weights = packed.data();
+  spec.weights = segment_ == depth_ ? weights.data : packed.data();
   spec.bias = folded.data();
   spec.row_terms = zero_point_ != 0;
   spec.requantize = step.requantize(window.out_c);

@@ -13,6 +13,21 @@ struct SelectAxis {
   int64_t extent, condition, chosen, other;
 };
 
+// Without a branch: conditions are hard to predict.
+template <class T>
+inline T choose(uint8_t condition, T chosen, T other) {
+  const T mask = static_cast<T>(T{0} - static_cast<T>(condition != 0));
+  return static_cast<T>(other ^ ((chosen ^ other) & mask));
+}
+
+struct Bytes16 {
+  uint64_t low, high;
+};
+
+inline Bytes16 choose(uint8_t condition, const Bytes16& chosen, const Bytes16& other) {
+  return {choose(condition, chosen.low, other.low), choose(condition, chosen.high, other.high)};
+}
+
 template <class T>
 void select_row(const uint8_t* condition, const T* chosen, const T* other, T* out, const SelectAxis& axis,
                 int64_t count) {
@@ -21,10 +36,10 @@ void select_row(const uint8_t* condition, const T* chosen, const T* other, T* ou
     const int64_t stride = *condition != 0 ? axis.chosen : axis.other;
     for (int64_t i = 0; i < count; ++i) out[i] = from[i * stride];
   } else if (axis.chosen == 1 && axis.other == 1) {
-    for (int64_t i = 0; i < count; ++i) out[i] = condition[i] != 0 ? chosen[i] : other[i];
+    for (int64_t i = 0; i < count; ++i) out[i] = choose(condition[i], chosen[i], other[i]);
   } else {
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = condition[i * axis.condition] != 0 ? chosen[i * axis.chosen] : other[i * axis.other];
+      out[i] = choose(condition[i * axis.condition], chosen[i * axis.chosen], other[i * axis.other]);
     }
   }
 }
@@ -63,10 +78,6 @@ class Select final : public Kernel {
  private:
   std::vector<SelectAxis> axes_;
   int64_t elements_;
-};
-
-struct Bytes16 {
-  uint64_t low, high;
 };
 
 // Strides in elements of `shape`, placed under `out` from the end (or from the front, for conditions that count

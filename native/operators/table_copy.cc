@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace bittrue {
 namespace {
@@ -34,8 +35,15 @@ void pick_any(const uint8_t* source, const int64_t* offsets, uint8_t* target, in
 
 }  // namespace
 
-TableCopy::TableCopy(std::vector<TableAxis> axes, int64_t chunk) : axes_(std::move(axes)), chunk_(chunk), rows_(1) {
-  for (size_t a = 0; a + 1 < axes_.size(); ++a) rows_ *= static_cast<int64_t>(axes_[a].source.size());
+TableCopy::TableCopy(std::vector<TableAxis> axes, int64_t chunk)
+    : TableCopy({std::make_move_iterator(axes.begin()), std::make_move_iterator(axes.end() - 1)},
+                static_cast<int64_t>(axes.back().source.size()), axes.back().target, chunk) {
+  last_ = std::move(axes.back().source);
+}
+
+TableCopy::TableCopy(std::vector<TableAxis> outer, int64_t count, int64_t stride, int64_t chunk)
+    : outer_(std::move(outer)), count_(count), stride_(stride), chunk_(chunk) {
+  for (const TableAxis& axis : outer_) rows_ *= static_cast<int64_t>(axis.source.size());
   switch (chunk_) {
     case 1: copy_ = pick_fixed<1>; break;
     case 2: copy_ = pick_fixed<2>; break;
@@ -47,28 +55,26 @@ TableCopy::TableCopy(std::vector<TableAxis> axes, int64_t chunk) : axes_(std::mo
   }
 }
 
-void TableCopy::run(const uint8_t* source, uint8_t* target, ThreadPool& pool) const {
-  const TableAxis& last = axes_.back();
-  const auto count = static_cast<int64_t>(last.source.size());
-  if (count == 0 || chunk_ == 0 || rows_ == 0) return;
+void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target, ThreadPool& pool) const {
+  if (count_ == 0 || chunk_ == 0 || rows_ == 0) return;
   constexpr int64_t kTaskBytes = 32 << 10;
   // A single row is cut into pieces of `part` positions.
   const int64_t wanted = std::max<int64_t>(1, kTaskBytes / chunk_);
-  const int64_t part = rows_ >= 4 * pool.threads() ? count : std::min(count, wanted);
-  const int64_t parts = (count + part - 1) / part, units = rows_ * parts;
-  int64_t tasks = pool.threads() > 1 ? rows_ * count * chunk_ / kTaskBytes : 1;
+  const int64_t part = rows_ >= 4 * pool.threads() ? count_ : std::min(count_, wanted);
+  const int64_t parts = (count_ + part - 1) / part, units = rows_ * parts;
+  int64_t tasks = pool.threads() > 1 ? rows_ * count_ * chunk_ / kTaskBytes : 1;
   tasks = std::min({std::max<int64_t>(1, tasks), int64_t{4} * pool.threads(), units});
   pool.parallel(tasks, [&](int64_t task, int) {
     for (int64_t unit = units * task / tasks; unit < units * (task + 1) / tasks; ++unit) {
       const int64_t first = unit % parts * part;
-      int64_t rest = unit / parts, from = 0, to = first * last.target;
-      for (size_t a = axes_.size() - 1; a-- > 0;) {
-        const auto extent = static_cast<int64_t>(axes_[a].source.size());
-        from += axes_[a].source[rest % extent];
-        to += rest % extent * axes_[a].target;
+      int64_t rest = unit / parts, from = 0, to = first * stride_;
+      for (size_t a = outer_.size(); a-- > 0;) {
+        const auto extent = static_cast<int64_t>(outer_[a].source.size());
+        from += outer_[a].source[rest % extent];
+        to += rest % extent * outer_[a].target;
         rest /= extent;
       }
-      copy_(source + from, last.source.data() + first, target + to, last.target, std::min(part, count - first), chunk_);
+      copy_(source + from, table + first, target + to, stride_, std::min(part, count_ - first), chunk_);
     }
   });
 }

@@ -19,13 +19,18 @@ class TableCopy {
  public:
   // At least one axis, the last one inside.
   TableCopy(std::vector<TableAxis> axes, int64_t chunk);
-  void run(const uint8_t* source, uint8_t* target, ThreadPool& pool) const;
+  // The last axis has `count` positions `stride` bytes apart, whose table is given to `run`.
+  TableCopy(std::vector<TableAxis> outer, int64_t count, int64_t stride, int64_t chunk);
+
+  void run(const uint8_t* source, uint8_t* target, ThreadPool& pool) const { run(source, last_.data(), target, pool); }
+  void run(const uint8_t* source, const int64_t* table, uint8_t* target, ThreadPool& pool) const;
 
  private:
   using Rows = void (*)(const uint8_t* source, const int64_t* offsets, uint8_t* target, int64_t stride, int64_t count,
                         int64_t chunk);
-  std::vector<TableAxis> axes_;
-  int64_t chunk_, rows_;
+  std::vector<TableAxis> outer_;
+  std::vector<int64_t> last_;
+  int64_t count_, stride_, chunk_, rows_ = 1;
   Rows copy_;
 };
 

@@ -1,28 +1,43 @@
 #include "operators/weights.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace bittrue {
+
+namespace {
+
+template <class T>
+void move_weights(const T* data, int64_t count, int zero_point, SignedWeights* result) {
+  int low = zero_point, high = zero_point;
+  for (int64_t i = 0; i < count; ++i) {
+    low = std::min(low, int{data[i]});
+    high = std::max(high, int{data[i]});
+  }
+  // Differences that fit need no zero point at run time.
+  const bool fits = low - zero_point >= -128 && high - zero_point <= 127;
+  const int by = fits ? zero_point : std::is_unsigned_v<T> ? 128 : 0;
+  result->moved.resize(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) result->moved[i] = static_cast<int8_t>(data[i] - by);
+  result->data = result->moved.data();
+  result->zero_point = zero_point - by;
+}
+
+}  // namespace
 
 SignedWeights signed_weights(const Operand& weights, int64_t zero_point) {
   require(weights.constant != nullptr, "weights are computed at run time");
   require(weights.type == Type::s8 || weights.type == Type::u8 || weights.type == Type::s4, "weights are not 8-bit");
   require(zero_point >= -255 && zero_point <= 255, "the weights' zero point is out of range");
   SignedWeights result;
-  result.values.resize(static_cast<size_t>(weights.elements));
-  const auto* data = static_cast<const uint8_t*>(weights.constant);
-  const bool is_unsigned = weights.type == Type::u8;
-  const auto value = [&](int64_t i) { return is_unsigned ? int{data[i]} : int{static_cast<int8_t>(data[i])}; };
-  int low = 0, high = 0;
-  for (int64_t i = 0; i < weights.elements; ++i) {
-    low = std::min(low, value(i) - static_cast<int>(zero_point));
-    high = std::max(high, value(i) - static_cast<int>(zero_point));
+  const auto* data = static_cast<const int8_t*>(weights.constant);
+  if (weights.type == Type::u8) {
+    move_weights(static_cast<const uint8_t*>(weights.constant), weights.elements, static_cast<int>(zero_point), &result);
+  } else if (zero_point != 0) {
+    move_weights(data, weights.elements, static_cast<int>(zero_point), &result);
+  } else {
+    result.data = data;
   }
-  // Differences that fit need no zero point at run time.
-  const bool fits = low >= -128 && high <= 127;
-  const int moved = fits ? static_cast<int>(zero_point) : is_unsigned ? 128 : 0;
-  for (int64_t i = 0; i < weights.elements; ++i) result.values[i] = static_cast<int8_t>(value(i) - moved);
-  result.zero_point = zero_point - moved;
   return result;
 }
 

@@ -10,11 +10,16 @@ namespace bittrue {
 
 // Signed weights w with a zero point z: the plan's weight minus its zero point is w - z.
 struct SignedWeights {
-  std::vector<int8_t> values;
+  const int8_t* data = nullptr;  // the plan's own memory where nothing had to be moved, else `moved`
+  std::vector<int8_t> moved;
   int64_t zero_point = 0;
+
+  SignedWeights() = default;
+  SignedWeights(SignedWeights&&) = default;
+  SignedWeights(const SignedWeights&) = delete;
 };
 
-// Constant s8, s4 or u8 weights of one step. z is 0 whenever all differences fit 8 bits. NoKernel for anything else.
+// Constant s8, s4 or u8 weights of one step, valid as long as these. z is 0 whenever all differences fit 8 bits. NoKernel for anything else.
 SignedWeights signed_weights(const Operand& weights, int64_t zero_point);
 
 // The bias of every column (zeros when there is none). NoKernel unless it is a constant of `columns` integers.

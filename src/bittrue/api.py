@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,6 @@ from .errors import InputError
 from .graph import Graph, ModelFile, Quantization
 from .importers import read_model
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
-from .plan import load_plan as _load_plan
 from .runtime import NativeExecutor, Profile, ReferenceExecutor, collect, machine_peak, native_module
 from .text import model_text
 
@@ -180,7 +178,7 @@ class Session:
         self.outputs = [self._port(i) for i in plan.outputs]
         self._run_one = self._executor.run_one if isinstance(self._executor, NativeExecutor) else None
         if self._run_one is not None:
-            self._name, self._dtype, self._shape = self.outputs[0].name, self.inputs[0].dtype, self.inputs[0].shape
+            self._input, self._output = self.inputs[0].name, self.outputs[0].name
 
     def run(
         self,
@@ -206,8 +204,9 @@ class Session:
         if self._run_one is not None and len(positional) == 1 and not named and progress is None:
             # Small networks take microseconds: the usual call goes straight to the executor.
             x = positional[0]
-            if type(x) is np.ndarray and x.dtype == self._dtype and x.shape == self._shape and x.flags.c_contiguous:
-                return {self._name: self._run_one(x)}
+            value = self._run_one(x[self._input] if type(x) is dict and len(x) == 1 and self._input in x else x)
+            if value is not None:
+                return {self._output: value}
         inputs = self._inputs(positional, named)
         results = self._executor.run(inputs, after_step=progress)
         # The caller may write into what it gets, so results that alias inputs or constants are copied.
@@ -289,6 +288,8 @@ def _tensor_indices(graph: Graph, names: Sequence[str]) -> list[int]:
     indices = {**{tensor.name: index for index, tensor in enumerate(graph.tensors)}, **graph.aliases}
     for name in names:
         if name not in indices:
+            import difflib
+
             close = difflib.get_close_matches(name, indices, 3)
             advice = (
                 f"did you mean {' or '.join(repr(c) for c in close)}?"
@@ -353,7 +354,9 @@ def load_plan(
     passes: Sequence[str] | None = None,
 ) -> Session:
     """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
-    return Session(_load_plan(path), executor=executor, threads=threads, isa=isa, passes=passes)
+    from .plan.file import load_plan as read_plan
+
+    return Session(read_plan(path), executor=executor, threads=threads, isa=isa, passes=passes)
 
 
 def _check_choice(executor: str, threads: int) -> None:

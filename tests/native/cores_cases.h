@@ -86,10 +86,12 @@ inline rules::Multiplier some_multiplier(Random& random, rules::RescaleRule rule
   if (rule == rules::RescaleRule::binary32_multiply_even) m.factor = static_cast<float>(real);
   if (extreme) {
     const int64_t one = int64_t{1} << (bits - 1);
-    const int64_t multipliers[] = {one, 2 * one - 1, one + 1, one + random.between(0, one - 1), 0, one * 3 / 2};
+    const int64_t multipliers[] = {one, 2 * one - 1, one + 1, one + random.between(0, one - 1), 0, one * 3 / 2,
+                                   2 * one - random.between(1, 1024)};
     m.multiplier = random.pick(multipliers);
-    m.exponent = static_cast<int>(bits == 15 ? random.between(-30, 7) : random.between(-45, 8));
-    const double factors[] = {0.5, 1.5, 0.0, std::ldexp(1.0, m.exponent), std::ldexp(1.0, -60), 1e9, 0x1.fffffep-9};
+    m.exponent = static_cast<int>(bits == 15 ? random.between(-30, 7) : random.one_in(3) ? random.between(-8, 0)
+                                                                               : random.between(-45, 8));
+    const double factors[] = {0.5, 1.5, 0.5 - 0x1p-54, 1.5 - 0x1p-52, 0.0, std::ldexp(1.0, m.exponent), std::ldexp(1.0, -60), 1e9, 0x1.fffffep-9};
     m.factor = random.pick(factors);
   }
   return m;

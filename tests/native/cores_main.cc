@@ -381,9 +381,11 @@ struct Taps {
   std::vector<Exact<uint8_t>> memory;
   std::vector<const uint8_t*> pointers;
   Taps(Random& random, int64_t taps, int64_t count) {
+    const bool largest = random.one_in(4);
     for (int64_t k = 0; k < taps; ++k) {
       memory.emplace_back(count);
       fill_bytes(random, memory.back());
+      if (largest) std::memset(memory.back().data(), 255, count);
       pointers.push_back(memory.back().data());
     }
   }
@@ -449,6 +451,7 @@ int32_t some_accumulator(Random& random, const rules::Requantize& r, int64_t col
   const double scale = real ? m.factor : std::ldexp(static_cast<double>(m.multiplier), m.exponent - point);
   double at = (static_cast<double>(random.between(-300, 300)) + 0.5) / scale + static_cast<double>(random.between(-2, 2));
   if (random.one_in(4) || !(std::abs(at) < 2e9)) at = static_cast<double>(random.between(-limit, limit));
+  if (random.one_in(20)) at = static_cast<double>(random.between(-3, 3));
   if (random.one_in(50)) at = static_cast<double>(random.one_in(2) ? limit : -limit - (r.wraps ? 1 : 0));
   at = std::min(std::max(at, static_cast<double>(-limit - (r.wraps ? 1 : 0))), static_cast<double>(limit));
   return static_cast<int32_t>(at);
@@ -510,8 +513,9 @@ constexpr CheckRow kChecks[] = {
 bool check_isa(const std::string& isa, const Options& options) {
   const CoreSet cores(isa);
   bool right = true;
-  for (const auto& [owner, core] : cores.rows()) {
-    if (owner != isa) continue;
+  for (const auto& pair : cores.rows()) {
+    const std::string& core = pair.second;
+    if (pair.first != isa) continue;
     const auto* row = std::find_if(std::begin(kChecks), std::end(kChecks), [&](const CheckRow& r) { return core == r.core; });
     if (row == std::end(kChecks)) {
       std::printf("FAIL %s: no check for this core\n", core.c_str());

@@ -13,6 +13,7 @@ import pytest
 
 import bittrue
 from bittrue.plan.passes import PASSES, make_schedule
+from support.build import T, chain, single
 from support.differential import random_values
 from support.native import needs_native, same
 from support.shared import SHARED, needs_shared
@@ -75,7 +76,7 @@ def test_passes_change_no_byte(name: str) -> None:
     plain = model.prepare(passes=[])
     feed = feed_of(plain)
     expected = plain.run(*feed)
-    for chosen in ([], *([single] for single in PASSES), None):
+    for chosen in ([], *([name] for name in PASSES), None):
         session = model.prepare(passes=chosen)
         for key, value in session.run(*feed).items():
             same(f"{key} with passes {chosen}", value, expected[key])
@@ -169,26 +170,54 @@ LIES = {
 
 @pytest.mark.parametrize("name", sorted(LIES))
 def test_plans_that_lie_are_not_run_natively(demo: bittrue.Model, name: str) -> None:
-    """Numbers that do not fit the tensors leave the step to the reference, which raises or gives a result."""
+    """Numbers that do not fit the tensors leave the step to the reference; others must give the reference's bytes."""
     plan = demo.prepare(executor="reference").plan
     position = next(i for i, step in enumerate(plan.steps) if step.operator == "conv2d")
     step = replace(plan.steps[position], parameters={**plan.steps[position].parameters, name: LIES[name]})
     steps = (*plan.steps[:position], step, *plan.steps[position + 1 :])
     session = bittrue.Session(replace(plan, steps=steps), executor="native")
-    assert position in session.missing
+    if position in session.missing:
+        return
+    reference = bittrue.Session(replace(plan, steps=steps), executor="reference")
+    feed = feed_of(session)
+    for key, value in reference.run(*feed).items():
+        same(key, session.run(*feed)[key], value)
 
 
-def test_gaps_run_on_the_reference(demo: bittrue.Model) -> None:
-    """A step whose rule has no native twin is done by the reference inside of the same run."""
-    plan = demo.prepare(executor="reference").plan
-    position = next(i for i, step in enumerate(plan.steps) if step.operator == "conv2d")
-    # Out of the native range, without influence on the result: the picture is not padded that far.
-    steps = list(plan.steps)
-    steps[position] = replace(steps[position], parameters={**steps[position].parameters, "groups": 1.0})
-    changed = bittrue.Session(replace(plan, steps=tuple(steps)), executor="native")
-    assert list(changed.missing) == [position]
-    assert any("runs on the reference" in line for line in changed.plan.execution)
-    feed = feed_of(changed)
-    expected = demo.prepare().run(*feed)
-    for key, value in changed.run(*feed).items():
-        same(key, value, expected[key])
+def test_gaps_run_on_the_reference() -> None:
+    """A step without a native twin is done by the reference inside of the same run, and the plan says so."""
+    # Large enough not to be folded; ZEROS_LIKE has no native twin.
+    x, negated, zeros, out = (T("s32", (1 << 19,)) for _ in range(4))
+    nodes = [
+        ("NEG", None, [x], [negated]),
+        ("ZEROS_LIKE", None, [negated], [zeros]),
+        ("SUB", ("SubOptions", {}), [zeros, negated], [out], 3),
+    ]
+    session = bittrue.load(chain(nodes)).prepare()
+    assert list(session.missing) == [1]
+    assert any("step 1 ZEROS_LIKE runs on the reference" in line for line in session.plan.execution)
+    values = np.arange(1 << 19, dtype=np.int32)
+    same("0 - -x", next(iter(session.run(values).values())), values)
+    notes = [step.note for step in session.profile(values, rounds=1).steps]
+    assert [note.startswith("reference") for note in notes] == [False, True, False]
+
+
+def test_values_without_a_result_are_explained_by_the_reference() -> None:
+    """A kernel that meets them while running hands its step over; the error is the reference's own."""
+    wide = T("s8", (1, 600), 1.0, 0)
+    model = bittrue.load(
+        single("SOFTMAX", ("SoftmaxOptions", {"beta": 1.0}), [wide], [T("s8", (1, 600), 1 / 256, -128)])
+    )
+    session = model.prepare()
+    assert not session.missing
+    apart = np.full((1, 600), -128, np.int8)
+    apart[0, 0] = 127
+    (value,) = session.run(apart).values()
+    same("one peak", value, next(iter(model.prepare(executor="reference").run(apart).values())))
+    for run in (session.run, session.trace, model.prepare(executor="reference").run):
+        with pytest.raises(bittrue.RunError) as caught:
+            run(np.zeros((1, 600), np.int8))
+        assert caught.value.code == "BT-SOFTMAX-SUM"
+        assert "node 0 (SOFTMAX)" in str(caught.value)
+    # The session is still in order.
+    same("afterwards", next(iter(session.run(apart).values())), value)

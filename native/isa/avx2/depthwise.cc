@@ -17,8 +17,7 @@ namespace {
 // What the 16 lanes of a vector hold.
 enum class Lanes : uint8_t {
   one_pixel,   // 16 channels
-  two_pixels,  // 8 channels of each
-  few,         // the same with all of fewer than 8 channels
+  two_pixels,  // 8 channels of each, or all when there are fewer
 };
 
 struct Block {
@@ -27,10 +26,12 @@ struct Block {
 };
 
 // Blocks cover the channels; the last one may cover some a second time.
-int64_t block_count(int64_t channels) { return channels / 16 + (channels % 16 > 8 && channels < 16 ? 2 : channels % 16 != 0); }
+int64_t block_count(int64_t channels) {
+  if (channels < 16) return channels > 8 ? 2 : 1;
+  return (channels + 15) / 16;
+}
 
 Block block_at(int64_t channels, int64_t i) {
-  if (channels < 8) return {0, Lanes::few};
   if (channels < 16) return {i == 0 ? 0 : channels - 8, Lanes::two_pixels};
   if (i < channels / 16) return {16 * i, Lanes::one_pixel};
   return channels % 16 <= 8 ? Block{channels - 8, Lanes::two_pixels} : Block{channels - 16, Lanes::one_pixel};
@@ -41,6 +42,12 @@ int64_t channel_of(const Block& block, int64_t channels, int byte) {
   const int64_t channel = block.first + (block.lanes == Lanes::one_pixel ? byte : byte % 8);
   return channel < channels ? channel : -1;
 }
+
+constexpr int64_t kChunk = 16;  // vectors of sums that wait for requantization
+
+struct alignas(32) Sums {
+  int32_t values[kChunk][16];
+};
 
 class VectorDepthwise final : public Depthwise {
  public:
@@ -80,140 +87,131 @@ class VectorDepthwise final : public Depthwise {
     }
   }
 
-  // Pointers to all columns, and one that is read but not used after an odd number of taps.
-  int64_t scratch() const override { return (columns_ * taps_h_ + 1) * static_cast<int64_t>(sizeof(const uint8_t*)); }
+  // Pointers to all columns, and one that is read but not used after an odd number of taps; copies of narrow pixels.
+  int64_t scratch() const override {
+    return (columns_ * taps_h_ + 1) * static_cast<int64_t>(sizeof(const uint8_t*)) + 8 * 8 * taps_h_;
+  }
   int64_t preferred_rows() const override { return 1; }
 
   void run(const uint8_t* const* rows, int64_t count, uint8_t* const* out, uint8_t* scratch) const override {
     auto** table = reinterpret_cast<const uint8_t**>(scratch);
+    uint8_t* copies = scratch + (columns_ * taps_h_ + 1) * static_cast<int64_t>(sizeof(const uint8_t*));
     const RoundingMode mode(requantizer_.form());
     for (int64_t y = 0; y < count; ++y) {
-      fill_table(rows + y * stride_h_, table);
-      with_form(requantizer_.form(), [&](auto form) {
-        for (int64_t b = 0; b < blocks_; ++b) {
-          const Block block = block_at(channels_, b);
-          switch (block.lanes) {
-            case Lanes::one_pixel: any_row<form.value, Lanes::one_pixel>(table, b, block, out[y]); break;
-            case Lanes::two_pixels: any_row<form.value, Lanes::two_pixels>(table, b, block, out[y]); break;
-            case Lanes::few: any_row<form.value, Lanes::few>(table, b, block, out[y]); break;
-          }
-        }
-      });
+      fill_table(rows + y * stride_h_, table, copies);
+      for (int64_t b = 0; b < blocks_; ++b) row(table, b, out[y]);
     }
   }
 
  private:
-  static constexpr int kVectors = 2;  // at a time, sharing the loads of weights
-
-  // table[column * taps_h + i]: the pixel of padded column `column` in the row of tap i.
-  void fill_table(const uint8_t* const* rows, const uint8_t** table) const {
+  // table[column * taps_h + i]: the pixel of padded column `column` in the row of tap i. Vectors take at least 8 bytes:
+  // narrower pixels at the end of a row are copied, lest bytes after the row are read.
+  void fill_table(const uint8_t* const* rows, const uint8_t** table, uint8_t* copies) const {
+    const int64_t safe = channels_ >= 8 ? width_ : std::max<int64_t>(0, (width_ * channels_ - 8) / channels_ + 1);
     for (int64_t c = 0; c < columns_; ++c) {
       const int64_t column = c - pad_left_;
       const bool inside = column >= 0 && column < width_;
       for (int64_t i = 0; i < taps_h_; ++i) {
-        *table++ = inside ? rows[i * dilation_h_] + column * channels_ : zero_pixel_.data();
+        const uint8_t* pixel = inside ? rows[i * dilation_h_] + column * channels_ : zero_pixel_.data();
+        if (inside && column >= safe) {
+          uint8_t* copy = copies + 8 * ((column - safe) * taps_h_ + i);
+          std::memcpy(copy, pixel, static_cast<size_t>(channels_));
+          pixel = copy;
+        }
+        *table++ = pixel;
       }
     }
     *table = zero_pixel_.data();
   }
 
-  template <Form form, Lanes lanes>
-  void any_row(const uint8_t* const* table, int64_t index, const Block& block, uint8_t* out) const {
-    if (pairs_ == 5 && dense_) {
-      row<form, lanes, 5>(table, index, block, out);
-    } else {
-      row<form, lanes, 0>(table, index, block, out);
+  // One row of one block of channels.
+  void row(const uint8_t* const* table, int64_t index, uint8_t* out) const {
+    const Block block = block_at(channels_, index);
+    const int64_t pixels = block.lanes == Lanes::one_pixel ? kChunk : 2 * kChunk;
+    const bool fixed = dense_ && pairs_ == 5;  // 3x3 taps without dilation, unrolled
+    Sums sums;
+    for (int64_t x = 0; x < out_width_; x += pixels) {
+      const int64_t count = std::min(pixels, out_width_ - x);
+      const auto add = [&](auto lanes) {
+        if (fixed) {
+          add_taps<lanes.value, 5>(table, index, block, x, count, sums);
+        } else {
+          add_taps<lanes.value, 0>(table, index, block, x, count, sums);
+        }
+      };
+      if (block.lanes == Lanes::one_pixel) {
+        add(std::integral_constant<Lanes, Lanes::one_pixel>{});
+      } else {
+        add(std::integral_constant<Lanes, Lanes::two_pixels>{});
+      }
+      uint8_t* target = out + x * channels_ + block.first;
+      with_form(requantizer_.form(), [&](auto form) {
+        if (block.lanes == Lanes::one_pixel) {
+          requantize<form.value>(index, sums, count, target);
+        } else {
+          requantize_pairs<form.value>(index, sums, count, target);
+        }
+      });
     }
   }
 
   template <Lanes lanes>
-  __attribute__((always_inline)) __m256i load(const uint8_t* first, const uint8_t* second) const {
-    if constexpr (lanes == Lanes::one_pixel) {
-      return _mm256_cvtepu8_epi16(load16(first));
-    } else if constexpr (lanes == Lanes::two_pixels) {
-      return _mm256_cvtepu8_epi16(_mm_unpacklo_epi64(load8(first), load8(second)));
-    } else {
-      uint64_t both[2] = {};
-      std::memcpy(&both[0], first, static_cast<size_t>(channels_));
-      std::memcpy(&both[1], second, static_cast<size_t>(channels_));
-      return _mm256_cvtepu8_epi16(load16(both));
-    }
+  static inline __m256i load(const uint8_t* first, const uint8_t* second) {
+    if constexpr (lanes == Lanes::one_pixel) return _mm256_cvtepu8_epi16(load16(first));
+    return _mm256_cvtepu8_epi16(_mm_unpacklo_epi64(load8(first), load8(second)));
   }
 
-  // One row of one block. With `fixed` pairs of taps, all of them adjacent in the table; otherwise any number.
-  template <Form form, Lanes lanes, int fixed>
-  __attribute__((noinline)) void row(const uint8_t* const* table, int64_t index, const Block& block, uint8_t* out) const {
-    constexpr int pixels = kVectors * (lanes == Lanes::one_pixel ? 1 : 2);
+  // The sums of `count` output pixels from x, with `fixed` pairs of taps that follow one another in the table, or any.
+  template <Lanes lanes, int fixed>
+  __attribute__((noinline)) void add_taps(const uint8_t* const* table, int64_t index, const Block& block, int64_t x,
+                                          int64_t count, Sums& result) const {
+    constexpr int each = lanes == Lanes::one_pixel ? 1 : 2;  // pixels in a vector
     const int16_t* weights = weights_.data() + index * pairs_ * 32;
     const int32_t* bias = bias_.data() + 16 * index;
-    const Group& group = requantizer_.group(index);
-    const Store store = requantizer_.store();
-    const int64_t pairs = fixed > 0 ? fixed : pairs_, first = block.first, step = stride_w_ * taps_h_;
-    for (int64_t x = 0; x < out_width_; x += pixels) {
-      const uint8_t* const* pixel[pixels];
-      unroll<pixels>([&](auto p) __attribute__((always_inline)) {
-        pixel[p] = table + std::min<int64_t>(x + p, out_width_ - 1) * step;
-      });
-      __m256i sums[kVectors][2];
-      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-        sums[v][0] = load32(bias);
-        sums[v][1] = load32(bias + 8);
-      });
-      const auto multiply = [&](int64_t p) __attribute__((always_inline)) {
-        const __m256i w0 = load32(weights + 32 * p), w1 = load32(weights + 32 * p + 16);
-        const int64_t t0 = fixed > 0 ? 2 * p : tap_index_.data()[2 * p];
-        const int64_t t1 = fixed > 0 ? 2 * p + 1 : tap_index_.data()[2 * p + 1];
-        unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
-          const uint8_t* const* left = pixel[lanes == Lanes::one_pixel ? v : 2 * v];
-          const uint8_t* const* right = pixel[lanes == Lanes::one_pixel ? v : 2 * v + 1];
-          const __m256i a = load<lanes>(left[t0] + first, right[t0] + first);
-          const __m256i b = load<lanes>(left[t1] + first, right[t1] + first);
-          sums[v][0] = _mm256_add_epi32(sums[v][0], _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), w0));
-          sums[v][1] = _mm256_add_epi32(sums[v][1], _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), w1));
-        });
+    const int64_t pairs = pairs_, first = block.first, step = stride_w_ * taps_h_;
+    const int64_t* tap_index = tap_index_.data();
+    int32_t* target = result.values[0];
+    for (int64_t p = 0; p < count; p += each, target += 16) {
+      const uint8_t* const* left = table + (x + p) * step;
+      const uint8_t* const* right = table + (x + std::min<int64_t>(p + each, count) - 1) * step;
+      __m256i lower = load32(bias), upper = load32(bias + 8);
+      const auto multiply = [&](const int16_t* w, int64_t t0, int64_t t1) __attribute__((always_inline)) {
+        const __m256i a = load<lanes>(left[t0] + first, right[t0] + first);
+        const __m256i b = load<lanes>(left[t1] + first, right[t1] + first);
+        lower = _mm256_add_epi32(lower, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), load32(w)));
+        upper = _mm256_add_epi32(upper, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), load32(w + 16)));
       };
       if constexpr (fixed > 0) {
-        unroll<fixed>(multiply);
+        unroll<fixed>([&](auto pair) __attribute__((always_inline)) { multiply(weights + 32 * pair, 2 * pair, 2 * pair + 1); });
       } else {
-        for (int64_t p = 0; p < pairs; ++p) multiply(p);
+        for (int64_t pair = 0; pair < pairs; ++pair) {
+          multiply(weights + 32 * pair, tap_index[2 * pair], tap_index[2 * pair + 1]);
+        }
       }
-      store_pixels<form, lanes>(sums, group, store, std::min<int64_t>(pixels, out_width_ - x),
-                                out + x * channels_ + first);
+      store32(target, lower);
+      store32(target + 8, upper);
     }
   }
 
-  template <Form form, Lanes lanes>
-  __attribute__((always_inline)) void store_pixels(const __m256i (&sums)[kVectors][2], const Group& group,
-                                                   const Store& store, int64_t count, uint8_t* out) const {
-    __m128i bytes[2];
-    if constexpr (form == Form::scalar) {
-      alignas(32) int32_t acc[16];
-      alignas(16) uint8_t made[16];
-      for (int v = 0; v < kVectors; ++v) {
-        store32(acc, sums[v][0]);
-        store32(acc + 8, sums[v][1]);
-        requantizer_.requantize_scalar(acc, group, made);
-        bytes[v] = load16(made);
-      }
+  // Vectors of one pixel each.
+  template <Form form>
+  __attribute__((noinline)) void requantize(int64_t index, const Sums& sums, int64_t count, uint8_t* out) const {
+    requantize_rows<form>(requantizer_, requantizer_.group(index), requantizer_.store(), sums.values[0],
+                          static_cast<int>(count), out, channels_, 16);
+  }
+
+  // Vectors of two pixels each, `count` pixels in all.
+  template <Form form>
+  __attribute__((noinline)) void requantize_pairs(int64_t index, const Sums& sums, int64_t count, uint8_t* out) const {
+    const Group& group = requantizer_.group(index);
+    const Store store = requantizer_.store();
+    const auto size = static_cast<size_t>(std::min<int64_t>(channels_, 8));
+    uint8_t bytes[16 * kChunk];
+    requantize_rows<form>(requantizer_, group, store, sums.values[0], static_cast<int>((count + 1) / 2), bytes, 16, 16);
+    if (size == 8) {
+      for (int64_t p = 0; p < count; ++p) store8(out + p * channels_, load8(bytes + 8 * p));
     } else {
-      const __m256i both = pack(requantize16<form>(sums[0][0], sums[0][1], group, store),
-                                requantize16<form>(sums[1][0], sums[1][1], group, store), store);
-      bytes[0] = _mm256_castsi256_si128(both);
-      bytes[1] = _mm256_extracti128_si256(both, 1);
-    }
-    if constexpr (lanes == Lanes::one_pixel) {
-      store16(out, bytes[0]);
-      if (count > 1) store16(out + channels_, bytes[1]);
-    } else {
-      const __m128i quarters[4] = {bytes[0], _mm_srli_si128(bytes[0], 8), bytes[1], _mm_srli_si128(bytes[1], 8)};
-      unroll<4>([&](auto p) __attribute__((always_inline)) {
-        if (p >= count) return;
-        if constexpr (lanes == Lanes::two_pixels) {
-          store8(out + p * channels_, quarters[p]);
-        } else {
-          store_part(out + p * channels_, quarters[p], channels_);
-        }
-      });
+      for (int64_t p = 0; p < count; ++p) std::memcpy(out + p * channels_, bytes + 8 * p, size);
     }
   }
 

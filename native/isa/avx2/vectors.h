@@ -1,47 +1,14 @@
-// Small tools of this folder's cores: aligned arrays, unrolling, loads and stores of part of a vector.
+// Loads and stores of AVX2 vectors.
 #pragma once
 
 #include <immintrin.h>
 
 #include <cstdint>
 #include <cstring>
-#include <new>
-#include <utility>
+
+#include "isa/tools.h"
 
 namespace bittrue::BITTRUE_ISA {
-
-// `count` zeroed elements, 64-byte aligned. Elements are plain numbers.
-template <class T>
-class AlignedArray {
- public:
-  AlignedArray() = default;
-  explicit AlignedArray(int64_t count)
-      : data_(static_cast<T*>(::operator new(static_cast<size_t>(count) * sizeof(T) + 1, std::align_val_t{64}))) {
-    std::memset(static_cast<void*>(data_), 0, static_cast<size_t>(count) * sizeof(T));
-  }
-  AlignedArray(const AlignedArray&) = delete;
-  AlignedArray& operator=(const AlignedArray&) = delete;
-  ~AlignedArray() {
-    if (data_ != nullptr) ::operator delete(data_, std::align_val_t{64});
-  }
-
-  T* data() { return data_; }
-  const T* data() const { return data_; }
-
- private:
-  T* data_ = nullptr;
-};
-
-template <int... i, class Function>
-__attribute__((always_inline)) inline void unroll(std::integer_sequence<int, i...>, Function&& function) {
-  (function(std::integral_constant<int, i>{}), ...);
-}
-
-// function(0), ..., function(count - 1) with constant arguments, so that arrays of vectors stay in registers.
-template <int count, class Function>
-__attribute__((always_inline)) inline void unroll(Function&& function) {
-  unroll(std::make_integer_sequence<int, count>{}, std::forward<Function>(function));
-}
 
 static inline __m128i load16(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 static inline __m128i load8(const void* p) { return _mm_loadl_epi64(static_cast<const __m128i*>(p)); }

@@ -394,14 +394,20 @@ void DepthwiseCore::pack_weights(const DepthwiseSpec& spec) {
   int8_t* to = weights_.data();
   for (int64_t u = 0; u < g_.units; ++u) {
     int64_t passes = 1;
-    for (int64_t i = 0; i < g_.shared * row_bytes; ++i) {
-      const int64_t row = i / row_bytes, step = i % row_bytes / (kUnit * 4), byte = i % 4;
-      const int64_t channel = g_.channel(u * kUnit + i % (kUnit * 4) / 4);
+    int64_t channels[kUnit];
+    for (int64_t i = 0; i < kUnit; ++i) channels[i] = g_.channel(u * kUnit + i);
+    for (int64_t i = 0; i < g_.shared * pass_steps_ * 4; ++i) {
+      const int64_t row = i / (pass_steps_ * 4), step = i / 4 % pass_steps_, byte = i % 4;
       const int64_t tap_h = g_.horizontal ? 0 : step / g_.taps * 4 + byte - row * g_.shared_taps;
       const int64_t tap_w = g_.horizontal ? step * 4 + byte : step % g_.taps;
-      const bool exists = tap_h >= 0 && tap_h < spec.taps_h && tap_w < spec.taps_w && channel >= 0;
-      rest[i] = exists ? spec.weights[(tap_h * spec.taps_w + tap_w) * g_.pitch + channel] : int16_t{0};
-      passes = std::max<int64_t>(passes, rest[i] > 0 ? (rest[i] + 126) / 127 : (-rest[i] + 127) / 128);
+      const bool exists = tap_h >= 0 && tap_h < spec.taps_h && tap_w < spec.taps_w;
+      const int16_t* const weights = spec.weights + (exists ? (tap_h * spec.taps_w + tap_w) * g_.pitch : 0);
+      int16_t* const target = rest.data() + i / 4 * kUnit * 4 + byte;
+      for (int64_t lane = 0; lane < kUnit; ++lane) {
+        const int weight = exists && channels[lane] >= 0 ? weights[channels[lane]] : 0;
+        target[lane * 4] = static_cast<int16_t>(weight);
+        passes = std::max<int64_t>(passes, weight > 0 ? (weight + 126) / 127 : (-weight + 127) / 128);
+      }
     }
     const int64_t steps = passes * pass_steps_, chunk = g_.group > 1 ? 0 : u * kUnit / g_.chunk;
     const bool joins = span_count_ > 0 && spans_[span_count_ - 1].steps == steps &&

@@ -275,6 +275,17 @@ bool find_constants(const AddSpec& spec, SumConstants* c) {
   return true;
 }
 
+// By the exact forms.
+void fill(const AddSpec& spec, Table* table) {
+  int64_t first[256], second[256];
+  portable::aligned_values(spec, first, second);
+  for (int a = 0; a < 256; ++a) {
+    int32_t sums[256];
+    for (int b = 0; b < 256; ++b) sums[b] = static_cast<int32_t>(static_cast<uint32_t>(first[a] + second[b]));
+    requantize_row(spec.requantize, sums, table->stored + 256 * a, 256);
+  }
+}
+
 bool reproduces(const SumConstants& constants, AddRows rows, const Table& table) {
   uint8_t bytes[256], same[256], out[256];
   for (int i = 0; i < 256; ++i) bytes[i] = static_cast<uint8_t>(i);
@@ -374,7 +385,7 @@ inline void sum_columns(const uint8_t* const* taps, int64_t taps_count, int64_t 
 
 std::unique_ptr<Elementwise> make_add(const AddSpec& spec) {
   std::unique_ptr<Table> table(new Table);
-  portable::add_table(spec, table->stored);
+  fill(spec, table.get());
   SumConstants constants;
   if (find_constants(spec, &constants)) {
     static constexpr AddRows kForms[3][2] = {{add_rows<0, false>, add_rows<0, true>},

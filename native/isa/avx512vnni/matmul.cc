@@ -274,6 +274,44 @@ class VnniMatmul final : public Matmul {
 
 constexpr std::align_val_t kAlignment{64};
 
+// weights[d / 4][i][d % 4] = byte d of column columns[i], zero where that is -1.
+void pack_columns(const MatmulSpec& spec, const int64_t* columns, int64_t width, int8_t* weights) {
+  const int64_t row_bytes = spec.segments * spec.depth;
+  for (int64_t i = 0; i < width; i += 8) {
+    const __m512i column = _mm512_loadu_si512(columns + i);
+    const __mmask8 used = static_cast<__mmask8>(~_mm512_movepi64_mask(column));
+    const __m512i first = _mm512_mullo_epi64(column, _mm512_set1_epi64(row_bytes));
+    for (int64_t d = 0; d < row_bytes; d += 4) {
+      const __m256i bytes = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), used, first, spec.weights + d, 1);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(weights + d * width + 4 * i), bytes);
+    }
+  }
+}
+
+// Adds what packed columns can contribute at the least and at the most to their accumulators, for inputs of any bytes.
+void add_extremes(const int8_t* weights, int64_t steps, int64_t width, int64_t* least, int64_t* greatest) {
+  constexpr int64_t kSteps = int64_t{1} << 20;  // of four bytes each: sums stay within 2^29
+  const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
+  for (int64_t first = 0; first < steps; first += kSteps) {
+    const int64_t last = steps - first < kSteps ? steps : first + kSteps;
+    for (int64_t i = 0; i < width; i += 16) {
+      __m512i low = zero, high = zero;
+      for (int64_t step = first; step < last; ++step) {
+        const __m512i bytes = _mm512_load_si512(weights + (step * width + i) * 4);
+        low = _mm512_dpbusd_epi32(low, ones, _mm512_min_epi8(bytes, zero));
+        high = _mm512_dpbusd_epi32(high, ones, _mm512_max_epi8(bytes, zero));
+      }
+      int32_t lows[16], highs[16];
+      _mm512_storeu_si512(lows, low);
+      _mm512_storeu_si512(highs, high);
+      for (int lane = 0; lane < 16; ++lane) {
+        least[i + lane] += 255 * int64_t{lows[lane]};
+        greatest[i + lane] += 255 * int64_t{highs[lane]};
+      }
+    }
+  }
+}
+
 VnniMatmul::VnniMatmul(const MatmulSpec& spec)
     : columns_(spec.columns), segments_(spec.segments), depth_(spec.depth), row_terms_(spec.row_terms) {
   int64_t vectors = 0;
@@ -306,20 +344,10 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
       const int32_t value = columns[i] < 0 ? 0 : spec.bias[columns[i]];
       std::memcpy(bias + 4 * i, &value, 4);
       least[i] = greatest[i] = value;
-      for (int64_t d = 0; d < row_bytes && columns[i] >= 0; ++d) {
-        const int64_t weight = spec.weights[columns[i] * row_bytes + d];
-        (weight < 0 ? least : greatest)[i] += 255 * weight;
-      }
     }
-    for (int64_t d = 0; d < row_bytes; d += 4) {
-      for (int64_t i = 0; i < width; ++i, weights += 4) {
-        if (columns[i] < 0) {
-          std::memset(weights, 0, 4);
-        } else {
-          std::memcpy(weights, spec.weights + columns[i] * row_bytes + d, 4);
-        }
-      }
-    }
+    pack_columns(spec, columns, width, weights);
+    add_extremes(weights, row_bytes / 4, width, least, greatest);
+    weights += row_bytes * width;
     panel.requantizer = spec.row_terms ? new Requantizer(spec.requantize, columns, width)
                                        : new Requantizer(spec.requantize, columns, width, least, greatest);
     bias += 4 * width;

@@ -15,12 +15,12 @@ using rules::RescaleRule;
 
 constexpr std::align_val_t kAlignment{64};
 constexpr int kDown = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, kZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
 // Fast forms keep all rescaled accumulators below this: no conversion overflows, no zero point wraps.
 constexpr double kLargestRescaled = 1073741824.0;
 // A step of the exact function is looked for this far from where the real multiplier puts it: the roundings in the
 // rules move it by less. A step that is not found disproves nothing, it only costs the fast form.
 constexpr int kReach = 2;
-constexpr int kPoints = 2 * kReach + 1;
 
 template <typename T>
 T* allocate(int64_t count) {
@@ -101,33 +101,87 @@ __m256i load_half(const int32_t* values, int half) {
   return _mm256_load_si256(reinterpret_cast<const __m256i*>(values + 8 * half));
 }
 
-// 16 columns: the accumulators around one step of each, ascending.
-struct Points {
-  __m512i acc[kPoints];
-
-  // Where clamped results begin to be `step` or more. A scale of zero has its steps at the ends of the range.
-  Points(const ExactRule& rule, const ExactGroup& group, int32_t step) {
-    const __m512d value = _mm512_set1_pd(step - rule.zero_point - 0.5);
-    __m512d at[2];
-    for (int half = 0; half < 2; ++half) {
-      const __m512d quotient = _mm512_div_pd(value, _mm512_load_pd(group.scale + 8 * half));
-      at[half] = _mm512_roundscale_pd(quotient, kDown);
-    }
-    for (int i = 0; i < kPoints; ++i) {
-      const __m512d away = _mm512_set1_pd(i - kReach);
-      __m256i halves[2];
-      for (int half = 0; half < 2; ++half) {
-        const __m512d least = _mm512_cvtepi32_pd(load_half(group.least, half));
-        const __m512d greatest = _mm512_cvtepi32_pd(load_half(group.greatest, half));
-        const __m512d point = _mm512_max_pd(_mm512_add_pd(at[half], away), least);
-        halves[half] = _mm512_cvttpd_epi32(_mm512_min_pd(point, greatest));
+// Clamped integers of the plan's type, by the exact form.
+inline __m512i rescale_exact(const ExactRule& rule, __m512i acc, const ExactGroup& group) {
+  __m512i rescaled;
+  if (rule.form == Form::binary32) {
+    const __m256 scales[2] = {_mm512_cvtpd_ps(_mm512_load_pd(group.scale)),
+                              _mm512_cvtpd_ps(_mm512_load_pd(group.scale + 8))};
+    const __m512 scale = _mm512_insertf32x8(_mm512_castps256_ps512(scales[0]), scales[1], 1);
+    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale);
+    // The conversion gives -2^31 for everything that does not fit, which is right except above.
+    const __mmask16 above = _mm512_cmp_ps_mask(product, _mm512_set1_ps(2147483648.0f), _CMP_GE_OQ);
+    rescaled = _mm512_mask_mov_epi32(_mm512_cvtps_epi32(product), above, _mm512_set1_epi32(INT32_MAX));
+  } else {
+    const __mmask16 negative = _mm512_movepi32_mask(acc);
+    __m256i halves[2] = {_mm512_castsi512_si256(acc), _mm512_extracti64x4_epi64(acc, 1)};
+    for (int i = 0; i < 2; ++i) {
+      const __m512d a = _mm512_cvtepi32_pd(halves[i]), scale = _mm512_load_pd(group.scale + 8 * i);
+      if (rule.form == Form::q31) {
+        const __m512d addend =
+            _mm512_mask_mov_pd(_mm512_load_pd(group.addend + 8 * i), static_cast<__mmask8>(negative >> (8 * i)),
+                               _mm512_load_pd(group.addend_negative + 8 * i));
+        halves[i] = _mm512_cvt_roundpd_epi32(_mm512_fmadd_round_pd(a, scale, addend, kDown), kDown);
+      } else {
+        // Ties away from zero of the rounded product p: trunc(p + copysign(1/2, p)), where rounding the sum toward zero
+        // cannot cross an integer. The conversion gives -2^31 for what does not fit, as the rule has it.
+        const __m512d product = _mm512_mul_pd(a, scale), sign = _mm512_set1_pd(-0.0);
+        const __m512d half = _mm512_or_pd(_mm512_and_pd(product, sign), _mm512_set1_pd(0.5));
+        halves[i] = _mm512_cvttpd_epi32(_mm512_add_round_pd(product, half, kZero));
       }
-      acc[i] = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
+    }
+    rescaled = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
+  }
+  const __m512i zero_points = _mm512_set1_epi32(rule.zero_point);
+  const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
+  if (rule.clamp_first) {
+    rescaled = _mm512_max_epi32(rescaled, _mm512_sub_epi32(lows, zero_points));
+    rescaled = _mm512_min_epi32(rescaled, _mm512_sub_epi32(highs, zero_points));
+  }
+  return _mm512_min_epi32(_mm512_max_epi32(_mm512_add_epi32(rescaled, zero_points), lows), highs);
+}
+
+// The accumulators around the steps of 16 columns, ascending.
+class Points {
+ public:
+  static constexpr int kNear = 2, kAll = 2 * kReach + 2;
+
+  Points(const ExactRule& rule, const ExactGroup& group) : zero_point_(rule.zero_point) {
+    for (int half = 0; half < 2; ++half) {
+      inverse_[half] = _mm512_div_pd(_mm512_set1_pd(1), _mm512_load_pd(group.scale + 8 * half));
+      addend_[0][half] = _mm512_load_pd(group.addend_negative + 8 * half);
+      addend_[1][half] = _mm512_load_pd(group.addend + 8 * half);
+      least_[half] = _mm512_cvtepi32_pd(load_half(group.least, half));
+      greatest_[half] = _mm512_cvtepi32_pd(load_half(group.greatest, half));
     }
   }
+
+  // `count` accumulators, half of them below the place where results should begin to be `step` or more. A scale of zero
+  // has its steps at the ends of the range.
+  void find(int32_t step, int count, __m512i* points) const {
+    const int32_t rescaled = step - zero_point_;
+    __m512d begin[2];
+    for (int half = 0; half < 2; ++half) {
+      const __m512d distance = _mm512_sub_pd(_mm512_set1_pd(rescaled), addend_[rescaled > 0][half]);
+      begin[half] = _mm512_roundscale_pd(_mm512_mul_pd(distance, inverse_[half]), kUp);
+    }
+    for (int i = 0; i < count; ++i) {
+      const __m512d away = _mm512_set1_pd(i - count / 2);
+      __m256i halves[2];
+      for (int half = 0; half < 2; ++half) {
+        const __m512d point = _mm512_max_pd(_mm512_add_pd(begin[half], away), least_[half]);
+        halves[half] = _mm512_cvttpd_epi32(_mm512_min_pd(point, greatest_[half]));
+      }
+      points[i] = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
+    }
+  }
+
+ private:
+  const int32_t zero_point_;
+  __m512d inverse_[2], addend_[2][2], least_[2], greatest_[2];
 };
 
-__m512i rescale_fast(Form form, __m512i acc, const LineGroup& group) {
+inline __m512i rescale_fast(Form form, __m512i acc, const LineGroup& group) {
   switch (form) {
     case Form::product: return rescale<Form::product>(acc, load<Form::product>(group));
     case Form::line: return rescale<Form::line>(acc, load<Form::line>(group));
@@ -136,24 +190,27 @@ __m512i rescale_fast(Form form, __m512i acc, const LineGroup& group) {
   }
 }
 
-// What each step of the exact form asks of the offsets for accumulators >= 0 and < 0. False when a step is not found.
-bool find_steps(const ExactRule& rule, const ExactGroup& group, Intervals* positive, Intervals* negative) {
-  const __m512i least = _mm512_load_si512(group.least), greatest = _mm512_load_si512(group.greatest);
+// The addends of the exact form as offsets: most columns need nothing else.
+void guess_lines(const ExactGroup& exact, LineGroup* group) {
+  for (int lane = 0; lane < 16; ++lane) {
+    const double slope = exact.scale[lane];
+    float high = static_cast<float>(slope);
+    if (static_cast<double>(high) > slope) high = std::nextafterf(high, 0.0f);
+    group->slope_high[lane] = high;
+    group->slope_low[lane] = static_cast<float>(slope - static_cast<double>(high));
+    group->offset[lane] = static_cast<float>(exact.addend[lane]);
+    group->offset_negative[lane] = static_cast<float>(exact.addend_negative[lane]);
+  }
+}
+
+// What the steps of the exact form ask of the offsets for accumulators >= 0 and < 0.
+void find_intervals(const ExactRule& rule, const ExactGroup& group, Intervals* positive, Intervals* negative) {
+  const Points points(rule, group);
   for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
-    const Points points(rule, group, step);
-    const __m512i steps = _mm512_set1_epi32(step);
-    // A step outside of the accumulator's range shows at the end of the range.
-    __mmask16 found = 0, before = 0;
-    for (int i = 0; i < kPoints; ++i) {
-      const __m512i acc = points.acc[i];
-      const __mmask16 reached = _mm512_cmpge_epi32_mask(rule.rescale(acc, group), steps);
-      if (i == 0) {
-        found = static_cast<__mmask16>(reached & _mm512_cmpeq_epi32_mask(acc, least));
-      } else {
-        const __m512i next = _mm512_add_epi32(points.acc[i - 1], _mm512_set1_epi32(1));
-        found = static_cast<__mmask16>(found | (reached & ~before & _mm512_cmpeq_epi32_mask(acc, next)));
-      }
-      before = reached;
+    __m512i near[Points::kAll];
+    points.find(step, Points::kAll, near);
+    for (const __m512i acc : near) {
+      const __mmask16 reached = _mm512_cmpge_epi32_mask(rescale_exact(rule, acc, group), _mm512_set1_epi32(step));
       const __mmask16 below = _mm512_movepi32_mask(acc);
       for (int half = 0; half < 2; ++half) {
         // As the fast forms see it.
@@ -166,49 +223,63 @@ bool find_steps(const ExactRule& rule, const ExactGroup& group, Intervals* posit
         negative->hold(half, at, static_cast<__mmask8>(yes & minus), static_cast<__mmask8>(no & minus));
       }
     }
-    found = static_cast<__mmask16>(found | (~before & _mm512_cmpeq_epi32_mask(points.acc[kPoints - 1], greatest)));
-    if (found != 0xffff) return false;
   }
-  return true;
 }
 
-// Sets the slope, and the offset to the middle of what all steps allow. False when no offset fits.
-bool place_lines(Form form, const ExactRule& rule, const ExactGroup& exact, LineGroup* group) {
+// Sets the offsets to the middle of what all steps allow. False when none fits.
+bool place_offsets(Form form, const ExactRule& rule, const ExactGroup& exact, LineGroup* group) {
   Intervals positive, negative;
-  if (!find_steps(rule, exact, &positive, &negative)) return false;
+  find_intervals(rule, exact, &positive, &negative);
   for (int lane = 0; lane < 16; ++lane) {
     const double slope = exact.scale[lane];
-    float high = static_cast<float>(slope);
-    if (static_cast<double>(high) > slope) high = std::nextafterf(high, 0.0f);
-    group->slope_high[lane] = high;
-    group->slope_low[lane] = static_cast<float>(slope - static_cast<double>(high));
     if (form == Form::line) positive.meet(lane, negative.least[lane], negative.limit[lane]);
     // trunc(x - h) reaches a step where floor(x + 1 - h) does, but for x + 1 - h on the step itself.
     if (form == Form::line_away) positive.meet(lane, 1 - negative.limit[lane], 1 - negative.least[lane]);
-    group->offset[lane] = positive.middle(lane, slope);
-    group->offset_negative[lane] = form == Form::line_by_sign ? negative.middle(lane, slope) : 0.0f;
-    // What keeps the forms monotone, see rescale().
     if (positive.empty(lane)) return false;
-    if (form == Form::line_away && !(group->offset[lane] >= 0.0f)) return false;
-    if (form == Form::line_by_sign && !(group->offset_negative[lane] <= group->offset[lane])) return false;
+    group->offset[lane] = positive.middle(lane, slope);
+    group->offset_negative[lane] = negative.middle(lane, slope);
   }
   return true;
 }
 
-// Whether fast and exact form agree on both sides of every step (find_steps has seen them all) and at both ends.
+// Whether fast and exact form are equal everywhere: both are monotone, and they agree at both ends of the range and on
+// both sides of every step of the exact form, all of which are found.
 bool lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, const LineGroup& group) {
-  const __m512i zero_point = _mm512_set1_epi32(rule.zero_point);
+  // What keeps the forms monotone, see rescale().
+  for (int lane = 0; lane < 16; ++lane) {
+    if (form == Form::line_away && !(group.offset[lane] >= 0.0f)) return false;
+    if (form == Form::line_by_sign && !(group.offset_negative[lane] <= group.offset[lane])) return false;
+  }
+  const __m512i zero_point = _mm512_set1_epi32(rule.zero_point), one = _mm512_set1_epi32(1);
   const __m512i low = _mm512_set1_epi32(rule.low), high = _mm512_set1_epi32(rule.high);
-  const auto agree = [&](__m512i acc) {
+  const __m512i least = _mm512_load_si512(exact.least), greatest = _mm512_load_si512(exact.greatest);
+  const auto differ = [&](__m512i acc, __m512i stored) {
     const __m512i rescaled = _mm512_add_epi32(rescale_fast(form, acc, group), zero_point);
-    const __m512i stored = _mm512_min_epi32(_mm512_max_epi32(rescaled, low), high);
-    return _mm512_cmpneq_epi32_mask(stored, rule.rescale(acc, exact)) == 0;
+    return _mm512_cmpneq_epi32_mask(stored, _mm512_min_epi32(_mm512_max_epi32(rescaled, low), high));
   };
-  if (!agree(_mm512_load_si512(exact.least)) || !agree(_mm512_load_si512(exact.greatest))) return false;
+  if (differ(least, rescale_exact(rule, least, exact)) != 0) return false;
+  if (differ(greatest, rescale_exact(rule, greatest, exact)) != 0) return false;
+  const Points points(rule, exact);
   for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
-    const Points points(rule, exact, step);
-    for (int i = 0; i < kPoints; ++i) {
-      if (!agree(points.acc[i])) return false;
+    const __m512i steps = _mm512_set1_epi32(step);
+    __mmask16 found = 0;
+    // The step is nearly always between the first two accumulators that are tried.
+    for (int count = Points::kNear; found != 0xffff; count = Points::kAll) {
+      __m512i near[Points::kAll];
+      points.find(step, count, near);
+      // A step outside of the accumulator's range shows at the end of the range.
+      __mmask16 wrong = 0, before = 0;
+      for (int i = 0; i < count; ++i) {
+        const __m512i stored = rescale_exact(rule, near[i], exact);
+        const __mmask16 reached = _mm512_cmpge_epi32_mask(stored, steps);
+        const __mmask16 begins = i == 0 ? _mm512_cmpeq_epi32_mask(near[0], least)
+                                        : _mm512_cmpeq_epi32_mask(near[i], _mm512_add_epi32(near[i - 1], one));
+        found = static_cast<__mmask16>(found | (reached & begins & ~before));
+        before = reached;
+        wrong = static_cast<__mmask16>(wrong | differ(near[i], stored));
+      }
+      found = static_cast<__mmask16>(found | (~before & _mm512_cmpeq_epi32_mask(near[count - 1], greatest)));
+      if (wrong != 0 || (found != 0xffff && count == Points::kAll)) return false;
     }
   }
   return true;
@@ -242,47 +313,11 @@ bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int
                          &group->addend_negative[lane]);
   }
   group->scale[lane] = form == Form::binary32 ? static_cast<double>(static_cast<float>(m.factor)) : m.factor;
+  group->addend[lane] = group->addend_negative[lane] = 0.5;
   return true;
 }
 
-__m512i ExactRule::rescale(__m512i acc, const ExactGroup& group) const {
-  __m512i rescaled;
-  if (form == Form::binary32) {
-    const __m256 scales[2] = {_mm512_cvtpd_ps(_mm512_load_pd(group.scale)),
-                              _mm512_cvtpd_ps(_mm512_load_pd(group.scale + 8))};
-    const __m512 scale = _mm512_insertf32x8(_mm512_castps256_ps512(scales[0]), scales[1], 1);
-    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale);
-    // The conversion gives -2^31 for everything that does not fit, which is right except above.
-    const __mmask16 above = _mm512_cmp_ps_mask(product, _mm512_set1_ps(2147483648.0f), _CMP_GE_OQ);
-    rescaled = _mm512_mask_mov_epi32(_mm512_cvtps_epi32(product), above, _mm512_set1_epi32(INT32_MAX));
-  } else {
-    const __mmask16 negative = _mm512_movepi32_mask(acc);
-    __m256i halves[2] = {_mm512_castsi512_si256(acc), _mm512_extracti64x4_epi64(acc, 1)};
-    for (int i = 0; i < 2; ++i) {
-      const __m512d a = _mm512_cvtepi32_pd(halves[i]), scale = _mm512_load_pd(group.scale + 8 * i);
-      if (form == Form::q31) {
-        const __m512d addend =
-            _mm512_mask_mov_pd(_mm512_load_pd(group.addend + 8 * i), static_cast<__mmask8>(negative >> (8 * i)),
-                               _mm512_load_pd(group.addend_negative + 8 * i));
-        halves[i] = _mm512_cvt_roundpd_epi32(_mm512_fmadd_round_pd(a, scale, addend, kDown), kDown);
-      } else {
-        // Ties away from zero of the rounded product p: trunc(p + copysign(1/2, p)), where rounding the sum toward zero
-        // cannot cross an integer. The conversion gives -2^31 for what does not fit, as the rule has it.
-        const __m512d product = _mm512_mul_pd(a, scale), sign = _mm512_set1_pd(-0.0);
-        const __m512d half = _mm512_or_pd(_mm512_and_pd(product, sign), _mm512_set1_pd(0.5));
-        halves[i] = _mm512_cvttpd_epi32(_mm512_add_round_pd(product, half, kZero));
-      }
-    }
-    rescaled = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
-  }
-  const __m512i zero_points = _mm512_set1_epi32(zero_point);
-  const __m512i lows = _mm512_set1_epi32(low), highs = _mm512_set1_epi32(high);
-  if (clamp_first) {
-    rescaled = _mm512_max_epi32(rescaled, _mm512_sub_epi32(lows, zero_points));
-    rescaled = _mm512_min_epi32(rescaled, _mm512_sub_epi32(highs, zero_points));
-  }
-  return _mm512_min_epi32(_mm512_max_epi32(_mm512_add_epi32(rescaled, zero_points), lows), highs);
-}
+__m512i ExactRule::rescale(__m512i acc, const ExactGroup& group) const { return rescale_exact(*this, acc, group); }
 
 Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count,
                          const int64_t* least, const int64_t* greatest)
@@ -354,7 +389,9 @@ bool Requantizer::prepare_lines(Form form) {
       if (exact_.form != Form::binary32) return false;
       continue;
     }
-    if (!place_lines(form, exact_, exact, &lines_[i])) return false;
+    guess_lines(exact, &lines_[i]);
+    if (lines_proven(form, exact_, exact, lines_[i])) continue;
+    if (!place_offsets(form, exact_, exact, &lines_[i])) return false;
     if (!lines_proven(form, exact_, exact, lines_[i])) return false;
   }
   return true;

@@ -1,9 +1,10 @@
 // The Arm cores with the dot-product instructions.
+#include "isa/neon_dotprod/cores.h"
 #include "isa/tables.h"
 
 namespace bittrue::neon_dotprod {
 
 extern const Cores kCores;
-const Cores kCores = {"neon-dotprod"};
+const Cores kCores = {"neon-dotprod", make_matmul, make_depthwise, nullptr, max_rows, sum_rows, lookup, requantize_row};
 
 }  // namespace bittrue::neon_dotprod

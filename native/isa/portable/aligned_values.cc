@@ -13,15 +13,4 @@ void aligned_values(const AddSpec& spec, int64_t* first, int64_t* second) {
   }
 }
 
-void add_table(const AddSpec& spec, uint8_t* table) {
-  int64_t first[256], second[256];
-  aligned_values(spec, first, second);
-  for (int a = 0; a < 256; ++a) {
-    for (int b = 0; b < 256; ++b) {
-      const int64_t sum = arithmetic::wrap_s32(first[a] + second[b]);
-      table[256 * a + b] = static_cast<uint8_t>(rules::requantize(spec.requantize, sum, 0));
-    }
-  }
-}
-
 }  // namespace bittrue::portable

@@ -1,7 +1,9 @@
 // Element-wise cores in plain C++.
 #include <algorithm>
+#include <cstdlib>
 
 #include "isa/portable/cores.h"
+#include "isa/portable/requantize.h"
 #include "isa/portable/scalar_add.h"
 
 namespace bittrue::portable {
@@ -14,18 +16,40 @@ int64_t aligned(const AddSpec& spec, int64_t q, const rules::Multiplier& multipl
 
 class PortableAdd final : public Elementwise {
  public:
-  explicit PortableAdd(const AddSpec& spec) : requantize_(spec.requantize) { align_operands(spec, operands_); }
+  explicit PortableAdd(const AddSpec& spec) : requantize_(spec.requantize), requantizer_(spec.requantize) {
+    align_operands(spec, operands_);
+    const auto largest = [](const int64_t* values) {
+      int64_t result = 0;
+      for (int q = 0; q < 256; ++q) result = std::max(result, std::abs(values[q]));
+      return result;
+    };
+    fits_ = largest(operands_.first) + largest(operands_.second) <= INT32_MAX;
+  }
 
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t sum = operands_.first[first[i]] + operands_.second[second[i]];
-      out[i] = static_cast<uint8_t>(rules::requantize(requantize_, sum, 0));
+    if (!fits_) {
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t sum = operands_.first[first[i]] + operands_.second[second[i]];
+        out[i] = static_cast<uint8_t>(rules::requantize(requantize_, sum, 0));
+      }
+      return;
+    }
+    constexpr int64_t kBlock = 64;
+    int32_t sums[kBlock];
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      const int64_t size = std::min(kBlock, count - begin);
+      for (int64_t i = 0; i < size; ++i) {
+        sums[i] = static_cast<int32_t>(operands_.first[first[begin + i]] + operands_.second[second[begin + i]]);
+      }
+      requantizer_.run(sums, 0, size, out + begin);
     }
   }
 
  private:
   AlignedOperands operands_;
+  bool fits_;  // every sum is a 32-bit number
   rules::Requantize requantize_;
+  Requantizer requantizer_;
 };
 
 }  // namespace
@@ -80,9 +104,7 @@ void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count
 }
 
 void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = static_cast<uint8_t>(rules::requantize(requantize, acc[i], static_cast<size_t>(i)));
-  }
+  Requantizer::run_once(requantize, acc, count, out);
 }
 
 }  // namespace bittrue::portable

@@ -1,62 +1,91 @@
-// Matrix product in plain C++: integers modulo 2^32, requantized one by one.
+// Matrix product in plain C++: dot products of 16-bit integers, which compilers turn into multiply-adds of pairs where
+// the baseline has them (SSE2, NEON).
+#include <algorithm>
 #include <vector>
 
 #include "isa/portable/cores.h"
+#include "isa/portable/requantize.h"
 
 namespace bittrue::portable {
 namespace {
+
+constexpr int64_t kPanel = 16, kTogether = 4;
+constexpr int64_t kStretch = 2048;  // bytes of depth at a time: |sum| <= 255 * 128 * 2048 < 2^31
+
+// Rows of weights follow one another at a distance of `stride`.
+void dot4(const int16_t* row, const int16_t* weights, int64_t stride, int64_t count, uint32_t* acc) {
+  const int16_t *w0 = weights, *w1 = weights + stride, *w2 = weights + 2 * stride, *w3 = weights + 3 * stride;
+  int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  for (int64_t d = 0; d < count; ++d) {
+    s0 += row[d] * w0[d];
+    s1 += row[d] * w1[d];
+    s2 += row[d] * w2[d];
+    s3 += row[d] * w3[d];
+  }
+  acc[0] += static_cast<uint32_t>(s0);
+  acc[1] += static_cast<uint32_t>(s1);
+  acc[2] += static_cast<uint32_t>(s2);
+  acc[3] += static_cast<uint32_t>(s3);
+}
 
 class PortableMatmul final : public Matmul {
  public:
   explicit PortableMatmul(const MatmulSpec& spec)
       : columns_(spec.columns),
-        segments_(spec.segments),
         depth_(spec.depth),
-        weights_(spec.weights, spec.weights + spec.columns * spec.segments * spec.depth),
-        bias_(spec.bias, spec.bias + spec.columns),
+        total_(spec.segments * spec.depth),
+        panels_((spec.columns + kPanel - 1) / kPanel),
+        weights_(static_cast<size_t>(panels_ * kPanel * total_)),
+        bias_(static_cast<size_t>(panels_ * kPanel)),
         row_terms_(spec.row_terms),
-        requantize_(spec.requantize) {}
+        requantizer_(spec.requantize) {
+    std::copy(spec.weights, spec.weights + columns_ * total_, weights_.begin());
+    std::copy(spec.bias, spec.bias + columns_, bias_.begin());
+  }
 
-  int64_t panels() const override { return (columns_ + kPanel - 1) / kPanel; }
+  int64_t panels() const override { return panels_; }
   int64_t tile_rows() const override { return 1; }
 
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override {
-    const int64_t last = std::min(columns_, last_panel * kPanel);
-    for (int64_t n = first_panel * kPanel; n < last; ++n) {
-      for (int64_t r = 0; r < rows.count; ++r) {
-        uint32_t acc = static_cast<uint32_t>(bias_[n]);
-        if (row_terms_) acc += static_cast<uint32_t>(rows.row_terms[r]);
-        for (int64_t s = 0; s < segments_; ++s) {
-          acc += dot(rows.rows[s * rows.capacity + r], weights_.data() + (n * segments_ + s) * depth_);
+    int16_t wide[kStretch];
+    for (int64_t r = 0; r < rows.count; ++r) {
+      if (total_ <= kStretch) widen(rows, r, 0, total_, wide);
+      for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+        uint32_t acc[kPanel];
+        const uint32_t term = row_terms_ ? static_cast<uint32_t>(rows.row_terms[r]) : 0;
+        for (int64_t n = 0; n < kPanel; ++n) acc[n] = static_cast<uint32_t>(bias_[panel * kPanel + n]) + term;
+        for (int64_t begin = 0; begin < total_; begin += kStretch) {
+          const int64_t end = std::min(total_, begin + kStretch);
+          if (total_ > kStretch) widen(rows, r, begin, end, wide);
+          const int64_t last = std::min(kPanel, columns_ - panel * kPanel);
+          for (int64_t n = 0; n < last; n += kTogether) {
+            dot4(wide, weights_.data() + (panel * kPanel + n) * total_ + begin, total_, end - begin, acc + n);
+          }
         }
-        const int64_t stored = rules::requantize(requantize_, static_cast<int32_t>(acc), static_cast<size_t>(n));
-        rows.out[r * rows.out_stride + n] = static_cast<uint8_t>(stored);
+        int32_t sums[kPanel];
+        for (int64_t n = 0; n < kPanel; ++n) sums[n] = static_cast<int32_t>(acc[n]);
+        requantizer_.run(sums, panel * kPanel, std::min(kPanel, columns_ - panel * kPanel),
+                         rows.out + r * rows.out_stride + panel * kPanel);
       }
     }
   }
 
  private:
-  static constexpr int64_t kPanel = 16;
-
-  uint32_t dot(const uint8_t* row, const int8_t* weights) const {
-    int32_t sum = 0;
-    // |sum| <= 255 * 128 * 65536 < 2^31 for one stretch; the stretches add up modulo 2^32.
-    uint32_t total = 0;
-    for (int64_t begin = 0; begin < depth_; begin += kStretch) {
-      const int64_t end = std::min(depth_, begin + kStretch);
-      sum = 0;
-      for (int64_t d = begin; d < end; ++d) sum += static_cast<int32_t>(row[d]) * weights[d];
-      total += static_cast<uint32_t>(sum);
+  // Bytes [begin, end) of one row, its segments one after the other.
+  void widen(const MatmulRows& rows, int64_t r, int64_t begin, int64_t end, int16_t* wide) const {
+    for (int64_t at = begin; at < end;) {
+      const int64_t segment = at / depth_, inside = at % depth_, size = std::min(depth_ - inside, end - at);
+      const uint8_t* from = rows.rows[segment * rows.capacity + r] + inside;
+      for (int64_t i = 0; i < size; ++i) wide[at - begin + i] = from[i];
+      at += size;
     }
-    return total;
   }
 
-  static constexpr int64_t kStretch = 65536;
-  int64_t columns_, segments_, depth_;
-  std::vector<int8_t> weights_;
+  int64_t columns_, depth_, total_, panels_;
+  std::vector<int16_t> weights_;
   std::vector<int32_t> bias_;
   bool row_terms_;
-  rules::Requantize requantize_;
+  Requantizer requantizer_;
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ from ..compare.chart import check_chart, write_chart
 from ..compare.timing import FEWEST_ROUNDS, ratio_text
 from ..quantization import dequantize
 from ..runtime import Profile, machine_peak
-from .common import console, digest, is_plan, open_session, prepare_options
+from .common import console, digest, executor_name, is_plan, open_session, prepare_options
 from .inputs import gather
 
 FORMAT = "bittrue-bench-1"
@@ -91,8 +91,6 @@ def _peers(_context: click.Context, _parameter: click.Parameter, text: str) -> t
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random inputs.")
 @click.option("--image-range", nargs=2, type=float, metavar="LOW HIGH", help="As for `bittrue run`.")
-@click.option("--executor", default="auto", show_default=True, type=click.Choice(api.EXECUTORS))
-@click.option("--isa", help="Instruction set for the executor; without it the best one here.")
 @click.option("--profile/--no-profile", "wanted", default=False, help="Also time every step.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Write bars to this .svg or .png file.")
@@ -107,8 +105,6 @@ def command(
     files: tuple[str, ...],
     seed: int,
     image_range: tuple[float, float] | None,
-    executor: str,
-    isa: str | None,
     wanted: bool,
     as_json: bool,
     chart: Path | None,
@@ -135,7 +131,7 @@ def command(
     profiles: list[Profile] = []
     first: dict[str, np.ndarray] = {}
     for count in threads:
-        session = open_session(model, executor=executor, threads=count, isa=isa, **prepare)
+        session = open_session(model, threads=count, **prepare)
         if not comparisons:
             values, remarks = gather(session.inputs, files, seed, image_range)
         outputs = session.run(values)
@@ -164,7 +160,7 @@ def command(
     else:
         _print(path, session, remarks, machine, comparisons, profiles)
     if chart is not None:
-        title = f"{path.name}: numerics {session.plan.numerics}, executor {_executor(session)}"
+        title = f"{path.name}: numerics {session.plan.numerics}, executor {executor_name(session)}"
         write_chart(chart, title, _machine_line(machine), comparisons)
         click.echo(f"chart written to {chart}", err=as_json)
 
@@ -215,10 +211,6 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _executor(session: api.Session) -> str:
-    return f"{session.executor} ({session.isa})" if session.isa else session.executor
-
-
 def _machine_line(machine: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     load = "" if machine["load"] is None else f", load {machine['load']}"
@@ -241,7 +233,7 @@ def _print(
     out = console()
     out.print(
         f"[bold]{escape(path.name)}[/bold], numerics [bold]{session.plan.numerics}[/bold] ({session.plan.reproduces}), "
-        f"executor {_executor(session)}"
+        f"executor {executor_name(session)}"
     )
     for text in (*remarks, _machine_line(machine), " ".join(machine["flags"])):
         out.print(text, markup=False)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import pkgutil
 from functools import cache
 
 from .base import Bound, Call, Lowered, Operand, Operator, Step
@@ -55,6 +54,8 @@ def _operators_of(file: str) -> tuple[Operator, ...]:
 @cache
 def registry() -> dict[str, Operator]:
     """Stem to operator, collected from every operator file of this folder."""
+    import pkgutil
+
     found: dict[str, Operator] = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name in _SHARED:

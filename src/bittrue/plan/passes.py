@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import BittrueError, InputError
 from ..operators import Step, find
 from .plan import Plan
 from .schedule import Part, Schedule
@@ -71,7 +71,11 @@ def stored_table(step: Step, plan: Plan) -> np.ndarray | None:
     if any(array.size > 256 or (name == "scales") for name, array in step.arrays.items()):
         return None
     values = np.arange(source.minimum, source.maximum + 1).astype(source.numpy)
-    (result,) = operator.reference(step, [values])
+    try:
+        (result,) = operator.reference(step, [values])
+    except BittrueError:
+        # Some inputs have no result, so there is no table.
+        return None
     return (result.astype(np.int64) - target.minimum).astype(np.uint8)
 
 

@@ -5,7 +5,6 @@ A step without a native twin is done by its reference in between; `Plan.executio
 
 from __future__ import annotations
 
-import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,8 +70,11 @@ class NativeExecutor:
         return program.run_by_step(inputs, observe, after_step)
 
     @property
-    def run_one(self) -> Callable[[np.ndarray], np.ndarray] | None:
-        """`run` for plans with one input and one output; None for all others. The array must fit exactly."""
+    def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
+        """`run` for plans with one input and one output; None for all others.
+
+        It returns None when it is not given an array of exactly the input's type and shape.
+        """
         return self._main.run_one()
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
@@ -144,22 +146,21 @@ class _Program:
                 return [self._value(i) for i in self.plan.outputs]
         return [value for _, value in results]
 
-    def run_one(self) -> Callable[[np.ndarray], np.ndarray] | None:
+    def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
         if self.missing or self._opaque or len(self.plan.inputs) != 1 or len(self._outputs) != 1:
             return None
         call, empty, length, lock = self._program.run_one, np.empty, self._length, self._lock
         undefined = self._undefined
         source, (target, shape, dtype) = self.plan.inputs[0], self._outputs[0]
 
-        def run(x: np.ndarray) -> np.ndarray:
+        def run(x: Any) -> np.ndarray | None:
             y = empty(shape, dtype)
             with lock:
                 try:
-                    call(source, x, target, y, length)
+                    return y if call(source, x, target, y, length) else None
                 except undefined as error:
                     self._resume(int(str(error)), length)
                     return self._value(target)
-            return y
 
         return run
 
@@ -206,6 +207,8 @@ class _Program:
         return [self._value(i) for i in self.plan.outputs]
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
+        import statistics
+
         with self._lock:
             variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}
             runs = [self._timed(inputs, variables) for _ in range(rounds)]

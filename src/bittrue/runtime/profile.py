@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -137,6 +136,8 @@ def step_time(plan: Plan, position: int, seconds: float, note: str = "") -> Step
 
 def step_medians(runs: Sequence[Sequence[float]]) -> list[float]:
     """Median per step of several runs; each run is its timestamps: the start, then the end of every step."""
+    import statistics
+
     spans = [[end - start for start, end in itertools.pairwise(run)] for run in runs]
     return [statistics.median(of_step) for of_step in zip(*spans, strict=True)]
 

@@ -1,0 +1,45 @@
+// Aligned arrays and unrolling, for files of an instruction set. BITTRUE_ISA is their namespace: each set must have its
+// own copy, as each is compiled with other flags.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace bittrue::BITTRUE_ISA {
+
+// `count` zeroed elements, 64-byte aligned. Elements are plain numbers.
+template <class T>
+class AlignedArray {
+ public:
+  AlignedArray() = default;
+  explicit AlignedArray(int64_t count)
+      : data_(static_cast<T*>(::operator new(static_cast<size_t>(count) * sizeof(T) + 1, std::align_val_t{64}))) {
+    std::memset(static_cast<void*>(data_), 0, static_cast<size_t>(count) * sizeof(T));
+  }
+  AlignedArray(const AlignedArray&) = delete;
+  AlignedArray& operator=(const AlignedArray&) = delete;
+  ~AlignedArray() {
+    if (data_ != nullptr) ::operator delete(data_, std::align_val_t{64});
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+};
+
+template <int... i, class Function>
+__attribute__((always_inline)) inline void unroll(std::integer_sequence<int, i...>, Function&& function) {
+  (function(std::integral_constant<int, i>{}), ...);
+}
+
+// function(0), ..., function(count - 1) with constant arguments, so that arrays of vectors stay in registers.
+template <int count, class Function>
+__attribute__((always_inline)) inline void unroll(Function&& function) {
+  unroll(std::make_integer_sequence<int, count>{}, std::forward<Function>(function));
+}
+
+}  // namespace bittrue::BITTRUE_ISA

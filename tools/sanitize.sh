@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs the C++ part under the compilers' sanitizers:
+#   tools/sanitize.sh [build folder] [pytest arguments...]
+# 1. AddressSanitizer and UndefinedBehaviorSanitizer: the test of all cores, then the Python module with the given tests
+#    (by default everything native and a few operators), the sanitizer's run-time library preloaded.
+# 2. ThreadSanitizer: the test of all cores on two threads at once, and the thread pool.
+# Needs cmake, ninja, nanobind, pytest and a compiler with sanitizers; $PYTHON chooses the interpreter. The module that is
+# built here is put into a copy of the package, not into src/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python}
+folder=$(realpath -m "${1:-build/sanitize}")
+shift || true
+tests=("$@")
+if [[ ${#tests[@]} -eq 0 ]]; then
+  tests=(tests/native)
+  for name in copy reshape slice conv2d fully_connected pool2d add softmax; do
+    if [[ -e tests/operators/test_$name.py ]]; then tests+=("tests/operators/test_$name.py"); fi
+  done
+fi
+jobs=${JOBS:-2}
+undefined="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1"
+
+echo "== AddressSanitizer, UndefinedBehaviorSanitizer: cores"
+cmake -S . -B "$folder/address" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITTRUE_TESTS=ON \
+  -DCMAKE_CXX_FLAGS="$undefined" -DCMAKE_CXX_FLAGS_RELEASE="-O1" \
+  -Dnanobind_DIR="$($python -m nanobind --cmake_dir)" -DPython_EXECUTABLE="$(command -v "$python")" >/dev/null
+cmake --build "$folder/address" -j "$jobs"
+export UBSAN_OPTIONS=print_stacktrace=1
+ASAN_OPTIONS=detect_stack_use_after_return=1 "$folder/address/bittrue_cores_test"
+
+echo "== AddressSanitizer, UndefinedBehaviorSanitizer: ${tests[*]}"
+rm -rf "$folder/package"
+mkdir -p "$folder/package"
+cp -r src/bittrue "$folder/package/"
+rm -f "$folder"/package/bittrue/_native*.so
+cp "$folder"/address/_native*.so "$folder/package/bittrue/"
+compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' "$folder/address/CMakeCache.txt")
+# The interpreter itself is not instrumented: it leaks on purpose, and its library must come after the sanitizer's.
+# libstdc++ must be there as well when the sanitizer looks for the function that throws exceptions.
+ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+  LD_PRELOAD="$("$compiler" -print-file-name=libasan.so):$("$compiler" -print-file-name=libstdc++.so.6)" \
+  PYTHONPATH="$folder/package" PYTHONMALLOC=malloc HYPOTHESIS_STORAGE_DIRECTORY="$folder/hypothesis" \
+  BITTRUE_CORES_TEST="$folder/address/bittrue_cores_test" \
+  "$python" -m pytest -q -p no:cacheprovider --deselect tests/native/test_spills.py "${tests[@]}"
+
+echo "== ThreadSanitizer: cores and pool"
+cmake -S . -B "$folder/thread" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITTRUE_TESTS=ON -DBITTRUE_PYTHON=OFF \
+  -DCMAKE_CXX_FLAGS="-fsanitize=thread -g1" -DCMAKE_CXX_FLAGS_RELEASE="-O1" >/dev/null
+cmake --build "$folder/thread" -j "$jobs" --target bittrue_cores_test
+TSAN_OPTIONS=halt_on_error=1 "$folder/thread/bittrue_cores_test" --threads 2 --scale 25
+echo "ok   no sanitizer has complained"
