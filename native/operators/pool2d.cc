@@ -190,8 +190,8 @@ class AverageInteger final : public Pool {
     flip_ = flip_of(step.output().type);
   }
   void run(const Run& run) const override {
-    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* more) {
-      auto* sums = reinterpret_cast<int32_t*>(more);
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* own) {
+      auto* sums = reinterpret_cast<int32_t*>(own);
       auto* target = reinterpret_cast<T*>(out);
       const int64_t elements = pixels * geometry_.channels;
       sum(taps, count, sums, elements);
