@@ -30,7 +30,9 @@ class AddBytes final : public Kernel {
   }
 
   void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) { core_->run(in[0], in[1], out, count); });
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      core_->run(in[0], in[1], out, count);
+    });
   }
   int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
 

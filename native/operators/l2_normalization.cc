@@ -5,6 +5,7 @@
 #include "core/kernel.h"
 #include "operators/rescaling.h"
 #include "rules/normalize.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -75,9 +76,12 @@ class NormalizeReal final : public Kernel {
       const auto* in = reinterpret_cast<const float*>(run.inputs[0]) + row * rows_.length;
       auto* out = reinterpret_cast<float*>(run.outputs[0]) + row * rows_.length;
       float squares = in[0] * in[0];  // from left to right
-      for (int64_t i = 1; i < rows_.length; ++i) squares = squares + in[i] * in[i];
+      for (int64_t i = 1; i < rows_.length; ++i) {
+        const float square = in[i] * in[i];
+        squares = rules::keep_first_nan(squares + square, squares, square);
+      }
       const float length = rules::length_or_epsilon(squares);
-      for (int64_t i = 0; i < rows_.length; ++i) out[i] = in[i] / length;
+      for (int64_t i = 0; i < rows_.length; ++i) out[i] = rules::keep_first_nan(in[i] / length, in[i], length);
     }
   }
 

@@ -56,7 +56,9 @@ std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores) {
   });
 }
 
-std::unique_ptr<Kernel> make_logistic(const Step& step, const CoreSet& cores) { return make_sigmoid(step, cores, false); }
+std::unique_ptr<Kernel> make_logistic(const Step& step, const CoreSet& cores) {
+  return make_sigmoid(step, cores, false);
+}
 
 std::unique_ptr<Kernel> make_tanh(const Step& step, const CoreSet& cores) { return make_sigmoid(step, cores, true); }
 

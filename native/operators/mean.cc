@@ -5,6 +5,7 @@
 #include "operators/reduce.h"
 #include "operators/rescaling.h"
 #include "rules/mean.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -44,12 +45,13 @@ class SumShorts final : public Kernel {
 
   void run(const Run& run) const override {
     auto* out = reinterpret_cast<int16_t*>(run.outputs[0]);
-    reduction_.run<int16_t, uint32_t>(run, Reduction::Sum(), false, [&](const uint32_t* acc, int64_t first, int64_t size) {
+    const auto finish = [&](const uint32_t* acc, int64_t first, int64_t size) {
       for (int64_t i = 0; i < size; ++i) {
         const int64_t total = static_cast<int32_t>(acc[i] - zero_point_);
         out[first + i] = static_cast<int16_t>(store_(rescale_(total)));
       }
-    });
+    };
+    reduction_.run<int16_t, uint32_t>(run, Reduction::Sum(), false, finish);
   }
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
 
@@ -95,7 +97,7 @@ class SumReal final : public Kernel {
   void run(const Run& run) const override {
     struct Sum {
       float start = 0.0f;
-      float operator()(float a, float b) const { return a + b; }
+      float operator()(float a, float b) const { return rules::keep_first_nan(a + b, a, b); }
     };
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     reduction_.run<float, float>(run, Sum(), reduction_.whole(), [&](const float* acc, int64_t first, int64_t size) {
@@ -131,7 +133,9 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
   if (type != step.output().type) return nullptr;
   const std::string& rule = step.rule("mean");
   for (const rules::MeanRow& row : rules::kMean) {
-    if (rule == row.name && step.rules.count("store")) return make_quantized(step, cores, rescaling(step, row.rescale, ""));
+    if (rule == row.name && step.rules.count("store")) {
+      return make_quantized(step, cores, rescaling(step, row.rescale, ""));
+    }
   }
   if (rule == "integer_trunc") {
     if (type == Type::s32) return std::make_unique<SumPlain<int32_t>>(step, count_of(step));

@@ -4,6 +4,7 @@
 
 #include "core/kernel.h"
 #include "rules/average.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -58,6 +59,8 @@ struct Geometry {
     return side;
   }
 };
+
+using Taps = const uint8_t* const*;
 
 // For every window: one(taps, count of taps, pixels, position of the first output pixel), where `pixels` neighbours
 // whose windows lie inside the picture are taken together when their taps are contiguous, too.
@@ -133,10 +136,7 @@ struct RealRange {
     low = static_cast<float>(least->second);
     high = static_cast<float>(most->second);
   }
-  float operator()(float x) const {
-    const float raised = x < low ? low : x;
-    return raised > high ? high : raised;
-  }
+  float operator()(float x) const { return rules::clamp(x, low, high); }
 };
 
 class MaxBytes final : public Pool {
@@ -149,8 +149,7 @@ class MaxBytes final : public Pool {
     require(low_ >= 0 && low_ <= 255 && high_ >= 0 && high_ <= 255, "the range leaves the type");
   }
   void run(const Run& run) const override {
-    for_windows(run, geometry_, per_worker_, [&](const uint8_t* const* taps, int64_t count, int64_t pixels, uint8_t* out,
-                                                 uint8_t*) {
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t*) {
       max_rows_(taps, count, out, pixels * geometry_.channels, low_, high_);
     });
   }
@@ -167,8 +166,7 @@ class MaxWide final : public Pool {
  public:
   MaxWide(const Step& step, Finish finish) : Pool(step), finish_(finish) {}
   void run(const Run& run) const override {
-    for_windows(run, geometry_, per_worker_, [&](const uint8_t* const* taps, int64_t count, int64_t pixels, uint8_t* out,
-                                                 uint8_t*) {
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t*) {
       auto* target = reinterpret_cast<T*>(out);
       const int64_t elements = pixels * geometry_.channels;
       std::fill(target, target + elements, std::numeric_limits<T>::lowest());
@@ -192,9 +190,8 @@ class AverageInteger final : public Pool {
     flip_ = flip_of(step.output().type);
   }
   void run(const Run& run) const override {
-    for_windows(run, geometry_, per_worker_, [&](const uint8_t* const* taps, int64_t count, int64_t pixels, uint8_t* out,
-                                                 uint8_t* scratch) {
-      auto* sums = reinterpret_cast<int32_t*>(scratch);
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* own) {
+      auto* sums = reinterpret_cast<int32_t*>(own);
       auto* target = reinterpret_cast<T*>(out);
       const int64_t elements = pixels * geometry_.channels;
       sum(taps, count, sums, elements);
@@ -256,14 +253,15 @@ class AverageReal final : public Pool {
  public:
   explicit AverageReal(const Step& step) : Pool(step), range_(step) {}
   void run(const Run& run) const override {
-    for_windows(run, geometry_, per_worker_, [&](const uint8_t* const* taps, int64_t count, int64_t pixels, uint8_t* out,
-                                                 uint8_t*) {
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t*) {
       auto* target = reinterpret_cast<float*>(out);
       const int64_t elements = pixels * geometry_.channels;
       std::fill(target, target + elements, 0.0f);
       for (int64_t k = 0; k < count; ++k) {
         const auto* tap = reinterpret_cast<const float*>(taps[k]);
-        for (int64_t i = 0; i < elements; ++i) target[i] += tap[i];
+        for (int64_t i = 0; i < elements; ++i) {
+          target[i] = rules::keep_first_nan(target[i] + tap[i], target[i], tap[i]);
+        }
       }
       for (int64_t i = 0; i < elements; ++i) target[i] = range_(rules::binary32_divide(target[i], count));
     });

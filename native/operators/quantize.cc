@@ -61,7 +61,8 @@ class QuantizeReal final : public Kernel {
 
 AxisParameters axis_parameters(const Step& step, const Operand& operand) {
   const Array &scales = step.array("scales"), &zero_points = step.array("zero_points");
-  require(scales.count == zero_points.count && scales.count >= 1 && scales.type == Type::f32, "one zero point per scale");
+  require(scales.count == zero_points.count && scales.count >= 1 && scales.type == Type::f32,
+          "there must be one zero point per scale");
   AxisParameters result;
   result.inner = operand.elements;
   if (scales.count > 1) {

@@ -2,6 +2,9 @@
 #include "operators/reduce.h"
 
 #include <limits>
+#include <type_traits>
+
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -23,7 +26,10 @@ struct Smallest {
 template <class T>
 struct Product {
   T start = T(1);
-  T operator()(T kept, T x) const { return kept * x; }
+  T operator()(T kept, T x) const {
+    if constexpr (std::is_same_v<T, float>) return rules::keep_first_nan(kept * x, kept, x);
+    return kept * x;
+  }
 };
 
 struct Any {

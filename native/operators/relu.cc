@@ -11,7 +11,8 @@ std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
   const auto low = step.reals.find("low"), high = step.reals.find("high");
   require(low != step.reals.end(), "no lower end");
   const auto least = static_cast<float>(low->second);
-  const float most = high == step.reals.end() ? std::numeric_limits<float>::infinity() : static_cast<float>(high->second);
+  const float most =
+      high == step.reals.end() ? std::numeric_limits<float>::infinity() : static_cast<float>(high->second);
   return make_map<float, float>(step, [=](float x) { return x < least ? least : (x > most ? most : x); });
 }
 

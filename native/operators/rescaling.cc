@@ -16,7 +16,9 @@ constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numer
 
 }  // namespace
 
-Rescaling rescaling(const Step& step, const std::string& prefix) { return rescaling(step, step.rule("rescale"), prefix); }
+Rescaling rescaling(const Step& step, const std::string& prefix) {
+  return rescaling(step, step.rule("rescale"), prefix);
+}
 
 Rescaling rescaling(const Step& step, const std::string& rule, const std::string& prefix) {
   Rescaling result;

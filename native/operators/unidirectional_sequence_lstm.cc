@@ -34,10 +34,11 @@ struct Matrix {
   int64_t columns = 0;
 
   Matrix() = default;
-  Matrix(const Step& step, size_t position, const std::string& name, int64_t rows, int64_t columns_) : columns(columns_) {
+  Matrix(const Step& step, size_t position, const std::string& name, int64_t rows, int64_t columns_)
+      : columns(columns_) {
     const Operand& operand = step.input(position);
-    require(operand.type == Type::s8 && operand.rank() == 2 && operand.shape[0] == rows && operand.shape[1] == columns &&
-                columns <= kLongestRow,
+    require(operand.type == Type::s8 && operand.rank() == 2 && operand.shape[0] == rows &&
+                operand.shape[1] == columns && columns <= kLongestRow,
             "a weight matrix has another shape");
     for (const int64_t weight : operand.integers()) weights.push_back(static_cast<int16_t>(weight));
     const Array& array = step.array(name + "_bias");
@@ -117,7 +118,8 @@ class Lstm final : public Kernel {
   void run(const Run& run) const override {
     std::atomic<bool> defined{true};
     const auto one = [&](int64_t b, int worker) {
-      if (!sequence(run, b, run.scratch + states_ + worker * per_worker_)) defined.store(false, std::memory_order_relaxed);
+      uint8_t* scratch = run.scratch + states_ + worker * per_worker_;
+      if (!sequence(run, b, scratch)) defined.store(false, std::memory_order_relaxed);
     };
     if (batch_ * time_ * cells_ * (features_ + outputs_) < 20000) {
       for (int64_t b = 0; b < batch_; ++b) one(b, 0);
@@ -138,7 +140,8 @@ class Lstm final : public Kernel {
  private:
   void read_shapes(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
-    require(in.type == Type::s8 && out.type == Type::s8 && in.rank() == 3 && out.rank() == 3 && in.dense() && out.dense(),
+    require(in.type == Type::s8 && out.type == Type::s8 && in.rank() == 3 && out.rank() == 3 && in.dense() &&
+                out.dense(),
             "input and output must be dense 8-bit sequences");
     time_major_ = step.integer("time_major", 0, 1) != 0;
     batch_ = in.shape[time_major_ ? 1 : 0];
@@ -162,7 +165,8 @@ class Lstm final : public Kernel {
     if (!gate.present) return;
     gate.in = Matrix(step, kInputWeights + index, name + "_in", cells_, features_);
     gate.back = Matrix(step, kRecurrentWeights + index, name + "_back", cells_, outputs_);
-    if (step.has_array(name + "_norm_multiplier") || step.has_array(name + "_norm_factor")) read_norm(step, index, &gate);
+    const bool normalized = step.has_array(name + "_norm_multiplier") || step.has_array(name + "_norm_factor");
+    if (normalized) read_norm(step, index, &gate);
     if (index == kCell || !(step.has_array(name + "_peep_multiplier") || step.has_array(name + "_peep_factor"))) return;
     const Operand& peephole = step.input(kPeepholes[index]);
     require(peephole.type == Type::s16 && peephole.elements == cells_, "peephole weights do not fit");
@@ -173,7 +177,8 @@ class Lstm final : public Kernel {
   void read_norm(const Step& step, int index, Gate* gate) const {
     require(step.rule("layer_norm") == "s32_newton_inverse_root" && cells_ >= 1, "no native rule");
     const Operand &weights = step.input(kNorms + index), &bias = step.input(kBiases + index);
-    require(weights.type == Type::s16 && weights.elements == cells_ && bias.type == Type::s32 && bias.elements == cells_,
+    require(weights.type == Type::s16 && weights.elements == cells_ && bias.type == Type::s32 &&
+                bias.elements == cells_,
             "the coefficients of a normalization do not fit");
     for (const int64_t weight : weights.integers()) gate->norm_weights.push_back(static_cast<int16_t>(weight));
     for (const int64_t value : bias.integers()) gate->norm_bias.push_back(static_cast<int32_t>(value));

@@ -84,7 +84,8 @@ namespace zip_detail {
 template <class T, class Wide, class Operation>
 std::unique_ptr<Kernel> plain_integers(const Step& step) {
   constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
-  const auto low = static_cast<T>(step.integer("low", kLow, kHigh)), high = static_cast<T>(step.integer("high", kLow, kHigh));
+  const auto low = static_cast<T>(step.integer("low", kLow, kHigh));
+  const auto high = static_cast<T>(step.integer("high", kLow, kHigh));
   return make_zip<T, T>(step, [low, high](T a, T b) {
     const auto result = static_cast<T>(Operation()(static_cast<Wide>(a), static_cast<Wide>(b)));
     return rules::clamp(result, low, high);

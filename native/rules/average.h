@@ -12,7 +12,7 @@ namespace bittrue::rules {
 // the next integer that it does not reach.
 inline int32_t integer_half_away(int32_t total, int32_t count) {
   const int32_t half = count >> 1;
-  const auto nudged = static_cast<int32_t>(static_cast<uint32_t>(total) + static_cast<uint32_t>(total > 0 ? half : -half));
+  const int64_t nudged = arithmetic::wrap_s32(int64_t{total} + (total > 0 ? half : -half));
   return static_cast<int32_t>(static_cast<double>(nudged) / static_cast<double>(count));
 }
 
@@ -22,8 +22,8 @@ inline int32_t integer_half_up(int32_t total, int32_t count) {
   return static_cast<int32_t>(quotient - (quotient * count > nudged ? 1 : 0));
 }
 
-// Both rules on sums |total| <= 256 * count of bytes, count <= kMostTaps, as trunc(total / count + nudge) in binary32: the
-// exact nudge is (count div 2) / count; one half over count more (less for a negative total) changes no result, as
+// Both rules on sums |total| <= 256 * count of bytes, count <= kMostTaps, as trunc(total / count + nudge) in binary32.
+// The exact nudge is (count div 2) / count; one half over count more (less for a negative total) changes no result, as
 // quotients are multiples of 1 / count, and keeps 1 / (2 * count) >= 2^-13 away from every whole number. Rounding moves
 // the sum by less: quotients of up to 257 by 1.5 * 257 * 2^-23 < 2^-14, the nudge by 2^-23.
 constexpr int64_t kMostTaps = 4096;

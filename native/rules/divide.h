@@ -8,7 +8,8 @@
 
 namespace bittrue::rules {
 
-// first / second times the multiplier; clears `defined` where that has no meaning. Domain: second != 0, both below 2^30.
+// first / second times the multiplier; clears `defined` where that has no meaning. Domain: second != 0, both below
+// 2^30.
 inline int64_t q31_reciprocal_up_away(int64_t first, int64_t second, const Multiplier& m, bool* defined) {
   const int64_t a = second < 0 ? -first : first, b = second < 0 ? -second : second;
   const arithmetic::Reciprocal reciprocal = arithmetic::reciprocal(b, 31);

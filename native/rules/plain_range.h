@@ -26,4 +26,11 @@ inline float with_first_nan(float result, float first, float second) {
   return result;
 }
 
+// The same for the steps of a longer sum or product, which compilers would otherwise be free to turn around; `result`
+// is what the processor made of two operands of which none is NaN.
+inline float keep_first_nan(float result, float first, float second) {
+  if (result == result || (first == first && second == second)) return result;
+  return with_first_nan(result, first, second);
+}
+
 }  // namespace bittrue::rules
