@@ -317,7 +317,7 @@ void check_add(Context& context, rules::RescaleRule align, rules::RescaleRule ru
   Random& random = context.random;
   AddSpec spec;
   spec.align = align;
-  spec.left = static_cast<int>(random.one_in(3) ? random.between(0, 24) : 20);
+  spec.left = static_cast<int>(random.one_in(3) ? random.between(0, 23) : 20);
   spec.subtract = random.one_in(3);
   spec.first_zero_point = static_cast<int32_t>(random.between(0, 255));
   spec.second_zero_point = static_cast<int32_t>(random.between(0, 255));
@@ -351,7 +351,8 @@ void check_add(Context& context, rules::RescaleRule align, rules::RescaleRule ru
   for (int64_t i = 0; i < count; ++i) {
     const int64_t a = aligned(first[i] - spec.first_zero_point, spec.first);
     const int64_t b = aligned(second[i] - spec.second_zero_point, spec.second);
-    expected[i] = static_cast<uint8_t>(rules::requantize(spec.requantize, spec.subtract ? a - b : a + b, 0));
+    const int64_t sum = arithmetic::wrap_s32(spec.subtract ? a - b : a + b);
+    expected[i] = static_cast<uint8_t>(rules::requantize(spec.requantize, sum, 0));
   }
   char text[160];
   std::snprintf(text, sizeof text, "%lld elements align %d left %d subtract %d zero points %d %d first %lld e %d second %lld e %d; ",
@@ -395,7 +396,7 @@ void check_max_rows(Context& context) {
   for (int64_t i = 0; i < context.rounds(600); ++i) {
     const int64_t count = context.random.pick(kCounts), taps = context.random.between(1, 20);
     const Taps rows(context.random, taps, count);
-    const int low = static_cast<int>(context.random.one_in(2) ? 0 : context.random.between(-3, 258));
+    const int low = static_cast<int>(context.random.one_in(2) ? 0 : context.random.between(0, 255));
     const int high = static_cast<int>(context.random.one_in(2) ? 255 : context.random.between(0, 255));
     Exact<uint8_t> out(count);
     std::vector<uint8_t> expected(count, 0);
