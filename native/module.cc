@@ -2,11 +2,14 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <mutex>
+#include <algorithm>
+#include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -158,25 +161,66 @@ void new_program(Program* self, nb::list tensors, nb::list steps, int64_t arena,
 using Bound = std::pair<int, Bytes>;
 using ConstBound = std::pair<int, ConstBytes>;
 
-// The whole life of a run: inputs in, all steps, outputs out; other threads that share the program wait.
+// The whole life of a run: inputs in, all steps, outputs out. One caller at a time: the Python side holds a lock.
 void run(Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs, int first,
          int last) {
   for (const auto& [tensor, value] : inputs) check_bytes(program.operand(tensor), value.nbytes());
   for (const auto& [tensor, value] : outputs) check_bytes(program.operand(tensor), value.nbytes());
   nb::gil_scoped_release release;
-  const std::lock_guard<std::mutex> lock(program.mutex());
   for (const auto& [tensor, value] : inputs) program.write(tensor, value.data());
   program.run(first, last);
   for (const auto& [tensor, value] : outputs) program.read(tensor, value.data());
+}
+
+bool fits(const Operand& operand, const ConstBytes& value) {
+  if (type_of(value.dtype()) != operand.type || value.ndim() != operand.shape.size()) return false;
+  for (size_t axis = 0; axis < value.ndim(); ++axis) {
+    if (static_cast<int64_t>(value.shape(axis)) != operand.shape[axis]) return false;
+  }
+  return true;
+}
+
+// The same for the usual program: one input, one output, all steps. False, and nothing is done, when `x` is no array
+// of the input's type and shape.
+bool run_one(Program& program, int input, nb::handle x, int output, const Bytes& y, int steps) {
+  ConstBytes value;
+  if (!nb::try_cast(x, value) || !fits(program.operand(input), value)) return false;
+  check_bytes(program.operand(output), y.nbytes());
+  nb::gil_scoped_release release;
+  program.write(input, value.data());
+  program.run(0, steps);
+  program.read(output, y.data());
+  return true;
 }
 
 std::vector<double> timed(Program& program, int first, int last) {
   if (first < 0 || last < first) throw std::invalid_argument("no such steps");
   std::vector<double> seconds(static_cast<size_t>(last - first));
   nb::gil_scoped_release release;
-  const std::lock_guard<std::mutex> lock(program.mutex());
   program.run(first, last, seconds.data());
   return seconds;
+}
+
+// The best of several short measurements: other programs only ever make it slower.
+double peak_multiply_adds(const std::optional<std::string>& isa) {
+  const CoreSet cores(isa ? *isa : CoreSet::available().front());
+  const PeakMultiplyAdds run = cores.peak_multiply_adds();
+  nb::gil_scoped_release release;
+  using Clock = std::chrono::steady_clock;
+  int64_t rounds = 1000;
+  double best = 0;
+  for (int repeat = 0; repeat < 20;) {
+    const Clock::time_point before = Clock::now();
+    const int64_t done = run(rounds);
+    const double seconds = std::chrono::duration<double>(Clock::now() - before).count();
+    if (seconds < 1e-3) {
+      rounds *= 2;
+      continue;
+    }
+    best = std::max(best, static_cast<double>(done) / seconds);
+    ++repeat;
+  }
+  return best;
 }
 
 }  // namespace
@@ -195,16 +239,20 @@ NB_MODULE(_native, module) {
   module.def("compiled_isas", &CoreSet::compiled, "Instruction sets in this build.");
   module.def("cores", [](const std::string& isa) { return CoreSet(isa).rows(); }, nb::arg("isa"),
              "(instruction set, core) for every core that programs for `isa` may use.");
+  module.def("peak_multiply_adds", &peak_multiply_adds, nb::arg("isa").none() = nb::none(),
+             "8-bit multiply-adds per second that one core of this machine does at best with `isa`.");
   module.def("operators", &native_operators, "Stems of the operators with a native kernel.");
+  nb::exception<StepUndefined>(module, "StepUndefined");
   nb::class_<Program>(module, "Program", "A plan with kernels made, weights packed and buffers placed.")
       .def("__init__", &new_program, nb::arg("tensors"), nb::arg("steps"), nb::arg("arena"), nb::arg("threads"),
            nb::arg("isa"))
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),
            "Write (tensor, array) inputs, run steps [first, last), read (tensor, array) outputs.")
+      .def("run_one", &run_one, nb::arg("input"), nb::arg("x"), nb::arg("output"), nb::arg("y"), nb::arg("steps"),
+           "As `run`, for one input and one output; False when x is no array of the input's type and shape.")
       .def("timed", &timed, nb::arg("first"), nb::arg("last"), "Seconds of each step in [first, last).")
       .def("reset", [](Program& program) {
-        const std::lock_guard<std::mutex> lock(program.mutex());
-        program.reset();
+              program.reset();
       }, "Variables back to their first value.")
       .def("note", &Program::note, nb::arg("step"))
       .def_prop_ro("missing", &Program::missing, "(step, reason) for every step without a native kernel.")

@@ -33,8 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The figures that tests recorded under "compared" and "mutated", which -q would hide."""
-    for title, key in (("compared with the runtime, byte for byte", "compared"), ("mutated files", "mutated")):
+    """The figures that tests recorded under "compared", "native" and "mutated", which -q would hide."""
+    for title, key in (
+        ("compared with the runtime, byte for byte", "compared"),
+        ("native compared with the reference, byte for byte", "native"),
+        ("mutated files", "mutated"),
+    ):
         lines = sorted(
             value
             for report in terminalreporter.stats.get("passed", [])

@@ -95,5 +95,7 @@ MaxRows CoreSet::max_rows() const { return first_with(chain_, &Cores::max_rows);
 SumRows CoreSet::sum_rows() const { return first_with(chain_, &Cores::sum_rows); }
 Lookup CoreSet::lookup() const { return first_with(chain_, &Cores::lookup); }
 RequantizeRow CoreSet::requantize_row() const { return first_with(chain_, &Cores::requantize_row); }
+RowTerms CoreSet::row_terms() const { return first_with(chain_, &Cores::row_terms); }
+PeakMultiplyAdds CoreSet::peak_multiply_adds() const { return first_with(chain_, &Cores::peak_multiply_adds); }
 
 }  // namespace bittrue

@@ -30,6 +30,8 @@ class CoreSet {
   SumRows sum_rows() const;
   Lookup lookup() const;
   RequantizeRow requantize_row() const;
+  RowTerms row_terms() const;
+  PeakMultiplyAdds peak_multiply_adds() const;
 
  private:
   std::vector<const Cores*> chain_;  // from the chosen set down to portable

@@ -19,7 +19,11 @@ struct Run {
   ThreadPool& pool;
 };
 
-// Immutable once made. `run` allocates nothing, throws nothing and touches only operands and scratch.
+// The values of this run have no defined result, as the reference says in detail: the caller shall ask it. Thrown by
+// Kernel::run on the calling thread only, never inside of a task.
+struct Undefined {};
+
+// Immutable once made. `run` allocates nothing, throws nothing but Undefined, and touches only operands and scratch.
 class Kernel {
  public:
   virtual ~Kernel() = default;

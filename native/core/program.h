@@ -1,9 +1,9 @@
-// A whole plan, ready to run: kernels made, weights packed, every buffer placed.
+// A whole plan, ready to run: kernels made, weights packed, every buffer placed. One caller at a time.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -40,6 +40,11 @@ struct ProgramStep {
   std::vector<int> outputs;
 };
 
+// Step `step` of a run met values without a defined result; the steps before it are done.
+struct StepUndefined : std::runtime_error {
+  explicit StepUndefined(int step) : std::runtime_error(std::to_string(step)) {}
+};
+
 class Program {
  public:
   // Tensors and steps are checked here: indices, sizes and offsets must fit, else std::invalid_argument. Constants and
@@ -53,7 +58,7 @@ class Program {
   const char* isa() const { return cores_.isa(); }
   int64_t memory() const { return memory_; }
 
-  // Runs steps [first, last). `seconds`, when given, receives the time of each of them.
+  // Runs steps [first, last); may throw StepUndefined. `seconds`, when given, receives the time of each of them.
   void run(int first, int last, double* seconds = nullptr);
   // Copies a tensor's value in or out, in the plan's own type and dense.
   void write(int tensor, const void* value);
@@ -62,8 +67,6 @@ class Program {
   void reset();
 
   const Operand& operand(int tensor) const { return tensors_.at(tensor).operand; }
-  // Held during a run by callers that share the program.
-  std::mutex& mutex() { return mutex_; }
 
  private:
   void place(const std::vector<bool>& needed);
@@ -83,7 +86,6 @@ class Program {
   std::vector<AlignedBytes> owned_;
   std::vector<std::pair<int, std::vector<uint8_t>>> first_values_;  // of variables
   int64_t memory_ = 0;
-  std::mutex mutex_;
 };
 
 }  // namespace bittrue

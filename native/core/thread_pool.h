@@ -24,7 +24,13 @@ class ThreadPool {
   // Tasks are handed out in ascending order, so the first ones should be the largest. One caller at a time.
   template <class Function>
   void parallel(int64_t tasks, const Function& function) {
-    if (workers_.empty() || tasks <= 1) {
+    parallel(tasks, threads(), function);
+  }
+
+  // The same by the calling thread alone when `threads` is 1.
+  template <class Function>
+  void parallel(int64_t tasks, int threads, const Function& function) {
+    if (workers_.empty() || tasks <= 1 || threads <= 1) {
       for (int64_t task = 0; task < tasks; ++task) function(task, 0);
       return;
     }

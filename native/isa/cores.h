@@ -96,10 +96,16 @@ class Elementwise {
 using MaxRows = void (*)(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high);
 // sums[i] = sum over k of taps[k][i]; taps_count <= 2^23 keeps it below 2^31.
 using SumRows = void (*)(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count);
+// terms[r] = factor * (sum over segments s and bytes d < bytes of rows[s][r][d]), modulo 2^32: what the zero point of
+// weights adds to every accumulator of a row. rows is [segments][capacity].
+using RowTerms = void (*)(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes, int64_t count,
+                          int32_t factor, int32_t* terms);
 // out[i] = table[in[i]]; in may equal out.
 using Lookup = void (*)(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
 // out[i] = requantize(acc[i], column i).
 using RequantizeRow = void (*)(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
+// Runs the fastest multiply-add instruction `rounds` times over registers; returns how many 8-bit multiply-adds it did.
+using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 
 struct Cores {
   const char* isa = "";
@@ -111,6 +117,8 @@ struct Cores {
   SumRows sum_rows = nullptr;
   Lookup lookup = nullptr;
   RequantizeRow requantize_row = nullptr;
+  PeakMultiplyAdds peak_multiply_adds = nullptr;
+  RowTerms row_terms = nullptr;
 };
 
 }  // namespace bittrue

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .numerics import names as numerics_names
     from .plan import Plan
     from .quantization import dequantize, quantize
-    from .runtime import isas
+    from .runtime import Profile, isas
     from .samples import demo_digits, demo_model
 
 __version__ = "0.1.0"
@@ -38,6 +38,7 @@ _PUBLIC = {
     "Model": ("api", "Model"),
     "ModelFormatError": ("errors", "ModelFormatError"),
     "Plan": ("plan", "Plan"),
+    "Profile": ("runtime", "Profile"),
     "Port": ("api", "Port"),
     "ResourceError": ("errors", "ResourceError"),
     "RunError": ("errors", "RunError"),
@@ -61,6 +62,7 @@ __all__ = [
     "ModelFormatError",
     "Plan",
     "Port",
+    "Profile",
     "ResourceError",
     "RunError",
     "Session",

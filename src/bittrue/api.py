@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +14,7 @@ from .errors import InputError
 from .graph import Graph, ModelFile, Quantization
 from .importers import read_model
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
-from .plan import load_plan as _load_plan
-from .runtime import NativeExecutor, ReferenceExecutor, collect, native_module
+from .runtime import NativeExecutor, Profile, ReferenceExecutor, collect, machine_peak, native_module
 from .text import model_text
 
 # A typing error should not start a million threads.
@@ -84,6 +82,7 @@ class Model:
         executor: str = "auto",
         threads: int = 1,
         isa: str | None = None,
+        passes: Sequence[str] | None = None,
         graph: int | str = 0,
         shapes: Mapping[str, Sequence[int]] | None = None,
         outputs: Sequence[str] | None = None,
@@ -99,6 +98,8 @@ class Model:
             isa: instruction set of the native executor, for example ``"avx2"``; `bittrue.isas()` lists those of this
                 processor. None: what the environment variable BITTRUE_ISA says, else the fastest. The result never
                 depends on it.
+            passes: which passes of `bittrue.plan.passes.PASSES` the native executor applies; None: all. The result
+                never depends on them.
             graph: index of a graph, its name, or a signature key.
             shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
@@ -120,7 +121,7 @@ class Model:
             memory_limit=memory_limit,
             notes=self.notes,
         )
-        return Session(plan, executor=executor, threads=threads, isa=isa)
+        return Session(plan, executor=executor, threads=threads, isa=isa, passes=passes)
 
     def _graph(self, which: int | str) -> Graph:
         if isinstance(which, str):
@@ -142,22 +143,42 @@ class Session:
     Attributes:
         plan: the decisions; `print(session.plan)` and `session.plan.save(path)`.
         executor: name of the executor in use.
+        isa: instruction set that it uses; None for the reference executor.
+        threads: as asked for.
         inputs, outputs: a `Port` per input and output.
     """
 
-    def __init__(self, plan: Plan, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        executor: str = "auto",
+        threads: int = 1,
+        isa: str | None = None,
+        passes: Sequence[str] | None = None,
+    ) -> None:
         _check_choice(executor, threads)
         self.threads = threads
         self._executor: NativeExecutor | ReferenceExecutor
         if executor == "native" or (executor == "auto" and native_module() is not None):
-            self._executor = NativeExecutor(plan, threads=threads, isa=isa)
+            self._executor = NativeExecutor(plan, threads=threads, isa=isa, passes=passes)
             plan = replace(plan, execution=self._executor.execution)
         else:
+            if isa is not None:
+                raise InputError(
+                    "BT-ISA",
+                    f"the reference executor has no instruction sets to choose from, found '{isa}'",
+                    advice="leave isa out",
+                )
             self._executor = ReferenceExecutor(plan)
+        self.isa = self._executor.isa if isinstance(self._executor, NativeExecutor) else None
         self.plan = plan
         self.executor = self._executor.name
         self.inputs = [self._port(i) for i in plan.inputs]
         self.outputs = [self._port(i) for i in plan.outputs]
+        self._run_one = self._executor.run_one if isinstance(self._executor, NativeExecutor) else None
+        if self._run_one is not None:
+            self._input, self._output = self.inputs[0].name, self.outputs[0].name
 
     def run(
         self,
@@ -180,6 +201,12 @@ class Session:
                 `bittrue.quantize`).
             RunError: values without a defined result, for example a division by zero.
         """
+        if self._run_one is not None and len(positional) == 1 and not named and progress is None:
+            # Small networks take microseconds: the usual call goes straight to the executor.
+            x = positional[0]
+            value = self._run_one(x[self._input] if type(x) is dict and len(x) == 1 and self._input in x else x)
+            if value is not None:
+                return {self._output: value}
         inputs = self._inputs(positional, named)
         results = self._executor.run(inputs, after_step=progress)
         # The caller may write into what it gets, so results that alias inputs or constants are copied.
@@ -208,6 +235,18 @@ class Session:
     def missing(self) -> Mapping[int, str]:
         """Steps of the plan that the native executor leaves to the reference: position to reason."""
         return self._executor.missing if isinstance(self._executor, NativeExecutor) else {}
+
+    def profile(self, *positional: Any, rounds: int = 10, **named: Any) -> Profile:
+        """Run `rounds` times and return the median time of every step; `print` it, or take `to_dict()`.
+
+        Variable tensors keep the values that they had before. Arguments and errors as for `run`.
+        """
+        if rounds < 1:
+            raise InputError("BT-ROUNDS", f"rounds must be at least 1, found {rounds}")
+        inputs = self._inputs(positional, named)
+        peak = machine_peak(self.isa)
+        steps = self._executor.profile(inputs, rounds)
+        return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
 
     def reset(self) -> None:
         """Put variable tensors (recurrent state) back to their initial value."""
@@ -249,6 +288,8 @@ def _tensor_indices(graph: Graph, names: Sequence[str]) -> list[int]:
     indices = {**{tensor.name: index for index, tensor in enumerate(graph.tensors)}, **graph.aliases}
     for name in names:
         if name not in indices:
+            import difflib
+
             close = difflib.get_close_matches(name, indices, 3)
             advice = (
                 f"did you mean {' or '.join(repr(c) for c in close)}?"
@@ -304,9 +345,18 @@ def load(source: Any) -> Model:
     return Model(read_model(source))
 
 
-def load_plan(path: Any, *, executor: str = "auto", threads: int = 1, isa: str | None = None) -> Session:
+def load_plan(
+    path: Any,
+    *,
+    executor: str = "auto",
+    threads: int = 1,
+    isa: str | None = None,
+    passes: Sequence[str] | None = None,
+) -> Session:
     """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
-    return Session(_load_plan(path), executor=executor, threads=threads, isa=isa)
+    from .plan.file import load_plan as read_plan
+
+    return Session(read_plan(path), executor=executor, threads=threads, isa=isa, passes=passes)
 
 
 def _check_choice(executor: str, threads: int) -> None:

@@ -13,7 +13,7 @@ from support.shared import REPOSITORY
 PACKAGE = REPOSITORY / "src" / "bittrue"
 # Left to right: a folder may import itself and what stands left of it. `errors` and `graph` import nothing of ours
 # but errors; the modules beside the folders form the public API, which only the command line imports.
-ORDER = ("errors", "graph", "arithmetic", "rules", "operators", "numerics", "importers", "plan", "runtime")
+ORDER = ("errors", "graph", "arithmetic", "rules", "operators", "numerics", "importers", "plan", "runtime", "compare")
 ALLOWED_EXCEPTIONS = {
     # importers build graphs and know nothing of operators, rules or numerics
     "importers": {"errors", "graph", "importers"},

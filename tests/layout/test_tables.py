@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bittrue import numerics
-from bittrue.operators import registry
+from bittrue.operators import find, registry
 from bittrue.operators.requirements import REQUIREMENTS
 from bittrue.rules import rules, slots
 from support.shared import REPOSITORY
@@ -49,3 +49,11 @@ def test_every_rule_is_documented() -> None:
 def test_operator_page_is_what_the_tables_say() -> None:
     done = subprocess.run([sys.executable, REPOSITORY / "tools" / "make_operator_table.py", "--check"])
     assert done.returncode == 0, "run: python tools/make_operator_table.py"
+
+
+def test_every_operator_is_found_without_importing_the_others() -> None:
+    for stem, operator in registry().items():
+        assert find(stem) is operator
+    assert find("no_such_operator") is None
+    assert find("base") is None
+    assert find("../graph") is None

@@ -1,9 +1,11 @@
 // The AVX-512 VNNI cores.
+#include "isa/avx512vnni/cores.h"
 #include "isa/tables.h"
 
 namespace bittrue::avx512vnni {
 
 extern const Cores kCores;
-const Cores kCores = {"avx512vnni"};
+const Cores kCores = {"avx512vnni", make_matmul, make_depthwise, make_add, max_rows, sum_rows, lookup, requantize_row,
+                      peak_multiply_adds, row_terms};
 
 }  // namespace bittrue::avx512vnni

@@ -14,5 +14,8 @@ void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int6
 void sum_rows(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count);
 void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
 void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
+int64_t peak_multiply_adds(int64_t rounds);
+void row_terms(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes, int64_t count,
+               int32_t factor, int32_t* terms);
 
 }  // namespace bittrue::portable

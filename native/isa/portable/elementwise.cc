@@ -69,6 +69,18 @@ void sum_rows(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int
   }
 }
 
+void row_terms(const uint8_t* const* rows, int64_t capacity, int64_t segments, int64_t bytes, int64_t count,
+               int32_t factor, int32_t* terms) {
+  for (int64_t r = 0; r < count; ++r) {
+    uint32_t sum = 0;
+    for (int64_t s = 0; s < segments; ++s) {
+      const uint8_t* row = rows[s * capacity + r];
+      for (int64_t d = 0; d < bytes; ++d) sum += row[d];
+    }
+    terms[r] = static_cast<int32_t>(static_cast<uint32_t>(factor) * sum);
+  }
+}
+
 void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = table[in[i]];
 }

@@ -19,6 +19,7 @@ from rich.table import Table
 from .. import api, numerics
 from ..errors import InputError
 from ..plan import DEFAULT_MEMORY_LIMIT
+from ..plan.passes import PASSES
 
 # Work (multiply-accumulates) from which a bar is worth showing.
 _LONG = 200_000_000
@@ -57,6 +58,15 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="MIB",
                 help="Live activations and temporaries that a run may need.",
             ),
+            click.option("--executor", default="auto", show_default=True, type=click.Choice(api.EXECUTORS)),
+            click.option(
+                "--isa", metavar="NAME", help="Instruction set of the native executor."
+            ),
+            click.option(
+                "--passes",
+                metavar="NAMES",
+                help=f"Comma-separated passes of the native executor, or 'none'; all by default: {', '.join(PASSES)}.",
+            ),
         )
     ):
         command = option(command)
@@ -71,23 +81,38 @@ def open_session(
     shapes: tuple[str, ...],
     outputs: tuple[str, ...],
     memory_limit: int,
-    executor: str = "auto",
+    executor: str,
+    isa: str | None,
+    passes: str | None,
     threads: int = 1,
 ) -> api.Session:
     """A session from a model file, or from a plan that `bittrue plan --output` wrote."""
-    if zipfile.is_zipfile(path) and "plan.json" in zipfile.ZipFile(path).namelist():
+    chosen = None if passes is None else [name for name in passes.split(",") if name and name != "none"]
+    if is_plan(path):
         if shapes or outputs:
             raise InputError("BT-USAGE", "--shape and --until need the model; a plan is fixed")
-        return api.load_plan(path, executor=executor, threads=threads)
+        return api.load_plan(path, executor=executor, threads=threads, isa=isa, passes=chosen)
     return api.load(path).prepare(
         numerics,
         executor=executor,
         threads=threads,
+        isa=isa,
+        passes=chosen,
         graph=int(graph) if graph.lstrip("-").isdigit() else graph,
         shapes=dict(_shape(text) for text in shapes),
         outputs=outputs or None,
         memory_limit=memory_limit << 20,
     )
+
+
+def executor_name(session: api.Session) -> str:
+    """Executor and instruction set, for people."""
+    return f"{session.executor} ({session.isa})" if session.isa else session.executor
+
+
+def is_plan(path: str) -> bool:
+    """Whether the file is a plan that `bittrue plan --output` wrote."""
+    return zipfile.is_zipfile(path) and "plan.json" in zipfile.ZipFile(path).namelist()
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -10,11 +10,11 @@ import click
 import numpy as np
 from rich.table import Table
 
-from ..api import EXECUTORS, Session
+from ..api import Session
 from ..errors import InputError
 from ..quantization import dequantize
 from ..runtime import write_trace
-from .common import console, digest, open_session, prepare_options, progress, read_lines, tensor_table
+from .common import console, digest, executor_name, open_session, prepare_options, progress, read_lines, tensor_table
 from .inputs import gather
 
 
@@ -40,7 +40,6 @@ from .inputs import gather
 @click.option("--trace", type=click.Path(file_okay=False), help="Write every tensor to this folder, with an index.")
 @click.option("--labels", type=click.Path(exists=True, dir_okay=False), help="One label per line.")
 @click.option("--top", default=5, show_default=True, type=click.IntRange(1), help="With --labels: how many to show.")
-@click.option("--executor", default="auto", show_default=True, type=click.Choice(EXECUTORS))
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(1))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @prepare_options
@@ -53,19 +52,18 @@ def command(
     trace: str | None,
     labels: str | None,
     top: int,
-    executor: str,
     threads: int,
     as_json: bool,
     **prepare: Any,
 ) -> None:
-    r"""Run MODEL (a model file, or a plan saved by `bittrue plan --output`).
+    """Run MODEL (a model file, or a plan saved by `bittrue plan --output`).
 
     \b
     bittrue run model.tflite                                   # random input, seed 0
     bittrue run model.tflite -i cat.jpg --labels labels.txt    # a picture
     bittrue run model.tflite -i x.npy -o y.npz --trace trace/  # arrays in, arrays out, every tensor
     """
-    session = open_session(model, executor=executor, threads=threads, **prepare)
+    session = open_session(model, threads=threads, **prepare)
     values, remarks = gather(session.inputs, files, seed, image_range)
     with progress(session, "running") as tick:
         if trace:
@@ -88,7 +86,9 @@ def command(
         click.echo(json.dumps(_as_json(session, values, results, ranking, remarks), indent=1))
         return
     out = console()
-    out.print(f"numerics [bold]{session.plan.numerics}[/bold] ({session.plan.reproduces}), executor {session.executor}")
+    out.print(
+        f"numerics [bold]{session.plan.numerics}[/bold] ({session.plan.reproduces}), executor {executor_name(session)}"
+    )
     for remark in remarks:
         out.print(remark, markup=False)
     out.print(tensor_table("inputs", values))
@@ -148,6 +148,7 @@ def _as_json(
     return {
         "numerics": session.plan.numerics,
         "executor": session.executor,
+        "isa": session.isa,
         "inputs": describe(values),
         "outputs": describe(results),
         "top": ranking,

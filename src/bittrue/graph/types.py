@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 
@@ -16,14 +16,25 @@ class DataType:
     Attributes:
         name: short name, for example ``"s8"``.
         bits: storage bits of one element inside a model file (0: no fixed size).
-        numpy: dtype of arrays at run time. Sub-byte integers are widened to one byte per element.
+        array: what NumPy calls it; the name of an `ml_dtypes` type as text. Sub-byte integers are widened to one byte
+            per element.
         title: the everyday name, for example ``"int8"``.
     """
 
     name: str
     bits: int
-    numpy: np.dtype
+    array: Any
     title: str
+
+    @cached_property
+    def numpy(self) -> np.dtype:
+        """dtype of arrays at run time."""
+        if not isinstance(self.array, str):
+            return np.dtype(self.array)
+        # Few models need these types, and importing them takes milliseconds and megabytes.
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, self.array))
 
     @property
     def is_integer(self) -> bool:
@@ -50,7 +61,7 @@ class DataType:
 
 
 def _table(*rows: tuple[str, int, Any, str]) -> dict[str, DataType]:
-    return {name: DataType(name, bits, np.dtype(numpy), title) for name, bits, numpy, title in rows}
+    return {name: DataType(name, bits, array, title) for name, bits, array, title in rows}
 
 
 DATA_TYPES: dict[str, DataType] = _table(
@@ -66,11 +77,11 @@ DATA_TYPES: dict[str, DataType] = _table(
     ("u32", 32, np.uint32, "uint32"),
     ("u64", 64, np.uint64, "uint64"),
     ("f16", 16, np.float16, "float16"),
-    ("bf16", 16, ml_dtypes.bfloat16, "bfloat16"),
+    ("bf16", 16, "bfloat16", "bfloat16"),
     ("f32", 32, np.float32, "float32"),
     ("f64", 64, np.float64, "float64"),
-    ("f8e4m3fn", 8, ml_dtypes.float8_e4m3fn, "float8_e4m3fn"),
-    ("f8e5m2", 8, ml_dtypes.float8_e5m2, "float8_e5m2"),
+    ("f8e4m3fn", 8, "float8_e4m3fn", "float8_e4m3fn"),
+    ("f8e5m2", 8, "float8_e5m2", "float8_e5m2"),
     ("c64", 64, np.complex64, "complex64"),
     ("c128", 128, np.complex128, "complex128"),
     ("bool", 8, np.bool_, "bool"),

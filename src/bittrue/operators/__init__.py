@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import importlib.util
 from functools import cache
 
 from .base import Bound, Call, Lowered, Operand, Operator, Step
@@ -15,24 +15,65 @@ from .base import Bound, Call, Lowered, Operand, Operator, Step
 _SHARED = frozenset({"base", "geometry", "accumulator", "requirements", "elementwise", "indexing"})
 
 
+# Files that hold more than the operator of their own name, or none of that name. A test keeps the list true.
+_FAMILIES: dict[str, str] = {
+    "add": "sub",
+    "arg_max": "arg_min",
+    "equal": "not_equal greater greater_equal less less_equal",
+    "floor_div": "floor_mod",
+    "gather": "gather_nd",
+    "logical": "logical_and logical_or logical_not",
+    "logistic": "tanh",
+    "maximum": "minimum",
+    "mean": "sum",
+    "pad": "pad_v2 mirror_pad",
+    "pool2d": "average_pool2d max_pool2d",
+    "rank": "zeros_like",
+    "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
+    "relu": "relu6 relu_n1_to_1 relu_0_to_1",
+    "reshape": "squeeze expand_dims",
+    "resize": "resize_bilinear resize_nearest",
+    "select": "select_v2",
+    "softmax": "log_softmax",
+    "space_to_batch": "batch_to_space",
+    "space_to_depth": "depth_to_space",
+    "split": "split_v unpack",
+    "sqrt": "rsqrt",
+    "tile": "broadcast_to fill",
+    "unary": "neg square floor",
+}
+_FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
+
+
+def _operators_of(file: str) -> tuple[Operator, ...]:
+    loaded = importlib.import_module(f"{__name__}.{file}")
+    found: tuple[Operator, ...] = getattr(loaded, "OPERATORS", None) or (loaded.OPERATOR,)
+    return found
+
+
 @cache
 def registry() -> dict[str, Operator]:
     """Stem to operator, collected from every operator file of this folder."""
+    import pkgutil
+
     found: dict[str, Operator] = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name in _SHARED:
             continue
-        loaded = importlib.import_module(f"{__name__}.{module.name}")
-        for operator in getattr(loaded, "OPERATORS", None) or (loaded.OPERATOR,):
+        for operator in _operators_of(module.name):
             if operator.stem in found:
                 raise RuntimeError(f"two operator files define '{operator.stem}'")
             found[operator.stem] = operator
     return found
 
 
+@cache
 def find(stem: str) -> Operator | None:
-    """The operator called `stem`, or None when bittrue has none."""
-    return registry().get(stem)
+    """The operator called `stem`, or None when bittrue has none. Imports its file alone."""
+    file = _FILES.get(stem, stem)
+    if file in _SHARED or not file.isidentifier() or importlib.util.find_spec(f"{__name__}.{file}") is None:
+        return None
+    return next((operator for operator in _operators_of(file) if operator.stem == stem), None)
 
 
 __all__ = ["Bound", "Call", "Lowered", "Operand", "Operator", "Step", "find", "registry"]

@@ -49,6 +49,33 @@ def signed_span(operand: Operand, zero_point: int) -> int:
     return max(abs(operand.type.minimum - zero_point), abs(operand.type.maximum - zero_point))
 
 
+# Weights converted at a time: temporaries stay in cache, and a large matrix is never held twice.
+_BLOCK = 1 << 16
+
+
+def weight_sums(weights: np.ndarray, zero_point: int, axis: int = 0) -> np.ndarray:
+    """sum |w - zero_point| per index of `axis`, the first or the last one, as s64.
+
+    >>> weight_sums(np.int8([[1, -128], [2, 3]]), 0).tolist(), weight_sums(np.int8([[1, -128], [2, 3]]), 1, 1).tolist()
+    ([129, 5], [1, 131])
+    """
+    # 32 bits hold the difference of two 16-bit numbers.
+    work = np.dtype(np.int32 if weights.dtype.itemsize <= 2 else np.int64)
+    matrix = weights.reshape(weights.shape[0], -1) if axis == 0 else weights.reshape(-1, weights.shape[-1])
+    sums = np.zeros(matrix.shape[0] if axis == 0 else matrix.shape[1], np.int64)
+    rows = max(1, _BLOCK // max(1, matrix.shape[1]))
+    for first in range(0, matrix.shape[0], rows):
+        block = matrix[first : first + rows].astype(work)
+        if zero_point:
+            block -= work.type(zero_point)
+        np.abs(block, out=block)
+        if axis == 0:
+            sums[first : first + rows] = block.sum(axis=1, dtype=np.int64)
+        else:
+            sums += block.sum(axis=0, dtype=np.int64)
+    return sums
+
+
 def proven_bound(call: Call, weight_sums: np.ndarray | int, span: int, bias: Operand | None) -> Bound:
     """Bound of |acc| from sum|w| per output channel (or a worst case), the input span and the bias.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..rules import store
-from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span
+from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window, padded_bytes, window_parameters, windows
 
@@ -91,9 +91,9 @@ def lower(call: Call) -> Lowered:
     span = signed_span(source, source.zero_point)
     per_filter = weights.size // channels
     if weights.value is not None:
-        sums = np.abs(weights.value.reshape(channels, -1).astype(np.int64) - weight_zero_point).sum(axis=1)
+        sums = weight_sums(weights.value, weight_zero_point)
     else:
-        sums = np.int64(per_filter * signed_span(weights, weight_zero_point))
+        sums = np.asarray(per_filter * signed_span(weights, weight_zero_point))
     return Lowered(
         parameters={
             **window_parameters(vertical, horizontal),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import store
-from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span
+from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_weight_scales, pad_and_center
 from .geometry import Window, padded_bytes, window_parameters, windows
@@ -53,9 +53,9 @@ def lower(call: Call) -> Lowered:
     span = signed_span(source, source.zero_point)
     taps = vertical.taps * horizontal.taps
     if weights.value is not None:
-        sums = np.abs(weights.value.reshape(-1, channels).astype(np.int64) - weight_zero_point).sum(axis=0)
+        sums = weight_sums(weights.value, weight_zero_point, axis=-1)
     else:
-        sums = np.int64(taps * signed_span(weights, weight_zero_point))
+        sums = np.asarray(taps * signed_span(weights, weight_zero_point))
     return Lowered(
         parameters={
             **window_parameters(vertical, horizontal),

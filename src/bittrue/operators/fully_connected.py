@@ -10,7 +10,7 @@ import numpy as np
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import DATA_TYPES
 from ..rules import store
-from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span
+from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Bound, Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_bias_type
 
@@ -56,9 +56,9 @@ def _check_weight_scales(call: Call, units: int) -> None:
 def _bound(call: Call, weight_zero_point: int) -> Bound:
     source, weights = call.input(0), call.input(1)
     if weights.value is not None:
-        sums = np.abs(weights.value.astype(np.int64) - weight_zero_point).sum(axis=1)
+        sums = weight_sums(weights.value, weight_zero_point)
     else:
-        sums = np.int64(weights.shape[1] * signed_span(weights, weight_zero_point))
+        sums = np.asarray(weights.shape[1] * signed_span(weights, weight_zero_point))
     bound = proven_bound(call, sums, signed_span(source, source.zero_point), call.input(2) if call.has(2) else None)
     # Without a bias tensor the declared type alone decides how wide the kernel's register is.
     narrow = source.dtype == "s16" and weights.dtype != "s16" and call.attribute("bias_type") == "s32"

@@ -1,7 +1,6 @@
-"""graph + numerics -> Plan, and the plan's text and file forms."""
+"""graph + numerics -> Plan, and the plan's text and file forms (`file` is imported by those who need it)."""
 
-from .file import load_plan, save_plan
 from .plan import Plan, PlanTensor
 from .planner import DEFAULT_MEMORY_LIMIT, make_plan
 
-__all__ = ["DEFAULT_MEMORY_LIMIT", "Plan", "PlanTensor", "load_plan", "make_plan", "save_plan"]
+__all__ = ["DEFAULT_MEMORY_LIMIT", "Plan", "PlanTensor", "make_plan"]

@@ -85,7 +85,7 @@ class Plan:
         return sum(step.work for step in self.steps)
 
     def save(self, path: object) -> None:
-        """Write the plan to `path`; `bittrue.plan.load_plan` reads it back."""
+        """Write the plan to `path`; `bittrue.load_plan` reads it back."""
         from .file import save_plan
 
         save_plan(self, path)

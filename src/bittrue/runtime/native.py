@@ -5,8 +5,9 @@ A step without a native twin is done by its reference in between; `Plan.executio
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -16,45 +17,11 @@ import numpy as np
 from ..errors import BittrueError, InputError, ResourceError
 from ..operators import Step, find
 from ..plan import Plan
+from ..plan.passes import make_schedule
 from ..plan.schedule import Schedule
+from .isa import choose_isa, native_module
+from .profile import StepTime, step_time
 from .reference import Observer, initial_state
-
-# Forces the instruction set of every session that does not choose one itself.
-ENVIRONMENT = "BITTRUE_ISA"
-
-
-def native_module() -> ModuleType | None:
-    """The C++ core; None where bittrue runs from its sources without having been built."""
-    try:
-        from .. import _native
-    except ImportError:
-        return None
-    return _native
-
-
-def isas() -> tuple[str, ...]:
-    """Instruction sets that this processor runs, the fastest first; empty without the C++ core."""
-    module = native_module()
-    return tuple(module.available_isas()) if module else ()
-
-
-def choose_isa(wanted: str | None) -> str:
-    """`wanted`, else what the environment says, else the fastest one.
-
-    Raises:
-        InputError: this processor does not run it.
-    """
-    available = isas()
-    chosen = wanted or os.environ.get(ENVIRONMENT) or available[0]
-    if chosen not in available:
-        place = "isa" if wanted else f"environment variable {ENVIRONMENT}"
-        raise InputError(
-            "BT-ISA",
-            f"this processor does not run '{chosen}'",
-            place=place,
-            advice=f"choose one of {', '.join(available)}",
-        )
-    return chosen
 
 
 class NativeExecutor:
@@ -62,7 +29,9 @@ class NativeExecutor:
 
     name = "native"
 
-    def __init__(self, plan: Plan, *, threads: int = 1, isa: str | None = None) -> None:
+    def __init__(
+        self, plan: Plan, *, threads: int = 1, isa: str | None = None, passes: Sequence[str] | None = None
+    ) -> None:
         module = native_module()
         if module is None:
             raise InputError(
@@ -72,7 +41,11 @@ class NativeExecutor:
         self.isa = choose_isa(isa)
         self.threads = threads
         self._module = module
-        self._main = _Program(module, Schedule(plan, plan.steps), threads, self.isa)
+        schedule = make_schedule(plan, passes)
+        # Variables live in the program, so a plan that has any gets one program for runs and traces alike.
+        if any(tensor.kind == "variable" for tensor in plan.tensors):
+            schedule = Schedule(plan, plan.steps)
+        self._main = _Program(module, schedule, threads, self.isa)
 
     @property
     def execution(self) -> tuple[str, ...]:
@@ -93,7 +66,20 @@ class NativeExecutor:
         """Outputs in plan order; arguments as for `ReferenceExecutor.run`."""
         if observe is None and after_step is None:
             return self._main.run(inputs)
-        return self._observed.run_by_step(inputs, observe, after_step)
+        program = self._main if observe is None else self._observed
+        return program.run_by_step(inputs, observe, after_step)
+
+    @property
+    def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
+        """`run` for plans with one input and one output; None for all others.
+
+        It returns None when it is not given an array of exactly the input's type and shape.
+        """
+        return self._main.run_one()
+
+    def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
+        """Median time of every step that runs, all rounds from the present values of the variable tensors."""
+        return self._main.profile(inputs, rounds)
 
     def reset(self) -> None:
         """Put variable tensors back to their initial value."""
@@ -102,7 +88,9 @@ class NativeExecutor:
     @cached_property
     def _observed(self) -> _Program:
         """A program in which every tensor of the plan exists."""
-        return self._main
+        if self._main.schedule.steps == self.plan.steps and not self._main.schedule.parts:
+            return self._main
+        return _Program(self._module, Schedule(self.plan, self.plan.steps), self.threads, self.isa)
 
 
 class _Program:
@@ -125,6 +113,9 @@ class _Program:
         self.missing: dict[int, str] = dict(self._program.missing)
         self._outputs = [(i, self.plan.tensors[i].shape, self.plan.tensors[i].type.numpy) for i in self.plan.outputs]
         self._length = len(schedule.steps)
+        self._undefined = module.StepUndefined
+        # Several threads may share a session, but there is one set of buffers.
+        self._lock = threading.Lock()
         # Inputs and outputs that are passed to C++ as bytes, or that no step computes.
         ends = [self.plan.tensors[i] for i in (*self.plan.inputs, *self.plan.outputs)]
         self._opaque = any(t.value is not None or _plain(np.empty(0, t.type.numpy)).dtype != t.type.numpy for t in ends)
@@ -139,19 +130,44 @@ class _Program:
         return (*self.schedule.notes, *lines)
 
     def reset(self) -> None:
-        self._program.reset()
+        with self._lock:
+            self._program.reset()
 
     def run(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
         if self.missing or self._opaque:
-            return self._run_with_gaps(inputs)
+            with self._lock:
+                return self._run_with_gaps(inputs)
         results = [(i, np.empty(shape, dtype)) for i, shape, dtype in self._outputs]
-        self._program.run(list(inputs.items()), results, 0, self._length)
+        with self._lock:
+            try:
+                self._program.run(list(inputs.items()), results, 0, self._length)
+            except self._undefined as error:
+                self._resume(int(str(error)), self._length)
+                return [self._value(i) for i in self.plan.outputs]
         return [value for _, value in results]
+
+    def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
+        if self.missing or self._opaque or len(self.plan.inputs) != 1 or len(self._outputs) != 1:
+            return None
+        call, empty, length, lock = self._program.run_one, np.empty, self._length, self._lock
+        undefined = self._undefined
+        source, (target, shape, dtype) = self.plan.inputs[0], self._outputs[0]
+
+        def run(x: Any) -> np.ndarray | None:
+            y = empty(shape, dtype)
+            with lock:
+                try:
+                    return y if call(source, x, target, y, length) else None
+                except undefined as error:
+                    self._resume(int(str(error)), length)
+                    return self._value(target)
+
+        return run
 
     def _run_with_gaps(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
         self._write(inputs)
         for first, last in self._stretches():
-            self._program.run([], [], first, last)
+            self._native(first, last)
             if last in self.missing:
                 self._refer(last)
         return [self._value(i) for i in self.plan.outputs]
@@ -162,12 +178,21 @@ class _Program:
         observe: Observer | None,
         after_step: Callable[[int], None] | None,
     ) -> list[np.ndarray]:
+        with self._lock:
+            return self._run_by_step(inputs, observe, after_step)
+
+    def _run_by_step(
+        self,
+        inputs: Mapping[int, np.ndarray],
+        observe: Observer | None,
+        after_step: Callable[[int], None] | None,
+    ) -> list[np.ndarray]:
         self._write(inputs)
         for position, step in enumerate(self.schedule.steps):
             if position in self.missing:
                 self._refer(position)
             else:
-                self._program.run([], [], position, position + 1)
+                self._native(position, position + 1)
             if observe is not None:
                 for index in step.outputs:
                     observe(index, self._value(index))
@@ -175,7 +200,52 @@ class _Program:
                     observe(state, self._value(state))
             if after_step is not None:
                 after_step(position)
+        if after_step is not None:
+            # Steps that passes removed count as done, so that progress ends where callers expect it.
+            for position in range(self._length, len(self.plan.steps)):
+                after_step(position)
         return [self._value(i) for i in self.plan.outputs]
+
+    def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
+        import statistics
+
+        with self._lock:
+            variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}
+            runs = [self._timed(inputs, variables) for _ in range(rounds)]
+        # Removed steps are gone from the schedule, so positions are found by node.
+        positions = {step.index: position for position, step in enumerate(self.plan.steps)}
+        return [
+            step_time(
+                self.plan,
+                positions[step.index],
+                statistics.median(run[i] for run in runs),
+                f"reference: {self.missing[i]}" if i in self.missing else self._program.note(i),
+            )
+            for i, step in enumerate(self.schedule.steps)
+        ]
+
+    def _timed(self, inputs: Mapping[int, np.ndarray], variables: Mapping[int, np.ndarray]) -> list[float]:
+        seconds: list[float] = []
+        self._write(inputs)
+        for first, last in self._stretches():
+            seconds += self._program.timed(first, last)
+            if last in self.missing:
+                start = time.perf_counter()
+                self._refer(last)
+                seconds.append(time.perf_counter() - start)
+        self._write(variables)
+        return seconds
+
+    def _native(self, first: int, last: int) -> None:
+        try:
+            self._program.run([], [], first, last)
+        except self._undefined as error:
+            self._resume(int(str(error)), last)
+
+    def _resume(self, position: int, last: int) -> None:
+        """A native kernel met values without a defined result: the reference explains, or knows better."""
+        self._refer(position)
+        self._native(position + 1, last)
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
         """Runs of native steps [first, last) between those that are missing."""
@@ -211,6 +281,12 @@ class _Program:
             if error.place:
                 raise
             raise type(error)(error.code, error.message, place=step.place, advice=error.advice) from None
+        if "fused_table" in step.arrays:
+            # What a pass moved into this step: stored values, counted from the smallest of the type.
+            (value,) = results
+            lowest = np.iinfo(value.dtype).min
+            moved = step.arrays["fused_table"][value.astype(np.intp) - lowest].astype(np.int64) + lowest
+            results = [moved.astype(value.dtype)]
         targets = [*step.outputs]
         if operator.stateful:
             targets += self._states(step)

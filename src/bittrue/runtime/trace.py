@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..plan import Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMAT = "bittrue-trace-1"
 
@@ -24,6 +25,10 @@ def collect(plan: Plan, inputs: Mapping[int, np.ndarray], results: Mapping[int, 
 
 def write_trace(directory: object, plan: Plan, values: Mapping[str, np.ndarray]) -> Path:
     """One .npy per tensor and an index `trace.json`: name, file, dtype, shape, scale and zero point, in order."""
+    import json
+    import re
+    from pathlib import Path
+
     folder = Path(os.fspath(directory))  # type: ignore[call-overload]
     folder.mkdir(parents=True, exist_ok=True)
     by_name = {tensor.name: tensor for tensor in plan.tensors}

@@ -1,0 +1,29 @@
+// Scalar twins of src/bittrue/arithmetic/floats.py: same names, same ties.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace bittrue::arithmetic {
+
+// Drops the fraction; everything that does not fit 32 bits, and NaN, gives -2^31 (the x86 conversion).
+template <class Real>
+inline int32_t truncate_to_s32(Real x) {
+  // Above -2^31 - 1 the fraction still goes: exact in binary64, and the next binary32 below -2^31 is far smaller.
+  const bool fits = x > Real(-2147483649.0) && x < Real(2147483648.0);
+  const int32_t whole = static_cast<int32_t>(fits ? x : Real(0));
+  // In binary32 the bound above is -2^31 itself, which fits, but is what everything else gives, too.
+  return fits ? whole : std::numeric_limits<int32_t>::min();
+}
+
+// The nearest whole number, ties away from zero, as `truncate_to_s32` sees it: adding the number just below one half
+// reaches the next whole number only for a fraction of one half or more.
+template <class Real>
+inline int32_t round_away_to_s32(Real x) {
+  const Real half_below = std::is_same<Real, float>::value ? Real(0x1.fffffep-2f) : Real(0x1.fffffffffffffp-2);
+  return truncate_to_s32(x + std::copysign(half_below, x));
+}
+
+}  // namespace bittrue::arithmetic

@@ -1,0 +1,406 @@
+// Matrix multiplication with VPDPBUSD: tiles of rows x columns whose accumulators live in registers from the bias to
+// the stored byte. Columns are cut into panels of 64, 32 or 16; a tile has up to 6, 12 or 12 rows of them.
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "isa/avx512vnni/cores.h"
+#include "isa/avx512vnni/requantize.h"
+
+namespace bittrue::avx512vnni {
+namespace {
+
+// Everything between a tile's accumulators and their users must be inlined, or they would live in memory.
+#define BITTRUE_INLINE inline __attribute__((always_inline))
+#define BITTRUE_LAMBDA __attribute__((always_inline))
+
+// Accumulator vectors of a panel, 1, 2 or 4 -> rows of a tile. 12 row pointers, the depth and the weights' pointer fill
+// the general registers.
+constexpr int most_rows(int vectors) { return vectors == 4 ? 6 : 12; }
+
+// Bytes of rows, in and out, that several panels pass over in turn: what stays in the second-level cache with them.
+constexpr int64_t kBlockBytes = 128 * 1024;
+
+struct Panel {
+  int vectors;
+  int64_t first_column, columns;
+  const int8_t* weights;  // [segments * depth / 4][vectors][16][4]
+  const int32_t* bias;    // [vectors][16]
+  Requantizer* requantizer;
+};
+
+struct Tile {
+  const Panel* panel;
+  const uint8_t* const* rows;
+  int64_t capacity, segments, depth;
+  const int32_t* row_terms;  // null when there are none
+  uint8_t* out;
+  int64_t out_stride;
+  int64_t ahead;  // from the weights in use to those that shall be fetched meanwhile
+};
+
+template <typename Body, int... index>
+BITTRUE_INLINE void unroll(Body&& body, std::integer_sequence<int, index...>) {
+  (body(std::integral_constant<int, index>{}), ...);
+}
+
+// Calls body(0) ... body(count - 1) with constants, so that arrays of vectors become registers.
+template <int count, typename Body>
+BITTRUE_INLINE void unroll(Body&& body) {
+  unroll(body, std::make_integer_sequence<int, count>{});
+}
+
+BITTRUE_INLINE __m512i broadcast(const uint8_t* bytes) {
+  int32_t four;
+  std::memcpy(&four, bytes, 4);
+  return _mm512_set1_epi32(four);
+}
+
+template <Form form, int kRows, int kVectors>
+BITTRUE_INLINE void rescale_tile(__m512i (&acc)[kRows][kVectors], const LineGroup* lines) {
+  unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
+    const Line line = load<form>(lines[v]);
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { acc[r][v] = rescale<form>(acc[r][v], line); });
+  });
+}
+
+// Any form, through memory.
+__attribute__((noinline)) void rescale_buffer(const Requantizer& requantizer, int rows, int vectors, int32_t* acc) {
+  for (int r = 0; r < rows; ++r) {
+    for (int v = 0; v < vectors; ++v, acc += 16) {
+      _mm512_storeu_si512(acc, requantizer.rescale_any(_mm512_loadu_si512(acc), v));
+    }
+  }
+}
+
+// Stores 64, 32 or 16 columns of 1, 2 or 4 rows. pack() leaves 4 * kVectors bytes of each row in every 16-byte lane;
+// the columns of a panel are arranged so that lanes, once gathered by row, hold consecutive columns.
+template <int kVectors>
+BITTRUE_INLINE void store_rows(__m512i bytes, uint8_t* out, int64_t out_stride, int rows, int64_t columns) {
+  if constexpr (kVectors == 4) {
+    if (columns == 64) {
+      _mm512_storeu_si512(out, bytes);
+    } else {
+      _mm512_mask_storeu_epi8(out, (__mmask64{1} << columns) - 1, bytes);
+    }
+  } else if constexpr (kVectors == 2) {
+    bytes = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), bytes);
+    const __mmask32 mask = static_cast<__mmask32>((uint64_t{1} << columns) - 1);
+    if (columns == 32) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(bytes));
+      if (rows > 1) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + out_stride), _mm512_extracti64x4_epi64(bytes, 1));
+      }
+    } else {
+      _mm256_mask_storeu_epi8(out, mask, _mm512_castsi512_si256(bytes));
+      if (rows > 1) _mm256_mask_storeu_epi8(out + out_stride, mask, _mm512_extracti64x4_epi64(bytes, 1));
+    }
+  } else {
+    bytes = _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
+    const __m128i lanes[4] = {_mm512_castsi512_si128(bytes), _mm512_extracti32x4_epi32(bytes, 1),
+                              _mm512_extracti32x4_epi32(bytes, 2), _mm512_extracti32x4_epi32(bytes, 3)};
+    const __mmask16 mask = static_cast<__mmask16>((1u << columns) - 1);
+    for (int r = 0; r < rows; ++r, out += out_stride) {
+      if (columns == 16) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out), lanes[r]);
+      } else {
+        _mm_mask_storeu_epi8(out, mask, lanes[r]);
+      }
+    }
+  }
+}
+
+template <bool kPlain, int kRows, int kVectors>
+BITTRUE_INLINE void store_tile(const __m512i (&acc)[kRows][kVectors], const Tile& tile) {
+  constexpr int kTogether = 4 / kVectors;
+  const Store store = tile.panel->requantizer->store();
+  const int64_t columns = tile.panel->columns;
+  uint8_t* out = tile.out;
+  unroll<(kRows + kTogether - 1) / kTogether>([&](auto group) BITTRUE_LAMBDA {
+    constexpr int kFirst = group * kTogether;
+    constexpr int kUsed = kRows - kFirst < kTogether ? kRows - kFirst : kTogether;
+    const auto vector = [&](auto i) BITTRUE_LAMBDA {
+      constexpr int row = i / kVectors < kUsed ? i / kVectors : 0;  // unused rows repeat the first
+      return acc[kFirst + row][i % kVectors];
+    };
+    const __m512i bytes =
+        pack<kPlain>(vector(std::integral_constant<int, 0>{}), vector(std::integral_constant<int, 1>{}),
+             vector(std::integral_constant<int, 2>{}), vector(std::integral_constant<int, 3>{}), store);
+    store_rows<kVectors>(bytes, out, tile.out_stride, kUsed, columns);
+    out += kUsed * tile.out_stride;
+  });
+}
+
+// kChains > 1 splits the depth among several sets of accumulators: with fewer than about 8 accumulators VPDPBUSD would
+// wait for itself (4 cycles of latency, two per cycle on Zen 5, one on Zen 4).
+template <int kRows, int kVectors, int kChains>
+void run_tile(const Tile& tile) {
+  const Panel& panel = *tile.panel;
+  __m512i chains[kChains][kRows][kVectors];
+  unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
+    const __m512i bias = _mm512_load_si512(panel.bias + 16 * v);
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { chains[0][r][v] = bias; });
+  });
+  unroll<kChains - 1>([&](auto chain) BITTRUE_LAMBDA {
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { chains[chain + 1][r][v] = _mm512_setzero_si512(); });
+    });
+  });
+  if (tile.row_terms != nullptr) {
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+      const __m512i term = _mm512_set1_epi32(tile.row_terms[r]);
+      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { chains[0][r][v] = _mm512_add_epi32(chains[0][r][v], term); });
+    });
+  }
+
+  const int8_t* weights = panel.weights;
+  const uint8_t* const* rows = tile.rows;
+  for (int64_t segment = tile.segments; segment > 0; --segment, rows += tile.capacity) {
+    const uint8_t* a_rows[kRows];
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
+    const int64_t depth = tile.depth, ahead = tile.ahead;
+    const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
+      // Narrower panels come last, nothing follows them.
+      if constexpr (kChains == 1 && kVectors == 4) {
+        _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
+      }
+      __m512i b[kVectors];
+      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
+      unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+        const __m512i a = broadcast(a_rows[r] + at);
+        unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
+          chains[chain][r][v] = _mm512_dpbusd_epi32(chains[chain][r][v], a, b[v]);
+        });
+      });
+    };
+    int64_t d = 0;
+    if constexpr (kChains > 1) {
+      for (; d + 4 * kChains <= depth; d += 4 * kChains, weights += 64 * kVectors * kChains) {
+        unroll<kChains>(
+            [&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
+      }
+    }
+    for (; d < depth; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
+  }
+
+  __m512i(&acc)[kRows][kVectors] = chains[0];
+  unroll<kChains - 1>([&](auto chain) BITTRUE_LAMBDA {
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+      unroll<kVectors>(
+          [&](auto v) BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
+    });
+  });
+  const LineGroup* lines = panel.requantizer->lines();
+  switch (panel.requantizer->form()) {
+    case Form::line: rescale_tile<Form::line>(acc, lines); break;
+    case Form::line_away: rescale_tile<Form::line_away>(acc, lines); break;
+    case Form::line_by_sign: rescale_tile<Form::line_by_sign>(acc, lines); break;
+    case Form::product: rescale_tile<Form::product>(acc, lines); break;
+    default: {
+      // Not aligned: an aligned frame would take a general register from the loops above.
+      int32_t buffer[kRows * kVectors * 16];
+      unroll<kRows * kVectors>(
+          [&](auto i) BITTRUE_LAMBDA { _mm512_storeu_si512(buffer + 16 * i, acc[i / kVectors][i % kVectors]); });
+      rescale_buffer(*panel.requantizer, kRows, kVectors, buffer);
+      unroll<kRows * kVectors>(
+          [&](auto i) BITTRUE_LAMBDA { acc[i / kVectors][i % kVectors] = _mm512_loadu_si512(buffer + 16 * i); });
+    }
+  }
+  if (panel.requantizer->plain()) {
+    store_tile<true>(acc, tile);
+  } else {
+    store_tile<false>(acc, tile);
+  }
+}
+
+using RunTile = void (*)(const Tile&);
+
+// Sets of accumulators, see run_tile.
+constexpr int chains(int rows, int vectors) {
+  const int one = rows * vectors;
+  return one >= 8 ? 1 : (one >= 4 ? 2 : 4);
+}
+
+template <int kVectors, int... index>
+constexpr RunTile tile_function(int rows, std::integer_sequence<int, index...>) {
+  RunTile function = nullptr;
+  ((rows == index + 1 ? void(function = run_tile<index + 1, kVectors, chains(index + 1, kVectors)>) : void()), ...);
+  return function;
+}
+
+template <int kVectors>
+struct TileFunctions {
+  RunTile by_rows[most_rows(kVectors) + 1] = {};
+  constexpr TileFunctions() {
+    for (int rows = 1; rows <= most_rows(kVectors); ++rows) {
+      by_rows[rows] = tile_function<kVectors>(rows, std::make_integer_sequence<int, most_rows(kVectors)>{});
+    }
+  }
+};
+
+constexpr TileFunctions<1> kTiles1;
+constexpr TileFunctions<2> kTiles2;
+constexpr TileFunctions<4> kTiles4;
+
+RunTile function_for(int vectors, int64_t rows) {
+  return vectors == 4 ? kTiles4.by_rows[rows] : (vectors == 2 ? kTiles2.by_rows[rows] : kTiles1.by_rows[rows]);
+}
+
+// Widest first; what remains costs the least when 33 to 48 columns become 32 and 16.
+int next_vectors(int64_t columns_left) {
+  if (columns_left > 48) return 4;
+  return columns_left > 16 ? 2 : 1;
+}
+
+class VnniMatmul final : public Matmul {
+ public:
+  explicit VnniMatmul(const MatmulSpec& spec);
+  VnniMatmul(const VnniMatmul&) = delete;
+  VnniMatmul& operator=(const VnniMatmul&) = delete;
+  ~VnniMatmul() override;
+
+  int64_t panels() const override { return panels_count_; }
+  int64_t tile_rows() const override { return panels_[panels_count_ - 1].vectors == 4 ? most_rows(4) : most_rows(1); }
+  void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override;
+
+ private:
+  void run_block(const MatmulRows& rows, const Panel& panel, int64_t first_row, int64_t last_row) const;
+
+  int64_t columns_, segments_, depth_, panels_count_ = 0;
+  bool row_terms_;
+  Panel* panels_;
+  int8_t* constants_;
+};
+
+constexpr std::align_val_t kAlignment{64};
+
+// weights[d / 4][i][d % 4] = byte d of column columns[i], zero where that is -1.
+void pack_columns(const MatmulSpec& spec, const int64_t* columns, int64_t width, int8_t* weights) {
+  const int64_t row_bytes = spec.segments * spec.depth;
+  for (int64_t i = 0; i < width; i += 8) {
+    const __m512i column = _mm512_loadu_si512(columns + i);
+    const __mmask8 used = static_cast<__mmask8>(~_mm512_movepi64_mask(column));
+    const __m512i first = _mm512_mullo_epi64(column, _mm512_set1_epi64(row_bytes));
+    for (int64_t d = 0; d < row_bytes; d += 4) {
+      const __m256i bytes = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), used, first, spec.weights + d, 1);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(weights + d * width + 4 * i), bytes);
+    }
+  }
+}
+
+// Adds what packed columns can contribute at the least and at the most to their accumulators, for inputs of any bytes.
+void add_extremes(const int8_t* weights, int64_t steps, int64_t width, int64_t* least, int64_t* greatest) {
+  constexpr int64_t kSteps = int64_t{1} << 20;  // of four bytes each: sums stay within 2^29
+  const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
+  for (int64_t first = 0; first < steps; first += kSteps) {
+    const int64_t last = steps - first < kSteps ? steps : first + kSteps;
+    for (int64_t i = 0; i < width; i += 16) {
+      __m512i low = zero, high = zero;
+      for (int64_t step = first; step < last; ++step) {
+        const __m512i bytes = _mm512_load_si512(weights + (step * width + i) * 4);
+        low = _mm512_dpbusd_epi32(low, ones, _mm512_min_epi8(bytes, zero));
+        high = _mm512_dpbusd_epi32(high, ones, _mm512_max_epi8(bytes, zero));
+      }
+      int32_t lows[16], highs[16];
+      _mm512_storeu_si512(lows, low);
+      _mm512_storeu_si512(highs, high);
+      for (int lane = 0; lane < 16; ++lane) {
+        least[i + lane] += 255 * int64_t{lows[lane]};
+        greatest[i + lane] += 255 * int64_t{highs[lane]};
+      }
+    }
+  }
+}
+
+VnniMatmul::VnniMatmul(const MatmulSpec& spec)
+    : columns_(spec.columns), segments_(spec.segments), depth_(spec.depth), row_terms_(spec.row_terms) {
+  int64_t vectors = 0;
+  for (int64_t column = 0; column < spec.columns; column += 16 * next_vectors(spec.columns - column)) {
+    vectors += next_vectors(spec.columns - column);
+    ++panels_count_;
+  }
+  const int64_t row_bytes = segments_ * depth_;
+  panels_ = new Panel[static_cast<size_t>(panels_count_)];
+  // All panels' weights, then all biases: 64 bytes per vector.
+  constants_ = static_cast<int8_t*>(
+      ::operator new(static_cast<size_t>(vectors * (row_bytes / 4 + 1) * 64), kAlignment));
+  int8_t* weights = constants_;
+  int8_t* bias = constants_ + vectors * (row_bytes / 4) * 64;
+  int64_t first_column = 0;
+  for (int64_t p = 0; p < panels_count_; ++p) {
+    Panel& panel = panels_[p];
+    panel.vectors = next_vectors(spec.columns - first_column);
+    panel.first_column = first_column;
+    const int64_t width = 16 * panel.vectors;
+    panel.columns = spec.columns - first_column < width ? spec.columns - first_column : width;
+    panel.weights = weights;
+    panel.bias = reinterpret_cast<const int32_t*>(bias);
+    int64_t columns[64], least[64], greatest[64];
+    for (int64_t i = 0; i < width; ++i) {
+      // Accumulator j of lane l of vector v ends as byte l * 4 * vectors + v * 4 + j, see store_rows.
+      const int64_t v = i / 16, lane = i % 16 / 4, j = i % 4;
+      const int64_t column = lane * 4 * panel.vectors + v * 4 + j;
+      columns[i] = column < panel.columns ? first_column + column : -1;
+      const int32_t value = columns[i] < 0 ? 0 : spec.bias[columns[i]];
+      std::memcpy(bias + 4 * i, &value, 4);
+      least[i] = greatest[i] = value;
+    }
+    pack_columns(spec, columns, width, weights);
+    add_extremes(weights, row_bytes / 4, width, least, greatest);
+    weights += row_bytes * width;
+    panel.requantizer = spec.row_terms ? new Requantizer(spec.requantize, columns, width)
+                                       : new Requantizer(spec.requantize, columns, width, least, greatest);
+    bias += 4 * width;
+    first_column += panel.columns;
+  }
+}
+
+VnniMatmul::~VnniMatmul() {
+  for (int64_t p = 0; p < panels_count_; ++p) delete panels_[p].requantizer;
+  delete[] panels_;
+  ::operator delete(static_cast<void*>(constants_), kAlignment);
+}
+
+void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t first_row, int64_t last_row) const {
+  // Rows are shared out evenly: 49 of them make 9 tiles of 5 or 6.
+  const int64_t count = last_row - first_row;
+  const int64_t tiles = (count + most_rows(panel.vectors) - 1) / most_rows(panel.vectors);
+  Tile tile;
+  tile.panel = &panel;
+  tile.capacity = rows.capacity;
+  tile.segments = segments_;
+  tile.depth = depth_;
+  tile.out_stride = rows.out_stride;
+  int64_t row = first_row;
+  for (int64_t i = 0; i < tiles; ++i) {
+    const int64_t height = count / tiles + (i < count % tiles ? 1 : 0);
+    tile.rows = rows.rows + row;
+    tile.row_terms = row_terms_ ? rows.row_terms + row : nullptr;
+    tile.out = rows.out + row * rows.out_stride + panel.first_column;
+    // The first tiles fetch the next panel, each another vector of every four bytes of depth.
+    tile.ahead = i < panel.vectors ? segments_ * depth_ * 16 * panel.vectors + 64 * i : 0;
+    function_for(panel.vectors, height)(tile);
+    row += height;
+  }
+}
+
+void VnniMatmul::run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const {
+  int64_t block = rows.count;
+  if (last_panel - first_panel > 1) {
+    // A multiple of every panel's tile.
+    block = kBlockBytes / (segments_ * depth_ + columns_) / most_rows(1) * most_rows(1);
+    if (block < 4 * most_rows(1)) block = 4 * most_rows(1);
+  }
+  for (int64_t first = 0; first < rows.count; first += block) {
+    const int64_t last = rows.count - first < block ? rows.count : first + block;
+    for (int64_t p = first_panel; p < last_panel; ++p) run_block(rows, panels_[p], first, last);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Matmul> make_matmul(const MatmulSpec& spec) {
+  return std::unique_ptr<Matmul>(new VnniMatmul(spec));
+}
+
+}  // namespace bittrue::avx512vnni

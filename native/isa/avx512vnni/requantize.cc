@@ -1,0 +1,441 @@
+#include "isa/avx512vnni/requantize.h"
+
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "isa/avx512vnni/cores.h"
+#include "isa/portable/scalar_requantize.h"
+
+namespace bittrue::avx512vnni {
+namespace {
+
+using rules::Multiplier;
+using rules::RescaleRule;
+
+constexpr std::align_val_t kAlignment{64};
+constexpr int kDown = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, kZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
+// Fast forms keep all rescaled accumulators below this: no conversion overflows, no zero point wraps.
+constexpr double kLargestRescaled = 1073741824.0;
+// A step of the exact function is looked for this far from where the real multiplier puts it: the roundings in the
+// rules move it by less. A step that is not found disproves nothing, it only costs the fast form.
+constexpr int kReach = 2;
+
+template <typename T>
+T* allocate(int64_t count) {
+  T* values = static_cast<T*>(::operator new(static_cast<size_t>(count) * sizeof(T), kAlignment));
+  for (int64_t i = 0; i < count; ++i) values[i] = T{};
+  return values;
+}
+
+template <typename T>
+void release(T* values) {
+  ::operator delete(static_cast<void*>(values), kAlignment);
+}
+
+bool within(int64_t value, int64_t low, int64_t high) { return low <= value && value <= high; }
+
+// 2^exponent for exponents of normal numbers.
+double power_of_two(int exponent) {
+  const int64_t bits = static_cast<int64_t>(exponent + 1023) << 52;
+  double power;
+  std::memcpy(&power, &bits, sizeof power);
+  return power;
+}
+
+// floor(acc * scale + addend), for acc < 0 floor(acc * scale + addend_negative), for the fixed-point rules, M >= 0:
+//  * doubling_high_multiply_up(a, M) = floor(a * M / 2^31 + 1/2); nested floors collapse, so for s = -exponent >= 1
+//  * two steps, ties up:   floor(a * M / 2^(31 + s) + 1/2 + 2^-(s + 1));
+//  * two steps, ties away: the same where the first step's result is not negative, with - 2^-(s + 1) where it is. It is
+//    negative only where a is; where a < 0 and it is 0, a * M / 2^(31 + s) >= -2^-(s + 1) and both forms give 0;
+//  * one step: floor(a * M / 2^(31 - exponent) + 1/2); two steps with exponent >= 0 are one, if a << exponent fits.
+// Products have at most 63 bits, the fused multiply-add rounds their sum once, downward, which floor cannot notice.
+bool q31_constants(RescaleRule rule, const Multiplier& m, double greatest, double* scale, double* addend,
+                   double* addend_negative) {
+  const bool q15 = rule == RescaleRule::q15_one_step_up;
+  const bool one_step = q15 || rule == RescaleRule::q31_one_step_up;
+  const int bits = q15 ? 15 : 31;
+  if (!within(m.multiplier, 0, (int64_t{1} << bits) - 1) || !within(m.exponent, -31, bits - 1)) return false;
+  *scale = static_cast<double>(m.multiplier) * power_of_two(m.exponent - bits);
+  // No left shift may wrap and no result may leave 32 bits. With exponent <= 0, |acc * scale| < 2^31 - 1/2 always.
+  if (m.exponent > 0 && !(greatest * power_of_two(m.exponent) < 2147483647.0)) return false;
+  const double second = one_step || m.exponent >= 0 ? 0.0 : power_of_two(m.exponent - 1);
+  *addend = 0.5 + second;
+  *addend_negative = rule == RescaleRule::q31_two_step_up_away ? 0.5 - second : 0.5 + second;
+  return true;
+}
+
+// Where the offsets of 16 columns may lie: at least `least`, less than `limit`.
+struct Intervals {
+  alignas(64) double least[16], limit[16];
+
+  Intervals() {
+    for (int lane = 0; lane < 16; ++lane) {
+      least[lane] = -INFINITY;
+      limit[lane] = INFINITY;
+    }
+  }
+  // Eight columns at a time: where `reached`, an offset of `at` or more is needed, where `missed`, one below `at`.
+  void hold(int half, __m512d at, __mmask8 reached, __mmask8 missed) {
+    double *const low = least + 8 * half, *const high = limit + 8 * half;
+    const __m512d lows = _mm512_load_pd(low), highs = _mm512_load_pd(high);
+    _mm512_store_pd(low, _mm512_mask_max_pd(lows, reached, lows, at));
+    _mm512_store_pd(high, _mm512_mask_min_pd(highs, missed, highs, at));
+  }
+  void meet(int lane, double other_least, double other_limit) {
+    if (other_least > least[lane]) least[lane] = other_least;
+    if (other_limit < limit[lane]) limit[lane] = other_limit;
+  }
+  bool empty(int lane) const { return !(least[lane] < limit[lane]); }
+  // The middle; where one end is open, something near the 1/2 that rounding has without other influence.
+  float middle(int lane, double slope) const {
+    const double low = least[lane], high = limit[lane];
+    if (std::isinf(low)) return static_cast<float>(high - slope > 0.5 ? 0.5 : high - slope);
+    if (std::isinf(high)) return static_cast<float>(low + slope < 0.5 ? 0.5 : low + slope);
+    return static_cast<float>(low + (high - low) / 2);
+  }
+};
+
+__m256i load_half(const int32_t* values, int half) {
+  return _mm256_load_si256(reinterpret_cast<const __m256i*>(values + 8 * half));
+}
+
+// Clamped integers of the plan's type, by the exact form.
+inline __m512i rescale_exact(const ExactRule& rule, __m512i acc, const ExactGroup& group) {
+  __m512i rescaled;
+  if (rule.form == Form::binary32) {
+    const __m256 scales[2] = {_mm512_cvtpd_ps(_mm512_load_pd(group.scale)),
+                              _mm512_cvtpd_ps(_mm512_load_pd(group.scale + 8))};
+    const __m512 scale = _mm512_insertf32x8(_mm512_castps256_ps512(scales[0]), scales[1], 1);
+    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale);
+    // The conversion gives -2^31 for everything that does not fit, which is right except above.
+    const __mmask16 above = _mm512_cmp_ps_mask(product, _mm512_set1_ps(2147483648.0f), _CMP_GE_OQ);
+    rescaled = _mm512_mask_mov_epi32(_mm512_cvtps_epi32(product), above, _mm512_set1_epi32(INT32_MAX));
+  } else {
+    const __mmask16 negative = _mm512_movepi32_mask(acc);
+    __m256i halves[2] = {_mm512_castsi512_si256(acc), _mm512_extracti64x4_epi64(acc, 1)};
+    for (int i = 0; i < 2; ++i) {
+      const __m512d a = _mm512_cvtepi32_pd(halves[i]), scale = _mm512_load_pd(group.scale + 8 * i);
+      if (rule.form == Form::q31) {
+        const __m512d addend =
+            _mm512_mask_mov_pd(_mm512_load_pd(group.addend + 8 * i), static_cast<__mmask8>(negative >> (8 * i)),
+                               _mm512_load_pd(group.addend_negative + 8 * i));
+        halves[i] = _mm512_cvt_roundpd_epi32(_mm512_fmadd_round_pd(a, scale, addend, kDown), kDown);
+      } else {
+        // Ties away from zero of the rounded product p: trunc(p + copysign(1/2, p)), where rounding the sum toward zero
+        // cannot cross an integer. The conversion gives -2^31 for what does not fit, as the rule has it.
+        const __m512d product = _mm512_mul_pd(a, scale), sign = _mm512_set1_pd(-0.0);
+        const __m512d half = _mm512_or_pd(_mm512_and_pd(product, sign), _mm512_set1_pd(0.5));
+        halves[i] = _mm512_cvttpd_epi32(_mm512_add_round_pd(product, half, kZero));
+      }
+    }
+    rescaled = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
+  }
+  const __m512i zero_points = _mm512_set1_epi32(rule.zero_point);
+  const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
+  if (rule.clamp_first) {
+    rescaled = _mm512_max_epi32(rescaled, _mm512_sub_epi32(lows, zero_points));
+    rescaled = _mm512_min_epi32(rescaled, _mm512_sub_epi32(highs, zero_points));
+  }
+  return _mm512_min_epi32(_mm512_max_epi32(_mm512_add_epi32(rescaled, zero_points), lows), highs);
+}
+
+// The accumulators around the steps of 16 columns, ascending.
+class Points {
+ public:
+  static constexpr int kNear = 2, kAll = 2 * kReach + 2;
+
+  Points(const ExactRule& rule, const ExactGroup& group) : zero_point_(rule.zero_point) {
+    for (int half = 0; half < 2; ++half) {
+      inverse_[half] = _mm512_div_pd(_mm512_set1_pd(1), _mm512_load_pd(group.scale + 8 * half));
+      addend_[0][half] = _mm512_load_pd(group.addend_negative + 8 * half);
+      addend_[1][half] = _mm512_load_pd(group.addend + 8 * half);
+      least_[half] = _mm512_cvtepi32_pd(load_half(group.least, half));
+      greatest_[half] = _mm512_cvtepi32_pd(load_half(group.greatest, half));
+    }
+  }
+
+  // `count` accumulators, half of them below the place where results should begin to be `step` or more. A scale of zero
+  // has its steps at the ends of the range.
+  void find(int32_t step, int count, __m512i* points) const {
+    const int32_t rescaled = step - zero_point_;
+    __m512d begin[2];
+    for (int half = 0; half < 2; ++half) {
+      const __m512d distance = _mm512_sub_pd(_mm512_set1_pd(rescaled), addend_[rescaled > 0][half]);
+      begin[half] = _mm512_roundscale_pd(_mm512_mul_pd(distance, inverse_[half]), kUp);
+    }
+    for (int i = 0; i < count; ++i) {
+      const __m512d away = _mm512_set1_pd(i - count / 2);
+      __m256i halves[2];
+      for (int half = 0; half < 2; ++half) {
+        const __m512d point = _mm512_max_pd(_mm512_add_pd(begin[half], away), least_[half]);
+        halves[half] = _mm512_cvttpd_epi32(_mm512_min_pd(point, greatest_[half]));
+      }
+      points[i] = _mm512_inserti64x4(_mm512_castsi256_si512(halves[0]), halves[1], 1);
+    }
+  }
+
+ private:
+  const int32_t zero_point_;
+  __m512d inverse_[2], addend_[2][2], least_[2], greatest_[2];
+};
+
+inline __m512i rescale_fast(Form form, __m512i acc, const LineGroup& group) {
+  switch (form) {
+    case Form::product: return rescale<Form::product>(acc, load<Form::product>(group));
+    case Form::line: return rescale<Form::line>(acc, load<Form::line>(group));
+    case Form::line_away: return rescale<Form::line_away>(acc, load<Form::line_away>(group));
+    default: return rescale<Form::line_by_sign>(acc, load<Form::line_by_sign>(group));
+  }
+}
+
+// The addends of the exact form as offsets: most columns need nothing else.
+void guess_lines(const ExactGroup& exact, LineGroup* group) {
+  for (int lane = 0; lane < 16; ++lane) {
+    const double slope = exact.scale[lane];
+    float high = static_cast<float>(slope);
+    if (static_cast<double>(high) > slope) high = std::nextafterf(high, 0.0f);
+    group->slope_high[lane] = high;
+    group->slope_low[lane] = static_cast<float>(slope - static_cast<double>(high));
+    group->offset[lane] = static_cast<float>(exact.addend[lane]);
+    group->offset_negative[lane] = static_cast<float>(exact.addend_negative[lane]);
+  }
+}
+
+// What the steps of the exact form ask of the offsets for accumulators >= 0 and < 0.
+void find_intervals(const ExactRule& rule, const ExactGroup& group, Intervals* positive, Intervals* negative) {
+  const Points points(rule, group);
+  for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
+    __m512i near[Points::kAll];
+    points.find(step, Points::kAll, near);
+    for (const __m512i acc : near) {
+      const __mmask16 reached = _mm512_cmpge_epi32_mask(rescale_exact(rule, acc, group), _mm512_set1_epi32(step));
+      const __mmask16 below = _mm512_movepi32_mask(acc);
+      for (int half = 0; half < 2; ++half) {
+        // As the fast forms see it.
+        const __m512 all = _mm512_cvtepi32_ps(acc);
+        const __m512d a = _mm512_cvtps_pd(half == 0 ? _mm512_castps512_ps256(all) : _mm512_extractf32x8_ps(all, 1));
+        const __m512d value = _mm512_set1_pd(step - rule.zero_point);
+        const __m512d at = _mm512_fnmadd_pd(a, _mm512_load_pd(group.scale + 8 * half), value);
+        const int shift = 8 * half, yes = reached >> shift, no = ~reached >> shift, minus = below >> shift;
+        positive->hold(half, at, static_cast<__mmask8>(yes & ~minus), static_cast<__mmask8>(no & ~minus));
+        negative->hold(half, at, static_cast<__mmask8>(yes & minus), static_cast<__mmask8>(no & minus));
+      }
+    }
+  }
+}
+
+// Sets the offsets to the middle of what all steps allow. False when none fits.
+bool place_offsets(Form form, const ExactRule& rule, const ExactGroup& exact, LineGroup* group) {
+  Intervals positive, negative;
+  find_intervals(rule, exact, &positive, &negative);
+  for (int lane = 0; lane < 16; ++lane) {
+    const double slope = exact.scale[lane];
+    if (form == Form::line) positive.meet(lane, negative.least[lane], negative.limit[lane]);
+    // trunc(x - h) reaches a step where floor(x + 1 - h) does, but for x + 1 - h on the step itself.
+    if (form == Form::line_away) positive.meet(lane, 1 - negative.limit[lane], 1 - negative.least[lane]);
+    if (positive.empty(lane)) return false;
+    group->offset[lane] = positive.middle(lane, slope);
+    group->offset_negative[lane] = negative.middle(lane, slope);
+  }
+  return true;
+}
+
+// Whether fast and exact form are equal everywhere: both are monotone, and they agree at both ends of the range and on
+// both sides of every step of the exact form, all of which are found.
+bool lines_proven(Form form, const ExactRule& rule, const ExactGroup& exact, const LineGroup& group) {
+  // What keeps the forms monotone, see rescale().
+  for (int lane = 0; lane < 16; ++lane) {
+    if (form == Form::line_away && !(group.offset[lane] >= 0.0f)) return false;
+    if (form == Form::line_by_sign && !(group.offset_negative[lane] <= group.offset[lane])) return false;
+  }
+  const __m512i zero_point = _mm512_set1_epi32(rule.zero_point), one = _mm512_set1_epi32(1);
+  const __m512i low = _mm512_set1_epi32(rule.low), high = _mm512_set1_epi32(rule.high);
+  const __m512i least = _mm512_load_si512(exact.least), greatest = _mm512_load_si512(exact.greatest);
+  const auto differ = [&](__m512i acc, __m512i stored) {
+    const __m512i rescaled = _mm512_add_epi32(rescale_fast(form, acc, group), zero_point);
+    return _mm512_cmpneq_epi32_mask(stored, _mm512_min_epi32(_mm512_max_epi32(rescaled, low), high));
+  };
+  if (differ(least, rescale_exact(rule, least, exact)) != 0) return false;
+  if (differ(greatest, rescale_exact(rule, greatest, exact)) != 0) return false;
+  const Points points(rule, exact);
+  for (int32_t step = rule.low + 1; step <= rule.high; ++step) {
+    const __m512i steps = _mm512_set1_epi32(step);
+    __mmask16 found = 0;
+    // The step is nearly always between the first two accumulators that are tried.
+    for (int count = Points::kNear; found != 0xffff; count = Points::kAll) {
+      __m512i near[Points::kAll];
+      points.find(step, count, near);
+      // A step outside of the accumulator's range shows at the end of the range.
+      __mmask16 wrong = 0, before = 0;
+      for (int i = 0; i < count; ++i) {
+        const __m512i stored = rescale_exact(rule, near[i], exact);
+        const __mmask16 reached = _mm512_cmpge_epi32_mask(stored, steps);
+        const __mmask16 begins = i == 0 ? _mm512_cmpeq_epi32_mask(near[0], least)
+                                        : _mm512_cmpeq_epi32_mask(near[i], _mm512_add_epi32(near[i - 1], one));
+        found = static_cast<__mmask16>(found | (reached & begins & ~before));
+        before = reached;
+        wrong = static_cast<__mmask16>(wrong | differ(near[i], stored));
+      }
+      found = static_cast<__mmask16>(found | (~before & _mm512_cmpeq_epi32_mask(near[count - 1], greatest)));
+      if (wrong != 0 || (found != 0xffff && count == Points::kAll)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+ExactRule::ExactRule(const rules::Requantize& requantize)
+    : form(Form::q31),
+      zero_point(requantize.zero_point),
+      low(requantize.low),
+      high(requantize.high),
+      clamp_first(requantize.store == rules::StoreRule::clamp_then_zero_point) {
+  if (requantize.rescale == RescaleRule::binary64_multiply_away) form = Form::binary64;
+  if (requantize.rescale == RescaleRule::binary32_multiply_even) form = Form::binary32;
+  const int64_t range = int64_t{1} << 31;
+  const int64_t bound = requantize.wraps || requantize.bound > range ? range : requantize.bound;
+  least = static_cast<int32_t>(-bound);
+  greatest = static_cast<int32_t>(bound == range ? range - 1 : bound);
+  const int64_t flip = requantize.flip;
+  // pack() needs its sums within 16 bits; nothing here may overflow.
+  const bool small = within(flip, -8192, 8192) && within(zero_point, -8192, 8192);
+  if (!small || !within(low + flip, 0, 255) || !within(high + flip, 0, 255)) form = Form::scalar;
+}
+
+bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int64_t lane, ExactGroup* group) const {
+  if (form == Form::scalar) return false;
+  const Multiplier& m = requantize.multipliers.data()[requantize.multipliers.size() == 1 ? 0 : column];
+  if (form == Form::q31) {
+    return q31_constants(requantize.rescale, m, -static_cast<double>(least), &group->scale[lane], &group->addend[lane],
+                         &group->addend_negative[lane]);
+  }
+  group->scale[lane] = form == Form::binary32 ? static_cast<double>(static_cast<float>(m.factor)) : m.factor;
+  group->addend[lane] = group->addend_negative[lane] = 0.5;
+  return true;
+}
+
+__m512i ExactRule::rescale(__m512i acc, const ExactGroup& group) const { return rescale_exact(*this, acc, group); }
+
+Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* columns, int64_t count,
+                         const int64_t* least, const int64_t* greatest)
+    : exact_(requantize),
+      form_(Form::scalar),
+      groups_(count / 16),
+      lines_(allocate<LineGroup>(count / 16)),
+      exact_groups_(allocate<ExactGroup>(count / 16)),
+      columns_(allocate<int64_t>(count)),
+      requantize_(nullptr) {
+  for (int64_t i = 0; i < count; ++i) columns_[i] = columns[i];
+  if (!prepare_exact(requantize)) {
+    requantize_ = portable::copy(requantize);
+    return;
+  }
+  form_ = exact_.form;
+  zero_point_ = static_cast<int16_t>(requantize.flip);
+  low_ = static_cast<uint8_t>(requantize.low + requantize.flip);
+  high_ = static_cast<uint8_t>(requantize.high + requantize.flip);
+  prepare_ranges(least, greatest);
+  constexpr Form kFastForms[] = {Form::product, Form::line, Form::line_away, Form::line_by_sign};
+  for (const Form form : kFastForms) {
+    if (!prepare_lines(form)) continue;
+    form_ = form;
+    zero_point_ = static_cast<int16_t>(requantize.zero_point + requantize.flip);
+    break;
+  }
+}
+
+Requantizer::~Requantizer() {
+  release(lines_);
+  release(exact_groups_);
+  release(columns_);
+  if (requantize_ != nullptr) portable::release(requantize_);
+}
+
+bool Requantizer::prepare_exact(const rules::Requantize& requantize) {
+  for (int64_t i = 0; i < groups_ * 16; ++i) {
+    if (columns_[i] >= 0 && !exact_.prepare(requantize, columns_[i], i % 16, &exact_groups_[i / 16])) return false;
+  }
+  return exact_.form != Form::scalar;
+}
+
+void Requantizer::prepare_ranges(const int64_t* least, const int64_t* greatest) {
+  for (int64_t i = 0; i < groups_ * 16; ++i) {
+    if (columns_[i] < 0) continue;  // zeros
+    ExactGroup& group = exact_groups_[i / 16];
+    int64_t low = exact_.least, high = exact_.greatest;
+    // An accumulator that may leave the register may have any value in it.
+    if (least != nullptr && within(least[i], INT32_MIN, INT32_MAX) && within(greatest[i], INT32_MIN, INT32_MAX)) {
+      low = least[i] > low ? least[i] : low;
+      high = greatest[i] < high ? greatest[i] : high;
+    }
+    group.least[i % 16] = static_cast<int32_t>(low);
+    group.greatest[i % 16] = static_cast<int32_t>(high);
+  }
+}
+
+bool Requantizer::prepare_lines(Form form) {
+  for (int64_t i = 0; i < groups_; ++i) {
+    const ExactGroup& exact = exact_groups_[i];
+    for (int lane = 0; lane < 16; ++lane) {
+      const double slope = exact.scale[lane];
+      const double least = exact.least[lane], greatest = exact.greatest[lane];
+      if (!(slope >= 0 && slope * -least < kLargestRescaled && slope * greatest < kLargestRescaled)) return false;
+      lines_[i].slope_high[lane] = static_cast<float>(slope);
+    }
+    if (form == Form::product) {
+      if (exact_.form != Form::binary32) return false;
+      continue;
+    }
+    guess_lines(exact, &lines_[i]);
+    if (lines_proven(form, exact_, exact, lines_[i])) continue;
+    if (!place_offsets(form, exact_, exact, &lines_[i])) return false;
+    if (!lines_proven(form, exact_, exact, lines_[i])) return false;
+  }
+  return true;
+}
+
+__m512i Requantizer::rescale_any(__m512i acc, int64_t group) const {
+  if (is_fast(form_)) return rescale_fast(form_, acc, lines_[group]);
+  if (form_ != Form::scalar) return exact_.rescale(acc, exact_groups_[group]);
+  alignas(64) int32_t values[16];
+  _mm512_store_si512(values, acc);
+  for (int lane = 0; lane < 16; ++lane) {
+    const int64_t column = columns_[group * 16 + lane];
+    if (column >= 0) values[lane] = portable::requantize_one(*requantize_, values[lane], column);
+  }
+  return _mm512_load_si512(values);
+}
+
+void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
+  const ExactRule rule(requantize);
+  const bool shared = requantize.multipliers.size() == 1;
+  const __m512i flip = _mm512_set1_epi32(requantize.flip);
+  ExactGroup group{};
+  bool exact = false;
+  for (int64_t first = 0; first < count; first += 16) {
+    const int64_t used = count - first < 16 ? count - first : 16;
+    if (!shared || first == 0) {
+      exact = true;
+      for (int64_t lane = 0; lane < (shared ? 1 : used) && exact; ++lane) {
+        exact = rule.prepare(requantize, shared ? 0 : first + lane, lane, &group);
+      }
+      for (int lane = 1; lane < 16 && shared; ++lane) {
+        group.scale[lane] = group.scale[0];
+        group.addend[lane] = group.addend[0];
+        group.addend_negative[lane] = group.addend_negative[0];
+      }
+    }
+    if (exact) {
+      const __mmask16 mask = static_cast<__mmask16>((1u << used) - 1);
+      const __m512i stored = rule.rescale(_mm512_maskz_loadu_epi32(mask, acc + first), group);
+      _mm512_mask_cvtepi32_storeu_epi8(out + first, mask, _mm512_add_epi32(stored, flip));
+    } else {
+      for (int64_t i = first; i < first + used; ++i) out[i] = portable::requantize_one(requantize, acc[i], i);
+    }
+  }
+}
+
+}  // namespace bittrue::avx512vnni

@@ -1,0 +1,16 @@
+#include "isa/portable/aligned_values.h"
+
+#include "isa/cores.h"
+
+namespace bittrue::portable {
+
+void aligned_values(const AddSpec& spec, int64_t* first, int64_t* second) {
+  const int64_t scale = int64_t{1} << spec.left;
+  for (int64_t q = 0; q < 256; ++q) {
+    first[q] = rules::apply(spec.align, (q - spec.first_zero_point) * scale, spec.first);
+    const int64_t value = rules::apply(spec.align, (q - spec.second_zero_point) * scale, spec.second);
+    second[q] = spec.subtract ? -value : value;
+  }
+}
+
+}  // namespace bittrue::portable

@@ -1,0 +1,118 @@
+// add and sub: first + second, first - second.
+#include "operators/add.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "operators/zip.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+
+class AddBytes final : public Kernel {
+ public:
+  AddBytes(const Step& step, const CoreSet& cores, bool subtract, int64_t bound)
+      : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096) {
+    const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");
+    AddSpec spec;
+    const int flip = flip_of(step.input(0).type);
+    spec.first_zero_point = static_cast<int32_t>(first.zero_point + flip);
+    spec.second_zero_point = static_cast<int32_t>(second.zero_point + flip);
+    spec.left = first.left;
+    spec.align = first.rescale.rule;
+    spec.first = first.rescale.multiplier;
+    spec.second = second.rescale.multiplier;
+    spec.subtract = subtract;
+    spec.requantize = requantization(step, rescaling(step), bound);
+    core_ = cores.add(spec);
+  }
+
+  void run(const Run& run) const override {
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) { core_->run(in[0], in[1], out, count); });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  Blocks blocks_;
+  std::unique_ptr<Elementwise> core_;
+};
+
+std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
+  const Type type = step.input(0).type;
+  if (step.input(1).type != type || step.output().type != type) return nullptr;
+  const int64_t sign = subtract ? -1 : 1;
+  const Storing store = storing(step);
+  if (step.text("form") == "power_of_two") {
+    if (type != Type::s16) return nullptr;
+    const auto first = static_cast<int>(step.integer("first_right_shift", 0, 15));
+    const auto second = static_cast<int>(step.integer("second_right_shift", 0, 15));
+    return make_zip<int16_t, int16_t>(step, [=](int16_t a, int16_t b) {
+      const int64_t sum = rules::align_power_of_two(a, first) + sign * rules::align_power_of_two(b, second);
+      return static_cast<int16_t>(std::min(std::max(sum, store.low), store.high));
+    });
+  }
+  require(step.text("form") == "rescaled", "an unknown form");
+  const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");
+  if (is_8bit(type)) {
+    const int64_t bound = magnitude(first.table(type)) + magnitude(second.table(type));
+    require(bound <= kHigh, "the aligned sum leaves 32 bits");
+    return std::make_unique<AddBytes>(step, cores, subtract, bound);
+  }
+  if (type != Type::s16) return nullptr;
+  // Then the aligned sum fits 32 bits.
+  require(first.zero_point == 0 && second.zero_point == 0 && first.rescale.multiplier.exponent <= 0 &&
+              second.rescale.multiplier.exponent <= 0,
+          "16-bit inputs must have zero point 0 and be scaled down");
+  const Rescaling rescale = rescaling(step);
+  return make_zip<int16_t, int16_t>(step, [=](int16_t a, int16_t b) {
+    return static_cast<int16_t>(store(rescale(first(a) + sign * second(b))));
+  });
+}
+
+struct Plus {
+  template <class T>
+  T operator()(T a, T b) const { return a + b; }
+};
+
+struct Minus {
+  template <class T>
+  T operator()(T a, T b) const { return a - b; }
+};
+
+}  // namespace
+
+std::array<int64_t, 256> Aligned::table(Type type) const {
+  std::array<int64_t, 256> values;
+  for (int byte = 0; byte < 256; ++byte) values[byte] = (*this)(byte - flip_of(type));
+  return values;
+}
+
+Aligned aligned(const Step& step, const std::string& prefix) {
+  Aligned result;
+  result.zero_point = step.integer((prefix + "zero_point").c_str(), -kLargestZeroPoint, kLargestZeroPoint);
+  result.rescale = rescaling(step, prefix);
+  const std::string& name = step.rule("align");
+  for (const rules::AlignRow& row : rules::kAlign) {
+    if (name == row.name) result.left = row.left;
+  }
+  require(result.left > 0, "no native rule for this slot");
+  return result;
+}
+
+int64_t magnitude(const std::array<int64_t, 256>& values) {
+  int64_t largest = 0;
+  for (const int64_t value : values) largest = std::max(largest, value < 0 ? -value : value);
+  return largest;
+}
+
+std::unique_ptr<Kernel> make_add(const Step& step, const CoreSet& cores) {
+  return step.text("form") == "plain" ? make_plain_zip<Plus>(step) : make_quantized(step, cores, false);
+}
+
+std::unique_ptr<Kernel> make_sub(const Step& step, const CoreSet& cores) {
+  return step.text("form") == "plain" ? make_plain_zip<Minus>(step) : make_quantized(step, cores, true);
+}
+
+}  // namespace bittrue

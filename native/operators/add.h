@@ -1,0 +1,30 @@
+// What operators share that bring two quantized inputs to one scale.
+#pragma once
+
+#include <array>
+
+#include "operators/rescaling.h"
+#include "rules/align.h"
+
+namespace bittrue {
+
+// One aligned input: A(q) = rescale((q - zero_point) * 2^left).
+struct Aligned {
+  int64_t zero_point = 0;
+  int left = 0;
+  Rescaling rescale;
+
+  int64_t operator()(int64_t q) const {
+    return rules::align(q - zero_point, left, rescale.rule, rescale.multiplier);
+  }
+  // A of every stored byte of this type.
+  std::array<int64_t, 256> table(Type type) const;
+};
+
+// `prefix` is "first_" or "second_".
+Aligned aligned(const Step& step, const std::string& prefix);
+
+// The largest |value|.
+int64_t magnitude(const std::array<int64_t, 256>& values);
+
+}  // namespace bittrue

@@ -1,0 +1,70 @@
+// Element-wise walks: inputs that broadcast to one output, handed to a body in dense blocks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/kernel.h"
+
+namespace bittrue {
+
+// The output is cut into blocks that are contiguous in memory. An input that is dense over a block is read where it
+// lies; one that is broadcast or strided inside a block is first spread out in scratch memory, and only again when its
+// place in the input changes, so that an operand of one value, or of one value per channel, is spread once.
+class Blocks {
+ public:
+  static constexpr int kMaxInputs = 3;
+  // Steps with fewer elements than this run on the calling thread.
+  static constexpr int64_t kParallel = 20000;
+
+  Blocks() = default;
+  // NoKernel when the shapes do not broadcast, or when rows are strided element by element.
+  Blocks(const std::vector<const Operand*>& inputs, const Operand& output, int64_t block_elements = 2048);
+
+  int64_t scratch_bytes(int threads) const { return threads * worker_bytes_; }
+
+  // body(inputs, out, count): `count` elements, one pointer per input.
+  template <class Body>
+  void run(const Run& run, const Body& body) const {
+    if (blocks_ == 0) return;
+    const int64_t tasks = elements_ < kParallel ? 1 : std::min<int64_t>(blocks_, run.pool.threads() * 4);
+    run.pool.parallel(tasks, [&](int64_t task, int worker) {
+      State state;
+      state.scratch = run.scratch + worker * worker_bytes_;
+      const int64_t last = blocks_ * (task + 1) / tasks;
+      for (int64_t block = blocks_ * task / tasks; block < last; ++block) {
+        uint8_t* out = nullptr;
+        const int64_t count = place(run, block, state, &out);
+        body(state.pointers, out, count);
+      }
+    });
+  }
+
+ private:
+  struct Axis {
+    int64_t extent = 0;
+    int64_t strides[kMaxInputs + 1] = {};  // bytes; the output's comes last
+  };
+  struct State {
+    const uint8_t* pointers[kMaxInputs] = {};
+    const uint8_t* spread_from[kMaxInputs] = {};
+    int64_t spread_count[kMaxInputs] = {};
+    uint8_t* scratch = nullptr;
+  };
+
+  int64_t place(const Run& run, int64_t block, State& state, uint8_t** out) const;
+  void spread(int input, size_t axis, int64_t extent, const uint8_t* source, uint8_t* target) const;
+  int64_t inner_elements(size_t axis) const;
+
+  int inputs_ = 0;
+  int item_[kMaxInputs] = {};
+  bool direct_[kMaxInputs] = {};
+  int64_t scratch_offset_[kMaxInputs] = {};
+  std::vector<Axis> axes_;
+  size_t cut_ = 0;      // blocks hold `step_` positions of this axis and everything inside
+  int64_t step_ = 1, inner_ = 1, chunks_ = 1;
+  int64_t blocks_ = 0, elements_ = 0, worker_bytes_ = 0;
+};
+
+}  // namespace bittrue

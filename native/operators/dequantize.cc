@@ -1,0 +1,61 @@
+// dequantize: scale * (q - zero point) in binary32, with one scale or one per position of an axis.
+#include "operators/quantize.h"
+#include "rules/quantize.h"
+
+namespace bittrue {
+namespace {
+
+// One scale per position of an axis, each for `inner` neighbours.
+template <class In>
+class DequantizeAxis final : public Kernel {
+ public:
+  explicit DequantizeAxis(const Step& step) : parameters_(axis_parameters(step, step.input(0))) {
+    require(step.input(0).elements == step.output().elements && step.input(0).dense() && step.output().dense(),
+            "both sides must be dense");
+    for (int32_t& zero_point : parameters_.zero_points) {
+      require(zero_point < std::numeric_limits<int32_t>::max() - 128, "a zero point is out of range");
+      zero_point += flip_of(step.input(0).type);
+    }
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const In*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const AxisParameters& p = parameters_;
+    for (int64_t o = 0; o < p.outer; ++o) {
+      for (int64_t c = 0; c < p.extent; ++c, in += p.inner, out += p.inner) {
+        for (int64_t i = 0; i < p.inner; ++i) out[i] = rules::binary64_multiply(in[i], p.scales[c], p.zero_points[c]);
+      }
+    }
+  }
+
+ private:
+  AxisParameters parameters_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
+  if (!step.has_array("scales") || step.rule("dequantize") != "binary64_multiply") return nullptr;
+  const Type from = step.input(0).type;
+  if (step.output().type != Type::f32) return nullptr;
+  if (step.array("scales").count > 1) {
+    if (is_8bit(from)) return std::make_unique<DequantizeAxis<uint8_t>>(step);
+    if (from == Type::s4) return std::make_unique<DequantizeAxis<int8_t>>(step);
+    return nullptr;
+  }
+  const AxisParameters p = axis_parameters(step, step.input(0));
+  const double scale = p.scales[0];
+  const int64_t zero_point = p.zero_points[0];
+  if (is_byte(from)) {
+    std::array<float, 256> table;
+    for (int byte = 0; byte < 256; ++byte) {
+      table[byte] = rules::binary64_multiply(value_of_byte(from, byte), scale, zero_point);
+    }
+    return std::make_unique<WideTable<float>>(step, table);
+  }
+  if (from != Type::s16) return nullptr;
+  return make_map<int16_t, float>(step, [=](int16_t q) { return rules::binary64_multiply(q, scale, zero_point); });
+}
+
+}  // namespace bittrue

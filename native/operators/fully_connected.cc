@@ -1,0 +1,119 @@
+// fully_connected: 8-bit layers as a matrix product, all others by the general kernel.
+#include <algorithm>
+#include <cstring>
+
+#include "core/kernel.h"
+#include "core/share.h"
+#include "operators/general_convolution.h"
+#include "operators/weights.h"
+
+namespace bittrue {
+namespace {
+
+// Multiply-accumulates below which a step is not worth sharing out.
+constexpr int64_t kTaskWork = 32 << 10;
+
+class FullyConnected final : public Kernel {
+ public:
+  FullyConnected(const Step& step, const CoreSet& cores);
+
+  void run(const Run& run) const override;
+  int64_t scratch_bytes(int threads) const override { return copy_bytes() + threads * worker_bytes(); }
+  bool packs(size_t input) const override { return input == 1 || input == 2; }
+  std::string note() const override { return "matmul"; }
+
+ private:
+  int64_t copy_bytes() const { return depth_ == packed_depth_ ? 0 : round_up(rows_ * packed_depth_, 64); }
+  int64_t worker_bytes() const { return round_up(block_ * 8, 64) + round_up(block_ * 4, 64); }
+
+  int64_t rows_, depth_, packed_depth_, columns_, block_;
+  int64_t zero_point_;  // of the weights
+  RowTerms row_terms_;
+  std::unique_ptr<Matmul> matmul_;
+};
+
+FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) : row_terms_(cores.row_terms()) {
+  const Operand& in = step.input(0);
+  const Operand& weights = step.input(1);
+  require(weights.rank() == 2 && weights.shape[1] > 0, "weights have two axes");
+  require(in.dense() && step.output().dense(), "both sides must be dense");
+  columns_ = weights.shape[0];
+  depth_ = weights.shape[1];
+  rows_ = in.elements / depth_;
+  require(rows_ * depth_ == in.elements && rows_ * columns_ == step.output().elements, "the shapes do not fit");
+  packed_depth_ = round_up(depth_, 4);
+  const SignedWeights signed_values = signed_weights(weights, step.integer("weight_zero_point"));
+  const std::vector<int64_t> bias = biases(step, 2, columns_);
+  const int flip = flip_of(in.type);
+  // Without padding any zero point will do: it only enters the folded bias.
+  const int64_t in_zero_point = step.integer("input_zero_point", -(int64_t{1} << 31), int64_t{1} << 31) + flip;
+  zero_point_ = signed_values.zero_point;
+
+  // acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32.
+  // Weights that need no bytes between columns are used as they are.
+  const bool dense = packed_depth_ == depth_;
+  std::vector<int8_t> packed(dense ? 0 : static_cast<size_t>(columns_ * packed_depth_), 0);
+  std::vector<int32_t> folded(static_cast<size_t>(columns_));
+  for (int64_t n = 0; n < columns_; ++n) {
+    const int8_t* row = signed_values.data + n * depth_;
+    uint64_t sum = 0;
+    for (int64_t k = 0; k < depth_; ++k) sum += static_cast<uint64_t>(static_cast<int64_t>(row[k]));
+    if (!dense) std::memcpy(packed.data() + n * packed_depth_, row, static_cast<size_t>(depth_));
+    const auto zx = static_cast<uint64_t>(in_zero_point), zw = static_cast<uint64_t>(zero_point_);
+    const uint64_t constant = static_cast<uint64_t>(bias[n]) - zx * sum + static_cast<uint64_t>(depth_) * zx * zw;
+    folded[n] = static_cast<int32_t>(static_cast<uint32_t>(constant));
+  }
+  MatmulSpec spec;
+  spec.columns = columns_;
+  spec.depth = packed_depth_;
+  spec.weights = dense ? signed_values.data : packed.data();
+  spec.bias = folded.data();
+  spec.row_terms = zero_point_ != 0;
+  spec.requantize = step.requantize(columns_);
+  matmul_ = cores.matmul(spec);
+  block_ = std::min<int64_t>(std::max<int64_t>(rows_, 1), round_up(64, matmul_->tile_rows()));
+}
+
+void FullyConnected::run(const Run& run) const {
+  if (rows_ == 0 || columns_ == 0) return;
+  const uint8_t* data = run.inputs[0];
+  if (depth_ != packed_depth_) {
+    // The bytes that fill a row up meet weights of zero.
+    for (int64_t r = 0; r < rows_; ++r) {
+      std::memcpy(run.scratch + r * packed_depth_, data + r * depth_, static_cast<size_t>(depth_));
+      std::memset(run.scratch + r * packed_depth_ + depth_, 0, static_cast<size_t>(packed_depth_ - depth_));
+    }
+    data = run.scratch;
+  }
+  const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
+  int64_t groups = 1;
+  if (run.pool.threads() > 1) {
+    const int64_t worth = rows_ * columns_ * depth_ / blocks / kTaskWork;
+    groups = std::min(panels, std::min<int64_t>(std::max<int64_t>(1, worth), 4 * run.pool.threads()));
+  }
+  run.pool.parallel(blocks * groups, [&](int64_t task, int worker) {
+    uint8_t* scratch = run.scratch + copy_bytes() + worker * worker_bytes();
+    auto* rows = reinterpret_cast<const uint8_t**>(scratch);
+    auto* terms = reinterpret_cast<int32_t*>(scratch + round_up(block_ * 8, 64));
+    const int64_t first = task / groups * block_, group = task % groups;
+    MatmulRows part;
+    part.rows = rows;
+    part.capacity = block_;
+    part.count = std::min(block_, rows_ - first);
+    part.row_terms = terms;
+    part.out = run.outputs[0] + first * columns_;
+    part.out_stride = columns_;
+    for (int64_t r = 0; r < part.count; ++r) rows[r] = data + (first + r) * packed_depth_;
+    if (zero_point_ != 0) row_terms_(rows, block_, 1, depth_, part.count, static_cast<int32_t>(-zero_point_), terms);
+    matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& cores) {
+  if (!suits_matmul(step)) return make_general_fully_connected(step, cores);
+  return std::make_unique<FullyConnected>(step, cores);
+}
+
+}  // namespace bittrue

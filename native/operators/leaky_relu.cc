@@ -1,0 +1,25 @@
+// leaky_relu: x where it is not negative, alpha * x elsewhere, each side with a multiplier of its own.
+#include "operators/map.h"
+#include "operators/rescaling.h"
+
+namespace bittrue {
+
+std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) {
+  if (step.arrays.empty()) {
+    const auto found = step.reals.find("alpha");
+    require(found != step.reals.end() && found->second == found->second, "no alpha");
+    if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+    const auto alpha = static_cast<float>(found->second);
+    return make_map<float, float>(step, [=](float x) { return x > 0 ? x : x * alpha; });
+  }
+  const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");
+  const Storing store = storing(step);
+  const int64_t zero_point = step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
+  const int64_t sign = step.integer("negated", 0, 1) ? -1 : 1;
+  return make_integer_map(step, cores, [=](int64_t q) {
+    const int64_t x = q - zero_point;
+    return store(x >= 0 ? identity(x) : sign * slope(x));
+  });
+}
+
+}  // namespace bittrue

@@ -1,0 +1,252 @@
+#include "operators/matmul_convolution.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "operators/fused_table.h"
+
+namespace bittrue {
+namespace {
+
+int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// How rows of the product are found.
+enum class Rows {
+  taps,   // one segment per tap, pointing into the picture or to a row of zero points
+  lines,  // one segment per row of taps (per tap when dilated), without a look at the picture's edges
+};
+
+// Below this many channels a segment per tap is too short to be worth its pointer: a padded copy, in which the taps of
+// a row lie side by side, costs less.
+constexpr int64_t kShortestTap = 64;
+// Bytes of input that one block of rows covers: stays in the first-level cache beside a panel of weights.
+constexpr int64_t kBlockBytes = 24 << 10;
+constexpr int64_t kMostBlockRows = 512;
+
+class MatmulConvolution final : public Kernel {
+ public:
+  MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window, const SignedWeights& weights,
+                    const std::vector<int64_t>& bias);
+
+  void run(const Run& run) const override;
+  int64_t scratch_bytes(int threads) const override { return copy_bytes() + threads * worker_bytes(); }
+  bool packs(size_t input) const override { return input == 1 || input == 2; }
+  std::string note() const override;
+
+ private:
+  struct Picture {
+    const uint8_t* data;  // the input, or the padded copy
+    int64_t row;          // bytes from one line to the next
+    int64_t pixel;        // bytes from one pixel to the next
+  };
+
+  int64_t copy_h() const { return window_.in_h + window_.pad_top + window_.pad_bottom; }
+  int64_t copy_w() const { return window_.in_w + window_.pad_left + window_.pad_right; }
+  int64_t copy_bytes() const {
+    return copies_ ? round_up(copy_h() * copy_w() * window_.in_c + kSlack, 64) : 0;
+  }
+  int64_t worker_bytes() const { return round_up(segments_ * block_ * 8, 64) + round_up(block_ * 4, 64); }
+
+  void copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool) const;
+  void find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const;
+  void find_taps(const Picture& picture, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
+
+  // A segment of the padded copy may be read up to three bytes past its end.
+  static constexpr int64_t kSlack = 64;
+
+  Window window_;
+  Rows rows_;
+  int64_t segments_, segment_, depth_, block_;  // bytes of a segment, and the same rounded up to four
+  bool copies_ = false;
+  int64_t in_pixel_, out_stride_;
+  uint8_t in_zero_point_;
+  int64_t zero_point_;  // of the weights
+  RowTerms row_terms_;
+  std::vector<uint8_t> zeros_;
+  FusedTable table_;
+  std::unique_ptr<Matmul> matmul_;
+};
+
+MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window,
+                                     const SignedWeights& weights, const std::vector<int64_t>& bias)
+    : window_(window),
+      in_pixel_(step.input(0).row_stride),
+      out_stride_(step.output().row_stride),
+      in_zero_point_(stored_zero_point(step)),
+      zero_point_(weights.zero_point),
+      row_terms_(cores.row_terms()),
+      table_(step, cores) {
+  const int64_t channels = window.in_c, taps = window.taps();
+  require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
+  const bool whole = channels % 4 == 0;
+  rows_ = whole && taps > 1 && (channels >= kShortestTap || window.dilation_w > 1) ? Rows::taps : Rows::lines;
+  const bool together = rows_ == Rows::lines && window.dilation_w == 1;
+  segment_ = together ? window.filter_w * channels : channels;
+  segments_ = together ? window.filter_h : taps;
+  depth_ = round_up(segment_, 4);
+  // Lines can be read in place where nothing is padded, no byte past the end is touched and pixels lie side by side.
+  const bool side_by_side = in_pixel_ == channels || (taps == 1 && segment_ == channels);
+  copies_ = rows_ == Rows::lines && (window.padded() || segment_ != depth_ || !side_by_side);
+  zeros_.assign(static_cast<size_t>(rows_ == Rows::taps ? depth_ : 0), in_zero_point_);
+
+  // acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32.
+  // Weights that need no bytes between segments are used as they are.
+  std::vector<int8_t> packed(segment_ == depth_ ? 0 : static_cast<size_t>(window.out_c * segments_ * depth_), 0);
+  std::vector<int32_t> folded(static_cast<size_t>(window.out_c));
+  for (int64_t n = 0; n < window.out_c; ++n) {
+    const int8_t* filter = weights.data + n * taps * channels;
+    int64_t sum = 0;
+    for (int64_t k = 0; k < taps * channels; ++k) sum += filter[k];
+    for (int64_t s = 0; s < segments_ && segment_ != depth_; ++s) {
+      std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
+    }
+    const int64_t constant = bias[n] - in_zero_point_ * sum + taps * channels * in_zero_point_ * zero_point_;
+    folded[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(constant)));
+  }
+  MatmulSpec spec;
+  spec.columns = window.out_c;
+  spec.segments = segments_;
+  spec.depth = depth_;
+  spec.weights = segment_ == depth_ ? weights.data : packed.data();
+  spec.bias = folded.data();
+  spec.row_terms = zero_point_ != 0;
+  spec.requantize = step.requantize(window.out_c);
+  matmul_ = cores.matmul(spec);
+
+  const int64_t tile = matmul_->tile_rows();
+  const int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, segments_ * depth_));
+  block_ = round_up(std::max<int64_t>(wanted, 8 * tile), tile);
+  block_ = std::min(block_, std::max<int64_t>(1, window.pixels()));
+}
+
+void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool) const {
+  const int64_t line = copy_w() * window_.in_c, before = window_.pad_left * window_.in_c;
+  const int64_t body = window_.in_w * window_.in_c;
+  const int64_t per_task = std::max<int64_t>(1, (16 << 10) / std::max<int64_t>(1, line));
+  pool.parallel((copy_h() + per_task - 1) / per_task, [&](int64_t task, int) {
+    const int64_t last = std::min(copy_h(), (task + 1) * per_task);
+    for (int64_t y = task * per_task; y < last; ++y) {
+      uint8_t* target = copy + y * line;
+      const int64_t from = y - window_.pad_top;
+      if (from < 0 || from >= window_.in_h) {
+        std::memset(target, in_zero_point_, static_cast<size_t>(line));
+        continue;
+      }
+      std::memset(target, in_zero_point_, static_cast<size_t>(before));
+      const uint8_t* source = in + from * window_.in_w * in_pixel_;
+      if (in_pixel_ == window_.in_c) {
+        std::memcpy(target + before, source, static_cast<size_t>(body));
+      } else {
+        for (int64_t x = 0; x < window_.in_w; ++x) {
+          std::memcpy(target + before + x * window_.in_c, source + x * in_pixel_, static_cast<size_t>(window_.in_c));
+        }
+      }
+      std::memset(target + before + body, in_zero_point_, static_cast<size_t>(line - before - body));
+    }
+  });
+}
+
+// Pointers for output pixels [first, first + count) of one picture, all segments.
+void MatmulConvolution::find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const {
+  int64_t y = first / window_.out_w, x = first % window_.out_w;
+  for (int64_t done = 0; done < count;) {
+    const int64_t stretch = std::min(count - done, window_.out_w - x);
+    if (rows_ == Rows::taps) {
+      find_taps(picture, y, x, stretch, rows + done);
+    } else {
+      const int64_t step = window_.stride_w * picture.pixel;
+      const int64_t across = window_.dilation_w == 1 ? 1 : window_.filter_w;
+      for (int64_t s = 0; s < segments_; ++s) {
+        const uint8_t* at = picture.data + (y * window_.stride_h + s / across * window_.dilation_h) * picture.row +
+                            (x * window_.stride_w + s % across * window_.dilation_w) * picture.pixel;
+        const uint8_t** target = rows + s * block_ + done;
+        for (int64_t r = 0; r < stretch; ++r) target[r] = at + r * step;
+      }
+    }
+    done += stretch;
+    x = 0;
+    ++y;
+  }
+}
+
+void MatmulConvolution::find_taps(const Picture& picture, int64_t y, int64_t first_x, int64_t count,
+                                  const uint8_t** rows) const {
+  const int64_t step = window_.stride_w * picture.pixel;
+  for (int64_t i = 0; i < window_.filter_h; ++i) {
+    const int64_t line = y * window_.stride_h + i * window_.dilation_h - window_.pad_top;
+    for (int64_t j = 0; j < window_.filter_w; ++j) {
+      const uint8_t** target = rows + (i * window_.filter_w + j) * block_;
+      if (line < 0 || line >= window_.in_h) {
+        std::fill(target, target + count, zeros_.data());
+        continue;
+      }
+      // Outputs x with 0 <= x * stride + shift < in_w read the picture; the others read zero points.
+      const int64_t shift = j * window_.dilation_w - window_.pad_left;
+      const int64_t begin = shift < 0 ? (-shift + window_.stride_w - 1) / window_.stride_w : 0;
+      const int64_t end = shift >= window_.in_w ? 0 : (window_.in_w - shift + window_.stride_w - 1) / window_.stride_w;
+      const int64_t low = std::min(count, std::max<int64_t>(0, begin - first_x));
+      const int64_t high = std::max(low, std::min(count, end - first_x));
+      const uint8_t* at = picture.data + line * picture.row + (first_x * window_.stride_w + shift) * picture.pixel;
+      std::fill(target, target + low, zeros_.data());
+      for (int64_t r = low; r < high; ++r) target[r] = at + r * step;
+      std::fill(target + high, target + count, zeros_.data());
+    }
+  }
+}
+
+void MatmulConvolution::run(const Run& run) const {
+  const int64_t pixels = window_.out_h * window_.out_w;
+  if (pixels == 0 || window_.out_c == 0) return;
+  uint8_t* copy = run.scratch;
+  const int64_t panels = matmul_->panels();
+  const int64_t blocks = (pixels + block_ - 1) / block_;
+  // Columns are shared out, too, when there are too few blocks of rows to keep all threads busy.
+  const int threads = run.pool.threads();
+  int64_t groups = 1;
+  if (threads > 1 && blocks < 4 * threads) groups = std::min<int64_t>(panels, (4 * threads + blocks - 1) / blocks);
+  for (int64_t n = 0; n < window_.batch; ++n) {
+    const uint8_t* in = run.inputs[0] + n * window_.in_h * window_.in_w * in_pixel_;
+    uint8_t* out = run.outputs[0] + n * pixels * out_stride_;
+    Picture picture{in, window_.in_w * in_pixel_, in_pixel_};
+    if (copies_) {
+      copy_picture(in, copy, run.pool);
+      picture = {copy, copy_w() * window_.in_c, window_.in_c};
+    }
+    run.pool.parallel(blocks * groups, [&](int64_t task, int worker) {
+      uint8_t* scratch = run.scratch + copy_bytes() + worker * worker_bytes();
+      auto* rows = reinterpret_cast<const uint8_t**>(scratch);
+      auto* terms = reinterpret_cast<int32_t*>(scratch + round_up(segments_ * block_ * 8, 64));
+      // Blocks that are equally large, so that no thread gets a short rest.
+      const int64_t block = task / groups, group = task % groups;
+      const int64_t first = block * block_, count = std::min(block_, pixels - first);
+      find_rows(picture, first, count, rows);
+      if (zero_point_ != 0) {
+        row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);
+      }
+      MatmulRows part;
+      part.rows = rows;
+      part.capacity = block_;
+      part.count = count;
+      part.row_terms = terms;
+      part.out = out + first * out_stride_;
+      part.out_stride = out_stride_;
+      matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
+      if (groups == 1) table_.apply(part.out, out_stride_, count, window_.out_c);
+    });
+    if (groups > 1) table_.apply(out, out_stride_, pixels, window_.out_c);
+  }
+}
+
+std::string MatmulConvolution::note() const {
+  const char* how = rows_ == Rows::taps ? "taps" : copies_ ? "a padded copy" : window_.taps() == 1 ? "pixels" : "lines";
+  return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") + table_.note();
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_matmul_convolution(const Step& step, const CoreSet& cores, const Window& window,
+                                                const SignedWeights& weights, const std::vector<int64_t>& bias) {
+  return std::make_unique<MatmulConvolution>(step, cores, window, weights, bias);
+}
+
+}  // namespace bittrue

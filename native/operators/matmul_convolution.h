@@ -1,0 +1,16 @@
+// 8-bit convolution as a matrix product whose rows are found by pointers: no unfolded copy of the picture is made.
+#pragma once
+
+#include <memory>
+
+#include "core/kernel.h"
+#include "operators/weights.h"
+#include "operators/window.h"
+
+namespace bittrue {
+
+// `weights` are [out_c][filter_h][filter_w][in_c]; `bias` has out_c values; inputs 1 and 2 of the step are packed.
+std::unique_ptr<Kernel> make_matmul_convolution(const Step& step, const CoreSet& cores, const Window& window,
+                                                const SignedWeights& weights, const std::vector<int64_t>& bias);
+
+}  // namespace bittrue

@@ -1,0 +1,38 @@
+// maximum and minimum of the stored numbers: a NaN on either side, or two equal zeros, give the second.
+#include "operators/zip.h"
+
+namespace bittrue {
+namespace {
+
+template <class Compare>
+std::unique_ptr<Kernel> make_chosen(const Step& step) {
+  if (step.input(0).type != step.output().type) return nullptr;
+  const auto choose = [](auto a, auto b) { return Compare()(a, b) ? a : b; };
+  switch (step.input(0).type) {
+    case Type::s8:  // stored unsigned, which keeps the order
+    case Type::u8: return make_zip<uint8_t, uint8_t>(step, choose);
+    case Type::s16: return make_zip<int16_t, int16_t>(step, choose);
+    case Type::s32: return make_zip<int32_t, int32_t>(step, choose);
+    case Type::s64: return make_zip<int64_t, int64_t>(step, choose);
+    case Type::f32: return make_zip<float, float>(step, choose);
+    default: return nullptr;
+  }
+}
+
+struct Greater {
+  template <class T>
+  bool operator()(T a, T b) const { return a > b; }
+};
+
+struct Less {
+  template <class T>
+  bool operator()(T a, T b) const { return a < b; }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_maximum(const Step& step, const CoreSet&) { return make_chosen<Greater>(step); }
+
+std::unique_ptr<Kernel> make_minimum(const Step& step, const CoreSet&) { return make_chosen<Less>(step); }
+
+}  // namespace bittrue

@@ -1,0 +1,312 @@
+// average_pool2d and max_pool2d: the average or the largest of the window positions that lie inside the picture.
+#include <algorithm>
+#include <limits>
+
+#include "core/kernel.h"
+#include "rules/average.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kParallelWork = 40000;
+// Neighbouring windows are pooled together, up to this many elements.
+constexpr int64_t kRun = 2048;
+
+// One spatial axis.
+struct Side {
+  int64_t extent = 0, out = 0, taps = 0, stride = 0, before = 0;
+
+  int64_t first(int64_t o) const { return std::max<int64_t>(o * stride - before, 0); }
+  int64_t last(int64_t o) const { return std::min(o * stride - before + taps, extent); }
+  bool inside(int64_t o) const { return o * stride >= before && o * stride - before + taps <= extent; }
+};
+
+struct Geometry {
+  Side vertical, horizontal;
+  int64_t batch = 0, channels = 0;
+  int64_t in_pixel = 0, out_pixel = 0;  // bytes from one pixel to the next
+  bool dense = false;
+  int64_t most_taps = 0;
+
+  explicit Geometry(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.rank() == 4 && out.rank() == 4 && in.type == out.type, "pools need pictures of one type");
+    require(in.shape[0] == out.shape[0] && in.shape[3] == out.shape[3], "a pool keeps batches and channels");
+    batch = in.shape[0];
+    channels = in.shape[3];
+    in_pixel = in.row_stride;
+    out_pixel = out.row_stride;
+    dense = in.dense() && out.dense();
+    vertical = side(step, "filter_h", "stride_h", "pad_top", "out_h", in.shape[1], out.shape[1]);
+    horizontal = side(step, "filter_w", "stride_w", "pad_left", "out_w", in.shape[2], out.shape[2]);
+    most_taps = std::min(vertical.taps, vertical.extent) * std::min(horizontal.taps, horizontal.extent);
+    require(most_taps <= int64_t{1} << 23, "a window is too large");
+  }
+
+  static Side side(const Step& step, const char* taps, const char* stride, const char* before, const char* out,
+                   int64_t extent, int64_t positions) {
+    constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+    Side side;
+    side.extent = extent;
+    side.out = step.integer(out, positions, positions);
+    side.taps = step.integer(taps, 1, kLargest);
+    side.stride = step.integer(stride, 1, kLargest);
+    side.before = step.integer(before, 0, kLargest);
+    // Every window holds a position of the picture: it is enough that the first and the last one do.
+    require(side.out == 0 || (side.taps > side.before && (side.out - 1) * side.stride - side.before < extent),
+            "a window misses the picture");
+    return side;
+  }
+};
+
+// For every window: one(taps, count of taps, pixels, position of the first output pixel), where `pixels` neighbours
+// whose windows lie inside the picture are taken together when their taps are contiguous, too.
+template <class One>
+void for_windows(const Run& run, const Geometry& g, int64_t scratch_per_worker, const One& one) {
+  const Side &v = g.vertical, &h = g.horizontal;
+  const int64_t rows = g.batch * v.out;
+  const auto row = [&](int64_t task, int worker) {
+    const int64_t n = task / v.out, y = task % v.out;
+    uint8_t* scratch = run.scratch + worker * scratch_per_worker;
+    auto** taps = reinterpret_cast<const uint8_t**>(scratch);
+    const int64_t first_y = v.first(y), last_y = v.last(y);
+    int64_t count = 0, moved = 0;
+    for (int64_t x = 0; x < h.out;) {
+      int64_t pixels = 1;
+      const bool inside = h.inside(x);
+      if (h.stride == 1 && g.dense && inside) {
+        while ((pixels + 1) * g.channels <= kRun && x + pixels < h.out && h.inside(x + pixels)) ++pixels;
+      }
+      if (inside && moved > 0) {
+        // The window before lay inside, too: all taps move alike.
+        for (int64_t k = 0; k < count; ++k) taps[k] += moved;
+      } else {
+        count = 0;
+        for (int64_t i = first_y; i < last_y; ++i) {
+          const uint8_t* line = run.inputs[0] + (n * v.extent + i) * h.extent * g.in_pixel;
+          for (int64_t j = h.first(x); j < h.last(x); ++j) taps[count++] = line + j * g.in_pixel;
+        }
+      }
+      one(taps, count, pixels, run.outputs[0] + (task * h.out + x) * g.out_pixel,
+          scratch + (g.most_taps * 8 + 63) / 64 * 64);
+      moved = inside ? pixels * h.stride * g.in_pixel : 0;
+      x += pixels;
+    }
+  };
+  const int64_t work = rows * h.out * g.channels * g.most_taps;
+  if (work < kParallelWork) {
+    for (int64_t task = 0; task < rows; ++task) row(task, 0);
+  } else {
+    run.pool.parallel(rows, row);
+  }
+}
+
+class Pool : public Kernel {
+ public:
+  explicit Pool(const Step& step) : geometry_(step) {
+    pixels_ = std::max(geometry_.channels, kRun);
+    per_worker_ = (geometry_.most_taps * 8 + 63) / 64 * 64 + (pixels_ * 4 + 63) / 64 * 64;
+  }
+  int64_t scratch_bytes(int threads) const override { return threads * per_worker_; }
+
+ protected:
+  Geometry geometry_;
+  int64_t pixels_ = 0, per_worker_ = 0;
+};
+
+struct IntegerRange {
+  int32_t low, high;
+
+  explicit IntegerRange(const Step& step) {
+    constexpr int64_t kLow = -(1 << 23), kHigh = 1 << 23;  // exact in binary32
+    low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
+    high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+  }
+};
+
+struct RealRange {
+  float low, high;
+
+  explicit RealRange(const Step& step) {
+    const auto least = step.reals.find("low"), most = step.reals.find("high");
+    require(least != step.reals.end() && most != step.reals.end(), "no range");
+    low = static_cast<float>(least->second);
+    high = static_cast<float>(most->second);
+  }
+  float operator()(float x) const {
+    const float raised = x < low ? low : x;
+    return raised > high ? high : raised;
+  }
+};
+
+class MaxBytes final : public Pool {
+ public:
+  MaxBytes(const Step& step, const CoreSet& cores) : Pool(step), max_rows_(cores.max_rows()) {
+    const IntegerRange range(step);
+    const int flip = flip_of(step.output().type);
+    low_ = range.low + flip;
+    high_ = range.high + flip;
+    require(low_ >= 0 && low_ <= 255 && high_ >= 0 && high_ <= 255, "the range leaves the type");
+  }
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](const uint8_t* const* taps, int64_t count, int64_t pixels, uint8_t* out,
+                                                 uint8_t*) {
+      max_rows_(taps, count, out, pixels * geometry_.channels, low_, high_);
+    });
+  }
+  std::string note() const override { return "largest of rows"; }
+
+ private:
+  MaxRows max_rows_;
+  int low_ = 0, high_ = 0;
+};
+
+// The first of equal values stays, and NaN never wins.
+template <class T, class Finish>
+class MaxWide final : public Pool {
+ public:
+  MaxWide(const Step& step, Finish finish) : Pool(step), finish_(finish) {}
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](const uint8_t* const* taps, int64_t count, int64_t pixels, uint8_t* out,
+                                                 uint8_t*) {
+      auto* target = reinterpret_cast<T*>(out);
+      const int64_t elements = pixels * geometry_.channels;
+      std::fill(target, target + elements, std::numeric_limits<T>::lowest());
+      for (int64_t k = 0; k < count; ++k) {
+        const auto* tap = reinterpret_cast<const T*>(taps[k]);
+        for (int64_t i = 0; i < elements; ++i) target[i] = target[i] < tap[i] ? tap[i] : target[i];
+      }
+      for (int64_t i = 0; i < elements; ++i) target[i] = finish_(target[i]);
+    });
+  }
+
+ private:
+  Finish finish_;
+};
+
+// Sums modulo 2^32; `flip` is what the storage of each element adds.
+template <class T, bool kHalfUp>
+class AverageInteger final : public Pool {
+ public:
+  AverageInteger(const Step& step, const CoreSet& cores) : Pool(step), range_(step), sum_rows_(cores.sum_rows()) {
+    flip_ = flip_of(step.output().type);
+  }
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](const uint8_t* const* taps, int64_t count, int64_t pixels, uint8_t* out,
+                                                 uint8_t* scratch) {
+      auto* sums = reinterpret_cast<int32_t*>(scratch);
+      auto* target = reinterpret_cast<T*>(out);
+      const int64_t elements = pixels * geometry_.channels;
+      sum(taps, count, sums, elements);
+      const auto taps_count = static_cast<int32_t>(count);
+      const auto flipped = static_cast<uint32_t>(flip_ * count);
+      if (sizeof(T) == 1 && count <= rules::kMostTaps) {
+        finish_bytes(sums, taps_count, out, elements);
+        return;
+      }
+      for (int64_t i = 0; i < elements; ++i) {
+        const auto total = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) - flipped);
+        const int32_t average = kHalfUp ? rules::integer_half_up(total, taps_count)
+                                        : rules::integer_half_away(total, taps_count);
+        target[i] = static_cast<T>(std::min(std::max(average, range_.low), range_.high) + flip_);
+      }
+    });
+  }
+  std::string note() const override { return "average of rows"; }
+
+ private:
+  void sum(const uint8_t* const* taps, int64_t count, int32_t* sums, int64_t elements) const {
+    if constexpr (sizeof(T) == 1) {
+      sum_rows_(taps, count, sums, elements);
+    } else {
+      // At most 2^23 taps, so that sums of 16-bit integers may wrap: unsigned.
+      auto* totals = reinterpret_cast<uint32_t*>(sums);
+      std::fill(totals, totals + elements, 0u);
+      for (int64_t k = 0; k < count; ++k) {
+        const auto* tap = reinterpret_cast<const T*>(taps[k]);
+        for (int64_t i = 0; i < elements; ++i) totals[i] += static_cast<uint32_t>(static_cast<int32_t>(tap[i]));
+      }
+    }
+  }
+
+  // Sums of stored bytes. Whole ends may clamp before the fraction is dropped.
+  void finish_bytes(const int32_t* sums, int32_t count, uint8_t* out, int64_t elements) const {
+    const rules::ByteAverage average(count);
+    // Rounding up, the flip is a whole number of averages.
+    const int32_t removed = kHalfUp ? 0 : flip_, added = flip_ - removed;
+    const auto flipped = static_cast<float>(removed * count);
+    const auto low = static_cast<float>(std::max(range_.low, -256) + added);
+    const auto high = static_cast<float>(std::min(range_.high, 256) + added);
+    for (int64_t i = 0; i < elements; ++i) {
+      const float total = static_cast<float>(sums[i]) - flipped;
+      float value = kHalfUp ? average.up(total) : average.away(total);
+      value = value < low ? low : value;
+      value = value > high ? high : value;
+      out[i] = static_cast<uint8_t>(static_cast<int32_t>(value) + removed);
+    }
+  }
+
+  IntegerRange range_;
+  SumRows sum_rows_;
+  int32_t flip_ = 0;
+};
+
+// Sums in the order of the taps, row by row, beginning with 0.
+class AverageReal final : public Pool {
+ public:
+  explicit AverageReal(const Step& step) : Pool(step), range_(step) {}
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](const uint8_t* const* taps, int64_t count, int64_t pixels, uint8_t* out,
+                                                 uint8_t*) {
+      auto* target = reinterpret_cast<float*>(out);
+      const int64_t elements = pixels * geometry_.channels;
+      std::fill(target, target + elements, 0.0f);
+      for (int64_t k = 0; k < count; ++k) {
+        const auto* tap = reinterpret_cast<const float*>(taps[k]);
+        for (int64_t i = 0; i < elements; ++i) target[i] += tap[i];
+      }
+      for (int64_t i = 0; i < elements; ++i) target[i] = range_(rules::binary32_divide(target[i], count));
+    });
+  }
+
+ private:
+  RealRange range_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_max_pool2d(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  if (is_8bit(type)) return std::make_unique<MaxBytes>(step, cores);
+  if (type == Type::s16) {
+    const IntegerRange range(step);
+    const auto clamp = [range](int16_t x) {
+      return static_cast<int16_t>(std::min(std::max<int32_t>(x, range.low), range.high));
+    };
+    return std::make_unique<MaxWide<int16_t, decltype(clamp)>>(step, clamp);
+  }
+  if (type == Type::f32) return std::make_unique<MaxWide<float, RealRange>>(step, RealRange(step));
+  return nullptr;
+}
+
+std::unique_ptr<Kernel> make_average_pool2d(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  const std::string& rule = step.rule("average");
+  if (type == Type::f32) {
+    if (rule != "binary32_divide") return nullptr;
+    return std::make_unique<AverageReal>(step);
+  }
+  const std::string& width = step.rule("accumulate");
+  require(width == "s32_wrap" || (width == "s64" && step.bounded && step.magnitude < int64_t{1} << 31),
+          "no native accumulator of this width");
+  if (rule == "integer_half_away") {
+    if (is_8bit(type)) return std::make_unique<AverageInteger<uint8_t, false>>(step, cores);
+    if (type == Type::s16) return std::make_unique<AverageInteger<int16_t, false>>(step, cores);
+  } else if (rule == "integer_half_up") {
+    if (is_8bit(type)) return std::make_unique<AverageInteger<uint8_t, true>>(step, cores);
+    if (type == Type::s16) return std::make_unique<AverageInteger<int16_t, true>>(step, cores);
+  }
+  return nullptr;
+}
+
+}  // namespace bittrue

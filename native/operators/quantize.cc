@@ -1,0 +1,103 @@
+// quantize: from real numbers to stored integers, or from one scale and zero point to another.
+#include "operators/quantize.h"
+
+#include <limits>
+
+#include "operators/rescaling.h"
+#include "rules/quantize.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+
+// binary32 to integers; `extent` scales, each for `inner` neighbours.
+template <class Out>
+class QuantizeReal final : public Kernel {
+ public:
+  explicit QuantizeReal(const Step& step) : parameters_(axis_parameters(step, step.output())) {
+    require(step.input(0).elements == step.output().elements && step.input(0).dense() && step.output().dense(),
+            "both sides must be dense");
+    low_ = static_cast<int32_t>(step.integer("low", kLow, kHigh));
+    high_ = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+    flip_ = flip_of(step.output().type);
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<Out*>(run.outputs[0]);
+    const AxisParameters& p = parameters_;
+    if (p.inner == 1) {
+      for (int64_t o = 0; o < p.outer; ++o, in += p.extent, out += p.extent) {
+        const float* scales = p.scales.data();
+        const int32_t* zero_points = p.zero_points.data();
+        for (int64_t i = 0; i < p.extent; ++i) out[i] = stored(in[i], scales[i], zero_points[i]);
+      }
+      return;
+    }
+    constexpr int64_t kBlock = 8192;
+    const int64_t per_row = (p.inner + kBlock - 1) / kBlock;
+    run.pool.parallel(p.outer * p.extent * per_row, [&](int64_t task, int) {
+      const int64_t row = task / per_row, channel = row % p.extent;
+      const int64_t first = task % per_row * kBlock, last = std::min(p.inner, first + kBlock);
+      const float* source = in + row * p.inner;
+      Out* target = out + row * p.inner;
+      const float scale = p.scales[channel];
+      const int32_t zero_point = p.zero_points[channel];
+      for (int64_t i = first; i < last; ++i) target[i] = stored(source[i], scale, zero_point);
+    });
+  }
+
+ private:
+  Out stored(float x, float scale, int32_t zero_point) const {
+    return static_cast<Out>(rules::binary32_divide_away(x, scale, zero_point, low_, high_) + flip_);
+  }
+
+  AxisParameters parameters_;
+  int32_t low_ = 0, high_ = 0, flip_ = 0;
+};
+
+}  // namespace
+
+AxisParameters axis_parameters(const Step& step, const Operand& operand) {
+  const Array &scales = step.array("scales"), &zero_points = step.array("zero_points");
+  require(scales.count == zero_points.count && scales.count >= 1 && scales.type == Type::f32, "one zero point per scale");
+  AxisParameters result;
+  result.inner = operand.elements;
+  if (scales.count > 1) {
+    require(scales.shape.size() == operand.shape.size(), "scales must have an axis for each of the tensor's");
+    size_t axis = 0;
+    while (axis + 1 < scales.shape.size() && scales.shape[axis] == 1) ++axis;
+    require(scales.shape[axis] == operand.shape[axis] && scales.count == scales.shape[axis],
+            "there must be one scale per position of an axis");
+    result.extent = scales.count;
+    for (size_t i = 0; i < axis; ++i) result.outer *= operand.shape[i];
+    result.inner = 1;
+    for (size_t i = axis + 1; i < operand.shape.size(); ++i) result.inner *= operand.shape[i];
+  }
+  for (int64_t i = 0; i < scales.count; ++i) {
+    const int64_t zero_point = zero_points.integer(i);
+    require(zero_point >= kLow && zero_point <= kHigh, "a zero point is out of range");
+    result.scales.push_back(static_cast<float>(scales.real(i)));
+    result.zero_points.push_back(static_cast<int32_t>(zero_point));
+  }
+  return result;
+}
+
+std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
+  const Rescaling rescale = rescaling(step);
+  const Storing store = storing(step);
+  const int64_t zero_point = step.integer("input_zero_point", kLow, kHigh);
+  return make_integer_map(step, cores, [=](int64_t q) { return store(rescale(arithmetic::wrap_s32(q - zero_point))); });
+}
+
+std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& cores) {
+  if (!step.has_array("scales")) return make_rescaled(step, cores);
+  const Type to = step.output().type;
+  if (step.input(0).type != Type::f32 || step.rule("quantize") != "binary32_divide_away") return nullptr;
+  if (to == Type::s16) return std::make_unique<QuantizeReal<int16_t>>(step);
+  if (is_byte(to) || type_bytes(to) == 1) return std::make_unique<QuantizeReal<uint8_t>>(step);
+  return nullptr;
+}
+
+}  // namespace bittrue

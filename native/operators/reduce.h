@@ -1,0 +1,128 @@
+// Reductions along any axes of a dense tensor: which elements meet, and in which order.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/kernel.h"
+
+namespace bittrue {
+
+class Reduction {
+ public:
+  // Reads `axes`; NoKernel when axes and shapes do not fit, or without elements.
+  explicit Reduction(const Step& step);
+
+  int64_t count() const { return count_; }       // elements per output
+  bool whole() const { return whole_; }          // every axis is reduced
+  int64_t scratch_bytes(int threads) const { return threads * kScratch; }
+
+  // For every output, the operation over its elements in row-major order: acc = operation.start, or the first element
+  // when `from_first`; acc = operation(acc, x). Then finish(acc, first output, outputs) for stretches of outputs.
+  template <class In, class Acc, class Operation, class Finish>
+  void run(const Run& run, const Operation& operation, bool from_first, const Finish& finish) const {
+    const auto* in = reinterpret_cast<const In*>(run.inputs[0]);
+    const int64_t chunk = inner_kept_ ? std::min(inner_, kChunk) : std::min(outputs_, std::max<int64_t>(1, kChunk / 8));
+    const int64_t chunks = inner_kept_ ? (inner_ + chunk - 1) / chunk : 1;
+    const int64_t tasks = inner_kept_ ? outputs_ / inner_ * chunks : (outputs_ + chunk - 1) / chunk;
+    const auto one = [&](int64_t task, int worker) {
+      auto* acc = reinterpret_cast<Acc*>(run.scratch + worker * kScratch);
+      if (inner_kept_) {
+        const int64_t row = task / chunks, first = task % chunks * chunk, size = std::min(chunk, inner_ - first);
+        const In* base = in + offset(kept_, row) + first;
+        if (from_first) {
+          for (int64_t i = 0; i < size; ++i) acc[i] = static_cast<Acc>(base[i]);
+        } else {
+          for (int64_t i = 0; i < size; ++i) acc[i] = operation.start;
+        }
+        for (int64_t r = from_first ? 1 : 0; r < count_; ++r) {
+          const In* source = base + offset(reduced_, r);
+          for (int64_t i = 0; i < size; ++i) acc[i] = operation(acc[i], static_cast<Acc>(source[i]));
+        }
+        finish(acc, row * inner_ + first, size);
+        return;
+      }
+      const int64_t first = task * chunk, size = std::min(chunk, outputs_ - first);
+      for (int64_t i = 0; i < size; ++i) {
+        const In* base = in + offset(kept_, first + i);
+        Acc value = from_first ? static_cast<Acc>(base[0]) : operation.start;
+        for (int64_t r = 0; r < count_ / inner_; ++r) {
+          const In* source = base + offset(reduced_, r);
+          for (int64_t j = from_first && r == 0 ? 1 : 0; j < inner_; ++j) {
+            value = operation(value, static_cast<Acc>(source[j]));
+          }
+        }
+        acc[i] = value;
+      }
+      finish(acc, first, size);
+    };
+    parallel(run, tasks, one);
+  }
+
+  // The sums of bytes modulo 2^32, by the core when whole rows are added.
+  template <class Finish>
+  void run_byte_sums(const Run& run, SumRows sum_rows, const Finish& finish) const {
+    if (!inner_kept_) {
+      this->run<uint8_t, uint32_t>(run, Sum(), false, finish);
+      return;
+    }
+    const int64_t chunk = std::min(inner_, kChunk), chunks = (inner_ + chunk - 1) / chunk;
+    parallel(run, outputs_ / inner_ * chunks, [&](int64_t task, int worker) {
+      auto* acc = reinterpret_cast<uint32_t*>(run.scratch + worker * kScratch);
+      auto* more = reinterpret_cast<int32_t*>(acc + kChunk);
+      const int64_t row = task / chunks, first = task % chunks * chunk, size = std::min(chunk, inner_ - first);
+      const uint8_t* base = run.inputs[0] + offset(kept_, row) + first;
+      constexpr int64_t kRows = 64;
+      const uint8_t* rows[kRows];
+      for (int64_t r = 0; r < count_; r += kRows) {
+        const int64_t taken = std::min(kRows, count_ - r);
+        for (int64_t i = 0; i < taken; ++i) rows[i] = base + offset(reduced_, r + i);
+        sum_rows(rows, taken, r == 0 ? reinterpret_cast<int32_t*>(acc) : more, size);
+        if (r == 0) continue;
+        for (int64_t i = 0; i < size; ++i) acc[i] += static_cast<uint32_t>(more[i]);
+      }
+      finish(acc, row * inner_ + first, size);
+    });
+  }
+
+  struct Sum {
+    uint32_t start = 0;
+    uint32_t operator()(uint32_t a, uint32_t b) const { return a + b; }
+  };
+
+ private:
+  static constexpr int64_t kChunk = 2048;
+  static constexpr int64_t kScratch = kChunk * 8;
+  static constexpr int64_t kParallel = 100000;
+
+  struct Axis {
+    int64_t extent, stride;  // elements
+  };
+
+  // Where position `index` of the product of `axes` begins.
+  static int64_t offset(const std::vector<Axis>& axes, int64_t index) {
+    int64_t result = 0;
+    for (size_t i = axes.size(); i-- > 1;) {
+      result += index % axes[i].extent * axes[i].stride;
+      index /= axes[i].extent;
+    }
+    return axes.empty() ? 0 : result + index * axes[0].stride;
+  }
+
+  template <class Function>
+  void parallel(const Run& run, int64_t tasks, const Function& function) const {
+    if (outputs_ * count_ < kParallel) {
+      for (int64_t task = 0; task < tasks; ++task) function(task, 0);
+    } else {
+      run.pool.parallel(tasks, function);
+    }
+  }
+
+  std::vector<Axis> kept_, reduced_;  // without the innermost axis
+  int64_t inner_ = 1;                 // extent of the innermost axis, neighbours merged
+  bool inner_kept_ = true, whole_ = false;
+  int64_t count_ = 1, outputs_ = 1;
+};
+
+}  // namespace bittrue

@@ -1,0 +1,18 @@
+// relu, relu6, relu_n1_to_1 and relu_0_to_1: a change of scale and a clamp, or only the clamp for real numbers.
+#include <limits>
+
+#include "operators/quantize.h"
+
+namespace bittrue {
+
+std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
+  if (!step.arrays.empty()) return make_rescaled(step, cores);
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  const auto low = step.reals.find("low"), high = step.reals.find("high");
+  require(low != step.reals.end(), "no lower end");
+  const auto least = static_cast<float>(low->second);
+  const float most = high == step.reals.end() ? std::numeric_limits<float>::infinity() : static_cast<float>(high->second);
+  return make_map<float, float>(step, [=](float x) { return x < least ? least : (x > most ? most : x); });
+}
+
+}  // namespace bittrue

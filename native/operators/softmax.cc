@@ -1,0 +1,231 @@
+// softmax and log_softmax: exp(x - max) over its sum along the last axis, and the logarithm of that.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+
+#include "core/kernel.h"
+#include "operators/rescaling.h"
+#include "rules/log_softmax.h"
+#include "rules/softmax.h"
+
+namespace bittrue {
+namespace {
+
+constexpr int64_t kParallel = 4000;
+
+// The rows of both sides, and the interval of the results.
+struct Rows {
+  int64_t rows = 0, length = 0, offset = 0, low = 0, high = 0;
+  int flip = 0;
+
+  explicit Rows(const Step& step) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(in.rank() >= 1 && in.elements > 0 && in.elements == out.elements && in.dense() && out.dense(),
+            "both sides must be dense and equal in shape");
+    length = in.shape.back();
+    rows = in.elements / length;
+    constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
+    offset = step.integer("offset", kLow, kHigh);
+    low = step.integer("low", kLow, kHigh);
+    high = step.integer("high", kLow, kHigh);
+    flip = flip_of(out.type);
+  }
+
+  int64_t stored(int64_t value) const { return std::min(std::max(value + offset, low), high) + flip; }
+
+  // one(row, worker) says whether the row has a result.
+  template <class One>
+  void run(const Run& run, const One& one) const {
+    std::atomic<bool> defined{true};
+    const auto task = [&](int64_t row, int worker) {
+      if (!one(row, worker)) defined.store(false, std::memory_order_relaxed);
+    };
+    if (rows * length < kParallel) {
+      for (int64_t row = 0; row < rows; ++row) task(row, 0);
+    } else {
+      run.pool.parallel(rows, task);
+    }
+    if (!defined.load(std::memory_order_relaxed)) throw Undefined();
+  }
+};
+
+using Table = std::array<int32_t, 256>;
+
+// An array with one entry per difference -255..0.
+Table differences(const Step& step, const char* key, int64_t least) {
+  const Array& entries = step.array(key);
+  require(entries.count == 256, "one entry per difference is needed");
+  Table table;
+  for (int i = 0; i < 256; ++i) {
+    const int64_t entry = entries.integer(i);
+    require(entry >= least && entry <= std::numeric_limits<int32_t>::max(), "an entry is out of range");
+    table[i] = static_cast<int32_t>(entry);
+  }
+  return table;
+}
+
+// The summands of exponentials. The largest element's own one keeps every sum far from 0.
+Table summands(const Table& exponentials) {
+  require(exponentials[255] >= 1 << 30, "the exponential of 0 must be 1");
+  Table result;
+  for (int i = 0; i < 256; ++i) result[i] = static_cast<int32_t>(rules::summand(exponentials[i]));
+  return result;
+}
+
+struct Softmax {
+  Table exponentials;
+  int bits;
+
+  explicit Softmax(const Step& step)
+      : exponentials(differences(step, "exponentials", 0)), bits(static_cast<int>(step.integer("bits", 8, 16))) {}
+  bool defined(int64_t sum) const { return sum < rules::exp_f5_sum_limit(bits); }
+  // Entries before this one are 0.
+  int first() const {
+    int i = 0;
+    while (exponentials[i] == 0) ++i;
+    return i;
+  }
+  struct Row {
+    const Table& exponentials;
+    rules::ExpF5Row row;
+    int64_t operator()(int entry) const { return row(exponentials[entry]); }
+  };
+  Row row(int64_t sum) const { return {exponentials, rules::ExpF5Row(sum, bits)}; }
+};
+
+struct LogSoftmax {
+  Table exponentials, scaled;
+  int64_t smallest;
+  rules::Multiplier inverse;
+
+  explicit LogSoftmax(const Step& step)
+      : exponentials(differences(step, "exponentials", 0)),
+        scaled(differences(step, "scaled", std::numeric_limits<int32_t>::min())),
+        smallest(step.array("smallest").count == 1 ? step.array("smallest").integer(0) : 0),
+        inverse(rescaling(step, "q31_two_step_up_away", "").multiplier) {
+    require(smallest >= std::numeric_limits<int32_t>::min() && smallest <= 0, "the smallest difference is out of range");
+  }
+  bool defined(int64_t sum) const { return sum < rules::exp_f5_sum_limit(32); }
+  int first() const { return 0; }
+  struct Row {
+    const Table& scaled;
+    rules::LogSoftmaxRow row;
+    int64_t operator()(int entry) const { return row(entry - 255, scaled[entry]); }
+  };
+  Row row(int64_t sum) const { return {scaled, rules::LogSoftmaxRow(sum, smallest, inverse)}; }
+};
+
+// 8-bit input: an element's result follows from its difference to the row's largest one.
+template <class Out, class Rule>
+class ByDifference final : public Kernel {
+ public:
+  explicit ByDifference(const Step& step)
+      : rows_(step), rule_(step), summands_(summands(rule_.exponentials)), first_(rule_.first()) {}
+
+  void run(const Run& run) const override {
+    rows_.run(run, [&](int64_t index, int) {
+      const int64_t length = rows_.length;
+      const uint8_t* in = run.inputs[0] + index * length;
+      auto* out = reinterpret_cast<Out*>(run.outputs[0]) + index * length;
+      uint8_t largest = 0;
+      for (int64_t i = 0; i < length; ++i) largest = std::max(largest, in[i]);
+      const int32_t* summand = summands_.data() + 255 - largest;
+      int64_t sum = 0;
+      for (int64_t i = 0; i < length; ++i) sum += summand[in[i]];
+      if (!rule_.defined(sum)) return false;
+      const auto row = rule_.row(sum);
+      if (length < 256 - first_) {
+        for (int64_t i = 0; i < length; ++i) out[i] = static_cast<Out>(rows_.stored(row(in[i] + 255 - largest)));
+        return true;
+      }
+      Out table[256];
+      const auto nothing = static_cast<Out>(rows_.stored(0));
+      std::fill(table, table + std::max(0, first_ - 255 + largest), nothing);
+      for (int x = std::max(0, first_ - 255 + largest); x <= largest; ++x) {
+        table[x] = static_cast<Out>(rows_.stored(row(x + 255 - largest)));
+      }
+      for (int64_t i = 0; i < length; ++i) out[i] = table[in[i]];
+      return true;
+    });
+  }
+  std::string note() const override { return "by difference"; }
+
+ private:
+  Rows rows_;
+  Rule rule_;
+  Table summands_;
+  int first_;
+};
+
+class SoftmaxShorts final : public Kernel {
+ public:
+  explicit SoftmaxShorts(const Step& step)
+      : rows_(step), multiplier_(rescaling(step, "q31_two_step_up_away", "").multiplier),
+        exponentials_(table(step, "exp", 0)),
+        reciprocals_(table(step, "reciprocal", std::numeric_limits<int16_t>::min())) {
+    // Then every sum is at least 1.
+    require(rules::tables_513_exponential(0, multiplier_, exponentials_.data()) >= 1, "the exponential of 0 must be 1");
+    per_worker_ = (rows_.length * 2 + 63) / 64 * 64;
+  }
+
+  void run(const Run& run) const override {
+    rows_.run(run, [&](int64_t index, int worker) {
+      const int64_t length = rows_.length;
+      const auto* in = reinterpret_cast<const int16_t*>(run.inputs[0]) + index * length;
+      auto* out = reinterpret_cast<int16_t*>(run.outputs[0]) + index * length;
+      auto* entries = reinterpret_cast<int16_t*>(run.scratch + worker * per_worker_);
+      const int64_t largest = *std::max_element(in, in + length);
+      int64_t sum = 0;
+      for (int64_t i = 0; i < length; ++i) {
+        entries[i] = static_cast<int16_t>(rules::tables_513_exponential(in[i] - largest, multiplier_, exponentials_.data()));
+        sum += entries[i];
+      }
+      if (sum > std::numeric_limits<int32_t>::max()) return false;
+      const rules::Tables513Row row(sum, reciprocals_.data());
+      for (int64_t i = 0; i < length; ++i) out[i] = static_cast<int16_t>(rows_.stored(row(entries[i])));
+      return true;
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return threads * per_worker_; }
+
+ private:
+  static std::vector<int16_t> table(const Step& step, const char* key, int64_t least) {
+    const Array& entries = step.array(key);
+    require(entries.count == 513, "513 entries are needed");
+    std::vector<int16_t> result;
+    for (int i = 0; i < 513; ++i) {
+      require(entries.integer(i) >= least && entries.integer(i) <= 32767, "an entry is out of range");
+      result.push_back(static_cast<int16_t>(entries.integer(i)));
+    }
+    return result;
+  }
+
+  Rows rows_;
+  rules::Multiplier multiplier_;
+  std::vector<int16_t> exponentials_, reciprocals_;
+  int64_t per_worker_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
+  const Type from = step.input(0).type, to = step.output().type;
+  const std::string& rule = step.rule("softmax");
+  if (rule == "exp_f5_sum_f12_reciprocal_away" && is_8bit(from)) {
+    if (is_8bit(to)) return std::make_unique<ByDifference<uint8_t, Softmax>>(step);
+    if (to == Type::s16) return std::make_unique<ByDifference<int16_t, Softmax>>(step);
+  }
+  if (rule == "tables_513_one_step_up" && from == Type::s16 && to == Type::s16) {
+    return std::make_unique<SoftmaxShorts>(step);
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Kernel> make_log_softmax(const Step& step, const CoreSet&) {
+  if (step.rule("log_softmax") != "exp_f5_sum_f12_logarithm_away") return nullptr;
+  if (!is_8bit(step.input(0).type) || !is_8bit(step.output().type)) return nullptr;
+  return std::make_unique<ByDifference<uint8_t, LogSoftmax>>(step);
+}
+
+}  // namespace bittrue

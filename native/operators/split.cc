@@ -1,0 +1,58 @@
+// split, split_v and unpack: one tensor cut along one axis into several.
+#include "core/kernel.h"
+#include "operators/strided_copy.h"
+
+namespace bittrue {
+namespace {
+
+class Split final : public Kernel {
+ public:
+  // Output i holds sizes[i] positions along the axis; `drop`: one position each, and the axis itself is gone.
+  Split(const Step& step, size_t input, int64_t axis, const std::vector<int64_t>& sizes, bool drop) : input_(input) {
+    const Operand& in = step.input(input);
+    require(axis >= 0 && axis < in.rank() && sizes.size() == step.outputs.size(), "the parts do not fit");
+    const std::vector<int64_t> source = byte_strides(in);
+    int64_t begin = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const Operand& out = step.output(i);
+      require_same_type(in, out);
+      std::vector<int64_t> shape = in.shape;
+      require(sizes[i] >= 0 && sizes[i] <= in.shape[axis] - begin, "the parts do not fit");
+      shape[axis] = sizes[i];
+      if (drop) shape.erase(shape.begin() + axis);
+      require(shape == out.shape, "the output's shape differs");
+      const std::vector<int64_t> target = byte_strides(out);
+      std::vector<CopyAxis> axes;
+      for (int a = 0, b = 0; a < in.rank(); ++a) {
+        if (drop && a == axis) continue;
+        axes.push_back({shape[b], source[a], target[b]});
+        ++b;
+      }
+      parts_.emplace_back(axes, type_bytes(in.type), begin * source[axis]);
+      begin += sizes[i];
+    }
+  }
+
+  void run(const Run& run) const override {
+    for (size_t i = 0; i < parts_.size(); ++i) parts_[i].run(run.inputs[input_], run.outputs[i], run.pool);
+  }
+  bool packs(size_t input) const override { return input != input_; }
+  std::string note() const override { return "strided copies"; }
+
+ private:
+  size_t input_;
+  std::vector<StridedCopy> parts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_split(const Step& step, const CoreSet&) {
+  return std::make_unique<Split>(step, static_cast<size_t>(step.integer("input", 0, 1)), step.integer("axis"),
+                                 step.list("sizes"), false);
+}
+
+std::unique_ptr<Kernel> make_unpack(const Step& step, const CoreSet&) {
+  return std::make_unique<Split>(step, 0, step.integer("axis"), std::vector<int64_t>(step.outputs.size(), 1), true);
+}
+
+}  // namespace bittrue

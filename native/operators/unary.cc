@@ -1,0 +1,28 @@
+// neg, square and floor: one exact operation on the stored numbers.
+#include <cmath>
+
+#include "operators/map.h"
+
+namespace bittrue {
+
+std::unique_ptr<Kernel> make_neg(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  if (type != step.output().type) return nullptr;
+  if (type == Type::f32) return make_map<float, float>(step, [](float x) { return -x; });
+  if (type == Type::s64) {
+    return make_map<uint64_t, uint64_t>(step, [](uint64_t q) { return uint64_t{0} - q; });
+  }
+  return make_integer_map(step, cores, [](int64_t q) { return -q; });
+}
+
+std::unique_ptr<Kernel> make_square(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  return make_map<float, float>(step, [](float x) { return x * x; });
+}
+
+std::unique_ptr<Kernel> make_floor(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  return make_map<float, float>(step, [](float x) { return std::floor(x); });
+}
+
+}  // namespace bittrue

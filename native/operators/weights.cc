@@ -1,0 +1,67 @@
+#include "operators/weights.h"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace bittrue {
+
+namespace {
+
+template <class T>
+void move_weights(const T* data, int64_t count, int zero_point, SignedWeights* result) {
+  int low = zero_point, high = zero_point;
+  for (int64_t i = 0; i < count; ++i) {
+    low = std::min(low, int{data[i]});
+    high = std::max(high, int{data[i]});
+  }
+  // Differences that fit need no zero point at run time.
+  const bool fits = low - zero_point >= -128 && high - zero_point <= 127;
+  const int by = fits ? zero_point : std::is_unsigned_v<T> ? 128 : 0;
+  result->moved.resize(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) result->moved[i] = static_cast<int8_t>(data[i] - by);
+  result->data = result->moved.data();
+  result->zero_point = zero_point - by;
+}
+
+}  // namespace
+
+SignedWeights signed_weights(const Operand& weights, int64_t zero_point) {
+  require(weights.constant != nullptr, "weights are computed at run time");
+  require(weights.type == Type::s8 || weights.type == Type::u8 || weights.type == Type::s4, "weights are not 8-bit");
+  require(zero_point >= -255 && zero_point <= 255, "the weights' zero point is out of range");
+  SignedWeights result;
+  const auto* data = static_cast<const int8_t*>(weights.constant);
+  if (weights.type == Type::u8) {
+    move_weights(static_cast<const uint8_t*>(weights.constant), weights.elements, static_cast<int>(zero_point), &result);
+  } else if (zero_point != 0) {
+    move_weights(data, weights.elements, static_cast<int>(zero_point), &result);
+  } else {
+    result.data = data;
+  }
+  return result;
+}
+
+std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns) {
+  if (!step.has_input(input)) return std::vector<int64_t>(static_cast<size_t>(columns), 0);
+  std::vector<int64_t> values = step.input(input).integers();
+  require(static_cast<int64_t>(values.size()) == columns, "one bias per column is needed");
+  return values;
+}
+
+bool suits_matmul(const Step& step) {
+  const Operand& weights = step.input(1);
+  const bool narrow = weights.type == Type::s8 || weights.type == Type::u8 || weights.type == Type::s4;
+  const bool bias = !step.has_input(2) || step.input(2).constant != nullptr;
+  const int flip = flip_of(step.input(0).type);
+  const int64_t zero_point = step.integer("input_zero_point") + flip;
+  const bool proven = step.bounded && step.magnitude < (int64_t{1} << 31);
+  return is_8bit(step.input(0).type) && is_8bit(step.output().type) && narrow && weights.constant != nullptr && bias &&
+         zero_point >= 0 && zero_point <= 255 && (proven || step.rule("accumulate") == "s32_wrap");
+}
+
+uint8_t stored_zero_point(const Step& step) {
+  const int flip = flip_of(step.input(0).type);
+  return static_cast<uint8_t>(step.integer("input_zero_point", -flip, 255 - flip) + flip);
+}
+
+}  // namespace bittrue

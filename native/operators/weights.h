@@ -1,0 +1,36 @@
+// What 8-bit layers make of their weights and biases when they are packed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/step.h"
+
+namespace bittrue {
+
+// Signed weights w with a zero point z: the plan's weight minus its zero point is w - z.
+struct SignedWeights {
+  const int8_t* data = nullptr;  // the plan's own memory where nothing had to be moved, else `moved`
+  std::vector<int8_t> moved;
+  int64_t zero_point = 0;
+
+  SignedWeights() = default;
+  SignedWeights(SignedWeights&&) = default;
+  SignedWeights(const SignedWeights&) = delete;
+};
+
+// Constant s8, s4 or u8 weights of one step, valid as long as these. z is 0 whenever all differences fit 8 bits. NoKernel for anything else.
+SignedWeights signed_weights(const Operand& weights, int64_t zero_point);
+
+// The bias of every column (zeros when there is none). NoKernel unless it is a constant of `columns` integers.
+std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns);
+
+// Whether a layer is one for the 8-bit cores: 8-bit activations, constant 8-bit (or narrower) weights, a constant bias or
+// none, a zero point that can be stored, and an accumulator of 32 bits that wraps (or never needs more).
+bool suits_matmul(const Step& step);
+
+// The zero point of the 8-bit input as native memory keeps it. NoKernel when it lies outside of the type, because then
+// padding could not be stored.
+uint8_t stored_zero_point(const Step& step);
+
+}  // namespace bittrue

@@ -1,0 +1,27 @@
+// The geometry of a window that moves over a picture [N, H, W, C]: read from a step and checked against its tensors.
+#pragma once
+
+#include <cstdint>
+
+#include "core/step.h"
+
+namespace bittrue {
+
+struct Window {
+  int64_t batch, in_h, in_w, in_c;
+  int64_t filter_h, filter_w, stride_h, stride_w, dilation_h, dilation_w;
+  int64_t pad_top, pad_left, pad_bottom, pad_right;
+  int64_t out_h, out_w, out_c;
+
+  int64_t pixels() const { return batch * out_h * out_w; }
+  int64_t taps() const { return filter_h * filter_w; }
+  bool padded() const { return pad_top != 0 || pad_left != 0 || pad_bottom != 0 || pad_right != 0; }
+};
+
+// NoKernel when the numbers contradict the shapes of input 0 and output 0.
+Window read_window(const Step& step);
+
+// The same for convolutions, whose windows fill the padded picture: as many outputs as fit, not one more or less.
+Window read_full_window(const Step& step);
+
+}  // namespace bittrue

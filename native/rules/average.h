@@ -1,0 +1,48 @@
+// Scalar twins of src/bittrue/rules/average.py.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "arithmetic/fixed_point.h"
+
+namespace bittrue::rules {
+
+// Division in binary64 is exact enough: the quotient of two numbers below 2^31 is 2^-31 or more (relatively) away from
+// the next integer that it does not reach.
+inline int32_t integer_half_away(int32_t total, int32_t count) {
+  const int32_t half = count >> 1;
+  const auto nudged = static_cast<int32_t>(static_cast<uint32_t>(total) + static_cast<uint32_t>(total > 0 ? half : -half));
+  return static_cast<int32_t>(static_cast<double>(nudged) / static_cast<double>(count));
+}
+
+inline int32_t integer_half_up(int32_t total, int32_t count) {
+  const int64_t nudged = int64_t{total} + (count >> 1);
+  const int64_t quotient = nudged / count;
+  return static_cast<int32_t>(quotient - (quotient * count > nudged ? 1 : 0));
+}
+
+// Both rules on sums |total| <= 256 * count of bytes, count <= kMostTaps, as trunc(total / count + nudge) in binary32: the
+// exact nudge is (count div 2) / count; one half over count more (less for a negative total) changes no result, as
+// quotients are multiples of 1 / count, and keeps 1 / (2 * count) >= 2^-13 away from every whole number. Rounding moves
+// the sum by less: quotients of up to 257 by 1.5 * 257 * 2^-23 < 2^-14, the nudge by 2^-23.
+constexpr int64_t kMostTaps = 4096;
+
+struct ByteAverage {
+  float inverse, nudge;
+
+  explicit ByteAverage(int32_t count)
+      : inverse(1.0f / static_cast<float>(count)), nudge((static_cast<float>(count >> 1) + 0.5f) * inverse) {}
+
+  // integer_half_away before the fraction is dropped.
+  float away(float total) const { return total * inverse + std::copysign(nudge, total); }
+  // integer_half_up before the fraction is dropped; total >= 0.
+  float up(float total) const { return total * inverse + nudge; }
+};
+
+// A counter in binary32 stops at 2^24.
+inline float binary32_divide(float total, int64_t count) {
+  return total / static_cast<float>(count < (int64_t{1} << 24) ? count : int64_t{1} << 24);
+}
+
+}  // namespace bittrue::rules

@@ -1,0 +1,23 @@
+// Scalar twins of src/bittrue/rules/quantize.py.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "arithmetic/fixed_point.h"
+#include "arithmetic/floats.h"
+
+namespace bittrue::rules {
+
+// `zero_point` is 32-bit; the sum wraps modulo 2^32.
+inline int32_t binary32_divide_away(float x, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
+  const int32_t steps = arithmetic::round_away_to_s32(x / scale);
+  const auto moved = static_cast<int32_t>(static_cast<uint32_t>(steps) + static_cast<uint32_t>(zero_point));
+  return std::min(std::max(moved, minimum), maximum);
+}
+
+inline float binary64_multiply(int64_t q, double scale, int64_t zero_point) {
+  return static_cast<float>(scale * static_cast<double>(q - zero_point));
+}
+
+}  // namespace bittrue::rules

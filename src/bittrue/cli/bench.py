@@ -1,0 +1,313 @@
+"""`bittrue bench`: how fast, where the time goes, and how that stands to other runtimes on the same bytes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from .. import __version__, api
+from ..compare import PEERS, Comparison, Contender, Feed, Peer, Result, compare, environment
+from ..compare.chart import check_chart, write_chart
+from ..compare.timing import FEWEST_ROUNDS, ratio_text
+from ..quantization import dequantize
+from ..runtime import Profile, machine_peak
+from .common import console, digest, executor_name, is_plan, open_session, prepare_options
+from .inputs import gather
+
+FORMAT = "bittrue-bench-1"
+_DEFAULT_PEERS = "litert,xnnpack"
+# Reasons for not running that are longer stand below the table.
+_LONG_REASON = 90
+# Fewest and most rounds of a profile.
+_PROFILE = (3, 200)
+
+
+def _threads(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, ...]:
+    try:
+        counts = tuple(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        counts = ()
+    if not counts or min(counts) < 1:
+        raise click.BadParameter(f"'{text}' is no list of thread counts such as 1,2")
+    return counts
+
+
+def _peers(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[Peer, ...]:
+    names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if names == ["none"]:
+        return ()
+    unknown = [name for name in names if name not in PEERS]
+    if unknown or not names:
+        raise click.BadParameter(f"no peer '{', '.join(unknown)}'; choose among {', '.join(PEERS)}, or none")
+    return tuple(PEERS[name] for name in names)
+
+
+@click.command("bench")
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--against",
+    "peers",
+    default=_DEFAULT_PEERS,
+    show_default=True,
+    callback=_peers,
+    metavar="LIST",
+    help=f"Whom to compare with, of {', '.join(PEERS)}; or none.",
+)
+@click.option("--onnx", type=click.Path(exists=True, dir_okay=False), help="The same network for peers that read ONNX.")
+@click.option("--threads", default="1", show_default=True, callback=_threads, metavar="LIST", help="For example 1,2.")
+@click.option(
+    "--rounds",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    help=f"Interleaved rounds; when --seconds are over it ends early, but not before {FEWEST_ROUNDS}.",
+)
+@click.option(
+    "--seconds",
+    default=5.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Time to measure, per number of threads; opening and checking the peers comes on top.",
+)
+@click.option(
+    "--input",
+    "-i",
+    "files",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="An .npy, .npz or image file; repeat for more inputs. Without it: random values.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random inputs.")
+@click.option("--image-range", nargs=2, type=float, metavar="LOW HIGH", help="As for `bittrue run`.")
+@click.option("--profile/--no-profile", "wanted", default=False, help="Also time every step.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Write bars to this .svg or .png file.")
+@prepare_options
+def command(
+    model: str,
+    peers: tuple[Peer, ...],
+    onnx: str | None,
+    threads: tuple[int, ...],
+    rounds: int,
+    seconds: float,
+    files: tuple[str, ...],
+    seed: int,
+    image_range: tuple[float, float] | None,
+    wanted: bool,
+    as_json: bool,
+    chart: Path | None,
+    **prepare: Any,
+) -> None:
+    """Time MODEL, and compare bytes and time with other runtimes installed here.
+
+    \b
+    bittrue bench model.tflite                                        # against LiteRT's two sets of kernels
+    bittrue bench model.tflite --against none --profile               # where the time goes
+    bittrue bench model.tflite --against xnnpack,openvino --threads 1,2 --chart bars.svg
+
+    All run in this process on the same input bytes and take turns in every round; one call sets the inputs, runs, and
+    gets all outputs. A peer whose bytes differ is timed all the same, and the verdict says so.
+    """
+    if chart is not None:
+        check_chart(chart)
+    path = Path(model)
+    known = {} if is_plan(model) else {api.load(path).format: path}
+    if onnx:
+        known["onnx"] = Path(onnx)
+    whole = prepare["graph"] == "0" and not prepare["outputs"]
+    comparisons: list[Comparison] = []
+    profiles: list[Profile] = []
+    first: dict[str, np.ndarray] = {}
+    for count in threads:
+        session = open_session(model, threads=count, **prepare)
+        if not comparisons:
+            values, remarks = gather(session.inputs, files, seed, image_range)
+        outputs = session.run(values)
+        first = first or outputs
+        with _status(f"measuring with {_count(count, 'thread')}, about {seconds:g} s"):
+            measured = compare(
+                Contender(functools.partial(session.run, values), outputs, _note(session, first, outputs)),
+                peers,
+                known,
+                _feeds(session, values),
+                threads=count,
+                rounds=rounds,
+                seconds=seconds,
+                version=__version__,
+                refuse="" if whole else "peers run the whole first graph, not what --graph and --until choose",
+            )
+            comparisons.append(measured)
+            if wanted:
+                profiles.append(_profile(session, values, measured, seconds))
+    machine = environment(__version__, peers)
+    machine["peak_multiply_adds_per_second"] = machine_peak(session.isa)
+    if as_json:
+        click.echo(
+            json.dumps(_as_json(path, session, values, first, remarks, machine, comparisons, profiles), indent=1)
+        )
+    else:
+        _print(path, session, remarks, machine, comparisons, profiles)
+    if chart is not None:
+        title = f"{path.name}: numerics {session.plan.numerics}, executor {executor_name(session)}"
+        write_chart(chart, title, _machine_line(machine), comparisons)
+        click.echo(f"chart written to {chart}", err=as_json)
+
+
+def _feeds(session: api.Session, values: dict[str, np.ndarray]) -> list[Feed]:
+    return [
+        Feed(
+            port.name,
+            values[port.name],
+            None
+            if port.scale is None or port.zero_point is None
+            else dequantize(values[port.name], port.scale, port.zero_point),
+        )
+        for port in session.inputs
+    ]
+
+
+def _note(session: api.Session, first: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> str:
+    if any(first[name].tobytes() != value.tobytes() for name, value in outputs.items()):
+        return "BYTES DIFFER from those with another number of threads: please report this"
+    if session.executor == "reference" and os.environ.get("OPENBLAS_NUM_THREADS") != str(session.threads):
+        return f"matrix products use as many threads as NumPy's BLAS is set to: OPENBLAS_NUM_THREADS={session.threads}"
+    return ""
+
+
+def _profile(session: api.Session, values: dict[str, np.ndarray], measured: Comparison, seconds: float) -> Profile:
+    """As many rounds as fit into half the time of the comparison, within reason."""
+    median = measured.ours.timing.median if measured.ours.timing else seconds
+    return session.profile(values, rounds=int(min(max(0.5 * seconds / median, _PROFILE[0]), _PROFILE[1])))
+
+
+@contextmanager
+def _status(text: str) -> Iterator[None]:
+    """A line on standard error while someone is waiting there. It does not move: animations take processor time."""
+    waiting = sys.stderr.isatty()
+    if waiting:
+        sys.stderr.write(f"{text} ...")
+        sys.stderr.flush()
+    try:
+        yield
+    finally:
+        if waiting:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _machine_line(machine: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    load = "" if machine["load"] is None else f", load {machine['load']}"
+    peak = machine["peak_multiply_adds_per_second"]
+    measured = "" if peak is None else f", measured peak {peak / 1e9:.1f} GMAC/s a core"
+    return (
+        f"{machine['date']}, {machine['cpu']}, {machine['architecture']}, "
+        f"{machine['usable_cores']} of {_count(machine['cores'], 'core')}{measured}{load}; {versions}"
+    )
+
+
+def _print(
+    path: Path,
+    session: api.Session,
+    remarks: list[str],
+    machine: dict[str, Any],
+    comparisons: list[Comparison],
+    profiles: list[Profile],
+) -> None:
+    out = console()
+    out.print(
+        f"[bold]{escape(path.name)}[/bold], numerics [bold]{session.plan.numerics}[/bold] ({session.plan.reproduces}), "
+        f"executor {executor_name(session)}"
+    )
+    for text in (*remarks, _machine_line(machine), " ".join(machine["flags"])):
+        out.print(text, markup=False)
+    for comparison in comparisons:
+        out.print()
+        out.print(_table(comparison))
+        if len(comparison.results) > 1:
+            out.print(comparison.conclusion, markup=False, style="bold")
+        for result in comparison.results:
+            for remark in result.remarks:
+                out.print(f"{result.name}: {remark}", markup=False)
+            if len(result.problem) > _LONG_REASON:
+                out.print(f"{result.name}: {result.problem}", markup=False)
+    for profile in profiles:
+        # Wider than many terminals on purpose: cut-off columns could not be copied into a report.
+        click.echo(f"\n{profile}")
+
+
+def _table(comparison: Comparison) -> Table:
+    table = Table(
+        title=f"{_count(comparison.threads, 'thread')}, {comparison.rounds} interleaved rounds", title_justify="left"
+    )
+    for column, justify in (("runtime", "left"), ("version", "left"), ("min ms", "right"), ("median ms", "right")):
+        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("time / bittrue's (range)", justify="right", no_wrap=True)
+    table.add_column("output bytes against bittrue's", overflow="fold")
+    for result in comparison.results:
+        table.add_row(*_cells(result))
+    return table
+
+
+def _cells(result: Result) -> list[str | Text]:
+    if result.timing is None:
+        reason = "see below" if len(result.problem) > _LONG_REASON else result.problem
+        return [result.title, result.version, "-", "-", "-", Text(f"not run: {reason}", style="yellow")]
+    timing, ratio = result.timing, result.ratio
+    times = [f"{1e3 * timing.minimum:.4g}", f"{1e3 * timing.median:.4g}"]
+    if ratio is None:
+        return [Text(result.title, style="bold"), result.version, *times, "1", ""]
+    against = Text(f"{ratio_text(ratio.median)} ({ratio_text(ratio.low)}-{ratio_text(ratio.high)})")
+    # Colours only where every round agrees.
+    against.stylize("green" if ratio.low > 1 else "red" if ratio.high < 1 else "")
+    style = "green" if all(d.equal for d in result.differences) else "yellow"
+    return [result.title, result.version, *times, against, Text(result.verdict, style=style)]
+
+
+def _as_json(
+    path: Path,
+    session: api.Session,
+    values: dict[str, np.ndarray],
+    outputs: dict[str, np.ndarray],
+    remarks: list[str],
+    machine: dict[str, Any],
+    comparisons: list[Comparison],
+    profiles: list[Profile],
+) -> dict[str, Any]:
+    def described(arrays: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "dtype": str(a.dtype), "shape": list(a.shape), "sha256": digest(a)}
+            for name, a in arrays.items()
+        ]
+
+    content = np.frombuffer(path.read_bytes(), np.uint8)
+    return {
+        "format": FORMAT,
+        "model": {"file": path.name, "bytes": content.size, "sha256": digest(content)},
+        "numerics": session.plan.numerics,
+        "executor": session.executor,
+        "isa": session.isa,
+        "work": session.plan.work,
+        "inputs": described(values),
+        "outputs": described(outputs),
+        "remarks": remarks,
+        "environment": machine,
+        "comparisons": [c.to_dict() for c in comparisons],
+        "profiles": [p.to_dict() for p in profiles],
+    }

@@ -1,0 +1,272 @@
+"""Passes that make a plan run faster and change no bit of any result that remains.
+
+Each pass turns a schedule into a schedule and notes what it did. Tensors that a pass makes disappear (the sum of a
+convolution before its lookup table) do not exist in such a run; traces are made without passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import BittrueError, InputError
+from ..operators import Step, find
+from .plan import Plan
+from .schedule import Part, Schedule
+
+# Operators whose result is their first input's elements in the same order.
+_SAME_ELEMENTS = frozenset({"reshape", "squeeze", "expand_dims"})
+# Operators of one 8-bit input whose result depends on nothing but the element itself.
+_BYTEWISE = frozenset(
+    {
+        *("quantize", "logistic", "tanh", "leaky_relu", "elu", "gelu", "hard_swish", "exp", "log", "rsqrt", "sqrt"),
+        *("relu", "relu6", "relu_n1_to_1", "relu_0_to_1", "abs", "neg"),
+    }
+)
+# Operators whose kernels can write rows that are not side by side, and those that can read them.
+_WRITES_PARTS = frozenset({"conv2d", "max_pool2d", "average_pool2d", "concatenation"})
+_READS_PARTS = frozenset({"conv2d", "concatenation"})
+_CONVOLUTIONS = frozenset({"conv2d", "depthwise_conv2d"})
+
+
+@dataclass
+class _Uses:
+    """Who writes and who reads each tensor of a schedule."""
+
+    writer: dict[int, int]
+    readers: dict[int, list[int]]
+
+    @staticmethod
+    def of(steps: Sequence[Step | None]) -> _Uses:
+        uses = _Uses({}, {})
+        for position, step in enumerate(steps):
+            if step is None:
+                continue
+            for index in step.outputs:
+                uses.writer[index] = position
+            for operand in step.inputs:
+                if operand is not None:
+                    uses.readers.setdefault(operand, []).append(position)
+        return uses
+
+    def only_reader(self, index: int) -> int | None:
+        """The position of the one step that reads the tensor, once."""
+        readers = self.readers.get(index, [])
+        return readers[0] if len(readers) == 1 else None
+
+
+def stored_table(step: Step, plan: Plan) -> np.ndarray | None:
+    """256 results of a bytewise step, by input counted from the smallest value of its type, counted likewise.
+
+    None when the step is not of that kind.
+    """
+    if step.operator not in _BYTEWISE or len(step.inputs) != 1 or step.inputs[0] is None:
+        return None
+    source, target = plan.tensors[step.inputs[0]].type, plan.tensors[step.outputs[0]].type
+    operator = find(step.operator)
+    if source.name not in ("s8", "u8") or target.name not in ("s8", "u8") or operator is None:
+        return None
+    if any(array.size > 256 or (name == "scales") for name, array in step.arrays.items()):
+        return None
+    values = np.arange(source.minimum, source.maximum + 1).astype(source.numpy)
+    try:
+        (result,) = operator.reference(step, [values])
+    except BittrueError:
+        # Some inputs have no result, so there is no table.
+        return None
+    return (result.astype(np.int64) - target.minimum).astype(np.uint8)
+
+
+def _identities(schedule: Schedule) -> Schedule:
+    """Reshapes, and quantizations between u8 and s8 of the same scale, name memory that already holds the result."""
+    plan = schedule.plan
+    kept: list[Step] = []
+    parts = dict(schedule.parts)
+    gone: list[str] = []
+    for step in schedule.steps:
+        source = step.inputs[0] if step.inputs else None
+        same = step.operator in _SAME_ELEMENTS
+        if not same and source is not None and step.operator in _BYTEWISE:
+            table = stored_table(step, plan)
+            same = table is not None and bool((table == np.arange(256)).all())
+        root = source if source is None or source not in parts else parts[source].root
+        if not same or source is None or root is None or plan.tensors[root].kind not in ("input", "computed"):
+            kept.append(step)
+            continue
+        target = plan.tensors[step.outputs[0]]
+        offset = parts[source].offset if source in parts else 0
+        row = (target.shape[-1] if target.shape else 1) * target.type.numpy.itemsize
+        parts[step.outputs[0]] = Part(root, offset, row)
+        gone.append(f"{step.source} #{step.index}")
+    return _noted(schedule, kept, parts, "identities removed", gone)
+
+
+def _padding(schedule: Schedule) -> Schedule:
+    """A border of real zeros is left to the convolution behind it, which pads with the same value."""
+    plan = schedule.plan
+    steps: list[Step | None] = list(schedule.steps)
+    uses = _Uses.of(steps)
+    gone: list[str] = []
+    for position, step in enumerate(schedule.steps):
+        reader = uses.only_reader(step.outputs[0]) if step.operator in ("pad", "pad_v2") else None
+        if reader is None or step.outputs[0] in plan.outputs:
+            continue
+        follower = steps[reader]
+        source = step.inputs[0]
+        if follower is None or source is None or follower.operator not in _CONVOLUTIONS:
+            continue
+        shape, before = plan.tensors[source].shape, step["before"]
+        if (
+            len(shape) != 4
+            or follower.inputs[0] != step.outputs[0]
+            or _pad_value(step, plan) != follower["input_zero_point"]
+        ):
+            continue
+        after = [int(o) - b - s for o, b, s in zip(step["shape"], before, shape, strict=True)]
+        if before[0] or before[3] or after[0] or after[3]:
+            continue
+        parameters = dict(follower.parameters)
+        for side, more in (("top", before[1]), ("left", before[2]), ("bottom", after[1]), ("right", after[2])):
+            parameters[f"pad_{side}"] = follower[f"pad_{side}"] + int(more)
+        steps[reader] = replace(follower, parameters=parameters, inputs=(source, *follower.inputs[1:]))
+        steps[position] = None
+        gone.append(f"{step.source} #{step.index} into {follower.source} #{follower.index}")
+    return _noted(schedule, steps, schedule.parts, "padding folded into convolutions", gone)
+
+
+def _pad_value(step: Step, plan: Plan) -> int | None:
+    if not step["value_is_input"]:
+        return int(step["value"])
+    value = plan.tensors[step.inputs[2]].value if step.inputs[2] is not None else None
+    return None if value is None else int(value.reshape(-1)[0])
+
+
+def _tables(schedule: Schedule) -> Schedule:
+    """A bytewise step behind a convolution becomes a table that the convolution looks its results up in."""
+    plan = schedule.plan
+    steps: list[Step | None] = list(schedule.steps)
+    uses = _Uses.of(steps)
+    gone: list[str] = []
+    for position, step in enumerate(schedule.steps):
+        source = step.inputs[0] if step.inputs else None
+        if source is None or source in plan.outputs or uses.only_reader(source) != position:
+            continue
+        before = uses.writer.get(source)
+        writer = None if before is None else steps[before]
+        if before is None or writer is None or writer.operator not in _CONVOLUTIONS or "fused_table" in writer.arrays:
+            continue
+        table = stored_table(step, plan)
+        if table is None or plan.tensors[source].dtype != plan.tensors[step.outputs[0]].dtype:
+            continue
+        steps[before] = replace(writer, outputs=step.outputs, arrays={**writer.arrays, "fused_table": table})
+        steps[position] = None
+        gone.append(f"{step.source} #{step.index} into {writer.source} #{writer.index}")
+    return _noted(schedule, steps, schedule.parts, "tables fused", gone)
+
+
+def _concatenations(schedule: Schedule) -> Schedule:
+    """Steps write their part of a concatenation where it belongs, so that nothing is joined afterwards."""
+    plan = schedule.plan
+    steps: list[Step | None] = list(schedule.steps)
+    uses = _Uses.of(steps)
+    parts = dict(schedule.parts)
+    aliased = {part.root for part in parts.values()} | set(parts)
+    gone: list[str] = []
+    # The last one first: the memory of an inner concatenation has been placed by then.
+    for position in reversed(range(len(steps))):
+        step = steps[position]
+        if step is None or step.operator != "concatenation":
+            continue
+        whole = step.outputs[0]
+        shape, item = plan.tensors[whole].shape, plan.tensors[whole].type.numpy.itemsize
+        axis = step["axis"]
+        if not shape or plan.tensors[whole].kind != "computed" or (whole in parts and axis != len(shape) - 1):
+            continue
+        place = parts.get(whole, Part(whole, 0, shape[-1] * item))
+        along = 0
+        moved = 0
+        for operand, table in zip(step.inputs, step["tables"], strict=True):
+            if operand is None:
+                continue
+            extent = plan.tensors[operand].shape[axis] if plan.tensors[operand].shape else 1
+            if table < 0 and operand not in aliased and _can_live_inside(operand, plan, steps, uses, shape, axis):
+                inside = along * item * int(np.prod(shape[axis + 1 :], dtype=np.int64))
+                stride = place.row_stride if axis == len(shape) - 1 else shape[-1] * item
+                parts[operand] = Part(place.root, place.offset + inside, stride)
+                moved += 1
+            along += extent
+        if moved == len(step.inputs):
+            steps[position] = None
+        if moved:
+            gone.append(f"{step.source} #{step.index} ({moved} of {len(step.inputs)} inputs)")
+    return _noted(schedule, steps, parts, "concatenations in place", gone)
+
+
+def _can_live_inside(
+    index: int, plan: Plan, steps: Sequence[Step | None], uses: _Uses, shape: Sequence[int], axis: int
+) -> bool:
+    if plan.tensors[index].kind != "computed" or index in plan.outputs or plan.tensors[index].bytes == 0:
+        return False
+    writer = uses.writer.get(index)
+    readers = uses.readers.get(index, [])
+    # One piece of memory: nothing but the outermost extents differs from 1 before the axis.
+    if all(extent == 1 for extent in shape[:axis]):
+        return _joined_once([steps[r] for r in readers])
+    if axis != len(shape) - 1 or writer is None:
+        return False
+    made_by = steps[writer]
+    if made_by is None or made_by.operator not in _WRITES_PARTS:
+        return False
+    read_by = [steps[r] for r in readers]
+    if any(reader is None or reader.operator not in _READS_PARTS for reader in read_by):
+        return False
+    return _joined_once(read_by)
+
+
+def _joined_once(readers: Sequence[Step | None]) -> bool:
+    return sum(reader is not None and reader.operator == "concatenation" for reader in readers) == 1
+
+
+def _noted(
+    schedule: Schedule, steps: Sequence[Step | None], parts: Mapping[int, Part], what: str, gone: Sequence[str]
+) -> Schedule:
+    if not gone:
+        return schedule
+    shown = ", ".join(gone[:6]) + (f" and {len(gone) - 6} more" if len(gone) > 6 else "")
+    return replace(
+        schedule,
+        steps=tuple(step for step in steps if step is not None),
+        parts=parts,
+        notes=(*schedule.notes, f"{what}: {shown}"),
+    )
+
+
+Pass = Callable[[Schedule], Schedule]
+
+# In the order in which they are applied.
+PASSES: dict[str, Pass] = {
+    "identities": _identities,
+    "padding": _padding,
+    "tables": _tables,
+    "concatenations": _concatenations,
+}
+
+
+def make_schedule(plan: Plan, passes: Sequence[str] | None = None) -> Schedule:
+    """The schedule of `plan` after `passes` (None: all of them).
+
+    Raises:
+        InputError: there is no such pass.
+    """
+    for name in passes or ():
+        if name not in PASSES:
+            raise InputError(
+                "BT-PASS", f"no pass is called '{name}'", place="passes", advice=f"choose from {', '.join(PASSES)}"
+            )
+    schedule = Schedule(plan, plan.steps)
+    for name, apply in PASSES.items():
+        if passes is None or name in passes:
+            schedule = apply(schedule)
+    return schedule

@@ -1,0 +1,223 @@
+"""The native executor as a program sees it: choices, passes, threads, gaps, and plans that lie."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bittrue
+from bittrue.plan.passes import PASSES, make_schedule
+from support.build import T, chain, single
+from support.differential import random_values
+from support.native import needs_native, same
+from support.shared import SHARED, needs_shared
+
+pytestmark = needs_native
+
+
+@pytest.fixture(scope="module")
+def demo() -> bittrue.Model:
+    return bittrue.load(bittrue.demo_model())
+
+
+def feed_of(session: bittrue.Session, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [random_values(rng, port.dtype, port.shape) for port in session.inputs]
+
+
+def test_auto_is_native(demo: bittrue.Model) -> None:
+    session = demo.prepare()
+    assert session.executor == "native"
+    assert session.isa == bittrue.isas()[0]
+    assert f"native executor, {session.isa}, 1 thread" in str(session.plan)
+    assert "native executor" not in str(demo.prepare(executor="reference").plan)
+
+
+@pytest.mark.parametrize("isa", bittrue.isas())
+def test_isa_can_be_chosen(demo: bittrue.Model, isa: str) -> None:
+    assert demo.prepare(isa=isa).isa == isa
+
+
+def test_unknown_isa(demo: bittrue.Model) -> None:
+    with pytest.raises(bittrue.InputError, match="portable") as caught:
+        demo.prepare(isa="abacus")
+    assert caught.value.code == "BT-ISA"
+
+
+def test_environment_forces_an_isa() -> None:
+    program = "import bittrue; print(bittrue.load(bittrue.demo_model()).prepare().isa)"
+
+    def run(isa: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "BITTRUE_ISA": isa}
+        return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+
+    assert run("portable").stdout.strip() == "portable"
+    wrong = run("abacus")
+    assert wrong.returncode != 0
+    assert "BITTRUE_ISA" in wrong.stderr
+
+
+def test_unknown_pass(demo: bittrue.Model) -> None:
+    with pytest.raises(bittrue.InputError, match="identities") as caught:
+        demo.prepare(passes=["no_such_pass"])
+    assert caught.value.code == "BT-PASS"
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["coral_tf2_mobilenet_v2_1.0_224_ptq", "inception_v3_299_int8", "coral_split_concat"])
+def test_passes_change_no_byte(name: str) -> None:
+    model = bittrue.load(SHARED / "models" / f"{name}.tflite")
+    plain = model.prepare(passes=[])
+    feed = feed_of(plain)
+    expected = plain.run(*feed)
+    for chosen in ([], *([name] for name in PASSES), None):
+        session = model.prepare(passes=chosen)
+        for key, value in session.run(*feed).items():
+            same(f"{key} with passes {chosen}", value, expected[key])
+        # Traces show every tensor, whatever passes removed.
+        assert list(session.trace(*feed)) == list(plain.trace(*feed))
+
+
+@needs_shared
+def test_passes_say_what_they_did() -> None:
+    model = bittrue.load(SHARED / "models" / "inception_v3_299_int8.tflite")
+    assert any("concatenations in place" in line for line in model.prepare().plan.execution)
+    assert not any("concatenations" in line for line in model.prepare(passes=["identities"]).plan.execution)
+    plan = model.prepare(executor="reference").plan
+    assert len(make_schedule(plan).steps) < len(plan.steps)
+
+
+def test_results_are_fresh_arrays(demo: bittrue.Model) -> None:
+    session = demo.prepare()
+    feed = feed_of(session)
+    (first,) = session.run(*feed).values()
+    kept = first.copy()
+    first[...] = 0
+    (second,) = session.run(*feed).values()
+    same("second run", second, kept)
+
+
+def test_inputs_that_are_not_contiguous(demo: bittrue.Model) -> None:
+    session = demo.prepare()
+    (x,) = feed_of(session)
+    turned = np.asfortranarray(x)
+    (expected,) = session.run(x).values()
+    (got,) = session.run(turned).values()
+    same("Fortran order", got, expected)
+
+
+def test_several_sessions_in_several_threads(demo: bittrue.Model) -> None:
+    reference = demo.prepare(executor="reference")
+    feeds = [feed_of(reference, seed) for seed in range(8)]
+    expected = [next(iter(reference.run(*feed).values())) for feed in feeds]
+    shared = demo.prepare(threads=2)
+    wrong: list[str] = []
+
+    def work(own: bittrue.Session, seed: int) -> None:
+        for _ in range(50):
+            for session in (own, shared):
+                (got,) = session.run(*feeds[seed]).values()
+                if got.tobytes() != expected[seed].tobytes():
+                    wrong.append(f"seed {seed}")
+
+    workers = [threading.Thread(target=work, args=(demo.prepare(threads=1 + s % 2), s)) for s in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_more_threads_than_processors(demo: bittrue.Model) -> None:
+    reference, many = demo.prepare(executor="reference"), demo.prepare(threads=16)
+    feed = feed_of(reference)
+    for key, value in many.run(*feed).items():
+        same(key, value, reference.run(*feed)[key])
+
+
+def test_progress_reaches_the_end(demo: bittrue.Model) -> None:
+    session = demo.prepare()
+    seen: list[int] = []
+    session.run(*feed_of(session), progress=seen.append)
+    assert seen == list(range(len(session.plan.steps)))
+
+
+def test_profile_names_kernels(demo: bittrue.Model) -> None:
+    session = demo.prepare()
+    profile = session.profile(*feed_of(session), rounds=3)
+    assert profile.executor == "native"
+    assert profile.isa == session.isa
+    assert any("matmul" in step.note for step in profile.steps)
+    assert all(step.seconds > 0 for step in profile.steps)
+
+
+LIES = {
+    "pad_top": 10**9,
+    "stride_w": 3,
+    "filter_h": 50,
+    "out_w": 10**6,
+    "input_zero_point": 4000,
+    "output_zero_point": 2**40,
+    "dilation_h": 10**7,
+}
+
+
+@pytest.mark.parametrize("name", sorted(LIES))
+def test_plans_that_lie_are_not_run_natively(demo: bittrue.Model, name: str) -> None:
+    """Numbers that do not fit the tensors leave the step to the reference; others must give the reference's bytes."""
+    plan = demo.prepare(executor="reference").plan
+    position = next(i for i, step in enumerate(plan.steps) if step.operator == "conv2d")
+    step = replace(plan.steps[position], parameters={**plan.steps[position].parameters, name: LIES[name]})
+    steps = (*plan.steps[:position], step, *plan.steps[position + 1 :])
+    session = bittrue.Session(replace(plan, steps=steps), executor="native")
+    if position in session.missing:
+        return
+    reference = bittrue.Session(replace(plan, steps=steps), executor="reference")
+    feed = feed_of(session)
+    for key, value in reference.run(*feed).items():
+        same(key, session.run(*feed)[key], value)
+
+
+def test_gaps_run_on_the_reference() -> None:
+    """A step without a native twin is done by the reference inside of the same run, and the plan says so."""
+    # Large enough not to be folded; ZEROS_LIKE has no native twin.
+    x, negated, zeros, out = (T("s32", (1 << 19,)) for _ in range(4))
+    nodes = [
+        ("NEG", None, [x], [negated]),
+        ("ZEROS_LIKE", None, [negated], [zeros]),
+        ("SUB", ("SubOptions", {}), [zeros, negated], [out], 3),
+    ]
+    session = bittrue.load(chain(nodes)).prepare()
+    assert list(session.missing) == [1]
+    assert any("step 1 ZEROS_LIKE runs on the reference" in line for line in session.plan.execution)
+    values = np.arange(1 << 19, dtype=np.int32)
+    same("0 - -x", next(iter(session.run(values).values())), values)
+    notes = [step.note for step in session.profile(values, rounds=1).steps]
+    assert [note.startswith("reference") for note in notes] == [False, True, False]
+
+
+def test_values_without_a_result_are_explained_by_the_reference() -> None:
+    """A kernel that meets them while running hands its step over; the error is the reference's own."""
+    wide = T("s8", (1, 600), 1.0, 0)
+    model = bittrue.load(
+        single("SOFTMAX", ("SoftmaxOptions", {"beta": 1.0}), [wide], [T("s8", (1, 600), 1 / 256, -128)])
+    )
+    session = model.prepare()
+    assert not session.missing
+    apart = np.full((1, 600), -128, np.int8)
+    apart[0, 0] = 127
+    (value,) = session.run(apart).values()
+    same("one peak", value, next(iter(model.prepare(executor="reference").run(apart).values())))
+    for run in (session.run, session.trace, model.prepare(executor="reference").run):
+        with pytest.raises(bittrue.RunError) as caught:
+            run(np.zeros((1, 600), np.int8))
+        assert caught.value.code == "BT-SOFTMAX-SUM"
+        assert "node 0 (SOFTMAX)" in str(caught.value)
+    # The session is still in order.
+    same("afterwards", next(iter(session.run(apart).values())), value)
