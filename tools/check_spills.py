@@ -39,6 +39,8 @@ class Loop:
 
 @dataclass
 class Instruction:
+    """One line of a disassembly."""
+
     address: int
     name: str
     operands: str
@@ -95,15 +97,15 @@ def check(path: str, objdump: str = "objdump") -> list[Loop]:
 
 
 def main() -> int:
+    """Print every hot loop and its spills."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--objdump", default="objdump")
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     loops = [loop for path in arguments.files for loop in check(path, arguments.objdump)]
     for loop in loops:
-        print(
-            f"{loop.multiplies:5} multiply-adds {len(loop.spills):4} stack accesses  {loop.first:x}  {loop.function[:90]}"
-        )
+        counts = f"{loop.multiplies:5} multiply-adds {len(loop.spills):4} stack accesses"
+        print(f"{counts}  {loop.first:x}  {loop.function[:90]}")
         for spill in loop.spills[:4]:
             print(f"      {spill}")
     if not loops:

@@ -75,7 +75,8 @@ class Depthwise {
 };
 
 // out = requantize((A(a) + sign * B(b))), element by element over 8-bit operands, where A and B align both inputs:
-// A(q) = rescale(first_rule, (q - first_zero_point) << left, first).
+// A(q) = rescale(align, (q - first_zero_point) << left, first), left being at most 23; sums are modulo 2^32 as signed
+// numbers.
 struct AddSpec {
   int32_t first_zero_point = 0, second_zero_point = 0;  // of the stored (unsigned) operands
   int left = 20;
@@ -91,7 +92,7 @@ class Elementwise {
   virtual void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const = 0;
 };
 
-// out[i] = max over k of taps[k][i], then clamped to [low, high] (low > high gives high).
+// out[i] = max over k of taps[k][i], then clamped to [low, high], which are bytes (low > high gives high).
 using MaxRows = void (*)(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high);
 // sums[i] = sum over k of taps[k][i]; taps_count <= 2^23 keeps it below 2^31.
 using SumRows = void (*)(const uint8_t* const* taps, int64_t taps_count, int32_t* sums, int64_t count);

@@ -176,12 +176,11 @@ int64_t largest(const int64_t* values) {
 
 }  // namespace
 
-// Null when sums need more than 32 bits.
 std::unique_ptr<Elementwise> make_add(const AddSpec& spec) {
   portable::AlignedOperands operands;
   portable::align_operands(spec, operands);
-  const int64_t greatest = largest(operands.first) + largest(operands.second);
-  if (greatest > INT32_MAX) return nullptr;
+  // Sums that leave 32 bits come back as anything.
+  const int64_t greatest = std::min(largest(operands.first) + largest(operands.second), int64_t{1} << 31);
   const Choice choice(spec.requantize, static_cast<double>(greatest));
   return std::unique_ptr<Elementwise>(new VectorAdd(spec, operands, choice));
 }

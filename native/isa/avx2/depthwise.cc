@@ -107,7 +107,7 @@ class VectorDepthwise final : public Depthwise {
   // table[column * taps_h + i]: the pixel of padded column `column` in the row of tap i. Vectors take at least 8 bytes:
   // narrower pixels at the end of a row are copied, lest bytes after the row are read.
   void fill_table(const uint8_t* const* rows, const uint8_t** table, uint8_t* copies) const {
-    const int64_t safe = channels_ >= 8 ? width_ : std::max<int64_t>(0, (width_ * channels_ - 8) / channels_ + 1);
+    const int64_t bytes = width_ * channels_, safe = channels_ >= 8 ? width_ : bytes < 8 ? 0 : (bytes - 8) / channels_ + 1;
     for (int64_t c = 0; c < columns_; ++c) {
       const int64_t column = c - pad_left_;
       const bool inside = column >= 0 && column < width_;

@@ -68,10 +68,7 @@ __attribute__((noinline)) void requantize_blocks(const Choice& choice, const Gro
 }  // namespace
 
 void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high) {
-  // Bounds outside of a byte clamp like the nearest byte, as all values are bytes.
-  const auto byte = [](int value) { return static_cast<char>(std::min(std::max(value, 0), 255)); };
-  if (low > 255 || high < 0) return portable::max_rows(taps, taps_count, out, count, low, high);
-  const __m256i least = _mm256_set1_epi8(byte(low)), greatest = _mm256_set1_epi8(byte(high));
+  const __m256i least = _mm256_set1_epi8(static_cast<char>(low)), greatest = _mm256_set1_epi8(static_cast<char>(high));
   int64_t i = 0;
   for (; i + 64 <= count; i += 64) {
     __m256i first = least, second = least;

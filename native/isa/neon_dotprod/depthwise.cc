@@ -60,8 +60,8 @@ class VectorDepthwise final : public Depthwise {
   // table[i * columns + column]: the pixel of padded column `column` in the row of tap i. Vectors take 16 bytes: narrower
   // pixels at the end of a row are copied, lest bytes after the row are read.
   void fill_table(const uint8_t* const* rows, const uint8_t** table, uint8_t* copies) const {
-    const int64_t safe =
-        channels_ >= kChannels ? width_ : std::max<int64_t>(0, (width_ * channels_ - kChannels) / channels_ + 1);
+    const int64_t bytes = width_ * channels_;
+    const int64_t safe = channels_ >= kChannels ? width_ : bytes < kChannels ? 0 : (bytes - kChannels) / channels_ + 1;
     for (int64_t i = 0; i < taps_h_; ++i) {
       for (int64_t c = 0; c < columns_; ++c) {
         const int64_t column = c - pad_left_;

@@ -13,10 +13,7 @@ constexpr int64_t kFirstColumn[16] = {};
 }  // namespace
 
 void max_rows(const uint8_t* const* taps, int64_t taps_count, uint8_t* out, int64_t count, int low, int high) {
-  if (low > 255 || high < 0) return portable::max_rows(taps, taps_count, out, count, low, high);
-  // Bounds outside of a byte clamp like the nearest byte, as all values are bytes.
-  const uint8x16_t least = vdupq_n_u8(static_cast<uint8_t>(std::max(low, 0)));
-  const uint8x16_t greatest = vdupq_n_u8(static_cast<uint8_t>(std::min(high, 255)));
+  const uint8x16_t least = vdupq_n_u8(static_cast<uint8_t>(low)), greatest = vdupq_n_u8(static_cast<uint8_t>(high));
   int64_t i = 0;
   for (; i + 16 <= count; i += 16) {
     uint8x16_t kept = least;

@@ -67,7 +67,7 @@ class VectorMatmul final : public Matmul {
     unroll<count>([&](auto r) __attribute__((always_inline)) {
       const int32x4_t term = vdupq_n_s32(row_terms_ ? rows.row_terms[first + r] : 0);
       unroll<4>([&](auto v) __attribute__((always_inline)) {
-        sums[r][v] = vaddq_s32(vld1q_s32(bias_.data() + panel * kColumns + 4 * v), term);
+        sums[r][v] = add_wrapping(vld1q_s32(bias_.data() + panel * kColumns + 4 * v), term);
       });
     });
     const int8_t* weights = weights_.data() + panel * kColumns * segments_ * depth_;

@@ -73,6 +73,11 @@ class Requantizer {
   const rules::Requantize* general_;
 };
 
+// Modulo 2^32: compilers may take vaddq_s32 for a sum that does not overflow.
+static inline int32x4_t add_wrapping(int32x4_t a, int32x4_t b) {
+  return vreinterpretq_s32_u32(vaddq_u32(vreinterpretq_u32_s32(a), vreinterpretq_u32_s32(b)));
+}
+
 // Accumulators 4 * quarter and following, rescaled.
 template <Form form>
 static inline int32x4_t rescale4(int32x4_t acc, const Group& group, int quarter) {
@@ -115,7 +120,7 @@ static inline uint8x16_t requantize16(const int32x4_t* acc, const Group& group, 
   for (int quarter = 0; quarter < 4; ++quarter) {
     int32x4_t r = rescale4<form>(acc[quarter], group, quarter);
     r = vminq_s32(vmaxq_s32(r, vdupq_n_s32(choice.first_low)), vdupq_n_s32(choice.first_high));
-    words[quarter] = vqmovn_s32(vaddq_s32(r, vdupq_n_s32(choice.zero_point)));
+    words[quarter] = vqmovn_s32(add_wrapping(r, vdupq_n_s32(choice.zero_point)));
   }
   const int16x8_t flip = vdupq_n_s16(static_cast<int16_t>(choice.flip));
   const uint8x8_t lower = vqmovun_s16(vqaddq_s16(vcombine_s16(words[0], words[1]), flip));

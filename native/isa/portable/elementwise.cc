@@ -1,6 +1,5 @@
 // Element-wise cores in plain C++.
 #include <algorithm>
-#include <cstdlib>
 
 #include "isa/portable/cores.h"
 #include "isa/portable/requantize.h"
@@ -16,24 +15,9 @@ int64_t aligned(const AddSpec& spec, int64_t q, const rules::Multiplier& multipl
 
 class PortableAdd final : public Elementwise {
  public:
-  explicit PortableAdd(const AddSpec& spec) : requantize_(spec.requantize), requantizer_(spec.requantize) {
-    align_operands(spec, operands_);
-    const auto largest = [](const int64_t* values) {
-      int64_t result = 0;
-      for (int q = 0; q < 256; ++q) result = std::max(result, std::abs(values[q]));
-      return result;
-    };
-    fits_ = largest(operands_.first) + largest(operands_.second) <= INT32_MAX;
-  }
+  explicit PortableAdd(const AddSpec& spec) : requantizer_(spec.requantize) { align_operands(spec, operands_); }
 
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
-    if (!fits_) {
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t sum = operands_.first[first[i]] + operands_.second[second[i]];
-        out[i] = static_cast<uint8_t>(rules::requantize(requantize_, sum, 0));
-      }
-      return;
-    }
     constexpr int64_t kBlock = 64;
     int32_t sums[kBlock];
     for (int64_t begin = 0; begin < count; begin += kBlock) {
@@ -47,8 +31,6 @@ class PortableAdd final : public Elementwise {
 
  private:
   AlignedOperands operands_;
-  bool fits_;  // every sum is a 32-bit number
-  rules::Requantize requantize_;
   Requantizer requantizer_;
 };
 
