@@ -33,6 +33,9 @@ struct MatmulSpec {
 struct MatmulRows {
   const uint8_t* const* rows = nullptr;  // [segments][capacity]: where row r's segment s begins
   int64_t capacity = 0;
+  // Only for a core that `takes_steps`: not 0 means that `rows` lists the first segments alone, [1][capacity], and that
+  // every other segment begins so many bytes after the one before it.
+  int64_t segment_step = 0;
   int64_t count = 0;                    // rows in use, any number up to capacity
   const int32_t* row_terms = nullptr;   // [count] when the spec says so
   uint8_t* out = nullptr;
@@ -46,6 +49,8 @@ class Matmul {
   virtual int64_t panels() const = 0;
   // Rows that one tile holds: counts that are multiples of it run best.
   virtual int64_t tile_rows() const = 0;
+  // Whether MatmulRows::segment_step may be used.
+  virtual bool takes_steps() const { return false; }
   virtual void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const = 0;
 };
 

@@ -33,6 +33,7 @@ struct Tile {
   const Panel* panel;
   const uint8_t* const* rows;
   int64_t capacity, segments, depth;
+  int64_t segment_step;      // see MatmulRows
   const int32_t* row_terms;  // null when there are none
   uint8_t* out;
   int64_t out_stride;
@@ -155,10 +156,12 @@ void run_tile(const Tile& tile) {
 
   const int8_t* weights = panel.weights;
   const uint8_t* const* rows = tile.rows;
-  for (int64_t segment = tile.segments; segment > 0; --segment, rows += tile.capacity) {
-    const uint8_t* a_rows[kRows];
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
-    const int64_t depth = tile.depth, ahead = tile.ahead;
+  const uint8_t* a_rows[kRows];
+  unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
+  const int64_t ahead = tile.ahead;
+  int64_t d = 0;
+  for (int64_t segment = tile.segments;;) {
+    const int64_t end = d + tile.depth;
     const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
       // Narrower panels come last, nothing follows them.
       if constexpr (kChains == 1 && kVectors == 4) {
@@ -173,14 +176,34 @@ void run_tile(const Tile& tile) {
         });
       });
     };
-    int64_t d = 0;
+    if constexpr (kVectors == 1 && kRows >= 8) {
+      for (; d + 16 <= end; d += 16, weights += 256) {
+        __m512i b[4];
+        unroll<4>([&](auto j) BITTRUE_LAMBDA { b[j] = _mm512_load_si512(weights + 64 * j); });
+        unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+          const __m512i a = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a_rows[r] + d)));
+          unroll<4>([&](auto j) BITTRUE_LAMBDA {
+            const __m512i dd = j < 2 ? broadcast(a_rows[r] + d + 4 * j) : _mm512_shuffle_epi32(a, static_cast<_MM_PERM_ENUM>(j * 0x55));
+            chains[0][r][0] = _mm512_dpbusd_epi32(chains[0][r][0], dd, b[j]);
+          });
+        });
+      }
+    }
     if constexpr (kChains > 1) {
-      for (; d + 4 * kChains <= depth; d += 4 * kChains, weights += 64 * kVectors * kChains) {
+      for (; d + 4 * kChains <= end; d += 4 * kChains, weights += 64 * kVectors * kChains) {
         unroll<kChains>(
             [&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
       }
     }
-    for (; d < depth; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
+    for (; d < end; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
+    if (--segment <= 0) break;
+    if (tile.segment_step != 0) {
+      d += tile.segment_step - tile.depth;
+    } else {
+      d = 0;
+      rows += tile.capacity;
+      unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
+    }
   }
 
   __m512i(&acc)[kRows][kVectors] = chains[0];
@@ -261,6 +284,7 @@ class VnniMatmul final : public Matmul {
 
   int64_t panels() const override { return panels_count_; }
   int64_t tile_rows() const override { return panels_[panels_count_ - 1].vectors == 4 ? most_rows(4) : most_rows(1); }
+  bool takes_steps() const override { return true; }
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override;
 
  private:
@@ -342,6 +366,7 @@ void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t f
   tile.capacity = rows.capacity;
   tile.segments = segments_;
   tile.depth = depth_;
+  tile.segment_step = rows.segment_step;
   tile.out_stride = rows.out_stride;
   int64_t row = first_row;
   for (int64_t i = 0; i < tiles; ++i) {
