@@ -28,7 +28,7 @@ enum class Rows {
 
 // Below this many channels a segment per tap is too short to be worth its pointer: a padded copy, in which the taps of
 // a row lie side by side, costs less.
-constexpr int64_t kShortestTap = 64;
+constexpr int64_t kShortestTap = 256;
 // Bytes of input that one block of rows covers: stays in the first-level cache beside a panel of weights.
 constexpr int64_t kBlockBytes = 24 << 10;
 constexpr int64_t kMostBlockRows = 512;
@@ -55,9 +55,8 @@ class MatmulConvolution final : public Kernel {
   int64_t gap() const { return std::max(window_.pad_left, window_.pad_right) * window_.in_c; }
   int64_t copy_line() const { return window_.in_w * window_.in_c + gap(); }
   int64_t copy_bytes() const { return copies_ ? round_up(copy_h() * copy_line() + gap() + kSlack, 64) : 0; }
-  // Segments that have a list of rows of their own.
-  int64_t lists() const { return steps_ ? 1 : segments_; }
-  int64_t worker_bytes() const { return round_up(lists() * block_ * 8, 64) + round_up(block_ * 4, 64); }
+  int64_t list_bytes() const { return grid_ ? 0 : round_up(segments_ * block_ * 8, 64); }
+  int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64); }
 
   void copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool) const;
   void find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const;
@@ -70,7 +69,7 @@ class MatmulConvolution final : public Kernel {
   Rows rows_;
   int64_t segments_, segment_, depth_, block_;  // bytes of a segment, and the same rounded up to four
   bool copies_ = false;
-  bool steps_ = false;  // segments are a line apart, and the core can step from one to the next
+  bool grid_ = false;  // the core finds the rows itself
   int64_t in_pixel_, out_stride_;
   uint8_t in_zero_point_;
   int64_t zero_point_;  // of the weights
@@ -125,7 +124,8 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   spec.requantize = step.requantize(window.out_c);
   matmul_ = cores.matmul(spec);
 
-  steps_ = together && segments_ > 1 && zero_point_ == 0 && matmul_->takes_steps();
+  // A list of rows is cheaper where several panels read it and there is one list only.
+  grid_ = together && zero_point_ == 0 && matmul_->takes_grids() && (segments_ > 1 || matmul_->panels() == 1);
 
   const int64_t tile = matmul_->tile_rows();
   // Neighbours in the picture share most of what they read.
@@ -173,7 +173,7 @@ void MatmulConvolution::find_rows(const Picture& picture, int64_t first, int64_t
     } else {
       const int64_t step = window_.stride_w * picture.pixel;
       const int64_t across = window_.dilation_w == 1 ? 1 : window_.filter_w;
-      for (int64_t s = 0; s < lists(); ++s) {
+      for (int64_t s = 0; s < segments_; ++s) {
         const uint8_t* at = picture.data + (y * window_.stride_h + s / across * window_.dilation_h) * picture.row +
                             (x * window_.stride_w + s % across * window_.dilation_w) * picture.pixel;
         const uint8_t** target = rows + s * block_ + done;
@@ -237,17 +237,23 @@ void MatmulConvolution::run(const Run& run) const {
     run.pool.parallel(blocks * groups, [&](int64_t task, int worker) {
       uint8_t* scratch = run.scratch + copy_bytes() + worker * worker_bytes();
       auto* rows = reinterpret_cast<const uint8_t**>(scratch);
-      auto* terms = reinterpret_cast<int32_t*>(scratch + round_up(lists() * block_ * 8, 64));
+      auto* terms = reinterpret_cast<int32_t*>(scratch + list_bytes());
       const int64_t block = task / groups, group = task % groups;
       const int64_t first = block * size, count = std::min(size, pixels - first);
-      find_rows(picture, first, count, rows);
-      if (zero_point_ != 0) {
-        row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);
-      }
       MatmulRows part;
       part.rows = rows;
       part.capacity = block_;
-      part.segment_step = steps_ ? window_.dilation_h * picture.row : 0;
+      MatmulGrid grid;
+      if (grid_) {
+        grid = {picture.data, first, window_.out_w, window_.stride_w * picture.pixel, window_.stride_h * picture.row,
+                window_.dilation_h * picture.row};
+        part.grid = &grid;
+      } else {
+        find_rows(picture, first, count, rows);
+      }
+      if (zero_point_ != 0) {
+        row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);
+      }
       part.count = count;
       part.row_terms = terms;
       part.out = out + first * out_stride_;
