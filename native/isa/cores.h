@@ -30,9 +30,18 @@ struct MatmulSpec {
   rules::Requantize requantize;  // the stored type is 8-bit
 };
 
+// Rows that lie evenly: row r is position first + r of a grid of `width` positions per line. Line y, position x begins
+// at base + y * line_step + x * row_step, every further segment segment_step bytes after the one before it.
+struct MatmulGrid {
+  const uint8_t* base = nullptr;
+  int64_t first = 0, width = 1;
+  int64_t row_step = 0, line_step = 0, segment_step = 0;
+};
+
 struct MatmulRows {
   const uint8_t* const* rows = nullptr;  // [segments][capacity]: where row r's segment s begins
   int64_t capacity = 0;
+  const MatmulGrid* grid = nullptr;     // instead of `rows`, only for a core that `takes_grids`
   int64_t count = 0;                    // rows in use, any number up to capacity
   const int32_t* row_terms = nullptr;   // [count] when the spec says so
   uint8_t* out = nullptr;
@@ -46,6 +55,8 @@ class Matmul {
   virtual int64_t panels() const = 0;
   // Rows that one tile holds: counts that are multiples of it run best.
   virtual int64_t tile_rows() const = 0;
+  // Whether MatmulRows::grid may be used.
+  virtual bool takes_grids() const { return false; }
   virtual void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const = 0;
 };
 

@@ -10,6 +10,16 @@ namespace {
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
+// Fills `count` bytes that at least `room` bytes follow, which are written afterwards.
+void fill_before(uint8_t* target, int64_t count, int64_t room, uint8_t value) {
+  constexpr int64_t kChunk = 16;
+  if (room < kChunk) {
+    std::memset(target, value, static_cast<size_t>(count));
+    return;
+  }
+  for (int64_t i = 0; i < count; i += kChunk) std::memset(target + i, value, kChunk);
+}
+
 // How rows of the product are found.
 enum class Rows {
   taps,   // one segment per tap, pointing into the picture or to a row of zero points
@@ -18,7 +28,7 @@ enum class Rows {
 
 // Below this many channels a segment per tap is too short to be worth its pointer: a padded copy, in which the taps of
 // a row lie side by side, costs less.
-constexpr int64_t kShortestTap = 64;
+constexpr int64_t kShortestTap = 256;
 // Bytes of input that one block of rows covers: stays in the first-level cache beside a panel of weights.
 constexpr int64_t kBlockBytes = 24 << 10;
 constexpr int64_t kMostBlockRows = 512;
@@ -41,11 +51,12 @@ class MatmulConvolution final : public Kernel {
   };
 
   int64_t copy_h() const { return window_.in_h + window_.pad_top + window_.pad_bottom; }
-  int64_t copy_w() const { return window_.in_w + window_.pad_left + window_.pad_right; }
-  int64_t copy_bytes() const {
-    return copies_ ? round_up(copy_h() * copy_w() * window_.in_c + kSlack, 64) : 0;
-  }
-  int64_t worker_bytes() const { return round_up(segments_ * block_ * 8, 64) + round_up(block_ * 4, 64); }
+  // Zero points between the lines of the padded copy: those right of one line are left of the next, too.
+  int64_t gap() const { return std::max(window_.pad_left, window_.pad_right) * window_.in_c; }
+  int64_t copy_line() const { return window_.in_w * window_.in_c + gap(); }
+  int64_t copy_bytes() const { return copies_ ? round_up(copy_h() * copy_line() + gap() + kSlack, 64) : 0; }
+  int64_t list_bytes() const { return grid_ ? 0 : round_up(segments_ * block_ * 8, 64); }
+  int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64); }
 
   void copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool) const;
   void find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const;
@@ -58,6 +69,7 @@ class MatmulConvolution final : public Kernel {
   Rows rows_;
   int64_t segments_, segment_, depth_, block_;  // bytes of a segment, and the same rounded up to four
   bool copies_ = false;
+  bool grid_ = false;  // the core finds the rows itself
   int64_t in_pixel_, out_stride_;
   uint8_t in_zero_point_;
   int64_t zero_point_;  // of the weights
@@ -113,16 +125,22 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   spec.requantize = step.requantize(window.out_c);
   matmul_ = cores.matmul(spec);
 
+  // A list of rows is cheaper where several panels read it and there is one list only.
+  grid_ = together && zero_point_ == 0 && matmul_->takes_grids() && (segments_ > 1 || matmul_->panels() == 1);
+
   const int64_t tile = matmul_->tile_rows();
-  const int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, segments_ * depth_));
+  // Neighbours in the picture share most of what they read.
+  const int64_t fresh = together ? std::min(segments_ * depth_, window.stride_h * window.stride_w * channels)
+                                 : segments_ * depth_;
+  const int64_t wanted = std::min(kMostBlockRows, kBlockBytes / std::max<int64_t>(1, fresh));
   block_ = round_up(std::max<int64_t>(wanted, 8 * tile), tile);
   block_ = std::min(block_, std::max<int64_t>(1, window.pixels()));
 }
 
+// Every line of the copy is a gap and then the picture's line; one more gap ends the last line.
 void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool) const {
-  const int64_t line = copy_w() * window_.in_c, before = window_.pad_left * window_.in_c;
-  const int64_t body = window_.in_w * window_.in_c;
-  const int64_t per_task = std::max<int64_t>(1, (16 << 10) / std::max<int64_t>(1, line));
+  const int64_t line = copy_line(), before = gap(), body = window_.in_w * window_.in_c;
+  const int64_t per_task = std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, line));
   pool.parallel((copy_h() + per_task - 1) / per_task, [&](int64_t task, int) {
     const int64_t last = std::min(copy_h(), (task + 1) * per_task);
     for (int64_t y = task * per_task; y < last; ++y) {
@@ -132,7 +150,7 @@ void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPoo
         std::memset(target, in_zero_point_, static_cast<size_t>(line));
         continue;
       }
-      std::memset(target, in_zero_point_, static_cast<size_t>(before));
+      fill_before(target, before, body, in_zero_point_);
       const uint8_t* source = in + from * window_.in_w * in_pixel_;
       if (in_pixel_ == window_.in_c) {
         std::memcpy(target + before, source, static_cast<size_t>(body));
@@ -141,8 +159,8 @@ void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPoo
           std::memcpy(target + before + x * window_.in_c, source + x * in_pixel_, static_cast<size_t>(window_.in_c));
         }
       }
-      std::memset(target + before + body, in_zero_point_, static_cast<size_t>(line - before - body));
     }
+    if (last == copy_h()) std::memset(copy + last * line, in_zero_point_, static_cast<size_t>(before));
   });
 }
 
@@ -199,9 +217,14 @@ void MatmulConvolution::run(const Run& run) const {
   if (pixels == 0 || window_.out_c == 0) return;
   uint8_t* copy = run.scratch;
   const int64_t panels = matmul_->panels();
-  const int64_t blocks = (pixels + block_ - 1) / block_;
-  // Columns are shared out, too, when there are too few blocks of rows to keep all threads busy.
   const int threads = run.pool.threads();
+  // Blocks that are equally large, so that no thread gets a short rest.
+  const int64_t tile = matmul_->tile_rows();
+  int64_t blocks = (pixels + block_ - 1) / block_;
+  if (threads > 1) blocks = std::max(blocks, std::min<int64_t>(4 * threads, pixels / (8 * tile)));
+  const int64_t size = std::min(block_, round_up((pixels + blocks - 1) / blocks, tile));
+  blocks = (pixels + size - 1) / size;
+  // Columns are shared out, too, when there are too few blocks of rows to keep all threads busy.
   int64_t groups = 1;
   if (threads > 1 && blocks < 4 * threads) groups = std::min<int64_t>(panels, (4 * threads + blocks - 1) / blocks);
   for (int64_t n = 0; n < window_.batch; ++n) {
@@ -210,22 +233,28 @@ void MatmulConvolution::run(const Run& run) const {
     Picture picture{in, window_.in_w * in_pixel_, in_pixel_};
     if (copies_) {
       copy_picture(in, copy, run.pool);
-      picture = {copy, copy_w() * window_.in_c, window_.in_c};
+      picture = {copy + gap() - window_.pad_left * window_.in_c, copy_line(), window_.in_c};
     }
     run.pool.parallel(blocks * groups, [&](int64_t task, int worker) {
       uint8_t* scratch = run.scratch + copy_bytes() + worker * worker_bytes();
       auto* rows = reinterpret_cast<const uint8_t**>(scratch);
-      auto* terms = reinterpret_cast<int32_t*>(scratch + round_up(segments_ * block_ * 8, 64));
-      // Blocks that are equally large, so that no thread gets a short rest.
+      auto* terms = reinterpret_cast<int32_t*>(scratch + list_bytes());
       const int64_t block = task / groups, group = task % groups;
-      const int64_t first = block * block_, count = std::min(block_, pixels - first);
-      find_rows(picture, first, count, rows);
-      if (zero_point_ != 0) {
-        row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);
-      }
+      const int64_t first = block * size, count = std::min(size, pixels - first);
       MatmulRows part;
       part.rows = rows;
       part.capacity = block_;
+      MatmulGrid grid;
+      if (grid_) {
+        grid = {picture.data, first, window_.out_w, window_.stride_w * picture.pixel, window_.stride_h * picture.row,
+                window_.dilation_h * picture.row};
+        part.grid = &grid;
+      } else {
+        find_rows(picture, first, count, rows);
+      }
+      if (zero_point_ != 0) {
+        row_terms_(rows, block_, segments_, segment_, count, static_cast<int32_t>(-zero_point_), terms);
+      }
       part.count = count;
       part.row_terms = terms;
       part.out = out + first * out_stride_;

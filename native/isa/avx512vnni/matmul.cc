@@ -33,6 +33,8 @@ struct Tile {
   const Panel* panel;
   const uint8_t* const* rows;
   int64_t capacity, segments, depth;
+  bool evenly;               // segments are `segment_step` bytes apart; else every one has its own list of rows
+  int64_t segment_step;
   const int32_t* row_terms;  // null when there are none
   uint8_t* out;
   int64_t out_stride;
@@ -155,10 +157,12 @@ void run_tile(const Tile& tile) {
 
   const int8_t* weights = panel.weights;
   const uint8_t* const* rows = tile.rows;
-  for (int64_t segment = tile.segments; segment > 0; --segment, rows += tile.capacity) {
-    const uint8_t* a_rows[kRows];
-    unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
-    const int64_t depth = tile.depth, ahead = tile.ahead;
+  const uint8_t* a_rows[kRows];
+  unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
+  const int64_t ahead = tile.ahead;
+  int64_t d = 0;
+  for (int64_t segment = tile.segments;;) {
+    const int64_t end = d + tile.depth;
     const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
       // Narrower panels come last, nothing follows them.
       if constexpr (kChains == 1 && kVectors == 4) {
@@ -173,14 +177,34 @@ void run_tile(const Tile& tile) {
         });
       });
     };
-    int64_t d = 0;
+    if constexpr (kVectors == 1 && kRows >= 8) {
+      for (; d + 16 <= end; d += 16, weights += 256) {
+        __m512i b[4];
+        unroll<4>([&](auto j) BITTRUE_LAMBDA { b[j] = _mm512_load_si512(weights + 64 * j); });
+        unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+          const __m512i a = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a_rows[r] + d)));
+          unroll<4>([&](auto j) BITTRUE_LAMBDA {
+            const __m512i dd = j < 2 ? broadcast(a_rows[r] + d + 4 * j) : _mm512_shuffle_epi32(a, static_cast<_MM_PERM_ENUM>(j * 0x55));
+            chains[0][r][0] = _mm512_dpbusd_epi32(chains[0][r][0], dd, b[j]);
+          });
+        });
+      }
+    }
     if constexpr (kChains > 1) {
-      for (; d + 4 * kChains <= depth; d += 4 * kChains, weights += 64 * kVectors * kChains) {
+      for (; d + 4 * kChains <= end; d += 4 * kChains, weights += 64 * kVectors * kChains) {
         unroll<kChains>(
             [&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
       }
     }
-    for (; d < depth; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
+    for (; d < end; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
+    if (--segment <= 0) break;
+    if (tile.evenly) {
+      d += tile.segment_step - tile.depth;
+    } else {
+      d = 0;
+      rows += tile.capacity;
+      unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
+    }
   }
 
   __m512i(&acc)[kRows][kVectors] = chains[0];
@@ -261,6 +285,7 @@ class VnniMatmul final : public Matmul {
 
   int64_t panels() const override { return panels_count_; }
   int64_t tile_rows() const override { return panels_[panels_count_ - 1].vectors == 4 ? most_rows(4) : most_rows(1); }
+  bool takes_grids() const override { return true; }
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override;
 
  private:
@@ -361,6 +386,64 @@ VnniMatmul::~VnniMatmul() {
   ::operator delete(static_cast<void*>(constants_), kAlignment);
 }
 
+// Where the rows of one tile after the other begin in a grid.
+class GridRows {
+ public:
+  GridRows(const MatmulGrid& grid, int64_t row)
+      : width_(grid.width), step_(grid.row_step), jump_(grid.line_step - grid.width * grid.row_step) {
+    const int64_t position = grid.first + row;
+    x_ = position % width_;
+    at_ = grid.base + position / width_ * grid.line_step + x_ * step_;
+    const __m512i first = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), step = _mm512_set1_epi64(step_);
+    _mm512_store_si512(offsets_, _mm512_mullo_epi64(first, step));
+    _mm512_store_si512(offsets_ + 8, _mm512_mullo_epi64(_mm512_add_epi64(first, _mm512_set1_epi64(8)), step));
+    list(rows_[0]);
+  }
+
+  // The next `height` rows. Those after them are listed at once: a tile that read pointers from a store of a whole
+  // vector just before would wait for it.
+  const uint8_t* const* next(int64_t height) {
+    const uint8_t** rows = rows_[turn_];
+    turn_ ^= 1;
+    at_ += height * step_;
+    for (x_ += height; x_ >= width_; x_ -= width_) at_ += jump_;
+    list(rows_[turn_]);
+    return rows;
+  }
+
+ private:
+  static constexpr int64_t kMostRows = 16;
+
+  void list(const uint8_t** rows) const {
+    if (width_ >= kMostRows) {  // at most one line ends inside of the tile
+      const int64_t left = width_ - x_;
+      const uint32_t beyond = left < kMostRows ? ~uint32_t{0} << left : 0;
+      const __m512i at = _mm512_set1_epi64(reinterpret_cast<int64_t>(at_)), jump = _mm512_set1_epi64(jump_);
+      const __m512i low = _mm512_add_epi64(at, _mm512_load_si512(offsets_));
+      const __m512i high = _mm512_add_epi64(at, _mm512_load_si512(offsets_ + 8));
+      _mm512_store_si512(rows, _mm512_mask_add_epi64(low, static_cast<__mmask8>(beyond), low, jump));
+      _mm512_store_si512(rows + 8, _mm512_mask_add_epi64(high, static_cast<__mmask8>(beyond >> 8), high, jump));
+    } else {
+      const uint8_t* at = at_;
+      for (int64_t r = 0, x = x_; r < most_rows(1); ++r) {
+        rows[r] = at;
+        at += step_;
+        if (++x == width_) {
+          x = 0;
+          at += jump_;
+        }
+      }
+    }
+  }
+
+  alignas(64) const uint8_t* rows_[2][kMostRows];
+  alignas(64) int64_t offsets_[kMostRows];
+  int64_t width_, step_, jump_;  // jump_: from the end of a line to the start of the next
+  int64_t x_;
+  const uint8_t* at_;
+  int turn_ = 0;
+};
+
 void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t first_row, int64_t last_row) const {
   // Rows are shared out evenly: 49 of them make 9 tiles of 5 or 6.
   const int64_t count = last_row - first_row;
@@ -370,11 +453,15 @@ void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t f
   tile.capacity = rows.capacity;
   tile.segments = segments_;
   tile.depth = depth_;
+  tile.evenly = rows.grid != nullptr;
+  tile.segment_step = rows.grid != nullptr ? rows.grid->segment_step : 0;
+  const MatmulGrid none;
+  GridRows grid(rows.grid != nullptr ? *rows.grid : none, first_row);
   tile.out_stride = rows.out_stride;
   int64_t row = first_row;
   for (int64_t i = 0; i < tiles; ++i) {
     const int64_t height = count / tiles + (i < count % tiles ? 1 : 0);
-    tile.rows = rows.rows + row;
+    tile.rows = rows.grid != nullptr ? grid.next(height) : rows.rows + row;
     tile.row_terms = row_terms_ ? rows.row_terms + row : nullptr;
     tile.out = rows.out + row * rows.out_stride + panel.first_column;
     // The first tiles fetch the next panel, each another vector of every four bytes of depth.
