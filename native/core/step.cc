@@ -1,20 +1,31 @@
 #include "core/step.h"
 
+#include <cstring>
+
 namespace bittrue {
 namespace {
 
+// Arrays come from files and may lie anywhere.
+template <class T>
+int64_t load(const void* data, int64_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(data) + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return static_cast<int64_t>(value);
+}
+
 int64_t read_integer(Type type, const void* data, int64_t i) {
   switch (type) {
+    case Type::s2:
     case Type::s4:
-    case Type::s8: return static_cast<const int8_t*>(data)[i];
+    case Type::s8: return load<int8_t>(data, i);
     case Type::u8:
-    case Type::boolean: return static_cast<const uint8_t*>(data)[i];
-    case Type::s16: return static_cast<const int16_t*>(data)[i];
-    case Type::u16: return static_cast<const uint16_t*>(data)[i];
-    case Type::s32: return static_cast<const int32_t*>(data)[i];
-    case Type::u32: return static_cast<const uint32_t*>(data)[i];
-    case Type::s64: return static_cast<const int64_t*>(data)[i];
-    case Type::u64: return static_cast<int64_t>(static_cast<const uint64_t*>(data)[i]);
+    case Type::boolean: return load<uint8_t>(data, i);
+    case Type::s16: return load<int16_t>(data, i);
+    case Type::u16: return load<uint16_t>(data, i);
+    case Type::s32: return load<int32_t>(data, i);
+    case Type::u32: return load<uint32_t>(data, i);
+    case Type::s64: return load<int64_t>(data, i);
+    case Type::u64: return load<uint64_t>(data, i);
     default: throw NoKernel("an integer array is needed");
   }
 }
@@ -24,9 +35,15 @@ int64_t read_integer(Type type, const void* data, int64_t i) {
 int64_t Array::integer(int64_t i) const { return read_integer(type, data, i); }
 
 double Array::real(int64_t i) const {
-  if (type == Type::f32) return static_cast<const float*>(data)[i];
-  if (type == Type::f64) return static_cast<const double*>(data)[i];
-  throw NoKernel("a floating array is needed");
+  float single;
+  double wide;
+  if (type == Type::f32) {
+    std::memcpy(&single, static_cast<const char*>(data) + i * 4, 4);
+    return single;
+  }
+  require(type == Type::f64, "a floating array is needed");
+  std::memcpy(&wide, static_cast<const char*>(data) + i * 8, 8);
+  return wide;
 }
 
 std::vector<int64_t> Operand::integers() const {
@@ -134,8 +151,10 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   require(exponent.count == first.count, "as many exponents as multipliers are needed");
   for (int64_t i = 0; i < first.count; ++i) {
     const int64_t m = first.integer(i), e = exponent.integer(i);
-    // Beyond these the scalar twins would shift by more than a register; plans never hold them.
-    require(m >= 0 && m <= kHigh && e >= -62 && e <= 30, "the multiplier is out of range");
+    // Beyond these the scalar twins would shift by more than a register, or overflow; plans never hold them.
+    const bool q15 = result.rescale == rules::RescaleRule::q15_one_step_up;
+    require(m >= 0 && m <= (q15 ? 32767 : kHigh) && e >= (q15 ? -47 : -62) && e <= (q15 ? 14 : 30),
+            "the multiplier is out of range");
     result.multipliers[i].multiplier = m;
     result.multipliers[i].exponent = static_cast<int>(e);
   }

@@ -6,7 +6,7 @@
 
 namespace bittrue {
 
-enum class Type : uint8_t { s4, s8, u8, s16, u16, s32, u32, s64, u64, f32, f64, boolean, bytes1, bytes2,
+enum class Type : uint8_t { s2, s4, s8, u8, s16, u16, s32, u32, s64, u64, f32, f64, boolean, bytes1, bytes2,
                             bytes8, bytes16, other };
 
 struct TypeRow {
@@ -16,13 +16,15 @@ struct TypeRow {
 };
 
 inline constexpr TypeRow kTypes[] = {
-    {"s4", Type::s4, 1},   {"s8", Type::s8, 1},   {"u8", Type::u8, 1},   {"s16", Type::s16, 2},
-    {"u16", Type::u16, 2}, {"s32", Type::s32, 4}, {"u32", Type::u32, 4}, {"s64", Type::s64, 8},
-    {"u64", Type::u64, 8}, {"f32", Type::f32, 4}, {"f64", Type::f64, 8}, {"bool", Type::boolean, 1},
+    {"s2", Type::s2, 1},   {"s4", Type::s4, 1},   {"s8", Type::s8, 1},
+    {"u8", Type::u8, 1},   {"s16", Type::s16, 2}, {"u16", Type::u16, 2},
+    {"s32", Type::s32, 4}, {"u32", Type::u32, 4}, {"s64", Type::s64, 8},
+    {"u64", Type::u64, 8}, {"f32", Type::f32, 4}, {"f64", Type::f64, 8},
+    {"bool", Type::boolean, 1},
     // Types that are only moved: their size is all that matters.
-    {"s2", Type::bytes1, 1},        {"u4", Type::bytes1, 1},     {"f8e4m3fn", Type::bytes1, 1},
-    {"f8e5m2", Type::bytes1, 1},    {"f16", Type::bytes2, 2},    {"bf16", Type::bytes2, 2},
-    {"c64", Type::bytes8, 8},       {"c128", Type::bytes16, 16},
+    {"u4", Type::bytes1, 1},   {"f8e4m3fn", Type::bytes1, 1}, {"f8e5m2", Type::bytes1, 1},
+    {"f16", Type::bytes2, 2},  {"bf16", Type::bytes2, 2},     {"c64", Type::bytes8, 8},
+    {"c128", Type::bytes16, 16},
 };
 
 inline Type find_type(const char* name) {

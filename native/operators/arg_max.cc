@@ -151,6 +151,7 @@ std::unique_ptr<Kernel> make_for(const Step& step) {
   require(extent >= 1 && extent <= std::numeric_limits<int32_t>::max() && outer * inner == out.elements,
           "the output's shape differs");
   switch (in.type) {
+    case Type::s2:
     case Type::s4: return make<int8_t, kIntegers>(out.type, outer, extent, inner);
     // 8-bit integers are kept unsigned, in the same order.
     case Type::s8:

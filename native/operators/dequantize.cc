@@ -41,7 +41,7 @@ std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
   if (step.output().type != Type::f32) return nullptr;
   if (step.array("scales").count > 1) {
     if (is_8bit(from)) return std::make_unique<DequantizeAxis<uint8_t>>(step);
-    if (from == Type::s4) return std::make_unique<DequantizeAxis<int8_t>>(step);
+    if (from == Type::s4 || from == Type::s2) return std::make_unique<DequantizeAxis<int8_t>>(step);
     return nullptr;
   }
   const AxisParameters p = axis_parameters(step, step.input(0));

@@ -16,6 +16,7 @@ struct Range {
 
 Range range_of(Type type) {
   switch (type) {
+    case Type::s2: return {-2, 1};
     case Type::s4: return {-8, 7};
     case Type::s8: return {-128, 127};
     case Type::u8: return {0, 255};

@@ -13,11 +13,11 @@ namespace bittrue {
 
 // The plan's value of a stored byte.
 inline int64_t value_of_byte(Type type, int byte) {
-  if (type == Type::s4) return static_cast<int8_t>(byte);
+  if (type == Type::s4 || type == Type::s2) return static_cast<int8_t>(byte);
   return byte - flip_of(type);
 }
 
-inline bool is_byte(Type type) { return is_8bit(type) || type == Type::s4; }
+inline bool is_byte(Type type) { return is_8bit(type) || type == Type::s4 || type == Type::s2; }
 
 // out = table[in] for bytes on both sides; `table` is indexed by stored bytes and holds stored bytes.
 std::unique_ptr<Kernel> make_lookup(const Step& step, const CoreSet& cores, const std::array<uint8_t, 256>& table);

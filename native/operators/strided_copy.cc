@@ -272,6 +272,7 @@ void store_element(Type type, int64_t value, uint8_t* element) {
     std::memcpy(element, &typed, sizeof(typed));
   };
   switch (type) {
+    case Type::s2:
     case Type::s4: return store(static_cast<int8_t>(value));
     case Type::s8:
       store(static_cast<int8_t>(value));

@@ -4,6 +4,12 @@
 #include <type_traits>
 
 namespace bittrue {
+namespace {
+
+// One byte per element at run time.
+bool is_narrow(Type type) { return is_8bit(type) || type == Type::s4 || type == Type::s2; }
+
+}  // namespace
 
 namespace {
 
@@ -27,7 +33,7 @@ void move_weights(const T* data, int64_t count, int zero_point, SignedWeights* r
 
 SignedWeights signed_weights(const Operand& weights, int64_t zero_point) {
   require(weights.constant != nullptr, "weights are computed at run time");
-  require(weights.type == Type::s8 || weights.type == Type::u8 || weights.type == Type::s4, "weights are not 8-bit");
+  require(is_narrow(weights.type), "weights are not 8-bit");
   require(zero_point >= -255 && zero_point <= 255, "the weights' zero point is out of range");
   SignedWeights result;
   const auto* data = static_cast<const int8_t*>(weights.constant);
@@ -50,7 +56,7 @@ std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns) {
 
 bool suits_matmul(const Step& step) {
   const Operand& weights = step.input(1);
-  const bool narrow = weights.type == Type::s8 || weights.type == Type::u8 || weights.type == Type::s4;
+  const bool narrow = is_narrow(weights.type);
   const bool bias = !step.has_input(2) || step.input(2).constant != nullptr;
   const int flip = flip_of(step.input(0).type);
   const int64_t zero_point = step.integer("input_zero_point") + flip;
