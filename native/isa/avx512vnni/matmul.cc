@@ -156,48 +156,51 @@ void run_tile(const Tile& tile) {
   }
 
   const int8_t* weights = panel.weights;
-  const uint8_t* const* rows = tile.rows;
   const uint8_t* a_rows[kRows];
+  const uint8_t* const* rows = tile.rows;
   unroll<kRows>([&](auto r) BITTRUE_LAMBDA { a_rows[r] = rows[r]; });
   const int64_t ahead = tile.ahead;
-  int64_t d = 0;
-  for (int64_t segment = tile.segments;;) {
-    const int64_t end = d + tile.depth;
-    const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
-      // Narrower panels come last, nothing follows them.
-      if constexpr (kChains == 1 && kVectors == 4) {
-        _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
-      }
-      __m512i b[kVectors];
-      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
-      unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-        const __m512i a = broadcast(a_rows[r] + at);
-        unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
-          chains[chain][r][v] = _mm512_dpbusd_epi32(chains[chain][r][v], a, b[v]);
-        });
-      });
-    };
-    if constexpr (kVectors == 1 && kRows >= 8) {
-      for (; d + 16 <= end; d += 16, weights += 256) {
-        __m512i b[4];
-        unroll<4>([&](auto j) BITTRUE_LAMBDA { b[j] = _mm512_load_si512(weights + 64 * j); });
-        unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
-          const __m512i a = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a_rows[r] + d)));
-          unroll<4>([&](auto j) BITTRUE_LAMBDA {
-            const __m512i dd = j < 2 ? broadcast(a_rows[r] + d + 4 * j) : _mm512_shuffle_epi32(a, static_cast<_MM_PERM_ENUM>(j * 0x55));
-            chains[0][r][0] = _mm512_dpbusd_epi32(chains[0][r][0], dd, b[j]);
-          });
-        });
-      }
+  const auto step = [&](auto chain, int64_t at, const int8_t* from) BITTRUE_LAMBDA {
+    // Narrower panels come last, nothing follows them.
+    if constexpr (kChains == 1 && kVectors == 4) {
+      _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T1);
     }
+    __m512i b[kVectors];
+    unroll<kVectors>([&](auto v) BITTRUE_LAMBDA { b[v] = _mm512_load_si512(from + 64 * v); });
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+      const __m512i a = broadcast(a_rows[r] + at);
+      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
+        chains[chain][r][v] = _mm512_dpbusd_epi32(chains[chain][r][v], a, b[v]);
+      });
+    });
+  };
+  int64_t d = 0;
+  for (int64_t segment = tile.segments; segment > 0;) {
+    const int64_t end = d + tile.depth;
     if constexpr (kChains > 1) {
       for (; d + 4 * kChains <= end; d += 4 * kChains, weights += 64 * kVectors * kChains) {
         unroll<kChains>(
             [&](auto chain) BITTRUE_LAMBDA { step(chain, d + 4 * chain, weights + 64 * kVectors * chain); });
       }
+    } else if constexpr (kVectors == 1) {
+      // One product per broadcast: two loads per cycle would fall behind two products. Half of the broadcasts are
+      // shuffles of 16 bytes that are loaded at once.
+      for (; d + 16 <= end; d += 16, weights += 256) {
+        __m512i b[4];
+        unroll<4>([&](auto i) BITTRUE_LAMBDA { b[i] = _mm512_load_si512(weights + 64 * i); });
+        unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+          const uint8_t* bytes = a_rows[r] + d;
+          const __m512i a = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
+          __m512i& sum = chains[0][r][0];
+          sum = _mm512_dpbusd_epi32(sum, broadcast(bytes), b[0]);
+          sum = _mm512_dpbusd_epi32(sum, broadcast(bytes + 4), b[1]);
+          sum = _mm512_dpbusd_epi32(sum, _mm512_shuffle_epi32(a, _MM_PERM_CCCC), b[2]);
+          sum = _mm512_dpbusd_epi32(sum, _mm512_shuffle_epi32(a, _MM_PERM_DDDD), b[3]);
+        });
+      }
     }
-    for (; d < end; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
-    if (--segment <= 0) break;
+    for (; d != end; d += 4, weights += 64 * kVectors) step(std::integral_constant<int, 0>{}, d, weights);
+    if (--segment == 0) break;
     if (tile.evenly) {
       d += tile.segment_step - tile.depth;
     } else {
@@ -289,6 +292,7 @@ class VnniMatmul final : public Matmul {
   void run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const override;
 
  private:
+  template <typename FindRows>
   void run_block(const MatmulRows& rows, const Panel& panel, int64_t first_row, int64_t last_row) const;
 
   int64_t columns_, segments_, depth_, panels_count_ = 0;
@@ -386,11 +390,29 @@ VnniMatmul::~VnniMatmul() {
   ::operator delete(static_cast<void*>(constants_), kAlignment);
 }
 
-// Where the rows of one tile after the other begin in a grid.
+// Where the rows of one tile after the other begin in lists.
+class ListRows {
+ public:
+  ListRows(const MatmulRows& rows, int64_t row) : rows_(rows.rows + row) {}
+  static bool evenly() { return false; }
+  static int64_t segment_step() { return 0; }
+  const uint8_t* const* next(int64_t height) {
+    const uint8_t* const* rows = rows_;
+    rows_ += height;
+    return rows;
+  }
+
+ private:
+  const uint8_t* const* rows_;
+};
+
+// The same in a grid.
 class GridRows {
  public:
+  GridRows(const MatmulRows& rows, int64_t row) : GridRows(*rows.grid, row) {}
   GridRows(const MatmulGrid& grid, int64_t row)
-      : width_(grid.width), step_(grid.row_step), jump_(grid.line_step - grid.width * grid.row_step) {
+      : segment_step_(grid.segment_step),
+        width_(grid.width), step_(grid.row_step), jump_(grid.line_step - grid.width * grid.row_step) {
     const int64_t position = grid.first + row;
     x_ = position % width_;
     at_ = grid.base + position / width_ * grid.line_step + x_ * step_;
@@ -400,6 +422,8 @@ class GridRows {
     list(rows_[0]);
   }
 
+  static bool evenly() { return true; }
+  int64_t segment_step() const { return segment_step_; }
   // The next `height` rows. Those after them are listed at once: a tile that read pointers from a store of a whole
   // vector just before would wait for it.
   const uint8_t* const* next(int64_t height) {
@@ -438,12 +462,13 @@ class GridRows {
 
   alignas(64) const uint8_t* rows_[2][kMostRows];
   alignas(64) int64_t offsets_[kMostRows];
-  int64_t width_, step_, jump_;  // jump_: from the end of a line to the start of the next
+  int64_t segment_step_, width_, step_, jump_;  // jump_: from the end of a line to the start of the next
   int64_t x_;
   const uint8_t* at_;
   int turn_ = 0;
 };
 
+template <typename FindRows>
 void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t first_row, int64_t last_row) const {
   // Rows are shared out evenly: 49 of them make 9 tiles of 5 or 6.
   const int64_t count = last_row - first_row;
@@ -453,15 +478,14 @@ void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t f
   tile.capacity = rows.capacity;
   tile.segments = segments_;
   tile.depth = depth_;
-  tile.evenly = rows.grid != nullptr;
-  tile.segment_step = rows.grid != nullptr ? rows.grid->segment_step : 0;
-  const MatmulGrid none;
-  GridRows grid(rows.grid != nullptr ? *rows.grid : none, first_row);
+  FindRows find(rows, first_row);
+  tile.evenly = find.evenly();
+  tile.segment_step = find.segment_step();
   tile.out_stride = rows.out_stride;
   int64_t row = first_row;
   for (int64_t i = 0; i < tiles; ++i) {
     const int64_t height = count / tiles + (i < count % tiles ? 1 : 0);
-    tile.rows = rows.grid != nullptr ? grid.next(height) : rows.rows + row;
+    tile.rows = find.next(height);
     tile.row_terms = row_terms_ ? rows.row_terms + row : nullptr;
     tile.out = rows.out + row * rows.out_stride + panel.first_column;
     // The first tiles fetch the next panel, each another vector of every four bytes of depth.
@@ -480,7 +504,13 @@ void VnniMatmul::run(const MatmulRows& rows, int64_t first_panel, int64_t last_p
   }
   for (int64_t first = 0; first < rows.count; first += block) {
     const int64_t last = rows.count - first < block ? rows.count : first + block;
-    for (int64_t p = first_panel; p < last_panel; ++p) run_block(rows, panels_[p], first, last);
+    for (int64_t p = first_panel; p < last_panel; ++p) {
+      if (rows.grid != nullptr) {
+        run_block<GridRows>(rows, panels_[p], first, last);
+      } else {
+        run_block<ListRows>(rows, panels_[p], first, last);
+      }
+    }
   }
 }
 
