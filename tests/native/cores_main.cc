@@ -134,7 +134,29 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   const int64_t capacity = c.rows + random.between(0, 2);
   std::vector<Exact<uint8_t>> memory;
   std::vector<const uint8_t*> pointers(c.segments * capacity, nullptr);
-  for (int64_t s = 0; s < c.segments; ++s) {
+  // Rows in a grid overlap, may lie closer than a line is long, and end with the memory.
+  MatmulGrid grid;
+  const bool in_grid = core->takes_grids() && random.one_in(2);
+  if (in_grid) {
+    grid.width = random.between(1, random.one_in(2) ? 20 : 60);
+    grid.first = random.between(0, 70);
+    grid.row_step = random.between(1, 40);
+    grid.line_step = random.one_in(3) ? random.between(0, 10) : (grid.width - 1) * grid.row_step + random.between(0, 30);
+    grid.segment_step = random.between(0, random.one_in(3) ? 4 : 600);
+    const auto offset = [&](int64_t r) {
+      const int64_t position = grid.first + r;
+      return position / grid.width * grid.line_step + position % grid.width * grid.row_step;
+    };
+    int64_t last = 0;
+    for (int64_t r = 0; r < c.rows; ++r) last = std::max(last, offset(r));
+    memory.emplace_back(last + (c.segments - 1) * grid.segment_step + c.depth);
+    fill_bytes(random, memory.back());
+    grid.base = memory.back().data();
+    for (int64_t s = 0; s < c.segments; ++s) {
+      for (int64_t r = 0; r < c.rows; ++r) pointers[s * capacity + r] = grid.base + offset(r) + s * grid.segment_step;
+    }
+  }
+  for (int64_t s = 0; s < c.segments && !in_grid; ++s) {
     for (int64_t r = 0; r < c.rows; ++r) {
       memory.emplace_back(c.depth);
       fill_bytes(random, memory.back());
@@ -162,7 +184,11 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     std::memset(outs.back().data(), 0xa5, outs.back().count());
   }
   on_threads(context.options.threads, [&](int k) {
-    const MatmulRows rows{pointers.data(), capacity, c.rows, spec.row_terms ? terms.data() : nullptr, outs[k].data(), stride};
+    MatmulRows rows{pointers.data(), capacity, c.rows, spec.row_terms ? terms.data() : nullptr, outs[k].data(), stride};
+    if (in_grid) {
+      rows.rows = nullptr;
+      rows.grid = &grid;
+    }
     for (int64_t panel = 0; panel < panels; panel += together ? panels : 1) {
       core->run(rows, panel, together ? panels : panel + 1);
     }
