@@ -41,11 +41,11 @@ struct MatmulGrid {
 struct MatmulRows {
   const uint8_t* const* rows = nullptr;  // [segments][capacity]: where row r's segment s begins
   int64_t capacity = 0;
-  const MatmulGrid* grid = nullptr;     // instead of `rows`, only for a core that `takes_grids`
   int64_t count = 0;                    // rows in use, any number up to capacity
   const int32_t* row_terms = nullptr;   // [count] when the spec says so
   uint8_t* out = nullptr;
   int64_t out_stride = 0;               // bytes from one output row to the next
+  const MatmulGrid* grid = nullptr;     // instead of `rows`, only for a core that `takes_grids`
 };
 
 class Matmul {

@@ -134,28 +134,30 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   const int64_t capacity = c.rows + random.between(0, 2);
   std::vector<Exact<uint8_t>> memory;
   std::vector<const uint8_t*> pointers(c.segments * capacity, nullptr);
-  // Rows of their own, or positions of a grid that may overlap.
-  const bool on_grid = core->takes_grids() && random.one_in(2);
+  // Rows in a grid overlap, may lie closer than a line is long, and end with the memory.
   MatmulGrid grid;
-  if (on_grid) {
-    grid.first = random.between(0, 9);
-    grid.width = random.between(1, 14);
-    grid.row_step = random.between(1, c.depth + 3);
-    grid.line_step = random.between(0, 2 * grid.width * grid.row_step);
-    grid.segment_step = random.between(0, 3 * c.depth);
-    const int64_t last = (grid.first + c.rows - 1) / grid.width * grid.line_step + (grid.width - 1) * grid.row_step;
+  const bool in_grid = core->takes_grids() && random.one_in(2);
+  if (in_grid) {
+    grid.width = random.between(1, random.one_in(2) ? 20 : 60);
+    grid.first = random.between(0, 70);
+    grid.row_step = random.between(1, 40);
+    grid.line_step = random.one_in(3) ? random.between(0, 10) : (grid.width - 1) * grid.row_step + random.between(0, 30);
+    grid.segment_step = random.between(0, random.one_in(3) ? 4 : 600);
+    const auto offset = [&](int64_t r) {
+      const int64_t position = grid.first + r;
+      return position / grid.width * grid.line_step + position % grid.width * grid.row_step;
+    };
+    int64_t last = 0;
+    for (int64_t r = 0; r < c.rows; ++r) last = std::max(last, offset(r));
     memory.emplace_back(last + (c.segments - 1) * grid.segment_step + c.depth);
     fill_bytes(random, memory.back());
     grid.base = memory.back().data();
+    for (int64_t s = 0; s < c.segments; ++s) {
+      for (int64_t r = 0; r < c.rows; ++r) pointers[s * capacity + r] = grid.base + offset(r) + s * grid.segment_step;
+    }
   }
-  for (int64_t s = 0; s < c.segments; ++s) {
+  for (int64_t s = 0; s < c.segments && !in_grid; ++s) {
     for (int64_t r = 0; r < c.rows; ++r) {
-      if (on_grid) {
-        const int64_t at = grid.first + r;
-        pointers[s * capacity + r] =
-            grid.base + at / grid.width * grid.line_step + at % grid.width * grid.row_step + s * grid.segment_step;
-        continue;
-      }
       memory.emplace_back(c.depth);
       fill_bytes(random, memory.back());
       pointers[s * capacity + r] = memory.back().data();
@@ -183,8 +185,8 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   }
   on_threads(context.options.threads, [&](int k) {
     MatmulRows rows;
-    rows.rows = on_grid ? nullptr : pointers.data();
-    rows.grid = on_grid ? &grid : nullptr;
+    rows.rows = in_grid ? nullptr : pointers.data();
+    rows.grid = in_grid ? &grid : nullptr;
     rows.capacity = capacity;
     rows.count = c.rows;
     rows.row_terms = spec.row_terms ? terms.data() : nullptr;
@@ -197,7 +199,7 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   char text[120];
   std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d weights %d wild %d; ", static_cast<long long>(c.rows),
                 static_cast<long long>(c.columns), static_cast<long long>(c.segments), static_cast<long long>(c.depth),
-                on_grid, spec.row_terms, static_cast<int>(kind), wild);
+                in_grid, spec.row_terms, static_cast<int>(kind), wild);
   const std::string description = text + describe(spec.requantize);
   for (const Exact<uint8_t>& out : outs) {
     std::vector<uint8_t> whole(out.count(), 0xa5);
