@@ -8,15 +8,28 @@ namespace bittrue {
 
 inline int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Multiply-adds below which a step is done by one thread: handing work out costs a few hundred nanoseconds.
-constexpr int64_t kWorthSharing = 200'000;
+// Nanoseconds of work below which a step is done by one thread: handing work out and waiting for the others costs about
+// one microsecond.
+constexpr int64_t kWorthSharing = 2000;
 
-// The size of tasks of at most `most` items (a multiple of `unit`), whose number suits the threads: all of them finish
-// at about the same time. Sizes are multiples of `unit`.
-inline int64_t task_size(int64_t items, int64_t most, int64_t unit, int threads) {
-  if (threads <= 1 || items <= unit) return most;
-  const int64_t tasks = round_up((items + most - 1) / most, threads);
-  return std::min(most, round_up((items + tasks - 1) / tasks, unit));
+// Into how many tasks of at most `most` items to cut: all threads shall finish at about the same time, when work comes in
+// units (rows of a tile) that cannot be cut.
+inline int64_t task_count(int64_t items, int64_t most, int64_t unit, int threads) {
+  const int64_t fewest = std::max<int64_t>(1, (items + most - 1) / most);
+  if (threads <= 1 || items <= unit) return fewest;
+  int64_t best = 0, cost = 0;
+  const int64_t first = (fewest + threads - 1) / threads;
+  for (int64_t each = first; each < first + 4; ++each) {
+    const int64_t size = (items + each * threads - 1) / (each * threads);
+    const int64_t units = each * ((size + unit - 1) / unit);
+    if (best == 0 || units < cost) best = each * threads, cost = units;
+  }
+  return best;
+}
+
+// Into how many groups to cut `panels` columns of a matrix product.
+inline int64_t group_count(int64_t panels, int threads) {
+  return panels % threads == 0 ? threads : std::min<int64_t>(panels, 4 * threads);
 }
 
 }  // namespace bittrue

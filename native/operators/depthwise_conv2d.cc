@@ -32,8 +32,10 @@ class DepthwiseConvolution final : public Kernel {
   std::unique_ptr<Depthwise> core_;
 };
 
-// Outputs of one task, at most: input and output rows of neighbouring tasks stay in the second-level cache.
-constexpr int64_t kTaskOutputs = 64 << 10;
+// Outputs of one task, at most: bounds the list of its rows.
+constexpr int64_t kTaskOutputs = 1 << 20;
+// Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
+constexpr int64_t kRate = 80;
 
 DepthwiseConvolution::DepthwiseConvolution(const Step& step, const CoreSet& cores, const Window& window)
     : window_(window), table_(step, cores) {
@@ -78,8 +80,9 @@ void DepthwiseConvolution::run(const Run& run) const {
   if (window_.out_w == 0 || window_.in_c == 0) return;
   const int64_t in_row = window_.in_w * window_.in_c, out_row = window_.out_w * window_.in_c;
   const int64_t work = window_.pixels() * window_.out_c * window_.taps();
-  const int threads = work < kWorthSharing ? 1 : run.pool.threads();
-  const int64_t task_rows = task_size(window_.out_h, most_rows_, preferred_rows_, threads);
+  const int threads = work / kRate < kWorthSharing ? 1 : run.pool.threads();
+  const int64_t tasks = task_count(window_.out_h, most_rows_, preferred_rows_, threads);
+  const int64_t task_rows = round_up((window_.out_h + tasks - 1) / tasks, preferred_rows_);
   const int64_t per_picture = (window_.out_h + task_rows - 1) / task_rows;
   run.pool.parallel(window_.batch * per_picture, threads, [&](int64_t task, int worker) {
     uint8_t* scratch = run.scratch + worker * worker_bytes();

@@ -10,8 +10,8 @@
 namespace bittrue {
 namespace {
 
-// Multiply-accumulates below which a step is not worth sharing out.
-constexpr int64_t kTaskWork = 32 << 10;
+// Multiply-adds of one nanosecond, about, for few rows: what decides whether threads are worth it.
+constexpr int64_t kRate = 80;
 
 class FullyConnected final : public Kernel {
  public:
@@ -86,12 +86,9 @@ void FullyConnected::run(const Run& run) const {
     data = run.scratch;
   }
   const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
-  int64_t groups = 1;
-  if (run.pool.threads() > 1) {
-    const int64_t worth = rows_ * columns_ * depth_ / blocks / kTaskWork;
-    groups = std::min(panels, std::min<int64_t>(std::max<int64_t>(1, worth), 4 * run.pool.threads()));
-  }
-  run.pool.parallel(blocks * groups, [&](int64_t task, int worker) {
+  const int threads = rows_ * columns_ * depth_ / kRate < kWorthSharing ? 1 : run.pool.threads();
+  const int64_t groups = threads > 1 ? group_count(panels, threads) : 1;
+  run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
     uint8_t* scratch = run.scratch + copy_bytes() + worker * worker_bytes();
     auto* rows = reinterpret_cast<const uint8_t**>(scratch);
     auto* terms = reinterpret_cast<int32_t*>(scratch + round_up(block_ * 8, 64));

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/share.h"
 #include "operators/fused_table.h"
 
 namespace bittrue {
 namespace {
-
-int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // Fills `count` bytes that at least `room` bytes follow, which are written afterwards.
 void fill_before(uint8_t* target, int64_t count, int64_t room, uint8_t value) {
@@ -32,6 +31,9 @@ constexpr int64_t kShortestTap = 256;
 // Bytes of input that one block of rows covers: stays in the first-level cache beside a panel of weights.
 constexpr int64_t kBlockBytes = 24 << 10;
 constexpr int64_t kMostBlockRows = 512;
+
+// Multiply-adds of one nanosecond, about: what decides whether threads are worth it.
+constexpr int64_t kRate = 300;
 
 class MatmulConvolution final : public Kernel {
  public:
@@ -58,7 +60,7 @@ class MatmulConvolution final : public Kernel {
   int64_t list_bytes() const { return grid_ ? 0 : round_up(segments_ * block_ * 8, 64); }
   int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64); }
 
-  void copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool) const;
+  void copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool, int threads) const;
   void find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const;
   void find_taps(const Picture& picture, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
 
@@ -138,10 +140,10 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
 }
 
 // Every line of the copy is a gap and then the picture's line; one more gap ends the last line.
-void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool) const {
+void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool, int threads) const {
   const int64_t line = copy_line(), before = gap(), body = window_.in_w * window_.in_c;
   const int64_t per_task = std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, line));
-  pool.parallel((copy_h() + per_task - 1) / per_task, [&](int64_t task, int) {
+  pool.parallel((copy_h() + per_task - 1) / per_task, threads, [&](int64_t task, int) {
     const int64_t last = std::min(copy_h(), (task + 1) * per_task);
     for (int64_t y = task * per_task; y < last; ++y) {
       uint8_t* target = copy + y * line;
@@ -217,25 +219,22 @@ void MatmulConvolution::run(const Run& run) const {
   if (pixels == 0 || window_.out_c == 0) return;
   uint8_t* copy = run.scratch;
   const int64_t panels = matmul_->panels();
-  const int threads = run.pool.threads();
-  // Blocks that are equally large, so that no thread gets a short rest.
-  const int64_t tile = matmul_->tile_rows();
-  int64_t blocks = (pixels + block_ - 1) / block_;
-  if (threads > 1) blocks = std::max(blocks, std::min<int64_t>(4 * threads, pixels / (8 * tile)));
-  const int64_t size = std::min(block_, round_up((pixels + blocks - 1) / blocks, tile));
-  blocks = (pixels + size - 1) / size;
-  // Columns are shared out, too, when there are too few blocks of rows to keep all threads busy.
-  int64_t groups = 1;
-  if (threads > 1 && blocks < 4 * threads) groups = std::min<int64_t>(panels, (4 * threads + blocks - 1) / blocks);
+  const int threads = window_.pixels() * window_.out_c * segments_ * segment_ / kRate < kWorthSharing ? 1 : run.pool.threads();
+  // Where there are more weights than activations each thread takes columns, so that all weights are read once.
+  const bool by_columns = window_.out_c > pixels && (panels % threads == 0 || panels >= 4 * threads);
+  const int64_t groups = threads > 1 && by_columns ? group_count(panels, threads) : 1;
+  // Blocks are equally large, so that no thread gets a short rest.
+  const int64_t wanted = task_count(pixels, block_, matmul_->tile_rows(), groups > 1 ? 1 : threads);
+  const int64_t size = (pixels + wanted - 1) / wanted, blocks = (pixels + size - 1) / size;
   for (int64_t n = 0; n < window_.batch; ++n) {
     const uint8_t* in = run.inputs[0] + n * window_.in_h * window_.in_w * in_pixel_;
     uint8_t* out = run.outputs[0] + n * pixels * out_stride_;
     Picture picture{in, window_.in_w * in_pixel_, in_pixel_};
     if (copies_) {
-      copy_picture(in, copy, run.pool);
+      copy_picture(in, copy, run.pool, threads);
       picture = {copy + gap() - window_.pad_left * window_.in_c, copy_line(), window_.in_c};
     }
-    run.pool.parallel(blocks * groups, [&](int64_t task, int worker) {
+    run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
       uint8_t* scratch = run.scratch + copy_bytes() + worker * worker_bytes();
       auto* rows = reinterpret_cast<const uint8_t**>(scratch);
       auto* terms = reinterpret_cast<int32_t*>(scratch + list_bytes());

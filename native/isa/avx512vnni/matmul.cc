@@ -296,6 +296,7 @@ class VnniMatmul final : public Matmul {
   void run_block(const MatmulRows& rows, const Panel& panel, int64_t first_row, int64_t last_row) const;
 
   int64_t columns_, segments_, depth_, panels_count_ = 0;
+  int64_t block_rows_;  // rows in one pass over several panels: a multiple of every panel's tile
   bool row_terms_;
   Panel* panels_;
   int8_t* constants_;
@@ -343,6 +344,8 @@ void add_extremes(const int8_t* weights, int64_t steps, int64_t width, int64_t* 
 
 VnniMatmul::VnniMatmul(const MatmulSpec& spec)
     : columns_(spec.columns), segments_(spec.segments), depth_(spec.depth), row_terms_(spec.row_terms) {
+  block_rows_ = kBlockBytes / (segments_ * depth_ + columns_) / most_rows(1) * most_rows(1);
+  if (block_rows_ < 4 * most_rows(1)) block_rows_ = 4 * most_rows(1);
   int64_t vectors = 0;
   for (int64_t column = 0; column < spec.columns; column += 16 * next_vectors(spec.columns - column)) {
     vectors += next_vectors(spec.columns - column);
@@ -472,7 +475,9 @@ template <typename FindRows>
 void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t first_row, int64_t last_row) const {
   // Rows are shared out evenly: 49 of them make 9 tiles of 5 or 6.
   const int64_t count = last_row - first_row;
-  const int64_t tiles = (count + most_rows(panel.vectors) - 1) / most_rows(panel.vectors);
+  const int64_t most = most_rows(panel.vectors);
+  const int64_t tiles = count <= most ? 1 : (count + most - 1) / most;
+  const int64_t least = tiles == 1 ? count : count / tiles, taller = count - least * tiles;
   Tile tile;
   tile.panel = &panel;
   tile.capacity = rows.capacity;
@@ -484,7 +489,7 @@ void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t f
   tile.out_stride = rows.out_stride;
   int64_t row = first_row;
   for (int64_t i = 0; i < tiles; ++i) {
-    const int64_t height = count / tiles + (i < count % tiles ? 1 : 0);
+    const int64_t height = least + (i < taller ? 1 : 0);
     tile.rows = find.next(height);
     tile.row_terms = row_terms_ ? rows.row_terms + row : nullptr;
     tile.out = rows.out + row * rows.out_stride + panel.first_column;
@@ -496,12 +501,7 @@ void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t f
 }
 
 void VnniMatmul::run(const MatmulRows& rows, int64_t first_panel, int64_t last_panel) const {
-  int64_t block = rows.count;
-  if (last_panel - first_panel > 1) {
-    // A multiple of every panel's tile.
-    block = kBlockBytes / (segments_ * depth_ + columns_) / most_rows(1) * most_rows(1);
-    if (block < 4 * most_rows(1)) block = 4 * most_rows(1);
-  }
+  const int64_t block = last_panel - first_panel > 1 ? block_rows_ : rows.count;
   for (int64_t first = 0; first < rows.count; first += block) {
     const int64_t last = rows.count - first < block ? rows.count : first + block;
     for (int64_t p = first_panel; p < last_panel; ++p) {
