@@ -59,9 +59,7 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 help="Live activations and temporaries that a run may need.",
             ),
             click.option("--executor", default="auto", show_default=True, type=click.Choice(api.EXECUTORS)),
-            click.option(
-                "--isa", metavar="NAME", help="Instruction set of the native executor."
-            ),
+            click.option("--isa", metavar="NAME", help="Instruction set of the native executor."),
             click.option(
                 "--passes",
                 metavar="NAMES",
