@@ -176,6 +176,9 @@ class Session:
         self.executor = self._executor.name
         self.inputs = [self._port(i) for i in plan.inputs]
         self.outputs = [self._port(i) for i in plan.outputs]
+        self._input_ports = dict(zip(plan.inputs, self.inputs, strict=True))
+        aliases = {name: i for name, i in plan.aliases.items() if i in self._input_ports}
+        self._input_names = {**aliases, **{port.name: i for i, port in self._input_ports.items()}}
         self._run_one = self._executor.run_one if isinstance(self._executor, NativeExecutor) else None
         if self._run_one is not None:
             self._input, self._output = self.inputs[0].name, self.outputs[0].name
@@ -209,9 +212,15 @@ class Session:
                 return {self._output: value}
         inputs = self._inputs(positional, named)
         results = self._executor.run(inputs, after_step=progress)
+        if isinstance(self._executor, NativeExecutor):
+            # The native executor writes every result into an array of its own.
+            return {port.name: value for port, value in zip(self.outputs, results, strict=True)}
         # The caller may write into what it gets, so results that alias inputs or constants are copied.
+        aliased = {id(value) for value in inputs.values()}
         return {
-            port.name: value if value.base is None and value.flags.writeable else value.copy()
+            port.name: value
+            if value.base is None and value.flags.writeable and id(value) not in aliased
+            else value.copy()
             for port, value in zip(self.outputs, results, strict=True)
         }
 
@@ -227,6 +236,8 @@ class Session:
         Arguments and errors as for `run`.
         """
         inputs = self._inputs(positional, named)
+        # Private copies: the caller may change the arrays while the trace of them is still in use.
+        inputs = {index: np.array(value) for index, value in inputs.items()}
         results: dict[int, np.ndarray] = {}
         self._executor.run(inputs, observe=results.__setitem__, after_step=progress)
         return collect(self.plan, inputs, results)
@@ -258,18 +269,17 @@ class Session:
 
     def _inputs(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, np.ndarray]:
         if len(positional) == 1 and isinstance(positional[0], Mapping):
-            given: dict[str, Any] = {**positional[0], **named}
+            given: Mapping[str, Any] = {**positional[0], **named} if named else positional[0]
         else:
             if len(positional) > len(self.inputs):
                 raise InputError(
                     "BT-INPUT-COUNT", f"{len(positional)} arrays given, the model has {len(self.inputs)} inputs"
                 )
             given = {**{p.name: a for p, a in zip(self.inputs, positional, strict=False)}, **named}
-        names = {**self.plan.aliases, **{p.name: i for p, i in zip(self.inputs, self.plan.inputs, strict=True)}}
         inputs: dict[int, np.ndarray] = {}
         for name, value in given.items():
-            index = names.get(name)
-            if index not in self.plan.inputs or index is None:
+            index = self._input_names.get(name)
+            if index is None:
                 raise InputError(
                     "BT-INPUT-NAME",
                     f"'{name}' is no input of this model",
@@ -277,9 +287,9 @@ class Session:
                 )
             if index in inputs:
                 raise InputError("BT-INPUT-NAME", f"input '{name}' is given twice")
-            inputs[index] = _checked(self._port(index), value)
-        missing = [p.name for p, i in zip(self.inputs, self.plan.inputs, strict=True) if i not in inputs]
-        if missing:
+            inputs[index] = _checked(self._input_ports[index], value)
+        if len(inputs) < len(self._input_ports):
+            missing = [p.name for i, p in self._input_ports.items() if i not in inputs]
             raise InputError("BT-INPUT-MISSING", f"no value for input {', '.join(repr(m) for m in missing)}")
         return inputs
 
@@ -303,6 +313,13 @@ def _tensor_indices(graph: Graph, names: Sequence[str]) -> list[int]:
 
 
 def _checked(port: Port, value: Any) -> np.ndarray:
+    if (
+        type(value) is np.ndarray
+        and value.dtype == port.dtype
+        and value.shape == port.shape
+        and value.flags.c_contiguous
+    ):
+        return value
     place = f"input '{port.name}'"
     try:
         array = np.asarray(value)
@@ -326,8 +343,7 @@ def _checked(port: Port, value: Any) -> np.ndarray:
             place=place,
             advice=advice,
         )
-    # A private copy: the caller may change the array while a trace of it is still in use.
-    return np.array(array, order="C")
+    return np.ascontiguousarray(array).reshape(array.shape)
 
 
 def load(source: Any) -> Model:

@@ -143,7 +143,7 @@ class _Program:
                 self._program.run(list(inputs.items()), results, 0, self._length)
             except self._undefined as error:
                 self._resume(int(str(error)), self._length)
-                return [self._value(i) for i in self.plan.outputs]
+                return self._results()
         return [value for _, value in results]
 
     def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
@@ -170,7 +170,7 @@ class _Program:
             self._native(first, last)
             if last in self.missing:
                 self._refer(last)
-        return [self._value(i) for i in self.plan.outputs]
+        return self._results()
 
     def run_by_step(
         self,
@@ -204,7 +204,7 @@ class _Program:
             # Steps that passes removed count as done, so that progress ends where callers expect it.
             for position in range(self._length, len(self.plan.steps)):
                 after_step(position)
-        return [self._value(i) for i in self.plan.outputs]
+        return self._results()
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
         import statistics
@@ -264,6 +264,10 @@ class _Program:
         value = np.empty(tensor.shape, tensor.type.numpy)
         self._program.run([], [(index, _plain(value))], 0, 0)
         return value
+
+    def _results(self) -> list[np.ndarray]:
+        # Constants among the outputs belong to the plan.
+        return [value if value.flags.writeable else value.copy() for value in map(self._value, self.plan.outputs)]
 
     def _states(self, step: Step) -> list[int]:
         return [i for i in step.inputs if i is not None and self.plan.tensors[i].kind == "variable"]
