@@ -12,10 +12,15 @@
 #include "isa/avx2/cores.h"
 #include "isa/avx2/requantize.h"
 #include "isa/avx2/vectors.h"
-#include "isa/portable/scalar_add.h"
+#include "isa/portable/aligned_values.h"
 
 namespace bittrue::BITTRUE_ISA {
 namespace {
+
+// What each of the 256 stored values of either operand adds to the sum.
+struct AlignedOperands {
+  int64_t first[256], second[256];
+};
 
 enum class Shape : uint8_t {
   exact,      // low is 0: the product needs no rounding
@@ -118,7 +123,7 @@ constexpr int64_t kFirstColumn[16] = {};
 
 class VectorAdd final : public Elementwise {
  public:
-  VectorAdd(const AddSpec& spec, const portable::AlignedOperands& operands, const Choice& choice)
+  VectorAdd(const AddSpec& spec, const AlignedOperands& operands, const Choice& choice)
       : requantizer_(spec.requantize, choice, kFirstColumn, 1) {
     const double up = std::ldexp(1.0, spec.left);
     find_formula(operands.first, spec.first_zero_point, slope(spec.align, spec.first) * up, first_);
@@ -177,8 +182,8 @@ int64_t largest(const int64_t* values) {
 }  // namespace
 
 std::unique_ptr<Elementwise> make_add(const AddSpec& spec) {
-  portable::AlignedOperands operands;
-  portable::align_operands(spec, operands);
+  AlignedOperands operands;
+  portable::aligned_values(spec, operands.first, operands.second);
   // Sums that leave 32 bits come back as anything.
   const int64_t greatest = std::min(largest(operands.first) + largest(operands.second), int64_t{1} << 31);
   const Choice choice(spec.requantize, static_cast<double>(greatest));

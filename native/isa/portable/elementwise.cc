@@ -1,21 +1,16 @@
 // Element-wise cores in plain C++.
 #include <algorithm>
 
+#include "isa/portable/aligned_values.h"
 #include "isa/portable/cores.h"
 #include "isa/portable/requantize.h"
-#include "isa/portable/scalar_add.h"
 
 namespace bittrue::portable {
 namespace {
 
-int64_t aligned(const AddSpec& spec, int64_t q, const rules::Multiplier& multiplier) {
-  const auto moved = static_cast<int64_t>(static_cast<uint64_t>(q) << spec.left);
-  return rules::apply(spec.align, arithmetic::wrap_s32(moved), multiplier);
-}
-
 class PortableAdd final : public Elementwise {
  public:
-  explicit PortableAdd(const AddSpec& spec) : requantizer_(spec.requantize) { align_operands(spec, operands_); }
+  explicit PortableAdd(const AddSpec& spec) : requantizer_(spec.requantize) { aligned_values(spec, first_, second_); }
 
   void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
     constexpr int64_t kBlock = 64;
@@ -23,26 +18,18 @@ class PortableAdd final : public Elementwise {
     for (int64_t begin = 0; begin < count; begin += kBlock) {
       const int64_t size = std::min(kBlock, count - begin);
       for (int64_t i = 0; i < size; ++i) {
-        sums[i] = static_cast<int32_t>(operands_.first[first[begin + i]] + operands_.second[second[begin + i]]);
+        sums[i] = static_cast<int32_t>(first_[first[begin + i]] + second_[second[begin + i]]);
       }
       requantizer_.run(sums, 0, size, out + begin);
     }
   }
 
  private:
-  AlignedOperands operands_;
+  int64_t first_[256], second_[256];
   Requantizer requantizer_;
 };
 
 }  // namespace
-
-void align_operands(const AddSpec& spec, AlignedOperands& operands) {
-  for (int q = 0; q < 256; ++q) {
-    operands.first[q] = aligned(spec, q - spec.first_zero_point, spec.first);
-    const int64_t second = aligned(spec, q - spec.second_zero_point, spec.second);
-    operands.second[q] = spec.subtract ? -second : second;
-  }
-}
 
 std::unique_ptr<Elementwise> make_add(const AddSpec& spec) { return std::make_unique<PortableAdd>(spec); }
 
