@@ -27,7 +27,8 @@ cmake -S . -B "$folder/address" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITTRUE_TE
   -Dnanobind_DIR="$($python -m nanobind --cmake_dir)" -DPython_EXECUTABLE="$(command -v "$python")" >/dev/null
 cmake --build "$folder/address" -j "$jobs"
 export UBSAN_OPTIONS=print_stacktrace=1
-ASAN_OPTIONS=detect_stack_use_after_return=1 "$folder/address/bittrue_cores_test"
+# No detect_stack_use_after_return: GCC 12 then misaligns 64-byte vectors on its fake stack (GCC bug 110027).
+"$folder/address/bittrue_cores_test"
 
 echo "== AddressSanitizer, UndefinedBehaviorSanitizer: ${tests[*]}"
 rm -rf "$folder/package"

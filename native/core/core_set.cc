@@ -91,6 +91,8 @@ std::unique_ptr<Depthwise> CoreSet::depthwise(const DepthwiseSpec& spec) const {
 
 std::unique_ptr<Elementwise> CoreSet::add(const AddSpec& spec) const { return first_made(chain_, &Cores::add, spec); }
 
+std::unique_ptr<Elementwise> CoreSet::mul(const MulSpec& spec) const { return first_made(chain_, &Cores::mul, spec); }
+
 MaxRows CoreSet::max_rows() const { return first_with(chain_, &Cores::max_rows); }
 SumRows CoreSet::sum_rows() const { return first_with(chain_, &Cores::sum_rows); }
 Lookup CoreSet::lookup() const { return first_with(chain_, &Cores::lookup); }

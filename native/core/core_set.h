@@ -26,6 +26,7 @@ class CoreSet {
   std::unique_ptr<Matmul> matmul(const MatmulSpec& spec) const;
   std::unique_ptr<Depthwise> depthwise(const DepthwiseSpec& spec) const;
   std::unique_ptr<Elementwise> add(const AddSpec& spec) const;
+  std::unique_ptr<Elementwise> mul(const MulSpec& spec) const;
   MaxRows max_rows() const;
   SumRows sum_rows() const;
   Lookup lookup() const;

@@ -97,6 +97,12 @@ struct AddSpec {
   rules::Requantize requantize;
 };
 
+// out = requantize((a - first_zero_point) * (b - second_zero_point)), element by element over 8-bit operands.
+struct MulSpec {
+  int32_t first_zero_point = 0, second_zero_point = 0;  // of the stored operands, within [-32000, 32000]
+  rules::Requantize requantize;                         // one multiplier
+};
+
 class Elementwise {
  public:
   virtual ~Elementwise() = default;
@@ -124,6 +130,7 @@ struct Cores {
   // May return null for a geometry that it does not do well: the next simpler set is asked.
   std::unique_ptr<Depthwise> (*depthwise)(const DepthwiseSpec&) = nullptr;
   std::unique_ptr<Elementwise> (*add)(const AddSpec&) = nullptr;
+  std::unique_ptr<Elementwise> (*mul)(const MulSpec&) = nullptr;
   MaxRows max_rows = nullptr;
   SumRows sum_rows = nullptr;
   Lookup lookup = nullptr;

@@ -9,44 +9,32 @@
 namespace bittrue {
 namespace {
 
-// Bytes minus their zero points are 16-bit numbers, so that products are exact in 32 bits.
 class MulBytes final : public Kernel {
  public:
   static constexpr int64_t kLargest = 32000;
 
-  MulBytes(const Step& step, const CoreSet& cores)
-      : blocks_({&step.input(0), &step.input(1)}, step.output()), requantize_row_(cores.requantize_row()) {
+  MulBytes(const Step& step, const CoreSet& cores) : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096) {
     const int flip = flip_of(step.input(0).type);
-    const int64_t first = step.integer("first_zero_point", -kLargest, kLargest) + flip;
-    const int64_t second = step.integer("second_zero_point", -kLargest, kLargest) + flip;
+    MulSpec spec;
+    const int64_t first = step.integer("first_zero_point", -kLargest, kLargest - 128) + flip;
+    const int64_t second = step.integer("second_zero_point", -kLargest, kLargest - 128) + flip;
     const auto span = [](int64_t zero_point) { return std::max(std::abs(zero_point), std::abs(255 - zero_point)); };
-    requantize_ = requantization(step, rescaling(step), span(first) * span(second));
-    first_ = static_cast<int16_t>(first);
-    second_ = static_cast<int16_t>(second);
+    spec.first_zero_point = static_cast<int32_t>(first);
+    spec.second_zero_point = static_cast<int32_t>(second);
+    spec.requantize = requantization(step, rescaling(step), span(first) * span(second));
+    core_ = cores.mul(spec);
   }
 
   void run(const Run& run) const override {
     blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      constexpr int64_t kPiece = 512;
-      int32_t products[kPiece];
-      for (int64_t begin = 0; begin < count; begin += kPiece) {
-        const int64_t size = std::min(kPiece, count - begin);
-        const uint8_t *first = in[0] + begin, *second = in[1] + begin;
-        for (int64_t i = 0; i < size; ++i) {
-          const auto a = static_cast<int16_t>(first[i] - first_), b = static_cast<int16_t>(second[i] - second_);
-          products[i] = static_cast<int32_t>(a) * static_cast<int32_t>(b);
-        }
-        requantize_row_(requantize_, products, out + begin, size);
-      }
+      core_->run(in[0], in[1], out, count);
     });
   }
   int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
 
  private:
   Blocks blocks_;
-  RequantizeRow requantize_row_;
-  rules::Requantize requantize_;
-  int16_t first_ = 0, second_ = 0;
+  std::unique_ptr<Elementwise> core_;
 };
 
 struct Times {

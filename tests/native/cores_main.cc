@@ -407,6 +407,39 @@ void check_add(Context& context) {
   }
 }
 
+void check_mul(Context& context, rules::RescaleRule rule, rules::StoreRule store) {
+  Random& random = context.random;
+  MulSpec spec;
+  const bool wild = random.one_in(5);
+  spec.first_zero_point = static_cast<int32_t>(wild ? random.between(-32000, 32000) : random.between(0, 255));
+  spec.second_zero_point = static_cast<int32_t>(wild ? random.between(-32000, 32000) : random.between(0, 255));
+  const auto span = [](int64_t zero_point) { return std::max(std::abs(zero_point), std::abs(255 - zero_point)); };
+  const double bound = static_cast<double>(span(spec.first_zero_point) * span(spec.second_zero_point));
+  spec.requantize = some_requantize(random, rule, store, 1, random.one_in(2) ? bound : bound / 8, bound);
+  const std::unique_ptr<Elementwise> core = context.cores.mul(spec);
+  const int64_t count = random.pick(kCounts);
+  Exact<uint8_t> first(count), second(count), out(count);
+  fill_bytes(random, first);
+  fill_bytes(random, second);
+  std::vector<uint8_t> expected(count);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t product = int64_t{first[i] - spec.first_zero_point} * (second[i] - spec.second_zero_point);
+    expected[i] = static_cast<uint8_t>(rules::requantize(spec.requantize, product, 0));
+  }
+  core->run(first.data(), second.data(), out.data(), count);
+  context.report.expect_equal(out.data(), expected.data(), count,
+                              std::to_string(count) + " elements zero points " + std::to_string(spec.first_zero_point) +
+                                  " " + std::to_string(spec.second_zero_point) + "; " + describe(spec.requantize));
+}
+
+void check_mul(Context& context) {
+  for (const rules::RescaleRule rule : kRescaleRules) {
+    for (const rules::StoreRule store : kStoreRules) {
+      for (int64_t i = 0; i < context.rounds(120); ++i) check_mul(context, rule, store);
+    }
+  }
+}
+
 struct Taps {
   std::vector<Exact<uint8_t>> memory;
   std::vector<const uint8_t*> pointers;
@@ -564,6 +597,7 @@ struct CheckRow {
 
 constexpr CheckRow kChecks[] = {
     {"matmul", check_matmul},     {"depthwise", check_depthwise}, {"add", check_add},
+    {"mul", check_mul},
     {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
     {"requantize_row", check_requantize_row}, {"row_terms", check_row_terms}, {"peak_multiply_adds", check_peak},
 };

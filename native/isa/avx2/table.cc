@@ -7,10 +7,11 @@ namespace bittrue::BITTRUE_ISA {
 
 extern const Cores kCores;
 #if defined(__AVXVNNI__)
-const Cores kCores = {"avxvnni", make_matmul, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, peak_multiply_adds};
+const Cores kCores = {"avxvnni", make_matmul, nullptr, nullptr, nullptr, nullptr,
+                      nullptr,   nullptr,     nullptr, peak_multiply_adds};
 #else
-const Cores kCores = {"avx2",   make_matmul,    make_depthwise,    make_add, max_rows, sum_rows,
-                      lookup,   requantize_row, peak_multiply_adds};
+const Cores kCores = {"avx2",   make_matmul,    make_depthwise, make_add, nullptr, max_rows,
+                      sum_rows, lookup,         requantize_row, peak_multiply_adds};
 #endif
 
 }  // namespace bittrue::BITTRUE_ISA

@@ -5,7 +5,7 @@
 namespace bittrue::avx512vnni {
 
 extern const Cores kCores;
-const Cores kCores = {"avx512vnni", make_matmul, make_depthwise, make_add, max_rows, sum_rows, lookup, requantize_row,
+const Cores kCores = {"avx512vnni", make_matmul, make_depthwise, make_add, make_mul, max_rows, sum_rows, lookup, requantize_row,
                       peak_multiply_adds, row_terms};
 
 }  // namespace bittrue::avx512vnni

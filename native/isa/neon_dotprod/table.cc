@@ -5,6 +5,7 @@
 namespace bittrue::neon_dotprod {
 
 extern const Cores kCores;
-const Cores kCores = {"neon-dotprod", make_matmul, make_depthwise, nullptr, max_rows, sum_rows, lookup, requantize_row};
+const Cores kCores = {"neon-dotprod", make_matmul, make_depthwise, nullptr,       nullptr,
+                      max_rows,       sum_rows,    lookup,         requantize_row};
 
 }  // namespace bittrue::neon_dotprod

@@ -29,7 +29,35 @@ class PortableAdd final : public Elementwise {
   Requantizer requantizer_;
 };
 
+// Bytes minus their zero points are 16-bit numbers, so that products are exact in 32 bits.
+class PortableMul final : public Elementwise {
+ public:
+  explicit PortableMul(const MulSpec& spec)
+      : first_(static_cast<int16_t>(spec.first_zero_point)),
+        second_(static_cast<int16_t>(spec.second_zero_point)),
+        requantizer_(spec.requantize) {}
+
+  void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
+    constexpr int64_t kBlock = 256;
+    int32_t products[kBlock];
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      const int64_t size = std::min(kBlock, count - begin);
+      for (int64_t i = 0; i < size; ++i) {
+        const auto a = static_cast<int16_t>(first[begin + i] - first_), b = static_cast<int16_t>(second[begin + i] - second_);
+        products[i] = static_cast<int32_t>(a) * static_cast<int32_t>(b);
+      }
+      requantizer_.run(products, 0, size, out + begin);
+    }
+  }
+
+ private:
+  int16_t first_, second_;
+  Requantizer requantizer_;
+};
+
 }  // namespace
+
+std::unique_ptr<Elementwise> make_mul(const MulSpec& spec) { return std::make_unique<PortableMul>(spec); }
 
 std::unique_ptr<Elementwise> make_add(const AddSpec& spec) { return std::make_unique<PortableAdd>(spec); }
 
