@@ -128,7 +128,7 @@ std::unique_ptr<Kernel> make_depthwise_conv2d(const Step& step, const CoreSet& c
           "the filter's shape differs");
   if (one_channel) {
     return make_matmul_convolution(step, cores, window, one_channel_filters(step, window),
-                                   biases(step, 2, window.out_c));
+                                   biases(step, 2, window.out_c), step.requantize(window.out_c));
   }
   return std::make_unique<DepthwiseConvolution>(step, cores, window);
 }

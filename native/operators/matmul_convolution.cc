@@ -38,7 +38,7 @@ constexpr int64_t kRate = 300;
 class MatmulConvolution final : public Kernel {
  public:
   MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window, const SignedWeights& weights,
-                    const std::vector<int64_t>& bias);
+                    const std::vector<int64_t>& bias, const rules::Requantize& requantize);
 
   void run(const Run& run) const override;
   int64_t scratch_bytes(int threads) const override { return copy_bytes() + threads * worker_bytes(); }
@@ -82,7 +82,8 @@ class MatmulConvolution final : public Kernel {
 };
 
 MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window,
-                                     const SignedWeights& weights, const std::vector<int64_t>& bias)
+                                     const SignedWeights& weights, const std::vector<int64_t>& bias,
+                                     const rules::Requantize& requantize)
     : window_(window),
       in_pixel_(step.input(0).row_stride),
       out_stride_(step.output().row_stride),
@@ -124,7 +125,7 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   spec.weights = segment_ == depth_ ? weights.data : packed.data();
   spec.bias = folded.data();
   spec.row_terms = zero_point_ != 0;
-  spec.requantize = step.requantize(window.out_c);
+  spec.requantize = requantize;
   matmul_ = cores.matmul(spec);
 
   // A list of rows is cheaper where several panels read it and there is one list only.
@@ -273,8 +274,9 @@ std::string MatmulConvolution::note() const {
 }  // namespace
 
 std::unique_ptr<Kernel> make_matmul_convolution(const Step& step, const CoreSet& cores, const Window& window,
-                                                const SignedWeights& weights, const std::vector<int64_t>& bias) {
-  return std::make_unique<MatmulConvolution>(step, cores, window, weights, bias);
+                                                const SignedWeights& weights, const std::vector<int64_t>& bias,
+                                                const rules::Requantize& requantize) {
+  return std::make_unique<MatmulConvolution>(step, cores, window, weights, bias, requantize);
 }
 
 }  // namespace bittrue

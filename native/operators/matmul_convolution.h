@@ -9,8 +9,10 @@
 
 namespace bittrue {
 
-// `weights` are [out_c][filter_h][filter_w][in_c]; `bias` has out_c values; inputs 1 and 2 of the step are packed.
+// `weights` are [out_c][filter_h][filter_w][in_c]; `bias` has out_c values, `requantize` one multiplier or out_c; inputs 1
+// and 2 of the step are packed. Pixels lie as far apart as the step's operands say, so `window` may be one group of them.
 std::unique_ptr<Kernel> make_matmul_convolution(const Step& step, const CoreSet& cores, const Window& window,
-                                                const SignedWeights& weights, const std::vector<int64_t>& bias);
+                                                const SignedWeights& weights, const std::vector<int64_t>& bias,
+                                                const rules::Requantize& requantize);
 
 }  // namespace bittrue
