@@ -49,7 +49,7 @@ def command(show_plan: bool) -> None:
     right = int((guesses == labels).sum())
     out.print(
         f"[bold]{right} of {len(labels)}[/bold] held-out digits right ({100 * right / len(labels):.1f} %), "
-        f"{1000 * elapsed / len(labels):.2f} ms each with executor '{session.executor}'; "
+        f"{1e6 * elapsed / len(labels):,.1f} us each with executor '{session.executor}'; "
         f"sha256 of all outputs {digest(np.stack(outputs))[:16]}"
     )
     _explain(out, session, inputs)
