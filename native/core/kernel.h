@@ -37,6 +37,8 @@ class Kernel {
     (void)input;
     return false;
   }
+  // Whether `run` also does the step's `then`.
+  virtual bool does_then() const { return false; }
   // How it runs, for people: "matmul, 1x1", "lookup table", ...
   virtual std::string note() const { return ""; }
 };

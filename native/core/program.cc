@@ -123,6 +123,13 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
     };
     step.step.inputs = operands(step.inputs);
     step.step.outputs = operands(step.outputs);
+    if (step.step.then != nullptr) {
+      if (step.step.inputs.empty() || step.step.outputs.empty()) throw std::invalid_argument("a step adds nothing");
+      const Operand *result = step.step.outputs[0], *other = step.step.inputs.back();
+      step.step.then->outputs = {result};
+      step.step.then->inputs = step.step.then_result_first ? std::vector<const Operand*>{result, other}
+                                                           : std::vector<const Operand*>{other, result};
+    }
   }
   // The last steps have the most weights.
   const auto count = static_cast<int64_t>(steps.size());
@@ -138,6 +145,10 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
   for (size_t s = 0; s < steps.size(); ++s) {
     if (made[s].error != nullptr) std::rethrow_exception(made[s].error);
     std::unique_ptr<Kernel> kernel = std::move(made[s].kernel);
+    if (kernel != nullptr && steps[s].step.then != nullptr && !kernel->does_then()) {
+      kernel = nullptr;
+      made[s].reason = "no native kernel that adds as well";
+    }
     if (kernel == nullptr) missing_.emplace_back(static_cast<int>(s), made[s].reason);
     const std::vector<int>& inputs = steps[s].inputs;
     for (size_t i = 0; i < inputs.size(); ++i) {

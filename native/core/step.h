@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -63,6 +64,10 @@ struct Step {
   int64_t magnitude = std::numeric_limits<int64_t>::max();
   bool wraps = true;  // the accumulator's register is narrower than `magnitude`
   int64_t work = 0;
+  // A step that a pass moved into this one: an addition of the result and the last input, done block by block while the
+  // result is in cache. Its operands are those two, in its own order, and this step's output.
+  std::shared_ptr<Step> then;
+  bool then_result_first = true;
 
   // All of these throw NoKernel when the plan does not give what is asked for.
   int64_t integer(const char* key) const;

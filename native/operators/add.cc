@@ -13,21 +13,8 @@ constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numer
 
 class AddBytes final : public Kernel {
  public:
-  AddBytes(const Step& step, const CoreSet& cores, bool subtract, int64_t bound)
-      : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096) {
-    const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");
-    AddSpec spec;
-    const int flip = flip_of(step.input(0).type);
-    spec.first_zero_point = static_cast<int32_t>(first.zero_point + flip);
-    spec.second_zero_point = static_cast<int32_t>(second.zero_point + flip);
-    spec.left = first.left;
-    spec.align = first.rescale.rule;
-    spec.first = first.rescale.multiplier;
-    spec.second = second.rescale.multiplier;
-    spec.subtract = subtract;
-    spec.requantize = requantization(step, rescaling(step), bound);
-    core_ = cores.add(spec);
-  }
+  AddBytes(const Step& step, const CoreSet& cores, bool subtract)
+      : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096), core_(cores.add(add_spec(step, subtract))) {}
 
   void run(const Run& run) const override {
     blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
@@ -55,13 +42,9 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, b
       return static_cast<int16_t>(std::min(std::max(sum, store.low), store.high));
     });
   }
+  if (is_8bit(type)) return std::make_unique<AddBytes>(step, cores, subtract);
   require(step.text("form") == "rescaled", "an unknown form");
   const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");
-  if (is_8bit(type)) {
-    const int64_t bound = magnitude(first.table(type)) + magnitude(second.table(type));
-    require(bound <= kHigh, "the aligned sum leaves 32 bits");
-    return std::make_unique<AddBytes>(step, cores, subtract, bound);
-  }
   if (type != Type::s16) return nullptr;
   // Then the aligned sum fits 32 bits.
   require(first.zero_point == 0 && second.zero_point == 0 && first.rescale.multiplier.exponent <= 0 &&
@@ -89,6 +72,26 @@ std::array<int64_t, 256> Aligned::table(Type type) const {
   std::array<int64_t, 256> values;
   for (int byte = 0; byte < 256; ++byte) values[byte] = (*this)(byte - flip_of(type));
   return values;
+}
+
+AddSpec add_spec(const Step& step, bool subtract) {
+  const Type type = step.input(0).type;
+  require(is_8bit(type) && step.input(1).type == type && step.output().type == type, "operands are not 8-bit");
+  require(step.text("form") == "rescaled", "an unknown form");
+  const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");
+  const int64_t bound = magnitude(first.table(type)) + magnitude(second.table(type));
+  require(bound <= kHigh, "the aligned sum leaves 32 bits");
+  AddSpec spec;
+  const int flip = flip_of(type);
+  spec.first_zero_point = static_cast<int32_t>(first.zero_point + flip);
+  spec.second_zero_point = static_cast<int32_t>(second.zero_point + flip);
+  spec.left = first.left;
+  spec.align = first.rescale.rule;
+  spec.first = first.rescale.multiplier;
+  spec.second = second.rescale.multiplier;
+  spec.subtract = subtract;
+  spec.requantize = requantization(step, rescaling(step), bound);
+  return spec;
 }
 
 Aligned aligned(const Step& step, const std::string& prefix) {

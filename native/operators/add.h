@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "isa/cores.h"
 #include "operators/rescaling.h"
 #include "rules/align.h"
 
@@ -23,6 +24,9 @@ struct Aligned {
 
 // `prefix` is "first_" or "second_".
 Aligned aligned(const Step& step, const std::string& prefix);
+
+// What the core of an 8-bit addition (or subtraction) needs. NoKernel when the step is none.
+AddSpec add_spec(const Step& step, bool subtract);
 
 // The largest |value|.
 int64_t magnitude(const std::array<int64_t, 256>& values);

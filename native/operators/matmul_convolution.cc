@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/share.h"
+#include "operators/fused_add.h"
 #include "operators/fused_table.h"
 
 namespace bittrue {
@@ -43,6 +44,7 @@ class MatmulConvolution final : public Kernel {
   void run(const Run& run) const override;
   int64_t scratch_bytes(int threads) const override { return copy_bytes() + threads * worker_bytes(); }
   bool packs(size_t input) const override { return input == 1 || input == 2; }
+  bool does_then() const override { return static_cast<bool>(add_); }
   std::string note() const override;
 
  private:
@@ -78,6 +80,7 @@ class MatmulConvolution final : public Kernel {
   RowTerms row_terms_;
   std::vector<uint8_t> zeros_;
   FusedTable table_;
+  FusedAdd add_;
   std::unique_ptr<Matmul> matmul_;
 };
 
@@ -90,7 +93,8 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
       in_zero_point_(stored_zero_point(step)),
       zero_point_(weights.zero_point),
       row_terms_(cores.row_terms()),
-      table_(step, cores) {
+      table_(step, cores),
+      add_(step, cores) {
   const int64_t channels = window.in_c, taps = window.taps();
   require(taps <= 4096 && channels * taps <= (int64_t{1} << 24), "the filter is very large");
   const bool whole = channels % 4 == 0;
@@ -260,15 +264,19 @@ void MatmulConvolution::run(const Run& run) const {
       part.out = out + first * out_stride_;
       part.out_stride = out_stride_;
       matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
-      if (groups == 1) table_.apply(part.out, out_stride_, count, window_.out_c);
+      if (groups > 1) return;
+      table_.apply(part.out, out_stride_, count, window_.out_c);
+      if (add_) add_.apply(part.out, out_stride_, run.inputs[3], n * pixels + first, count, window_.out_c);
     });
-    if (groups > 1) table_.apply(out, out_stride_, pixels, window_.out_c);
+    if (groups == 1) continue;
+    table_.apply(out, out_stride_, pixels, window_.out_c);
+    if (add_) add_.apply(out, out_stride_, run.inputs[3], n * pixels, pixels, window_.out_c);
   }
 }
 
 std::string MatmulConvolution::note() const {
   const char* how = rows_ == Rows::taps ? "taps" : copies_ ? "a padded copy" : window_.taps() == 1 ? "pixels" : "lines";
-  return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") + table_.note();
+  return std::string("matmul over ") + how + (zero_point_ != 0 ? ", weight zero point by row sums" : "") + table_.note() + add_.note();
 }
 
 }  // namespace

@@ -221,3 +221,31 @@ def test_values_without_a_result_are_explained_by_the_reference() -> None:
         assert "node 0 (SOFTMAX)" in str(caught.value)
     # The session is still in order.
     same("afterwards", next(iter(session.run(apart).values())), value)
+
+
+@pytest.mark.parametrize("constant", [True, False], ids=["constant", "computed"])
+@pytest.mark.parametrize("swapped", [False, True], ids=["result first", "result second"])
+def test_additions_are_fused(constant: bool, swapped: bool) -> None:
+    """Inside of the convolution where its kernel can, on the reference where it cannot (weights that are computed)."""
+    rng = np.random.default_rng(1)
+    weights = rng.integers(-127, 128, (8, 3, 3, 4)).astype(np.int8)
+    x, summand = T("s8", (1, 6, 6, 4), 0.5, 3), T("s8", (1, 6, 6, 8), 0.25, -9)
+    w = T("s8", (8, 3, 3, 4), 0.01, 0, data=weights if constant else None)
+    bias = T("s32", (8,), 0.005, 0, data=rng.integers(-999, 999, 8).astype(np.int32))
+    result, total = T("s8", (1, 6, 6, 8), 0.3, 5), T("s8", (1, 6, 6, 8), 0.4, -7)
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 0}
+    nodes = [
+        ("CONV_2D", ("Conv2DOptions", options), [x, w, bias], [result], 3),
+        ("ADD", ("AddOptions", {}), [summand, result] if swapped else [result, summand], [total], 2),
+    ]
+    model = bittrue.load(chain(nodes))
+    reference, session = model.prepare(executor="reference"), model.prepare()
+    assert any("additions fused" in line for line in session.plan.execution)
+    assert any("runs on the reference" in line for line in session.plan.execution) is not constant
+    feed = feed_of(reference)
+    (expected,) = reference.run(*feed).values()
+    for isa in bittrue.isas():
+        for threads in (1, 2):
+            (got,) = model.prepare(isa=isa, threads=threads).run(*feed).values()
+            same(f"{isa}, {threads} threads", got, expected)
+    assert list(session.trace(*feed)) == list(reference.trace(*feed))

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import BittrueError, InputError
 from ..operators import Step, find
 from .plan import Plan
-from .schedule import Part, Schedule
+from .schedule import Part, Schedule, Then
 
 # Operators whose result is their first input's elements in the same order.
 _SAME_ELEMENTS = frozenset({"reshape", "squeeze", "expand_dims"})
@@ -166,6 +166,42 @@ def _tables(schedule: Schedule) -> Schedule:
     return _noted(schedule, steps, schedule.parts, "tables fused", gone)
 
 
+def _additions(schedule: Schedule) -> Schedule:
+    """An addition behind a convolution is done block by block while the convolution's results are in cache."""
+    plan = schedule.plan
+    steps: list[Step | None] = list(schedule.steps)
+    uses = _Uses.of(steps)
+    then: dict[int, Then] = {}
+    gone: list[str] = []
+    for position, step in enumerate(schedule.steps):
+        if step.operator != "add" or step.parameters.get("form") != "rescaled" or len(set(step.inputs)) != 2:
+            continue
+        shapes = {plan.tensors[i].shape for i in (*step.inputs, *step.outputs) if i is not None}
+        types = {plan.tensors[i].dtype for i in (*step.inputs, *step.outputs) if i is not None}
+        if len(shapes) != 1 or not types <= {"s8", "u8"} or len(types) != 1:
+            continue
+        for source, other in (step.inputs, step.inputs[::-1]):
+            before = uses.writer.get(source) if source is not None else None
+            made_by = None if before is None else steps[before]
+            if before is None or made_by is None or source is None or other is None:
+                continue
+            # The other operand must be there when the convolution runs.
+            ready = plan.tensors[other].kind in ("input", "computed") and uses.writer.get(other, -1) < before
+            alone = uses.only_reader(source) == position and source not in plan.outputs and source not in schedule.parts
+            simple = made_by.operator == "conv2d" and made_by["groups"] == 1 and "fused_table" not in made_by.arrays
+            if not (ready and alone and simple) or made_by.index in then:
+                continue
+            inputs = (*made_by.inputs, *(None,) * (3 - len(made_by.inputs)), other)
+            steps[before] = replace(made_by, inputs=inputs, outputs=step.outputs)
+            steps[position] = None
+            then[made_by.index] = Then(step, source == step.inputs[0])
+            # Later additions may follow this one's result.
+            uses.writer[step.outputs[0]] = before
+            gone.append(f"{step.source} #{step.index} into {made_by.source} #{made_by.index}")
+            break
+    return replace(_noted(schedule, steps, schedule.parts, "additions fused", gone), then=then)
+
+
 def _concatenations(schedule: Schedule) -> Schedule:
     """Steps write their part of a concatenation where it belongs, so that nothing is joined afterwards."""
     plan = schedule.plan
@@ -250,6 +286,7 @@ PASSES: dict[str, Pass] = {
     "identities": _identities,
     "padding": _padding,
     "tables": _tables,
+    "additions": _additions,
     "concatenations": _concatenations,
 }
 

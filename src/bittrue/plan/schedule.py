@@ -26,6 +26,19 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
+class Then:
+    """An addition that is done inside of the step before it.
+
+    Attributes:
+        step: the addition.
+        result_first: whether that step's result is the first operand; the other operand is that step's last input.
+    """
+
+    step: Step
+    result_first: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Schedule:
     """What to run, after passes that never change a bit.
 
@@ -33,12 +46,14 @@ class Schedule:
         plan: where it came from.
         steps: in execution order; `Step.index` still names the node of the graph.
         parts: tensors without memory of their own.
+        then: node index of a step to what is done inside of it as well.
         notes: what each pass did, for people.
     """
 
     plan: Plan
     steps: tuple[Step, ...]
     parts: Mapping[int, Part] = field(default_factory=dict)
+    then: Mapping[int, Then] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def root(self, index: int) -> int:

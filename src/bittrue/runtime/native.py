@@ -103,7 +103,7 @@ class _Program:
         try:
             self._program = module.Program(
                 [_tensor_row(schedule, offsets, i) for i in range(len(self.plan.tensors))],
-                [_step_row(step) for step in schedule.steps],
+                [_step_row(schedule, step) for step in schedule.steps],
                 arena,
                 threads,
                 isa,
@@ -272,13 +272,17 @@ class _Program:
     def _states(self, step: Step) -> list[int]:
         return [i for i in step.inputs if i is not None and self.plan.tensors[i].kind == "variable"]
 
+    def _arguments(self, step: Step) -> list[np.ndarray | None]:
+        inputs = step.inputs[:-1] if step.index in self.schedule.then else step.inputs
+        return [None if i is None else self._value(i) for i in inputs]
+
     def _refer(self, position: int) -> None:
         step = self.schedule.steps[position]
         operator = find(step.operator)
         if operator is None:
             raise KeyError(step.operator)
         try:
-            results = operator.reference(step, [None if i is None else self._value(i) for i in step.inputs])
+            results = operator.reference(step, self._arguments(step))
         except MemoryError:
             raise ResourceError("BT-MEMORY", "out of memory", place=step.place) from None
         except BittrueError as error:
@@ -291,6 +295,13 @@ class _Program:
             lowest = np.iinfo(value.dtype).min
             moved = step.arrays["fused_table"][value.astype(np.intp) - lowest].astype(np.int64) + lowest
             results = [moved.astype(value.dtype)]
+        then = self.schedule.then.get(step.index)
+        if then is not None:
+            added = find(then.step.operator)
+            other = self._value(step.inputs[-1] or 0)
+            if added is None:
+                raise KeyError(then.step.operator)
+            results = added.reference(then.step, [results[0], other] if then.result_first else [other, results[0]])
         targets = [*step.outputs]
         if operator.stateful:
             targets += self._states(step)
@@ -320,7 +331,9 @@ def _tensor_row(schedule: Schedule, offsets: Mapping[int, int], index: int) -> t
     return tensor.dtype, (), "none", 0, -1, None
 
 
-def _step_row(step: Step) -> tuple[Any, ...]:
+def _step_row(schedule: Schedule, step: Step) -> tuple[Any, ...]:
+    then = schedule.then.get(step.index)
+    inner = None if then is None else (_step_row(Schedule(schedule.plan, ()), then.step), then.result_first)
     return (
         step.operator,
         dict(step.rules),
@@ -331,4 +344,5 @@ def _step_row(step: Step) -> tuple[Any, ...]:
         None if step.accumulator is None else step.accumulator.magnitude,
         True if step.accumulator is None else step.accumulator.wraps,
         step.work,
+        inner,
     )
