@@ -23,7 +23,7 @@ from ..compare.chart import check_chart, write_chart
 from ..compare.timing import FEWEST_ROUNDS, ratio_text
 from ..quantization import dequantize
 from ..runtime import Profile, machine_peak
-from .common import console, digest, executor_name, is_plan, open_session, prepare_options
+from .common import console, digest, executor_name, input_options, is_plan, open_session, prepare_options
 from .inputs import gather
 
 FORMAT = "bittrue-bench-1"
@@ -81,16 +81,7 @@ def _peers(_context: click.Context, _parameter: click.Parameter, text: str) -> t
     type=click.FloatRange(0, min_open=True),
     help="Time to measure, per number of threads; opening and checking the peers comes on top.",
 )
-@click.option(
-    "--input",
-    "-i",
-    "files",
-    multiple=True,
-    metavar="[NAME=]FILE",
-    help="An .npy, .npz or image file; repeat for more inputs. Without it: random values.",
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random inputs.")
-@click.option("--image-range", nargs=2, type=float, metavar="LOW HIGH", help="As for `bittrue run`.")
+@input_options
 @click.option("--profile/--no-profile", "wanted", default=False, help="Also time every step.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--chart", type=click.Path(dir_okay=False, path_type=Path), help="Write bars to this .svg or .png file.")

@@ -71,6 +71,33 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that `gather` of `inputs.py` takes."""
+    for option in reversed(
+        (
+            click.option(
+                "--input",
+                "-i",
+                "files",
+                multiple=True,
+                metavar="[NAME=]FILE",
+                help="An .npy, .npz or image file; repeat for more inputs. Without it: random values.",
+            ),
+            click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random inputs."),
+            click.option(
+                "--image-range",
+                nargs=2,
+                type=float,
+                metavar="LOW HIGH",
+                help="Real values of black and white; "
+                "by default an 8-bit input takes the grey values over its whole range.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
 def open_session(
     path: str,
     *,

@@ -14,28 +14,23 @@ from ..api import Session
 from ..errors import InputError
 from ..quantization import dequantize
 from ..runtime import write_trace
-from .common import console, digest, executor_name, open_session, prepare_options, progress, read_lines, tensor_table
+from .common import (
+    console,
+    digest,
+    executor_name,
+    input_options,
+    open_session,
+    prepare_options,
+    progress,
+    read_lines,
+    tensor_table,
+)
 from .inputs import gather
 
 
 @click.command("run")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--input",
-    "-i",
-    "files",
-    multiple=True,
-    metavar="[NAME=]FILE",
-    help="An .npy, .npz or image file; repeat for more inputs. Without it: random values.",
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random inputs.")
-@click.option(
-    "--image-range",
-    nargs=2,
-    type=float,
-    metavar="LOW HIGH",
-    help="Real values of black and white; by default an 8-bit input takes the grey values over its whole range.",
-)
+@input_options
 @click.option("--output", "-o", type=click.Path(dir_okay=False), help="Write all outputs to this .npz file.")
 @click.option("--trace", type=click.Path(file_okay=False), help="Write every tensor to this folder, with an index.")
 @click.option("--labels", type=click.Path(exists=True, dir_okay=False), help="One label per line.")
