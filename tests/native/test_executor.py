@@ -214,7 +214,7 @@ def test_values_without_a_result_are_explained_by_the_reference() -> None:
     apart[0, 0] = 127
     (value,) = session.run(apart).values()
     same("one peak", value, next(iter(model.prepare(executor="reference").run(apart).values())))
-    for run in (session.run, session.trace, model.prepare(executor="reference").run):
+    for run in (session.run, session.trace, session.profile, model.prepare(executor="reference").run):
         with pytest.raises(bittrue.RunError) as caught:
             run(np.zeros((1, 600), np.int8))
         assert caught.value.code == "BT-SOFTMAX-SUM"

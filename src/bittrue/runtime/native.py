@@ -18,7 +18,7 @@ from ..errors import BittrueError, InputError, ResourceError
 from ..operators import Step, find
 from ..plan import Plan
 from ..plan.passes import make_schedule
-from ..plan.schedule import Schedule
+from ..plan.schedule import Schedule, Then
 from .isa import choose_isa, native_module
 from .profile import StepTime, step_time
 from .reference import Observer, initial_state
@@ -103,7 +103,7 @@ class _Program:
         try:
             self._program = module.Program(
                 [_tensor_row(schedule, offsets, i) for i in range(len(self.plan.tensors))],
-                [_step_row(schedule, step) for step in schedule.steps],
+                [_step_row(step, schedule.then.get(step.index)) for step in schedule.steps],
                 arena,
                 threads,
                 isa,
@@ -211,6 +211,9 @@ class _Program:
 
         with self._lock:
             variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}
+            # Once untimed: caches are warm then, and values without a result raise the reference's error.
+            self._run_with_gaps(inputs)
+            self._write(variables)
             runs = [self._timed(inputs, variables) for _ in range(rounds)]
         # Removed steps are gone from the schedule, so positions are found by node.
         positions = {step.index: position for position, step in enumerate(self.plan.steps)}
@@ -331,9 +334,7 @@ def _tensor_row(schedule: Schedule, offsets: Mapping[int, int], index: int) -> t
     return tensor.dtype, (), "none", 0, -1, None
 
 
-def _step_row(schedule: Schedule, step: Step) -> tuple[Any, ...]:
-    then = schedule.then.get(step.index)
-    inner = None if then is None else (_step_row(Schedule(schedule.plan, ()), then.step), then.result_first)
+def _step_row(step: Step, then: Then | None = None) -> tuple[Any, ...]:
     return (
         step.operator,
         dict(step.rules),
@@ -344,5 +345,5 @@ def _step_row(schedule: Schedule, step: Step) -> tuple[Any, ...]:
         None if step.accumulator is None else step.accumulator.magnitude,
         True if step.accumulator is None else step.accumulator.wraps,
         step.work,
-        inner,
+        None if then is None else (_step_row(then.step), then.result_first),
     )
