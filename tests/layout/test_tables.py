@@ -9,6 +9,7 @@ import pytest
 
 from bittrue import numerics
 from bittrue.operators import find, registry
+from bittrue.operators.conditions import CONDITIONS
 from bittrue.operators.requirements import REQUIREMENTS
 from bittrue.rules import rules, slots
 from support.shared import REPOSITORY
@@ -28,6 +29,8 @@ def test_rows_name_what_exists(name: str) -> None:
             assert rule in rules(slot), f"slot '{slot}' has no rule '{rule}'"
         for requirement, *_ in row.requires:
             assert requirement in REQUIREMENTS
+        for condition, *_ in row.when:
+            assert condition in CONDITIONS
 
 
 def test_every_operator_has_a_row_and_a_test() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import bittrue
+from bittrue import numerics
+from bittrue.numerics import Numerics, Row
 from bittrue.operators import find
 from support.build import T, single
 from support.shared import SHARED, needs_shared
@@ -43,3 +47,25 @@ def test_keyword_model_is_refused_with_the_reason() -> None:
     model = bittrue.load(SHARED / "models" / "tflm_keyword_scrambled_8bit.tflite")
     with pytest.raises(bittrue.UnsupportedError, match=r"BT-UNDEFINED.*int8 state"):
         model.prepare()
+
+
+def test_rows_with_conditions_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three rows for the same types: a condition that fails, one that holds, and none."""
+    litert = numerics.find("litert")
+    row = litert.find("squeeze", ("s8",), ("s8",))
+    assert row is not None
+
+    def plan_with(*rows: Row, rank: int) -> bittrue.plan.Plan:
+        table = Numerics("conditions", "nothing", "", rows)
+        monkeypatch.setattr(numerics, "find", lambda name: table)
+        x = T("s8", (1,) * rank, 0.5)
+        return bittrue.load(single("SQUEEZE", None, [x], [T("s8", (), 0.5)])).prepare("conditions").plan
+
+    flat = replace(row, when=(("input_rank", 0, 1, 2),))
+    refusing = replace(row, when=(("input_rank", 0, 3),), refuses="cubes have no defined result here")
+    assert len(plan_with(flat, row, rank=3).steps) == 1
+    assert len(plan_with(flat, refusing, rank=2).steps) == 1
+    with pytest.raises(bittrue.UnsupportedError, match=r"BT-UNDEFINED.*cubes"):
+        plan_with(flat, refusing, row, rank=3)
+    with pytest.raises(bittrue.UnsupportedError, match=r"BT-OPERATOR.*none for what this node asks for"):
+        plan_with(flat, refusing, rank=4)

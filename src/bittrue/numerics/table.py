@@ -22,7 +22,9 @@ class Row:
         rules: slot to rule name.
         evidence: what was run or read, and how often it agreed.
         where: the types that ``T`` stands for.
-        requires: conditions by name and arguments (see `bittrue.operators.requirements`).
+        when: conditions by name and arguments (see `bittrue.operators.conditions`) under which the runtime takes this
+            way; a node for which one of them does not hold belongs to a later row.
+        requires: checks by name and arguments (see `bittrue.operators.requirements`) that refuse a node.
         limit: a recorded known difference from the runtime, with its reason; empty when there is none.
         refuses: when set, the row's meaning is that this runtime has no defined result, and why.
     """
@@ -32,6 +34,7 @@ class Row:
     rules: Mapping[str, str] = field(default_factory=dict)
     evidence: str = ""
     where: tuple[str, ...] = ()
+    when: tuple[tuple[object, ...], ...] = ()
     requires: tuple[tuple[object, ...], ...] = ()
     limit: str = ""
     refuses: str = ""
@@ -80,7 +83,7 @@ class Numerics:
         name: what users type, for example ``"litert"``.
         reproduces: the runtime, version and mode.
         verified: how the table was verified, in one sentence.
-        rows: the first row that matches a node is taken.
+        rows: the first row whose types and conditions match a node is taken.
         versions: oldest and newest version of an operator that the runtime knows; (1, 1) for operators not named.
     """
 
@@ -101,13 +104,22 @@ class Numerics:
         """Stems that have at least one row."""
         return tuple(self._by_operator)
 
-    def find(self, operator: str, inputs: Iterable[str], outputs: Iterable[str]) -> Row | None:
-        """The row for an operator with these types, or None."""
-        inputs, outputs = tuple(inputs), tuple(outputs)
+    def candidates(self, operator: str, inputs: Iterable[str], outputs: Iterable[str]) -> tuple[Row, ...]:
+        """The rows with these types, in order, up to the first one without conditions; which of them holds is for
+        the planner to find out, who knows shapes, values and parameters.
+        """
+        inputs, outputs, found = tuple(inputs), tuple(outputs), []
         for row in self._by_operator.get(operator, ()):
             if row.matches(inputs, outputs):
-                return row
-        return None
+                found.append(row)
+                if not row.when:
+                    break
+        return tuple(found)
+
+    def find(self, operator: str, inputs: Iterable[str], outputs: Iterable[str]) -> Row | None:
+        """The row for an operator with these types that asks for no conditions, or None."""
+        found = self.candidates(operator, inputs, outputs)
+        return found[-1] if found and not found[-1].when else None
 
     def knows(self, operator: str, version: int) -> bool:
         """Whether the runtime has this version of an operator; without any `versions`, it has all of them."""
@@ -117,9 +129,9 @@ class Numerics:
         return oldest <= version <= newest
 
     def runs(self, operator: str, version: int, inputs: Iterable[str], outputs: Iterable[str]) -> bool:
-        """Whether a row gives this operator, version and types a defined result."""
-        row = self.find(operator, inputs, outputs)
-        return row is not None and not row.refuses and self.knows(operator, version)
+        """Whether a row gives this operator, version and types a defined result (under its conditions)."""
+        rows = self.candidates(operator, inputs, outputs)
+        return any(not row.refuses for row in rows) and self.knows(operator, version)
 
     def alternatives(self, operator: str) -> tuple[str, ...]:
         """All type patterns that the table has for an operator, for error messages."""

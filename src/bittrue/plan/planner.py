@@ -13,6 +13,7 @@ from ..graph import Graph, Node, Tensor
 from ..numerics import Numerics, Row
 from ..operators import Call, Operand, Operator, Step, find
 from ..operators.base import place_errors
+from ..operators.conditions import CONDITIONS
 from ..operators.requirements import REQUIREMENTS
 from .layout import Lifetime, layout
 from .plan import Plan, PlanTensor
@@ -82,15 +83,13 @@ def _refuse_unsupported(graph: Graph, numerics: Numerics) -> None:
     missing: dict[str, list[int]] = {}
     for node in graph.nodes:
         inputs, outputs = node_types(graph, node)
-        row = numerics.find(node.operator, inputs, outputs)
+        rows = numerics.candidates(node.operator, inputs, outputs)
         # A row that refuses needs no implementation.
-        if row is None or not (row.refuses or find(node.operator)):
+        if not rows or not (rows[0].refuses or find(node.operator)):
             signature = f"{node.source} ({', '.join(inputs)} -> {', '.join(outputs)})"
             missing.setdefault(signature, []).append(node.index)
-        elif row.refuses:
-            raise UnsupportedError(
-                "BT-UNDEFINED", row.refuses, place=f"{node}", advice=f"numerics '{numerics.name}' has no defined result"
-            )
+        elif rows[0].refuses and not rows[0].when:
+            raise _undefined(f"{node}", rows[0], numerics)
         elif not numerics.knows(node.operator, node.version):
             oldest, newest = numerics.versions.get(node.operator, (1, 1))
             raise UnsupportedError(
@@ -119,6 +118,12 @@ def _refuse_unsupported(graph: Graph, numerics: Numerics) -> None:
         f"numerics '{numerics.name}' has no row for {'; '.join(lines[:8])}{more}",
         place=f"{first}",
         advice=advice,
+    )
+
+
+def _undefined(place: str, row: Row, numerics: Numerics) -> UnsupportedError:
+    return UnsupportedError(
+        "BT-UNDEFINED", row.refuses, place=place, advice=f"numerics '{numerics.name}' has no defined result"
     )
 
 
@@ -173,10 +178,9 @@ def _check_size(place: str, tensor: Tensor, shape: tuple[int, ...], limit: int) 
 def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> None:
     graph = state.graph
     operator = find(node.operator)
-    row = numerics.find(node.operator, *node_types(graph, node))
+    candidates = numerics.candidates(node.operator, *node_types(graph, node))
     # _refuse_unsupported has looked at every node
     assert operator is not None
-    assert row is not None
     for index in node.inputs:
         if index is not None and index not in state.shapes:
             raise InvalidModelError(
@@ -186,11 +190,10 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
         node,
         tuple(None if i is None else state.operand(i) for i in node.inputs),
         tuple(state.operand(i) for i in node.outputs),
-        row.rules,
-        tuple(graph.tensors[i] for i in node.intermediates),
+        intermediates=tuple(graph.tensors[i] for i in node.intermediates),
     )
     try:
-        step, shapes, scratch = _lower(call, operator, row, limit)
+        step, shapes, scratch = _lower(call, operator, candidates, numerics, limit)
     except BittrueError as error:
         raise place_errors(call, error) from None
     state.shapes.update(zip(node.outputs, shapes, strict=True))
@@ -199,7 +202,21 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
         state.steps.append(step)
 
 
-def _lower(call: Call, operator: Operator, row: Row, limit: int) -> tuple[Step, list[tuple[int, ...]], int]:
+def _choose(call: Call, candidates: tuple[Row, ...], numerics: Numerics) -> Row:
+    """The first candidate whose conditions hold."""
+    for row in candidates:
+        if all(CONDITIONS[str(name)](call, *arguments) for name, *arguments in row.when):
+            if row.refuses:
+                raise _undefined(call.place, row, numerics)
+            return row
+    raise call.unsupported(
+        "BT-OPERATOR", f"numerics '{numerics.name}' has rows for these types, but none for what this node asks for"
+    )
+
+
+def _lower(
+    call: Call, operator: Operator, candidates: tuple[Row, ...], numerics: Numerics, limit: int
+) -> tuple[Step, list[tuple[int, ...]], int]:
     node = call.node
     shapes = operator.infer(call)
     if len(shapes) != len(call.outputs):
@@ -207,6 +224,8 @@ def _lower(call: Call, operator: Operator, row: Row, limit: int) -> tuple[Step, 
     for operand, shape in zip(call.outputs, shapes, strict=True):
         _check_size(call.place, operand.tensor, shape, limit)
     call = replace(call, outputs=tuple(replace(o, shape=shape) for o, shape in zip(call.outputs, shapes, strict=True)))
+    row = _choose(call, candidates, numerics)
+    call = replace(call, rules=row.rules)
     for name, *arguments in row.requires:
         REQUIREMENTS[str(name)](call, *arguments)
     lowered = operator.lower(call)
