@@ -1,8 +1,8 @@
 """Operator tests run once per numerics that a resolver of the runtime answers for, not only under `litert`.
 
-Every test from which `differential.check` can be reached is repeated: bittrue plans under the numerics, the runtime runs
-with the resolver of that name. Tests without the runtime (values by hand, errors) run once. A test whose statement
-holds for some numerics only is marked `@pytest.mark.numerics("litert", ...)`.
+Every test from which `differential.check` can be reached is repeated: bittrue plans under the numerics, the runtime
+runs with the resolver of that name. Tests without the runtime (values by hand, errors) run once. A test whose
+statement holds for some numerics only is marked `@pytest.mark.numerics("litert", ...)`.
 """
 
 from __future__ import annotations
