@@ -43,9 +43,9 @@ Positions<Weight> read_positions(const Step& step, const std::string& side, int6
   return result;
 }
 
-// ten_bits_half_away. With weights in [-1024, 1024], 1024 - weight is at most 2048: values of 8 bits stay below
+// ten_bits_half_away and ten_bits_half_up. With weights in [-1024, 1024], 1024 - weight is at most 2048: values of 8 bits stay below
 // 2^7 * 3072 after the vertical pass and below 2^7 * 3072^2 < 2^31 after the horizontal one; 16 bits need 64.
-template <class Stored, class Total, int kFlip>
+template <class Stored, class Total, int kFlip, bool kAway>
 struct TenBits {
   using Weight = int32_t;
   using Column = int32_t;  // what the vertical pass leaves
@@ -58,8 +58,8 @@ struct TenBits {
   }
 
   static Stored finish(Total total) {
-    // (total + 2^19 - [total < 0]) >> 20: nearest, ties away from zero.
-    const Total sign = total < 0 ? 1 : 0;
+    // (total + 2^19) >> 20: nearest, ties up; one less for negative totals: ties away from zero.
+    const Total sign = kAway && total < 0 ? 1 : 0;
     return static_cast<Stored>(((total + (1 << 19) - sign) >> 20) + kFlip);
   }
 
@@ -227,16 +227,23 @@ class Nearest final : public Kernel {
   TableCopy copy_;
 };
 
+template <bool kAway>
+std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
+  switch (step.input(0).type) {
+    case Type::s8: return std::make_unique<Bilinear<uint8_t, int32_t, TenBits<uint8_t, int32_t, 128, kAway>>>(step);
+    case Type::u8: return std::make_unique<Bilinear<uint8_t, int64_t, TenBits<uint8_t, int64_t, 0, kAway>>>(step);
+    case Type::s16: return std::make_unique<Bilinear<int16_t, int64_t, TenBits<int16_t, int64_t, 0, kAway>>>(step);
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_resize_bilinear(const Step& step, const CoreSet&) {
   const std::string& rule = step.rule("interpolate");
   const Type type = step.input(0).type;
-  if (rule == "ten_bits_half_away") {
-    if (type == Type::s8) return std::make_unique<Bilinear<uint8_t, int32_t, TenBits<uint8_t, int32_t, 128>>>(step);
-    if (type == Type::u8) return std::make_unique<Bilinear<uint8_t, int64_t, TenBits<uint8_t, int64_t, 0>>>(step);
-    if (type == Type::s16) return std::make_unique<Bilinear<int16_t, int64_t, TenBits<int16_t, int64_t, 0>>>(step);
-  }
+  if (rule == "ten_bits_half_away") return make_ten_bits<true>(step);
+  if (rule == "ten_bits_half_up") return make_ten_bits<false>(step);
   if (rule == "binary32_products_half_up" && type == Type::u8) {
     return std::make_unique<Bilinear<uint8_t, float, Products<uint8_t>>>(step);
   }

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bittrue.arithmetic import tables
 from bittrue.rules import rules
 
 
 def _table(rule: Any) -> list[int]:
-    table = rule.build(lambda x: x / 2, 1.0, 0, 1.0, 0, -128, 127)
-    return rule.read(table, np.array([1, 3, -1, -3, -127]), -128).tolist()
+    table = rule.build(tables.tanh, 0.25669166445732117, 0, 1 / 128, 0, -128, 127)
+    return rule.read(table, np.array([0, 1, -1, 10, -10, 100]), -128).tolist()
 
 
 def _square_root(rule: Any) -> list[int]:
@@ -54,9 +55,10 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "table": (
         _table,
         {
-            # ties at 0.5, 1.5, -0.5, -1.5 and -63.5: away from zero, and up
-            "binary32_reciprocal_256_away": [1, 2, -1, -2, -64],
-            "binary32_reciprocal_513_linear_up": [1, 2, 0, -1, -63],
+            # tanh(2.5669) is 126.502 of 128; the samples of 16 bits are too far apart for inputs of 8
+            "binary32_reciprocal_256_away": [0, 32, -32, 127, -127, 127],
+            "f4_newton_256_one_step_up": [0, 32, -32, 126, -126, 127],
+            "binary32_reciprocal_513_linear_up": [20, 21, 19, 28, 6, 104],
         },
     ),
     # 5.29, 5.66, 6 and 20 steps: the fraction is dropped

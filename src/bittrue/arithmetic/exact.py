@@ -323,6 +323,22 @@ def logarithm(raw_f12: int) -> int:
     return raw.scale(raw.product(power, 1488522236) + quotient, 1)
 
 
+def logistic_f4(raw: int) -> int:
+    """See transcendental.logistic_f4."""
+    if raw == 0:
+        return 2**30
+    positive = reciprocal_of_one_plus(exp_on_negative(-abs(raw), 4))
+    return positive if raw > 0 else 2**31 - 1 - positive
+
+
+def tanh_f4(raw: int) -> int:
+    """See transcendental.tanh_f4."""
+    if raw == 0:
+        return 0
+    magnitude = one_minus_x_over_one_plus_x(exp_on_negative(-abs(raw), 5))
+    return magnitude if raw > 0 else -magnitude
+
+
 def logistic_s16(raw_f3: int) -> int:
     """See transcendental.logistic_s16."""
     if raw_f3 == 0:
