@@ -74,7 +74,7 @@ class RealConvolution final : public Kernel {
 
   const RealMatmul& core_;
   Window window_;
-  int64_t groups_, depth_, terms_, segments_, in_pixel_, out_pixel_, pixels_per_row_, packed_floats_ = 0;
+  int64_t depth_, terms_, segments_, in_pixel_, out_pixel_, pixels_per_row_, packed_floats_ = 0;
   bool transposed_, bias_alone_, patched_, finite_ = false;
   RealWeights weights_;
   RowQuantizer rows_;
@@ -88,7 +88,6 @@ RealConvolution::RealConvolution(const Step& step, const CoreSet& cores, const W
                                  bool transposed, int64_t rows, bool bias_alone)
     : core_(cores.real_matmul()),
       window_(window),
-      groups_(groups),
       depth_(window.in_c / groups),
       terms_(window.taps() * depth_),
       transposed_(transposed),
