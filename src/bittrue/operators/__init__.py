@@ -29,7 +29,7 @@ _FAMILIES: dict[str, str] = {
     "maximum": "minimum",
     "mean": "sum",
     "pad": "pad_v2 mirror_pad",
-    "pool2d": "average_pool2d max_pool2d",
+    "pool2d": "average_pool2d l2_pool2d max_pool2d",
     "rank": "zeros_like",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
