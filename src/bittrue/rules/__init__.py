@@ -18,6 +18,7 @@ _TABLES = {
     "dequantize": ("quantize", "DEQUANTIZE"),
     "divide": ("divide", "RULES"),
     "gate": ("gate", "RULES"),
+    "hard_swish": ("hard_swish", "RULES"),
     "interpolate": ("interpolate", "RULES"),
     "inverse_root": ("inverse_root", "RULES"),
     "layer_norm": ("layer_norm", "RULES"),

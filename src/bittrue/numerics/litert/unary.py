@@ -53,9 +53,19 @@ ROWS: tuple[Row, ...] = (
             Row(stem, ("f32 -> f32",), {}, "run"),
         )
     ),
+    Row(
+        "hard_swish",
+        ("T -> T",),
+        {"hard_swish": "q15_gate_trunc"},
+        "run: every input of 400 pairs of scales",
+        ("s8", "u8"),
+    ),
+    Row("hard_swish", ("f32 -> f32",), {}, "run"),
     Row("leaky_relu", ("T -> T",), _RELU, "run; facts 2.3: 12 k values", ("s8", "u8")),
     Row("leaky_relu", ("s16 -> s16",), _RELU, "run; facts 2.3", requires=(("zero_points_are_zero",),)),
     Row("leaky_relu", ("f32 -> f32",), {}, "run"),
+    Row("prelu", ("s8 s8 -> s8", "u8 u8 -> u8", "s16 s8 -> s16"), _RELU, "run"),
+    Row("prelu", ("f32 f32 -> f32",), {}, "run"),
     Row(
         "quantize",
         ("f32 -> s8|u8|s16|s4|u4",),
