@@ -6,9 +6,9 @@ import inspect
 
 import numpy as np
 import pytest
-from tests.arithmetic.test_elementary import BORDERS
 
 from bittrue.arithmetic import elementary
+from support.elementary import BORDERS
 
 native = pytest.importorskip("bittrue._native", reason="the package is imported from its sources, without the C++ core")
 

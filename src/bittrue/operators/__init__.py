@@ -21,6 +21,7 @@ _FAMILIES: dict[str, str] = {
     "arg_max": "arg_min",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
+    "functions": "exp log elu sin cos",
     "gather": "gather_nd",
     "logical": "logical_and logical_or logical_not",
     "logistic": "tanh",

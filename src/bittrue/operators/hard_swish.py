@@ -22,9 +22,7 @@ def lower(call: Call) -> Lowered:
     q = np.arange(low, high + 1)
     try:
         with np.errstate(over="ignore", under="ignore"):
-            entries = rule(
-                q, float(source.scale), source.zero_point, float(output.scale), output.zero_point, low, high
-            )
+            entries = rule(q, float(source.scale), source.zero_point, float(output.scale), output.zero_point, low, high)
     except (OverflowError, ValueError) as error:
         raise call.invalid(
             "BT-MULTIPLIER", f"the scales give no usable multiplier: {error}", "quantize the model again"

@@ -28,6 +28,8 @@ _TABLES = {
     "plain_range": ("plain_range", "RULES"),
     "product": ("product", "RULES"),
     "quantize": ("quantize", "QUANTIZE"),
+    "real_function": ("real_function", "RULES"),
+    "real_softmax": ("real_softmax", "RULES"),
     "rescale": ("rescale", "RULES"),
     "scale_form": ("scale_form", "RULES"),
     "scale_form_per_axis": ("scale_form", "RULES"),
