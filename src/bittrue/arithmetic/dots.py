@@ -40,7 +40,7 @@ def lanes_4_in_order(matrix: F32, x: F32, start: F32 | float = 0.0) -> F32:
 
     >>> matrix = np.float32([[2**24, 1, 1, 1, 1]])
     >>> lanes_4_in_order(matrix, np.ones(5, np.float32)), lanes_4_by_halves(matrix, np.ones(5, np.float32))
-    (array([16777216.], dtype=float32), array([16777220.], dtype=float32))
+    (array([1.6777216e+07], dtype=float32), array([1.677722e+07], dtype=float32))
     """
     with np.errstate(all="ignore"):
         lanes = _lanes(matrix, x, 0, matrix.shape[1] // LANES, 1)

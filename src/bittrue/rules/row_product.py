@@ -47,7 +47,8 @@ class Weights:
 @dataclass(frozen=True)
 class RowProductRule:
     """`symmetric` and `asymmetric` quantize rows; `row_sums` is what zero points are multiplied by; `mirrored` gives
-    the weights that negative elements meet."""
+    the weights that negative elements meet.
+    """
 
     symmetric: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
     asymmetric: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
