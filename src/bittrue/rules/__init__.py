@@ -9,6 +9,7 @@ from functools import cache
 # slot -> module of this folder and the name of its table
 _TABLES = {
     "accumulate": ("accumulate", "RULES"),
+    "activation": ("activation", "RULES"),
     "activation_range": ("activation_range", "RULES"),
     "align": ("align", "RULES"),
     "average": ("average", "RULES"),
@@ -17,6 +18,7 @@ _TABLES = {
     "compare": ("compare", "RULES"),
     "dequantize": ("quantize", "DEQUANTIZE"),
     "divide": ("divide", "RULES"),
+    "dot": ("dot", "RULES"),
     "gate": ("gate", "RULES"),
     "hard_swish": ("hard_swish", "RULES"),
     "interpolate": ("interpolate", "RULES"),
@@ -31,6 +33,7 @@ _TABLES = {
     "real_function": ("real_function", "RULES"),
     "real_softmax": ("real_softmax", "RULES"),
     "rescale": ("rescale", "RULES"),
+    "row_product": ("row_product", "RULES"),
     "scale_form": ("scale_form", "RULES"),
     "scale_form_per_axis": ("scale_form", "RULES"),
     "sigmoid": ("sigmoid", "RULES"),

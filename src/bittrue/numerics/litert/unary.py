@@ -1,4 +1,4 @@
-"""Rows of `litert`: activations, tables, quantization, casts and recurrent layers."""
+"""Rows of `litert`: activations, tables, quantization and casts."""
 
 from __future__ import annotations
 
@@ -133,29 +133,4 @@ ROWS: tuple[Row, ...] = (
     Row("floor", ("T -> T",), {}, "run", ("f32", "f16")),
     Row("zeros_like", ("T -> T",), {}, "run", ("s32", "s64", "f32")),
     Row("rank", ("* -> s32",), {}, "run"),
-    Row(
-        "unidirectional_sequence_lstm",
-        (
-            "s8 s8|- s8 s8 s8 s8|- s8 s8 s8 s16|- s16|- s16|- s32|- s32 s32 s32 s8|- s32|- s8 s16 "
-            "s16|- s16|- s16|- s16|- -> s8",
-        ),
-        {
-            "accumulate": "s32_wrap",
-            "scale_form": "binary32",
-            "rescale": "q31_two_step_up_away",
-            "store": "zero_point_then_clamp",
-            "gate": "s16_polynomial_newton",
-            "layer_norm": "s32_newton_inverse_root",
-        },
-        "run; facts 2.6: 865 values; a whole model over several runs",
-    ),
-    Row(
-        "svdf",
-        ("s8 s8 s8 s32|- s8|s16 -> s8", "s8 s8 s16 s32|- s8 -> s8"),
-        evidence="run: heap corruption, facts 4.3",
-        refuses=(
-            "SVDF with an int8 state or int8 weights_time is a microcontroller extension: this runtime's kernel takes "
-            "both for int16 without a check and reads and writes past their ends"
-        ),
-    ),
 )

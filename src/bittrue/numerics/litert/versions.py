@@ -66,6 +66,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "strided_slice": (1, 4),
     "sub": (1, 5),
     "sum": (1, 2),
+    "svdf": (1, 4),
     "tanh": (1, 3),
     "tile": (1, 2),
     "transpose": (1, 8),
