@@ -31,6 +31,7 @@ _TABLES = {
     "product": ("product", "RULES"),
     "quantize": ("quantize", "QUANTIZE"),
     "real_function": ("real_function", "RULES"),
+    "real_gelu": ("real_gelu", "RULES"),
     "real_softmax": ("real_softmax", "RULES"),
     "rescale": ("rescale", "RULES"),
     "row_product": ("row_product", "RULES"),

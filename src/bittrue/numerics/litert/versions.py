@@ -24,6 +24,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "fully_connected": (1, 14),
     "gather": (1, 8),
     "gather_nd": (1, 6),
+    "gelu": (1, 2),
     "greater": (1, 2),
     "greater_equal": (1, 3),
     "l2_normalization": (1, 2),
