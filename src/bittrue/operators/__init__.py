@@ -19,6 +19,8 @@ _SHARED = frozenset({"base", "geometry", "accumulator", "requirements", "element
 _FAMILIES: dict[str, str] = {
     "add": "sub",
     "arg_max": "arg_min",
+    "bitwise": "bitwise_xor right_shift",
+    "complex_parts": "real imag complex_abs",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
     "functions": "exp log elu sin cos",
@@ -28,6 +30,7 @@ _FAMILIES: dict[str, str] = {
     "maximum": "minimum",
     "mean": "sum",
     "pad": "pad_v2 mirror_pad",
+    "plain": "plain_add plain_multiply plain_maximum plain_minimum",
     "pool2d": "average_pool2d max_pool2d",
     "rank": "zeros_like",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
@@ -41,7 +44,7 @@ _FAMILIES: dict[str, str] = {
     "split": "split_v unpack",
     "sqrt": "rsqrt",
     "tile": "broadcast_to fill",
-    "unary": "neg square floor",
+    "unary": "neg square floor sign",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
 

@@ -15,6 +15,8 @@ _SIGMOID = {"sigmoid": "s16_table_256_linear"}
 _REAL = {"real_function": "binary32_elementary"}
 _NUMBERS = ("s64", "s32", "u32", "s16", "u16", "u8", "s8", "bool", "f16", "bf16", "f32", "f64")
 
+_MOVED = "s8|u8|s16|u16|s32|u32|s64|u64|f16|f32|f64"
+
 ROWS: tuple[Row, ...] = (
     Row(
         "logistic",
@@ -133,6 +135,10 @@ ROWS: tuple[Row, ...] = (
     Row("abs", ("T -> T",), {}, "run", ("s32", "f32")),
     Row("neg", ("T -> T",), {}, "run; facts 2.3", ("s8", "s16", "s32", "s64", "f32", "f16")),
     Row("square", ("f32 -> f32",), {}, "run"),
+    Row("sign", ("T -> T",), {}, "run", ("f32", "f64", "s32")),
+    Row("fake_quant", ("f32 -> f32",), {}, "run"),
+    Row("bitcast", (f"{_MOVED} -> {_MOVED}",), {}, "run"),
+    *(Row(stem, ("c64 -> f32",), {}, "run") for stem in ("real", "imag", "complex_abs")),
     Row("floor", ("T -> T",), {}, "run", ("f32", "f16")),
     Row("zeros_like", ("T -> T",), {}, "run", ("s32", "s64", "f32")),
     Row("rank", ("* -> s32",), {}, "run"),
