@@ -76,7 +76,22 @@ ROWS: tuple[Row, ...] = (
         )
     ),
     Row("reduce_prod", ("f32 s32 -> f32",), {}, "run", requires=(("input_has_no_scale",),), limit=_ONE_THREAD),
-    Row("reduce_prod", ("T s32 -> T",), {}, "run", where=("s32", "s64"), requires=(("input_has_no_scale",),)),
+    Row("reduce_prod", ("T s32 -> T",), {}, "run", where=("s32", "s64", "u8"), requires=(("input_has_no_scale",),)),
+    Row(
+        "reduce_prod",
+        ("s8 s32 -> s8",),
+        {"rescale": "q15_one_step_up"},
+        "run; facts 2.4",
+        limit="a tensor without elements that has outputs is refused: the kernel writes nothing",
+    ),
+    Row(
+        "reduce_prod",
+        ("s16 s32 -> s16",),
+        {"rescale": "q15_one_step_up"},
+        "run; facts 2.4",
+        requires=(("zero_points_are_zero",),),
+        limit="as for s8",
+    ),
     Row("reduce_any", ("bool s32 -> bool",), {}, "run"),
     Row("reduce_all", ("bool s32 -> bool",), {}, "run"),
     Row("arg_max", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; facts 2.4"),
