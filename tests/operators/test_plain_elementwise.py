@@ -148,6 +148,21 @@ def test_plain(
     )
 
 
+def test_plain_operators_by_hand() -> None:
+    """Stored numbers, whatever their scales; sums and products wrap."""
+    a, b = np.int8([100, -3]), np.int8([100, 7])
+    for stem, expected in {
+        "plain_add": [-56, 4],
+        "plain_multiply": [16, -21],
+        "plain_maximum": [100, 7],
+        "plain_minimum": [100, -3],
+    }.items():
+        operator = stem.replace("plain", "stablehlo").upper()
+        content = single(operator, None, [T("s8", (2,), 0.5), T("s8", (2,), 2.0)], [T("s8", (), 1.0)])
+        assert bittrue.load(content).graph.nodes[0].operator == stem
+        assert bittrue.load(content).prepare().run(a, b)["t2"].tolist() == expected
+
+
 def test_plain_does_not_broadcast() -> None:
     content = single("STABLEHLO_ADD", None, [T("f32", (2,)), T("f32", (1,))], [T("f32", ())])
     assert check(content, [[np.zeros(2, np.float32), np.zeros(1, np.float32)]]) == "refused"

@@ -49,6 +49,6 @@ RULES: dict[str, RealGeluRule] = {
         _lanes_4,
         "x / 2 * erfc(-x / sqrt 2), or x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), rational functions without "
         "fused operations",
-        "reference/gelu.h of LiteRT and Eigen, read and run",
+        "the reference kernel and its linear algebra library, read and run",
     ),
 }

@@ -61,6 +61,6 @@ RULES: dict[str, RealSoftmaxRule] = {
         _softmax,
         _log_softmax,
         "e = exp((x - max) * beta), sums of e from the first element to the last, e / sum; x - max - log(sum)",
-        "reference/softmax.h and log_softmax.h of LiteRT, read and run",
+        "facts/litert.md 2.5 (for integers); the reference kernels for real numbers, read and run",
     ),
 }

@@ -49,6 +49,12 @@ ROWS: tuple[Row, ...] = (
     Row("log", ("s8 -> s8",), _TABLE, "run"),
     Row("log", ("s16 -> s16",), _TABLE_S16, "run", requires=(("zero_points_are_zero",),)),
     Row("log", ("f32 -> f32",), _REAL, "run"),
+    Row(
+        "elu",
+        ("* -> *",),
+        evidence="run: version 1 does not load",
+        refuses="this runtime's reference resolver does not register ELU; its optimized one does",
+    ),
     Row("gelu", ("T -> T",), _TABLE, "run", ("s8", "u8")),
     Row("gelu", ("s16 -> s16",), _TABLE_S16, "run"),
     Row("gelu", ("f32 -> f32",), {"real_gelu": "binary32_rational_lanes_4"}, "run"),

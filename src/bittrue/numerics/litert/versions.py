@@ -16,8 +16,10 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "depthwise_conv2d": (1, 6),
     "dequantize": (1, 9),
     "div": (1, 2),
+    "elu": (1, 0),  # none
     "equal": (1, 5),
     "exp": (1, 2),
+    "fake_quant": (1, 2),
     "fill": (1, 5),
     "floor_div": (1, 3),
     "floor_mod": (1, 2),
@@ -56,6 +58,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "rsqrt": (1, 3),
     "select": (1, 4),
     "select_v2": (1, 2),
+    "sign": (1, 2),
     "slice": (1, 8),
     "softmax": (1, 3),
     "space_to_batch": (1, 4),
