@@ -15,6 +15,7 @@ SEPARATED = {
     "byte_products": ("test_real_rules", "test_byte_products_are_told_apart"),
     "combine": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "compare": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
+    "dot": ("test_recurrent_rules", "test_dot_rules_are_told_apart"),
     "interpolate": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "mean": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "normalize": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),

@@ -13,7 +13,17 @@ from .base import Bound, Call, Lowered, Operand, Operator, Step
 
 # Modules of this folder that hold shared machinery instead of an operator.
 _SHARED = frozenset(
-    {"base", "geometry", "accumulator", "requirements", "elementwise", "indexing", "real_layers", "hybrid_layers"}
+    {
+        "accumulator",
+        "base",
+        "elementwise",
+        "geometry",
+        "hybrid_layers",
+        "indexing",
+        "real_layers",
+        "recurrent",
+        "requirements",
+    }
 )
 
 
@@ -21,14 +31,18 @@ _SHARED = frozenset(
 _FAMILIES: dict[str, str] = {
     "add": "sub",
     "arg_max": "arg_min",
+    "bitwise": "bitwise_xor right_shift",
+    "complex_parts": "real imag complex_abs",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
+    "functions": "exp log elu sin cos",
     "gather": "gather_nd",
     "logical": "logical_and logical_or logical_not",
     "logistic": "tanh",
     "maximum": "minimum",
     "mean": "sum",
     "pad": "pad_v2 mirror_pad",
+    "plain": "plain_add plain_multiply plain_maximum plain_minimum",
     "pool2d": "average_pool2d l2_pool2d max_pool2d",
     "rank": "zeros_like",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
@@ -42,7 +56,7 @@ _FAMILIES: dict[str, str] = {
     "split": "split_v unpack",
     "sqrt": "rsqrt",
     "tile": "broadcast_to fill",
-    "unary": "neg square floor",
+    "unary": "neg square floor sign",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
 
