@@ -152,6 +152,13 @@ def test_long_rows(shape: tuple[int, int, int], asymmetric: bool) -> None:
     assert check(layer(x, w, None, asymmetricQuantizeInputs=asymmetric), [[x]]) == "equal"
 
 
+@pytest.mark.parametrize("depth", [2047, 2048, 2064, 4099])
+def test_sums_of_weights_wrap_at_16_bits(depth: int) -> None:
+    x = np.abs(activity(np.random.default_rng(1), (3, depth), "normal"))
+    w = T("s8", (4, depth), [0.01] * 4, data=np.full((4, depth), 127))
+    assert check(layer(x, w, None, asymmetricQuantizeInputs=True), [[x]]) == "equal"
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_cannot_be_quantized_is_refused(value: float) -> None:
     x = np.float32([[1, value]])

@@ -22,6 +22,7 @@ SEPARATED = {
     "plain_range": ("test_real_rules", "test_plain_ranges_are_told_apart"),
     "product": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
     "rescale": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
+    "row_sums": ("test_real_rules", "test_row_sums_are_told_apart"),
     "scale_back": ("test_real_rules", "test_scale_back_rules_are_told_apart"),
     "scale_back_per_axis": ("test_real_rules", "test_scale_back_rules_are_told_apart"),
     "scale_form": ("test_core_rules", "test_scale_forms_are_told_apart"),

@@ -14,12 +14,6 @@ LITERT = Numerics(
     "litert",
     "ai-edge-litert 2.3.0, OpResolverType.BUILTIN_REF, x86-64",
     "every tensor of every shared model and Hypothesis-built single-operator models, byte for byte",
-    convolution.ROWS
-    + floating.ROWS
-    + elementwise.ROWS
-    + reduction.ROWS
-    + unary.ROWS
-    + movement.ROWS
-    + recurrent.ROWS,
+    convolution.ROWS + floating.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + movement.ROWS + recurrent.ROWS,
     VERSIONS,
 )

@@ -47,7 +47,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "fully_connected",
         ("f32 s8|s4|s2 f32|- -> f32",),
-        {**_HYBRID, "plain_range": "open_limits"},
+        {**_HYBRID, "row_sums": "s16_lanes_of_eight", "plain_range": "open_limits"},
         "run",
         requires=(("activation_is_clamp",),),
         limit=f"{_NOT_FINITE}; fused tanh and sign_bit, which no converter emits here, are refused",
