@@ -36,7 +36,7 @@ class RealConvolution final : public Kernel {
     return rows_.bytes() + packed_bytes() + threads * worker_bytes();
   }
   bool packs(size_t input) const override { return input == 1 && weights_.constant(); }
-  std::string note() const override { return std::string(rows_.active() ? "hybrid, " : "") + "real sums in order"; }
+  std::string note() const override { return rows_.active() ? "quantized rows, exact sums" : "real sums in order"; }
 
  private:
   struct Place {
@@ -292,7 +292,7 @@ class RealDepthwise final : public Kernel {
   }
 
   bool packs(size_t input) const override { return input == 1 && weights_.constant(); }
-  std::string note() const override { return std::string(rows_.active() ? "hybrid, " : "") + "real sums in order"; }
+  std::string note() const override { return rows_.active() ? "quantized rows, exact sums" : "real sums in order"; }
   int64_t scratch_bytes(int threads) const override { return rows_.bytes() + threads * worker_bytes(); }
 
   void run(const Run& run) const override {
