@@ -431,12 +431,12 @@ def exponential(x: float, significand_bits: int = 24) -> float:
 
 
 def logistic(x: float) -> float:
-    """See tables.logistic."""
+    """1 / (1 + exp(-x)): exponential, sum and quotient each rounded correctly to binary32."""
     return _over(1.0, _add(1.0, exponential(-nearest_binary(Fraction(x))), 24), 24)
 
 
 def tanh(x: float, significand_bits: int = 24) -> float:
-    """Hyperbolic tangent, correctly rounded; see tables.tanh."""
+    """Hyperbolic tangent, correctly rounded."""
     if abs(x) > 50:
         return math.copysign(1.0, x)
     power = Fraction(Decimal(2 * x).exp(_DIGITS))
