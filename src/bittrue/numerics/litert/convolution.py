@@ -16,6 +16,8 @@ _UNSIGNED = {**_CONVOLUTION, "scale_form": "binary32_product"}
 _MATRIX = {**_CONVOLUTION, "rescale": "binary64_multiply_away"}
 
 _SPLIT_LIMIT = "the kernel drops input elements that do not fill a row; bittrue refuses such shapes"
+_PLAIN = {"plain_range": "type_limits"}
+_TWO_NANS = "where both operands of a sum or product are NaN, kernels keep the payload of one or the other"
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -115,4 +117,34 @@ ROWS: tuple[Row, ...] = (
         requires=(("bias_scale_within", 0.02), ("activation_is_clamp",)),
         limit=_SPLIT_LIMIT,
     ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 s8 s32|- -> s8",),
+        _CONVOLUTION,
+        "run; facts 2.1: 6.4 k values",
+        requires=(("input_zero_points_are_zero", 3),),
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 u8 u8 s32|- -> u8",),
+        _UNSIGNED,
+        "run; facts 2.1: 0.3 k values",
+        requires=(("bias_scale_within", 0.02, 2, 3),),
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 s16 s64|- -> s16",),
+        _WIDE,
+        "run; facts 2.1: 0.3 k values",
+        requires=(("zero_points_are_zero", 2, 3),),
+        limit="a declared 32-bit accumulator without a bias is refused; kernels run it",
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 s16 s32 -> s16",),
+        _CONVOLUTION,
+        "run",
+        requires=(("zero_points_are_zero", 2, 3),),
+    ),
+    Row("transpose_conv", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=_TWO_NANS),
 )

@@ -67,6 +67,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "tanh": (1, 3),
     "tile": (1, 2),
     "transpose": (1, 8),
+    "transpose_conv": (1, 5),
     "unidirectional_sequence_lstm": (1, 3),
     "unpack": (1, 6),
 }
