@@ -6,6 +6,7 @@
 #include "operators/columns.h"
 #include "operators/ordered_products.h"
 #include "operators/transposed.h"
+#include "rules/plain_range.h"
 
 namespace bittrue {
 namespace {
@@ -141,15 +142,18 @@ class RealTransposed final : public Kernel {
     std::memcpy(values.data(), weights.constant, static_cast<size_t>(weights.bytes()));
     for_all_phases(g, [&](int64_t y, int64_t x) {
       PhaseWeights<float> part{y, x, g.vertical(y), g.horizontal(x), {}};
-      part.packed.resize(static_cast<size_t>(part.down.taps * part.across.taps * g.in_c * padded_));
+      // Panels of eight filters.
+      const int64_t panel = part.down.taps * part.across.taps * g.in_c * kOrderedColumns;
+      part.packed.resize(static_cast<size_t>(panel * padded_ / kOrderedColumns));
       float* target = part.packed.data();
       for (int64_t i = 0; i < part.down.taps; ++i) {
         const int64_t u = y + g.pad_top - g.stride_h * (part.down.first + i);
         for (int64_t j = 0; j < part.across.taps; ++j) {
           const int64_t v = x + g.pad_left - g.stride_w * (part.across.first + j);
-          for (int64_t k = 0; k < g.in_c; ++k, target += padded_) {
+          for (int64_t k = 0; k < g.in_c; ++k, target += kOrderedColumns) {
             for (int64_t c = 0; c < g.out_c; ++c) {
-              target[c] = values[((c * g.filter_h + u) * g.filter_w + v) * g.in_c + k];
+              target[c / kOrderedColumns * panel + c % kOrderedColumns] =
+                  values[((c * g.filter_h + u) * g.filter_w + v) * g.in_c + k];
             }
           }
         }
@@ -202,13 +206,14 @@ class RealTransposed final : public Kernel {
         for (int64_t i = top; i < bottom && high > low; ++i) {
           const int64_t y = line + part.down.first + i;
           const float* pixel = in + ((n * g_.in_h + y) * g_.in_w + x + low) * g_.in_c;
-          const float* weights = part.packed.data() + (i * taps + low) * g_.in_c * padded_ + c;
+          const float* weights = part.packed.data() + part.down.taps * taps * g_.in_c * c +
+                                 (i * taps + low) * g_.in_c * kOrderedColumns;
           const float* rows[kTogether];
           for (int p = 0; p < kTogether; ++p) rows[p] = pixel + p * g_.in_c;
           if (inside) {
-            add_products<kTogether>(rows, weights, padded_, (high - low) * g_.in_c, sums);
+            add_products<kTogether>(rows, weights, kOrderedColumns, (high - low) * g_.in_c, sums);
           } else {
-            add_products<1>(rows, weights, padded_, (high - low) * g_.in_c, sums);
+            add_products<1>(rows, weights, kOrderedColumns, (high - low) * g_.in_c, sums);
           }
         }
         const int64_t wide = std::min<int64_t>(kOrderedColumns, g_.out_c - c);
