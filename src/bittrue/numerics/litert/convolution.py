@@ -18,6 +18,9 @@ _MATRIX = {**_CONVOLUTION, "rescale": "binary64_multiply_away"}
 _SPLIT_LIMIT = "the kernel drops input elements that do not fill a row; bittrue refuses such shapes"
 _PLAIN = {"plain_range": "type_limits"}
 _TWO_NANS = "where both operands of a sum or product are NaN, kernels keep the payload of one or the other"
+# No fused activation: the range is the type's.
+_PRODUCT = _UNSIGNED
+_PER_TENSOR = "parameters per axis are refused; kernels take the multiplier for 0 and store the zero point"
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -147,4 +150,15 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero", 2, 3),),
     ),
     Row("transpose_conv", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=_TWO_NANS),
+    Row("batch_matmul", ("s8 s8 -> s8",), _PRODUCT, "run; facts 2.1: 10 k values", limit=_PER_TENSOR),
+    Row("batch_matmul", ("s8 s8 -> s32",), {"accumulate": "s32_wrap"}, "run"),
+    Row(
+        "batch_matmul",
+        ("s16 s16|s8 -> s16",),
+        {**_PRODUCT, "accumulate": "s64", "rescale": "q15_one_step_up"},
+        "run; facts 2.1: 0.3 k values",
+        requires=(("zero_points_are_zero",),),
+        limit=_PER_TENSOR,
+    ),
+    Row("batch_matmul", ("f32 f32 -> f32",), {}, "run", limit=_TWO_NANS),
 )

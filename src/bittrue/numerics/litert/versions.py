@@ -8,6 +8,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "arg_max": (1, 2),
     "arg_min": (1, 2),
     "average_pool2d": (1, 3),
+    "batch_matmul": (1, 4),
     "batch_to_space": (1, 4),
     "broadcast_to": (2, 4),
     "cast": (1, 9),
