@@ -131,6 +131,13 @@ def test_contradictions_are_refused(left: tuple[int, ...], right: tuple[int, ...
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize(("left", "right"), [((0, 3), (3, 2)), ((2, 0), (0, 2)), ((0, 2, 3), (1, 3, 2))])
+@pytest.mark.parametrize("kind", KINDS)
+def test_empty_operands(kind: str, left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    content = product(kind, left, right)
+    assert check(content, feeds_for(content, 1)) == "equal"
+
+
 def test_parameters_per_axis_are_refused() -> None:
     x, y = T("s8", (2, 3), 0.5), T("s8", (3, 2), [0.5, 0.25], 0, 1, seeded("s8", (3, 2), 1))
     content = single("BATCH_MATMUL", ("BatchMatMulOptions", {}), [x, y], [T("s8", (), 0.5)])
