@@ -63,6 +63,7 @@ class IntegerTransposed final : public Kernel {
   std::string note() const override { return "16-bit products, 64-bit sums"; }
 
   void run(const Run& run) const override {
+    g_.check_shape(run);
     const int64_t each = (g_.out_h + g_.stride_h - 1) / g_.stride_h * g_.batch;
     share(run.pool, static_cast<int64_t>(parts_.size()) * each, g_.work(), [&](int64_t task, int worker) {
       const Part& part = parts_[static_cast<size_t>(task / each)];
@@ -177,6 +178,7 @@ class RealTransposed final : public Kernel {
   std::string note() const override { return "binary32 sums in order"; }
 
   void run(const Run& run) const override {
+    g_.check_shape(run);
     const int64_t each = (g_.out_h + g_.stride_h - 1) / g_.stride_h * g_.batch;
     share(run.pool, static_cast<int64_t>(parts_.size()) * each, g_.work(), [&](int64_t task, int) {
       const PhaseWeights<float>& part = parts_[static_cast<size_t>(task / each)];

@@ -235,6 +235,7 @@ void TransposedConvolution::run_lines(const Part& part, int64_t first, int64_t c
 
 void TransposedConvolution::run(const Run& run) const {
   const Transposed& g = geometry_;
+  g.check_shape(run);
   const int threads = g.work() / kRate < kWorthSharing ? 1 : run.pool.threads();
   int64_t blocks = 0;
   for (const Part& part : parts_) blocks += (part.lines + part.lines_at_once - 1) / part.lines_at_once;
@@ -261,7 +262,15 @@ std::string TransposedConvolution::note() const {
 
 }  // namespace
 
+void Transposed::check_shape(const Run& run) const {
+  int32_t shape[4];
+  std::memcpy(shape, run.inputs[kTransposedShape], sizeof(shape));
+  if (shape[0] != batch || shape[1] != out_h || shape[2] != out_w || shape[3] != out_c) throw Undefined();
+}
+
 Transposed read_transposed(const Step& step) {
+  const Operand& shape = step.input(kTransposedShape);
+  require(shape.type == Type::s32 && shape.elements == 4 && shape.dense(), "a shape has four 32-bit extents");
   const Operand& in = step.input(kTransposedSource);
   const Operand& filter = step.input(kTransposedWeights);
   const Operand& out = step.output();

@@ -8,8 +8,8 @@
 
 namespace bittrue {
 
-// Positions of a transposed convolution's inputs (the first one is the output's shape).
-constexpr size_t kTransposedWeights = 1, kTransposedSource = 2, kTransposedBias = 3;
+// Positions of a transposed convolution's inputs.
+constexpr size_t kTransposedShape = 0, kTransposedWeights = 1, kTransposedSource = 2, kTransposedBias = 3;
 
 // Outputs p, p + stride, p + 2 * stride, ... of one axis: number k sees input k + first + i, i < taps, through the
 // filter's tap p + pad - stride * (first + i).
@@ -26,6 +26,8 @@ struct Transposed {
   Phase horizontal(int64_t p) const { return phase(p + pad_left, filter_w, stride_w); }
   int64_t rows(int64_t p) const { return p < out_h ? (out_h - 1 - p) / stride_h + 1 : 0; }
   int64_t columns(int64_t p) const { return p < out_w ? (out_w - 1 - p) / stride_w + 1 : 0; }
+  // Undefined when this run's output shape is not the planned one.
+  void check_shape(const Run& run) const;
   // Multiply-adds, those that meet padding included.
   int64_t work() const { return batch * in_h * in_w * in_c * filter_h * filter_w * out_c; }
 

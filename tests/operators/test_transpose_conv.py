@@ -156,6 +156,22 @@ def test_contradictions_are_refused(shape: list[int], strides: tuple[int, int], 
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize("kind", ["s8", "s16", "f32"])
+def test_an_output_shape_computed_at_run_time(kind: str) -> None:
+    plain = kind == "f32"
+    weights = seeded("f32" if plain else "s8", (2, 3, 3, 2), 1)
+    w = T("f32" if plain else "s8", (2, 3, 3, 2), None if plain else 0.5, data=weights)
+    x, y = T(kind, (1, 2, 2, 2), None if plain else 0.5), T(kind, (1, 4, 3, 2), None if plain else 9.0)
+    options = {"strideH": 2, "strideW": 2}
+    content = single("TRANSPOSE_CONV", ("TransposeConvOptions", options), [T("s32", (4,)), w, x], [y], version=3)
+    feed = [np.int32([1, 4, 3, 2]), feeds_for(content, 1)[0][1]]
+    assert check(content, [feed]) == "equal"
+    for executor in ("reference", "native") if bittrue.isas() else ("reference",):
+        with pytest.raises(bittrue.RunError, match="planned for") as caught:
+            bittrue.load(content).prepare(executor=executor).run(np.int32([1, 4, 4, 2]), feed[1])
+        assert caught.value.code == "BT-RUN-SHAPE"
+
+
 @pytest.mark.parametrize(("declared", "kind"), [(0, "s32"), (2, "s64"), (4, "s32")])
 def test_a_bias_of_another_type_than_declared_is_refused(declared: int, kind: str) -> None:
     """Kernels refuse it, or (nothing declared, s32 given) read it as 64-bit and past its end."""

@@ -64,6 +64,8 @@ def check_bias_type(call: Call, source: int = 0, position: int = 2) -> None:
 def check_weight_scales(call: Call, channels: int, axis: int) -> None:
     """Weights carry one scale, or one per output channel."""
     quantization = call.input(1, "weights").quantization
+    if call.input(1).dtype == "u8" and quantization.per_axis:
+        raise call.invalid("BT-QUANT-PER-AXIS", "uint8 weights cannot have several scales")
     extent = call.input(1).shape[quantization.axis] if quantization.axis is not None else channels
     if quantization.per_axis and (quantization.scales.size != channels or extent != channels):
         raise call.invalid(

@@ -17,7 +17,10 @@ BLOCK = 1 << 16
 
 
 def _geometry(call: Call) -> tuple[Window, Window]:
-    call.expect(3)
+    call.expect((2, 3))
+    if len(call.inputs) == 3:
+        # It may be left out, not named and absent.
+        call.input(2, "bias")
     source, weights = call.input(0), call.input(1, "weights")
     call.rank(source, 4)
     call.rank(weights, 4)
@@ -80,7 +83,8 @@ def _useful_taps(step: Step, axis: str, side: str, extent: int) -> range:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One multiply-add pass per tap over blocks of rows."""
-    x, weights, bias = inputs[0], inputs[1], inputs[2]
+    x, weights = inputs[0], inputs[1]
+    bias = inputs[2] if len(inputs) > 2 else None
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     # int32 arrays wrap modulo 2^32 by themselves; a wider register needs int64.
     work_type = np.dtype(np.int32 if bound < 2**31 or step.rules["accumulate"] == "s32_wrap" else np.int64)

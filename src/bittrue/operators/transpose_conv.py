@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..arithmetic.ordered_sums import add_products
+from ..errors import RunError
 from ..rules import plain_range, store
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .add import plain_parameters
@@ -30,7 +31,11 @@ def _geometry(call: Call) -> tuple[Shape, Window, Window]:
     call.rank(call.input(_SHAPE, "output shape"), 1)
     call.rank(source, 4)
     call.rank(weights, 4)
-    shape = tuple(call.integers(_SHAPE, "output shape"))
+    if call.input(_SHAPE).value is None:
+        # Only known at run time, where it must be what the file says of the output.
+        shape = call.output.tensor.shape
+    else:
+        shape = tuple(call.integers(_SHAPE, "output shape"))
     if len(shape) != 4 or min(shape) < 0:
         raise call.invalid("BT-SHAPE-OUTPUT", f"the output shape must be four extents, found {list(shape)}")
     if min(source.shape[1:], default=0) < 1 or weights.shape[0] < 1 or source.shape[3] != weights.shape[3]:
@@ -64,7 +69,7 @@ def _geometry(call: Call) -> tuple[Shape, Window, Window]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """The output shape is a constant input; filters are [O, kh, kw, C] and the input is [N, H, W, C]."""
+    """The first input is the output's shape; filters are [O, kh, kw, C] and the input is [N, H, W, C]."""
     shape, _, _ = _geometry(call)
     check_bias(call, shape[3], _BIAS)
     return [shape]
@@ -159,6 +164,14 @@ def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | No
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """An exact matrix product filters blocks of rows of the input; its copies are added up, rescaled and stored."""
     weights, x = inputs[_WEIGHTS], inputs[_SOURCE]
+    planned = [x.shape[0], step["out_h"], step["out_w"], weights.shape[0]]
+    if inputs[_SHAPE].tolist() != planned:
+        raise RunError(
+            "BT-RUN-SHAPE",
+            f"the output shape is {inputs[_SHAPE].tolist()} in this run, planned for {planned}",
+            place=step.place,
+            advice="shapes are planned ahead of the run; export the model with a constant output shape",
+        )
     bias = inputs[_BIAS] if len(inputs) > _BIAS else None
     if step["form"] == "plain":
         return [_plain(step, x, weights, bias)]

@@ -21,6 +21,11 @@ _TWO_NANS = "where both operands of a sum or product are NaN, kernels keep the p
 # No fused activation: the range is the type's.
 _PRODUCT = _UNSIGNED
 _PER_TENSOR = "parameters per axis are refused; kernels take the multiplier for 0 and store the zero point"
+_PLANNED = "an output shape that is computed at run time must be the one that the file gives the output"
+_CONFUSED = (
+    "the kernels do not check these types: they read weights or bias, or write the output, as if it had another type, "
+    "or refuse"
+)
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -126,6 +131,7 @@ ROWS: tuple[Row, ...] = (
         _CONVOLUTION,
         "run; facts 2.1: 6.4 k values",
         requires=(("input_zero_points_are_zero", 3),),
+        limit=_PLANNED,
     ),
     Row(
         "transpose_conv",
@@ -133,6 +139,7 @@ ROWS: tuple[Row, ...] = (
         _UNSIGNED,
         "run; facts 2.1: 0.3 k values",
         requires=(("bias_scale_within", 0.02, 2, 3),),
+        limit=_PLANNED,
     ),
     Row(
         "transpose_conv",
@@ -140,7 +147,7 @@ ROWS: tuple[Row, ...] = (
         _WIDE,
         "run; facts 2.1: 0.3 k values",
         requires=(("zero_points_are_zero", 2, 3),),
-        limit="a declared 32-bit accumulator without a bias is refused; kernels run it",
+        limit="a declared 32-bit accumulator without a bias is refused; kernels run it. " + _PLANNED,
     ),
     Row(
         "transpose_conv",
@@ -148,8 +155,9 @@ ROWS: tuple[Row, ...] = (
         _CONVOLUTION,
         "run",
         requires=(("zero_points_are_zero", 2, 3),),
+        limit=_PLANNED,
     ),
-    Row("transpose_conv", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=_TWO_NANS),
+    Row("transpose_conv", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
     Row("batch_matmul", ("s8 s8 -> s8",), _PRODUCT, "run; facts 2.1: 10 k values", limit=_PER_TENSOR),
     Row("batch_matmul", ("s8 s8 -> s32",), {"accumulate": "s32_wrap"}, "run"),
     Row(
@@ -161,4 +169,8 @@ ROWS: tuple[Row, ...] = (
         limit=_PER_TENSOR,
     ),
     Row("batch_matmul", ("f32 f32 -> f32",), {}, "run", limit=_TWO_NANS),
+    # What the rows above leave of these types.
+    Row("conv2d", ("u8 s8|s4|s2|s16|u4 s32 -> u8", "s16 s2|s16|u4 s32|s64 -> s16"), refuses=_CONFUSED),
+    Row("depthwise_conv2d", ("u8 s4 s32|- -> u8", "s16 u8|s4|s2|s16|u4 s64|- -> s16"), refuses=_CONFUSED),
+    Row("fully_connected", ("s8|u8|s16 s8|u8|s4|s2|s16|u4 s32|s64|s16|- -> s8|u8|s16",), refuses=_CONFUSED),
 )
