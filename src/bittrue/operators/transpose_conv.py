@@ -24,20 +24,36 @@ from .geometry import LARGEST, Window, window
 _SHAPE, _WEIGHTS, _SOURCE, _BIAS = range(4)
 
 
+def planned_shape(call: Call, rank: int) -> Shape:
+    """The output shape that input 0 gives; where it is only known at run time, what the file says of the output."""
+    call.rank(call.input(_SHAPE, "output shape"), 1)
+    if call.input(_SHAPE).value is None:
+        shape = call.output.tensor.shape
+    else:
+        shape = tuple(call.integers(_SHAPE, "output shape"))
+    if len(shape) != rank or min(shape) < 0:
+        raise call.invalid("BT-SHAPE-OUTPUT", f"the output shape must be {rank} extents, found {list(shape)}")
+    return shape
+
+
+def check_shape_input(step: Step, given: np.ndarray, planned: Sequence[int]) -> None:
+    """RunError unless the output shape of this run is the planned one."""
+    if given.tolist() != list(planned):
+        raise RunError(
+            "BT-RUN-SHAPE",
+            f"the output shape is {given.tolist()} in this run, planned for {list(planned)}",
+            place=step.place,
+            advice="shapes are planned ahead of the run; export the model with a constant output shape",
+        )
+
+
 def _geometry(call: Call) -> tuple[Shape, Window, Window]:
     """The output shape, and the windows of the convolution that would turn the output into the input."""
     call.expect((3, 4))
     source, weights = call.input(_SOURCE), call.input(_WEIGHTS, "weights")
-    call.rank(call.input(_SHAPE, "output shape"), 1)
     call.rank(source, 4)
     call.rank(weights, 4)
-    if call.input(_SHAPE).value is None:
-        # Only known at run time, where it must be what the file says of the output.
-        shape = call.output.tensor.shape
-    else:
-        shape = tuple(call.integers(_SHAPE, "output shape"))
-    if len(shape) != 4 or min(shape) < 0:
-        raise call.invalid("BT-SHAPE-OUTPUT", f"the output shape must be four extents, found {list(shape)}")
+    shape = planned_shape(call, 4)
     if min(source.shape[1:], default=0) < 1 or weights.shape[0] < 1 or source.shape[3] != weights.shape[3]:
         raise call.invalid(
             "BT-CONV-CHANNELS",
@@ -164,14 +180,7 @@ def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | No
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """An exact matrix product filters blocks of rows of the input; its copies are added up, rescaled and stored."""
     weights, x = inputs[_WEIGHTS], inputs[_SOURCE]
-    planned = [x.shape[0], step["out_h"], step["out_w"], weights.shape[0]]
-    if inputs[_SHAPE].tolist() != planned:
-        raise RunError(
-            "BT-RUN-SHAPE",
-            f"the output shape is {inputs[_SHAPE].tolist()} in this run, planned for {planned}",
-            place=step.place,
-            advice="shapes are planned ahead of the run; export the model with a constant output shape",
-        )
+    check_shape_input(step, inputs[_SHAPE], (x.shape[0], step["out_h"], step["out_w"], weights.shape[0]))
     bias = inputs[_BIAS] if len(inputs) > _BIAS else None
     if step["form"] == "plain":
         return [_plain(step, x, weights, bias)]

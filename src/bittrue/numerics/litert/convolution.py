@@ -169,6 +169,8 @@ ROWS: tuple[Row, ...] = (
         limit=_PER_TENSOR,
     ),
     Row("batch_matmul", ("f32 f32 -> f32",), {}, "run", limit=_TWO_NANS),
+    Row("conv3d", ("f32 f32 f32|- -> f32",), _PLAIN, "run", limit=_TWO_NANS),
+    Row("conv3d_transpose", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
     # What the rows above leave of these types.
     Row("conv2d", ("u8 s8|s4|s2|s16|u4 s32 -> u8", "s16 s2|s16|u4 s32|s64 -> s16"), refuses=_CONFUSED),
     Row("depthwise_conv2d", ("u8 s4 s32|- -> u8", "s16 u8|s4|s2|s16|u4 s64|- -> s16"), refuses=_CONFUSED),
