@@ -13,7 +13,9 @@ from support.differential import check, feeds_for, only_output
 from support.strategies import activations, seeded, seeds
 
 
-def options(padding: int, strides: tuple[int, ...], dilations: tuple[int, ...] = (1, 1, 1), activation: int = 0) -> dict:
+def options(
+    padding: int, strides: tuple[int, ...], dilations: tuple[int, ...] = (1, 1, 1), activation: int = 0
+) -> dict[str, int]:
     names = [f"{what}{axis}{end}" for what, end in (("stride", ""), ("dilation", "Factor")) for axis in "DHW"]
     return {
         **dict(zip(names, (*strides, *dilations), strict=True)),

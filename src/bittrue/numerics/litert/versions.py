@@ -17,6 +17,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "depthwise_conv2d": (1, 6),
     "dequantize": (1, 9),
     "div": (1, 2),
+    "embedding_lookup": (1, 5),
     "equal": (1, 5),
     "fill": (1, 5),
     "floor_div": (1, 3),
