@@ -6,6 +6,7 @@
 #include "core/share.h"
 #include "operators/general_convolution.h"
 #include "operators/matmul_layer.h"
+#include "operators/real_layer.h"
 #include "operators/weights.h"
 
 namespace bittrue {
@@ -113,6 +114,7 @@ std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores
 }
 
 std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& cores) {
+  if (is_real_layer(step)) return make_real_fully_connected(step, cores);
   if (!suits_matmul(step)) return make_general_fully_connected(step, cores);
   const Operand& weights = step.input(1);
   require(weights.rank() == 2, "weights have two axes");

@@ -127,15 +127,15 @@ def _add_up(step: Step, x: np.ndarray, weights: np.ndarray, transposed: bool) ->
             _meeting(small.shape[axis], large.shape[axis], stride, t * dilation - pad)
             for axis, (stride, pad, dilation, t) in enumerate(geometry, 1)
         ]
-        stepped, reached = (tuple(meeting[side] for meeting in meetings) for side in (0, 1))
+        stepped, reached = tuple(one[0] for one in meetings), tuple(one[1] for one in meetings)
         source, target = (stepped, reached) if transposed else (reached, stepped)
         matrix = np.ascontiguousarray(weights[tap].T if transposed else weights[tap])
-        for n in range(x.shape[0]):
-            pixels = x[(n, *source)]
-            if pixels.size:
-                part = np.ascontiguousarray(total[(n, *target)])
-                add_products(part.reshape(-1, part.shape[-1]), pixels.reshape(-1, pixels.shape[-1]), matrix)
-                total[(n, *target)] = part
+        for pixels, sums in zip(x, total, strict=True):
+            seen = pixels[source]
+            if seen.size:
+                part = np.ascontiguousarray(sums[target])
+                add_products(part.reshape(-1, part.shape[-1]), seen.reshape(-1, seen.shape[-1]), matrix)
+                sums[target] = part
     return total
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import RunError
-from ..graph import data_type
+from ..graph import Attribute, data_type
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded
 
@@ -49,7 +49,7 @@ def lower(call: Call) -> Lowered:
     """Where rows begin and, for narrow integers that become real, what they are multiplied by."""
     table, output = call.input(1), call.output
     columns = math.prod(table.shape[1:])
-    parameters = {"rows": table.shape[0], "columns": columns, "output_shape": tuple(output.shape)}
+    parameters: dict[str, Attribute] = {"rows": table.shape[0], "columns": columns, "output_shape": tuple(output.shape)}
     if table.dtype == output.dtype:
         if table.tensor.quantization is not None and table.quantization.per_axis:
             raise call.invalid("BT-QUANT-PER-AXIS", f"'{table.name}' has several scales, which only real outputs take")
