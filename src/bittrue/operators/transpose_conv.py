@@ -14,6 +14,7 @@ from ..arithmetic.matmul import exact_matmul, product_type
 from ..arithmetic.ordered_sums import add_products
 from ..errors import RunError
 from ..rules import plain_range, store
+from . import hybrid_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Shape, Step
@@ -107,11 +108,18 @@ def lower(call: Call) -> Lowered:
     }
     taps = vertical.taps * horizontal.taps
     work = source.size * taps * shape[3]
-    if "plain_range" in call.rules:
+    if "plain_range" in call.rules and weights.dtype == "f32":
         return Lowered(
             parameters={**geometry, **plain_parameters(call)}, work=work, scratch=8 * call.output.size + 4 * source.size
         )
     check_weight_scales(call, shape[3], 0)
+    if "quantize_asymmetric" in call.rules:
+        return Lowered(
+            parameters={**geometry, **plain_parameters(call), "form": "hybrid", "quantize": "asymmetric"},
+            arrays={"weight_scales": weights.quantization.scales.astype(np.float32)},
+            work=work,
+            scratch=8 * call.output.size + 12 * source.size,
+        )
     check_bias_type(call, _SOURCE, _BIAS)
     if source.dtype == "s16" and not call.has(_BIAS) and call.attribute("bias_type") == "s32":
         raise call.unsupported(
@@ -159,18 +167,41 @@ def _taps(step: Step, height: int, width: int) -> Iterator[tuple[int, int, slice
             yield u, v, rows, columns, target_rows, target_columns
 
 
+def _add_scaled(
+    total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32, scales: np.ndarray
+) -> None:
+    """total += f32(f32(f32(q * w) * scale of the filter) * scale of the picture), channel by channel, in place."""
+    with np.errstate(all="ignore"):
+        for k in range(len(filters)):
+            total += (pixels[:, k, None] * filters[k]).astype(np.float32) * scales * scale
+
+
 def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-    """binary32: pixels in the order of memory, channels in order, each product and sum rounded; the bias comes last."""
+    """binary32 sums: pixels in the order of memory, channels in order, each product and sum rounded; then the bias.
+
+    hybrid: every picture is quantized first, its products are integers that are scaled back one by one.
+    """
     batch, height, width, _ = x.shape
     total = np.zeros((batch, step["out_h"], step["out_w"], weights.shape[0]), np.float32)
-    for u, v, rows, columns, target_rows, target_columns in _taps(step, height, width):
-        filters = np.ascontiguousarray(weights[:, u, v].T)
-        for n in range(batch):
-            pixels = x[n, rows, columns]
-            if pixels.size:
-                part = np.ascontiguousarray(total[n, target_rows, target_columns])
-                add_products(part.reshape(-1, part.shape[-1]), pixels.reshape(-1, pixels.shape[-1]), filters)
-                total[n, target_rows, target_columns] = part
+    hybrid = step["form"] == "hybrid"
+    for n, picture in enumerate(x):
+        scale = np.float32(1)
+        if hybrid:
+            q, scale, zero_point = hybrid_layers.quantize(step, picture)
+            picture = (q - zero_point).reshape(picture.shape)
+            weights = weights.astype(np.int32)
+        for u, v, rows, columns, target_rows, target_columns in _taps(step, height, width):
+            pixels = picture[rows, columns]
+            if not pixels.size:
+                continue
+            filters = np.ascontiguousarray(weights[:, u, v].T)
+            part = np.ascontiguousarray(total[n, target_rows, target_columns])
+            flat, seen = part.reshape(-1, part.shape[-1]), pixels.reshape(-1, pixels.shape[-1])
+            if hybrid:
+                _add_scaled(flat, seen, filters, scale, step.arrays["weight_scales"])
+            else:
+                add_products(flat, seen, filters)
+            total[n, target_rows, target_columns] = part
     if bias is not None:
         with np.errstate(all="ignore"):
             total += bias.reshape(-1)
@@ -182,7 +213,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     weights, x = inputs[_WEIGHTS], inputs[_SOURCE]
     check_shape_input(step, inputs[_SHAPE], (x.shape[0], step["out_h"], step["out_w"], weights.shape[0]))
     bias = inputs[_BIAS] if len(inputs) > _BIAS else None
-    if step["form"] == "plain":
+    if step["form"] != "quantized":
         return [_plain(step, x, weights, bias)]
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(bound)
@@ -214,7 +245,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "transpose_conv",
-    ("accumulate", "scale_form", "rescale", "store", "activation_range", "plain_range"),
+    ("accumulate", "scale_form", "rescale", "store", "activation_range", "plain_range", "quantize_asymmetric"),
     infer,
     lower,
     reference,
