@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..errors import InvalidModelError, ModelFormatError, ResourceError, Unsuppo
 from ..graph import DATA_TYPES, Quantization, Tensor, data_type, unpack_integers
 from . import tflite_schema as schema
 from .flatbuffer import FlatBuffer, Table, TableVector
+from .tflite_sparse import MAX_DENSE_BYTES, make_dense
 
 MAX_OBJECTS = 100_000
 MAX_RANK = 64
@@ -113,24 +114,26 @@ class TensorReader:
         self._buffers = buffers
         self._notes = notes
         self._count = 0
+        self._dense_left = MAX_DENSE_BYTES
 
-    def read(self, vector: TableVector, subgraph: str) -> list[Tensor]:
-        """All tensors of one subgraph, with names made unique."""
+    def read(self, vector: TableVector, subgraph: str, densified: Collection[int | None] = ()) -> list[Tensor]:
+        """All tensors of one subgraph, with names made unique; sparse ones only where DENSIFY alone reads them."""
         self._count += len(vector)
         limit_objects(self._count, "tensors")
         taken: set[str] = set()
-        return [self._tensor(table, index, subgraph, taken) for index, table in enumerate(vector)]
+        return [self._tensor(table, index, subgraph, taken, index in densified) for index, table in enumerate(vector)]
 
-    def _tensor(self, table: Table, index: int, subgraph: str, taken: set[str]) -> Tensor:
+    def _tensor(self, table: Table, index: int, subgraph: str, taken: set[str], densified: bool) -> Tensor:
         place = f"{subgraph}, tensor {index}"
         name = self._name(table, index, place, taken)
         place = f"{place} '{clip(name)}'"
         dtype = enumerator(schema.TYPES, table.number("type"), "tensor type", place)
         shape = self._shape(table, place)
-        if table.table("sparsity") is not None:
+        sparsity = table.table("sparsity")
+        if sparsity is not None and not densified:
             raise UnsupportedError(
                 "BT-TENSOR-SPARSE",
-                "the tensor is stored sparsely",
+                "the tensor is stored sparsely, which only the operator DENSIFY may read",
                 place=place,
                 advice="convert the model without sparsity, or densify it",
             )
@@ -144,7 +147,9 @@ class TensorReader:
         details = table.table("quantization")
         quantization = self._quantization(details, shape, place) if details is not None else None
         variable = table.number("is_variable")
-        data = self._data(table, dtype, shape, variable, place)
+        data = self._data(table, dtype, shape, variable, place) if sparsity is None else None
+        if sparsity is not None:
+            data = self._dense(table, sparsity, dtype, shape, place)
         if quantization is not None:
             self._check_scales(quantization, data, dtype, shape, place)
         return Tensor(name, dtype, shape, self._signature(table, shape, place), quantization, data, variable)
@@ -290,6 +295,16 @@ class TensorReader:
                 truth.flags.writeable = False
                 return truth
         return content.view(kind.numpy)
+
+    def _dense(self, table: Table, sparsity: Table, dtype: str, shape: tuple[int, ...], place: str) -> np.ndarray:
+        """The content of a sparse constant, made dense."""
+        content, kind = self._buffers.content(table.number("buffer"), place), DATA_TYPES[dtype]
+        if content is None or dtype not in ("f32", "f16", "s8") or content.size % kind.numpy.itemsize:
+            message = f"a sparse tensor must be constant and float32, float16 or int8, found {kind.title}"
+            raise InvalidModelError("BT-TENSOR-SPARSE-FORM", message, place=place, advice=CONVERT_AGAIN)
+        dense = make_dense(self._file, sparsity, content.view(kind.numpy), shape, self._dense_left, place)
+        self._dense_left -= dense.nbytes
+        return dense
 
 
 def _aligned(values: np.ndarray) -> np.ndarray:
