@@ -156,17 +156,7 @@ class _Reader:
         place = f"subgraph {index}"
         name = decode_text(table.text("name"), self._notes, place) or ("main" if index == 0 else f"subgraph_{index}")
         vector = require_vector(table, "tensors")
-        count = len(vector)
-        limit_objects(count, "tensors")
-        operators = table.tables("operators")
-        nodes: tuple[Node, ...] = ()
-        if operators is not None:
-            self._node_count += len(operators)
-            limit_objects(self._node_count, "nodes")
-            nodes = tuple(self._node(entry, at, count, place) for at, entry in enumerate(operators))
-        densified = {i for node in nodes if node.operator == "densify" for i in node.inputs}
-        densified -= {i for node in nodes if node.operator != "densify" for i in node.inputs}
-        tensors = self._tensors.read(vector, place, densified)
+        tensors = self._tensors.read(vector, place)
         inputs = self._indices(table, "inputs", len(tensors), f"{place}, inputs")
         outputs = self._indices(table, "outputs", len(tensors), f"{place}, outputs")
         for alias, tensor in signatures.aliases.items():
@@ -174,6 +164,13 @@ class _Reader:
                 message = f"tensor index {tensor} is out of range, the subgraph has {len(tensors)} tensors"
                 alias_place = f"{place}, signature argument '{clip(alias)}'"
                 raise InvalidModelError("BT-MODEL-INDEX", message, place=alias_place, advice=CONVERT_AGAIN)
+        operators = table.tables("operators")
+        nodes: tuple[Node, ...] = ()
+        if operators is not None:
+            self._node_count += len(operators)
+            limit_objects(self._node_count, "nodes")
+            nodes = tuple(self._node(entry, at, len(tensors), place) for at, entry in enumerate(operators))
+        self._tensors.make_dense(tensors, nodes)
         _materialise_empty(tensors, nodes, inputs)
         problem = _order_problem(tensors, nodes, inputs, outputs, place)
         if problem is not None:
