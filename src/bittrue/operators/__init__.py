@@ -34,6 +34,7 @@ _FAMILIES: dict[str, str] = {
     "arg_max": "arg_min",
     "bitwise": "bitwise_xor right_shift",
     "complex_parts": "real imag complex_abs",
+    "conv3d": "conv3d_transpose",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
     "functions": "exp log elu sin cos",
