@@ -12,7 +12,12 @@ from functools import cache
 from .base import Bound, Call, Lowered, Operand, Operator, Step
 
 # Modules of this folder that hold shared machinery instead of an operator.
-_SHARED = frozenset({"base", "geometry", "accumulator", "requirements", "elementwise", "indexing", "recurrent"})
+_SHARED = frozenset(
+    {
+        *("base", "geometry", "accumulator", "requirements", "elementwise", "indexing"),
+        *("recurrent", "lstm_integer", "lstm_layout", "lstm_real"),
+    }
+)
 
 
 # Files that hold more than the operator of their own name, or none of that name. A test keeps the list true.
@@ -24,6 +29,7 @@ _FAMILIES: dict[str, str] = {
     "gather": "gather_nd",
     "logical": "logical_and logical_or logical_not",
     "logistic": "tanh",
+    "lstm": "unidirectional_sequence_lstm",
     "maximum": "minimum",
     "mean": "sum",
     "pad": "pad_v2 mirror_pad",
@@ -33,6 +39,7 @@ _FAMILIES: dict[str, str] = {
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
     "reshape": "squeeze expand_dims",
     "resize": "resize_bilinear resize_nearest",
+    "rnn": "unidirectional_sequence_rnn bidirectional_sequence_rnn",
     "select": "select_v2",
     "softmax": "log_softmax",
     "space_to_batch": "batch_to_space",

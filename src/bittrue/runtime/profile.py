@@ -11,7 +11,10 @@ from ..plan import Plan
 from .isa import native_module
 
 # Operators whose `work` counts multiply-accumulates; for all others it counts elements.
-MULTIPLY_ADD = frozenset({"conv2d", "depthwise_conv2d", "fully_connected", "unidirectional_sequence_lstm"})
+MULTIPLY_ADD = frozenset(
+    {"conv2d", "depthwise_conv2d", "fully_connected", "lstm", "rnn", "svdf"}
+    | {"unidirectional_sequence_lstm", "unidirectional_sequence_rnn", "bidirectional_sequence_rnn"}
+)
 _NAME_WIDTH = 28
 
 

@@ -14,15 +14,62 @@ _ACTIVATION = {"activation": "binary32_rational_lanes_4"}
 _VECTOR = {"dot": "binary32_lanes_4_in_order", **_ACTIVATION}
 _HYBRID = {"row_product": "s8_vectors_binary32_scale"}
 
+# x, weights, recurrent weights, peepholes, biases, projection and its bias, states, layer normalization.
+_LSTM_INTEGER = (
+    "s8 s8|- s8 s8 s8 s8|- s8 s8 s8 s16|- s16|- s16|- s32|- s32 s32 s32 s8|- s32|- s8 s16 "
+    "s16|- s16|- s16|- s16|- -> s8",
+)
+_LSTM_REAL = (
+    "f32 f32|- f32 f32 f32 f32|- f32 f32 f32 f32|- f32|- f32|- f32|- f32 f32 f32 f32|- f32|- f32 f32 "
+    "f32|- f32|- f32|- f32|- -> f32",
+)
+_LSTM_HYBRID = (
+    "f32 T|- T T T T|f32|- T|f32 T|f32 T|f32 T|- T|- T|- f32|- f32 f32 f32 T|- f32|- f32 f32 f32|- f32|- f32|- f32|- "
+    "-> f32",
+)
+_CELL = {"dot": "binary32_lanes_4_by_halves", **_ACTIVATION}
+
 ROWS: tuple[Row, ...] = (
+    *(
+        row
+        for stem in ("lstm", "unidirectional_sequence_lstm")
+        for row in (
+            Row(
+                stem,
+                _LSTM_INTEGER,
+                {**_INTEGER, "gate": "s16_polynomial_newton", "layer_norm": "s32_newton_inverse_root"},
+                "run; facts 2.6: 865 values; a whole model over several runs",
+            ),
+            Row(stem, _LSTM_REAL, _CELL, "run: orders of additions and vector ends found in the wheel"),
+            Row(stem, _LSTM_HYBRID, {**_CELL, **_HYBRID}, "run", ("s8", "u8")),
+        )
+    ),
+    *(
+        row
+        for stem in ("rnn", "unidirectional_sequence_rnn")
+        for row in (
+            Row(stem, ("f32 f32 f32 f32 f32 -> f32",), _VECTOR, "run"),
+            Row(stem, ("f32 T T f32 f32 -> f32",), {**_VECTOR, **_HYBRID}, "run", ("s8", "u8")),
+        )
+    ),
     Row(
-        "unidirectional_sequence_lstm",
+        "bidirectional_sequence_rnn",
         (
-            "s8 s8|- s8 s8 s8 s8|- s8 s8 s8 s16|- s16|- s16|- s32|- s32 s32 s32 s8|- s32|- s8 s16 "
-            "s16|- s16|- s16|- s16|- -> s8",
+            "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32|- f32|- f32|- -> f32",
+            "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32|- f32|- f32|- -> f32 f32",
         ),
-        {**_INTEGER, "gate": "s16_polynomial_newton", "layer_norm": "s32_newton_inverse_root"},
-        "run; facts 2.6: 865 values; a whole model over several runs",
+        _VECTOR,
+        "run",
+    ),
+    Row(
+        "bidirectional_sequence_rnn",
+        (
+            "f32 T T f32 f32 T T f32 f32 f32|- T|- T|- -> f32",
+            "f32 T T f32 f32 T T f32 f32 f32|- T|- T|- -> f32 f32",
+        ),
+        {**_VECTOR, **_HYBRID},
+        "run",
+        ("s8", "u8"),
     ),
     Row("svdf", ("s8 s8 s16 s32|- s16 -> s8",), _INTEGER, "run; facts 2.1: 132 values, 12 stateful steps"),
     Row("svdf", ("f32 f32 f32 f32|- f32 -> f32",), _VECTOR, "run: every order of additions found in the wheel"),
