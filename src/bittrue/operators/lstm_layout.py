@@ -1,7 +1,8 @@
 """What all layers of long short-term memory with full inputs share: their places among the inputs, and the checks.
 
 The 20 or 24 inputs are: x; four weights; four recurrent weights; three peepholes; four biases; projection weights and
-bias; output state; cell state; four coefficients of a layer normalization.
+bias; output state; cell state; four coefficients of a layer normalization. Each cell of a layer in two directions is
+seen as such a list, too, with the weights of an auxiliary input at its end.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ GATES = ("input", "forget", "cell", "output")
 INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES, NORMS = 1, 5, 12, 20
 PEEPHOLES = {"input": 9, "forget": 10, "output": 11}
 PROJECTION, PROJECTION_BIAS, OUTPUT_STATE, CELL_STATE = 16, 17, 18, 19
+AUXILIARY = 24
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,11 @@ def infer(call: Call, sequence: bool) -> list[Shape]:
     call.expect((20, 24))
     if len(call.inputs) not in (20, 24):
         raise call.invalid("BT-NODE-ARITY", f"expected 20 or 24 inputs, found {len(call.inputs)}")
-    sizes = Sizes.of(call, sequence)
+    return check(call, Sizes.of(call, sequence), diagonal=sequence)
+
+
+def check(call: Call, sizes: Sizes, diagonal: bool) -> list[Shape]:
+    """Every input of a layer or of one of its cells; the output's shape. `diagonal`: recurrent weights may be one."""
     cells, outputs = sizes.cells, sizes.outputs
     for offset, name in enumerate(GATES):
         present = [call.has(base + offset) for base in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES)]
@@ -81,7 +87,7 @@ def infer(call: Call, sequence: bool) -> list[Shape]:
         if not all(present):
             raise call.invalid("BT-NODE-INPUT", f"the {name} gate needs weights, recurrent weights and a bias")
         _need(call, call.input(INPUT_WEIGHTS + offset), (cells, sizes.features), f"{name} gate weights")
-        _check_recurrent(call, call.input(RECURRENT_WEIGHTS + offset), cells, outputs, name)
+        _check_recurrent(call, sizes, offset, diagonal)
         _need(call, call.input(BIASES + offset), (cells,), f"{name} gate bias")
     _check_extras(call, cells, outputs)
     check_states(call, [OUTPUT_STATE, CELL_STATE], "BT-LSTM-STATE")
@@ -99,15 +105,15 @@ def _need(call: Call, operand: Operand, shape: Shape, role: str) -> None:
     need_shape(call, operand, shape, role, "BT-LSTM-SHAPE")
 
 
-def _check_recurrent(call: Call, operand: Operand, cells: int, outputs: int, name: str) -> None:
-    role = f"recurrent {name} gate weights"
-    if operand.rank != 1:
-        _need(call, operand, (cells, outputs), role)
+def _check_recurrent(call: Call, sizes: Sizes, offset: int, diagonal: bool) -> None:
+    operand, role = call.input(RECURRENT_WEIGHTS + offset), f"recurrent {GATES[offset]} gate weights"
+    if operand.rank != 1 or not diagonal:
+        _need(call, operand, (sizes.cells, sizes.outputs), role)
         if operand.dtype != call.input(INPUT_WEIGHTS + 3).dtype:
             raise call.invalid("BT-NODE-TYPE", f"{role} must have the type of the gate's other weights")
         return
-    _need(call, operand, (cells,), role)
-    if operand.dtype != "f32" or call.input(0).dtype != "f32" or cells != outputs:
+    _need(call, operand, (sizes.cells,), role)
+    if operand.dtype != "f32" or call.input(0).dtype != "f32" or sizes.cells != sizes.outputs:
         raise call.invalid(
             "BT-LSTM-SHAPE", f"{role} are a diagonal, which must be real and as long as the output state"
         )

@@ -25,6 +25,7 @@ from ..graph import Attribute
 from ..rules import activation, dot, row_product
 from .base import Call, Lowered, Step
 from .lstm_layout import (
+    AUXILIARY,
     BIASES,
     CELL_STATE,
     GATES,
@@ -43,12 +44,14 @@ from .recurrent import activate, as_s8, check_activation, is_zero, quantize_rows
 
 _f32 = np.float32
 _LARGEST = np.finfo(np.float32).max
-# Kernels keep a projection's bias in room for one gate and this many more numbers.
 _ROOM = 16
 
 
-def lower(call: Call, sizes: Sizes) -> Lowered:
-    """Clips and activation; of 8-bit weights their scales, and real peephole weights."""
+def lower(call: Call, sizes: Sizes, room: int = _ROOM) -> Lowered:
+    """Clips and activation; of 8-bit weights their scales, and real peephole weights.
+
+    Kernels keep a projection's bias where there is room for a gate and `room` more numbers.
+    """
     parameters: dict[str, Attribute] = {
         "time_major": sizes.time_major,
         "activation": check_activation(call, none=False),
@@ -60,7 +63,8 @@ def lower(call: Call, sizes: Sizes) -> Lowered:
     hybrid = call.input(INPUT_WEIGHTS + 3).dtype != "f32"
     if hybrid:
         parameters["asymmetric"] = bool(call.attribute("asymmetric_quantize_inputs"))
-        matrices = [p for p in (*range(1, 9), PROJECTION) if call.has(p) and call.input(p).dtype != "f32"]
+        positions = (*range(1, 9), PROJECTION, *range(AUXILIARY, AUXILIARY + 4))
+        matrices = [p for p in positions if call.has(p) and call.input(p).dtype != "f32"]
         for position in matrices:
             scratch += 8 * call.constant(position, "weights").size
             arrays[f"scale_{position}"] = np.asarray([call.input(position).scale])
@@ -73,7 +77,7 @@ def lower(call: Call, sizes: Sizes) -> Lowered:
             f"{sizes.batch} batches at once with real weights: the order of additions is not reproduced",
             "run the batches one by one, or with an input that is not time major",
         )
-    if not hybrid and sizes.outputs > sizes.cells + _ROOM:
+    if not hybrid and sizes.outputs > sizes.cells + room:
         raise call.unsupported(
             "BT-LSTM-SHAPE", f"a projection from {sizes.cells} cells to {sizes.outputs} outputs overruns kernel memory"
         )
@@ -131,14 +135,16 @@ class Cell:
             self.weights[position] = row_product.Weights(self.rule, as_s8(matrix), scale)  # type: ignore[arg-type]
         return self.weights[position].add(start, x)
 
-    def open(self, name: str, x: object, h: np.ndarray, rows: object, c: np.ndarray) -> np.ndarray:
-        """A gate before its activation function; x and rows are None where they are all zeros."""
+    def open(
+        self, name: str, sources: list[tuple[int, object]], h: np.ndarray, rows: object, c: np.ndarray
+    ) -> np.ndarray:
+        """A gate before its activation function; rows is None where h is all zeros."""
         offset = GATES.index(name)
         bias, norm = self.inputs[BIASES + offset], _at(self.inputs, NORMS + offset)
         shape = (len(h), len(bias))  # type: ignore[arg-type]
         value = np.zeros(shape, _f32) if norm is not None else np.broadcast_to(bias, shape)  # type: ignore[arg-type]
-        if x is not None:
-            value = self.product(INPUT_WEIGHTS + offset, x, value)  # type: ignore[arg-type]
+        for first, x in sources:
+            value = self.product(first + offset, x, value)  # type: ignore[arg-type]
         recurrent = self.inputs[RECURRENT_WEIGHTS + offset]
         if rows is not None and recurrent is not None:
             if recurrent.ndim == 1:
@@ -156,21 +162,28 @@ class Cell:
         """The logistic function of a gate whose buffer begins `start` elements behind a boundary."""
         return self.activation.logistic(value.reshape(-1), start).reshape(value.shape)
 
-    def run(self, x: np.ndarray, h: np.ndarray, c: np.ndarray, start: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    def run(
+        self, x: np.ndarray, extra: np.ndarray | None, h: np.ndarray, c: np.ndarray, start: dict[str, int]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """New output and cell state of some batches; `start` says where their gates stand."""
         step = self.step
-        features = None if is_zero(x) else self.quantize(x, "the input")
+        # What has weights of its own, as far as it is not all zeros.
+        sources: list[tuple[int, object]] = [
+            (first, self.quantize(source, what))
+            for first, source, what in ((INPUT_WEIGHTS, x, "the input"), (AUXILIARY, extra, "the auxiliary input"))
+            if source is not None and not is_zero(source)
+        ]
         if self.hybrid and not self.with_matrix:
             # Diagonals take real numbers, but are skipped for zeros like matrices.
             rows: object = None if is_zero(h) else h
         else:
             rows = self.quantize(h, "the output state")
-        take = self.gate("input", self.open("input", features, h, rows, c), start["input"]) if self.with_input else None
-        forget = self.gate("forget", self.open("forget", features, h, rows, c), start["forget"])
-        update = activate(step, self.open("cell", features, h, rows, c))
+        take = self.gate("input", self.open("input", sources, h, rows, c), start["input"]) if self.with_input else None
+        forget = self.gate("forget", self.open("forget", sources, h, rows, c), start["forget"])
+        update = activate(step, self.open("cell", sources, h, rows, c))
         c = forget * c + update * (_f32(1) - forget if take is None else take)
         c = _clip(c, step["cell_clip"])
-        output = self.gate("output", self.open("output", features, h, rows, c), start["output"])
+        output = self.gate("output", self.open("output", sources, h, rows, c), start["output"])
         h = output * activate(step, c)
         if self.inputs[PROJECTION] is not None:
             outputs, bias = len(self.inputs[PROJECTION]), self.inputs[PROJECTION_BIAS]  # type: ignore[arg-type]
@@ -205,8 +218,13 @@ def _starts(with_input: bool, cells: int, room: int, first: int) -> dict[str, in
     return {name: place * room + first * cells for place, name in enumerate(order)}
 
 
-def layer(step: Step, inputs: Sequence[np.ndarray | None], backward: bool = False) -> list[np.ndarray]:
-    """Outputs as [time, batch, outputs], then the output state and the cell state as [batch, ...]."""
+def layer(
+    step: Step, inputs: Sequence[np.ndarray | None], extra: np.ndarray | None = None, backward: bool = False
+) -> list[np.ndarray]:
+    """Outputs as [time, batch, outputs], then the output state and the cell state as [batch, ...].
+
+    `extra` is the auxiliary input as [time, batch, features].
+    """
     cell = Cell(step, inputs)
     x = by_time(inputs[0], step["time_major"])  # type: ignore[arg-type]
     time, batch, _ = x.shape
@@ -219,7 +237,9 @@ def layer(step: Step, inputs: Sequence[np.ndarray | None], backward: bool = Fals
         for group in groups:
             start = _starts(cell.with_input, cells, batch * cells, group.start)
             for t in reversed(range(time)) if backward else range(time):
-                h[group], c[group] = cell.run(x[t, group], h[group], c[group], start)
+                h[group], c[group] = cell.run(
+                    x[t, group], None if extra is None else extra[t, group], h[group], c[group], start
+                )
                 out[t, group] = h[group]
     return [out, h, c]
 

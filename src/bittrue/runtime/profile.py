@@ -13,7 +13,7 @@ from .isa import native_module
 # Operators whose `work` counts multiply-accumulates; for all others it counts elements.
 MULTIPLY_ADD = frozenset(
     {"conv2d", "depthwise_conv2d", "fully_connected", "lstm", "rnn", "svdf"}
-    | {"unidirectional_sequence_lstm", "unidirectional_sequence_rnn", "bidirectional_sequence_rnn"}
+    | {f"{direction}_sequence_{cell}" for direction in ("unidirectional", "bidirectional") for cell in ("lstm", "rnn")}
 )
 _NAME_WIDTH = 28
 

@@ -19,10 +19,11 @@ _LSTM_INTEGER = (
     "s8 s8|- s8 s8 s8 s8|- s8 s8 s8 s16|- s16|- s16|- s32|- s32 s32 s32 s8|- s32|- s8 s16 "
     "s16|- s16|- s16|- s16|- -> s8",
 )
-_LSTM_REAL = (
-    "f32 f32|- f32 f32 f32 f32|- f32 f32 f32 f32|- f32|- f32|- f32|- f32 f32 f32 f32|- f32|- f32 f32 "
-    "f32|- f32|- f32|- f32|- -> f32",
-)
+_REAL_CELL = "f32|- f32 f32 f32 f32|- f32 f32 f32 f32|- f32|- f32|- f32|- f32 f32 f32 f32|- f32|-"
+_REAL_EXTRA = "f32|- f32|- f32|- f32|- f32|- f32|- f32|- f32|-"
+_HYBRID_CELL = "T|- T T T T|- T T T T|- T|- T|- f32|- f32 f32 f32 T|- f32|-"
+_EXTRA = "T|- T|- T|- T|- T|- T|- T|- T|-"
+_LSTM_REAL = (f"f32 {_REAL_CELL} f32 f32 f32|- f32|- f32|- f32|- -> f32",)
 _LSTM_HYBRID = (
     "f32 T|- T T T T|f32|- T|f32 T|f32 T|f32 T|- T|- T|- f32|- f32 f32 f32 T|- f32|- f32 f32 f32|- f32|- f32|- f32|- "
     "-> f32",
@@ -51,6 +52,23 @@ ROWS: tuple[Row, ...] = (
             Row(stem, ("f32 f32 f32 f32 f32 -> f32",), _VECTOR, "run"),
             Row(stem, ("f32 T T f32 f32 -> f32",), {**_VECTOR, **_HYBRID}, "run", ("s8", "u8")),
         )
+    ),
+    Row(
+        "bidirectional_sequence_lstm",
+        tuple(
+            f"f32 {_REAL_CELL} {_REAL_CELL} f32 f32 f32 f32 f32|- {_REAL_EXTRA} -> {out}" for out in ("f32", "f32 f32")
+        ),
+        _CELL,
+        "run",
+    ),
+    Row(
+        "bidirectional_sequence_lstm",
+        tuple(
+            f"f32 {_HYBRID_CELL} {_HYBRID_CELL} f32 f32 f32 f32 f32|- {_EXTRA} -> {out}" for out in ("f32", "f32 f32")
+        ),
+        {**_CELL, **_HYBRID},
+        "run",
+        ("s8", "u8"),
     ),
     Row(
         "bidirectional_sequence_rnn",

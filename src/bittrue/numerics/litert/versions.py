@@ -9,6 +9,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "arg_min": (1, 2),
     "average_pool2d": (1, 3),
     "batch_to_space": (1, 4),
+    "bidirectional_sequence_lstm": (1, 3),
     "bidirectional_sequence_rnn": (1, 3),
     "broadcast_to": (2, 4),
     "cast": (1, 9),
