@@ -1,7 +1,6 @@
 // svdf: 8-bit integers, real numbers, and real numbers with 8-bit weights. The formulas stand in
 // src/bittrue/operators/svdf.py.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "core/kernel.h"
@@ -129,9 +128,6 @@ class Reals final : public Kernel {
     std::fill(fresh, fresh + s_.batch * s_.filters, 0.0f);
     const Rows rows(x, s_.batch, s_.features, run.scratch);
     if (features_.quantized()) {
-      for (int64_t i = 0; i < s_.batch * s_.features; ++i) {
-        if (!std::isfinite(x[i])) throw Undefined();
-      }
       if (!all_zero(x, s_.batch * s_.features)) {
         if (!rows.quantize(asymmetric_)) throw Undefined();
         features_.add(rows, fresh);

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import RunError
 from ..graph import Attribute
 from ..rules import activation, dot, row_product
 from .base import Call, Lowered, Step
@@ -117,9 +116,9 @@ class Cell:
         """What `product` takes of x: rows, quantized where weights are; None for a vector of zeros."""
         if not self.hybrid:
             return x
-        if not np.isfinite(x).all():
-            raise RunError("BT-RUN-RANGE", f"{what} holds NaN or infinity, which cannot be quantized", place=self.place)
-        return None if is_zero(x) else quantize_rows(self.step, self.rule, x, self.step["asymmetric"], what)
+        if is_zero(x):
+            return None
+        return quantize_rows(self.step, self.rule, x, self.step["asymmetric"], what)
 
     @property
     def place(self) -> str:

@@ -19,7 +19,6 @@ from functools import partial
 
 import numpy as np
 
-from ..errors import RunError
 from ..graph import Attribute
 from ..rules import dot, row_product
 from .base import Call, Lowered, Operator, Shape, Step
@@ -135,10 +134,6 @@ class _Cell:
         scale = self.step.arrays.get(f"scale_{position}")
         if scale is None:
             return dot.RULES[self.step.rules["dot"]](matrix, x, total)  # type: ignore[arg-type]
-        if not np.isfinite(x).all():
-            raise RunError(
-                "BT-RUN-RANGE", f"{what} holds NaN or infinity, which cannot be quantized", place=self.step.place
-            )
         if is_zero(x):
             return total
         rule = row_product.RULES[self.step.rules["row_product"]]

@@ -16,7 +16,6 @@ import numpy as np
 
 from ..arithmetic import dots
 from ..arithmetic.matmul import exact_matmul
-from ..errors import RunError
 from ..graph import Attribute
 from ..rules import accumulate, dot, rescale, row_product, scale_form, store
 from .accumulator import prepare_rescale, signed_span, weight_sums
@@ -127,10 +126,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     else:
         time, fresh = step.arrays["time"], start
         rule = row_product.RULES[step.rules["row_product"]]
-        if not np.isfinite(x).all():
-            raise RunError(
-                "BT-RUN-RANGE", "the input holds NaN or infinity, which cannot be quantized", place=step.place
-            )
         if not is_zero(x):
             rows = quantize_rows(step, rule, x, step["asymmetric"], "the input")
             fresh = row_product.Weights(rule, as_s8(weights), float(step.arrays["scale"][0])).add(start, rows)
