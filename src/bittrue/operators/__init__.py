@@ -15,7 +15,7 @@ from .base import Bound, Call, Lowered, Operand, Operator, Step
 _SHARED = frozenset(
     {
         *("base", "geometry", "accumulator", "requirements", "elementwise", "indexing"),
-        *("recurrent", "lstm_integer", "lstm_layout", "lstm_real"),
+        *("recurrent", "lstm_basic", "lstm_integer", "lstm_layout", "lstm_real"),
     }
 )
 

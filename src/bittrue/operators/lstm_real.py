@@ -39,10 +39,9 @@ from .lstm_layout import (
     by_time,
     like_input,
 )
-from .recurrent import activate, as_s8, check_activation, is_zero, quantize_rows
+from .recurrent import activate, as_s8, check_activation, is_zero, quantize_rows, within
 
 _f32 = np.float32
-_LARGEST = np.finfo(np.float32).max
 _ROOM = 16
 
 
@@ -81,11 +80,6 @@ def lower(call: Call, sizes: Sizes, room: int = _ROOM) -> Lowered:
             "BT-LSTM-SHAPE", f"a projection from {sizes.cells} cells to {sizes.outputs} outputs overruns kernel memory"
         )
     return Lowered(parameters=parameters, arrays=arrays, work=sizes.work, scratch=scratch)
-
-
-def _within(x: np.ndarray) -> np.ndarray:
-    """Infinities become the largest finite numbers."""
-    return np.where(x > _LARGEST, _LARGEST, np.where(x < -_LARGEST, -_LARGEST, x))
 
 
 def _clip(x: np.ndarray, limit: float) -> np.ndarray:
@@ -128,7 +122,7 @@ class Cell:
         """start + the product with the matrix at `position`."""
         matrix = self.inputs[position]
         if isinstance(x, np.ndarray):
-            return _within(self.dot(matrix, x, start))  # type: ignore[arg-type]
+            return within(self.dot(matrix, x, start))  # type: ignore[arg-type]
         if position not in self.weights:
             scale = float(self.step.arrays[f"scale_{position}"][0])
             self.weights[position] = row_product.Weights(self.rule, as_s8(matrix), scale)  # type: ignore[arg-type]

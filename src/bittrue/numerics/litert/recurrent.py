@@ -53,6 +53,13 @@ ROWS: tuple[Row, ...] = (
             Row(stem, ("f32 T T f32 f32 -> f32",), {**_VECTOR, **_HYBRID}, "run", ("s8", "u8")),
         )
     ),
+    Row("lstm", ("f32 f32 f32 f32 f32 -> f32 f32 f32 f32",), _CELL, "run"),
+    Row(
+        "lstm",
+        ("u8 u8 u8 s32 s16 -> u8 s16 u8 s16",),
+        {"accumulate": "s32_wrap", "rescale": "q31_two_step_up_up", "gate": "s16_polynomial_newton"},
+        "run",
+    ),
     Row(
         "bidirectional_sequence_lstm",
         tuple(
