@@ -36,6 +36,24 @@ inline float exp(float x) {
   return std::ldexp(r2 * (r * odd + even) + (r + 1.0f), static_cast<int>(m));
 }
 
+// Domain: any x.
+inline float logistic(float x) {
+  constexpr float kLargest = 16.6355324f, kSmallest = -104.0f;
+  if (x < kSmallest) return 0.0f;
+  const float half = (x > kLargest ? kLargest : x) * 0.5f;
+  if (half != half) return half + half;
+  const float m = std::floor(half * 1.44269504088896341f + 0.5f);
+  const float r = m * 2.12194440e-4f + (m * -0.693359375f + half);
+  const float r2 = r * r;
+  const float even = r2 * 4.1898667812347412109375e-2f + 0.49999141693115234375f;
+  const float odd = r2 * 8.33471305668354034423828125e-3f + 0.16666877269744873046875f;
+  const float p = r2 * (r * odd + even) + (r + 1.0f);
+  // m lies in [-76, 13]: 2^m is normal, and so is the product.
+  float e = std::ldexp(p, static_cast<int>(m));
+  e = e * e;
+  return e / (1.0f + e);
+}
+
 // `exponential` gives e^(-h) of the rounded square h.
 template <class Exponential>
 inline float erfc(float x, const Exponential& exponential) {
