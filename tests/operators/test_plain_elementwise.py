@@ -58,7 +58,7 @@ def test_add_n_of_different_shapes_is_refused() -> None:
 
 
 @given(shape=shapes(0), seed=seeds, step=st.sampled_from([0.01, 1.0]))
-@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 def test_atan2(dtype: str, shape: tuple[int, ...], seed: int, step: float) -> None:
     y, x = reals(seed, shape, step, NUMPY[dtype]), reals(seed + 1, shape, step, NUMPY[dtype])
     x = np.where(np.isnan(x), NUMPY[dtype](1), x).astype(NUMPY[dtype])

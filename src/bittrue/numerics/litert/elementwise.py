@@ -186,7 +186,7 @@ ROWS: tuple[Row, ...] = (
         ("T T -> T",),
         {},
         "run",
-        where=("f32", "f16"),
+        where=("f32", "f16", "bf16"),
         limit="different shapes of one rank are refused: the kernel does not compare them and reads past the end; "
         + _TWO_NANS,
     ),
