@@ -48,7 +48,8 @@ inline float exp(float x) {
   return x < -104.0f ? 0.0f : power;
 }
 
-// `exponential` gives e^(-h) of the rounded square h in [1, 121]. Both forms are computed, so that loops become vectors.
+// `exponential` gives e^(-h) of the rounded square h in [1, 121]. Both forms are computed, so that loops become
+// vectors.
 template <class Exponential>
 inline float erfc(float x, const Exponential& exponential) {
   constexpr float kCentre[6] = {5.61802298761904239654541015625e-04f, -4.91381669417023658752441406250e-03f,

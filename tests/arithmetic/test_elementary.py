@@ -49,8 +49,8 @@ def call(library: ctypes.CDLL, name: str, *x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ONE)
-def test_equal_to_the_c_library(name: str) -> None:
-    x = arguments(1, 100_000)
+def test_equal_to_the_c_library(name: str, request: pytest.FixtureRequest) -> None:
+    x = arguments(1, 10_000_000 if request.config.getoption("--deep") else 100_000)
     same_bits(getattr(elementary, name)(x), call(c_library(), ONE[name], x), x)
 
 
