@@ -22,7 +22,7 @@ _AVERAGE = {**_POOL, "accumulate": "s32_wrap", "average": "integer_half_away"}
 _FIXED_SOFTMAX = {"softmax": "exp_f5_sum_f12_reciprocal_away"}
 _REAL_SOFTMAX = {"real_softmax": "binary32_in_order"}
 _LIBRARY = (
-    "the runtime calls the C library of its machine; the bits here are those of glibc 2.36 for x86-64 on processors with "
+    "the runtime calls the C library of its machine; the bits here are those of glibc 2.36 for x86-64 processors with "
     "fused multiply-add"
 )
 _LOG_SOFTMAX = {"log_softmax": "exp_f5_sum_f12_logarithm_away"}

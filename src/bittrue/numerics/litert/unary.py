@@ -14,7 +14,7 @@ _RANK = ("broadcast_rank_within", 8)
 _SIGMOID = {"sigmoid": "s16_table_256_linear"}
 _REAL = {"real_function": "binary32_elementary"}
 _LIBRARY = (
-    "the runtime calls the C library of its machine; the bits here are those of glibc 2.36 for x86-64 on processors with "
+    "the runtime calls the C library of its machine; the bits here are those of glibc 2.36 for x86-64 processors with "
     "fused multiply-add"
 )
 _NUMBERS = ("s64", "s32", "u32", "s16", "u16", "u8", "s8", "bool", "f16", "bf16", "f32", "f64")
