@@ -64,14 +64,17 @@ def pack(values: np.ndarray, bits: int) -> np.ndarray:
 
 def single(
     operator: str,
-    options: tuple[str, dict[str, Any]] | None,
+    options: tuple[str, dict[str, Any]] | bytes | None,
     inputs: Sequence[T | None],
     outputs: Sequence[T],
     *,
     version: int = 1,
     intermediates: Sequence[T] = (),
 ) -> bytes:
-    """A model of one operator: `operator` is the builtin's name, `options` the schema table and its fields."""
+    """A model of one operator: `operator` is the builtin's name, `options` the schema table and its fields.
+
+    ``"CUSTOM:code"`` is a custom operator, whose `options` are bytes.
+    """
     return chain([(operator, options, inputs, outputs, version, intermediates)])
 
 
@@ -105,7 +108,10 @@ def chain(nodes: Sequence[tuple]) -> bytes:
     for operator, options, inputs, outputs, *rest in nodes:
         node = schema.OperatorT()
         code = schema.OperatorCodeT()
-        number = getattr(schema.BuiltinOperator, operator)
+        builtin, _, custom = operator.partition(":")
+        number = getattr(schema.BuiltinOperator, builtin)
+        if custom:
+            code.customCode = custom
         code.builtinCode, code.deprecatedBuiltinCode = number, min(number, 127)
         code.version = rest[0] if rest else 1
         model.operatorCodes.append(code)
@@ -114,7 +120,9 @@ def chain(nodes: Sequence[tuple]) -> bytes:
         node.outputs = np.array([index(t) for t in outputs], np.int32)
         if len(rest) > 1 and rest[1]:
             node.intermediates = np.array([index(t) for t in rest[1]], np.int32)
-        if options is not None:
+        if isinstance(options, bytes):
+            node.customOptions = np.frombuffer(options, np.uint8)
+        elif options is not None:
             table, fields = options
             node.builtinOptionsType = getattr(schema.BuiltinOptions, table)
             node.builtinOptions = getattr(schema, table + "T")()
