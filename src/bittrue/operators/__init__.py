@@ -24,8 +24,10 @@ _FAMILIES: dict[str, str] = {
     "gather": "gather_nd",
     "logical": "logical_and logical_or logical_not",
     "logistic": "tanh",
+    "matrix_diag": "matrix_set_diag",
     "maximum": "minimum",
     "mean": "sum",
+    "non_max_suppression": "non_max_suppression_v4 non_max_suppression_v5",
     "pad": "pad_v2 mirror_pad",
     "pool2d": "average_pool2d max_pool2d",
     "rank": "zeros_like",
@@ -33,6 +35,7 @@ _FAMILIES: dict[str, str] = {
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
     "reshape": "squeeze expand_dims",
     "resize": "resize_bilinear resize_nearest",
+    "scatter_nd": "sparse_to_dense",
     "select": "select_v2",
     "softmax": "log_softmax",
     "space_to_batch": "batch_to_space",
@@ -41,6 +44,7 @@ _FAMILIES: dict[str, str] = {
     "sqrt": "rsqrt",
     "tile": "broadcast_to fill",
     "unary": "neg square floor",
+    "unsorted_segment": "unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
 
