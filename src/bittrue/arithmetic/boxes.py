@@ -10,12 +10,12 @@ import numpy.typing as npt
 F32 = npt.NDArray[Any]
 
 
-def _larger(a: F32, b: F32) -> F32:
+def _larger(a: F32, b: npt.ArrayLike) -> F32:
     """The second only where it is truly larger: a NaN in the first stays, one in the second is passed over."""
     return np.where(a < b, b, a)
 
 
-def _smaller(a: F32, b: F32) -> F32:
+def _smaller(a: F32, b: npt.ArrayLike) -> F32:
     return np.where(b < a, b, a)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection
+from itertools import pairwise
 from typing import NoReturn
 
 from ..errors import ModelFormatError
@@ -61,7 +62,7 @@ class _Reader:
         if self._unsigned(keys - key_width, key_width) != count:
             self._fail("keys and values differ in number")
         found = [self._key(self._target(keys + i * key_width, key_width)) for i in range(count)]
-        if any(first >= second for first, second in zip(found, found[1:], strict=False)):
+        if any(first >= second for first, second in pairwise(found)):
             self._fail("the keys are not sorted")
         types = self._bytes(start + count * width, count)
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -120,7 +120,7 @@ def _suppress(step: Step, boxes: np.ndarray, scores: np.ndarray, most: int) -> l
 
 def _best_classes(scores: np.ndarray, count: int) -> np.ndarray:
     """The columns of the `count` largest scores per row, in order."""
-    rows, columns = scores.shape
+    columns = scores.shape[1]
     if count == 1:
         # Numbers are beyond NaN; only NaN gives column 0.
         ordered = np.where(np.isnan(scores), np.float32(-np.inf), scores)
@@ -133,9 +133,12 @@ def _best_classes(scores: np.ndarray, count: int) -> np.ndarray:
     # Where scores are equal, a heap decides.
     unclear = ~(values[:, :-1] > values[:, 1:]).all(axis=1)
     for row in np.flatnonzero(unclear):
-        line = scores[row].tolist()
-        result[row] = partial_sort(range(columns), count, lambda a, b, line=line: line[a] > line[b])
+        result[row] = partial_sort(range(columns), count, _higher(scores[row].tolist()))
     return result
+
+
+def _higher(line: list[float]) -> Callable[[int, int], bool]:
+    return lambda first, second: line[first] > line[second]
 
 
 def _fast(step: Step, boxes: np.ndarray, scores: np.ndarray, out: list[np.ndarray]) -> int:

@@ -62,8 +62,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     soft = bool(sigma > 0)
     factor = np.float32(-0.5 / float(sigma)) if soft else np.float32(0)
     heap: list[Candidate] = []
-    for index in np.flatnonzero(scores > score_limit):
-        push(heap, (scores[index], int(index), 0), _worse)
+    for start in np.flatnonzero(scores > score_limit).tolist():
+        push(heap, (scores[start], start, 0), _worse)
     most = min(len(heap), step["room"])
     chosen: list[int] = []
     values: list[np.float32] = []

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arithmetic.fixed_point import wrap_s32
+from ..graph import Attribute
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded
 
@@ -37,7 +38,7 @@ def infer(call: Call) -> list[Shape]:
 def lower(call: Call) -> Lowered:
     """Indices as [before, after], the output as [before, depth, after]."""
     axis, shape = _axis(call), call.input(0).shape
-    parameters = {
+    parameters: dict[str, Attribute] = {
         "before": math.prod(shape[:axis]),
         "depth": call.output.shape[axis],
         "after": math.prod(shape[axis:]),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import RunError
+from ..graph import Attribute
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded
 
@@ -48,7 +49,7 @@ def infer(call: Call) -> list[Shape]:
 def lower(call: Call) -> Lowered:
     """Extents that coordinates address, number of slices, and their size."""
     indices, target = call.input(0).shape, call.output.shape
-    parameters = {
+    parameters: dict[str, Attribute] = {
         "extents": target[: indices[-1]],
         "count": math.prod(indices[:-1]),
         "inner": math.prod(target[indices[-1] :]),
@@ -76,9 +77,7 @@ def infer_sparse(call: Call) -> list[Shape]:
     call.rank(values, 0, 1)
     target = bounded(call, call.integers(1, "shape"))
     if call.input(3, "default").size != 1:
-        raise call.invalid(
-            "BT-SCATTER", f"the default must be one value, found shape {list(call.input(3).shape)}"
-        )
+        raise call.invalid("BT-SCATTER", f"the default must be one value, found shape {list(call.input(3).shape)}")
     count = indices.shape[0] if indices.rank else 1
     depth = indices.shape[1] if indices.rank == 2 else 1
     if depth != len(target) or depth > 4 or (values.rank and values.shape[0] != count):

@@ -50,8 +50,8 @@ def _reference(combine: Combine, integer: int, real: float) -> Callable[..., lis
             )
         first = real if data.dtype == np.float32 else integer
         out = np.full((step["segments"], step["inner"]), first, data.dtype)
-        rows = data.reshape(numbers.size, step["inner"]) if out.size else data.reshape(numbers.size, -1)
-        for chosen in _rounds(numbers) if out.size else ():
+        rows = data.reshape(numbers.size, step["inner"])
+        for chosen in _rounds(numbers):
             with np.errstate(all="ignore"):
                 out[numbers[chosen]] = combine(out[numbers[chosen]], rows[chosen])
         return [out.reshape(step["shape"])]
