@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import flatbuffers
+import ml_dtypes
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
@@ -22,12 +23,18 @@ TYPES = {
     "s64": schema.TensorType.INT64,
     "u4": schema.TensorType.UINT4,
     "u8": schema.TensorType.UINT8,
+    "u16": schema.TensorType.UINT16,
     "u32": schema.TensorType.UINT32,
+    "u64": schema.TensorType.UINT64,
+    "bf16": schema.TensorType.BFLOAT16,
+    "c64": schema.TensorType.COMPLEX64,
+    "c128": schema.TensorType.COMPLEX128,
     "bool": schema.TensorType.BOOL,
 }
 NUMPY = {
     "f32": np.float32, "f16": np.float16, "f64": np.float64, "s2": np.int8, "s4": np.int8, "s8": np.int8,
-    "s16": np.int16, "s32": np.int32, "s64": np.int64, "u4": np.uint8, "u8": np.uint8, "u32": np.uint32,
+    "s16": np.int16, "s32": np.int32, "s64": np.int64, "u4": np.uint8, "u8": np.uint8, "u16": np.uint16,
+    "u32": np.uint32, "u64": np.uint64, "bf16": ml_dtypes.bfloat16, "c64": np.complex64, "c128": np.complex128,
     "bool": np.bool_,
 }  # fmt: skip
 

@@ -61,8 +61,8 @@ def partial_sort(elements: Sequence[Element], count: int, before: Before[Element
 
     Domain: 0 <= count <= number of elements.
 
-    >>> partial_sort([(1, "a"), (1, "b"), (0, "c"), (1, "d")], 3, lambda a, b: a[0] < b[0])
-    [(0, 'c'), (1, 'b'), (1, 'a')]
+    >>> partial_sort([(1, "a"), (1, "b"), (1, "c"), (0, "d")], 4, lambda a, b: a[0] < b[0])
+    [(0, 'd'), (1, 'b'), (1, 'a'), (1, 'c')]
     """
     heap = list(elements[:count])
     for parent in reversed(range(count // 2)):
