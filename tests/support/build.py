@@ -131,11 +131,14 @@ def chain(nodes: Sequence[tuple]) -> bytes:
             node.customOptions = np.frombuffer(options, np.uint8)
         elif options is not None:
             table, fields = options
-            node.builtinOptionsType = getattr(schema.BuiltinOptions, table)
-            node.builtinOptions = getattr(schema, table + "T")()
+            built = getattr(schema, table + "T")()
+            if hasattr(schema.BuiltinOptions, table):
+                node.builtinOptionsType, node.builtinOptions = getattr(schema.BuiltinOptions, table), built
+            else:
+                node.builtinOptions2Type, node.builtinOptions2 = getattr(schema.BuiltinOptions2, table), built
             for name, value in fields.items():
-                assert hasattr(node.builtinOptions, name), f"{table} has no field {name}"
-                setattr(node.builtinOptions, name, value)
+                assert hasattr(built, name), f"{table} has no field {name}"
+                setattr(built, name, value)
         graph.operators.append(node)
         produced |= {index(t) for t in outputs}
         read |= {index(t) for t in inputs}

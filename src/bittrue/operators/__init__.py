@@ -19,6 +19,7 @@ _SHARED = frozenset({"base", "geometry", "accumulator", "requirements", "element
 _FAMILIES: dict[str, str] = {
     "add": "sub",
     "arg_max": "arg_min",
+    "dilate": "stablehlo_pad",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
     "gather": "gather_nd",

@@ -19,6 +19,7 @@ _NANS = "where two different NaNs meet, which one survives is up to the kernel's
 _DIAGONAL = ("s8", "u8", "s16", "s32", "u32", "s64", "f32")
 _AS_BINARY32 = "elements of any other type are moved as if they were binary32, whatever their size"
 _REALS = ("f16", "bf16", "f32", "f64", "c64", "c128")
+_MOVED = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", *_REALS, "bool")
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -58,7 +59,7 @@ ROWS: tuple[Row, ...] = (
         ("T T s32|s64 -> T",),
         {},
         _RUN,
-        where=("s4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", *_REALS, "bool"),
+        where=("s4", *_MOVED),
     ),
     *(
         Row(f"unsorted_segment_{kind}", ("T s32 s32 -> T",), {}, _RUN, where=("s32", "f32"), limit=_NANS)
@@ -74,4 +75,17 @@ ROWS: tuple[Row, ...] = (
     Row("broadcast_args", ("T T -> T",), {}, _RUN, where=("s32", "s64")),
     Row("non_max_suppression_v4", ("f32 f32 s32 f32 f32 -> s32 s32",), {}, _RUN),
     Row("non_max_suppression_v5", ("f32 f32 s32 f32 f32 f32 -> s32 f32 s32",), {}, _RUN, limit=_EXPONENTIAL),
+    Row(
+        "dilate", ("T s32 T -> T",), {}, _RUN, where=_MOVED, limit="empty tensors are refused: the kernel reads beyond"
+    ),
+    Row("stablehlo_pad", ("T T -> T",), {}, _RUN, where=_MOVED),
+    Row(
+        "reduce_window",
+        ("T T s64 s64 s64 -> T",),
+        {},
+        _RUN,
+        where=("s8", "u8", "s16", "s32", "s64", "f32", "f64", "bool"),
+        limit="windows, strides and dilations below 1 are refused: the kernel divides by 0 or reads beyond. Sums of "
+        "truth values are refused: the kernel stores numbers above 1",
+    ),
 )
