@@ -88,4 +88,12 @@ ROWS: tuple[Row, ...] = (
         limit="windows, strides and dilations below 1 are refused: the kernel divides by 0 or reads beyond. Sums of "
         "truth values are refused: the kernel stores numbers above 1",
     ),
+    Row(
+        "stablehlo_gather",
+        ("T s32|s64 -> T",),
+        {},
+        _RUN,
+        where=tuple(t for t in _MOVED if t != "c128"),
+        limit="attributes that the operator's specification forbids are refused: the kernel checks few of them",
+    ),
 )
