@@ -27,7 +27,9 @@ def cases(draw: st.DrawFn) -> Case:
     single = draw(st.sampled_from([(), (1,), (1, 1)]))
     on, off = (plain_values(rng, dtype, single, 0x7F812345) for _ in range(2))
     axis = draw(st.integers(-1, len(shape)))
-    operands = [(index, indices), ("s32", np.full(draw(st.sampled_from([(), (1,)])), depth)), (dtype, on), (dtype, off)]
+    # Whatever the depth's type, its low 32 bits are read.
+    kind, count = draw(st.sampled_from([("s32", depth), ("s64", depth), ("s64", depth + (3 << 32))]))
+    operands = [(index, indices), (kind, np.full(draw(st.sampled_from([(), (1,)])), count)), (dtype, on), (dtype, off)]
     constants = 2 | draw(st.sampled_from([0, 12, 13, 4]))
     return given_as("ONE_HOT", ("OneHotOptions", {"axis": axis}), operands, [dtype], constants)
 

@@ -31,7 +31,7 @@ ROWS: tuple[Row, ...] = (
         limit=_UNWRITTEN,
     ),
     Row("topk_v2", ("T s16|s32 -> T s16|s32",), {}, _RUN, where=("s8", "u8", "s16", "s32", "s64", "f32")),
-    Row("one_hot", ("s32|s64 s32 T T -> T",), {}, _RUN, where=("s8", "u8", "s32", "s64", "f32", "bool")),
+    Row("one_hot", ("s32|s64 s32|s64 T T -> T",), {}, _RUN, where=("s8", "u8", "s32", "s64", "f32", "bool")),
     Row("cumsum", ("T s32 -> T",), {}, _RUN, where=("s32", "s64", "f32"), limit=_NANS),
     Row(
         "reverse_sequence",
