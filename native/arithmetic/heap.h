@@ -6,6 +6,14 @@
 namespace bittrue::arithmetic {
 
 template <class T, class Before>
+void rise(T* heap, int64_t hole, int64_t top, T value, const Before& before) {
+  for (int64_t parent; hole > top && before(heap[parent = (hole - 1) / 2], value); hole = parent) {
+    heap[hole] = heap[parent];
+  }
+  heap[hole] = value;
+}
+
+template <class T, class Before>
 void sink(T* heap, int64_t hole, int64_t length, T value, const Before& before) {
   const int64_t top = hole;
   int64_t child = hole;
@@ -20,10 +28,21 @@ void sink(T* heap, int64_t hole, int64_t length, T value, const Before& before) 
     heap[hole] = heap[child - 1];
     hole = child - 1;
   }
-  for (int64_t parent; hole > top && before(heap[parent = (hole - 1) / 2], value); hole = parent) {
-    heap[hole] = heap[parent];
-  }
-  heap[hole] = value;
+  rise(heap, hole, top, value, before);
+}
+
+// One more element after `length` others.
+template <class T, class Before>
+void push(T* heap, int64_t length, T value, const Before& before) {
+  rise(heap, length, 0, value, before);
+}
+
+// Takes the first of `length` elements away.
+template <class T, class Before>
+T pop(T* heap, int64_t length, const Before& before) {
+  const T first = heap[0], last = heap[length - 1];
+  if (length > 1) sink(heap, 0, length - 1, last, before);
+  return first;
 }
 
 // The first `count` of the integers [0, total) in the order of `before`, into `heap`.

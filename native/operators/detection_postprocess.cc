@@ -3,15 +3,14 @@
 #include <cmath>
 #include <cstring>
 
+#include "arithmetic/boxes.h"
 #include "arithmetic/heap.h"
 #include "core/kernel.h"
 
 namespace bittrue {
 namespace {
 
-struct Box {
-  float low_y, low_x, high_y, high_x;
-};
+using arithmetic::Box;
 
 struct Candidate {
   float score;
@@ -45,19 +44,6 @@ class Reals {
   bool bytes_;
   float table_[256];
 };
-
-// The second only where it is truly larger (smaller).
-inline float larger(float a, float b) { return a < b ? b : a; }
-inline float smaller(float a, float b) { return b < a ? b : a; }
-
-inline float overlap(const Box& a, const Box& b) {
-  const float area_a = (a.high_y - a.low_y) * (a.high_x - a.low_x), area_b = (b.high_y - b.low_y) * (b.high_x - b.low_x);
-  if (area_a <= 0 || area_b <= 0) return 0;
-  const float high = smaller(a.high_y, b.high_y) - larger(a.low_y, b.low_y);
-  const float wide = smaller(a.high_x, b.high_x) - larger(a.low_x, b.low_x);
-  const float shared = larger(high, 0) * larger(wide, 0);
-  return shared / ((area_a + area_b) - shared);
-}
 
 double real(const Step& step, const char* key) {
   const auto found = step.reals.find(key);
@@ -171,7 +157,7 @@ class DetectionPostprocess final : public Kernel {
       m.chosen[found++] = static_cast<int32_t>(i);
       const Box best = m.boxes[m.candidates[i].box];
       for (int64_t j = i + 1; j < count; ++j) {
-        if (!m.gone[j] && overlap(best, m.boxes[m.candidates[j].box]) > overlap_threshold_) m.gone[j] = 1;
+        if (!m.gone[j] && intersection_over_union(best, m.boxes[m.candidates[j].box]) > overlap_threshold_) m.gone[j] = 1;
       }
     }
     return found;

@@ -96,8 +96,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 def _decayed(score: np.float32, factor: np.float32, overlap: np.float32) -> np.float32:
     """score * exp(factor * overlap^2), every operation rounded to binary32."""
     with np.errstate(all="ignore"):
-        power = factor * overlap * overlap
-        return np.float32(score * np.float32(math.exp(min(float(power), 1e4 if power < 700 else 700.0))))
+        # The factor is negative, so that exp never overflows.
+        return np.float32(score * np.float32(math.exp(float(factor * overlap * overlap))))
 
 
 def _results(room: int, chosen: list[int], values: list[np.float32] | None) -> list[np.ndarray]:
