@@ -12,7 +12,8 @@ inline float larger(float a, float b) { return a < b ? b : a; }
 inline float smaller(float a, float b) { return b < a ? b : a; }
 
 inline float intersection_over_union(const Box& a, const Box& b) {
-  const float area_a = (a.high_y - a.low_y) * (a.high_x - a.low_x), area_b = (b.high_y - b.low_y) * (b.high_x - b.low_x);
+  const float area_a = (a.high_y - a.low_y) * (a.high_x - a.low_x);
+  const float area_b = (b.high_y - b.low_y) * (b.high_x - b.low_x);
   if (area_a <= 0 || area_b <= 0) return 0;
   const float high = smaller(a.high_y, b.high_y) - larger(a.low_y, b.low_y);
   const float wide = smaller(a.high_x, b.high_x) - larger(a.low_x, b.low_x);

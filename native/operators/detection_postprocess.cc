@@ -157,7 +157,8 @@ class DetectionPostprocess final : public Kernel {
       m.chosen[found++] = static_cast<int32_t>(i);
       const Box best = m.boxes[m.candidates[i].box];
       for (int64_t j = i + 1; j < count; ++j) {
-        if (!m.gone[j] && intersection_over_union(best, m.boxes[m.candidates[j].box]) > overlap_threshold_) m.gone[j] = 1;
+        if (m.gone[j]) continue;
+        m.gone[j] = intersection_over_union(best, m.boxes[m.candidates[j].box]) > overlap_threshold_;
       }
     }
     return found;

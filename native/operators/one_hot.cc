@@ -46,10 +46,10 @@ std::unique_ptr<Kernel> make_one_hot(const Step& step, const CoreSet&) {
   require_same_type(step.input(3), out);
   require(step.input(2).elements == 1 && step.input(3).elements == 1, "one value each is needed");
   require(indices.dense() && out.dense(), "both sides must be dense");
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  const int64_t before = step.integer("before", 0, int64_t{1} << 40), after = step.integer("after", 0, int64_t{1} << 40);
-  const int64_t depth = step.integer("depth", 0, kMost);
-  require(before == 0 || after <= (int64_t{1} << 40) / before, "impossible extents");
+  constexpr int64_t kMost = int64_t{1} << 40;
+  const int64_t before = step.integer("before", 0, kMost), after = step.integer("after", 0, kMost);
+  const int64_t depth = step.integer("depth", 0, std::numeric_limits<int32_t>::max());
+  require(before == 0 || after <= kMost / before, "impossible extents");
   require(before * after == indices.elements, "the indices do not fit");
   require(depth == 0 || before * after <= (int64_t{1} << 48) / depth, "impossible extents");
   require(before * depth * after == out.elements, "the output does not fit");

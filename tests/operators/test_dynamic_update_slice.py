@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.build import NUMPY
-from support.differential import check
+from support.differential import check, random_values
 from support.elementwise import outputs_of
-from support.movement import extents
+from support.movement import EVERY, extents
 from support.selection import Case, given_as, refused_by_both
 from support.strategies import seeds
 
-TYPES = st.sampled_from(["s4", "s8", "u8", "s16", "s32", "u32", "s64", "f16", "f32", "f64", "bool"])
+TYPES = st.sampled_from(("s4", *EVERY, "c128"))
 
 
 @st.composite
@@ -31,9 +31,7 @@ def cases(draw: st.DrawFn) -> Case:
         if dtype == "s4":
             values.append(rng.integers(-8, 8, found))
         else:
-            kind = np.dtype(NUMPY[dtype])
-            raw = rng.bytes(int(np.prod(found)) * kind.itemsize)
-            values.append(np.frombuffer(raw, kind).reshape(found) if dtype != "bool" else rng.integers(0, 2, found))
+            values.append(random_values(rng, np.dtype(NUMPY[dtype]), found))
     operands = [(dtype, values[0]), (dtype, values[1]), (index, corner)]
     return given_as("DYNAMIC_UPDATE_SLICE", None, operands, [dtype], draw(st.sampled_from([0, 2, 4, 5])), version=6)
 
