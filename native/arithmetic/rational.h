@@ -1,6 +1,7 @@
 // Scalar twins of src/bittrue/arithmetic/rational.py: binary32 operations in the order that is written, none fused.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -61,7 +62,7 @@ inline float logistic(float x) {
   const float odd = r2 * 8.33471305668354034423828125e-3f + 0.16666877269744873046875f;
   const float p = r2 * (r * odd + even) + (r + 1.0f);
   // m lies in [-76, 13]: 2^m is normal, and so is the product.
-  float e = std::ldexp(p, static_cast<int>(m));
+  float e = p * power_of_two(static_cast<int>(m));
   e = e * e;
   return e / (1.0f + e);
 }

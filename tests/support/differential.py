@@ -41,6 +41,9 @@ def random_values(rng: np.random.Generator, dtype: np.dtype, shape: Sequence[int
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(np.bool_)
+    if dtype.kind in "cV":
+        # Complex numbers and bfloat16 are only moved: any bit pattern will do.
+        return np.frombuffer(rng.bytes(int(np.prod(shape)) * dtype.itemsize), dtype).reshape(shape)
     if dtype.kind == "f":
         return (rng.standard_normal(shape) * 4).astype(dtype)
     info = np.iinfo(dtype)

@@ -39,6 +39,7 @@ _FAMILIES: dict[str, str] = {
     "bitwise": "bitwise_xor right_shift",
     "complex_parts": "real imag complex_abs",
     "conv3d": "conv3d_transpose",
+    "dilate": "stablehlo_pad",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
     "functions": "exp log elu sin cos",
@@ -46,8 +47,10 @@ _FAMILIES: dict[str, str] = {
     "logical": "logical_and logical_or logical_not",
     "logistic": "tanh",
     "lstm": "unidirectional_sequence_lstm",
+    "matrix_diag": "matrix_set_diag",
     "maximum": "minimum",
     "mean": "sum",
+    "non_max_suppression": "non_max_suppression_v4 non_max_suppression_v5",
     "pad": "pad_v2 mirror_pad",
     "plain": "plain_add plain_multiply plain_maximum plain_minimum",
     "pool2d": "average_pool2d l2_pool2d max_pool2d",
@@ -57,6 +60,7 @@ _FAMILIES: dict[str, str] = {
     "reshape": "squeeze expand_dims",
     "resize": "resize_bilinear resize_nearest",
     "rnn": "unidirectional_sequence_rnn bidirectional_sequence_rnn",
+    "scatter_nd": "sparse_to_dense",
     "select": "select_v2",
     "softmax": "log_softmax",
     "space_to_batch": "batch_to_space",
@@ -65,6 +69,7 @@ _FAMILIES: dict[str, str] = {
     "sqrt": "rsqrt",
     "tile": "broadcast_to fill",
     "unary": "neg square floor sign",
+    "unsorted_segment": "unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
 

@@ -38,7 +38,7 @@ _DIV_LIMIT = (
     "the run: the kernels shift by an undefined amount there"
 )
 _PLAIN_TYPES = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "f32", "f64", "bool")
-_WIDTHS = ("s8", "u8", "s16", "s32", "u32", "s64", "f16", "f32", "f64", "bool")
+_WIDTHS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "c64", "bool")
 
 ROWS: tuple[Row, ...] = (
     Row("add", ("s8 s8 -> s8",), _ALIGNED, "run; facts 2.2: 0.85 M values of real models", requires=(_RANK_ONES,)),

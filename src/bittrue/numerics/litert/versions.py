@@ -19,6 +19,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "depthwise_conv2d": (1, 6),
     "dequantize": (1, 9),
     "div": (1, 2),
+    "dynamic_update_slice": (1, 6),
     "elu": (1, 0),  # none
     "embedding_lookup": (1, 5),
     "equal": (1, 5),
@@ -69,6 +70,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "softmax": (1, 3),
     "space_to_batch": (1, 4),
     "space_to_depth": (1, 2),
+    "sparse_to_dense": (1, 3),
     "split": (1, 5),
     "split_v": (1, 3),
     "sqrt": (1, 2),
@@ -79,6 +81,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "svdf": (1, 4),
     "tanh": (1, 3),
     "tile": (1, 2),
+    "topk_v2": (1, 3),
     "transpose": (1, 8),
     "transpose_conv": (1, 5),
     "unidirectional_sequence_lstm": (1, 3),
