@@ -260,7 +260,7 @@ class Session:
         return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
 
     def reset(self) -> None:
-        """Put variable tensors (recurrent state) back to their initial value."""
+        """Put all state back to its start: the next run is like the first one of a new session."""
         self._executor.reset()
 
     def _port(self, index: int) -> Port:

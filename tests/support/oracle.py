@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +48,9 @@ def _serve(pipe: Any, resolver: str) -> None:
             interpreter.allocate_tensors()
             details = interpreter.get_input_details()
             for feed_set in feeds:
+                if feed_set is None:
+                    interpreter.reset_all_variables()
+                    continue
                 for detail, feed in zip(details, feed_set, strict=True):
                     interpreter.set_tensor(detail["index"], feed)
                 interpreter.invoke()
@@ -64,8 +68,13 @@ class Oracle:
         self._pipe: Any = None
         atexit.register(self.close)
 
-    def run(self, content: bytes, feeds: list[list[np.ndarray]], wanted: list[int], timeout: float = 60) -> Answer:
-        """Invoke once per feed set (state is kept) and read the tensors `wanted` after the last invocation."""
+    def run(
+        self, content: bytes, feeds: Sequence[list[np.ndarray] | None], wanted: list[int], timeout: float = 60
+    ) -> Answer:
+        """Invoke once per feed set (state is kept) and read the tensors `wanted` after the last invocation.
+
+        None instead of a feed set, but not as the first one, resets the variable tensors.
+        """
         if self._process is None or not self._process.is_alive():
             self._start()
         try:
