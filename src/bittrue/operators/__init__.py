@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 from functools import cache
 
-from .base import Bound, Call, Lowered, Operand, Operator, Step
+from .base import Bound, Call, Lowered, Operand, Operator, Step, Subgraph, ValueUnknown, World
 
 # Modules of this folder that hold shared machinery instead of an operator.
 _SHARED = frozenset({"base", "geometry", "accumulator", "requirements", "elementwise", "indexing"})
@@ -19,6 +19,7 @@ _SHARED = frozenset({"base", "geometry", "accumulator", "requirements", "element
 _FAMILIES: dict[str, str] = {
     "add": "sub",
     "arg_max": "arg_min",
+    "control": "if while stablehlo_composite call_once",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
     "gather": "gather_nd",
@@ -41,6 +42,7 @@ _FAMILIES: dict[str, str] = {
     "sqrt": "rsqrt",
     "tile": "broadcast_to fill",
     "unary": "neg square floor",
+    "variables": "var_handle read_variable assign_variable",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
 
@@ -76,4 +78,16 @@ def find(stem: str) -> Operator | None:
     return next((operator for operator in _operators_of(file) if operator.stem == stem), None)
 
 
-__all__ = ["Bound", "Call", "Lowered", "Operand", "Operator", "Step", "find", "registry"]
+__all__ = [
+    "Bound",
+    "Call",
+    "Lowered",
+    "Operand",
+    "Operator",
+    "Step",
+    "Subgraph",
+    "ValueUnknown",
+    "World",
+    "find",
+    "registry",
+]

@@ -69,4 +69,5 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "transpose": (1, 8),
     "unidirectional_sequence_lstm": (1, 3),
     "unpack": (1, 6),
+    "where": (1, 2),
 }
