@@ -163,12 +163,6 @@ def test_constant_input_is_folded() -> None:
             check(content, [[]])
 
 
-def test_axes_at_run_time_are_refused() -> None:
-    content = single("MEAN", (OPTIONS, {}), [T("f32", (2, 3)), T("s32", (1,))], [T("f32", ())])
-    with pytest.raises(bittrue.UnsupportedError, match="BT-DYNAMIC"):
-        bittrue.load(content).prepare()
-
-
 def test_mean_by_hand() -> None:
     """(1 + 2) / 2 = 1.5 -> 2, (-1 - 2) / 2 = -1.5 -> -1: without a right shift ties go up."""
     x = np.int8([[1, 2], [-1, -2], [127, 126]])
