@@ -24,6 +24,8 @@ DEFAULT_MEMORY_LIMIT = 256 << 20
 # Results up to this many bytes are folded at plan time, and this many altogether; the rest runs as steps.
 _FOLD_BYTES = 1 << 20
 _FOLD_BYTES_ALTOGETHER = 32 << 20
+# Tensors that `_State.look` computes with: shapes and indices are small.
+_LOOK_ELEMENTS = 64
 # Far above any real model; bounds the planner's own time on hostile files.
 _MAX_NODES = 20_000
 # NumPy 1.x arrays end here; no kernel goes beyond 8.
@@ -60,6 +62,7 @@ class _State:
 
     Attributes:
         given: values of graph inputs, and of tensors that an earlier stage folded.
+        seen: values of this stage's results that `look` has found.
         unknown: results whose shape only running tells.
     """
 
@@ -69,6 +72,7 @@ class _State:
     given: Mapping[int, np.ndarray] = field(default_factory=dict)
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
     values: dict[int, np.ndarray] = field(default_factory=dict)
+    seen: dict[int, np.ndarray] = field(default_factory=dict)
     folded: list[int] = field(default_factory=list)
     unknown: list[int] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -78,6 +82,25 @@ class _State:
 
     def operand(self, index: int) -> Operand:
         return Operand(index, self.graph.tensors[index], self.shapes.get(index, ()), self.values.get(index))
+
+    def look(self, index: int, deep: int = 16) -> np.ndarray | None:
+        """A value that only a run at hand knows: of an input, or of what a few small steps make of inputs."""
+        known = self.values.get(index, self.seen.get(index))
+        if known is not None or self.peek is None:
+            return known
+        step = next((step for step in self.steps if index in step.outputs), None)
+        operator = None if step is None else find(step.operator)
+        if step is None:
+            return self.peek(index)
+        if operator is None or operator.stateful or operator.worldly or not deep:
+            return None
+        if any(math.prod(self.shapes[i]) > _LOOK_ELEMENTS for i in (*step.inputs, index) if i is not None):
+            return None
+        inputs = [None if i is None else self.look(i, deep - 1) for i in step.inputs]
+        if any(i is not None and value is None for i, value in zip(step.inputs, inputs, strict=True)):
+            return None
+        self.seen.update(zip(step.outputs, operator.reference(step, inputs), strict=True))
+        return self.seen[index]
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -305,7 +328,7 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
         row.rules,
         tuple(graph.tensors[i] for i in node.intermediates),
         resources=state.job.source.resources,
-        peek=state.peek,
+        peek=state.look if state.peek is not None else None,
     )
     try:
         if operator.graphs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,8 +21,10 @@ from .profile import StepTime
 
 # Runs of called graphs that one run of a session may take: loops in files need not end.
 DEFAULT_ITERATION_LIMIT = 1_000_000
-# Plans of one graph that are kept, for different shapes and values.
-_KEPT = 32
+# Executors of one graph that are kept, for different shapes and values. Loops that fill an array element by element
+# need one per element.
+_KEPT = 256
+_KEPT_BYTES = 64 << 20
 
 Observer = Callable[[str, np.ndarray], None]
 Shapes = Mapping[int, tuple[int, ...]]
@@ -124,16 +127,8 @@ class Executor(Protocol):
 Make = Callable[[Plan, State], Executor]
 
 
-@dataclass
-class _Entry:
-    executor: Executor
-    shapes: Shapes
-    values: Mapping[int, np.ndarray]
-
-    def fits(self, inputs: Mapping[int, np.ndarray]) -> bool:
-        return all(inputs[i].shape == shape for i, shape in self.shapes.items()) and all(
-            np.array_equal(inputs[i], value) for i, value in self.values.items()
-        )
+# Which tensors' values were asked for, the shapes of the inputs, and the bytes of those values.
+_Key = tuple[tuple[int, ...], tuple[tuple[int, ...], ...], tuple[bytes, ...]]
 
 
 class Planned:
@@ -142,43 +137,53 @@ class Planned:
     def __init__(self, plan_for: Callable[[Shapes, Peek], Plan], make: Callable[[Plan], Executor]) -> None:
         self._plan_for = plan_for
         self._make = make
-        self._entries: list[_Entry] = []
+        self._executors: OrderedDict[_Key, Executor] = OrderedDict()
+        # Sets of tensors whose values have been asked for; mostly one.
+        self._asked: dict[tuple[int, ...], None] = {}
+        self._bytes = 0
         self._lock = threading.Lock()
 
-    @property
-    def first(self) -> Executor:
-        """The executor that was used last."""
-        return self._entries[0].executor
-
-    def add(self, plan: Plan, shapes: Shapes, values: Mapping[int, np.ndarray]) -> Executor:
-        self._entries.insert(0, _Entry(self._make(plan), shapes, values))
-        del self._entries[_KEPT:]
-        return self._entries[0].executor
+    def add(self, plan: Plan, shapes: Shapes, asked: Mapping[int, np.ndarray]) -> Executor:
+        """A new executor for inputs of these shapes and values."""
+        indices = tuple(asked)
+        key = indices, tuple(shapes.values()), tuple(value.tobytes() for value in asked.values())
+        executor = self._executors[key] = self._make(plan)
+        self._asked[indices] = None
+        self._bytes += _size(plan)
+        while len(self._executors) > 1 and (len(self._executors) > _KEPT or self._bytes > _KEPT_BYTES):
+            self._bytes -= _size(self._executors.popitem(last=False)[1].plan)
+        return executor
 
     def find(self, inputs: Mapping[int, np.ndarray]) -> Executor:
-        """The executor for these inputs.
+        """The executor for these inputs, which come in the same order every time.
 
         Raises:
             RunError: shapes or values that the graph cannot run with.
         """
+        shapes = {index: value.shape for index, value in inputs.items()}
         with self._lock:
-            for position, entry in enumerate(self._entries):
-                if entry.fits(inputs):
-                    self._entries.insert(0, self._entries.pop(position))
-                    return entry.executor
+            for indices in self._asked:
+                key = indices, tuple(shapes.values()), tuple(inputs[i].tobytes() for i in indices)
+                if key in self._executors:
+                    self._executors.move_to_end(key)
+                    return self._executors[key]
             asked: dict[int, np.ndarray] = {}
 
             def peek(index: int) -> np.ndarray | None:
-                if index in inputs:
+                if index in inputs and index not in asked:
                     asked[index] = inputs[index].copy()
                 return asked.get(index)
 
-            shapes = {index: value.shape for index, value in inputs.items()}
             try:
                 plan = self._plan_for(shapes, peek)
             except InvalidModelError as error:
                 raise RunError(error.code, error.message, place=error.place, advice=error.advice) from None
             return self.add(plan, shapes, asked)
+
+
+def _size(plan: Plan) -> int:
+    """Bytes that an executor of the plan holds, roughly."""
+    return plan.memory + sum(t.bytes for t in plan.tensors if t.value is not None) + (64 << 10)
 
 
 class Graphs:
@@ -187,6 +192,7 @@ class Graphs:
     def __init__(self, plan: Plan, state: State, make: Make) -> None:
         self.plan = plan
         self.state = state
+        self._first: list[Executor] = []
         self._called = [self._nested(number, make) for number in range(len(plan.nested))]
         self._later = None
         if plan.later is not None:
@@ -200,13 +206,12 @@ class Graphs:
             lambda shapes, _: plan_nested(_source(plan), nested, shapes), lambda inner: make(inner, self.state.inside())
         )
         tensors = nested.plan.tensors
-        planned.add(nested.plan, {i: tensors[i].shape for i in self.inputs(number)}, {})
+        self._first.append(planned.add(nested.plan, {i: tensors[i].shape for i in self.inputs(number)}, {}))
         return planned
 
     def called(self) -> Iterator[Executor]:
-        """An executor of every called graph."""
-        for planned in self._called:
-            yield planned.first
+        """The first executor of every called graph."""
+        yield from self._first
 
     def inputs(self, number: int) -> tuple[int, ...]:
         """Tensor indices of a called graph's inputs."""
