@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bittrue
-from support.build import NUMPY, T, chain, single
+from support.build import NUMPY, G, T, chain, several, single
 from support.differential import assert_same, random_values
 from support.oracle import oracle
 
@@ -60,6 +60,29 @@ def test_first_value_is_one_byte(executor: str, zero_point: int) -> None:
     x, y = T("s8", (2, 3), 0.5, zero_point), T("s8", (4, 3), 0.5, zero_point)
     content = single("CONCATENATION", ("ConcatenationOptions", {"axis": 0}), [x, state], [y])
     compare(content, [[np.ones((2, 3), np.int8)]], executor)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_operators_write_variable_tensors(executor: str) -> None:
+    """y = state + x; state = -y. What is written is read by the next run, and may be an output."""
+    x, y, state = T("f32", (2,)), T("f32", (2,)), T("f32", (2,), variable=True)
+    nodes = [("ADD", ("AddOptions", {}), [state, x], [y]), ("NEG", None, [y], [state])]
+    feed = [np.float32([1, 2])]
+    for outputs in ([y, state], [y]):
+        content = several(G(nodes, [x], outputs))
+        graph = bittrue.load(content).graph
+        session = bittrue.load(content).prepare(executor=executor)
+        for runs in range(1, 4):
+            traced = session.trace(*feed) if runs == 2 else session.run(*feed)
+            answer = oracle().run(content, [feed] * runs, list(graph.outputs))
+            for index in graph.outputs:
+                assert_same(graph.tensors[index].name, traced[graph.tensors[index].name], answer.values[index])
+
+
+def test_variable_tensors_keep_their_shape() -> None:
+    x, state = T("f32", (2,)), T("f32", (3,), variable=True)
+    with pytest.raises(bittrue.UnsupportedError, match="BT-VARIABLE-SHAPE"):
+        bittrue.load(several(G([("NEG", None, [x], [state])], [x], [state]))).prepare()
 
 
 def lstm() -> bytes:

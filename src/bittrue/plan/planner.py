@@ -336,6 +336,13 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
         step, shapes, scratch = _lower(call, operator, row, limit)
     except BittrueError as error:
         raise place_errors(call, error) from None
+    for operand, shape in zip(call.outputs, shapes, strict=True):
+        if operand.tensor.is_variable and shape != state.shapes.get(operand.index):
+            raise call.unsupported(
+                "BT-VARIABLE-SHAPE",
+                f"shape {list(shape)} is written into variable tensor '{operand.name}' of another shape",
+                "variable tensors keep the shape that they begin with",
+            )
     state.scratch = max(state.scratch, scratch)
     state.unknown = [i for i, shape in zip(node.outputs, shapes, strict=True) if -1 in shape]
     state.shapes.update(pair for pair in zip(node.outputs, shapes, strict=True) if -1 not in pair[1])
@@ -419,6 +426,8 @@ def _lower(call: Call, operator: Operator, row: Row, limit: int) -> tuple[Step, 
 def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     """Run a step at plan time when everything it reads is known (or when shapes alone decide its result)."""
     if operator.stateful or operator.worldly or state.unknown or not step.outputs:
+        return False
+    if any(operand.tensor.is_variable for operand in call.outputs):
         return False
     known = all(o is None or o.value is not None for o in call.inputs)
     if not known and not operator.needs_only_shapes:

@@ -192,7 +192,8 @@ class _Program:
             for position, reason in self.missing.items()
         ]
         if self.driven:
-            lines.append(f"{len(self.driven)} steps run other graphs, keep values by name, or find shapes")
+            count = f"{len(self.driven)} step{'s' if len(self.driven) > 1 else ''}"
+            lines.append(f"{count} from Python: calls of graphs, variables by name, and shapes that are in the values")
         return (*self.schedule.notes, *lines)
 
     def reset(self) -> None:

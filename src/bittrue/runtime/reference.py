@@ -64,7 +64,7 @@ class ReferenceExecutor:
     def _stage(
         self, inputs: Mapping[int, np.ndarray], after_step: Callable[[int], None] | None, run: Run
     ) -> list[np.ndarray]:
-        plan, world = self.plan, self._graphs.world(run)
+        plan, world, variables = self.plan, self._graphs.world(run), self.state.variables
         values: dict[int, np.ndarray] = {**self._constants, **inputs}
 
         def observe(index: int, value: np.ndarray) -> None:
@@ -77,12 +77,13 @@ class ReferenceExecutor:
             arguments = [None if i is None else self._value(values, i) for i in step.inputs]
             results = carry_out(step, operator.reference, arguments, *((world,) if operator.worldly else ()))
             for index, result in zip(step.outputs, results, strict=False):
-                values[index] = result
+                # A step may also write a variable tensor.
+                (variables if index in variables else values)[index] = result
                 observe(index, result)
             if operator.stateful:
-                variables = [i for i in step.inputs if i is not None and i in self.state.variables]
-                for index, state in zip(variables, results[len(step.outputs) :], strict=True):
-                    self.state.variables[index] = state
+                changed = [i for i in step.inputs if i is not None and i in variables]
+                for index, state in zip(changed, results[len(step.outputs) :], strict=True):
+                    variables[index] = state
                     observe(index, state)
             for index in self._expiring.get(position, ()):
                 values.pop(index, None)
