@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +13,15 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import G, T, several
 from support.differential import assert_same, check, random_values
+from support.graphs import ADD, MUL, NEG, SHAPE, calls_if, f32, growing, loop, nested_loops, number
 from support.native import same
 from support.strategies import seeds
 
 EXECUTORS = ["reference", *(["native"] if bittrue.isas() else [])]
-SHAPE = (2, 3)
-ADD, MUL, NEG = ("ADD", ("AddOptions", {})), ("MUL", ("MulOptions", {})), ("NEG", ("NegOptions", {}))
-
-
-def f32(*shape: int, signature: Sequence[int] | None = None) -> T:
-    return T("f32", shape, signature=signature)
-
-
-def number(value: int) -> T:
-    return T("s32", (), data=np.int32(value))
 
 
 def floats(seed: int, *shape: int) -> np.ndarray:
     return random_values(np.random.default_rng(seed), np.dtype(np.float32), shape)
-
-
-def calls_if(inputs: Sequence[T], outputs: Sequence[T], then: int = 1, other: int = 2) -> tuple:
-    return ("IF", ("IfOptions", {"thenSubgraphIndex": then, "elseSubgraphIndex": other}), inputs, outputs)
-
-
-def calls_while(inputs: Sequence[T], outputs: Sequence[T], condition: int = 1, body: int = 2) -> tuple:
-    return ("WHILE", ("WhileOptions", {"condSubgraphIndex": condition, "bodySubgraphIndex": body}), inputs, outputs)
 
 
 def unary(make: Any, *nodes: tuple) -> G:
@@ -157,25 +139,6 @@ def test_composite() -> None:
     assert check(content, [[feed[0].astype(bool)] for feed in feeds]) == "equal"
 
 
-def loop(passed: Sequence[int], rounds: int, shape: tuple[int, ...] = SHAPE, cond_shape: tuple[int, ...] = ()) -> bytes:
-    """Counts to `rounds`; result i of the body is its input passed[i], or -x[i] for -1."""
-    i, xs = T("s32", cond_shape), [f32(*shape) for _ in passed]
-    count, ys = T("s32", cond_shape), [f32(*shape) for _ in passed]
-    main = G([calls_while([i, *xs], [count, *ys])], [i, *xs], [count, *ys])
-    ci, cxs, going_on = T("s32", cond_shape), [f32(*shape) for _ in passed], T("bool", cond_shape)
-    limit = T("s32", (), data=np.int32(rounds))
-    condition = G([("LESS", ("LessOptions", {}), [ci, limit], [going_on])], [ci, *cxs], [going_on])
-    bi, bxs, more = T("s32", cond_shape), [f32(*shape) for _ in passed], T("s32", cond_shape)
-    nodes = [(*ADD, [bi, number(1)], [more])]
-    results = []
-    for position, at in enumerate(passed):
-        result = bxs[at] if at >= 0 else f32(*shape)
-        if at < 0:
-            nodes.append((*NEG, [bxs[position]], [result]))
-        results.append(result)
-    return several(main, condition, G(nodes, [bi, *bxs], [more, *results]))
-
-
 @given(st.integers(1, 4).flatmap(lambda n: st.lists(st.integers(-1, n - 1), min_size=n, max_size=n)), st.integers(0, 4))
 def test_while(passed: list[int], rounds: int) -> None:
     """Results that are other inputs of the body: the runtime copies them one after the other, in place."""
@@ -190,33 +153,6 @@ def test_while_condition_of_one_element() -> None:
     assert check(loop([-1], 3, cond_shape=(1, 1)), [feed]) == "refused"
 
 
-def growing(rounds: int, follow: bool) -> bytes:
-    """x = concat(x, x[:1]) while it counts."""
-    free = (-1, 2)
-    i, x, count, y = T("s32", ()), f32(1, 2), T("s32", ()), f32(1, 2, signature=free)
-    nodes = [calls_while([i, x], [count, y])]
-    last = y
-    if follow:
-        last = f32(1, 2, signature=free)
-        nodes.append((*NEG, [y], [last]))
-    ci, cx, going_on = T("s32", ()), f32(1, 2, signature=free), T("bool", ())
-    condition = G([("LESS", ("LessOptions", {}), [ci, number(rounds)], [going_on])], [ci, cx], [going_on])
-    bi, bx, more, row, grown = (
-        T("s32", ()),
-        f32(1, 2),
-        T("s32", ()),
-        f32(1, 2, signature=free),
-        f32(2, 2, signature=free),
-    )
-    begin, size = (T("s32", (2,), data=np.int32(v)) for v in ([0, 0], [1, 2]))
-    body = [
-        (*ADD, [bi, number(1)], [more]),
-        ("SLICE", ("SliceOptions", {}), [bx, begin, size], [row]),
-        ("CONCATENATION", ("ConcatenationOptions", {"axis": 0}), [bx, row], [grown]),
-    ]
-    return several(G(nodes, [i, x], [count, last]), condition, G(body, [bi, bx], [more, grown]))
-
-
 @pytest.mark.parametrize("follow", [True, False])
 @pytest.mark.parametrize("rounds", [0, 1, 2, 5])
 def test_shapes_that_change_from_round_to_round(rounds: int, follow: bool) -> None:
@@ -228,39 +164,6 @@ def test_shapes_that_change_from_round_to_round(rounds: int, follow: bool) -> No
         for start in (0, 3, 0, 1):
             _, y = session.run(np.array(start, np.int32), floats(1, 1, 2)).values()
             assert y.shape == (1 + max(0, rounds - start), 2)
-
-
-def nested_loops() -> bytes:
-    """for i < 3: for j < i: x = x * 2 - w, with w the same all along."""
-    i, x, w, count, y, same_w = T("s32", ()), f32(*SHAPE), f32(*SHAPE), T("s32", ()), f32(*SHAPE), f32(*SHAPE)
-    main = G([calls_while([i, x, w], [count, y, same_w])], [i, x, w], [count, y, same_w])
-    ci, cx, cw, going_on = T("s32", ()), f32(*SHAPE), f32(*SHAPE), T("bool", ())
-    condition = G([("LESS", ("LessOptions", {}), [ci, number(3)], [going_on])], [ci, cx, cw], [going_on])
-    bi, bx, bw, more = T("s32", ()), f32(*SHAPE), f32(*SHAPE), T("s32", ())
-    j, end, after, kept = T("s32", ()), T("s32", ()), f32(*SHAPE), f32(*SHAPE)
-    body = G(
-        [
-            calls_while([number(0), bi, bx, bw], [j, end, after, kept], 3, 4),
-            (*ADD, [bi, number(1)], [more]),
-        ],
-        [bi, bx, bw],
-        [more, after, bw],
-    )
-    dj, di, dx, dw, on = T("s32", ()), T("s32", ()), f32(*SHAPE), f32(*SHAPE), T("bool", ())
-    inner = G([("LESS", ("LessOptions", {}), [dj, di], [on])], [dj, di, dx, dw], [on])
-    ej, ei, ex, ew, next_j = T("s32", ()), T("s32", ()), f32(*SHAPE), f32(*SHAPE), T("s32", ())
-    double, less = f32(*SHAPE), f32(*SHAPE)
-    two = T("f32", (), data=np.float32(2))
-    inner_body = G(
-        [
-            (*MUL, [ex, two], [double]),
-            ("SUB", ("SubOptions", {}), [double, ew], [less]),
-            (*ADD, [ej, number(1)], [next_j]),
-        ],
-        [ej, ei, ex, ew],
-        [next_j, ei, less, ew],
-    )
-    return several(main, condition, body, inner, inner_body)
 
 
 def test_loops_in_loops(tmp_path: Path) -> None:

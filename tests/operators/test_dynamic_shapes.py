@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 import bittrue
-from support.build import NUMPY, G, T, chain, several, single
+from support.build import NUMPY, T, chain, single
 from support.differential import assert_same, check, random_values
+from support.graphs import f32, fixed, nested_loops, s32, staged
 
 EXECUTORS = ["reference", *(["native"] if bittrue.isas() else [])]
 
@@ -34,20 +36,8 @@ class Case:
     source: int = 0
 
 
-def s32(*shape: int) -> T:
-    return T("s32", shape)
-
-
 def s8(*shape: int) -> T:
     return T("s8", shape, 0.5, 3)
-
-
-def f32(*shape: int) -> T:
-    return T("f32", shape)
-
-
-def fixed(*values: int) -> T:
-    return T("s32", (len(values),), data=np.int32(values))
 
 
 def strided(**masks: int) -> tuple[str, dict[str, Any]]:
@@ -240,26 +230,6 @@ def test_operand_at_run_time(case: Case) -> None:
     assert ran
 
 
-def staged() -> bytes:
-    """x -> reshape to what the input says -> -x -> where(-x) -> as often as where found something."""
-    x, shape = f32(2, 6), s32(2)
-    box, turned = (T("f32", (2, 6), signature=(-1, -1)) for _ in range(2))
-    found, count, total = T("s64", (1, 2), signature=(-1, 2)), s32(2), s32()
-    one = T("s32", (), data=np.int32(1))
-    zero = T("s32", (), data=np.int32(0))
-    first, rows = s32(2), T("s32", (1,), signature=(-1,))
-    nodes = [
-        ("RESHAPE", ("ReshapeOptions", {}), [x, shape], [box]),
-        ("NEG", ("NegOptions", {}), [box], [turned]),
-        ("WHERE", ("WhereOptions", {}), [turned], [found]),
-        ("SHAPE", ("ShapeOptions", {"outType": 2}), [found], [count]),
-        ("GATHER", ("GatherOptions", {}), [count, zero], [total]),
-        ("RANGE", ("RangeOptions", {}), [zero, total, one], [rows]),
-        ("ADD", ("AddOptions", {}), [shape, fixed(1, 1)], [first]),
-    ]
-    return several(G(nodes, [x, shape], [turned, rows, first, x]))
-
-
 def feeds(count: int) -> list[list[np.ndarray]]:
     rng = np.random.default_rng(4)
     shapes = ([2, 6], [3, 4], [-1, 1], [12, 1], [1, -1])
@@ -299,6 +269,30 @@ def test_stages_are_shown_and_saved(tmp_path: Path, executor: str) -> None:
         times = session.profile(*feed, rounds=2).steps
         assert [step.position for step in times] == sorted(step.position for step in times)
         assert {"neg", "where", "add"} <= {step.operator for step in times}
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("content", [staged(), nested_loops()], ids=["staged", "nested"])
+def test_threads_share_a_session(executor: str, content: bytes) -> None:
+    session = bittrue.load(content).prepare(executor=executor, threads=2)
+    given = feeds(10)
+    if len(session.inputs) == 3:
+        given = [[np.array(i, np.int32), *(np.full((2, 3), i + k, np.float32) for k in range(2))] for i in range(3)]
+    expected = [[value.tobytes() for value in session.run(*feed).values()] for feed in given]
+    wrong: list[int] = []
+
+    def work(first: int) -> None:
+        for position in [*range(first, len(given)), *range(first)] * 3:
+            got = [value.tobytes() for value in session.run(*given[position]).values()]
+            if got != expected[position]:
+                wrong.append(position)
+
+    workers = [threading.Thread(target=work, args=(first,)) for first in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

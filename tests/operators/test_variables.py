@@ -13,40 +13,11 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import NUMPY, G, T, several
 from support.differential import assert_same, check, random_values
+from support.graphs import ADD, assign, handle, once, read, resource, starting, stream
 from support.oracle import oracle
 from support.strategies import seeds
 
 EXECUTORS = ["reference", *(["native"] if bittrue.isas() else [])]
-ADD = ("ADD", ("AddOptions", {}))
-
-
-def handle(name: str, to: T, container: str = "") -> tuple:
-    return ("VAR_HANDLE", ("VarHandleOptions", {"container": container, "sharedName": name}), [], [to])
-
-
-def read(resource: T, to: T) -> tuple:
-    return ("READ_VARIABLE", ("ReadVariableOptions", {}), [resource], [to])
-
-
-def assign(resource: T, value: T) -> tuple:
-    return ("ASSIGN_VARIABLE", ("AssignVariableOptions", {}), [resource, value], [])
-
-
-def once(graph: int) -> tuple:
-    return ("CALL_ONCE", ("CallOnceOptions", {"initSubgraphIndex": graph}), [], [])
-
-
-def resource() -> T:
-    return T("resource", ())
-
-
-def starting(*variables: tuple[str, T]) -> G:
-    """The graph that gives variables their first values."""
-    nodes = []
-    for name, value in variables:
-        of = resource()
-        nodes += [handle(name, of), assign(of, value)]
-    return G(nodes, [], [])
 
 
 def sums(dtype: str, shape: Sequence[int], first: np.ndarray, declared: Sequence[int] | None = None) -> bytes:
@@ -110,27 +81,6 @@ def test_names_and_containers_tell_variables_apart() -> None:
         nodes += [handle(name, of, container), read(of, found), ("NEG", None, [found], [result])]
         results.append(result)
     assert check(several(G(nodes, [x], results)), [[np.float32([1, 10])]]) == "equal"
-
-
-def stream() -> bytes:
-    """The last three values: a buffer that moves on, as in streaming models."""
-    of, x = resource(), T("s8", (1, 2), 0.5, 3)
-
-    def box(rows: int) -> T:
-        return T("s8", (rows, 2), 0.5, 3)
-
-    buffer, kept, moved = box(3), box(2), box(3)
-    begin, size = (T("s32", (2,), data=np.int32(v)) for v in ([1, 0], [2, 2]))
-    nodes = [
-        once(1),
-        handle("buffer", of),
-        read(of, buffer),
-        ("SLICE", ("SliceOptions", {}), [buffer, begin, size], [kept]),
-        ("CONCATENATION", ("ConcatenationOptions", {"axis": 0}), [kept, x], [moved]),
-        assign(of, moved),
-    ]
-    first = T("s8", (3, 2), 0.5, 3, data=np.full((3, 2), 3))
-    return several(G(nodes, [x], [moved]), starting(("buffer", first)))
 
 
 def test_streaming_buffer() -> None:

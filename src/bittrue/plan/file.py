@@ -17,9 +17,9 @@ from ..graph import DATA_TYPES, Graph, Quantization, find_disorder
 from ..numerics import find as find_numerics
 from ..operators import Bound, Step, find
 from ..rules import rules, slots
-from .calls import find_called
 from .graph_file import attribute, graph_entry, read_graph
 from .plan import Later, Nested, Plan, PlanTensor, Source
+from .planner import check_graph
 
 FORMAT = "bittrue-plan-2"
 _DESCRIPTION = "plan.json"
@@ -294,6 +294,7 @@ def _check_beyond(plan: Plan) -> None:
             raise ValueError(f"the plan of graph {nested.graph} has other inputs")
         if nested.plan.results != graph.outputs:
             raise ValueError(f"the plan of graph {nested.graph} has other results")
+        check_graph(graph, plan.source)
     if plan.later is not None:
         graph = plan.later.graph
         if len(plan.tensors) != len(graph.tensors) or graph.inputs != plan.outputs:
@@ -304,4 +305,4 @@ def _check_beyond(plan: Plan) -> None:
         ]
         if find_disorder(known, graph.nodes, graph.inputs, graph.outputs) is not None:
             raise ValueError("the later stage reads what is never computed")
-        find_called(graph, plan.source.graphs)
+        check_graph(graph, plan.source)

@@ -135,9 +135,18 @@ def make_plan(
         ResourceError: a run would exceed `memory_limit`.
     """
     source = Source(numerics, tuple(graphs) or (graph,), memory_limit)
-    called = find_called(graph, source.graphs)
-    _refuse_unsupported(graph, numerics, {source.label(index): source.graphs[index] for index in called})
+    check_graph(graph, source)
     return _plan_graph(_Job(source), graph, _wanted(graph, shapes or {}), {}, notes=tuple(notes))
+
+
+def check_graph(graph: Graph, source: Source) -> None:
+    """What is checked before anything is planned: calls of other graphs, and a row for every operator in all of them.
+
+    Raises:
+        UnsupportedError, InvalidModelError, ResourceError: see `make_plan`.
+    """
+    called = find_called(graph, source.graphs)
+    _refuse_unsupported(graph, source.numerics, {source.label(index): source.graphs[index] for index in called})
 
 
 def plan_nested(source: Source, nested: Nested, shapes: Mapping[int, tuple[int, ...]]) -> Plan:
@@ -313,7 +322,7 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
     graph = state.graph
     operator = find(node.operator)
     row = numerics.find(node.operator, *node_types(graph, node))
-    # _refuse_unsupported has looked at every node
+    # check_graph has looked at every node
     assert operator is not None
     assert row is not None
     for index in node.inputs:

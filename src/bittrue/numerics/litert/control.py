@@ -24,7 +24,7 @@ ROWS: tuple[Row, ...] = (
         (f"{_ANY}... -> {_ANY}...", f"{_ANY}... -> "),
         {},
         _RUN,
-        limit=f"{_STATE}; {_TWICE}",
+        limit=f"{_STATE}; {_TWICE}; the runtime's reader also demands attributes, which nothing reads",
     ),
     Row("call_once", (" -> ",), {}, _RUN, limit=_STATE),
     Row("var_handle", (" -> resource",), {}, _RUN),
