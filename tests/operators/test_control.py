@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import G, T, several
 from support.differential import assert_same, check, random_values
-from support.graphs import ADD, MUL, NEG, SHAPE, calls_if, f32, growing, loop, nested_loops, number
+from support.graphs import ADD, MUL, NEG, SHAPE, calls_if, calls_while, f32, growing, loop, nested_loops, number
 from support.native import same
 from support.strategies import seeds
 
@@ -164,6 +165,37 @@ def test_shapes_that_change_from_round_to_round(rounds: int, follow: bool) -> No
         for start in (0, 3, 0, 1):
             _, y = session.run(np.array(start, np.int32), floats(1, 1, 2)).values()
             assert y.shape == (1 + max(0, rounds - start), 2)
+
+
+def changing(passed: Sequence[int], rounds: int) -> bytes:
+    """The same as `loop`, beside a first value that grows; result 0 is that one."""
+    free = (-1, 2)
+    i, xs = T("s32", ()), [f32(1, 2) for _ in range(1 + len(passed))]
+    count, ys = T("s32", ()), [f32(1, 2, signature=free) for _ in xs]
+    main = G([calls_while([i, *xs], [count, *ys])], [i, *xs], [count, *ys])
+    ci, cxs, going_on = T("s32", ()), [f32(1, 2, signature=free) for _ in xs], T("bool", ())
+    condition = G([("LESS", ("LessOptions", {}), [ci, number(rounds)], [going_on])], [ci, *cxs], [going_on])
+    bi, bxs, more, grown = T("s32", ()), [f32(1, 2) for _ in xs], T("s32", ()), f32(2, 2, signature=free)
+    row = T("f32", (1, 2), data=np.float32([[7, 8]]))
+    nodes = [
+        (*ADD, [bi, number(1)], [more]),
+        ("CONCATENATION", ("ConcatenationOptions", {"axis": 0}), [bxs[0], row], [grown]),
+    ]
+    return several(main, condition, G(nodes, [bi, *bxs], [more, grown, *(bxs[at] for at in passed)]))
+
+
+@pytest.mark.parametrize("passed", [[1, 2], [2, 1], [2, 3, 1], [3, 1, 2], [1, 1]])
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_passing_beside_shapes_that_change(passed: list[int], rounds: int) -> None:
+    feed = [np.array(0, np.int32), *(floats(seed, 1, 2) for seed in range(1 + len(passed)))]
+    assert check(changing(passed, rounds), [feed]) == "equal"
+
+
+def test_passing_what_changes_its_shape() -> None:
+    feed = [np.array(0, np.int32), floats(0, 1, 2), floats(1, 1, 2)]
+    for executor in EXECUTORS:
+        with pytest.raises(bittrue.RunError, match="BT-CONTROL-PASSED"):
+            bittrue.load(changing([0], 2)).prepare(executor=executor).run(*feed)
 
 
 def test_loops_in_loops(tmp_path: Path) -> None:

@@ -117,6 +117,8 @@ def reference_while(step: Step, inputs: Sequence[np.ndarray], world: World) -> l
         following = list(seen)
         for i, j in enumerate(passed[: len(following)]):
             if 0 <= j < i:
+                if following[j].shape != seen[i].shape:
+                    raise RunError("BT-CONTROL-PASSED", f"result {i} is input {j}, whose memory has got another shape")
                 following[i] = following[j]
         carried = following
 
