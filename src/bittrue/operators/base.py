@@ -216,9 +216,20 @@ class Call:
         return self.node.attributes[name]
 
     def constant(self, position: int, role: str) -> np.ndarray:
-        """The value of input `position`. Without it planning stops here until the value is there.
+        """The value of input `position`, which must be known at plan time."""
+        operand = self.input(position, role)
+        if operand.value is None:
+            raise self.unsupported(
+                "BT-DYNAMIC",
+                f"input {position} ({role}, tensor '{operand.name}') must be constant, but is only known at run time",
+                "export the model with this operand as a constant",
+            )
+        return operand.value
 
-        The value is part of what the plan is for, so that another value means another plan.
+    def value(self, position: int, role: str) -> np.ndarray:
+        """The value of input `position`, which decides shapes. Planning stops here until a run knows it.
+
+        The plan then holds for this value only; another one means another plan.
         """
         operand = self.input(position, role)
         value = operand.value
@@ -232,8 +243,8 @@ class Call:
         raise ValueUnknown("BT-DYNAMIC", text, place=self.place)
 
     def integers(self, position: int, role: str) -> list[int]:
-        """The value of input `position` as a flat list of Python integers, known at plan time."""
-        value = self.constant(position, role)
+        """The value of input `position` as a flat list of Python integers; see `value`."""
+        value = self.value(position, role)
         if value.dtype.kind not in "iu":
             raise self.invalid("BT-NODE-TYPE", f"input {position} ({role}) must be integer, found {value.dtype}")
         return [int(v) for v in value.reshape(-1)]

@@ -31,7 +31,7 @@ def reference_handle(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 def _variable(call: Call) -> int:
-    handle = call.constant(0, "handle")
+    handle = call.value(0, "handle")
     if handle.size != 1:
         raise call.invalid("BT-VARIABLE-HANDLE", f"expected one handle, found shape {list(handle.shape)}")
     return int(handle.reshape(-1)[0])
