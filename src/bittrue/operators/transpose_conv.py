@@ -185,7 +185,7 @@ def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | No
     total = np.zeros((batch, step["out_h"], step["out_w"], weights.shape[0]), np.float32)
     hybrid = step["form"] == "hybrid"
     for n, picture in enumerate(x):
-        scale = np.float32(1)
+        scale: np.float32 | np.ndarray = np.float32(1)
         if hybrid:
             q, scale, zero_point = hybrid_layers.quantize(step, picture)
             picture = (q - zero_point).reshape(picture.shape)
