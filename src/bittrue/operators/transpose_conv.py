@@ -168,7 +168,7 @@ def _taps(step: Step, height: int, width: int) -> Iterator[tuple[int, int, slice
 
 
 def _add_scaled(
-    total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32, scales: np.ndarray
+    total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32 | np.ndarray, scales: np.ndarray
 ) -> None:
     """total += f32(f32(f32(q * w) * scale of the filter) * scale of the picture), channel by channel, in place."""
     with np.errstate(all="ignore"):
