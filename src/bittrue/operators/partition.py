@@ -126,6 +126,16 @@ def windows_overlap(call: Call) -> bool:
     return not (height == width == 1 and max(stride_h, stride_w) > 1)
 
 
+def input_rank_at_most(call: Call, position: int, limit: int) -> bool:
+    """The input at `position` has at most this rank."""
+    return call.has(position) and len(call.input(position).tensor.shape) <= limit
+
+
+def not_empty(call: Call, *positions: int) -> bool:
+    """Inputs at `positions` hold at least one element."""
+    return all(o.size > 0 for o in _at(call, positions))
+
+
 def counts_within(call: Call, inputs: tuple[int, int], outputs: tuple[int, int]) -> bool:
     """The node has this many inputs and outputs."""
     return inputs[0] <= len(call.inputs) <= inputs[1] and outputs[0] <= len(call.outputs) <= outputs[1]
@@ -135,6 +145,8 @@ PARTITION: dict[str, Callable[..., bool]] = {
     "bias_scaled": bias_scaled,
     "counts_within": counts_within,
     "declared_rank": declared_rank,
+    "input_rank_at_most": input_rank_at_most,
+    "not_empty": not_empty,
     "one_scale": one_scale,
     "same_scale_as_output": same_scale_as_output,
     "scale_product_within": scale_product_within,

@@ -19,12 +19,14 @@ Build = Callable[[tables.Function, float, int, float, int, int, int], np.ndarray
 class TableRule:
     """`build(function, input scale, input zero point, output scale, output zero point, minimum, maximum)` gives the
     table, `read(table, q, minimum)` the stored integers for stored integers q of a type that starts at `minimum`.
+    `binary64`: functions of several steps, like the logistic one, take all of them in binary64.
     """
 
     build: Build
     read: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
     formula: str
     source: str
+    binary64: bool = False
 
 
 def _read_direct(table: np.ndarray, q: np.ndarray, minimum: int) -> np.ndarray:
@@ -110,6 +112,7 @@ RULES: dict[str, TableRule] = {
         "one entry per input: clamp(round_even(f32(f32(f(x) * f32(1 / output scale)) + zero point))), "
         "x = f32((q - zero point) * scale)",
         "facts/xnnpack.md 2.4, verified by running",
+        binary64=True,
     ),
     "binary32_reciprocal_513_linear_up": TableRule(
         _build_513,
