@@ -17,9 +17,11 @@ _COMMON = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="20 000 new examples per property")
     parser.addoption("--examples", type=int, default=200, metavar="N", help="N new examples per property")
+    parser.addoption("--numerics", action="append", metavar="NAME", help="compare operators under these numerics only")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "numerics(*names): compare under these numerics only")
     # CI: the same 200 examples per property every time. Otherwise new ones; the seed is printed on failure.
     count = 20_000 if config.getoption("--deep") else config.getoption("--examples")
     if count == 200:

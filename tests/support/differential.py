@@ -12,6 +12,15 @@ import bittrue
 from .native import check_native
 from .oracle import oracle
 
+# numerics -> the resolver of the runtime that it reproduces
+RESOLVERS = {
+    "litert": "BUILTIN_REF",
+    "litert-optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+    "xnnpack": "BUILTIN",
+}
+# What `check` compares unless told otherwise; tests/operators/conftest.py repeats tests under every one.
+COMPARED = "litert"
+
 
 def feeds_for(content: bytes, seed: int, runs: int = 1) -> list[list[np.ndarray]]:
     """Seeded inputs over the whole range of each type (floats: normal, scaled)."""
@@ -46,13 +55,14 @@ def check(
     feeds: list[list[np.ndarray]],
     *,
     may_refuse: Collection[str] = (),
-    resolver: str = "BUILTIN_REF",
-    numerics: str = "litert",
+    numerics: str | None = None,
 ) -> str:
     """Compare every computed tensor after the last feed set. Returns ``"equal"`` or ``"refused"``.
 
+    Compared is `numerics` (default: the one that the test is repeated for) with the resolver that it reproduces.
     `may_refuse` holds error codes with which bittrue may refuse what the runtime runs: its result is undefined there.
     """
+    numerics = numerics or COMPARED
     error: bittrue.BittrueError | None = None
     values: dict[str, np.ndarray] = {}
     names: dict[int, str] = {}
@@ -75,7 +85,7 @@ def check(
         error = caught
         graph = bittrue.load(content).graph
         names = {i: graph.tensors[i].name for node in graph.nodes for i in node.outputs}
-    answer = oracle(resolver).run(content, feeds, list(names))
+    answer = oracle(RESOLVERS[numerics]).run(content, feeds, list(names))
     if error is not None:
         assert not answer.ran or error.code in may_refuse, f"bittrue refused what the runtime runs: {error}"
         if currently_in_test_context():

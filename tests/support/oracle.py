@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,9 @@ class Answer:
         return not self.refused and not self.aborted
 
 
-def _serve(pipe: Any, resolver: str) -> None:
+def _serve(pipe: Any, resolver: str, site: str) -> None:
+    if site:
+        sys.path.insert(0, site)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
     import ml_dtypes  # noqa: F401  the interpreter returns bfloat16 tensors only once this has registered the type
@@ -56,10 +59,14 @@ def _serve(pipe: Any, resolver: str) -> None:
 
 
 class Oracle:
-    """One worker process with one resolver; restarted after an abort."""
+    """One worker process with one resolver; restarted after an abort.
 
-    def __init__(self, resolver: str = "BUILTIN_REF") -> None:
+    `site` is a folder with another ai_edge_litert than the installed one (`pip install --target`).
+    """
+
+    def __init__(self, resolver: str = "BUILTIN_REF", site: str = "") -> None:
         self.resolver = resolver
+        self.site = site
         self._process: Any = None
         self._pipe: Any = None
         atexit.register(self.close)
@@ -89,14 +96,14 @@ class Oracle:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, child = context.Pipe()
-        self._process = context.Process(target=_serve, args=(child, self.resolver), daemon=True)
+        self._process = context.Process(target=_serve, args=(child, self.resolver, self.site), daemon=True)
         self._process.start()
         child.close()
 
 
-_oracles: dict[str, Oracle] = {}
+_oracles: dict[tuple[str, str], Oracle] = {}
 
 
-def oracle(resolver: str = "BUILTIN_REF") -> Oracle:
-    """The shared worker for a resolver."""
-    return _oracles.setdefault(resolver, Oracle(resolver))
+def oracle(resolver: str = "BUILTIN_REF", site: str = "") -> Oracle:
+    """The shared worker for a resolver of the installed runtime, or of the one in the folder `site`."""
+    return _oracles.setdefault((resolver, site), Oracle(resolver, site))

@@ -15,7 +15,14 @@ from .. import __version__
 from ..errors import BittrueError, InputError
 
 # command -> module of this folder; imported only when the command is used, so that --help is instant
-_COMMANDS = {"run": "run", "inspect": "inspect", "plan": "plan", "bench": "bench", "demo": "demo"}
+_COMMANDS = {
+    "run": "run",
+    "inspect": "inspect",
+    "plan": "plan",
+    "bench": "bench",
+    "numerics": "numerics",
+    "demo": "demo",
+}
 
 USAGE, COULD_NOT_RUN = 2, 3
 

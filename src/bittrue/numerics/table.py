@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
+from math import prod
 
 ABSENT = "-"
 
@@ -43,6 +45,31 @@ class Row:
         """Whether input and output types (``-`` for absent inputs) fit one of the patterns."""
         wanted = (tuple(inputs), tuple(outputs))
         return any(_match(pattern, wanted, self.where) for pattern in self.types)
+
+    def signatures(self, limit: int) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Every combination of types that the row stands for; ``...`` becomes two of its kind.
+
+        A pattern with more than `limit` of them gives the one of all first and the one of all last alternatives.
+        """
+        for pattern, generic in product(self.types, self.where or ("",)):
+            sides = [side.split() for side in pattern.split("->")]
+            words = [
+                [*side[:-1], *[side[-1][:-3]] * 2] if side and side[-1].endswith("...") else side for side in sides
+            ]
+            choices = [
+                sorted(_ANY) if word == "*" else [generic if part == "T" else part for part in word.split("|")]
+                for side in words
+                for word in side
+            ]
+            split = len(words[0])
+            if prod(map(len, choices)) > limit:
+                yield from {
+                    (tuple(chosen[:split]), tuple(chosen[split:]))
+                    for chosen in ([c[0] for c in choices], [c[-1] for c in choices])
+                }
+            else:
+                for combination in product(*choices):
+                    yield combination[:split], combination[split:]
 
 
 # Types without a fixed element size never match `*`: no operator here moves strings or handles.

@@ -1,0 +1,151 @@
+"""`bittrue numerics`: which arithmetics there are, what each one does, and where two of them differ."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+from rich.table import Table
+
+from .. import numerics as tables
+from ..compare.tables import NumericsComparison, compare_numerics
+from ..numerics import Row
+from .common import console
+
+_NAME = click.Choice(tables.names())
+
+
+@click.group("numerics", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
+    """List the arithmetics that bittrue reproduces; `show` and `diff` look inside.
+
+    \b
+    bittrue numerics
+    bittrue numerics show litert --operator conv2d
+    bittrue numerics diff litert xnnpack
+    """
+    if context.invoked_subcommand is None:
+        _list()
+
+
+def _list() -> None:
+    table = Table(title="numerics", title_justify="left", show_lines=True)
+    for column in ("name", "reproduces", "verified by", "operators", "rows", "limits"):
+        table.add_column(
+            column, overflow="fold", justify="right" if column in ("operators", "rows", "limits") else "left"
+        )
+    for name in tables.names():
+        found = tables.find(name)
+        limits = sum(bool(row.limit or row.refuses) for row in found.rows)
+        counts = (str(len(found.operators())), str(len(found.rows)), str(limits))
+        table.add_row(name, found.reproduces, found.verified, *counts)
+    console().print(table)
+
+
+@command.command("show")
+@click.argument("name", type=_NAME)
+@click.option("--operator", metavar="STEM", help="Only this operator, for example conv2d.")
+def show(name: str, operator: str | None) -> None:
+    """Print every row of one numerics: types, rules, evidence, limits."""
+    found = tables.find(name)
+    if operator is not None and operator not in found.operators():
+        raise click.BadParameter(f"'{name}' has no operator '{operator}'", param_hint="--operator")
+    table = Table(title=f"{name}: {found.reproduces}", title_justify="left", show_lines=True)
+    for column in ("operator", "types", "when", "rules", "evidence and limits"):
+        table.add_column(column, overflow="fold")
+    for row in sorted(found.rows, key=lambda row: row.operator):
+        if operator in (None, row.operator):
+            table.add_row(row.operator, _types(row), _when(row), _rules(row), _evidence(row))
+    console().print(table)
+
+
+def _types(row: Row) -> str:
+    text = "\n".join(row.types)
+    return f"{text}\nT = {' '.join(row.where)}" if row.where else text
+
+
+def _when(row: Row) -> str:
+    return "\n".join(" ".join(map(str, condition)) for condition in row.when)
+
+
+def _rules(row: Row) -> str:
+    return "\n".join(f"{slot}: {rule}" for slot, rule in row.rules.items())
+
+
+def _evidence(row: Row) -> str:
+    if row.refuses:
+        return f"refused: {row.refuses}"
+    return f"{row.evidence}\nlimit: {row.limit}" if row.limit else row.evidence
+
+
+@command.command("diff")
+@click.argument("first", type=_NAME)
+@click.argument("second", type=_NAME)
+@click.option("--operator", metavar="STEM", help="Only this operator, for example conv2d.")
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+def diff(first: str, second: str, operator: str | None, as_json: bool) -> None:
+    """Print where two numerics differ, and an example for each pair of rules.
+
+    The exit code is 1 when there is a difference.
+    """
+    found = compare_numerics(first, second, operator)
+    if as_json:
+        click.echo(json.dumps(_plain(found), indent=1))
+    else:
+        _print(found)
+    if found.differences:
+        raise SystemExit(1)
+
+
+def _plain(found: NumericsComparison) -> dict[str, object]:
+    examples = [
+        {"slot": slot, "rules": [one, other], "example": None if shown is None else asdict(shown)}
+        for (slot, one, other), shown in found.examples.items()
+    ]
+    return {
+        "first": found.first,
+        "second": found.second,
+        "same": found.same,
+        "differences": [asdict(difference) for difference in found.differences],
+        "examples": examples,
+    }
+
+
+def _print(found: NumericsComparison) -> None:
+    out = console()
+    table = Table(title=f"{found.first} and {found.second}", title_justify="left")
+    for column in ("operator", "types", "slot", found.first, found.second):
+        table.add_column(column, overflow="fold")
+    for difference in found.differences:
+        shown = "\n".join(difference.signatures[:3])
+        more = f"\nand {len(difference.signatures) - 3} more" if len(difference.signatures) > 3 else ""
+        cells = [
+            f"{rule}\nwhen {condition}" if condition else rule
+            for rule, condition in zip(difference.rules, difference.condition, strict=True)
+        ]
+        table.add_row(difference.operator, shown + more, difference.slot or "(row)", *cells)
+    if found.differences:
+        out.print(table)
+    apart = Table(title="where the rules part", title_justify="left")
+    for column in (
+        "slot",
+        f"rule of {found.first}",
+        f"rule of {found.second}",
+        "for example",
+        found.first,
+        found.second,
+    ):
+        apart.add_column(column, overflow="fold")
+    for (slot, one, other), shown_example in found.examples.items():
+        given, results = (
+            ("see the formulas", ("", "")) if shown_example is None else (shown_example.given, shown_example.results)
+        )
+        apart.add_row(slot, one, other, given, *results)
+    if found.examples:
+        out.print(apart)
+    combinations = sum(len(difference.signatures) for difference in found.differences)
+    out.print(
+        f"{found.same} combinations of operator and types are computed by the same rules, {combinations} entries differ"
+    )
