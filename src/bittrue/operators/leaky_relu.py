@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..graph import DATA_TYPES
-from ..rules import rescale, store
+from ..rules import rescale, slope, store
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
@@ -40,13 +40,8 @@ def lower(call: Call) -> Lowered:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Both sides are computed, the sign of the centred input selects."""
     if not step.arrays:
-        alpha = np.float32(step["alpha"])
-
-        def real(x: np.ndarray) -> np.ndarray:
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                return np.where(x > 0, x, x * alpha)
-
-        return [blockwise(real, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
+        alpha, scaled = np.float32(step["alpha"]), slope.RULES[step.rules["slope"]]
+        return [blockwise(lambda x: scaled(x, alpha), [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
     rule, finish = step.rules["rescale"], store.RULES[step.rules["store"]]
     sign = -1 if step["negated"] else 1
     zero_point, low, high = step["output_zero_point"], step["low"], step["high"]
@@ -62,7 +57,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "leaky_relu",
-    ("scale_form", "rescale", "store"),
+    ("scale_form", "rescale", "slope", "store"),
     same_shape,
     lower,
     reference,

@@ -62,6 +62,14 @@ def weights_scaled_along(call: Call, axis: int, position: int = 1) -> bool:
     return kind.minimum <= first <= kind.maximum
 
 
+def layer_weights_scaled(call: Call) -> bool:
+    """Weights have one scale and zero point 0, or several scales along axis 0."""
+    quantization = call.input(1).tensor.quantization
+    if quantization is None:
+        return False
+    return quantization.axis == 0 if quantization.per_axis else int(quantization.zero_points[0]) == 0
+
+
 def bias_scaled(call: Call, position: int = 2) -> bool:
     """The bias has normal scales along its only axis, and 32-bit integers zero points that begin with 0."""
     if not call.has(position) or call.input(position).dtype != "s32":
@@ -146,6 +154,7 @@ PARTITION: dict[str, Callable[..., bool]] = {
     "counts_within": counts_within,
     "declared_rank": declared_rank,
     "input_rank_at_most": input_rank_at_most,
+    "layer_weights_scaled": layer_weights_scaled,
     "not_empty": not_empty,
     "one_scale": one_scale,
     "same_scale_as_output": same_scale_as_output,

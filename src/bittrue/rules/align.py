@@ -29,9 +29,9 @@ class AlignRule:
 
     left: int
     powers_of_two: bool = False
-    shared_bits: int = 0
     formula: str = "A = rescale((q - zero_point) * 2^left) with real multiplier scale / T"
     source: str = "facts/litert.md 1.5 and 2.2, verified by running"
+    shared_bits: int = 0
 
 
 RULES: dict[str, AlignRule] = {

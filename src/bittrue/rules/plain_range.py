@@ -51,6 +51,18 @@ def type_limits(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[flo
     )
 
 
+def unlimited(activation: str, dtype: np.dtype) -> tuple[float, float]:
+    """[lower, upper] of the activation, where an open side is infinite: infinities stay what they are.
+
+    No ties. Domain: binary32. Source: facts/xnnpack.md 3.1, verified by running.
+
+    >>> unlimited("relu6", np.dtype(np.float32)), unlimited("none", np.dtype(np.float32))
+    ((0.0, 6.0), (-inf, inf))
+    """
+    lower, upper = _ACTIVATIONS[activation]
+    return (-np.inf if lower is None else float(lower), np.inf if upper is None else float(upper))
+
+
 def clamp(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """min(max(value, low), high) in the type of `values`; NaN stays what it is, and so does -0 next to a bound of 0.
 
@@ -80,4 +92,7 @@ def with_first_nan(result: np.ndarray, first: np.ndarray, second: np.ndarray) ->
     return np.where(wrong, kept, result.view(np.uint32)).astype(np.uint32).view(np.float32)
 
 
-RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]]] = {"type_limits": type_limits}
+RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]]] = {
+    "type_limits": type_limits,
+    "unlimited": unlimited,
+}

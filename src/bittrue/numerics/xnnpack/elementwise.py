@@ -14,7 +14,17 @@ _ADDED = {**_RANGE, "align": "shared_21_bits_even"}
 _TABLE = {"table": "binary32_reciprocal_sum_256_even"}
 _Q8 = {"rescale": "q8_one_step_up", "store": "clamp_then_zero_point"}
 
+_REAL = ("f32 f32 -> f32",)
+_UNLIMITED = {"plain_range": "unlimited"}
+_TWO_NANS = (
+    "where both operands are NaN, the kernels keep the payload of one or the other; bittrue keeps the first one's"
+)
+
 ROWS: tuple[Row, ...] = (
+    *(
+        Row(stem, _REAL, _UNLIMITED, "run", when=(*_BINARY, CLAMPS), limit=_TWO_NANS)
+        for stem in ("add", "sub", "mul", "div")
+    ),
     *(
         Row(
             stem,
@@ -46,6 +56,13 @@ ROWS: tuple[Row, ...] = (
         ("s8", "u8"),
         when=(*_UNARY, _ONE_SCALED, ("slopes_within", 2.0**-8, 128.0, -127.99609375)),
         requires=QUANTIZED,
+    ),
+    Row(
+        "leaky_relu",
+        ("f32 -> f32",),
+        {"slope": "scaled_below_zero"},
+        "run",
+        when=(*_UNARY, ("slopes_within", 2.0**-8, 128.0, -127.99609375)),
     ),
     Row(
         "quantize",

@@ -72,7 +72,7 @@ ROWS: tuple[Row, ...] = (
         ("s8 s8 s32|- -> s8",),
         _SCALED,
         "run",
-        when=(*_LAYER, ("weights_scaled_along", 0), ("zero_point_is_zero", 1)),
+        when=(*_LAYER, ("layer_weights_scaled",)),
         requires=(*_CHECKED, ("input_zero_points_are_zero", 1)),
     ),
     Row(
