@@ -5,6 +5,7 @@
 #include "core/kernel.h"
 #include "core/share.h"
 #include "operators/general_convolution.h"
+#include "operators/real_layer.h"
 #include "operators/weights.h"
 
 namespace bittrue {
@@ -109,6 +110,7 @@ void FullyConnected::run(const Run& run) const {
 }  // namespace
 
 std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& cores) {
+  if (is_real_layer(step)) return make_real_fully_connected(step, cores);
   if (!suits_matmul(step)) return make_general_fully_connected(step, cores);
   return std::make_unique<FullyConnected>(step, cores);
 }

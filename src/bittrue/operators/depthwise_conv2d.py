@@ -7,17 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import store
+from . import hybrid_layers, real_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_weight_scales, pad_and_center
 from .geometry import Window, padded_bytes, window_parameters, windows
+from .real_layers import REAL_SLOTS
 
 # Elements of accumulator held at a time, so that the passes over the taps stay in cache.
 BLOCK = 1 << 16
 
 
 def _geometry(call: Call) -> tuple[Window, Window]:
-    call.expect(3)
+    call.expect((2, 3))
+    if len(call.inputs) == 3 and not call.has(2):
+        raise call.invalid("BT-NODE-INPUT", "input 2 (bias) is named, but absent", "leave the input out altogether")
     source, weights = call.input(0), call.input(1, "weights")
     call.rank(source, 4)
     call.rank(weights, 4)
@@ -45,6 +49,10 @@ def lower(call: Call) -> Lowered:
     The depth-multiplier attribute is not read: the shapes decide, as in the kernels.
     """
     vertical, horizontal = _geometry(call)
+    if "sum_of_products" in call.rules:
+        return real_layers.lower_windows(call, vertical, horizontal, call.input(0).shape[3])
+    if "quantize_asymmetric" in call.rules:
+        return _lower_hybrid(call, vertical, horizontal)
     source, weights = call.input(0), call.input(1)
     channels = weights.shape[3]
     check_weight_scales(call, channels, 3)
@@ -71,6 +79,23 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _lower_hybrid(call: Call, vertical: Window, horizontal: Window) -> Lowered:
+    channels, multiplier = call.output.shape[3], call.attribute("depth_multiplier")
+    if hybrid_layers.weight_scales(call, channels).size != channels:
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"one scale for {channels} channels: the kernel reads scales that are not there",
+            "quantize the weights per channel",
+        )
+    if multiplier * call.input(0).shape[3] != channels:
+        raise call.invalid(
+            "BT-CONV-CHANNELS",
+            f"the depth multiplier is {multiplier}, but the shapes say {channels // call.input(0).shape[3]}",
+            "this kernel goes by the attribute and would leave outputs unwritten or write beyond them",
+        )
+    return hybrid_layers.lower_windows(call, vertical, horizontal, "asymmetric", -1, call.input(0).shape[3])
+
+
 def _useful_taps(step: Step, axis: str, side: str, extent: int) -> range:
     """Taps that meet the picture for some output: the others only ever multiply padding, which is real zero."""
     dilation, before = step[f"dilation_{axis}"], step[f"pad_{side}"]
@@ -80,7 +105,11 @@ def _useful_taps(step: Step, axis: str, side: str, extent: int) -> range:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One multiply-add pass per tap over blocks of rows."""
-    x, weights, bias = inputs[0], inputs[1], inputs[2]
+    if "sum_of_products" in step.rules:
+        return real_layers.convolve(step, inputs, inputs[1].transpose(1, 2, 0, 3))
+    if "quantize_asymmetric" in step.rules:
+        return hybrid_layers.convolve_depthwise(step, inputs)
+    x, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     # int32 arrays wrap modulo 2^32 by themselves; a wider register needs int64.
     work_type = np.dtype(np.int32 if bound < 2**31 or step.rules["accumulate"] == "s32_wrap" else np.int64)
@@ -120,7 +149,16 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "depthwise_conv2d",
-    ("accumulate", "scale_form", "rescale", "store", "activation_range"),
+    (
+        "accumulate",
+        "scale_form",
+        "rescale",
+        "store",
+        "activation_range",
+        *REAL_SLOTS,
+        "quantize_asymmetric",
+        "scale_back",
+    ),
     infer,
     lower,
     reference,

@@ -12,6 +12,7 @@ _TABLES = {
     "activation_range": ("activation_range", "RULES"),
     "align": ("align", "RULES"),
     "average": ("average", "RULES"),
+    "byte_products": ("byte_products", "RULES"),
     "cast": ("cast", "RULES"),
     "combine": ("combine", "RULES"),
     "compare": ("compare", "RULES"),
@@ -27,7 +28,11 @@ _TABLES = {
     "plain_range": ("plain_range", "RULES"),
     "product": ("product", "RULES"),
     "quantize": ("quantize", "QUANTIZE"),
+    "quantize_asymmetric": ("quantize_rows", "ASYMMETRIC"),
+    "quantize_symmetric": ("quantize_rows", "SYMMETRIC"),
     "rescale": ("rescale", "RULES"),
+    "scale_back": ("scale_back", "RULES"),
+    "scale_back_per_axis": ("scale_back", "RULES"),
     "scale_form": ("scale_form", "RULES"),
     "scale_form_per_axis": ("scale_form", "RULES"),
     "sigmoid": ("sigmoid", "RULES"),
@@ -35,6 +40,7 @@ _TABLES = {
     "softmax": ("softmax", "RULES"),
     "square_root": ("square_root", "RULES"),
     "store": ("store", "RULES"),
+    "sum_of_products": ("sum_of_products", "RULES"),
     "table": ("table", "RULES"),
 }
 
