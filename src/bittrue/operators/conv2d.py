@@ -36,27 +36,29 @@ def _geometry(call: Call) -> tuple[Window, Window, int]:
     return vertical, horizontal, groups
 
 
-def check_bias(call: Call, channels: int) -> None:
+def check_bias(call: Call, channels: int, position: int = 2) -> None:
     """The bias, when present, has one value per output channel."""
-    if call.has(2) and call.input(2).size != channels:
-        raise call.invalid("BT-BIAS-LENGTH", f"bias has {call.input(2).size} values for {channels} output channels")
+    if call.has(position) and call.input(position).size != channels:
+        size = call.input(position).size
+        raise call.invalid("BT-BIAS-LENGTH", f"bias has {size} values for {channels} output channels")
 
 
-def check_bias_type(call: Call) -> None:
+def check_bias_type(call: Call, source: int = 0, position: int = 2) -> None:
     """With 16-bit activations the attribute `bias_type` must agree with the bias tensor.
 
     Unset (f32) means s64 beside 8-bit and narrower weights, s32 beside 16-bit weights.
     """
-    if call.input(0).dtype != "s16":
+    if call.input(source).dtype != "s16":
         return
     declared = call.attribute("bias_type")
     if declared not in ("f32", "s32", "s64"):
         raise call.invalid("BT-BIAS-TYPE", f"the operator declares a bias of type {declared}, expected s32 or s64")
     read_as = ("s32" if call.input(1).dtype == "s16" else "s64") if declared == "f32" else declared
-    if call.has(2) and call.input(2).dtype != read_as:
+    if call.has(position) and call.input(position).dtype != read_as:
+        bias = call.input(position)
         raise call.invalid(
             "BT-BIAS-TYPE",
-            f"the operator reads a bias of type {read_as}, but tensor '{call.input(2).name}' is {call.input(2).dtype}",
+            f"the operator reads a bias of type {read_as}, but tensor '{bias.name}' is {bias.dtype}",
             "kernels read the bias by the declared type, so the result would be undefined; "
             "set quantized_bias_type when converting",
         )
@@ -65,6 +67,8 @@ def check_bias_type(call: Call) -> None:
 def check_weight_scales(call: Call, channels: int, axis: int) -> None:
     """Weights carry one scale, or one per output channel."""
     quantization = call.input(1, "weights").quantization
+    if call.input(1).dtype == "u8" and quantization.per_axis:
+        raise call.invalid("BT-QUANT-PER-AXIS", "uint8 weights cannot have several scales")
     extent = call.input(1).shape[quantization.axis] if quantization.axis is not None else channels
     if quantization.per_axis and (quantization.scales.size != channels or extent != channels):
         raise call.invalid(

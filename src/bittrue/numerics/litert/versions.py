@@ -8,6 +8,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "arg_max": (1, 2),
     "arg_min": (1, 2),
     "average_pool2d": (1, 3),
+    "batch_matmul": (1, 4),
     "batch_to_space": (1, 4),
     "broadcast_to": (2, 4),
     "cast": (1, 9),
@@ -67,6 +68,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "tanh": (1, 3),
     "tile": (1, 2),
     "transpose": (1, 8),
+    "transpose_conv": (1, 5),
     "unidirectional_sequence_lstm": (1, 3),
     "unpack": (1, 6),
 }
