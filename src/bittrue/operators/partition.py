@@ -70,6 +70,27 @@ def layer_weights_scaled(call: Call) -> bool:
     return quantization.axis == 0 if quantization.per_axis else int(quantization.zero_points[0]) == 0
 
 
+def weights_in_rows(call: Call) -> bool:
+    """Weights have one scale, or several along axis 0."""
+    quantization = call.input(1).tensor.quantization
+    return quantization is not None and (not quantization.per_axis or quantization.axis == 0)
+
+
+def filters_of_one_pixel(call: Call) -> bool:
+    """A convolution in one group whose filters are one pixel large and move by one."""
+    weights, source = call.input(1).shape, call.input(0).shape
+    return weights[1:3] == (1, 1) and weights[3] == source[-1] and call.attribute("stride_h") == call.attribute(
+        "stride_w"
+    ) == 1
+
+
+def filters_of_one_channel(call: Call, most_taps: int) -> bool:
+    """A convolution whose groups have one input and one output channel each, with at most so many taps."""
+    source, weights, channels = call.input(0).shape, call.input(1).shape, call.output.shape[-1]
+    depth = 1 if call.node.operator == "depthwise_conv2d" else weights[3]
+    return depth == 1 and channels == source[-1] and weights[1] * weights[2] <= most_taps
+
+
 def bias_scaled(call: Call, position: int = 2) -> bool:
     """The bias has normal scales along its only axis, and 32-bit integers zero points that begin with 0."""
     if not call.has(position) or call.input(position).dtype != "s32":
@@ -154,6 +175,8 @@ PARTITION: dict[str, Callable[..., bool]] = {
     "counts_within": counts_within,
     "declared_rank": declared_rank,
     "input_rank_at_most": input_rank_at_most,
+    "filters_of_one_channel": filters_of_one_channel,
+    "filters_of_one_pixel": filters_of_one_pixel,
     "layer_weights_scaled": layer_weights_scaled,
     "not_empty": not_empty,
     "one_scale": one_scale,
@@ -163,6 +186,7 @@ PARTITION: dict[str, Callable[..., bool]] = {
     "slopes_within": slopes_within,
     "stored": stored,
     "stored_in_file": stored_in_file,
+    "weights_in_rows": weights_in_rows,
     "weights_scaled_along": weights_scaled_along,
     "windows_overlap": windows_overlap,
     "zero_point_is_zero": zero_point_is_zero,

@@ -31,6 +31,7 @@ _TABLES = {
     "quantize_asymmetric": ("quantize_rows", "ASYMMETRIC"),
     "quantize_symmetric": ("quantize_rows", "SYMMETRIC"),
     "rescale": ("rescale", "RULES"),
+    "rows": ("quantize_rows", "ROWS"),
     "scale_back": ("scale_back", "RULES"),
     "scale_back_per_axis": ("scale_back", "RULES"),
     "scale_form": ("scale_form", "RULES"),

@@ -87,5 +87,52 @@ def binary32_range_over_255_by_eights(row: np.ndarray) -> Quantized:
     return q.astype(np.int32), scale, zero_point
 
 
+def binary32_range_even(row: np.ndarray) -> Quantized:
+    """s = f32(255 / f32(hi - lo)) with lo = min(0, x), hi = max(0, x); q = round_even(f32(x * s)) + zero point.
+
+    zero point = -128 - f32(lo * s) where f32(f32(-128 + lo * s) + f32(127 + hi * s)) > 0, else 127 - f32(hi * s),
+    limited to [-128, 127] and rounded, ties to even. The scale is f32(1 / s); a row of zeros has s = 1. Every operation
+    rounds to binary32. Source: facts/xnnpack.md 2.8, verified by running.
+
+    >>> q, scale, zero_point = binary32_range_even(np.float32([-1, 0, 1.55]))
+    >>> q.tolist(), float(scale), zero_point
+    ([-128, -28, 127], 0.009999999776482582, -28)
+    """
+    f32 = np.float32
+    low, high = min(f32(0), row.min(initial=f32(0))), max(f32(0), row.max(initial=f32(0)))
+    with np.errstate(all="ignore"):
+        steps = f32(1) if low == high else f32(255) / (high - low)
+        from_low, from_high = low * steps, high * steps
+        point = f32(-128) - from_low if (f32(-128) + from_low) + (f32(127) + from_high) > 0 else f32(127) - from_high
+        zero_point = int(np.rint(np.clip(point, f32(-128), f32(127))))
+        moved = np.rint(np.clip(row * steps, f32(-32768), f32(32767))).astype(np.int32) + zero_point
+        return np.clip(moved, -128, 127).astype(np.int32), f32(1) / steps, zero_point
+
+
 SYMMETRIC: dict[str, QuantizeRowRule] = {"binary32_range_over_127_by_eights": binary32_range_over_127_by_eights}
-ASYMMETRIC: dict[str, QuantizeRowRule] = {"binary32_range_over_255_by_eights": binary32_range_over_255_by_eights}
+ASYMMETRIC: dict[str, QuantizeRowRule] = {
+    "binary32_range_over_255_by_eights": binary32_range_over_255_by_eights,
+    "binary32_range_even": binary32_range_even,
+}
+
+
+def per_picture(x: np.ndarray) -> np.ndarray:
+    """All pixels of a picture share a scale: [N, H, W, C] becomes [N, H * W * C].
+
+    >>> per_picture(np.zeros((2, 3, 3, 4), np.float32)).shape
+    (2, 36)
+    """
+    return x.reshape(x.shape[0], -1)
+
+
+def per_pixel(x: np.ndarray) -> np.ndarray:
+    """Every pixel has a scale of its own: [..., C] becomes [pixels, C].
+
+    >>> per_pixel(np.zeros((2, 3, 3, 4), np.float32)).shape
+    (18, 4)
+    """
+    return x.reshape(-1, x.shape[-1])
+
+
+# Slot `rows`: what shares one scale in a convolution.
+ROWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"per_picture": per_picture, "per_pixel": per_pixel}

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arithmetic import floats
+
+_NO_START = np.float32(0)
 ScaleBackRule = Callable[[np.ndarray, "np.ndarray | np.float32", np.ndarray], np.ndarray]
 
 
@@ -33,7 +36,24 @@ def binary32_one_by_one(total: np.ndarray, rows: np.ndarray | np.float32, weight
         return total.astype(np.float32) * weights * rows
 
 
+def binary32_rows_then_fused(
+    total: np.ndarray, rows: np.float32, weights: np.ndarray, start: np.ndarray | np.float32 = _NO_START
+) -> np.ndarray:
+    """f32(start + f32(f32(total) * rows) * weights), the last product and the sum rounded once.
+
+    Domain: total s32. Source: facts/xnnpack.md 2.8, verified by running.
+
+    >>> float(binary32_rows_then_fused(np.array([3]), np.float32(0.1), np.float32([0.1]), np.float32([-0.03]))[0])
+    1.7229467630386353e-09
+    """
+    with np.errstate(all="ignore"):
+        return floats.fused_multiply_add(total.astype(np.float32) * rows, weights, start)
+
+
 RULES: dict[str, ScaleBackRule] = {
     "binary32_product_of_scales": binary32_product_of_scales,
     "binary32_one_by_one": binary32_one_by_one,
+    "binary32_rows_then_fused": binary32_rows_then_fused,
 }
+# Rules that take what the result is added to, as it is part of their last rounding.
+WITH_START = frozenset({"binary32_rows_then_fused"})

@@ -34,7 +34,89 @@ _LAYER = (
 _CHECKED = (*QUANTIZED, ("input_zero_points_are_zero", 2), ("multiplier_below", 256.0))
 _SYMMETRIC = (*_CHECKED, ("input_zero_points_are_zero", 1), ("bias_is_scaled_like_weights",))
 
+_REAL = {"plain_range": "unlimited", "sum_of_products": "binary32_fused_from_bias"}
+_DYNAMIC = {
+    "accumulate": "s32_wrap",
+    "quantize_asymmetric": "binary32_range_even",
+    "byte_products": "exact",
+    "scale_back": "binary32_rows_then_fused",
+    "plain_range": "unlimited",
+}
+_REAL_PICTURES = (
+    ("counts_within", (3, 3), (1, 1)),
+    ("declared_rank", 4, 4, 0, 1, "output"),
+    ("declared_rank", 1, 1, 2),
+    ("stored", 1, 2),
+    CLAMPS,
+)
+_NANS = "where NaN or an infinity enters, the bits of a NaN result follow the operands' order in the kernel's registers"
+_FINITE = "NaN and infinities in dynamically quantized activations are refused: what they become is undefined"
+_SYMMETRIC_WEIGHTS = (("scales_are_normal",), ("input_zero_points_are_zero", 1))
+
 ROWS: tuple[Row, ...] = (
+    *(
+        Row(
+            stem,
+            ("f32 f32 f32 -> f32",),
+            {**_REAL, "sum_of_products": "binary32_fused_from_bias_by_columns"},
+            "run",
+            when=(*_REAL_PICTURES, ("filters_of_one_channel", 25)),
+            limit=_NANS,
+        )
+        for stem in ("conv2d", "depthwise_conv2d")
+    ),
+    *(
+        Row(stem, ("f32 f32 f32 -> f32",), _REAL, "run", when=_REAL_PICTURES, limit=_NANS)
+        for stem in ("conv2d", "depthwise_conv2d")
+    ),
+    Row(
+        "fully_connected",
+        ("f32 f32 f32|- -> f32",),
+        _REAL,
+        "run",
+        when=(
+            ("counts_within", (2, 3), (1, 1)),
+            ("declared_rank", 2, 2, 1),
+            ("stored", 1),
+            ("constant_inputs", 2),
+            CLAMPS,
+        ),
+        limit=_NANS,
+    ),
+    Row(
+        "conv2d",
+        ("f32 s8 f32 -> f32",),
+        {**_DYNAMIC, "rows": "per_pixel"},
+        "run",
+        when=(("weights_scaled_along", 0), *_REAL_PICTURES, ("filters_of_one_pixel",)),
+        requires=_SYMMETRIC_WEIGHTS,
+        limit=_FINITE,
+    ),
+    Row(
+        "conv2d",
+        ("f32 s8 f32 -> f32",),
+        {**_DYNAMIC, "rows": "per_picture"},
+        "run",
+        when=(("weights_scaled_along", 0), *_REAL_PICTURES),
+        requires=_SYMMETRIC_WEIGHTS,
+        limit=_FINITE,
+    ),
+    Row(
+        "fully_connected",
+        ("f32 s8 f32|- -> f32",),
+        _DYNAMIC,
+        "run",
+        when=(
+            ("counts_within", (2, 3), (1, 1)),
+            ("declared_rank", 2, 2, 1),
+            ("stored_in_file", 1),
+            ("constant_inputs", 2),
+            ("weights_in_rows",),
+            CLAMPS,
+        ),
+        requires=_SYMMETRIC_WEIGHTS,
+        limit=_FINITE,
+    ),
     Row(
         "conv2d",
         ("s8 s8 s32 -> s8",),
