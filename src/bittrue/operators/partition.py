@@ -76,6 +76,15 @@ def weights_in_rows(call: Call) -> bool:
     return quantization is not None and (not quantization.per_axis or quantization.axis == 0)
 
 
+def transposed_filter_fits(call: Call) -> bool:
+    """A transposed convolution whose filters fit into its output (without padding) or reach its strides (with it)."""
+    weights, output = call.input(1).tensor.shape, call.output.shape
+    strides = call.attribute("stride_h"), call.attribute("stride_w")
+    if call.attribute("padding") == "valid":
+        return all(taps <= extent for taps, extent in zip(weights[1:3], output[1:3], strict=True))
+    return all(taps >= stride for taps, stride in zip(weights[1:3], strides, strict=True))
+
+
 def filters_of_one_pixel(call: Call) -> bool:
     """A convolution in one group whose filters are one pixel large and move by one."""
     weights, source = call.input(1).shape, call.input(0).shape
@@ -186,6 +195,7 @@ PARTITION: dict[str, Callable[..., bool]] = {
     "slopes_within": slopes_within,
     "stored": stored,
     "stored_in_file": stored_in_file,
+    "transposed_filter_fits": transposed_filter_fits,
     "weights_in_rows": weights_in_rows,
     "weights_scaled_along": weights_scaled_along,
     "windows_overlap": windows_overlap,

@@ -185,11 +185,11 @@ def scales_are_normal(call: Call) -> None:
                 )
 
 
-def multiplier_below(call: Call, limit: float) -> None:
-    """f32(f32(input scale * weight scale) / output scale) < `limit` for every weight scale."""
+def multiplier_below(call: Call, limit: float, source: int = 0) -> None:
+    """f32(f32(input scale * weight scale) / output scale) < `limit` for every weight scale; weights are input 1."""
     scales = call.input(1).quantization.scales.astype(np.float32)
     with np.errstate(over="ignore"):
-        largest = float((np.float32(call.input(0).scale) * scales / np.float32(call.output.scale)).max())
+        largest = float((np.float32(call.input(source).scale) * scales / np.float32(call.output.scale)).max())
     if not largest < limit:
         raise call.invalid(
             "BT-MULTIPLIER",
@@ -198,9 +198,11 @@ def multiplier_below(call: Call, limit: float) -> None:
         )
 
 
-def bias_is_scaled_like_weights(call: Call) -> None:
-    """The bias has one scale where the weights have one, and several where they have several."""
-    weights, bias = call.input(1).quantization, call.input(2).quantization
+def bias_is_scaled_like_weights(call: Call, position: int = 2) -> None:
+    """The bias, if there is one, has one scale where the weights (input 1) have one, and several where they have so."""
+    if not call.has(position):
+        return
+    weights, bias = call.input(1).quantization, call.input(position).quantization
     if weights.per_axis != bias.per_axis:
         raise call.invalid(
             "BT-QUANT-BIAS",

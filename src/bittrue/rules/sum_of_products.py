@@ -13,6 +13,10 @@ from ..arithmetic import floats
 _INVALID = np.uint32(0xFFC00000).view(np.float32)
 
 
+# Elements of a sum held at a time: one pass per term stays inside a level-2 cache.
+_BLOCK = 1 << 16
+
+
 @dataclass(frozen=True)
 class SumRule:
     """`rule(total, first, second, room)` adds one term in place; `room` has the shape of `total`.
@@ -61,6 +65,22 @@ def binary32_fused(total: np.ndarray, first: np.ndarray, second: np.ndarray, roo
     True
     """
     total[...] = floats.fused_multiply_add(first, second, total)
+
+
+def add_matrix(rule: SumRule, total: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
+    """total[m, n] += a[m, k] * b[k, n] for k = 0, 1, ..., in place, one term after the other.
+
+    >>> total = np.zeros((1, 1), np.float32)
+    >>> add_matrix(RULES["binary32_in_order"], total, np.float32([[2, 3]]), np.float32([[5], [7]]))
+    >>> total.tolist()
+    [[31.0]]
+    """
+    rows = max(1, _BLOCK // max(1, total.shape[1]))
+    for first in range(0, total.shape[0], rows):
+        block, part = total[first : first + rows], a[first : first + rows]
+        room = np.empty_like(block)
+        for k in range(b.shape[0]):
+            rule(block, part[:, k, None], b[k], room)
 
 
 def invalid_as_on_x86(result: np.ndarray, *operands: np.ndarray | None) -> np.ndarray:
