@@ -87,7 +87,16 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
     : hybrid_(hybrid), has_bias_(step.has_input(2)), low_(real_parameter(step, "low")), high_(real_parameter(step, "high")) {
   const std::string& range = step.rule("plain_range");
   open_ = range == "open_limits";
-  require(open_ || range == "type_limits", "no native rule for the range");
+  require(open_ || range == "type_limits" || range == "unlimited", "no native rule for the range");
+  if (!hybrid) {
+    const std::string& sums = step.rule("sum_of_products");
+    const bool columns = sums == "binary32_fused_from_bias_by_columns";
+    fused_ = columns || sums == "binary32_fused_from_bias";
+    if (columns) {
+      const int64_t taps = step.integer("filter_h", 1, 1 << 16) * step.integer("filter_w", 1, 1 << 16);
+      full_ = taps == 3 || taps == 4 || taps == 9 || taps == 25;
+    }
+  }
   if (has_bias_) {
     const Operand& bias = step.input(2);
     require(bias.type == Type::f32 && bias.elements == channels && bias.dense(), "one real bias per channel is needed");
@@ -108,6 +117,15 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
 bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias,
                      bool only_bias, float* out) const {
   const float low = low_, high = high_;
+  if (fused_ && !open_) {
+    uint32_t odd = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const float total = full_ ? sums[i] : sums[i] + 0.0f;
+      odd |= total != total;
+      out[i] = rules::clamp(total, low, high);
+    }
+    return odd != 0;
+  }
   if (!hybrid_ && !open_) {
     uint32_t odd = 0;
     if (has_bias_) {
