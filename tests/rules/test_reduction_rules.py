@@ -18,8 +18,13 @@ F32 = np.float32
 CASES: dict[str, dict[str, list[float]]] = {
     # The average of -1 and -2.
     "average": {"integer_half_away": [-2], "integer_half_up": [-1], "binary32_divide": [-1.5]},
-    # The mean of 1 and 2, input and output scale equal.
-    "mean": {"q31_count_folded_two_step_up_away": [2], "integer_trunc": [1], "binary32_divide": [1.5]},
+    # The means of 1 and 2, and of 2 and 3, input and output scale equal.
+    "mean": {
+        "q31_count_folded_two_step_up_away": [2, 3],
+        "integer_trunc": [1, 2],
+        "binary32_divide": [1.5, 2.5],
+        "binary32_affine_even": [2, 2],
+    },
     # The row (18, 9), in 1/128 for the integer rules; 18 / sqrt(405) is 0.89443, or 114.49 of 128.
     "normalize": {
         "q31_exponent_plus_7_two_step_up_away": [114, 57],
@@ -33,6 +38,7 @@ CASES: dict[str, dict[str, list[float]]] = {
         "ten_bits_half_away": [-3, -3, -2, -2],
         "binary32_products_half_up": [-2, -2, -1, -1],
         "binary32_products": [-3.0, -2.5, -2.0, -2.0],
+        "eleven_bits_half_up": [-3, -2, -2, -2],
     },
     "log_softmax": {"exp_f5_sum_f12_logarithm_away": [-16, -17, -20]},
 }
@@ -52,7 +58,7 @@ def result(slot: str, name: str) -> list[float]:
         return average.RULES[name](np.array([-3], F32 if real else np.int64), np.array([2])).tolist()
     if slot == "mean":
         rule = mean.RULES[name]
-        return rule.apply(np.array([3], F32 if real else np.int64), rule.prepare(1.0, 2)).tolist()
+        return rule.apply(np.array([3, 5], F32 if real else np.int64), rule.prepare(1.0, 2)).tolist()
     if slot == "normalize":
         return normalize.RULES[name](np.array([[18, 9]], F32 if real else np.int64))[0].tolist()
     if slot == "softmax":

@@ -57,6 +57,8 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
             # ties at 0.5, 1.5, -0.5, -1.5 and -63.5: away from zero, and up
             "binary32_reciprocal_256_away": [1, 2, -1, -2, -64],
             "binary32_reciprocal_513_linear_up": [1, 2, 0, -1, -63],
+            # to even
+            "binary32_reciprocal_sum_256_even": [0, 2, 0, -2, -64],
         },
     ),
     # 5.29, 5.66, 6 and 20 steps: the fraction is dropped

@@ -88,9 +88,11 @@ def transposed_filter_fits(call: Call) -> bool:
 def filters_of_one_pixel(call: Call) -> bool:
     """A convolution in one group whose filters are one pixel large and move by one."""
     weights, source = call.input(1).shape, call.input(0).shape
-    return weights[1:3] == (1, 1) and weights[3] == source[-1] and call.attribute("stride_h") == call.attribute(
-        "stride_w"
-    ) == 1
+    return (
+        weights[1:3] == (1, 1)
+        and weights[3] == source[-1]
+        and call.attribute("stride_h") == call.attribute("stride_w") == 1
+    )
 
 
 def filters_of_one_channel(call: Call, most_taps: int) -> bool:
@@ -174,6 +176,17 @@ def not_empty(call: Call, *positions: int) -> bool:
     return all(o.size > 0 for o in _at(call, positions))
 
 
+def values_within(call: Call, position: int, low: int, high: int) -> bool:
+    """The input at `position` is known and holds integers from `low` to `high`."""
+    value = call.input(position).value if call.has(position) else None
+    return value is not None and bool(((value >= low) & (value <= high)).all())
+
+
+def block_size_above_1(call: Call) -> bool:
+    """Blocks are larger than one pixel."""
+    return int(call.attribute("block_size")) > 1
+
+
 def counts_within(call: Call, inputs: tuple[int, int], outputs: tuple[int, int]) -> bool:
     """The node has this many inputs and outputs."""
     return inputs[0] <= len(call.inputs) <= inputs[1] and outputs[0] <= len(call.outputs) <= outputs[1]
@@ -181,6 +194,7 @@ def counts_within(call: Call, inputs: tuple[int, int], outputs: tuple[int, int])
 
 PARTITION: dict[str, Callable[..., bool]] = {
     "bias_scaled": bias_scaled,
+    "block_size_above_1": block_size_above_1,
     "counts_within": counts_within,
     "declared_rank": declared_rank,
     "input_rank_at_most": input_rank_at_most,
@@ -196,6 +210,7 @@ PARTITION: dict[str, Callable[..., bool]] = {
     "stored": stored,
     "stored_in_file": stored_in_file,
     "transposed_filter_fits": transposed_filter_fits,
+    "values_within": values_within,
     "weights_in_rows": weights_in_rows,
     "weights_scaled_along": weights_scaled_along,
     "windows_overlap": windows_overlap,

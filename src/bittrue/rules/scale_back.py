@@ -20,7 +20,7 @@ def binary32_product_of_scales(total: np.ndarray, rows: np.ndarray | np.float32,
 
     >>> total, row, weight = np.array([5]), np.float32(0.1), np.float32([0.1])
     >>> [float(rule(total, row, weight)[0]) for rule in RULES.values()]
-    [0.05000000447034836, 0.05000000074505806]
+    [0.05000000447034836, 0.05000000074505806, 0.05000000074505806]
     """
     with np.errstate(all="ignore"):
         return total.astype(np.float32) * (rows * weights)
@@ -44,7 +44,7 @@ def binary32_rows_then_fused(
     Domain: total s32. Source: facts/xnnpack.md 2.8, verified by running.
 
     >>> float(binary32_rows_then_fused(np.array([3]), np.float32(0.1), np.float32([0.1]), np.float32([-0.03]))[0])
-    1.7229467630386353e-09
+    2.309680002809955e-09
     """
     with np.errstate(all="ignore"):
         return floats.fused_multiply_add(total.astype(np.float32) * rows, weights, start)

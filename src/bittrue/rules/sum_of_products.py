@@ -59,9 +59,9 @@ def binary32_fused(total: np.ndarray, first: np.ndarray, second: np.ndarray, roo
 
     Source: facts/xnnpack.md 3.3, verified by running.
 
-    >>> total, room = np.float32([-1]), np.empty(1, np.float32)
-    >>> binary32_fused(total, np.float32([1 + 2.0**-12]), np.float32([1 - 2.0**-12]), room)
-    >>> float(total[0]) == -(2.0**-24)
+    >>> total, room = np.float32([-1 - 2.0**-11]), np.empty(1, np.float32)
+    >>> binary32_fused(total, np.float32([1 + 2.0**-12]), np.float32([1 + 2.0**-12]), room)
+    >>> float(total[0]) == 2.0**-24  # 0 if the product were rounded
     True
     """
     total[...] = floats.fused_multiply_add(first, second, total)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from ..litert import LITERT
 from ..table import Numerics
-from . import elementwise, matrix, reduction
+from . import elementwise, matrix, movement, reduction
 
 XNNPACK = Numerics(
     "xnnpack",
     "ai-edge-litert 2.3.0, OpResolverType.BUILTIN (default XNNPACK delegate), x86-64, one thread",
     "Hypothesis-built single-operator models and the outputs of real models, byte for byte",
-    matrix.ROWS + elementwise.ROWS + reduction.ROWS + LITERT.rows,
+    matrix.ROWS + elementwise.ROWS + reduction.ROWS + movement.ROWS + LITERT.rows,
     LITERT.versions,
 )
