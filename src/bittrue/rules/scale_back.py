@@ -9,7 +9,7 @@ import numpy as np
 from ..arithmetic import floats
 
 _NO_START = np.float32(0)
-ScaleBackRule = Callable[[np.ndarray, "np.ndarray | np.float32", np.ndarray], np.ndarray]
+ScaleBackRule = Callable[..., np.ndarray]
 
 
 def binary32_product_of_scales(total: np.ndarray, rows: np.ndarray | np.float32, weights: np.ndarray) -> np.ndarray:
@@ -37,7 +37,7 @@ def binary32_one_by_one(total: np.ndarray, rows: np.ndarray | np.float32, weight
 
 
 def binary32_rows_then_fused(
-    total: np.ndarray, rows: np.float32, weights: np.ndarray, start: np.ndarray | np.float32 = _NO_START
+    total: np.ndarray, rows: np.ndarray | np.float32, weights: np.ndarray, start: np.ndarray | np.float32 = _NO_START
 ) -> np.ndarray:
     """f32(start + f32(f32(total) * rows) * weights), the last product and the sum rounded once.
 
