@@ -147,6 +147,36 @@ struct Products {
   }
 };
 
+// binary32_differences: along x in both rows, then between them, every operation rounded to binary32.
+struct Differences {
+  static constexpr float kLeast = 0.0f, kMost = 1.0f;
+  using Weight = float;
+  using Column = float;
+  using Total = float;
+  static constexpr int kColumns = 3;  // the low row, the high row, and the weight between them
+
+  static void vertical(const float* low, const float* high, Weight weight, Column* out, int64_t count) {
+    std::copy_n(low, count, out);
+    std::copy_n(high, count, out + count);
+    out[2 * count] = weight;
+  }
+
+  template <class Entry>
+  static void horizontal(const Column* columns, int64_t count, const Entry* entries, int64_t out_w, int64_t channels,
+                         float*, float*, float* out) {
+    const float weight = columns[2 * count];
+    for (int64_t x = 0; x < out_w; ++x, out += channels) {
+      const auto& entry = entries[x];
+      const float *left = columns + entry.low * channels, *right = columns + entry.high * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        const float top = left[c] + (right[c] - left[c]) * entry.weight;
+        const float bottom = left[count + c] + (right[count + c] - left[count + c]) * entry.weight;
+        out[c] = top + (bottom - top) * weight;
+      }
+    }
+  }
+};
+
 template <class Stored, class Total, class Rule>
 class Bilinear final : public Kernel {
  public:
@@ -249,6 +279,9 @@ std::unique_ptr<Kernel> make_resize_bilinear(const Step& step, const CoreSet&) {
   }
   if (rule == "binary32_products_half_up" && type == Type::u8) {
     return std::make_unique<Bilinear<uint8_t, float, Products<uint8_t>>>(step);
+  }
+  if (rule == "binary32_differences" && type == Type::f32) {
+    return std::make_unique<Bilinear<float, float, Differences>>(step);
   }
   if (rule == "binary32_products" && type == Type::f32) {
     return std::make_unique<Bilinear<float, float, Products<float>>>(step);

@@ -33,12 +33,13 @@ CASES: dict[str, dict[str, list[float]]] = {
     },
     # Three equal values in units of 2^-15: a third is 10922.67.
     "softmax": {"exp_f5_sum_f12_reciprocal_away": [10923] * 3, "tables_513_one_step_up": [10922] * 3},
-    # The pixels -3 and -2, resized from 2 to 4.
+    # The pixels -3 and -2, resized from 2 to 4, and the second of 6, which is -2 2/3.
     "interpolate": {
-        "ten_bits_half_away": [-3, -3, -2, -2],
-        "binary32_products_half_up": [-2, -2, -1, -1],
-        "binary32_products": [-3.0, -2.5, -2.0, -2.0],
-        "eleven_bits_half_up": [-3, -2, -2, -2],
+        "ten_bits_half_away": [-3, -3, -2, -2, -3],
+        "binary32_products_half_up": [-2, -2, -1, -1, -2],
+        "binary32_products": [-3.0, -2.5, -2.0, -2.0, -2.6666665077209473],
+        "eleven_bits_half_up": [-3, -2, -2, -2, -3],
+        "binary32_differences": [-3.0, -2.5, -2.0, -2.0, -2.6666667461395264],
     },
     "log_softmax": {"exp_f5_sum_f12_logarithm_away": [-16, -17, -20]},
 }
@@ -47,7 +48,7 @@ CASES: dict[str, dict[str, list[float]]] = {
 def interpolated(name: str, pixels: list[int], out: int) -> np.ndarray:
     rule = interpolate.RULES[name]
     axis = rule.prepare(len(pixels), out, False, False)
-    row = np.array(pixels, F32 if name == "binary32_products" else np.int64)
+    row = np.array(pixels, F32 if name in ("binary32_products", "binary32_differences") else np.int64)
     low, high = row[axis["low"]], row[axis["high"]]
     return rule.apply((low, low, high, high), np.zeros(1, axis["weight"].dtype), axis["weight"])
 
@@ -68,7 +69,7 @@ def result(slot: str, name: str) -> list[float]:
     if slot == "log_softmax":
         logarithm = log_softmax.RULES[name]
         return logarithm.apply(np.array([[4, 3, 0]]), logarithm.prepare(1 / 16))[0].tolist()
-    return interpolated(name, [-3, -2], 4).tolist()
+    return [*interpolated(name, [-3, -2], 4).tolist(), interpolated(name, [-3, -2], 6).tolist()[1]]
 
 
 @pytest.mark.parametrize(("slot", "name"), [(slot, name) for slot in CASES for name in CASES[slot]])

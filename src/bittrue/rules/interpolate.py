@@ -111,6 +111,24 @@ def _apply_eleven_bits(corners: Corners, weight_y: np.ndarray, weight_x: np.ndar
     return (top * 2048 + (bottom - top) * weight_y + (1 << 21)) >> 22
 
 
+def _prepare_clamped(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    low, high, weight = _clamped_positions(extent, out, align_corners, half_pixel)
+    return {"low": low, "high": high, "weight": weight}
+
+
+def _apply_differences(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Along x first, then between the rows.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_differences"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [2.5]
+    """
+    with np.errstate(all="ignore"):
+        top = corners[0] + (corners[2] - corners[0]) * weight_x
+        bottom = corners[1] + (corners[3] - corners[1]) * weight_x
+        return top + (bottom - top) * weight_y
+
+
 def _four_products(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray, nudge: np.float32) -> np.ndarray:
     one = np.float32(1)
     with np.errstate(all="ignore"):
@@ -169,5 +187,12 @@ RULES: dict[str, InterpolateRule] = {
         "positions in binary32, limited to the picture; weights in 1/2048, ties to even; the exact sum over 2^22, "
         "ties up",
         "facts/xnnpack.md 2.7, verified by running",
+    ),
+    "binary32_differences": InterpolateRule(
+        _prepare_clamped,
+        _apply_differences,
+        "positions as in eleven_bits_half_up, weights in binary32; t = low + (high - low) * wx in both rows, then "
+        "t + (b - t) * wy, every operation rounded to binary32",
+        "facts/xnnpack.md 3.5, verified by running",
     ),
 }

@@ -31,7 +31,7 @@ def scaled_below_zero(x: np.ndarray, slope: np.ndarray | np.float32) -> np.ndarr
         return np.where(x < 0, x * slope, x)
 
 
-RULES: dict[str, Callable[[np.ndarray, "np.ndarray | np.float32"], np.ndarray]] = {
+RULES: dict[str, Callable[[np.ndarray, np.ndarray | np.float32], np.ndarray]] = {
     "scaled_unless_above_zero": scaled_unless_above_zero,
     "scaled_below_zero": scaled_below_zero,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Row
-from .matrix import CLAMPS, QUANTIZED
+from .matrix import CLAMPS, QUANTIZED, SUBNORMAL
 
 _RANGE = {"store": "clamp_then_zero_point", "activation_range": "binary32_sum_even"}
 _BINARY = (("counts_within", (2, 2), (1, 1)), ("declared_rank", 0, 6, 0, 1))
@@ -17,7 +17,13 @@ _Q8 = {"rescale": "q8_one_step_up", "store": "clamp_then_zero_point"}
 _REAL = ("f32 f32 -> f32",)
 _UNLIMITED = {"plain_range": "unlimited"}
 _TWO_NANS = (
-    "where both operands are NaN, the kernels keep the payload of one or the other; bittrue keeps the first one's"
+    "where both operands are NaN, the kernels keep the payload of one or the other; bittrue keeps the first one's; "
+    + SUBNORMAL
+)
+
+_ESTIMATE = (
+    "the delegate's result is off by one unit in the last place for a third of all arguments: it refines the "
+    "processor's own estimate, which differs between processors; bittrue rounds correctly"
 )
 
 ROWS: tuple[Row, ...] = (
@@ -63,6 +69,15 @@ ROWS: tuple[Row, ...] = (
         {"slope": "scaled_below_zero"},
         "run",
         when=(*_UNARY, ("slopes_within", 2.0**-8, 128.0, -127.99609375)),
+        limit=SUBNORMAL,
+    ),
+    *(
+        Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=limit)
+        for stem, limit in (
+            *((stem, SUBNORMAL) for stem in ("abs", "neg", "square", "floor")),
+            *((stem, SUBNORMAL) for stem in ("relu", "relu6", "relu_n1_to_1")),
+            *((stem, _ESTIMATE) for stem in ("sqrt", "rsqrt")),
+        )
     ),
     Row(
         "quantize",

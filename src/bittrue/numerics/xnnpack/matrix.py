@@ -49,7 +49,11 @@ _REAL_PICTURES = (
     ("stored", 1, 2),
     CLAMPS,
 )
-_NANS = "where NaN or an infinity enters, the bits of a NaN result follow the operands' order in the kernel's registers"
+SUBNORMAL = "the delegate takes subnormal binary32 numbers for zeros and makes none; bittrue keeps them"
+_NANS = (
+    "where NaN or an infinity enters, the bits of a NaN result follow the operands' order in the kernel's registers; "
+    + SUBNORMAL
+)
 _FINITE = "NaN and infinities in dynamically quantized activations are refused: what they become is undefined"
 _SYMMETRIC_WEIGHTS = (("scales_are_normal",), ("input_zero_points_are_zero", 1))
 
