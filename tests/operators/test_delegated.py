@@ -127,6 +127,21 @@ def dynamic_fully_connected(draw: Draw) -> Case:
     return fully_connected(draw, True)
 
 
+def packed_fully_connected(dtype: str) -> Callable[[Draw], Case]:
+    def build(draw: Draw) -> Case:
+        rows, depth, units = draw.integer(1, 6), 4 * draw.integer(1, 25), draw.integer(1, 30)
+        high = 7 if dtype == "s4" else 1
+        scales = [draw.scale(1e-2, 0.1) for _ in range(units)]
+        values = draw.rng.integers(-high - 1, high + 1, (units, depth)).astype(np.int8)
+        weights = T(dtype, (units, depth), scales, 0, 0, values)
+        options = {"fusedActivationFunction": draw.activation()}
+        x, y = draw.tensor((rows, depth)), draw.tensor((rows, units), 1e-2)
+        model = single("FULLY_CONNECTED", ("FullyConnectedOptions", options), [x, weights, None], [y], version=12)
+        return model, [draw.values((rows, depth))]
+
+    return build
+
+
 def transpose_conv(draw: Draw) -> Case:
     height, width, taps_h, taps_w = (draw.integer(1, high) for high in (6, 6, 4, 4))
     stride_h, stride_w, padding = draw.integer(1, 3), draw.integer(1, 3), draw.integer(0, 1)
@@ -245,6 +260,9 @@ CASES: list[tuple[Callable[[Draw], Case], tuple[str, ...], str, str]] = [
     (batch_matmul, ("f32",), "sum_of_products", "binary32_fused_from_bias"),
     (dynamic_conv2d, ("f32",), "quantize_asymmetric", "binary32_range_even"),
     (dynamic_fully_connected, ("f32",), "quantize_asymmetric", "binary32_range_even"),
+    *((packed_fully_connected(t), ("s8",), "activation_range", "binary32_sum_even") for t in ("s4", "s2")),
+    *((packed_fully_connected(t), ("f32",), "quantize_asymmetric", "binary32_range_even") for t in ("s4", "s2")),
+    (resize_bilinear, ("f32",), "interpolate", "binary32_differences"),
     (elementwise("ADD", "AddOptions"), BYTES, "align", "shared_21_bits_even"),
     (elementwise("SUB", "SubOptions"), BYTES, "align", "shared_21_bits_even"),
     (elementwise("MUL", "MulOptions"), BYTES, "rescale", "binary32_multiply_even"),

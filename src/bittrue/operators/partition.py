@@ -70,6 +70,16 @@ def layer_weights_scaled(call: Call) -> bool:
     return quantization.axis == 0 if quantization.per_axis else int(quantization.zero_points[0]) == 0
 
 
+def packed_rows_fill_bytes(call: Call) -> bool:
+    """Rows of 4-bit and 2-bit weights end with a byte, and 2-bit ones have a scale per row."""
+    weights = call.input(1)
+    if not weights.type.is_packed:
+        return True
+    quantization = weights.tensor.quantization
+    per_row = quantization is not None and quantization.scales.size == weights.shape[0]
+    return weights.shape[-1] % (8 // weights.type.bits) == 0 and (weights.dtype != "s2" or per_row)
+
+
 def weights_in_rows(call: Call) -> bool:
     """Weights have one scale, or several along axis 0."""
     quantization = call.input(1).tensor.quantization
@@ -203,6 +213,7 @@ PARTITION: dict[str, Callable[..., bool]] = {
     "layer_weights_scaled": layer_weights_scaled,
     "not_empty": not_empty,
     "one_scale": one_scale,
+    "packed_rows_fill_bytes": packed_rows_fill_bytes,
     "same_scale_as_output": same_scale_as_output,
     "scale_product_within": scale_product_within,
     "scale_ratio_within": scale_ratio_within,

@@ -107,7 +107,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "fully_connected",
-        ("f32 s8 f32|- -> f32",),
+        ("f32 s8|s4|s2 f32|- -> f32",),
         _DYNAMIC,
         "run",
         when=(
@@ -116,6 +116,7 @@ ROWS: tuple[Row, ...] = (
             ("stored_in_file", 1),
             ("constant_inputs", 2),
             ("weights_in_rows",),
+            ("packed_rows_fill_bytes",),
             CLAMPS,
         ),
         requires=_SYMMETRIC_WEIGHTS,
@@ -155,10 +156,10 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "fully_connected",
-        ("s8 s8 s32|- -> s8",),
+        ("s8 s8|s4|s2 s32|- -> s8",),
         _SCALED,
         "run",
-        when=(*_LAYER, ("layer_weights_scaled",)),
+        when=(*_LAYER, ("layer_weights_scaled",), ("packed_rows_fill_bytes",)),
         requires=(*_CHECKED, ("input_zero_points_are_zero", 1)),
     ),
     Row(
