@@ -22,8 +22,9 @@ def output_extents(extent: int, taps: int, stride: int, padding: int) -> range:
 
 @st.composite
 def transposed(draw: st.DrawFn) -> tuple[bytes, int]:
-    kind = draw(st.sampled_from(["s8", "s8", "u8", "s16", "f32"]))
+    kind = draw(st.sampled_from(["s8", "s8", "u8", "s16", "f32", "hybrid"]))
     weight_type = {"u8": "u8", "f32": "f32"}.get(kind, "s8")
+    kind, hybrid = ("f32", True) if kind == "hybrid" else (kind, False)
     bias_type = {"s16": draw(st.sampled_from(["s32", "s64"])), "f32": "f32"}.get(kind, "s32")
     filters, depth, padding = draw(st.integers(1, 20)), draw(st.integers(1, 9)), draw(st.integers(0, 1))
     extents = []
@@ -39,7 +40,7 @@ def transposed(draw: st.DrawFn) -> tuple[bytes, int]:
     weight_scale = [draw(scales(1e-3, 0.1)) for _ in range(filters)] if per_axis else draw(scales(1e-3, 0.1))
     input_scale = draw(scales(1e-3, 0.5))
     # Signed weights with a zero point are taken as if they had none.
-    weight_zero_point = draw({"u8": zero_points("u8"), "f32": st.just(0)}.get(kind, st.sampled_from([0, 0, 7])))
+    weight_zero_point = draw({"u8": zero_points("u8"), "f32": st.just(0)}.get(weight_type, st.sampled_from([0, 0, 7])))
     weight_shape = (filters, taps_h, taps_w, depth)
     large = draw(st.sampled_from([100, 30000, 2**31 - 1]))
     bias = rng.standard_normal(filters) if plain else rng.integers(-large - 1, large, filters, endpoint=True)
@@ -57,7 +58,7 @@ def transposed(draw: st.DrawFn) -> tuple[bytes, int]:
     w = T(
         weight_type,
         weight_shape,
-        None if plain else weight_scale,
+        None if plain and not hybrid else weight_scale,
         weight_zero_point,
         0,
         seeded(weight_type, weight_shape, seed) if draw(st.integers(0, 3)) else None,

@@ -101,10 +101,10 @@ def test_scale_back_from_a_start(total: int, row: float, weight: float, start: f
     assert Fraction(float(found[0])) == nearest(scaled * Fraction(weight) + Fraction(start))
 
 
-@given(st.lists(st.floats(-1000, 1000, width=32, allow_subnormal=False), min_size=1, max_size=20))
+@given(st.lists(st.floats(-1000, 1000, width=32).filter(lambda v: v == 0 or abs(v) > 1e-6), min_size=1, max_size=20))
 def test_rows_by_their_range(row: list[float]) -> None:
     """`quantize_asymmetric`: every operation of binary32_range_even by fractions."""
-    q, scale, zero_point = quantize_rows.binary32_range_even(F32(row))
+    (q,), (scale,), (zero_point,) = quantize_rows.binary32_range_even(F32([row]))
     low, high = min(Fraction(0), *map(Fraction, row)), max(Fraction(0), *map(Fraction, row))
     steps = Fraction(1) if low == high else nearest(255 / nearest(high - low))
     from_low, from_high = nearest(low * steps), nearest(high * steps)
@@ -118,7 +118,7 @@ def test_rows_by_their_range(row: list[float]) -> None:
 
 def test_quantize_asymmetric_rules_are_told_apart() -> None:
     """`quantize_asymmetric`: a row of zeros, and a tie."""
-    answers = {name: rule(F32([0, 0]))[2] for name, rule in quantize_rows.ASYMMETRIC.items()}
+    answers = {name: int(rule(F32([[0, 0]]))[2][0]) for name, rule in quantize_rows.ASYMMETRIC.items()}
     assert len(set(answers.values())) == len(answers)
 
 

@@ -13,8 +13,19 @@ from .base import Bound, Call, Lowered, Operand, Operator, Step
 
 # Modules of this folder that hold shared machinery instead of an operator.
 _SHARED = frozenset(
-    {"base", "geometry", "accumulator", "requirements", "conditions", "partition", "elementwise", "indexing"}
-    | {"real_layers", "hybrid_layers"}
+    {
+        "accumulator",
+        "base",
+        "conditions",
+        "elementwise",
+        "geometry",
+        "hybrid_layers",
+        "indexing",
+        "partition",
+        "real_layers",
+        "recurrent",
+        "requirements",
+    }
 )
 
 
@@ -22,15 +33,20 @@ _SHARED = frozenset(
 _FAMILIES: dict[str, str] = {
     "add": "sub",
     "arg_max": "arg_min",
+    "bitwise": "bitwise_xor right_shift",
+    "complex_parts": "real imag complex_abs",
+    "conv3d": "conv3d_transpose",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
+    "functions": "exp log elu sin cos",
     "gather": "gather_nd",
     "logical": "logical_and logical_or logical_not",
     "logistic": "tanh",
     "maximum": "minimum",
     "mean": "sum",
     "pad": "pad_v2 mirror_pad",
-    "pool2d": "average_pool2d max_pool2d",
+    "plain": "plain_add plain_multiply plain_maximum plain_minimum",
+    "pool2d": "average_pool2d l2_pool2d max_pool2d",
     "rank": "zeros_like",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
@@ -43,7 +59,7 @@ _FAMILIES: dict[str, str] = {
     "split": "split_v unpack",
     "sqrt": "rsqrt",
     "tile": "broadcast_to fill",
-    "unary": "neg square floor",
+    "unary": "neg square floor sign",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
 

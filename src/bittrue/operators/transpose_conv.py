@@ -14,6 +14,7 @@ from ..arithmetic.matmul import exact_matmul, product_type
 from ..arithmetic.ordered_sums import add_products
 from ..errors import RunError
 from ..rules import plain_range, store, sum_of_products
+from . import hybrid_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Shape, Step
@@ -24,20 +25,36 @@ from .geometry import LARGEST, Window, window
 _SHAPE, _WEIGHTS, _SOURCE, _BIAS = range(4)
 
 
+def planned_shape(call: Call, rank: int) -> Shape:
+    """The output shape that input 0 gives; where it is only known at run time, what the file says of the output."""
+    call.rank(call.input(_SHAPE, "output shape"), 1)
+    if call.input(_SHAPE).value is None:
+        shape = call.output.tensor.shape
+    else:
+        shape = tuple(call.integers(_SHAPE, "output shape"))
+    if len(shape) != rank or min(shape) < 0:
+        raise call.invalid("BT-SHAPE-OUTPUT", f"the output shape must be {rank} extents, found {list(shape)}")
+    return shape
+
+
+def check_shape_input(step: Step, given: np.ndarray, planned: Sequence[int]) -> None:
+    """RunError unless the output shape of this run is the planned one."""
+    if given.tolist() != list(planned):
+        raise RunError(
+            "BT-RUN-SHAPE",
+            f"the output shape is {given.tolist()} in this run, planned for {list(planned)}",
+            place=step.place,
+            advice="shapes are planned ahead of the run; export the model with a constant output shape",
+        )
+
+
 def _geometry(call: Call) -> tuple[Shape, Window, Window]:
     """The output shape, and the windows of the convolution that would turn the output into the input."""
     call.expect((3, 4))
     source, weights = call.input(_SOURCE), call.input(_WEIGHTS, "weights")
-    call.rank(call.input(_SHAPE, "output shape"), 1)
     call.rank(source, 4)
     call.rank(weights, 4)
-    if call.input(_SHAPE).value is None:
-        # Only known at run time, where it must be what the file says of the output.
-        shape = call.output.tensor.shape
-    else:
-        shape = tuple(call.integers(_SHAPE, "output shape"))
-    if len(shape) != 4 or min(shape) < 0:
-        raise call.invalid("BT-SHAPE-OUTPUT", f"the output shape must be four extents, found {list(shape)}")
+    shape = planned_shape(call, 4)
     if min(source.shape[1:], default=0) < 1 or weights.shape[0] < 1 or source.shape[3] != weights.shape[3]:
         raise call.invalid(
             "BT-CONV-CHANNELS",
@@ -91,11 +108,18 @@ def lower(call: Call) -> Lowered:
     }
     taps = vertical.taps * horizontal.taps
     work = source.size * taps * shape[3]
-    if "plain_range" in call.rules:
+    if "plain_range" in call.rules and weights.dtype == "f32":
         return Lowered(
             parameters={**geometry, **plain_parameters(call)}, work=work, scratch=8 * call.output.size + 4 * source.size
         )
     check_weight_scales(call, shape[3], 0)
+    if "quantize_asymmetric" in call.rules:
+        return Lowered(
+            parameters={**geometry, **plain_parameters(call), "form": "hybrid", "quantize": "asymmetric"},
+            arrays={"weight_scales": weights.quantization.scales.astype(np.float32)},
+            work=work,
+            scratch=8 * call.output.size + 12 * source.size,
+        )
     check_bias_type(call, _SOURCE, _BIAS)
     if source.dtype == "s16" and not call.has(_BIAS) and call.attribute("bias_type") == "s32":
         raise call.unsupported(
@@ -162,20 +186,43 @@ def _from_bias(
     return plain_range.clamp(total, step["low"], step["high"])
 
 
+def _add_scaled(
+    total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32, scales: np.ndarray
+) -> None:
+    """total += f32(f32(f32(q * w) * scale of the filter) * scale of the picture), channel by channel, in place."""
+    with np.errstate(all="ignore"):
+        for k in range(len(filters)):
+            total += (pixels[:, k, None] * filters[k]).astype(np.float32) * scales * scale
+
+
 def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-    """binary32: pixels in the order of memory, channels in order, each product and sum rounded; the bias comes last."""
+    """binary32 sums: pixels in the order of memory, channels in order, each product and sum rounded; then the bias.
+
+    hybrid: every picture is quantized first, its products are integers that are scaled back one by one.
+    """
     if "sum_of_products" in step.rules:
         return _from_bias(step, sum_of_products.RULES[step.rules["sum_of_products"]], x, weights, bias)
     batch, height, width, _ = x.shape
     total = np.zeros((batch, step["out_h"], step["out_w"], weights.shape[0]), np.float32)
-    for u, v, rows, columns, target_rows, target_columns in _taps(step, height, width):
-        filters = np.ascontiguousarray(weights[:, u, v].T)
-        for n in range(batch):
-            pixels = x[n, rows, columns]
-            if pixels.size:
-                part = np.ascontiguousarray(total[n, target_rows, target_columns])
-                add_products(part.reshape(-1, part.shape[-1]), pixels.reshape(-1, pixels.shape[-1]), filters)
-                total[n, target_rows, target_columns] = part
+    hybrid = step["form"] == "hybrid"
+    for n, picture in enumerate(x):
+        scale = np.float32(1)
+        if hybrid:
+            q, (scale,), (zero_point,) = hybrid_layers.quantize(step, picture.reshape(1, -1))
+            picture = (q - zero_point).reshape(picture.shape)
+            weights = weights.astype(np.int32)
+        for u, v, rows, columns, target_rows, target_columns in _taps(step, height, width):
+            pixels = picture[rows, columns]
+            if not pixels.size:
+                continue
+            filters = np.ascontiguousarray(weights[:, u, v].T)
+            part = np.ascontiguousarray(total[n, target_rows, target_columns])
+            flat, seen = part.reshape(-1, part.shape[-1]), pixels.reshape(-1, pixels.shape[-1])
+            if hybrid:
+                _add_scaled(flat, seen, filters, scale, step.arrays["weight_scales"])
+            else:
+                add_products(flat, seen, filters)
+            total[n, target_rows, target_columns] = part
     if bias is not None:
         with np.errstate(all="ignore"):
             total += bias.reshape(-1)
@@ -185,16 +232,9 @@ def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | No
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """An exact matrix product filters blocks of rows of the input; its copies are added up, rescaled and stored."""
     weights, x = inputs[_WEIGHTS], inputs[_SOURCE]
-    planned = [x.shape[0], step["out_h"], step["out_w"], weights.shape[0]]
-    if inputs[_SHAPE].tolist() != planned:
-        raise RunError(
-            "BT-RUN-SHAPE",
-            f"the output shape is {inputs[_SHAPE].tolist()} in this run, planned for {planned}",
-            place=step.place,
-            advice="shapes are planned ahead of the run; export the model with a constant output shape",
-        )
+    check_shape_input(step, inputs[_SHAPE], (x.shape[0], step["out_h"], step["out_w"], weights.shape[0]))
     bias = inputs[_BIAS] if len(inputs) > _BIAS else None
-    if step["form"] == "plain":
+    if step["form"] != "quantized":
         return [_plain(step, x, weights, bias)]
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(bound)
@@ -226,7 +266,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "transpose_conv",
-    ("accumulate", "scale_form", "rescale", "store", "activation_range", "plain_range", "sum_of_products"),
+    (
+        *("accumulate", "scale_form", "rescale", "store", "activation_range"),
+        *("plain_range", "quantize_asymmetric", "sum_of_products"),
+    ),
     infer,
     lower,
     reference,

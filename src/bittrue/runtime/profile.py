@@ -13,7 +13,8 @@ from .isa import native_module
 # Operators whose `work` counts multiply-accumulates; for all others it counts elements.
 MULTIPLY_ADD = frozenset(
     {
-        *("batch_matmul", "conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv"),
+        *("batch_matmul", "conv2d", "conv3d", "conv3d_transpose", "depthwise_conv2d", "fully_connected"),
+        "transpose_conv",
         "unidirectional_sequence_lstm",
     }
 )

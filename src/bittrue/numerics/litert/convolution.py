@@ -169,6 +169,18 @@ ROWS: tuple[Row, ...] = (
         limit=_PER_TENSOR,
     ),
     Row("batch_matmul", ("f32 f32 -> f32",), {}, "run", limit=_TWO_NANS),
+    Row("conv3d", ("f32 f32 f32|- -> f32",), _PLAIN, "run", limit=_TWO_NANS),
+    Row("conv3d_transpose", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
+    Row(
+        "embedding_lookup",
+        ("s32 T -> T",),
+        {},
+        "run",
+        where=("f32", "f16", "f64", "s8", "u8", "s16", "s32", "u32", "s64", "bool"),
+        limit="a table without rows is refused; the kernel leaves the output as it was",
+    ),
+    Row("embedding_lookup", ("s32 s8|u8|s4|s2 -> f32|f16",), {}, "run"),
+    Row("densify", ("T -> T",), {}, "run", where=("f32", "f16", "s8")),
     # What the rows above leave of these types.
     Row("conv2d", ("u8 s8|s4|s2|s16|u4 s32 -> u8", "s16 s2|s16|u4 s32|s64 -> s16"), refuses=_CONFUSED),
     Row("depthwise_conv2d", ("u8 s4 s32|- -> u8", "s16 u8|s4|s2|s16|u4 s64|- -> s16"), refuses=_CONFUSED),

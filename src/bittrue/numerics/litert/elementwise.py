@@ -37,6 +37,7 @@ _DIV_LIMIT = (
     "elements that need a right shift outside 0..31 (numerators small beside the divisor, many zeros among them) stop "
     "the run: the kernels shift by an undefined amount there"
 )
+_PLAIN_TYPES = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64")
 _WIDTHS = ("s8", "u8", "s16", "s32", "u32", "s64", "f16", "f32", "f64", "bool")
 
 ROWS: tuple[Row, ...] = (
@@ -177,7 +178,32 @@ ROWS: tuple[Row, ...] = (
         {},
         "run",
         requires=(_RANK,),
-        limit="binary32 powers are not implemented: their last bit depends on the machine's math library; a single "
-        "exponent above 0 is refused beyond rank 8 although the kernel does not broadcast it",
+        limit="a single exponent above 0 is refused beyond rank 8 although the kernel does not broadcast it",
+    ),
+    Row("pow", ("f32 f32 -> f32",), {}, "run", requires=(_RANK,), limit=_TWO_NANS),
+    Row(
+        "atan2",
+        ("T T -> T",),
+        {},
+        "run",
+        where=("f32", "f16"),
+        limit="different shapes of one rank are refused: the kernel does not compare them and reads past the end; "
+        + _TWO_NANS,
+    ),
+    Row(
+        "add_n",
+        ("T T... -> T",),
+        _PLAIN,
+        "run",
+        where=("s32", "f32"),
+        limit="with several threads and four or more inputs the kernel adds in another order; " + _TWO_NANS,
+    ),
+    *(
+        Row(stem, ("T T -> T",), {}, "run", where=("s8", "u8", "s16", "u16", "s32", "u32"), requires=(_RANK,))
+        for stem in ("bitwise_xor", "right_shift")
+    ),
+    *(
+        Row(stem, ("T T -> T",), {}, "run", where=_PLAIN_TYPES)
+        for stem in ("plain_add", "plain_multiply", "plain_maximum", "plain_minimum")
     ),
 )

@@ -18,6 +18,7 @@ _NANS = (
     "here it is mostly the first"
 )
 _NOT_FINITE = "NaN and infinite activations are refused when the model runs: the kernel converts NaN to an integer"
+_QUANTIZED = ("accumulate", "quantize_symmetric", "quantize_asymmetric", "scale_back")
 
 ROWS: tuple[Row, ...] = (
     Row("conv2d", ("f32 f32 f32 -> f32",), _REAL, "run", limit=_NANS),
@@ -47,9 +48,32 @@ ROWS: tuple[Row, ...] = (
     Row(
         "fully_connected",
         ("f32 s8|s4|s2 f32|- -> f32",),
-        {**_HYBRID, "plain_range": "open_limits"},
+        {**_HYBRID, "row_sums": "s16_lanes_of_eight", "plain_range": "open_limits"},
         "run",
         requires=(("activation_is_clamp",),),
         limit=f"{_NOT_FINITE}; fused tanh and sign_bit, which no converter emits here, are refused",
+    ),
+    Row("l2_pool2d", ("f32 -> f32",), {"average": "binary32_divide", "plain_range": "type_limits"}, "run"),
+    Row(
+        "local_response_normalization",
+        ("f32 -> f32",),
+        {},
+        "run",
+        limit="the power is the machine's binary64 pow, whose last bit shows in one of 10^8 binary32 results",
+    ),
+    Row(
+        "batch_matmul",
+        ("f32 s8 -> f32",),
+        {slot: _HYBRID[slot] for slot in _QUANTIZED},
+        "run",
+        limit=f"{_NOT_FINITE}; with asymmetric_quantize_inputs, operands whose sums the kernel reads from a former run "
+        "or from beyond their end are refused",
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 f32 f32|- -> f32",),
+        {slot: _HYBRID[slot] for slot in ("quantize_asymmetric", "plain_range")},
+        "run",
+        limit=_NOT_FINITE,
     ),
 )

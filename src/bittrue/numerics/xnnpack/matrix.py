@@ -39,6 +39,7 @@ _DYNAMIC = {
     "accumulate": "s32_wrap",
     "quantize_asymmetric": "binary32_range_even",
     "byte_products": "exact",
+    "row_sums": "exact",
     "scale_back": "binary32_rows_then_fused",
     "plain_range": "unlimited",
 }
