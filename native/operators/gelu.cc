@@ -23,7 +23,7 @@ class Gelu final : public Kernel {
 
   void run(const Run& run) const override {
     const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
-    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);  // kBlock is a multiple of kLanes
     run.pool.parallel((count_ + kBlock - 1) / kBlock, [&](int64_t block, int) {
       const int64_t end = std::min(count_, (block + 1) * kBlock);
       if (approximate_) {
@@ -32,7 +32,8 @@ class Gelu final : public Kernel {
       }
       // The last elements, fewer than a group, use another exponential.
       const int64_t grouped = std::min(end, count_ / kLanes * kLanes);
-      for (int64_t i = block * kBlock; i < end; ++i) out[i] = i < grouped ? exact<false>(in[i]) : exact<true>(in[i]);
+      for (int64_t i = block * kBlock; i < grouped; ++i) out[i] = exact<false>(in[i]);
+      for (int64_t i = grouped; i < end; ++i) out[i] = exact<true>(in[i]);
     });
   }
 

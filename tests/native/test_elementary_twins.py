@@ -25,9 +25,10 @@ def arguments(seed: int, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", native.elementary_functions)
-def test_native_equals_numpy(name: str) -> None:
+def test_native_equals_numpy(name: str, request: pytest.FixtureRequest) -> None:
     function = getattr(elementary, name)
-    x, y = arguments(1, 200_000), arguments(2, 200_000)
+    count = 10_000_000 if request.config.getoption("--deep") else 200_000
+    x, y = arguments(1, count), arguments(2, count)
     if name == "power":
         y = np.where(np.arange(y.size) % 3 == 0, np.arange(y.size) % 101 - 50, y).astype(np.float32)
     out = np.empty_like(x)

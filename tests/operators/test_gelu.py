@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bittrue
-from support.build import T
+from support.build import NUMPY, T
 from support.differential import check
 from support.strategies import scales, seeds, shapes, zero_points
 from support.unary import reals, unary
@@ -41,10 +41,18 @@ def test_every_input_of_16_bits(approximate: bool, data: st.DataObject) -> None:
 
 
 @given(shape=shapes(0), seed=seeds, step=st.sampled_from([0.001, 0.01, 0.05]))
+@pytest.mark.parametrize("dtype", ["f32", "f16"])
 @pytest.mark.parametrize("approximate", [False, True])
-def test_real(approximate: bool, shape: tuple[int, ...], seed: int, step: float) -> None:
+def test_real(approximate: bool, dtype: str, shape: tuple[int, ...], seed: int, step: float) -> None:
     """Groups of four elements and the rest behind them have exponentials of their own."""
-    check(model(T("f32", shape), T("f32", ()), approximate), [[reals(seed, shape, step)]])
+    check(model(T(dtype, shape), T(dtype, ()), approximate), [[reals(seed, shape, step, NUMPY[dtype])]])
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_every_number_of_binary16(approximate: bool) -> None:
+    x = np.arange(65536).astype(np.uint16).view(np.float16)
+    x = x[~np.isnan(x)]
+    assert check(model(T("f16", x.shape), T("f16", ()), approximate), [[x]]) == "equal"
 
 
 @pytest.mark.parametrize("approximate", [False, True])

@@ -34,7 +34,7 @@ def test_8_bits(operator: str, data: st.DataObject) -> None:
 
 
 @given(shape=shapes(0), seed=seeds)
-@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("operator", ["LOGISTIC", "TANH"])
 def test_real(operator: str, dtype: str, shape: tuple[int, ...], seed: int) -> None:
     check(unary(operator, T(dtype, shape), T(dtype, ())), [[reals(seed, shape, 0.05, NUMPY[dtype])]])

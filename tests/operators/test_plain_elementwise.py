@@ -58,7 +58,7 @@ def test_add_n_of_different_shapes_is_refused() -> None:
 
 
 @given(shape=shapes(0), seed=seeds, step=st.sampled_from([0.01, 1.0]))
-@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 def test_atan2(dtype: str, shape: tuple[int, ...], seed: int, step: float) -> None:
     y, x = reals(seed, shape, step, NUMPY[dtype]), reals(seed + 1, shape, step, NUMPY[dtype])
     x = np.where(np.isnan(x), NUMPY[dtype](1), x).astype(NUMPY[dtype])
@@ -134,7 +134,7 @@ def test_complex_parts(operator: str, shape: tuple[int, ...], seed: int) -> None
     check(unary(operator, T("c64", shape), T("f32", ())), [[x]])
 
 
-@given(shape=shapes(0), dtype=st.sampled_from([*CAST_TYPES[:8], "f32", "f64"]), seed=seeds, nan=nans)
+@given(shape=shapes(0), dtype=st.sampled_from([*CAST_TYPES, "bool"]), seed=seeds, nan=nans)
 @pytest.mark.parametrize("operator", ["STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM"])
 def test_plain(
     operator: str, shape: tuple[int, ...], dtype: str, seed: int, nan: tuple[int | None, int | None]

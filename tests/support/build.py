@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import flatbuffers
+import ml_dtypes
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
@@ -22,12 +23,19 @@ TYPES = {
     "s64": schema.TensorType.INT64,
     "u4": schema.TensorType.UINT4,
     "u8": schema.TensorType.UINT8,
+    "u16": schema.TensorType.UINT16,
     "u32": schema.TensorType.UINT32,
+    "u64": schema.TensorType.UINT64,
+    "bf16": schema.TensorType.BFLOAT16,
+    "c64": schema.TensorType.COMPLEX64,
+    "c128": schema.TensorType.COMPLEX128,
     "bool": schema.TensorType.BOOL,
+    "resource": schema.TensorType.RESOURCE,
 }
 NUMPY = {
     "f32": np.float32, "f16": np.float16, "f64": np.float64, "s2": np.int8, "s4": np.int8, "s8": np.int8,
-    "s16": np.int16, "s32": np.int32, "s64": np.int64, "u4": np.uint8, "u8": np.uint8, "u32": np.uint32,
+    "s16": np.int16, "s32": np.int32, "s64": np.int64, "u4": np.uint8, "u8": np.uint8, "u16": np.uint16,
+    "u32": np.uint32, "u64": np.uint64, "bf16": ml_dtypes.bfloat16, "c64": np.complex64, "c128": np.complex128,
     "bool": np.bool_,
 }  # fmt: skip
 
@@ -48,6 +56,7 @@ class T:
     data: np.ndarray | None = None
     variable: bool = False
     name: str = ""
+    signature: Sequence[int] | None = None
 
 
 # Bits of the types that share bytes.
@@ -64,14 +73,17 @@ def pack(values: np.ndarray, bits: int) -> np.ndarray:
 
 def single(
     operator: str,
-    options: tuple[str, dict[str, Any]] | None,
+    options: tuple[str, dict[str, Any]] | bytes | None,
     inputs: Sequence[T | None],
     outputs: Sequence[T],
     *,
     version: int = 1,
     intermediates: Sequence[T] = (),
 ) -> bytes:
-    """A model of one operator: `operator` is the builtin's name, `options` the schema table and its fields."""
+    """A model of one operator: `operator` is the builtin's name, `options` the schema table and its fields.
+
+    ``"CUSTOM:code"`` is a custom operator, whose `options` are bytes.
+    """
     return chain([(operator, options, inputs, outputs, version, intermediates)])
 
 
@@ -81,14 +93,37 @@ def chain(nodes: Sequence[tuple]) -> bytes:
     Each node is (operator, options, inputs, outputs[, version[, intermediates]]). Model inputs are the tensors without
     data that no node produces; model outputs are the tensors that no node reads.
     """
+    return several(G(nodes))
+
+
+@dataclass
+class G:
+    """One graph of a model. Without `inputs` and `outputs`: as in `chain`."""
+
+    nodes: Sequence[tuple]
+    inputs: Sequence[T] | None = None
+    outputs: Sequence[T] | None = None
+    name: str = ""
+
+
+def several(*graphs: G) -> bytes:
+    """A model of several graphs, the first of which is the main one."""
     model = schema.ModelT()
     model.version = 3
     model.description = "bittrue test"
     model.buffers = [schema.BufferT()]
-    graph = schema.SubGraphT()
-    graph.name = "main"
-    graph.tensors, graph.operators = [], []
     model.operatorCodes = []
+    model.subgraphs = [_graph(model, graph, graph.name or f"graph{i}") for i, graph in enumerate(graphs)]
+    model.subgraphs[0].name = graphs[0].name or "main"
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _graph(model: Any, built: G, name: str) -> Any:
+    graph = schema.SubGraphT()
+    graph.name = name
+    graph.tensors, graph.operators = [], []
     indices: dict[int, int] = {}
     kept: list[T] = []
 
@@ -102,10 +137,13 @@ def chain(nodes: Sequence[tuple]) -> bytes:
         return indices[id(tensor)]
 
     produced, read = set(), set()
-    for operator, options, inputs, outputs, *rest in nodes:
+    for operator, options, inputs, outputs, *rest in built.nodes:
         node = schema.OperatorT()
         code = schema.OperatorCodeT()
-        number = getattr(schema.BuiltinOperator, operator)
+        builtin, _, custom = operator.partition(":")
+        number = getattr(schema.BuiltinOperator, builtin)
+        if custom:
+            code.customCode = custom
         code.builtinCode, code.deprecatedBuiltinCode = number, min(number, 127)
         code.version = rest[0] if rest else 1
         model.operatorCodes.append(code)
@@ -114,13 +152,10 @@ def chain(nodes: Sequence[tuple]) -> bytes:
         node.outputs = np.array([index(t) for t in outputs], np.int32)
         if len(rest) > 1 and rest[1]:
             node.intermediates = np.array([index(t) for t in rest[1]], np.int32)
-        if options is not None:
-            table, fields = options
-            node.builtinOptionsType = getattr(schema.BuiltinOptions, table)
-            node.builtinOptions = getattr(schema, table + "T")()
-            for name, value in fields.items():
-                assert hasattr(node.builtinOptions, name), f"{table} has no field {name}"
-                setattr(node.builtinOptions, name, value)
+        if isinstance(options, bytes):
+            node.customOptions = np.frombuffer(options, np.uint8)
+        elif options is not None:
+            _set_options(node, *options)
         graph.operators.append(node)
         produced |= {index(t) for t in outputs}
         read |= {index(t) for t in inputs}
@@ -128,12 +163,21 @@ def chain(nodes: Sequence[tuple]) -> bytes:
             read |= {index(t) for t in rest[1]}
     free = [i for i, t in enumerate(kept) if t.data is None and not t.variable and i not in produced]
     used_as_input = {i for node in graph.operators for i in node.inputs}
-    graph.inputs = np.array([i for i in free if i in used_as_input], np.int32)
-    graph.outputs = np.array([i for i in sorted(produced) if i not in read], np.int32)
-    model.subgraphs = [graph]
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
+    inputs = [i for i in free if i in used_as_input]
+    outputs = [i for i in sorted(produced) if i not in read]
+    graph.inputs = np.array(inputs if built.inputs is None else [index(t) for t in built.inputs], np.int32)
+    graph.outputs = np.array(outputs if built.outputs is None else [index(t) for t in built.outputs], np.int32)
+    return graph
+
+
+def _set_options(node: Any, table: str, fields: dict[str, Any]) -> None:
+    number = "" if hasattr(schema.BuiltinOptions, table) else "2"
+    options = getattr(schema, table + "T")()
+    setattr(node, f"builtinOptions{number}Type", getattr(getattr(schema, f"BuiltinOptions{number}"), table))
+    setattr(node, f"builtinOptions{number}", options)
+    for name, value in fields.items():
+        assert hasattr(options, name), f"{table} has no field {name}"
+        setattr(options, name, value)
 
 
 def _tensor(model: Any, tensor: T, name: str) -> Any:
@@ -142,6 +186,8 @@ def _tensor(model: Any, tensor: T, name: str) -> Any:
     built.type = TYPES[tensor.dtype]
     built.shape = np.array(tensor.shape, np.int32)
     built.hasRank = True
+    if tensor.signature is not None:
+        built.shapeSignature = np.array(tensor.signature, np.int32)
     built.isVariable = tensor.variable
     built.buffer = 0
     if tensor.data is not None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bittrue.arithmetic import elementary
 from bittrue.arithmetic.fixed_point import S16_MAX, S16_MIN, S64, as_s64, wrap_s16
 from bittrue.arithmetic.floats import round_away, saturate_to_s32
 
@@ -25,22 +24,6 @@ _SIGMOID_CORRECTIONS = [
     50, 54, 62, 63, 64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255,
 ]
 # fmt: on
-
-
-def logistic(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """1 / (1 + exp(-x)) in binary32: exp, sum and quotient are each rounded to binary32.
-
-    Domain: all; x is rounded to binary32 first. Source: fact sheet litert.md 1.9, 2.3 (LOGISTIC), run.
-
-    >>> logistic([0.0, -1e3, 1e3]).tolist()
-    [0.5, 0.0, 1.0]
-    """
-    one = np.float32(1)
-    with np.errstate(over="ignore"):
-        return np.asarray(one / (one + elementary.exp(-np.asarray(x, np.float32))))
-
-
-tanh = elementary.tanh
 
 
 def logistic_binary64(x: npt.ArrayLike) -> npt.NDArray[np.float32]:

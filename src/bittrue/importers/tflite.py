@@ -9,10 +9,11 @@ from typing import cast
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
-from ..graph import Attribute, Graph, ModelFile, Node, Tensor
+from ..graph import Attribute, Graph, ModelFile, Node, Tensor, find_disorder
 from . import tflite_schema as schema
 from .flatbuffer import ADVICE, Field, FlatBuffer, Table, TableVector
 from .recognise import IDENTIFIER, as_bytes, recognise
+from .tflite_custom import CUSTOM
 from .tflite_tensors import (
     CONVERT_AGAIN,
     Buffers,
@@ -174,7 +175,7 @@ class _Reader:
         _materialise_empty(tensors, nodes, inputs)
         problem = _order_problem(tensors, nodes, inputs, outputs, place)
         if problem is not None:
-            # Only the main graph is executed; bodies of control flow are listed as they are.
+            # Other graphs may never be called; the planner refuses those that are.
             if index == 0:
                 raise problem
             self._notes.add(f"{problem.message}; this subgraph cannot be executed", problem.place)
@@ -225,9 +226,10 @@ class _Reader:
         for position, tensor in enumerate(inputs):
             if not -1 <= tensor < tensor_count:
                 raise _bad_index(tensor, position, "inputs", tensor_count, place, absent_allowed=True)
+        known = CUSTOM.get(code.custom_code)
         return Node(
             index,
-            code.operator.stem,
+            known.stem if known else code.operator.stem,
             source,
             code.version,
             self._attributes(table, code, place),
@@ -238,7 +240,11 @@ class _Reader:
 
     def _attributes(self, table: Table, code: _OperatorCode, place: str) -> dict[str, Attribute]:
         if code.custom_code:
-            return {"custom_code": code.custom_code, "custom_options": self._custom_options(table, place)}
+            content = self._custom_options(table, place)
+            known = CUSTOM.get(code.custom_code)
+            if known is not None:
+                return known.attributes(content, place)
+            return {"custom_code": code.custom_code, "custom_options": content}
         options = self._options(table, code.operator, place)
         return {name: self._attribute(options, field, place) for name, field in code.operator.fields}
 
@@ -329,35 +335,8 @@ def _materialise_empty(tensors: list[Tensor], nodes: Iterable[Node], inputs: tup
 def _order_problem(
     tensors: list[Tensor], nodes: Iterable[Node], inputs: tuple[int, ...], outputs: tuple[int, ...], place: str
 ) -> InvalidModelError | None:
-    """The first violation of: everything is computed once, before it is read, and constants and inputs never."""
-
-    def problem(code: str, index: int, message: str, where: str) -> InvalidModelError:
-        at = f"{place}, {where}, tensor {index} '{clip(tensors[index].name)}'"
-        return InvalidModelError(code, message, place=at, advice=CONVERT_AGAIN)
-
-    ready = [tensor.is_constant or tensor.is_variable for tensor in tensors]
-    # Why a tensor must not be written (again).
-    closed = {index: "a constant" for index, tensor in enumerate(tensors) if tensor.is_constant}
-    for index in inputs:
-        if index in closed:
-            return problem("BT-GRAPH-INPUT", index, f"a graph input is {closed[index]}", "inputs")
-        closed[index] = "a graph input already"
-        ready[index] = True
-    for node in nodes:
-        where = f"node {node.index} ({clip(node.source)})"
-        read = set(node.inputs)
-        for source in node.inputs:
-            if source is not None and not ready[source]:
-                message = "the tensor is read before any node computes it (or nodes form a cycle)"
-                return problem("BT-GRAPH-ORDER", source, message, where)
-        for target in node.outputs:
-            if target in closed:
-                return problem("BT-GRAPH-WRITE", target, f"the tensor is written, but it is {closed[target]}", where)
-            if target in read:
-                return problem("BT-GRAPH-WRITE", target, "the tensor is both input and output of the node", where)
-            closed[target] = f"an output of node {node.index} already"
-            ready[target] = True
-    for index in outputs:
-        if not ready[index]:
-            return problem("BT-GRAPH-OUTPUT", index, "the graph output is never computed", "outputs")
-    return None
+    found = find_disorder(tensors, nodes, inputs, outputs)
+    if found is None:
+        return None
+    at = f"{place}, {clip(found.where)}, tensor {found.tensor} '{clip(tensors[found.tensor].name)}'"
+    return InvalidModelError(found.code, found.message, place=at, advice=CONVERT_AGAIN)

@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 from functools import cache
 
-from .base import Bound, Call, Lowered, Operand, Operator, Step
+from .base import Bound, Call, Lowered, Operand, Operator, Step, Subgraph, ValueUnknown, World
 
 # Modules of this folder that hold shared machinery instead of an operator.
 _SHARED = frozenset(
@@ -21,6 +21,10 @@ _SHARED = frozenset(
         "geometry",
         "hybrid_layers",
         "indexing",
+        "lstm_basic",
+        "lstm_integer",
+        "lstm_layout",
+        "lstm_real",
         "partition",
         "real_layers",
         "recurrent",
@@ -35,15 +39,20 @@ _FAMILIES: dict[str, str] = {
     "arg_max": "arg_min",
     "bitwise": "bitwise_xor right_shift",
     "complex_parts": "real imag complex_abs",
+    "control": "if while stablehlo_composite call_once",
     "conv3d": "conv3d_transpose",
+    "dilate": "stablehlo_pad",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
     "functions": "exp log elu sin cos",
     "gather": "gather_nd",
     "logical": "logical_and logical_or logical_not",
     "logistic": "tanh",
+    "lstm": "unidirectional_sequence_lstm",
+    "matrix_diag": "matrix_set_diag",
     "maximum": "minimum",
     "mean": "sum",
+    "non_max_suppression": "non_max_suppression_v4 non_max_suppression_v5",
     "pad": "pad_v2 mirror_pad",
     "plain": "plain_add plain_multiply plain_maximum plain_minimum",
     "pool2d": "average_pool2d l2_pool2d max_pool2d",
@@ -52,6 +61,8 @@ _FAMILIES: dict[str, str] = {
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
     "reshape": "squeeze expand_dims",
     "resize": "resize_bilinear resize_nearest",
+    "rnn": "unidirectional_sequence_rnn bidirectional_sequence_rnn",
+    "scatter_nd": "sparse_to_dense",
     "select": "select_v2",
     "softmax": "log_softmax",
     "space_to_batch": "batch_to_space",
@@ -60,6 +71,8 @@ _FAMILIES: dict[str, str] = {
     "sqrt": "rsqrt",
     "tile": "broadcast_to fill",
     "unary": "neg square floor sign",
+    "unsorted_segment": "unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min",
+    "variables": "var_handle read_variable assign_variable",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
 
@@ -95,4 +108,16 @@ def find(stem: str) -> Operator | None:
     return next((operator for operator in _operators_of(file) if operator.stem == stem), None)
 
 
-__all__ = ["Bound", "Call", "Lowered", "Operand", "Operator", "Step", "find", "registry"]
+__all__ = [
+    "Bound",
+    "Call",
+    "Lowered",
+    "Operand",
+    "Operator",
+    "Step",
+    "Subgraph",
+    "ValueUnknown",
+    "World",
+    "find",
+    "registry",
+]

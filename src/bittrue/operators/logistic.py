@@ -9,13 +9,13 @@ from functools import partial
 
 import numpy as np
 
-from ..arithmetic import tables
+from ..arithmetic import elementary, tables
 from ..graph import DATA_TYPES
 from ..rules import real_function, sigmoid, table
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
 
-_FUNCTIONS: dict[str, tables.Function] = {"logistic": tables.logistic, "tanh": tables.tanh}
+_FUNCTIONS: dict[str, tables.Function] = {"logistic": elementary.plain_logistic, "tanh": elementary.tanh}
 # Largest n for which an input scale of 2^(n - 12) is taken without rescaling.
 _LARGEST_SHIFT = {"logistic": 0, "tanh": 1}
 

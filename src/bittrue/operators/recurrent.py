@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -62,12 +62,15 @@ def is_zero(x: np.ndarray) -> bool:
     return not (np.abs(flat[:head]) > 0).any() and not (flat[head:] != 0).any()
 
 
+def within(x: np.ndarray) -> np.ndarray:
+    """binary32 infinities become the largest finite numbers."""
+    largest = np.finfo(np.float32).max
+    return np.where(x > largest, largest, np.where(x < -largest, -largest, x))
+
+
 def quantize_rows(step: Step, rule: RowProductRule, x: np.ndarray, asymmetric: bool, what: str) -> QuantizedRows:
     """Rows as 8-bit integers; a typed error for values whose conversion to integers is undefined."""
     try:
         return rule.quantize(x, asymmetric)
     except OverflowError as error:
         raise RunError("BT-RUN-RANGE", f"{what}: {error}", place=step.place) from None
-
-
-Transform = Callable[[np.ndarray], np.ndarray]

@@ -16,7 +16,6 @@ import numpy as np
 
 from ..arithmetic import dots
 from ..arithmetic.matmul import exact_matmul
-from ..errors import RunError
 from ..graph import Attribute
 from ..rules import accumulate, dot, rescale, row_product, scale_form, store
 from .accumulator import prepare_rescale, signed_span, weight_sums
@@ -63,10 +62,9 @@ def lower(call: Call) -> Lowered:
     if call.input(FEATURES).dtype != "f32":
         weights, time = as_s8(call.constant(FEATURES, "weights")), as_s8(call.constant(TIME, "time weights"))
         parameters["asymmetric"] = bool(call.attribute("asymmetric_quantize_inputs"))
-        parameters["scale"] = float(call.input(FEATURES).scale)
+        arrays["scale"] = np.asarray([call.input(FEATURES).scale])
         with np.errstate(all="ignore"):
             arrays["time"] = time.astype(np.float32) * call.input(TIME).scale
-        arrays["row_sums"] = row_product.RULES[call.rules["row_product"]].row_sums(weights)
         scratch += 12 * weights.size
     return Lowered(parameters=parameters, arrays=arrays, work=work, scratch=scratch)
 
@@ -128,13 +126,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     else:
         time, fresh = step.arrays["time"], start
         rule = row_product.RULES[step.rules["row_product"]]
-        if not np.isfinite(x).all():
-            raise RunError(
-                "BT-RUN-RANGE", "the input holds NaN or infinity, which cannot be quantized", place=step.place
-            )
         if not is_zero(x):
             rows = quantize_rows(step, rule, x, step["asymmetric"], "the input")
-            fresh = row_product.Weights(rule, as_s8(weights), step["scale"]).add(start, rows)
+            fresh = row_product.Weights(rule, as_s8(weights), float(step.arrays["scale"][0])).add(start, rows)
     memory = _remember(state, fresh, time.shape[1])
     with np.errstate(all="ignore"):
         each = dots.sums(memory * time, product)

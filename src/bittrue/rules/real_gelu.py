@@ -15,7 +15,9 @@ LANES = 4
 
 @dataclass(frozen=True)
 class RealGeluRule:
-    """`apply(x, approximate)` for a binary32 vector that ends where the tensor ends, or after a multiple of LANES."""
+    """`apply(x, approximate)` for a vector of binary32 or binary16 that ends where the tensor ends, or after a multiple
+    of LANES; the result has its type.
+    """
 
     apply: Callable[[np.ndarray, bool], np.ndarray]
     formula: str
@@ -27,6 +29,15 @@ _ROOT_OF_HALF = np.float32(0.7071067811865476)
 _ROOT_OF_TWO_OVER_PI = np.float32(0.7978845608028654)
 
 
+def _one_by_one(x: np.ndarray, approximate: bool) -> np.ndarray:
+    """Every operation rounded to binary16, which is what NumPy does."""
+    half, one, root = x.dtype.type(0.5), x.dtype.type(1), x.dtype.type(_ROOT_OF_HALF)
+    if approximate:
+        inner = x.dtype.type(_ROOT_OF_TWO_OVER_PI) * (x + x.dtype.type(0.044715) * (x * x * x))
+        return half * x * (one + elementary.tanh(inner).astype(x.dtype))
+    return half * x * elementary.erfc(x * -root).astype(x.dtype)
+
+
 def _lanes_4(x: np.ndarray, approximate: bool) -> np.ndarray:
     """Whole groups of four use another exponential than the rest; they differ in the last bit.
 
@@ -34,6 +45,8 @@ def _lanes_4(x: np.ndarray, approximate: bool) -> np.ndarray:
     [0.0, 0.8413447141647339, -0.15865525603294373, 2.995950222015381, -2.1317925068052168e-32]
     """
     with np.errstate(all="ignore"):
+        if x.dtype == np.float16:
+            return _one_by_one(x, approximate)
         if approximate:
             inner = _ROOT_OF_TWO_OVER_PI * (x + np.float32(0.044715) * (x * x * x))
             return _HALF * x * (_ONE + rational.tanh(inner))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import fixed_point, multiplier, tables, transcendental
+from ..arithmetic import elementary, fixed_point, multiplier, tables, transcendental
 from . import rescale
 
 Build = Callable[[tables.Function, float, int, float, int, int, int], np.ndarray]
@@ -126,8 +126,8 @@ def _build_f4(
 
 # real function -> its fixed-point form, fractional bits of the result, output zero point
 _F4: dict[tables.Function, tuple[Callable[[np.ndarray], np.ndarray], int, int]] = {
-    tables.logistic: (transcendental.logistic_f4, 8, -128),
-    tables.tanh: (transcendental.tanh_f4, 7, 0),
+    elementary.plain_logistic: (transcendental.logistic_f4, 8, -128),
+    elementary.tanh: (transcendental.tanh_f4, 7, 0),
 }
 
 RULES: dict[str, TableRule] = {

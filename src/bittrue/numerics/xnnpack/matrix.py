@@ -39,7 +39,6 @@ _DYNAMIC = {
     "accumulate": "s32_wrap",
     "quantize_asymmetric": "binary32_range_even",
     "byte_products": "exact",
-    "row_sums": "exact",
     "scale_back": "binary32_rows_then_fused",
     "plain_range": "unlimited",
 }
@@ -109,7 +108,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "fully_connected",
         ("f32 s8|s4|s2 f32|- -> f32",),
-        _DYNAMIC,
+        {**_DYNAMIC, "row_sums": "exact"},
         "run",
         when=(
             ("counts_within", (2, 3), (1, 1)),
