@@ -139,6 +139,7 @@ Finish::Store Finish::choose(const rules::Requantize& r) {
     BITTRUE_RULE(q31_two_step_up_up);
     BITTRUE_RULE(q31_one_step_up);
     BITTRUE_RULE(q15_one_step_up);
+    BITTRUE_RULE(q8_one_step_up);
     BITTRUE_RULE(binary64_multiply_away);
     BITTRUE_RULE(binary32_multiply_even);
   }

@@ -49,7 +49,7 @@ RULES: dict[str, AlignRule] = {
         shared_bits=21,
         formula="A = (q - zero_point) * round_even(f32(scale / output scale) * 2^r), r such that the larger of both "
         "integers has 21 bits; the sum is divided by 2^r, ties up",
-        source="facts/xnnpack.md 2.2, verified by running",
+        source="docs/facts/xnnpack.md 2.2, verified by running",
     ),
 }
 

@@ -207,13 +207,13 @@ RULES: dict[str, InterpolateRule] = {
         _apply_eleven_bits,
         "positions in binary32, limited to the picture; weights in 1/2048, ties to even; the exact sum over 2^22, "
         "ties up",
-        "facts/xnnpack.md 2.7, verified by running",
+        "docs/facts/xnnpack.md 2.7, verified by running",
     ),
     "binary32_differences": InterpolateRule(
         _prepare_clamped,
         _apply_differences,
         "positions as in eleven_bits_half_up, weights in binary32; t = low + (high - low) * wx in both rows, then "
         "t + (b - t) * wy, every operation rounded to binary32",
-        "facts/xnnpack.md 3.5, verified by running",
+        "docs/facts/xnnpack.md 3.5, verified by running",
     ),
 }

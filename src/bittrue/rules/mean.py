@@ -136,7 +136,7 @@ RULES: dict[str, MeanRule] = {
         _affine_even,
         "round_even(f32(f32(f32(total) * s) + z)), s = f32(f32(input / output scale) * f32(1 / count)), "
         "z = f32(output zero point - f32(f32(count * zero point) * s)), total without zero points taken off",
-        "facts/xnnpack.md 2.6, verified by running",
+        "docs/facts/xnnpack.md 2.6, verified by running",
         prepare_affine=_prepare_affine,
     ),
 }

@@ -42,7 +42,7 @@ def binary32_reciprocal_even(
     """clamp(round_even(f32(x * f32(1 / scale))) + zero_point), the rounded value being limited to 16 bits first.
 
     NaN becomes `maximum`, infinities saturate. Args and result: as `binary32_divide_away`.
-    Source: facts/xnnpack.md 2.3, verified by running.
+    Source: docs/facts/xnnpack.md 2.3, verified by running.
 
     >>> one = np.float32(1)
     >>> [int(v) for v in binary32_reciprocal_even(np.float32([0.5, -1.5, 1e9]), one, np.int64(0), -128, 127)]
