@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bittrue.arithmetic import elementary, tables
+from bittrue.arithmetic import elementary, exact, tables
 
 pytest.importorskip("ai_edge_litert")
 flatbuffers = pytest.importorskip("flatbuffers")

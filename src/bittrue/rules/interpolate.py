@@ -187,7 +187,7 @@ RULES: dict[str, InterpolateRule] = {
         _prepare_tenths,
         _apply_tenths_up,
         "as ten_bits_half_away, with ties up",
-        "tflite-micro 90b983c kernels/internal/reference/resize_bilinear.h, verified by running",
+        "docs/facts/single_rounding.md 1.3, verified by running",
     ),
     "binary32_products_half_up": InterpolateRule(
         _prepare_binary32,

@@ -120,7 +120,7 @@ RULES: dict[str, MeanRule] = {
         _fold_count,
         _one_step,
         "M' and e' as q31_count_folded_two_step_up_away; then round_up(total * M' / 2^(31-e'))",
-        "tflite-micro 90b983c kernels/internal/reference/reduce.h, verified by running",
+        "docs/facts/single_rounding.md 2.5, verified by running",
     ),
     "integer_trunc": MeanRule(
         _keep_count, _integer_trunc, "trunc(total / count) on 64-bit sums", "kernels/reduce.h, verified by running"

@@ -150,7 +150,7 @@ RULES: dict[str, TableRule] = {
         _read_direct,
         "one entry per input: the argument in fixed point with 4 integer bits, rounded up at ties; exp and 1/(1+x) as "
         "softmax has them; nearest, ties away from zero",
-        "tflite-micro 90b983c kernels/internal/reference/integer_ops/logistic.h and tanh.h, verified by running",
+        "docs/facts/single_rounding.md 2.4, verified by running",
     ),
     "binary32_reciprocal_513_linear_up": TableRule(
         _build_513,
