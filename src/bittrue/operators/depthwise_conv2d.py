@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..rules import store
+from ..rules import lanes, store
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_weight_scales, pad_and_center
@@ -63,6 +63,7 @@ def lower(call: Call) -> Lowered:
             "multiplier": channels // source.shape[3],
             "input_zero_point": source.zero_point,
             "weight_zero_point": weight_zero_point,
+            **({"body": lanes.RULES[call.rules["lanes"]].body(channels)} if "lanes" in call.rules else {}),
         },
         arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
         accumulator=proven_bound(call, sums, span, call.input(2) if call.has(2) else None),
@@ -76,6 +77,19 @@ def _useful_taps(step: Step, axis: str, side: str, extent: int) -> range:
     dilation, before = step[f"dilation_{axis}"], step[f"pad_{side}"]
     first = max(0, -(-(before - (step[f"out_{axis}"] - 1) * step[f"stride_{axis}"]) // dilation))
     return range(first, min(step[f"filter_{axis}"], (before + extent - 1) // dilation + 1))
+
+
+def _stored(step: Step, total: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Rescaled and stored; the channels behind the last whole block have a rule of their own where a row says so."""
+    if "rescale_tail" not in step.rules:
+        return store.rescale_and_store(total, step.rules, step.arrays, step.parameters, dtype)
+    body = step["body"]
+    tail_rules = {**step.rules, "rescale": step.rules["rescale_tail"]}
+    parts = []
+    for rules, channels in ((step.rules, slice(0, body)), (tail_rules, slice(body, None))):
+        arrays = {name: a[channels] if a.ndim and a.size > 1 else a for name, a in step.arrays.items()}
+        parts.append(store.rescale_and_store(total[..., channels], rules, arrays, step.parameters, dtype))
+    return np.concatenate(parts, axis=-1)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -112,15 +126,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             if bias is not None:
                 total += bias.reshape(-1).astype(np.int64)
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
-            out[n, top : top + count] = store.rescale_and_store(
-                total, step.rules, step.arrays, step.parameters, x.dtype
-            )
+            out[n, top : top + count] = _stored(step, total, x.dtype)
     return [out]
 
 
 OPERATOR = Operator(
     "depthwise_conv2d",
-    ("accumulate", "scale_form", "rescale", "store", "activation_range"),
+    ("accumulate", "scale_form", "rescale", "rescale_tail", "lanes", "store", "activation_range"),
     infer,
     lower,
     reference,

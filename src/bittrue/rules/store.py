@@ -34,11 +34,21 @@ def clamp_then_zero_point(rescaled: np.ndarray, zero_point: int, low: int, high:
     return np.minimum(np.maximum(rescaled, low - zero_point), high - zero_point) + zero_point
 
 
+def clamp_alone(rescaled: np.ndarray, zero_point: int, low: int, high: int) -> np.ndarray:
+    """min(max(rescaled, low), high): the zero point is not added.
+
+    >>> [int(v) for v in clamp_alone(np.array([2**31 - 1, 5, -400]), 1, -128, 127)]
+    [127, 5, -128]
+    """
+    return np.minimum(np.maximum(rescaled, low), high)
+
+
 StoreRule = Callable[[np.ndarray, int, int, int], np.ndarray]
 
 RULES: dict[str, StoreRule] = {
     "zero_point_then_clamp": zero_point_then_clamp,
     "clamp_then_zero_point": clamp_then_zero_point,
+    "clamp_alone": clamp_alone,
 }
 
 
