@@ -8,7 +8,10 @@ from ..errors import InputError
 from .table import Numerics, Row
 
 # name -> module of this folder and the attribute that holds the table
-_TABLES = {"litert": ("litert", "LITERT"), "litert-optimized": ("litert_optimized", "LITERT_OPTIMIZED")}
+_TABLES = {
+    "litert": ("litert", "LITERT"),
+    "xnnpack": ("xnnpack", "XNNPACK"),
+}
 
 DEFAULT = "litert"
 

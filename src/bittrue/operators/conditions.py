@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .base import Call
+from .partition import PARTITION
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
@@ -69,4 +70,5 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "last_extent_in_blocks": last_extent_in_blocks,
     "per_tensor": per_tensor,
     "zero_point_is_zero": zero_point_is_zero,
+    **PARTITION,
 }

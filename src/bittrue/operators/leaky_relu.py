@@ -14,22 +14,25 @@ from .elementwise import blockwise
 
 
 def lower(call: Call) -> Lowered:
-    """Two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding."""
+    """Two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding, unless the rule
+    takes negative multipliers.
+    """
     source, output, alpha = call.input(0), call.output, float(call.attribute("alpha"))
     if not output.type.is_integer:
         return Lowered(parameters={"alpha": alpha})
+    signed = rescale.RULES[call.rules["rescale"]].signed
     return Lowered(
         parameters={
             "input_zero_point": source.zero_point,
             "output_zero_point": output.zero_point,
             "low": output.type.minimum,
             "high": output.type.maximum,
-            "negated": alpha < 0,
+            "negated": alpha < 0 and not signed,
             "dtype": output.dtype,
         },
         arrays={
             **multiplier_arrays(call, source.scale, 1, "identity_"),
-            **multiplier_arrays(call, source.scale, abs(alpha), "alpha_"),
+            **multiplier_arrays(call, source.scale, alpha if signed else abs(alpha), "alpha_"),
         },
     )
 

@@ -1,0 +1,47 @@
+"""Rows of `xnnpack`: reductions, pools and resizing."""
+
+from __future__ import annotations
+
+from ..table import Row
+from .matrix import CLAMPS, QUANTIZED
+
+_SCALED = ("one_scale", 0, "output")
+_AXES = (("counts_within", (2, 2), (1, 1)), ("stored_in_file", 1), ("input_rank_at_most", 1, 1), ("not_empty", 1))
+_AFFINE = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary32",
+    "mean": "binary32_affine_even",
+    "store": "clamp_then_zero_point",
+}
+_SAME = (*QUANTIZED, ("same_parameters", 0))
+
+ROWS: tuple[Row, ...] = (
+    *(
+        Row(stem, ("T s32 -> T",), _AFFINE, "run", ("s8", "u8"), when=(*_AXES, _SCALED), requires=QUANTIZED)
+        for stem in ("mean", "sum")
+    ),
+    Row(
+        "max_pool2d",
+        ("T -> T",),
+        {"activation_range": "binary32_sum_even"},
+        "run",
+        ("s8", "u8"),
+        when=(("counts_within", (1, 1), (1, 1)), _SCALED, ("windows_overlap",), CLAMPS),
+        requires=_SAME,
+    ),
+    Row(
+        "resize_bilinear",
+        ("T s32 -> T",),
+        {"interpolate": "eleven_bits_half_up"},
+        "run",
+        ("s8", "u8"),
+        when=(
+            ("counts_within", (2, 2), (1, 1)),
+            ("declared_rank", 4, 4, 0, "output"),
+            ("stored_in_file", 1),
+            ("input_rank", 1, 1),
+            _SCALED,
+        ),
+        requires=_SAME,
+    ),
+)
