@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "arithmetic/elementary.h"
 #include "core/program.h"
 #include "operators/registry.h"
 #include "rules/rescale.h"
@@ -24,6 +25,8 @@ namespace {
 
 using Values = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstValues = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Reals = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstReals = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using ConstBytes = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
@@ -43,6 +46,40 @@ void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int e
   const size_t count = acc.shape(0);
   nb::gil_scoped_release release;
   for (size_t i = 0; i < count; ++i) target[i] = function(source[i], prepared);
+}
+
+// The functions of arithmetic/elementary.h by name; those of one argument ignore the second.
+struct ElementaryRow {
+  const char* name;
+  float (*function)(float x, float y);
+};
+
+constexpr ElementaryRow kElementary[] = {
+    {"atan", [](float x, float) { return arithmetic::atan(x); }},
+    {"atan2", [](float x, float y) { return arithmetic::atan2(x, y); }},
+    {"cos", [](float x, float) { return arithmetic::cos(x); }},
+    {"erfc", [](float x, float) { return arithmetic::erfc(x); }},
+    {"exp", [](float x, float) { return arithmetic::exp(x); }},
+    {"expm1", [](float x, float) { return arithmetic::expm1(x); }},
+    {"log", [](float x, float) { return arithmetic::log(x); }},
+    {"logistic", [](float x, float) { return arithmetic::logistic(x); }},
+    {"power", [](float x, float y) { return arithmetic::power(x, y); }},
+    {"sin", [](float x, float) { return arithmetic::sin(x); }},
+    {"tanh", [](float x, float) { return arithmetic::tanh(x); }},
+};
+
+void elementary(const std::string& name, ConstReals x, ConstReals y, Reals out) {
+  const auto row = std::find_if(std::begin(kElementary), std::end(kElementary),
+                                [&](const ElementaryRow& candidate) { return name == candidate.name; });
+  if (row == std::end(kElementary)) throw std::invalid_argument("no native function is called '" + name + "'");
+  if (x.shape(0) != out.shape(0) || y.shape(0) != out.shape(0)) {
+    throw std::invalid_argument("x, y and out must have the same length");
+  }
+  const float *first = x.data(), *second = y.data();
+  float* target = out.data();
+  const size_t count = out.shape(0);
+  nb::gil_scoped_release release;
+  for (size_t i = 0; i < count; ++i) target[i] = row->function(first[i], second[i]);
 }
 
 Type type_of(const nb::dlpack::dtype& dtype) {
@@ -237,6 +274,11 @@ NB_MODULE(_native, module) {
   module.def("rescale", &rescale, nb::arg("rule"), nb::arg("acc"), nb::arg("multiplier"), nb::arg("exponent"),
              nb::arg("factor"), nb::arg("out"),
              "Apply one rescale rule to int64 accumulators; parameters as prepared by bittrue.rules.rescale.");
+  module.def("elementary", &elementary, nb::arg("name"), nb::arg("x"), nb::arg("y"), nb::arg("out"),
+             "Apply one function of bittrue.arithmetic.elementary; functions of one argument ignore y.");
+  nb::list functions;
+  for (const ElementaryRow& row : kElementary) functions.append(row.name);
+  module.attr("elementary_functions") = nb::tuple(functions);
   nb::list names;
   for (const rules::RescaleRow& row : rules::kRescale) names.append(row.name);
   module.attr("rescale_rules") = nb::tuple(names);

@@ -1,0 +1,121 @@
+"""elementary: against the C library whose sequences it pins, where that is at hand, and against exact values."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import math
+import platform
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from bittrue.arithmetic import elementary
+
+TWO = {"power": "powf", "atan2": "atan2f"}
+ONE = {name: name + "f" for name in ("exp", "expm1", "tanh", "log", "sin", "cos", "atan", "erfc")}
+
+# Where the functions change their way, and where they leave the range of binary32.
+_BORDERS = """2.7755576e-17 1.8626451e-9 2.9802322e-8 0.00024414062 0.25 0.34657359 0.4375 0.6875 0.75 0.84375 1.0397207
+1.1875 1.25 2.4375 2.857143 6 9 16.619047 18.714973 22 28 88.72168 88.722839 103.27893 103.97208 120 33554432"""
+BORDERS = np.array(_BORDERS.split(), np.float32)
+
+
+def arguments(seed: int, count: int) -> np.ndarray:
+    """Random bit patterns (so every exponent, quiet NaN and infinities), and numbers of everyday size."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2**32, count, dtype=np.uint32).view(np.float32)
+    everyday = (rng.standard_normal(count) * np.exp(rng.uniform(-3, 4, count))).astype(np.float32)
+    special = np.float32([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, -1e-45, 1e-38, 3.4e38, -3.4e38, 1, -1])
+    near = (BORDERS.view(np.uint32)[:, None] + np.arange(-20, 21).astype(np.uint32)).reshape(-1).view(np.float32)
+    with np.errstate(invalid="ignore"):
+        return np.concatenate([bits, everyday, special, near, -near]) * np.float32(1)
+
+
+def c_library() -> ctypes.CDLL:
+    """The C library's mathematics, when it is of the versions whose sequences are pinned."""
+    name, version = platform.libc_ver()
+    if name != "glibc" or not (2, 28) <= tuple(int(part) for part in version.split(".")) <= (2, 40):
+        pytest.skip("the pinned sequences are those of glibc 2.28 to 2.40")
+    return ctypes.CDLL("libm.so.6")
+
+
+def same_bits(ours: np.ndarray, theirs: np.ndarray, *x: np.ndarray) -> None:
+    wrong = np.flatnonzero(ours.view(np.uint32) != theirs.view(np.uint32))
+    assert not wrong.size, [(float(v[wrong[0]]), ours[wrong[0]], theirs[wrong[0]]) for v in x]
+
+
+def call(library: ctypes.CDLL, name: str, *x: np.ndarray) -> np.ndarray:
+    function = getattr(library, name)
+    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float] * len(x)
+    return np.array([function(*values) for values in zip(*(v.tolist() for v in x), strict=True)], np.float32)
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_equal_to_the_c_library(name: str) -> None:
+    x = arguments(1, 100_000)
+    same_bits(getattr(elementary, name)(x), call(c_library(), ONE[name], x), x)
+
+
+# Error bound of each function in units of the last place, as published or measured.
+UNITS = {"exp": 0.51, "expm1": 1.0, "tanh": 2.2, "log": 0.82, "sin": 0.57, "cos": 0.57, "atan": 1.0, "erfc": 4.0}
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_close_to_the_true_value(name: str) -> None:
+    exact: Callable[[float], float] = getattr(math, name)
+    x = np.random.default_rng(2).uniform(-9 if name == "erfc" else -20, 9, 20_000).astype(np.float32)
+    x = np.abs(x) if name == "log" else x
+    result = getattr(elementary, name)(x)
+    expected = np.array([exact(float(v)) for v in x])
+    error = np.abs(result.astype(np.float64) - expected) / np.spacing(np.abs(expected).astype(np.float32))
+    assert error.max() < UNITS[name]
+
+
+def pairs(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two shuffles of `arguments`, some of the second ones whole, and every pair of special numbers."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.permutation(arguments(seed, count)), rng.permutation(arguments(seed + 1, count))
+    with np.errstate(invalid="ignore"):
+        y = np.where(rng.random(y.size) < 0.3, np.rint(np.clip(y, -50, 50)), y)
+    special = np.float32([0.0, -0.0, 1, -1, 2, -2, 3, -3, 0.5, np.inf, -np.inf, np.nan, -np.nan, 1e-45, 2.0**24, 3e38])
+    first, second = (grid.reshape(-1) for grid in np.meshgrid(special, special))
+    return np.concatenate([x, first]), np.concatenate([y, second])
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_pairs_equal_the_c_library(name: str) -> None:
+    x, y = pairs(5, 50_000)
+    same_bits(getattr(elementary, name)(x, y), call(c_library(), TWO[name], x, y), x, y)
+
+
+def test_logistic_is_made_of_exponentials() -> None:
+    x = arguments(7, 50_000)
+    one = np.float32(1)
+    with np.errstate(all="ignore"):
+        middle = one / (one + elementary.exp(-x))
+    expected = np.select([x > np.float32(16.619047), x < -9], [one, elementary.exp(x)], middle)
+    same_bits(elementary.logistic(x), expected, x)
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_shapes_and_types(name: str) -> None:
+    function = getattr(elementary, name)
+    x = np.random.default_rng(3).standard_normal((3, 4))
+    assert function(x).shape == (3, 4)
+    assert function(x).dtype == np.float32
+    assert function(0.5).shape == ()
+    assert function(0.5) == function(x * 0 + 0.5)[0, 0]
+    assert function(np.zeros((0, 2), np.float32)).shape == (0, 2)
+
+
+def test_every_function_is_tested_and_named_in_its_source() -> None:
+    public = {
+        n for n, f in vars(elementary).items() if inspect.isfunction(f) and not n.startswith("_") and n != "wraps"
+    }
+    assert public == {*ONE, *TWO, "logistic"}
+    for name in public:
+        text = getattr(elementary, name).__doc__
+        assert "Source:" in text, name
+        assert ">>>" in text, name

@@ -1,0 +1,50 @@
+"""The C++ twins of arithmetic/elementary.py: the same bits on every argument."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from tests.arithmetic.test_elementary import BORDERS
+
+from bittrue.arithmetic import elementary
+
+native = pytest.importorskip("bittrue._native", reason="the package is imported from its sources, without the C++ core")
+
+
+def arguments(seed: int, count: int) -> np.ndarray:
+    """Random bit patterns (signalling NaN included), numbers of everyday size, and both sides of every border."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2**32, count, dtype=np.uint32)
+    everyday = (rng.standard_normal(count) * np.exp(rng.uniform(-3, 4, count))).astype(np.float32).view(np.uint32)
+    near = (BORDERS.view(np.uint32)[:, None] + np.arange(-20, 21).astype(np.uint32)).reshape(-1)
+    special = np.array([0, 1, 0x3F800000, 0x40000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000], np.uint32)
+    positive = np.concatenate([near, special])
+    return rng.permutation(np.concatenate([bits, everyday, positive, positive ^ np.uint32(1 << 31)])).view(np.float32)
+
+
+@pytest.mark.parametrize("name", native.elementary_functions)
+def test_native_equals_numpy(name: str) -> None:
+    function = getattr(elementary, name)
+    x, y = arguments(1, 200_000), arguments(2, 200_000)
+    if name == "power":
+        y = np.where(np.arange(y.size) % 3 == 0, np.arange(y.size) % 101 - 50, y).astype(np.float32)
+    out = np.empty_like(x)
+    native.elementary(name, x, y, out)
+    expected = function(x, y) if len(inspect.signature(function).parameters) == 2 else function(x)
+    wrong = np.flatnonzero(out.view(np.uint32) != expected.view(np.uint32))
+    assert not wrong.size, (x[wrong[0]], y[wrong[0]], out[wrong[0]], expected[wrong[0]])
+
+
+def test_every_function_has_a_twin() -> None:
+    public = {name for name, value in vars(elementary).items() if inspect.isfunction(value) and name[0] != "_"}
+    assert set(native.elementary_functions) == public - {"wraps"}
+
+
+def test_bad_calls_raise() -> None:
+    x = np.zeros(3, np.float32)
+    with pytest.raises(ValueError, match="no native function"):
+        native.elementary("no_such_function", x, x, x.copy())
+    with pytest.raises(ValueError, match="same length"):
+        native.elementary("exp", x, x, np.zeros(2, np.float32))
