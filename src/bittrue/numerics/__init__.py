@@ -10,6 +10,7 @@ from .table import Numerics, Row
 # name -> module of this folder and the attribute that holds the table
 _TABLES = {
     "litert": ("litert", "LITERT"),
+    "litert-optimized": ("litert_optimized", "LITERT_OPTIMIZED"),
     "xnnpack": ("xnnpack", "XNNPACK"),
 }
 

@@ -38,4 +38,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(one("dequantize"), arrays, dtype, compute)]
 
 
-OPERATOR = Operator("dequantize", ("dequantize", "dequantize_tail", "lanes"), same_shape, lower, reference, "integers to real numbers")
+OPERATOR = Operator(
+    "dequantize",
+    ("dequantize", "dequantize_tail", "lanes"),
+    same_shape,
+    lower,
+    reference,
+    "integers to real numbers",
+)

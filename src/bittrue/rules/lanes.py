@@ -27,6 +27,6 @@ class LanesRule:
 
 
 RULES: dict[str, LanesRule] = {
-    f"blocks_of_{count}": LanesRule(count, f"element i of n is in the body where i < n - n mod {count}, else in the tail")
-    for count in (8, 16)
+    "blocks_of_8": LanesRule(8, "element i of n is in the body where i < n - n mod 8, else in the tail"),
+    "blocks_of_16": LanesRule(16, "element i of n is in the body where i < n - n mod 16, else in the tail"),
 }

@@ -41,11 +41,11 @@ def binary64_divide_away(
 ) -> np.ndarray:
     """clamp(wrap32(to_s32(round_away(f64(x) / f64(scale))) + zero_point)), otherwise as `binary32_divide_away`.
 
-    Source: facts/litert.md 2.3 (QUANTIZE, scalar loop), verified by running. 0.35 / 0.1 is 3.4999998 in binary64 and
-    3.5 in binary32:
+    Source: facts/litert.md 2.3 (QUANTIZE, scalar loop), verified by running. 0.35 / 0.1 is less than 3.5 in binary64,
+    but 3.5 in binary32:
 
-    >>> tenth = np.float32(0.1)
-    >>> [int(rule(np.float32([0.35]), tenth, np.int64(0), -128, 127)[0]) for rule in (binary32_divide_away, binary64_divide_away)]
+    >>> rules = binary32_divide_away, binary64_divide_away
+    >>> [int(rule(np.float32([0.35]), np.float32(0.1), np.int64(0), -128, 127)[0]) for rule in rules]
     [4, 3]
     """
     with np.errstate(over="ignore", invalid="ignore"):
@@ -114,19 +114,15 @@ def binary32_multiply_add(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarr
         return q.astype(np.float32) * scale.astype(np.float32) + addend
 
 
+
+
 QUANTIZE: dict[str, QuantizeRule] = {
     "binary32_divide_away": binary32_divide_away,
     "binary64_divide_away": binary64_divide_away,
+    "binary32_reciprocal_even": binary32_reciprocal_even,
     "binary32_reciprocal_even_wrap": binary32_reciprocal_even_wrap,
 }
 DEQUANTIZE: dict[str, DequantizeRule] = {
     "binary64_multiply": binary64_multiply,
     "binary32_multiply_add": binary32_multiply_add,
 }
-
-
-QUANTIZE: dict[str, QuantizeRule] = {
-    "binary32_divide_away": binary32_divide_away,
-    "binary32_reciprocal_even": binary32_reciprocal_even,
-}
-DEQUANTIZE: dict[str, DequantizeRule] = {"binary64_multiply": binary64_multiply}

@@ -5,7 +5,11 @@ from __future__ import annotations
 from ..table import Row
 
 # Vector loops, and the scalar loops behind them.
-_QUANTIZE = {"quantize": "binary32_reciprocal_even_wrap", "quantize_tail": "binary64_divide_away", "lanes": "blocks_of_8"}
+_QUANTIZE = {
+    "quantize": "binary32_reciprocal_even_wrap",
+    "quantize_tail": "binary64_divide_away",
+    "lanes": "blocks_of_8",
+}
 _DEQUANTIZE = {
     "dequantize": "binary32_multiply_add",
     "dequantize_tail": "binary64_multiply",
