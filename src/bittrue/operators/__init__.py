@@ -12,7 +12,9 @@ from functools import cache
 from .base import Bound, Call, Lowered, Operand, Operator, Step
 
 # Modules of this folder that hold shared machinery instead of an operator.
-_SHARED = frozenset({"base", "geometry", "accumulator", "requirements", "conditions", "elementwise", "indexing", "partition"})
+_SHARED = frozenset(
+    {"base", "geometry", "accumulator", "requirements", "conditions", "elementwise", "indexing", "partition"}
+)
 
 
 # Files that hold more than the operator of their own name, or none of that name. A test keeps the list true.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .base import Call
+from .lanes import broadcast_runs
 from .partition import PARTITION
 
 
@@ -54,6 +55,20 @@ def zero_point_is_zero(call: Call, position: int) -> bool:
     return quantization is None or quantization.per_axis or not quantization.zero_points.any()
 
 
+def broadcast_form(call: Call, *forms: str) -> bool:
+    """Both inputs are walked in one of these forms (see `lanes.broadcast_runs`)."""
+    return broadcast_runs(call.input(0).shape, call.input(1).shape)[0] in forms
+
+
+def product_within_16_bits(call: Call) -> bool:
+    """The rescaled product and the output's zero point surely add up to no more than 16 bits hold."""
+    first, second, output = call.input(0), call.input(1), call.output
+    spans = [max(abs(o.type.minimum - o.zero_point), abs(o.type.maximum - o.zero_point)) for o in (first, second)]
+    real = float(first.scale) * float(second.scale) / float(output.scale) if output.scale else float("inf")
+    # Two roundings and the encoding of the multiplier move the result by less than 2.
+    return spans[0] * spans[1] * real + 2 + abs(output.zero_point) <= 32767
+
+
 def per_tensor(call: Call) -> bool:
     """No operand has a scale per slice of an axis."""
     operands = (*(o for o in call.inputs if o is not None), *call.outputs)
@@ -62,6 +77,7 @@ def per_tensor(call: Call) -> bool:
 
 CONDITIONS: dict[str, Callable[..., bool]] = {
     "attribute_is": attribute_is,
+    "broadcast_form": broadcast_form,
     "constant_inputs": constant_inputs,
     "equal_extents": equal_extents,
     "input_per_axis": input_per_axis,
@@ -69,6 +85,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "last_extent_below": last_extent_below,
     "last_extent_in_blocks": last_extent_in_blocks,
     "per_tensor": per_tensor,
+    "product_within_16_bits": product_within_16_bits,
     "zero_point_is_zero": zero_point_is_zero,
     **PARTITION,
 }

@@ -8,9 +8,8 @@ import numpy as np
 
 from ..arithmetic import fixed_point
 from ..graph import DATA_TYPES, Attribute, Quantization
-from ..rules import lanes
+from ..rules import lanes, rescale, store
 from ..rules import quantize as quantize_rules
-from ..rules import rescale, store
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise, in_lanes

@@ -174,7 +174,12 @@ def _additions(schedule: Schedule) -> Schedule:
     then: dict[int, Then] = {}
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
-        if step.operator != "add" or step.parameters.get("form") != "rescaled" or len(set(step.inputs)) != 2:
+        if (
+            step.operator != "add"
+            or step.parameters.get("form") != "rescaled"
+            or "lanes" in step.rules
+            or len(set(step.inputs)) != 2
+        ):
             continue
         shapes = {plan.tensors[i].shape for i in (*step.inputs, *step.outputs) if i is not None}
         types = {plan.tensors[i].dtype for i in (*step.inputs, *step.outputs) if i is not None}

@@ -11,6 +11,7 @@ _TABLES = {
     "accumulate": ("accumulate", "RULES"),
     "activation_range": ("activation_range", "RULES"),
     "align": ("align", "RULES"),
+    "align_tail": ("align", "RULES"),
     "average": ("average", "RULES"),
     "cast": ("cast", "RULES"),
     "combine": ("combine", "RULES"),
@@ -38,6 +39,7 @@ _TABLES = {
     "softmax": ("softmax", "RULES"),
     "square_root": ("square_root", "RULES"),
     "store": ("store", "RULES"),
+    "store_tail": ("store", "RULES"),
     "table": ("table", "RULES"),
 }
 

@@ -114,8 +114,6 @@ def binary32_multiply_add(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarr
         return q.astype(np.float32) * scale.astype(np.float32) + addend
 
 
-
-
 QUANTIZE: dict[str, QuantizeRule] = {
     "binary32_divide_away": binary32_divide_away,
     "binary64_divide_away": binary64_divide_away,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..litert import LITERT
 from ..table import Numerics
-from . import convolution, reduction, unary
+from . import convolution, elementwise, reduction, unary
 
-_OWN = convolution.ROWS + reduction.ROWS + unary.ROWS
+_OWN = convolution.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS
 
 LITERT_OPTIMIZED = Numerics(
     "litert-optimized",

@@ -1,0 +1,59 @@
+"""Rows of `litert-optimized`: element-wise arithmetic.
+
+Vector loops keep sums in 16 bits and align inputs otherwise than the scalar loops behind them. A broadcast that does
+not fit five nested loops takes the reference kernels: the rows of `litert`.
+"""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_RANK_ONES = ("broadcast_rank_within", 8, True)
+_ADDED = {
+    "align_tail": "left_20",
+    "rescale": "q31_two_step_up_away",
+    "store": "wrap_s16_then_clamp",
+    "store_tail": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_BOTH = {**_ADDED, "align": "left_20_exponent_first", "lanes": "blocks_of_16"}
+_ONE = {**_ADDED, "align": "left_20_exponent_down", "lanes": "blocks_of_8"}
+_MULTIPLIED = {
+    "product": "exact_s32",
+    "scale_form": "binary32",
+    "rescale": "q31_two_step_up_away",
+    "store_tail": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_SATURATED = {**_MULTIPLIED, "store": "saturate_s16_then_clamp"}
+_WRAPPED = {**_MULTIPLIED, "store": "wrap_s16_then_clamp"}
+_ROWS, _SCALARS, _EITHER = (
+    ("broadcast_form", "rows"),
+    ("broadcast_form", "scalars"),
+    ("broadcast_form", "rows", "scalars"),
+)
+_WITHIN = ("product_within_16_bits",)
+
+ROWS: tuple[Row, ...] = (
+    Row("add", ("s8 s8 -> s8",), _BOTH, "run", requires=(_RANK_ONES,), when=(_ROWS,)),
+    Row("add", ("s8 s8 -> s8",), _ONE, "run", requires=(_RANK_ONES,), when=(_SCALARS,)),
+    Row("add", ("u8 u8 -> u8",), _ONE, "run", requires=(_RANK_ONES,), when=(_EITHER,)),
+    # Where nothing leaves 16 bits, vectors and scalars agree.
+    Row(
+        "mul",
+        ("T T -> T",),
+        {
+            **{slot: rule for slot, rule in _MULTIPLIED.items() if slot != "store_tail"},
+            "store": "zero_point_then_clamp",
+        },
+        "run",
+        where=("s8", "u8"),
+        requires=(_RANK_ONES,),
+        when=(_WITHIN,),
+    ),
+    Row(
+        "mul", ("s8 s8 -> s8",), {**_SATURATED, "lanes": "blocks_of_16"}, "run", requires=(_RANK_ONES,), when=(_EITHER,)
+    ),
+    Row("mul", ("u8 u8 -> u8",), {**_SATURATED, "lanes": "blocks_of_8"}, "run", requires=(_RANK_ONES,), when=(_ROWS,)),
+    Row("mul", ("u8 u8 -> u8",), {**_WRAPPED, "lanes": "blocks_of_8"}, "run", requires=(_RANK_ONES,), when=(_SCALARS,)),
+)
