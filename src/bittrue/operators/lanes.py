@@ -1,4 +1,4 @@
-"""Where an element lies in the vector loops of a runtime: runs of neighbours, whole blocks and what is left behind them.
+"""Where an element lies in the vector loops of a runtime: runs of neighbours, whole blocks, what is left behind.
 
 An element-wise operator on two tensors of one shape is a single run over all elements. Broadcasting is cut into runs
 over which both inputs advance, or one advances and the other stands still.

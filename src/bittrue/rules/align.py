@@ -45,8 +45,8 @@ RULES: dict[str, AlignRule] = {
     "power_of_two_or_left_15": AlignRule(
         15,
         True,
-        formula="round_away(q / 2^log2(output scale / scale)) where all scales are powers of two and the model says so; "
-        "else as left_15",
+        formula="round_away(q / 2^log2(output scale / scale)) where all scales are powers of two and the model says "
+        "so; else as left_15",
     ),
     "shared_21_bits_even": AlignRule(
         0,

@@ -18,15 +18,15 @@ _ADDED = {
 }
 _BOTH = {**_ADDED, "align": "left_20_exponent_first", "lanes": "blocks_of_16"}
 _ONE = {**_ADDED, "align": "left_20_exponent_down", "lanes": "blocks_of_8"}
-_MULTIPLIED = {
+_PRODUCT = {
     "product": "exact_s32",
     "scale_form": "binary32",
     "rescale": "q31_two_step_up_away",
-    "store_tail": "zero_point_then_clamp",
+    "store": "zero_point_then_clamp",
     "activation_range": "binary32_quotient_away",
 }
-_SATURATED = {**_MULTIPLIED, "store": "saturate_s16_then_clamp"}
-_WRAPPED = {**_MULTIPLIED, "store": "wrap_s16_then_clamp"}
+_SATURATED = {**_PRODUCT, "store": "saturate_s16_then_clamp", "store_tail": "zero_point_then_clamp"}
+_WRAPPED = {**_SATURATED, "store": "wrap_s16_then_clamp"}
 _ROWS, _SCALARS, _EITHER = (
     ("broadcast_form", "rows"),
     ("broadcast_form", "scalars"),
@@ -39,21 +39,29 @@ ROWS: tuple[Row, ...] = (
     Row("add", ("s8 s8 -> s8",), _ONE, "run", requires=(_RANK_ONES,), when=(_SCALARS,)),
     Row("add", ("u8 u8 -> u8",), _ONE, "run", requires=(_RANK_ONES,), when=(_EITHER,)),
     # Where nothing leaves 16 bits, vectors and scalars agree.
+    Row("mul", ("T T -> T",), _PRODUCT, "run", where=("s8", "u8"), requires=(_RANK_ONES,), when=(_WITHIN,)),
     Row(
         "mul",
-        ("T T -> T",),
-        {
-            **{slot: rule for slot, rule in _MULTIPLIED.items() if slot != "store_tail"},
-            "store": "zero_point_then_clamp",
-        },
+        ("s8 s8 -> s8",),
+        {**_SATURATED, "lanes": "blocks_of_16"},
         "run",
-        where=("s8", "u8"),
         requires=(_RANK_ONES,),
-        when=(_WITHIN,),
+        when=(_EITHER,),
     ),
     Row(
-        "mul", ("s8 s8 -> s8",), {**_SATURATED, "lanes": "blocks_of_16"}, "run", requires=(_RANK_ONES,), when=(_EITHER,)
+        "mul",
+        ("u8 u8 -> u8",),
+        {**_SATURATED, "lanes": "blocks_of_8"},
+        "run",
+        requires=(_RANK_ONES,),
+        when=(_ROWS,),
     ),
-    Row("mul", ("u8 u8 -> u8",), {**_SATURATED, "lanes": "blocks_of_8"}, "run", requires=(_RANK_ONES,), when=(_ROWS,)),
-    Row("mul", ("u8 u8 -> u8",), {**_WRAPPED, "lanes": "blocks_of_8"}, "run", requires=(_RANK_ONES,), when=(_SCALARS,)),
+    Row(
+        "mul",
+        ("u8 u8 -> u8",),
+        {**_WRAPPED, "lanes": "blocks_of_8"},
+        "run",
+        requires=(_RANK_ONES,),
+        when=(_SCALARS,),
+    ),
 )
