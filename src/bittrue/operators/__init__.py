@@ -13,7 +13,7 @@ from .base import Bound, Call, Lowered, Operand, Operator, Step
 
 # Modules of this folder that hold shared machinery instead of an operator.
 _SHARED = frozenset(
-    {"base", "geometry", "accumulator", "requirements", "conditions", "elementwise", "indexing", "partition"}
+    {"accumulator", "base", "conditions", "elementwise", "geometry", "indexing", "lanes", "partition", "requirements"}
 )
 
 

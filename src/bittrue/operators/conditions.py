@@ -11,6 +11,7 @@ from collections.abc import Callable
 from .base import Call
 from .lanes import broadcast_runs
 from .partition import PARTITION
+from .reduce import reduced_axes
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
@@ -69,6 +70,26 @@ def product_within_16_bits(call: Call) -> bool:
     return spans[0] * spans[1] * real + 2 + abs(output.zero_point) <= 32767
 
 
+def reduces(call: Call, rank: int, *axes: int) -> bool:
+    """An input of this rank is reduced along exactly these axes."""
+    return call.input(0).rank == rank and reduced_axes(call) == axes
+
+
+def reduces_rows(call: Call) -> bool:
+    """Each output is made of neighbours in memory, and there are several outputs."""
+    source, axes = call.input(0), reduced_axes(call)
+    larger = [axis for axis in range(source.rank) if source.shape[axis] != 1]
+    reduced = [axis for axis in larger if axis in axes]
+    return 0 < len(reduced) < len(larger) and larger[-len(reduced) :] == reduced
+
+
+def doubles_picture(call: Call) -> bool:
+    """Height and width of [N, H, W, C] are doubled, with corners and centres of pixels left where they are."""
+    modes = call.node.attributes.get("align_corners"), call.node.attributes.get("half_pixel_centers")
+    before, after = call.input(0).shape[1:3], call.output.shape[1:3]
+    return not any(modes) and tuple(after) == tuple(2 * extent for extent in before)
+
+
 def per_tensor(call: Call) -> bool:
     """No operand has a scale per slice of an axis."""
     operands = (*(o for o in call.inputs if o is not None), *call.outputs)
@@ -79,6 +100,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "attribute_is": attribute_is,
     "broadcast_form": broadcast_form,
     "constant_inputs": constant_inputs,
+    "doubles_picture": doubles_picture,
     "equal_extents": equal_extents,
     "input_per_axis": input_per_axis,
     "input_rank": input_rank,
@@ -86,6 +108,8 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "last_extent_in_blocks": last_extent_in_blocks,
     "per_tensor": per_tensor,
     "product_within_16_bits": product_within_16_bits,
+    "reduces": reduces,
+    "reduces_rows": reduces_rows,
     "zero_point_is_zero": zero_point_is_zero,
     **PARTITION,
 }

@@ -209,11 +209,19 @@ def bias_is_scaled_like_weights(call: Call) -> None:
         )
 
 
+def pictures_are_not_empty(call: Call) -> None:
+    """Height and width of input and output are at least 1."""
+    extents = (*call.input(0).shape[1:3], *call.output.shape[1:3])
+    if 0 in extents:
+        raise call.invalid("BT-RESIZE-EMPTY", f"pictures of {extents[:2]} and {extents[2:]} pixels: the kernel aborts")
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
     "multiplier_below": multiplier_below,
     "scales_are_normal": scales_are_normal,
+    "pictures_are_not_empty": pictures_are_not_empty,
     "output_is_power_of_two": output_is_power_of_two,
     "same_quantization": same_quantization,
     "zero_points_are_zero": zero_points_are_zero,

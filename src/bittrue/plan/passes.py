@@ -71,10 +71,18 @@ def stored_table(step: Step, plan: Plan) -> np.ndarray | None:
     if any(array.size > 256 or (name == "scales") for name, array in step.arrays.items()):
         return None
     values = np.arange(source.minimum, source.maximum + 1).astype(source.numpy)
-    try:
-        (result,) = operator.reference(step, [values])
-    except BittrueError:
-        # Some inputs have no result, so there is no table.
+    # Where places in the tensor decide, both functions must be the same one.
+    splits = (values.size, 0) if "lanes" in step.rules else (None,)
+    results = []
+    for split in splits:
+        placed = step if split is None else replace(step, parameters={**step.parameters, "body": split})
+        try:
+            (result,) = operator.reference(placed, [values])
+        except BittrueError:
+            # Some inputs have no result, so there is no table.
+            return None
+        results.append(result)
+    if not np.array_equal(results[0], results[-1]):
         return None
     return (result.astype(np.int64) - target.minimum).astype(np.uint8)
 

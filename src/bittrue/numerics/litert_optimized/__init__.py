@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..litert import LITERT
 from ..table import Numerics
 from . import convolution, elementwise, reduction, unary
+from .versions import VERSIONS
 
 _OWN = convolution.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS
 
@@ -17,5 +18,5 @@ LITERT_OPTIMIZED = Numerics(
     "ai-edge-litert 2.3.0, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, x86-64, one thread",
     "every output of every shared model and Hypothesis-built single-operator models, byte for byte",
     _OWN + LITERT.rows,
-    LITERT.versions,
+    VERSIONS,
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ..table import Row
 
-_RANK_ONES = ("broadcast_rank_within", 8, True)
 _ADDED = {
     "align_tail": "left_20",
     "rescale": "q31_two_step_up_away",
@@ -35,17 +34,16 @@ _ROWS, _SCALARS, _EITHER = (
 _WITHIN = ("product_within_16_bits",)
 
 ROWS: tuple[Row, ...] = (
-    Row("add", ("s8 s8 -> s8",), _BOTH, "run", requires=(_RANK_ONES,), when=(_ROWS,)),
-    Row("add", ("s8 s8 -> s8",), _ONE, "run", requires=(_RANK_ONES,), when=(_SCALARS,)),
-    Row("add", ("u8 u8 -> u8",), _ONE, "run", requires=(_RANK_ONES,), when=(_EITHER,)),
+    Row("add", ("s8 s8 -> s8",), _BOTH, "run", when=(_ROWS,)),
+    Row("add", ("s8 s8 -> s8",), _ONE, "run", when=(_SCALARS,)),
+    Row("add", ("u8 u8 -> u8",), _ONE, "run", when=(_EITHER,)),
     # Where nothing leaves 16 bits, vectors and scalars agree.
-    Row("mul", ("T T -> T",), _PRODUCT, "run", where=("s8", "u8"), requires=(_RANK_ONES,), when=(_WITHIN,)),
+    Row("mul", ("T T -> T",), _PRODUCT, "run", where=("s8", "u8"), when=(_WITHIN, _EITHER)),
     Row(
         "mul",
         ("s8 s8 -> s8",),
         {**_SATURATED, "lanes": "blocks_of_16"},
         "run",
-        requires=(_RANK_ONES,),
         when=(_EITHER,),
     ),
     Row(
@@ -53,7 +51,6 @@ ROWS: tuple[Row, ...] = (
         ("u8 u8 -> u8",),
         {**_SATURATED, "lanes": "blocks_of_8"},
         "run",
-        requires=(_RANK_ONES,),
         when=(_ROWS,),
     ),
     Row(
@@ -61,7 +58,6 @@ ROWS: tuple[Row, ...] = (
         ("u8 u8 -> u8",),
         {**_WRAPPED, "lanes": "blocks_of_8"},
         "run",
-        requires=(_RANK_ONES,),
         when=(_SCALARS,),
     ),
 )

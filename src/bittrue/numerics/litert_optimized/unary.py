@@ -23,6 +23,8 @@ _REQUANTIZE = {
     "store": "zero_point_then_clamp",
 }
 
+_SIGMOID = {"sigmoid": "s16_polynomial_or_table_256"}
+
 ROWS: tuple[Row, ...] = (
     Row("quantize", ("f32 -> s8|u8|s16",), _QUANTIZE, "run", when=(("per_tensor",),)),
     Row("quantize", ("s8|u8 -> s8|u8",), _REQUANTIZE, "run"),
@@ -34,5 +36,19 @@ ROWS: tuple[Row, ...] = (
         "run",
         requires=(("input_zero_points_are_zero", 0),),
         when=(("per_tensor",),),
+    ),
+    Row(
+        "logistic",
+        ("s16 -> s16",),
+        _SIGMOID,
+        "run",
+        requires=(("zero_points_are_zero",), ("output_is", 1 / 32768, 0)),
+    ),
+    Row(
+        "tanh",
+        ("s16 -> s16",),
+        _SIGMOID,
+        "run",
+        requires=(("zero_points_are_zero",), ("output_is_power_of_two", -15)),
     ),
 )
