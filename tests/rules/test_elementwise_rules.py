@@ -38,14 +38,37 @@ ALIGN: list[tuple[tuple[tuple[float, float, float], int, int], dict[str, int]]] 
     # 2 / 4 - 1 = -1/2, away: -1. Rounding each input by itself gives 1 - 1.
     (
         ((0.25, 1.0, 1.0), 2, -1),
-        {"left_20": -1, "left_15": -1, "left_7": -1, "power_of_two_or_left_15": 0},
+        {
+            "left_20": -1,
+            "left_15": -1,
+            "left_7": -1,
+            "power_of_two_or_left_15": 0,
+            "left_20_exponent_first": -1,
+            "left_20_exponent_down": -1,
+        },
     ),
     # A quarter of the output's step; 15 bits of headroom hold it as half of one, which is rounded a second time.
-    (((2.0**-16, 1.0, 2.0**-13), 2, 0), {"left_20": 0, "left_15": 1}),
+    (
+        ((2.0**-16, 1.0, 2.0**-13), 2, 0),
+        {"left_20": 0, "left_15": 1, "left_20_exponent_first": 0, "left_20_exponent_down": 0},
+    ),
     # Its negative: half a step away from zero is -1, half of which the doubling high product rounds up.
     (((2.0**-16, 1.0, 2.0**-13), -2, 0), {"left_20": 0, "left_15": 0}),
     # The same with 7 bits of headroom.
-    (((2.0**-7, 1.0, 2.0**-5), 1, 0), {"left_20": 0, "left_15": 0, "left_7": 1}),
+    (
+        ((2.0**-7, 1.0, 2.0**-5), 1, 0),
+        {"left_20": 0, "left_15": 0, "left_7": 1, "left_20_exponent_first": 0, "left_20_exponent_down": 0},
+    ),
+    # -13 inputs are -1.4 of the output's steps; vector loops round or truncate them to two whole ones.
+    (
+        ((2.0489096641540527e-07, 1.0, 2.0**-19), -13, 0),
+        {"left_20": -1, "left_20_exponent_first": -2, "left_20_exponent_down": -2},
+    ),
+    # 1.7 steps: rounded down, the sum is below one and a half.
+    (
+        ((1.7 * 2.0**-19, 1.0, 2.0**-19), 1, 0),
+        {"left_20": 2, "left_20_exponent_first": 2, "left_20_exponent_down": 1},
+    ),
     # Nothing to lose: 127 + 127 before any clamp.
     (
         ((1.0, 1.0, 1.0), 127, 127),

@@ -1,4 +1,4 @@
-"""Rules of vector loops and of binary32 tables against integers and fractions, and cases that tell rules apart."""
+"""Rules of vector loops and of binary32 tables (slots `quantize`, `dequantize`, `store`, ...) against integers."""
 
 from __future__ import annotations
 

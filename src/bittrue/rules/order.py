@@ -45,7 +45,7 @@ def _four_lanes(rows: np.ndarray) -> np.ndarray:
 
     >>> rows = np.float32([[2.0**24, 1, 1, 1, 1, 0, 0, 0]])
     >>> RULES["four_lanes_twice"].sums(rows).tolist(), float(np.add.accumulate(rows[0])[-1])
-    ([16777220.0], 16777216.0)
+    ([16777218.0], 16777216.0)
     """
     length = rows.shape[1]
     out = np.empty(rows.shape[0], np.float32)

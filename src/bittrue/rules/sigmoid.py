@@ -98,7 +98,7 @@ def _logistic_by_polynomial(q: np.ndarray, multiplier: int, right_shift: int, ta
 
     >>> rule = RULES["s16_polynomial_or_table_256"]
     >>> [int(v) for v in rule.logistic(np.int16([0, 1, -1]), 0, 0, rule.table())]
-    [16384, 16387, 16381]
+    [16384, 16384, 16383]
     """
     if multiplier:
         return logistic(q, multiplier, right_shift, table)
