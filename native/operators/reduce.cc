@@ -58,7 +58,7 @@ class Reduce final : public Kernel {
  public:
   // `from_first`: a reduction of everything begins with the first element; with the slot `start`, every reduction does.
   Reduce(const Step& step, bool from_first)
-      : reduction_(step), from_first_(step.rules.count("start") || (from_first && reduction_.whole())) {
+      : reduction_(step), from_first_(step.rules.count("start") || step.rules.count("extreme") || (from_first && reduction_.whole())) {
     require(!step.rules.count("start") || step.rule("start") == "first_element", "no native rule for this slot");
     require(step.input(0).type == step.output().type && type_bytes(step.input(0).type) == sizeof(T),
             "no native kernel for these types");

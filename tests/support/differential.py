@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
+import pytest
 from hypothesis import currently_in_test_context, event
 
 import bittrue
@@ -85,6 +86,12 @@ def check(
         error = caught
         graph = bittrue.load(content).graph
         names = {i: graph.tensors[i].name for node in graph.nodes for i in node.outputs}
+    if error is not None and error.code == "BT-UNDEFINED" and numerics != "litert":
+        # A row of a derived numerics that says why it has no result; there is nothing to compare.
+        if not currently_in_test_context():
+            pytest.skip(error.message)
+        event(f"refused by a row: {error.message[:60]}")
+        return "refused"
     answer = oracle(RESOLVERS[numerics]).run(content, feeds, list(names))
     if error is not None:
         assert not answer.ran or error.code in may_refuse, f"bittrue refused what the runtime runs: {error}"
