@@ -98,6 +98,8 @@ SumRows CoreSet::sum_rows() const { return first_with(chain_, &Cores::sum_rows);
 Lookup CoreSet::lookup() const { return first_with(chain_, &Cores::lookup); }
 RequantizeRow CoreSet::requantize_row() const { return first_with(chain_, &Cores::requantize_row); }
 RowTerms CoreSet::row_terms() const { return first_with(chain_, &Cores::row_terms); }
+const RealMatmul& CoreSet::real_matmul() const { return *first_with(chain_, &Cores::real_matmul); }
+RealTaps CoreSet::real_taps() const { return first_with(chain_, &Cores::real_taps); }
 PeakMultiplyAdds CoreSet::peak_multiply_adds() const { return first_with(chain_, &Cores::peak_multiply_adds); }
 
 }  // namespace bittrue

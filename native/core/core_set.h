@@ -32,6 +32,8 @@ class CoreSet {
   Lookup lookup() const;
   RequantizeRow requantize_row() const;
   RowTerms row_terms() const;
+  const RealMatmul& real_matmul() const;
+  RealTaps real_taps() const;
   PeakMultiplyAdds peak_multiply_adds() const;
 
  private:

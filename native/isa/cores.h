@@ -124,6 +124,26 @@ using RequantizeRow = void (*)(const rules::Requantize& requantize, const int32_
 // Runs the fastest multiply-add instruction `rounds` times over registers; returns how many 8-bit multiply-adds it did.
 using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 
+// sums[r][n] = the sum over segments s and elements k < depth of rows[s][r][k] * panel[s * depth + k][n], for n < width:
+// binary32, from +0 on, one term after the other in this order, each product and each sum rounded. A segment whose first
+// row is null is left out for all rows.
+struct RealRows {
+  const float* const* rows = nullptr;  // [segments][capacity]
+  int64_t capacity = 0, count = 0, segments = 1, depth = 0;
+  float* sums = nullptr;
+  int64_t stride = 0;  // floats from one row of sums to the next
+};
+
+struct RealMatmul {
+  int64_t lanes = 1;    // widths are multiples of it
+  int64_t vectors = 1;  // of `lanes` that a panel has, at most
+  void (*run)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
+};
+
+// out[c] = the sum over taps t of inputs[t][c] * weights[t][c], like RealRows: in order, from +0 on.
+using RealTaps = void (*)(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
+                          float* out);
+
 struct Cores {
   const char* isa = "";
   std::unique_ptr<Matmul> (*matmul)(const MatmulSpec&) = nullptr;
@@ -137,6 +157,8 @@ struct Cores {
   RequantizeRow requantize_row = nullptr;
   PeakMultiplyAdds peak_multiply_adds = nullptr;
   RowTerms row_terms = nullptr;
+  const RealMatmul* real_matmul = nullptr;
+  RealTaps real_taps = nullptr;
 };
 
 }  // namespace bittrue

@@ -3,6 +3,7 @@
 
 #include "operators/general_convolution.h"
 #include "operators/matmul_convolution.h"
+#include "operators/real_layer.h"
 
 namespace bittrue {
 namespace {
@@ -53,6 +54,7 @@ GroupedConvolution::GroupedConvolution(const Step& step, const CoreSet& cores, c
 }  // namespace
 
 std::unique_ptr<Kernel> make_conv2d(const Step& step, const CoreSet& cores) {
+  if (is_real_layer(step)) return make_real_conv2d(step, cores);
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   if (!suits_matmul(step)) return make_general_conv2d(step, cores);

@@ -6,6 +6,7 @@
 #include "operators/fused_table.h"
 #include "operators/general_convolution.h"
 #include "operators/matmul_convolution.h"
+#include "operators/real_layer.h"
 
 namespace bittrue {
 namespace {
@@ -117,6 +118,7 @@ SignedWeights one_channel_filters(const Step& step, const Window& window) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_depthwise_conv2d(const Step& step, const CoreSet& cores) {
+  if (is_real_layer(step)) return make_real_depthwise_conv2d(step, cores);
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   const bool one_channel = window.in_c == 1 && window.out_c > 1;

@@ -5,6 +5,8 @@
 #include "core/kernel.h"
 #include "core/share.h"
 #include "operators/general_convolution.h"
+#include "operators/matmul_layer.h"
+#include "operators/real_layer.h"
 #include "operators/weights.h"
 
 namespace bittrue {
@@ -15,7 +17,8 @@ constexpr int64_t kRate = 80;
 
 class FullyConnected final : public Kernel {
  public:
-  FullyConnected(const Step& step, const CoreSet& cores);
+  FullyConnected(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth, const SignedWeights& weights,
+                 const std::vector<int64_t>& bias);
 
   void run(const Run& run) const override;
   int64_t scratch_bytes(int threads) const override { return copy_bytes() + threads * worker_bytes(); }
@@ -26,28 +29,25 @@ class FullyConnected final : public Kernel {
   int64_t copy_bytes() const { return depth_ == packed_depth_ ? 0 : round_up(rows_ * packed_depth_, 64); }
   int64_t worker_bytes() const { return round_up(block_ * 8, 64) + round_up(block_ * 4, 64); }
 
-  int64_t rows_, depth_, packed_depth_, columns_, block_;
+  int64_t depth_, columns_, rows_, packed_depth_, block_;
   int64_t zero_point_;  // of the weights
   RowTerms row_terms_;
   std::unique_ptr<Matmul> matmul_;
 };
 
-FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) : row_terms_(cores.row_terms()) {
+FullyConnected::FullyConnected(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth,
+                               const SignedWeights& weights, const std::vector<int64_t>& bias)
+    : depth_(depth), columns_(columns), row_terms_(cores.row_terms()) {
   const Operand& in = step.input(0);
-  const Operand& weights = step.input(1);
-  require(weights.rank() == 2 && weights.shape[1] > 0, "weights have two axes");
   require(in.dense() && step.output().dense(), "both sides must be dense");
-  columns_ = weights.shape[0];
-  depth_ = weights.shape[1];
+  require(depth_ > 0, "there is nothing to add up");
   rows_ = in.elements / depth_;
   require(rows_ * depth_ == in.elements && rows_ * columns_ == step.output().elements, "the shapes do not fit");
   packed_depth_ = round_up(depth_, 4);
-  const SignedWeights signed_values = signed_weights(weights, step.integer("weight_zero_point"));
-  const std::vector<int64_t> bias = biases(step, 2, columns_);
   const int flip = flip_of(in.type);
   // Without padding any zero point will do: it only enters the folded bias.
   const int64_t in_zero_point = step.integer("input_zero_point", -(int64_t{1} << 31), int64_t{1} << 31) + flip;
-  zero_point_ = signed_values.zero_point;
+  zero_point_ = weights.zero_point;
 
   // acc = sum (x - zx)(w - zw) + bias = sum x w + [bias - zx sum w + K zx zw] - zw sum x, modulo 2^32.
   // Weights that need no bytes between columns are used as they are.
@@ -55,7 +55,7 @@ FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) : row_ter
   std::vector<int8_t> packed(dense ? 0 : static_cast<size_t>(columns_ * packed_depth_), 0);
   std::vector<int32_t> folded(static_cast<size_t>(columns_));
   for (int64_t n = 0; n < columns_; ++n) {
-    const int8_t* row = signed_values.data + n * depth_;
+    const int8_t* row = weights.data + n * depth_;
     uint64_t sum = 0;
     for (int64_t k = 0; k < depth_; ++k) sum += static_cast<uint64_t>(static_cast<int64_t>(row[k]));
     if (!dense) std::memcpy(packed.data() + n * packed_depth_, row, static_cast<size_t>(depth_));
@@ -66,7 +66,7 @@ FullyConnected::FullyConnected(const Step& step, const CoreSet& cores) : row_ter
   MatmulSpec spec;
   spec.columns = columns_;
   spec.depth = packed_depth_;
-  spec.weights = dense ? signed_values.data : packed.data();
+  spec.weights = dense ? weights.data : packed.data();
   spec.bias = folded.data();
   spec.row_terms = zero_point_ != 0;
   spec.requantize = step.requantize(columns_);
@@ -108,9 +108,19 @@ void FullyConnected::run(const Run& run) const {
 
 }  // namespace
 
+std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth,
+                                          const SignedWeights& weights, const std::vector<int64_t>& bias) {
+  return std::make_unique<FullyConnected>(step, cores, columns, depth, weights, bias);
+}
+
 std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& cores) {
+  if (is_real_layer(step)) return make_real_fully_connected(step, cores);
   if (!suits_matmul(step)) return make_general_fully_connected(step, cores);
-  return std::make_unique<FullyConnected>(step, cores);
+  const Operand& weights = step.input(1);
+  require(weights.rank() == 2, "weights have two axes");
+  return make_matmul_layer(step, cores, weights.shape[0], weights.shape[1],
+                           signed_weights(weights, step.integer("weight_zero_point")),
+                           biases(step, 2, weights.shape[0]));
 }
 
 }  // namespace bittrue

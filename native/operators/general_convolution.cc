@@ -3,111 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "operators/columns.h"
 #include "operators/general_layer.h"
 #include "operators/window.h"
 
 namespace bittrue {
 namespace {
-
-constexpr int64_t kLanes = 16;         // depths are padded to a multiple of this
-constexpr int64_t kMostSum = 2147483647;
-constexpr int64_t kPixels = 16;        // rows of patches per block
-constexpr int64_t kColumns = 64;       // columns per block
-constexpr int64_t kTaskWork = 32 << 10;  // multiply-accumulates below which a task is not worth it
-
-// function(task, worker) for all tasks; on the calling thread alone when `work` multiply-accumulates are too few.
-template <class Function>
-void share(ThreadPool& pool, int64_t tasks, int64_t work, const Function& function) {
-  if (work >= kTaskWork) return pool.parallel(tasks, function);
-  for (int64_t task = 0; task < tasks; ++task) function(task, 0);
-}
-
-// sums[r][c] = rows[r] . columns[c], exact. Products are added in 32 bits for `block` elements at a time, over which
-// sum |a| |w| <= 2^31 - 1, then in 64.
-template <int kRows, int kWide>
-void dots(const int16_t* const* rows, const int16_t* columns, int64_t depth, int64_t block, int64_t* const* sums) {
-  int64_t total[kRows][kWide] = {};
-  for (int64_t begin = 0; begin < depth; begin += block) {
-    const int64_t count = std::min(block, depth - begin) / kLanes * kLanes;
-    int32_t part[kRows][kWide] = {};
-    for (int64_t k = 0; k < count; ++k) {
-      for (int r = 0; r < kRows; ++r) {
-        for (int c = 0; c < kWide; ++c) part[r][c] += rows[r][begin + k] * columns[c * depth + begin + k];
-      }
-    }
-    for (int r = 0; r < kRows; ++r) {
-      for (int c = 0; c < kWide; ++c) total[r][c] += part[r][c];
-    }
-  }
-  for (int r = 0; r < kRows; ++r) {
-    for (int c = 0; c < kWide; ++c) sums[r][c] = total[r][c];
-  }
-}
-
-template <int kRows>
-void dots_row(const int16_t* const* rows, const int16_t* columns, int64_t count, int64_t depth, int64_t block,
-              int64_t* const* sums) {
-  int64_t* at[kRows];
-  for (int r = 0; r < kRows; ++r) at[r] = sums[r];
-  const auto move = [&](int64_t by) {
-    for (int r = 0; r < kRows; ++r) at[r] += by;
-    columns += by * depth;
-  };
-  int64_t c = 0;
-  for (; c + 4 <= count; c += 4, move(4)) dots<kRows, 4>(rows, columns, depth, block, at);
-  for (; c < count; ++c, move(1)) dots<kRows, 1>(rows, columns, depth, block, at);
-}
-
-// Weights as columns of `depth` 16-bit numbers in one or two planes: w = plane 0, or plane 0 + 256 * plane 1 where 16
-// products would leave 32 bits. |w| < 2^16 keeps both planes within [-256, 256].
-struct Columns {
-  int64_t count, used, depth, planes, block;
-
-  Columns(int64_t columns, int64_t used_depth, int64_t largest_input, int64_t largest_weight)
-      : count(columns), used(used_depth), depth(round_up(used_depth, kLanes)) {
-    planes = largest_weight <= 32767 && kLanes * largest_input * largest_weight <= kMostSum ? 1 : 2;
-    const int64_t product = largest_input * (planes == 1 ? std::max<int64_t>(1, largest_weight) : 256);
-    block = std::max(kLanes, kMostSum / std::max<int64_t>(1, product) / kLanes * kLanes);
-  }
-
-  int64_t elements() const { return planes * count * depth; }
-
-  void pack(const CenteredWeights& weights, const uint8_t* stored, int64_t column, int16_t* out) const {
-    int16_t* low = out + column * depth;
-    int16_t* high = low + count * depth;
-    for (int64_t k = 0; k < depth; ++k) {
-      const int32_t w = k < used ? weights.at(stored, column * used + k) : 0;
-      if (planes == 1) {
-        low[k] = static_cast<int16_t>(w);
-      } else {
-        const int below = ((w + 128) & 255) - 128;
-        low[k] = static_cast<int16_t>(below);
-        high[k] = static_cast<int16_t>((w - below) / 256);
-      }
-    }
-  }
-
-  // sums[r * kColumns + c] for `rows` rows and columns [first, first + wide), wide <= kColumns.
-  void multiply(const int16_t* packed, const int16_t* rows, int64_t row_count, int64_t first, int64_t wide,
-                int64_t* sums, int64_t* plane_sums) const {
-    for (int64_t plane = 0; plane < planes; ++plane) {
-      int64_t* into = plane == 0 ? sums : plane_sums;
-      const int16_t* columns = packed + (plane * count + first) * depth;
-      for (int64_t r = 0; r < row_count; r += 2) {
-        const int16_t* pair[2] = {rows + r * depth, rows + (r + 1) * depth};
-        int64_t* targets[2] = {into + r * kColumns, into + (r + 1) * kColumns};
-        if (r + 1 < row_count) {
-          dots_row<2>(pair, columns, wide, depth, block, targets);
-        } else {
-          dots_row<1>(pair, columns, wide, depth, block, targets);
-        }
-      }
-    }
-    for (int64_t i = 0; planes == 2 && i < row_count * kColumns; ++i) {
-      if (i % kColumns < wide) sums[i] += 256 * plane_sums[i];
-    }
-  }
-};
 
 // conv2d and fully_connected (a 1x1 convolution over rows): patches of the input times packed columns.
 class GeneralConvolution final : public Kernel {

@@ -46,8 +46,8 @@ void store_row(const rules::Requantize& r, const int64_t* acc, int64_t first, in
 
 }  // namespace
 
-CenteredInput::CenteredInput(const Step& step) {
-  const Operand& in = step.input(0);
+CenteredInput::CenteredInput(const Step& step, size_t input) {
+  const Operand& in = step.input(input);
   require(in.dense() && (is_8bit(in.type) || in.type == Type::s16), "activations are not 8- or 16-bit");
   const Range range = range_of(in.type);
   const int64_t zero_point = step.integer("input_zero_point", -32768, 32767);

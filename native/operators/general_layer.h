@@ -13,7 +13,7 @@ namespace bittrue {
 // Activations q - zero_point as 16-bit numbers. NoKernel unless all of the type's differences fit.
 class CenteredInput {
  public:
-  explicit CenteredInput(const Step& step);
+  explicit CenteredInput(const Step& step, size_t input = 0);
   // Converts `count` stored elements, the first of which is element `first` of the tensor.
   void convert(const uint8_t* tensor, int64_t first, int64_t count, int16_t* out) const;
   // The same with every element `times` times.

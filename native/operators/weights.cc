@@ -54,21 +54,22 @@ std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns) {
   return values;
 }
 
-bool suits_matmul(const Step& step) {
+bool suits_matmul(const Step& step, size_t source, size_t bias_input) {
   const Operand& weights = step.input(1);
   const bool narrow = is_narrow(weights.type);
-  const bool bias = !step.has_input(2) || step.input(2).constant != nullptr;
-  const int flip = flip_of(step.input(0).type);
+  const bool bias = !step.has_input(bias_input) || step.input(bias_input).constant != nullptr;
+  const Type type = step.input(source).type;
+  const int flip = flip_of(type);
   const int64_t zero_point = step.integer("input_zero_point") + flip;
   const bool proven = step.bounded && step.magnitude < (int64_t{1} << 31);
   // The cores rescale all columns by one rule.
   const bool alike = step.rules.count("rescale_tail") == 0;
-  return alike && is_8bit(step.input(0).type) && is_8bit(step.output().type) && narrow && weights.constant != nullptr && bias &&
+  return alike && is_8bit(type) && is_8bit(step.output().type) && narrow && weights.constant != nullptr && bias &&
          zero_point >= 0 && zero_point <= 255 && (proven || step.rule("accumulate") == "s32_wrap");
 }
 
-uint8_t stored_zero_point(const Step& step) {
-  const int flip = flip_of(step.input(0).type);
+uint8_t stored_zero_point(const Step& step, size_t source) {
+  const int flip = flip_of(step.input(source).type);
   return static_cast<uint8_t>(step.integer("input_zero_point", -flip, 255 - flip) + flip);
 }
 

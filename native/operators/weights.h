@@ -27,10 +27,10 @@ std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns);
 
 // Whether a layer is one for the 8-bit cores: 8-bit activations, constant 8-bit (or narrower) weights, a constant bias or
 // none, a zero point that can be stored, and an accumulator of 32 bits that wraps (or never needs more).
-bool suits_matmul(const Step& step);
+bool suits_matmul(const Step& step, size_t source = 0, size_t bias = 2);
 
 // The zero point of the 8-bit input as native memory keeps it. NoKernel when it lies outside of the type, because then
 // padding could not be stored.
-uint8_t stored_zero_point(const Step& step);
+uint8_t stored_zero_point(const Step& step, size_t source = 0);
 
 }  // namespace bittrue

@@ -13,6 +13,12 @@ inline T clamp(T value, T low, T high) {
   return raised > high ? high : raised;
 }
 
+// NaN and -0 become a lower bound of 0; without a lower bound, -infinity, NaN stays.
+inline float cap_then_raise(float value, float low, float high) {
+  const float capped = value > high ? high : value;
+  return low < -3.4028235e38f || capped > low ? capped : low;
+}
+
 // The NaNs that x86 gives: the first NaN operand, made quiet; else the default one.
 inline float with_first_nan(float result, float first, float second) {
   if (result == result) return result;

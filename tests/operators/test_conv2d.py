@@ -59,14 +59,16 @@ def convolution(draw: st.DrawFn, depthwise: bool = False) -> tuple[bytes, int]:
         weight_scale,
         zero_point,
         3 if depthwise else 0,
-        seeded(weight_type, weight_shape, seed),
+        seeded(weight_type, weight_shape, seed) if weight_type == "s4" or draw(st.integers(0, 5)) else None,
     )
     b = T(bias_type, (filters,), bias_scale.tolist(), 0, 0, bias)
     y = T(dtype, (), output_scale, draw(zero_points(dtype)))
     name = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D"
     table = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
     version = 6 if depthwise else 8
-    return single(name, (table, options), [x, w, b], [y], version=version), seed
+    # Only depthwise kernels do without a bias; one that is named and absent is refused.
+    biases = draw(st.sampled_from([[b], [b], [b], [], [None]])) if depthwise else [b]
+    return single(name, (table, options), [x, w, *biases], [y], version=version), seed
 
 
 @given(convolution())
@@ -79,6 +81,23 @@ def test_conv2d(case: tuple[bytes, int]) -> None:
 def test_depthwise_conv2d(case: tuple[bytes, int]) -> None:
     content, seed = case
     check(content, feeds_for(content, seed))
+
+
+@pytest.mark.parametrize("operator", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_several_scales_of_uint8_weights_are_refused(operator: str) -> None:
+    table = "Conv2DOptions" if operator == "CONV_2D" else "DepthwiseConv2DOptions"
+    shape, axis = ((2, 1, 1, 2), 0) if operator == "CONV_2D" else ((1, 1, 1, 2), 3)
+    x, w = T("u8", (1, 2, 2, 2), 0.5, 3), T("u8", shape, [0.5, 0.25], 0, axis, np.ones(shape))
+    b, y = T("s32", (2,), [0.25, 0.125], data=np.zeros(2)), T("u8", (), 2.0)
+    content = single(operator, (table, {"strideW": 1, "strideH": 1}), [x, w, b], [y])
+    assert check(content, feeds_for(content, 0)) == "refused"
+
+
+def test_weights_that_kernels_read_as_another_type_are_refused() -> None:
+    x, w = T("u8", (1, 2, 2, 2), 0.5, 3), T("s8", (1, 1, 1, 2), 0.5, data=np.int8([-1, 2]).reshape(1, 1, 1, 2))
+    b, y = T("s32", (1,), 0.25, data=np.zeros(1)), T("u8", (), 2.0)
+    content = single("CONV_2D", ("Conv2DOptions", {"strideW": 1, "strideH": 1}), [x, w, b], [y])
+    assert check(content, feeds_for(content, 0), may_refuse=("BT-UNDEFINED",)) == "refused"
 
 
 def test_channels_of_zeros_with_scale_0() -> None:

@@ -170,6 +170,7 @@ class _Reader:
             self._node_count += len(operators)
             limit_objects(self._node_count, "nodes")
             nodes = tuple(self._node(entry, at, len(tensors), place) for at, entry in enumerate(operators))
+        self._tensors.make_dense(tensors, nodes)
         _materialise_empty(tensors, nodes, inputs)
         problem = _order_problem(tensors, nodes, inputs, outputs, place)
         if problem is not None:

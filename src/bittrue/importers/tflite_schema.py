@@ -285,6 +285,7 @@ RENAMES: dict[str, str] = {
 STEMS: dict[str, str] = {
     "CONV_2D": "conv2d",
     "CONV_3D": "conv3d",
+    "CONV_3D_TRANSPOSE": "conv3d_transpose",
     "DEPTHWISE_CONV_2D": "depthwise_conv2d",
     "AVERAGE_POOL_2D": "average_pool2d",
     "MAX_POOL_2D": "max_pool2d",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, ResourceError, UnsupportedError
-from ..graph import DATA_TYPES, Quantization, Tensor, data_type, unpack_integers
+from ..graph import DATA_TYPES, Node, Quantization, Tensor, data_type, unpack_integers
 from . import tflite_schema as schema
 from .flatbuffer import FlatBuffer, Table, TableVector
+from .tflite_sparse import MAX_DENSE_BYTES, make_dense
 
 MAX_OBJECTS = 100_000
 MAX_RANK = 64
@@ -113,9 +115,12 @@ class TensorReader:
         self._buffers = buffers
         self._notes = notes
         self._count = 0
+        self._sparse: dict[int, tuple[Table, str]] = {}
+        self._dense_left = MAX_DENSE_BYTES
 
     def read(self, vector: TableVector, subgraph: str) -> list[Tensor]:
-        """All tensors of one subgraph, with names made unique."""
+        """All tensors of one subgraph, with names made unique; `make_dense` completes the sparse ones."""
+        self._sparse.clear()
         self._count += len(vector)
         limit_objects(self._count, "tensors")
         taken: set[str] = set()
@@ -128,12 +133,7 @@ class TensorReader:
         dtype = enumerator(schema.TYPES, table.number("type"), "tensor type", place)
         shape = self._shape(table, place)
         if table.table("sparsity") is not None:
-            raise UnsupportedError(
-                "BT-TENSOR-SPARSE",
-                "the tensor is stored sparsely",
-                place=place,
-                advice="convert the model without sparsity, or densify it",
-            )
+            self._sparse[index] = table, place
         if table.number("external_buffer"):
             raise UnsupportedError(
                 "BT-TENSOR-EXTERNAL",
@@ -144,7 +144,7 @@ class TensorReader:
         details = table.table("quantization")
         quantization = self._quantization(details, shape, place) if details is not None else None
         variable = table.number("is_variable")
-        data = self._data(table, dtype, shape, variable, place)
+        data = None if index in self._sparse else self._data(table, dtype, shape, variable, place)
         if quantization is not None:
             self._check_scales(quantization, data, dtype, shape, place)
         return Tensor(name, dtype, shape, self._signature(table, shape, place), quantization, data, variable)
@@ -290,6 +290,40 @@ class TensorReader:
                 truth.flags.writeable = False
                 return truth
         return content.view(kind.numpy)
+
+    def make_dense(self, tensors: list[Tensor], nodes: Sequence[Node]) -> None:
+        """Gives the sparse tensors of the subgraph that was read last their dense content, in place."""
+        if not self._sparse:
+            return
+        for node in nodes:
+            for index in node.inputs if node.operator != "densify" else ():
+                if index in self._sparse:
+                    raise _sparse_error(self._sparse[index][1])
+        densified = {index for node in nodes if node.operator == "densify" for index in node.inputs}
+        for index, (table, place) in self._sparse.items():
+            if index not in densified:
+                raise _sparse_error(place)
+            tensors[index] = replace(tensors[index], data=self._dense(table, tensors[index], place))
+
+    def _dense(self, table: Table, tensor: Tensor, place: str) -> np.ndarray:
+        content, kind = self._buffers.content(table.number("buffer"), place), tensor.type
+        sparsity = table.table("sparsity")
+        possible = kind.name in ("f32", "f16", "s8") and not tensor.is_variable
+        if content is None or sparsity is None or not possible or content.size % kind.numpy.itemsize:
+            message = f"a sparse tensor must be constant and float32, float16 or int8, found {kind.title}"
+            raise InvalidModelError("BT-TENSOR-SPARSE-FORM", message, place=place, advice=CONVERT_AGAIN)
+        dense = make_dense(self._file, sparsity, content.view(kind.numpy), tensor.shape, self._dense_left, place)
+        self._dense_left -= dense.nbytes
+        return dense
+
+
+def _sparse_error(place: str) -> UnsupportedError:
+    return UnsupportedError(
+        "BT-TENSOR-SPARSE",
+        "the tensor is stored sparsely, which only the operator DENSIFY may read",
+        place=place,
+        advice="convert the model without sparsity, or densify it",
+    )
 
 
 def _aligned(values: np.ndarray) -> np.ndarray:

@@ -13,7 +13,8 @@ from .base import Bound, Call, Lowered, Operand, Operator, Step
 
 # Modules of this folder that hold shared machinery instead of an operator.
 _SHARED = frozenset(
-    {"accumulator", "base", "conditions", "elementwise", "geometry", "indexing", "lanes", "partition", "requirements"}
+    {"accumulator", "base", "conditions", "elementwise", "geometry", "hybrid_layers", "indexing", "lanes", "partition"}
+    | {"real_layers", "requirements"}
 )
 
 
@@ -21,6 +22,7 @@ _SHARED = frozenset(
 _FAMILIES: dict[str, str] = {
     "add": "sub",
     "arg_max": "arg_min",
+    "conv3d": "conv3d_transpose",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
     "gather": "gather_nd",

@@ -8,9 +8,12 @@ import numpy as np
 
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..rules import store
+from . import hybrid_layers, real_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window, padded_bytes, window_parameters, windows
+from .hybrid_layers import HYBRID_SLOTS
+from .real_layers import REAL_SLOTS
 
 # Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
 PATCH_BYTES = 4 << 20
@@ -33,27 +36,29 @@ def _geometry(call: Call) -> tuple[Window, Window, int]:
     return vertical, horizontal, groups
 
 
-def check_bias(call: Call, channels: int) -> None:
+def check_bias(call: Call, channels: int, position: int = 2) -> None:
     """The bias, when present, has one value per output channel."""
-    if call.has(2) and call.input(2).size != channels:
-        raise call.invalid("BT-BIAS-LENGTH", f"bias has {call.input(2).size} values for {channels} output channels")
+    if call.has(position) and call.input(position).size != channels:
+        size = call.input(position).size
+        raise call.invalid("BT-BIAS-LENGTH", f"bias has {size} values for {channels} output channels")
 
 
-def check_bias_type(call: Call) -> None:
+def check_bias_type(call: Call, source: int = 0, position: int = 2) -> None:
     """With 16-bit activations the attribute `bias_type` must agree with the bias tensor.
 
     Unset (f32) means s64 beside 8-bit and narrower weights, s32 beside 16-bit weights.
     """
-    if call.input(0).dtype != "s16":
+    if call.input(source).dtype != "s16":
         return
     declared = call.attribute("bias_type")
     if declared not in ("f32", "s32", "s64"):
         raise call.invalid("BT-BIAS-TYPE", f"the operator declares a bias of type {declared}, expected s32 or s64")
     read_as = ("s32" if call.input(1).dtype == "s16" else "s64") if declared == "f32" else declared
-    if call.has(2) and call.input(2).dtype != read_as:
+    if call.has(position) and call.input(position).dtype != read_as:
+        bias = call.input(position)
         raise call.invalid(
             "BT-BIAS-TYPE",
-            f"the operator reads a bias of type {read_as}, but tensor '{call.input(2).name}' is {call.input(2).dtype}",
+            f"the operator reads a bias of type {read_as}, but tensor '{bias.name}' is {bias.dtype}",
             "kernels read the bias by the declared type, so the result would be undefined; "
             "set quantized_bias_type when converting",
         )
@@ -62,6 +67,8 @@ def check_bias_type(call: Call) -> None:
 def check_weight_scales(call: Call, channels: int, axis: int) -> None:
     """Weights carry one scale, or one per output channel."""
     quantization = call.input(1, "weights").quantization
+    if call.input(1).dtype == "u8" and quantization.per_axis:
+        raise call.invalid("BT-QUANT-PER-AXIS", "uint8 weights cannot have several scales")
     extent = call.input(1).shape[quantization.axis] if quantization.axis is not None else channels
     if quantization.per_axis and (quantization.scales.size != channels or extent != channels):
         raise call.invalid(
@@ -82,6 +89,10 @@ def infer(call: Call) -> list[Shape]:
 def lower(call: Call) -> Lowered:
     """Multipliers per channel, clamps, geometry and the accumulator bound."""
     vertical, horizontal, groups = _geometry(call)
+    if "sum_of_products" in call.rules:
+        return real_layers.lower_windows(call, vertical, horizontal, groups)
+    if "quantize_symmetric" in call.rules:
+        return _lower_hybrid(call, vertical, horizontal, groups)
     source, weights = call.input(0), call.input(1)
     channels = weights.shape[0]
     check_weight_scales(call, channels, 0)
@@ -109,6 +120,19 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _lower_hybrid(call: Call, vertical: Window, horizontal: Window, groups: int) -> Lowered:
+    """Pictures are quantized with a zero point when the scales of the weights differ, else symmetrically."""
+    scales = hybrid_layers.weight_scales(call, call.output.shape[3])
+    differ = bool((scales != scales[0]).any())
+    if groups > 1 and not differ:
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"{groups} groups of filters that share one scale: the kernel reads temporary tensors that it has not made",
+            "quantize the weights per output channel",
+        )
+    return hybrid_layers.lower_windows(call, vertical, horizontal, "asymmetric" if differ else "symmetric", 0, groups)
+
+
 def pad_and_center(picture: np.ndarray, step: Step, dtype: np.dtype) -> np.ndarray:
     """picture[H, W, C] - zero point as `dtype`, with padded positions holding real zero."""
     pads = ((step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0))
@@ -128,6 +152,10 @@ def _windows(padded: np.ndarray, step: Step) -> np.ndarray:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Unfolded rows of windows times the filter matrix; exact because every partial sum is below the float's bound."""
+    if "sum_of_products" in step.rules:
+        return real_layers.convolve(step, inputs, inputs[1].transpose(1, 2, 3, 0))
+    if "quantize_symmetric" in step.rules:
+        return hybrid_layers.convolve(step, inputs)
     x, weights, bias = inputs[0], inputs[1], inputs[2]
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(bound)
@@ -166,7 +194,16 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "conv2d",
-    ("accumulate", "scale_form", "rescale", "store", "activation_range"),
+    (
+        "accumulate",
+        "scale_form",
+        "rescale",
+        "store",
+        "activation_range",
+        *REAL_SLOTS,
+        *HYBRID_SLOTS,
+        "scale_back_per_axis",
+    ),
     infer,
     lower,
     reference,

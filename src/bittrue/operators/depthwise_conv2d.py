@@ -6,18 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..rules import lanes, store
+from ..rules import lanes
+from . import hybrid_layers, real_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_weight_scales, pad_and_center
 from .geometry import Window, padded_bytes, window_parameters, windows
+from .lanes import stored_in_lanes
+from .real_layers import REAL_SLOTS
 
 # Elements of accumulator held at a time, so that the passes over the taps stay in cache.
 BLOCK = 1 << 16
 
 
 def _geometry(call: Call) -> tuple[Window, Window]:
-    call.expect(3)
+    call.expect((2, 3))
+    if len(call.inputs) == 3 and not call.has(2):
+        raise call.invalid("BT-NODE-INPUT", "input 2 (bias) is named, but absent", "leave the input out altogether")
     source, weights = call.input(0), call.input(1, "weights")
     call.rank(source, 4)
     call.rank(weights, 4)
@@ -45,6 +50,10 @@ def lower(call: Call) -> Lowered:
     The depth-multiplier attribute is not read: the shapes decide, as in the kernels.
     """
     vertical, horizontal = _geometry(call)
+    if "sum_of_products" in call.rules:
+        return real_layers.lower_windows(call, vertical, horizontal, call.input(0).shape[3])
+    if "quantize_asymmetric" in call.rules:
+        return _lower_hybrid(call, vertical, horizontal)
     source, weights = call.input(0), call.input(1)
     channels = weights.shape[3]
     check_weight_scales(call, channels, 3)
@@ -72,6 +81,23 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _lower_hybrid(call: Call, vertical: Window, horizontal: Window) -> Lowered:
+    channels, multiplier = call.output.shape[3], call.attribute("depth_multiplier")
+    if hybrid_layers.weight_scales(call, channels).size != channels:
+        raise call.invalid(
+            "BT-QUANT-AXIS",
+            f"one scale for {channels} channels: the kernel reads scales that are not there",
+            "quantize the weights per channel",
+        )
+    if multiplier * call.input(0).shape[3] != channels:
+        raise call.invalid(
+            "BT-CONV-CHANNELS",
+            f"the depth multiplier is {multiplier}, but the shapes say {channels // call.input(0).shape[3]}",
+            "this kernel goes by the attribute and would leave outputs unwritten or write beyond them",
+        )
+    return hybrid_layers.lower_windows(call, vertical, horizontal, "asymmetric", -1, call.input(0).shape[3])
+
+
 def _useful_taps(step: Step, axis: str, side: str, extent: int) -> range:
     """Taps that meet the picture for some output: the others only ever multiply padding, which is real zero."""
     dilation, before = step[f"dilation_{axis}"], step[f"pad_{side}"]
@@ -79,22 +105,13 @@ def _useful_taps(step: Step, axis: str, side: str, extent: int) -> range:
     return range(first, min(step[f"filter_{axis}"], (before + extent - 1) // dilation + 1))
 
 
-def _stored(step: Step, total: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Rescaled and stored; the channels behind the last whole block have a rule of their own where a row says so."""
-    if "rescale_tail" not in step.rules:
-        return store.rescale_and_store(total, step.rules, step.arrays, step.parameters, dtype)
-    body = step["body"]
-    tail_rules = {**step.rules, "rescale": step.rules["rescale_tail"]}
-    parts = []
-    for rules, channels in ((step.rules, slice(0, body)), (tail_rules, slice(body, None))):
-        arrays = {name: a[channels] if a.ndim and a.size > 1 else a for name, a in step.arrays.items()}
-        parts.append(store.rescale_and_store(total[..., channels], rules, arrays, step.parameters, dtype))
-    return np.concatenate(parts, axis=-1)
-
-
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One multiply-add pass per tap over blocks of rows."""
-    x, weights, bias = inputs[0], inputs[1], inputs[2]
+    if "sum_of_products" in step.rules:
+        return real_layers.convolve(step, inputs, inputs[1].transpose(1, 2, 0, 3))
+    if "quantize_asymmetric" in step.rules:
+        return hybrid_layers.convolve_depthwise(step, inputs)
+    x, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     # int32 arrays wrap modulo 2^32 by themselves; a wider register needs int64.
     work_type = np.dtype(np.int32 if bound < 2**31 or step.rules["accumulate"] == "s32_wrap" else np.int64)
@@ -126,13 +143,26 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             if bias is not None:
                 total += bias.reshape(-1).astype(np.int64)
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
-            out[n, top : top + count] = _stored(step, total, x.dtype)
+            out[n, top : top + count] = stored_in_lanes(
+                step, total, step["body"] if "body" in step.parameters else 0, x.dtype
+            )
     return [out]
 
 
 OPERATOR = Operator(
     "depthwise_conv2d",
-    ("accumulate", "scale_form", "rescale", "rescale_tail", "lanes", "store", "activation_range"),
+    (
+        "accumulate",
+        "scale_form",
+        "rescale",
+        "rescale_tail",
+        "lanes",
+        "store",
+        "activation_range",
+        *REAL_SLOTS,
+        "quantize_asymmetric",
+        "scale_back",
+    ),
     infer,
     lower,
     reference,

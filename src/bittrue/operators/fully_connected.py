@@ -10,9 +10,12 @@ import numpy as np
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import DATA_TYPES
 from ..rules import store
+from . import hybrid_layers, real_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Bound, Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_bias_type
+from .hybrid_layers import HYBRID_SLOTS
+from .real_layers import REAL_SLOTS
 
 # Weights converted at a time: a large matrix is never held twice.
 _BLOCK = 1 << 20
@@ -78,6 +81,14 @@ def lower(call: Call) -> Lowered:
     """
     source, weights = call.input(0), call.input(1)
     units, depth = weights.shape
+    if "sum_of_products" in call.rules:
+        return Lowered(
+            {**real_layers.real_range(call), "output_shape": tuple(call.output.shape)},
+            work=call.output.size * depth,
+            scratch=4 * (source.size + 2 * call.output.size + (1 << 20)),
+        )
+    if "quantize_symmetric" in call.rules:
+        return _lower_hybrid(call)
     _check_weight_scales(call, units)
     check_bias_type(call)
     per_axis = weights.quantization.per_axis
@@ -100,8 +111,32 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _lower_hybrid(call: Call) -> Lowered:
+    asymmetric = bool(call.attribute("asymmetric_quantize_inputs"))
+    units = call.input(1).shape[0]
+    if asymmetric and call.input(1).value is None:
+        raise call.unsupported(
+            "BT-FC-COMPUTED",
+            "computed integer weights with asymmetrically quantized inputs: the kernel keeps the weights' sums of the "
+            "first run for all later ones",
+        )
+    if call.input(1).type.is_packed and call.input(1).quantization.zero_points.any():
+        raise call.invalid("BT-QUANT-ZERO-POINT", f"{call.input(1).type.title} weights must have zero point 0")
+    return hybrid_layers.lower_layer(
+        call,
+        "asymmetric" if asymmetric else "symmetric",
+        hybrid_layers.weight_scales(call, units),
+        {"output_shape": tuple(call.output.shape)},
+        scratch=24 * (call.input(0).size + call.output.size),
+    )
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """An exact matrix product, over blocks of units."""
+    if "sum_of_products" in step.rules:
+        return real_layers.multiply(step, inputs)
+    if "quantize_symmetric" in step.rules:
+        return hybrid_layers.multiply(step, inputs)
     x, weights = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
     bound = step.accumulator.magnitude if step.accumulator else 2**62
@@ -122,7 +157,16 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "fully_connected",
-    ("accumulate", "scale_form", "scale_form_per_axis", "rescale", "store", "activation_range"),
+    (
+        "accumulate",
+        "scale_form",
+        "scale_form_per_axis",
+        "rescale",
+        "store",
+        "activation_range",
+        *REAL_SLOTS,
+        *HYBRID_SLOTS,
+    ),
     infer,
     lower,
     reference,

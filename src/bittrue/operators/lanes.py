@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..graph import Attribute
-from ..rules import lanes
+from ..rules import lanes, store
 from .base import Call, Shape, Step
 from .elementwise import blockwise
 
@@ -82,3 +82,14 @@ def zip_in_runs(
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     vector = (np.arange(math.prod(shape)) % run < inside).reshape(shape)
     return blockwise(lambda a, b, v: np.where(v != 0, body(a, b), tail(a, b)), [*arrays, vector], dtype)
+
+
+def stored_in_lanes(step: Step, total: np.ndarray, body: int, dtype: np.dtype) -> np.ndarray:
+    """Sums rescaled and stored; along the last axis, those from `body` on by the tail's rules where the row has any."""
+    if "rescale_tail" not in step.rules:
+        return store.rescale_and_store(total, step.rules, step.arrays, step.parameters, dtype)
+    parts = []
+    for rules, part in ((step.rules, slice(0, body)), (tail_rules(step), slice(body, None))):
+        arrays = {name: a[part] if a.ndim and a.size > 1 else a for name, a in step.arrays.items()}
+        parts.append(store.rescale_and_store(total[..., part], rules, arrays, step.parameters, dtype))
+    return np.concatenate(parts, axis=-1)

@@ -64,14 +64,14 @@ def output_is(call: Call, scale: float, zero_point: int | None, relative: float 
         )
 
 
-def bias_scale_within(call: Call, tolerance: float) -> None:
+def bias_scale_within(call: Call, tolerance: float, source: int = 0, bias_input: int = 2) -> None:
     """|input scale * weight scale - bias scale| / output scale <= `tolerance`, for per-tensor weights."""
-    if not call.has(2):
+    if not call.has(bias_input):
         return
-    weights, bias_tensor = call.input(1), call.input(2).tensor
+    weights, bias_tensor = call.input(1), call.input(bias_input).tensor
     if weights.quantization.per_axis:
         return
-    product = np.float64(call.input(0).scale) * np.float64(weights.scale)
+    product = np.float64(call.input(source).scale) * np.float64(weights.scale)
     stated = bias_tensor.quantization
     bias = np.float64(0 if stated is None or stated.per_axis else stated.scales[0])
     output = np.float64(call.output.scale)

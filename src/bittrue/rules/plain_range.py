@@ -80,4 +80,38 @@ def with_first_nan(result: np.ndarray, first: np.ndarray, second: np.ndarray) ->
     return np.where(wrong, kept, result.view(np.uint32)).astype(np.uint32).view(np.float32)
 
 
-RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]]] = {"type_limits": type_limits}
+def open_limits(activation: str, dtype: np.dtype) -> tuple[float, float]:
+    """[lower, upper] of the activation, where an open side is infinite: without an activation every value stays.
+
+    Applied by `cap_then_raise`. Domain: binary32. Source: portable_tensor_utils.cc (ApplyReluToVector), verified by
+    running.
+
+    >>> open_limits("relu6", np.dtype(np.float32)), open_limits("none", np.dtype(np.float32))
+    ((0.0, 6.0), (-inf, inf))
+    """
+    lower, upper = _ACTIVATIONS[activation]
+    return (-np.inf if lower is None else float(lower), np.inf if upper is None else float(upper))
+
+
+def cap_then_raise(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """max(low, min(value, high)), the bound where neither is larger: NaN and -0 become a lower bound of 0.
+
+    Without a lower bound (-infinity) NaN stays.
+
+    >>> cap_then_raise(np.float32([np.nan, -0.0, 9, -9]), 0.0, 6.0).tolist()
+    [0.0, 0.0, 6.0, 0.0]
+    """
+    lower, upper = values.dtype.type(low), values.dtype.type(high)
+    capped = np.where(values > upper, upper, values)
+    return capped if lower == -np.inf else np.where(capped > lower, capped, lower)
+
+
+RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]]] = {
+    "type_limits": type_limits,
+    "open_limits": open_limits,
+}
+# How the limits of each rule are applied.
+CLAMPS: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
+    "type_limits": clamp,
+    "open_limits": cap_then_raise,
+}

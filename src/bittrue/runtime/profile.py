@@ -11,7 +11,13 @@ from ..plan import Plan
 from .isa import native_module
 
 # Operators whose `work` counts multiply-accumulates; for all others it counts elements.
-MULTIPLY_ADD = frozenset({"conv2d", "depthwise_conv2d", "fully_connected", "unidirectional_sequence_lstm"})
+MULTIPLY_ADD = frozenset(
+    {
+        *("batch_matmul", "conv2d", "conv3d", "conv3d_transpose", "depthwise_conv2d", "fully_connected"),
+        "transpose_conv",
+        "unidirectional_sequence_lstm",
+    }
+)
 _NAME_WIDTH = 28
 
 

@@ -16,6 +16,16 @@ _UNSIGNED = {**_CONVOLUTION, "scale_form": "binary32_product"}
 _MATRIX = {**_CONVOLUTION, "rescale": "binary64_multiply_away"}
 
 _SPLIT_LIMIT = "the kernel drops input elements that do not fill a row; bittrue refuses such shapes"
+_PLAIN = {"plain_range": "type_limits"}
+_TWO_NANS = "where both operands of a sum or product are NaN, kernels keep the payload of one or the other"
+# No fused activation: the range is the type's.
+_PRODUCT = _UNSIGNED
+_PER_TENSOR = "parameters per axis are refused; kernels take the multiplier for 0 and store the zero point"
+_PLANNED = "an output shape that is computed at run time must be the one that the file gives the output"
+_CONFUSED = (
+    "the kernels do not check these types: they read weights or bias, or write the output, as if it had another type, "
+    "or refuse"
+)
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -115,4 +125,64 @@ ROWS: tuple[Row, ...] = (
         requires=(("bias_scale_within", 0.02), ("activation_is_clamp",)),
         limit=_SPLIT_LIMIT,
     ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 s8 s32|- -> s8",),
+        _CONVOLUTION,
+        "run; facts 2.1: 6.4 k values",
+        requires=(("input_zero_points_are_zero", 3),),
+        limit=_PLANNED,
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 u8 u8 s32|- -> u8",),
+        _UNSIGNED,
+        "run; facts 2.1: 0.3 k values",
+        requires=(("bias_scale_within", 0.02, 2, 3),),
+        limit=_PLANNED,
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 s16 s64|- -> s16",),
+        _WIDE,
+        "run; facts 2.1: 0.3 k values",
+        requires=(("zero_points_are_zero", 2, 3),),
+        limit="a declared 32-bit accumulator without a bias is refused; kernels run it. " + _PLANNED,
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 s16 s32 -> s16",),
+        _CONVOLUTION,
+        "run",
+        requires=(("zero_points_are_zero", 2, 3),),
+        limit=_PLANNED,
+    ),
+    Row("transpose_conv", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
+    Row("batch_matmul", ("s8 s8 -> s8",), _PRODUCT, "run; facts 2.1: 10 k values", limit=_PER_TENSOR),
+    Row("batch_matmul", ("s8 s8 -> s32",), {"accumulate": "s32_wrap"}, "run"),
+    Row(
+        "batch_matmul",
+        ("s16 s16|s8 -> s16",),
+        {**_PRODUCT, "accumulate": "s64", "rescale": "q15_one_step_up"},
+        "run; facts 2.1: 0.3 k values",
+        requires=(("zero_points_are_zero",),),
+        limit=_PER_TENSOR,
+    ),
+    Row("batch_matmul", ("f32 f32 -> f32",), {}, "run", limit=_TWO_NANS),
+    Row("conv3d", ("f32 f32 f32|- -> f32",), _PLAIN, "run", limit=_TWO_NANS),
+    Row("conv3d_transpose", ("s32 f32 f32 f32|- -> f32",), _PLAIN, "run", limit=f"{_TWO_NANS}. {_PLANNED}"),
+    Row(
+        "embedding_lookup",
+        ("s32 T -> T",),
+        {},
+        "run",
+        where=("f32", "f16", "f64", "s8", "u8", "s16", "s32", "u32", "s64", "bool"),
+        limit="a table without rows is refused; the kernel leaves the output as it was",
+    ),
+    Row("embedding_lookup", ("s32 s8|u8|s4|s2 -> f32|f16",), {}, "run"),
+    Row("densify", ("T -> T",), {}, "run", where=("f32", "f16", "s8")),
+    # What the rows above leave of these types.
+    Row("conv2d", ("u8 s8|s4|s2|s16|u4 s32 -> u8", "s16 s2|s16|u4 s32|s64 -> s16"), refuses=_CONFUSED),
+    Row("depthwise_conv2d", ("u8 s4 s32|- -> u8", "s16 u8|s4|s2|s16|u4 s64|- -> s16"), refuses=_CONFUSED),
+    Row("fully_connected", ("s8|u8|s16 s8|u8|s4|s2|s16|u4 s32|s64|s16|- -> s8|u8|s16",), refuses=_CONFUSED),
 )

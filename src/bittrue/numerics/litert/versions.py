@@ -8,6 +8,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "arg_max": (1, 2),
     "arg_min": (1, 2),
     "average_pool2d": (1, 3),
+    "batch_matmul": (1, 4),
     "batch_to_space": (1, 4),
     "broadcast_to": (2, 4),
     "cast": (1, 9),
@@ -16,6 +17,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "depthwise_conv2d": (1, 6),
     "dequantize": (1, 9),
     "div": (1, 2),
+    "embedding_lookup": (1, 5),
     "equal": (1, 5),
     "fill": (1, 5),
     "floor_div": (1, 3),
@@ -67,6 +69,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "tanh": (1, 3),
     "tile": (1, 2),
     "transpose": (1, 8),
+    "transpose_conv": (1, 5),
     "unidirectional_sequence_lstm": (1, 3),
     "unpack": (1, 6),
 }

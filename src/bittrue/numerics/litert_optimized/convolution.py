@@ -16,6 +16,7 @@ _MATRIX = {**_UNSIGNED, "scale_form_per_axis": "binary64"}
 # Convolutions in groups take the reference kernels: the rows of `litert` behind these.
 _UNGROUPED = ("equal_extents", 0, 3, 1, 3)
 _SPLIT_LIMIT = "the kernel drops input elements that do not fill a row; bittrue refuses such shapes"
+_PLANNED = "an output shape that is computed at run time must be the one that the file gives the output"
 _LAYER = (("bias_scale_within", 0.02), ("activation_is_clamp",))
 
 ROWS: tuple[Row, ...] = (
@@ -66,6 +67,22 @@ ROWS: tuple[Row, ...] = (
         {**_CONVOLUTION, "rescale_tail": "q31_two_step_up_away", "lanes": "blocks_of_8"},
         "run",
         requires=(("input_zero_points_are_zero", 2),),
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 s8 s32|- -> s8",),
+        {**_CONVOLUTION, "rescale_tail": "q31_two_step_up_away", "lanes": "blocks_of_8"},
+        "run",
+        requires=(("input_zero_points_are_zero", 3),),
+        limit=_PLANNED,
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 u8 u8 s32|- -> u8",),
+        {**_UNSIGNED, "rescale_tail": "q31_two_step_up_away", "lanes": "blocks_of_16"},
+        "run",
+        requires=(("bias_scale_within", 0.02, 2, 3),),
+        limit=_PLANNED,
     ),
     Row("fully_connected", ("s8 s8|s4|s2 s32|- -> s8",), _MATRIX, "run", requires=_LAYER, limit=_SPLIT_LIMIT),
     Row("fully_connected", ("u8 u8 s32|- -> u8",), _MATRIX, "run", requires=_LAYER, limit=_SPLIT_LIMIT),

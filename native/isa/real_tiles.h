@@ -1,0 +1,86 @@
+// Sums of binary32 products in order, for files of an instruction set. BITTRUE_ISA is their namespace: each set must
+// have its own copy, as each is compiled with other flags. No flag may contract a product and a sum into one operation.
+//
+// Every lane is one output: its terms are added one after the other, as rules::binary32_in_order says.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "isa/cores.h"
+#include "isa/tools.h"
+
+namespace bittrue::BITTRUE_ISA {
+
+// `Vector` is a vector of floats as the compiler's extension makes them.
+template <class Vector>
+struct RealTiles {
+  static constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
+
+  static Vector load(const float* from) {
+    Vector value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+  }
+
+  template <int kRows, int kVectors>
+  static void tile(const RealRows& rows, int64_t first, const float* panel, float* out) {
+    Vector sums[kRows][kVectors];
+    unroll<kRows>([&](auto r) { unroll<kVectors>([&](auto v) { sums[r][v] = Vector{}; }); });
+    for (int64_t s = 0; s < rows.segments; ++s, panel += rows.depth * kVectors * kLanes) {
+      const float* const* at = rows.rows + s * rows.capacity + first;
+      if (at[0] == nullptr) continue;
+      const float* x[kRows];
+      unroll<kRows>([&](auto r) { x[r] = at[r]; });
+      const float* weights = panel;
+      for (int64_t k = 0; k < rows.depth; ++k, weights += kVectors * kLanes) {
+        Vector w[kVectors];
+        unroll<kVectors>([&](auto v) { w[v] = load(weights + v * kLanes); });
+        unroll<kRows>([&](auto r) {
+          const Vector value = x[r][k] - Vector{};
+          unroll<kVectors>([&](auto v) { sums[r][v] = sums[r][v] + value * w[v]; });
+        });
+      }
+    }
+    unroll<kRows>([&](auto r) {
+      unroll<kVectors>([&](auto v) {
+        std::memcpy(out + r * rows.stride + v * kLanes, &sums[r][v], sizeof(Vector));
+      });
+    });
+  }
+
+  // All rows, in tiles of `kRows`; the last ones by smaller tiles.
+  template <int kRows, int kVectors>
+  static void tiles(const RealRows& rows, int64_t first, const float* panel) {
+    for (; first + kRows <= rows.count; first += kRows) {
+      tile<kRows, kVectors>(rows, first, panel, rows.sums + first * rows.stride);
+    }
+    if constexpr (kRows > 1) tiles<kRows / 2, kVectors>(rows, first, panel);
+  }
+
+  // Sums of `kVectors` vectors of channels over all taps.
+  template <int kVectors>
+  static void taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channel, float* out) {
+    Vector sums[kVectors];
+    unroll<kVectors>([&](auto v) { sums[v] = Vector{}; });
+    for (int64_t t = 0; t < count; ++t) {
+      const float *x = inputs[t] + channel, *w = weights[t] + channel;
+      unroll<kVectors>([&](auto v) { sums[v] = sums[v] + load(x + v * kLanes) * load(w + v * kLanes); });
+    }
+    unroll<kVectors>([&](auto v) { std::memcpy(out + channel + v * kLanes, &sums[v], sizeof(Vector)); });
+  }
+
+  static void all_taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
+                       float* out) {
+    int64_t c = 0;
+    for (; c + 4 * kLanes <= channels; c += 4 * kLanes) taps<4>(inputs, weights, count, c, out);
+    for (; c + kLanes <= channels; c += kLanes) taps<1>(inputs, weights, count, c, out);
+    for (; c < channels; ++c) {
+      float sum = 0;
+      for (int64_t t = 0; t < count; ++t) sum = sum + inputs[t][c] * weights[t][c];
+      out[c] = sum;
+    }
+  }
+};
+
+}  // namespace bittrue::BITTRUE_ISA

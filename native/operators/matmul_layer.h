@@ -1,0 +1,17 @@
+// 8-bit rows times constant weights, as a matrix product of the cores.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/kernel.h"
+#include "operators/weights.h"
+
+namespace bittrue {
+
+// The step's first input is rows of `depth` elements, its output rows of `columns`; `weights` are [columns][depth] and
+// `bias` has one value per column. Inputs 1 and 2 of the step are packed.
+std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth,
+                                          const SignedWeights& weights, const std::vector<int64_t>& bias);
+
+}  // namespace bittrue

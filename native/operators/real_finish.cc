@@ -1,0 +1,143 @@
+#include "operators/real_finish.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "core/share.h"
+#include "rules/plain_range.h"
+
+namespace bittrue {
+
+float real_parameter(const Step& step, const char* key) {
+  const auto found = step.reals.find(key);
+  return found != step.reals.end() ? static_cast<float>(found->second) : static_cast<float>(step.integer(key));
+}
+
+RealWeights::RealWeights(const Operand& weights) : constant_(weights.constant != nullptr) {
+  require(weights.dense(), "weights must be dense");
+  if (!constant_) {
+    require(weights.type == Type::f32, "integer weights are computed at run time");
+    return;
+  }
+  values_.resize(static_cast<size_t>(weights.elements));
+  if (weights.type == Type::f32) {
+    // Constants of files may lie at any address.
+    std::memcpy(values_.data(), weights.constant, values_.size() * sizeof(float));
+    return;
+  }
+  require(weights.type == Type::s8 || weights.type == Type::s4 || weights.type == Type::s2, "weights are signed bytes");
+  const auto* bytes = static_cast<const int8_t*>(weights.constant);
+  for (size_t i = 0; i < values_.size(); ++i) values_[i] = bytes[i];
+}
+
+RowQuantizer::RowQuantizer(const Step& step, int64_t rows) : rows_(rows) {
+  if (step.rules.count("sum_of_products") != 0) return;
+  active_ = true;
+  const std::string& mode = step.text("quantize");
+  symmetric_ = mode == "symmetric";
+  require(symmetric_ || mode == "asymmetric", "rows are quantized symmetrically or not");
+  require(step.rule(symmetric_ ? "quantize_symmetric" : "quantize_asymmetric") ==
+              (symmetric_ ? "binary32_range_over_127_by_eights" : "binary32_range_over_255_by_eights"),
+          "no native rule for rows");
+  require(rows > 0 && step.input(0).elements % rows == 0, "rows do not fill the input");
+  size_ = step.input(0).elements / rows;
+}
+
+int64_t RowQuantizer::bytes() const {
+  if (!active_) return 0;
+  return round_up(rows_ * size_ * 4, 64) + round_up(rows_ * static_cast<int64_t>(sizeof(rules::RowScale)), 64);
+}
+
+const rules::RowScale* RowQuantizer::scales(const uint8_t* scratch) const {
+  return reinterpret_cast<const rules::RowScale*>(scratch + round_up(rows_ * size_ * 4, 64));
+}
+
+bool RowQuantizer::all_zero(const uint8_t* scratch) const {
+  const rules::RowScale* rows = scales(scratch);
+  return std::all_of(rows, rows + rows_, [](const rules::RowScale& row) { return row.zero; });
+}
+
+const float* RowQuantizer::run(const Run& run, const float* input, uint8_t* scratch) const {
+  if (!active_) return input;
+  auto* out = reinterpret_cast<float*>(scratch);
+  auto* scales = reinterpret_cast<rules::RowScale*>(scratch + round_up(rows_ * size_ * 4, 64));
+  std::atomic<bool> finite{true};
+  run.pool.parallel(rows_, rows_ * size_ < kWorthSharing ? 1 : run.pool.threads(), [&](int64_t r, int) {
+    const float* x = input + r * size_;
+    const rules::RowRange range = rules::row_range(x, size_);
+    if (!range.finite) {
+      finite = false;
+      return;
+    }
+    const rules::RowScale row = symmetric_ ? rules::binary32_range_over_127(range) : rules::binary32_range_over_255(range);
+    scales[r] = row;
+    if (row.zero) {
+      std::fill_n(out + r * size_, size_, 0.0f);
+    } else if (symmetric_) {
+      rules::symmetric_by_eights(x, size_, row, out + r * size_);
+    } else {
+      rules::asymmetric_by_eights(x, size_, row, out + r * size_);
+    }
+  });
+  if (!finite) throw Undefined{};
+  return out;
+}
+
+RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
+    : hybrid_(hybrid), has_bias_(step.has_input(2)), low_(real_parameter(step, "low")), high_(real_parameter(step, "high")) {
+  const std::string& range = step.rule("plain_range");
+  open_ = range == "open_limits";
+  require(open_ || range == "type_limits", "no native rule for the range");
+  if (has_bias_) {
+    const Operand& bias = step.input(2);
+    require(bias.type == Type::f32 && bias.elements == channels && bias.dense(), "one real bias per channel is needed");
+  }
+  // Depthwise sums without a bias are not added to anything.
+  add_ = has_bias_ || step.name != "depthwise_conv2d";
+  if (!hybrid) return;
+  const bool per_axis = step.text("quantize") == "asymmetric" && step.rules.count("scale_back_per_axis") != 0;
+  const std::string& rule = step.rule(per_axis ? "scale_back_per_axis" : "scale_back");
+  one_by_one_ = rule == "binary32_one_by_one";
+  require(one_by_one_ || rule == "binary32_product_of_scales", "no native rule for the scales");
+  const Array& scales = step.array("weight_scales");
+  require(scales.count == 1 || scales.count == channels, "one scale, or one per channel");
+  for (int64_t i = 0; i < scales.count; ++i) scales_.push_back(static_cast<float>(scales.real(i)));
+  per_channel_ = scales.count > 1;
+}
+
+bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias,
+                     bool only_bias, float* out) const {
+  const float low = low_, high = high_;
+  if (!hybrid_ && !open_) {
+    uint32_t odd = 0;
+    if (has_bias_) {
+      for (int64_t i = 0; i < count; ++i) {
+        const float total = sums[i] + bias[first + i];
+        odd |= total != total;
+        out[i] = rules::clamp(total, low, high);
+      }
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        odd |= sums[i] != sums[i];
+        out[i] = rules::clamp(sums[i], low, high);
+      }
+    }
+    return odd != 0;
+  }
+  bool odd = false;
+  for (int64_t i = 0; i < count; ++i) {
+    float total = sums[i];
+    const float start = has_bias_ ? bias[first + i] : 0.0f;
+    if (hybrid_) {
+      const float scale = scales_[per_channel_ ? first + i : 0];
+      total = one_by_one_ ? total * scale * row->scale : total * (row->scale * scale);
+    }
+    if (add_) total = start + total;
+    if (only_bias) total = start;
+    odd |= total != total;
+    out[i] = open_ ? rules::cap_then_raise(total, low, high) : rules::clamp(total, low, high);
+  }
+  return odd;
+}
+
+}  // namespace bittrue

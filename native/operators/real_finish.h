@@ -1,0 +1,69 @@
+// What real and hybrid layers share: rows that are quantized when a run begins, and the way from sums to results.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/kernel.h"
+#include "rules/quantize_rows.h"
+
+namespace bittrue {
+
+// Weights as binary32: the stored ones, or integers, which it holds exactly.
+class RealWeights {
+ public:
+  explicit RealWeights(const Operand& weights);
+  bool constant() const { return constant_; }
+  // Element i; `stored` is the operand's memory and not read when the weights are constant.
+  float at(const uint8_t* stored, int64_t i) const {
+    return constant_ ? values_[i] : reinterpret_cast<const float*>(stored)[i];
+  }
+  const float* data(const uint8_t* stored) const {
+    return constant_ ? values_.data() : reinterpret_cast<const float*>(stored);
+  }
+  void forget() { values_ = {}; }
+
+ private:
+  bool constant_;
+  std::vector<float> values_;
+};
+
+// The rows of a hybrid layer, quantized: integers without their zero point, as binary32.
+class RowQuantizer {
+ public:
+  // `rows` rows share a scale each. Does nothing for layers on real numbers.
+  RowQuantizer(const Step& step, int64_t rows);
+  bool active() const { return active_; }
+  // Scratch for the integers and the scales.
+  int64_t bytes() const;
+  // Throws Undefined for values that are not finite. Returns where the layer shall read.
+  const float* run(const Run& run, const float* input, uint8_t* scratch) const;
+  const rules::RowScale* scales(const uint8_t* scratch) const;
+  // Whether all values of the last run were zeros.
+  bool all_zero(const uint8_t* scratch) const;
+
+ private:
+  bool active_ = false, symmetric_ = false;
+  int64_t rows_ = 0, size_ = 0;
+};
+
+// From sums to results: scaled back for hybrid layers, plus bias, clamped.
+class RealFinish {
+ public:
+  RealFinish(const Step& step, int64_t channels, bool hybrid);
+  bool has_bias() const { return has_bias_; }
+  // Channels [first, first + count) of one output position; `bias` is the run's memory of the third input. Returns
+  // whether a result is NaN, whose bits the reference knows.
+  bool run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias, bool only_bias,
+           float* out) const;
+
+ private:
+  bool hybrid_, one_by_one_ = false, open_, add_, has_bias_, per_channel_ = false;
+  float low_, high_;
+  std::vector<float> scales_;
+};
+
+// `parameters` as real numbers: a limit may be an integer in the plan.
+float real_parameter(const Step& step, const char* key);
+
+}  // namespace bittrue

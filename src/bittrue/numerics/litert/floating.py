@@ -1,0 +1,71 @@
+"""Rows of `litert`: layers on real numbers, and hybrid ones, whose weights alone are integers."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_REAL = {"sum_of_products": "binary32_in_order", "plain_range": "type_limits"}
+_HYBRID = {
+    "accumulate": "s32_wrap",
+    "quantize_symmetric": "binary32_range_over_127_by_eights",
+    "quantize_asymmetric": "binary32_range_over_255_by_eights",
+    "byte_products": "low_end_negated_by_sixteens",
+    "scale_back": "binary32_product_of_scales",
+    "plain_range": "type_limits",
+}
+_NANS = (
+    "where NaNs of different bits meet in one sum, the runtime's unrolled loops keep the first or the last one; "
+    "here it is mostly the first"
+)
+_NOT_FINITE = "NaN and infinite activations are refused when the model runs: the kernel converts NaN to an integer"
+_QUANTIZED = ("accumulate", "quantize_symmetric", "quantize_asymmetric", "scale_back")
+
+ROWS: tuple[Row, ...] = (
+    Row("conv2d", ("f32 f32 f32 -> f32",), _REAL, "run", limit=_NANS),
+    Row("depthwise_conv2d", ("f32 f32 f32|- -> f32",), _REAL, "run", limit=_NANS),
+    Row(
+        "fully_connected",
+        ("f32 f32 f32|- -> f32",),
+        _REAL,
+        "run",
+        requires=(("activation_is_clamp",),),
+        limit=_NANS,
+    ),
+    Row(
+        "conv2d",
+        ("f32 s8|s4 f32 -> f32",),
+        {**_HYBRID, "scale_back_per_axis": "binary32_one_by_one"},
+        "run",
+        limit=_NOT_FINITE,
+    ),
+    Row(
+        "depthwise_conv2d",
+        ("f32 s8 f32|- -> f32",),
+        {slot: _HYBRID[slot] for slot in ("accumulate", "quantize_asymmetric", "scale_back", "plain_range")},
+        "run",
+        limit=_NOT_FINITE,
+    ),
+    Row(
+        "fully_connected",
+        ("f32 s8|s4|s2 f32|- -> f32",),
+        {**_HYBRID, "plain_range": "open_limits"},
+        "run",
+        requires=(("activation_is_clamp",),),
+        limit=f"{_NOT_FINITE}; fused tanh and sign_bit, which no converter emits here, are refused",
+    ),
+    Row(
+        "batch_matmul",
+        ("f32 s8 -> f32",),
+        {slot: _HYBRID[slot] for slot in _QUANTIZED},
+        "run",
+        limit=f"{_NOT_FINITE}; with asymmetric_quantize_inputs, operands whose sums the kernel reads from a former run "
+        "or from beyond their end are refused",
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 f32 f32|- -> f32",),
+        {slot: _HYBRID[slot] for slot in ("quantize_asymmetric", "plain_range")},
+        "run",
+        limit=_NOT_FINITE,
+    ),
+)

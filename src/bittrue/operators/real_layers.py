@@ -1,0 +1,113 @@
+"""Convolutions and fully-connected layers on binary32 numbers: the order of the additions decides the last bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..graph import Attribute
+from ..rules import plain_range, sum_of_products
+from .base import Call, Lowered, Step
+from .geometry import Window, window_parameters
+
+# Slots that a row for real numbers fills.
+REAL_SLOTS = ("sum_of_products", "plain_range")
+# Sums held at a time, so that the passes over the terms stay in cache.
+_SUMS = 1 << 15
+# Elements of a matrix that are transposed at a time.
+_WEIGHTS = 1 << 20
+
+
+def real_range(call: Call) -> dict[str, Attribute]:
+    """`low` and `high` of the fused activation."""
+    rule = plain_range.RULES[call.rules["plain_range"]]
+    low, high = rule(str(call.attribute("activation")), call.output.type.numpy)
+    return {"low": low, "high": high}
+
+
+def lower_windows(call: Call, vertical: Window, horizontal: Window, groups: int) -> Lowered:
+    """Geometry and limits of a convolution; output channels fall into `groups` of neighbours."""
+    weights, channels = call.input(1), call.output.shape[3]
+    terms = weights.size // channels
+    return Lowered(
+        parameters={**window_parameters(vertical, horizontal), **real_range(call), "groups": groups},
+        work=call.output.size * terms,
+        scratch=4 * weights.size + 8 * max(_SUMS, call.output.shape[2] * channels),
+    )
+
+
+def finish(step: Step, total: np.ndarray, bias: np.ndarray | None, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """clamp(f32(total + bias)): NaN stays NaN."""
+    with np.errstate(all="ignore"):
+        if bias is not None:
+            total = total + bias.reshape(-1)
+    total = sum_of_products.invalid_as_on_x86(total, x, weights, bias)
+    return plain_range.clamp(total, step["low"], step["high"])
+
+
+def inside(step: Step, axis: str, side: str, extent: int, tap: int, low: int, high: int) -> tuple[slice, slice] | None:
+    """Positions in [low, high) of the output for which a tap meets the picture, counted from low, and what it meets."""
+    stride, moved = step[f"stride_{axis}"], tap * step[f"dilation_{axis}"] - step[f"pad_{side}"]
+    first = max(low, -(moved // stride))
+    last = min(high, (extent - 1 - moved) // stride + 1)
+    if first >= last:
+        return None
+    begin = first * stride + moved
+    return slice(first - low, last - low), slice(begin, begin + (last - first - 1) * stride + 1, stride)
+
+
+def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> list[np.ndarray]:
+    """A convolution with filters[h, w, depth, outputs]: one pass per tap and channel over blocks of rows.
+
+    Taps outside of the picture add nothing, not even the product of 0 with an infinite weight.
+    """
+    x, bias = inputs[0], inputs[2] if len(inputs) > 2 else None
+    add = sum_of_products.RULES[step.rules["sum_of_products"]]
+    filters = np.ascontiguousarray(filters)
+    depth, channels, groups = *filters.shape[2:], step["groups"]
+    height, width, out_h, out_w = *x.shape[1:3], step["out_h"], step["out_w"]
+    grouped = filters.reshape(*filters.shape[:3], groups, channels // groups)
+    out = np.empty((x.shape[0], out_h, out_w, channels), np.float32)
+    if not out.size:
+        return [out]
+    rows = max(1, _SUMS // (out_w * channels))
+    columns = [inside(step, "w", "left", width, tap, 0, out_w) for tap in range(step["filter_w"])]
+    for n, top in ((n, top) for n in range(x.shape[0]) for top in range(0, out_h, rows)):
+        bottom = min(top + rows, out_h)
+        total = np.zeros((bottom - top, out_w, groups, channels // groups), np.float32)
+        room = np.empty_like(total)
+        for i in range(step["filter_h"]):
+            lines = inside(step, "h", "top", height, i, top, bottom)
+            for j, across in enumerate(columns):
+                if lines is None or across is None:
+                    continue
+                met = x[n, lines[1], across[1]]
+                met = met.reshape(*met.shape[:2], groups, 1, depth)
+                sums, products = total[lines[0], across[0]], room[lines[0], across[0]]
+                for c in range(depth):
+                    add(sums, met[..., c], grouped[i, j, c], products)
+        out[n, top:bottom] = finish(step, total.reshape(bottom - top, out_w, channels), bias, x, filters)
+    return [out]
+
+
+def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """A matrix product over blocks of units: one pass per column."""
+    x, weights = inputs[0], inputs[1]
+    bias = inputs[2] if len(inputs) > 2 else None
+    add = sum_of_products.RULES[step.rules["sum_of_products"]]
+    units, depth = weights.shape
+    columns = np.ascontiguousarray(x.reshape(-1, depth).T)[:, :, None]
+    out = np.empty((columns.shape[1], units), np.float32)
+    rows = max(1, min(columns.shape[1], _SUMS // max(1, units)))
+    block = max(1, _WEIGHTS // depth)
+    for left in range(0, units, block):
+        part = np.ascontiguousarray(weights[left : left + block].T)
+        some = None if bias is None else bias.reshape(-1)[left : left + block]
+        for top in range(0, columns.shape[1], rows):
+            total = np.zeros((min(rows, columns.shape[1] - top), part.shape[1]), np.float32)
+            room = np.empty_like(total)
+            for k in range(depth):
+                add(total, columns[k, top : top + rows], part[k], room)
+            out[top : top + rows, left : left + block] = finish(step, total, some, x, weights)
+    return [out.reshape(step["output_shape"])]

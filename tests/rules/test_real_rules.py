@@ -1,0 +1,163 @@
+"""Real sums, row quantization and scaling back against the exact oracle, and cases that tell rules apart."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bittrue.arithmetic import exact
+from bittrue.rules import byte_products, plain_range, quantize_rows, scale_back, sum_of_products
+from support.strategies import seeds
+
+F32 = np.float32
+# Far from the ends of binary32, where the oracle knows no infinities.
+REALS = st.floats(-1e6, 1e6, width=32, allow_subnormal=False).filter(lambda v: v == 0 or abs(v) > 1e-6)
+
+
+def nearest(value: Fraction) -> Fraction:
+    """One rounding to binary32."""
+    return Fraction(exact.nearest_binary(value))
+
+
+@given(st.lists(st.tuples(REALS, REALS), max_size=30))
+def test_sum_of_products_is_the_sum_in_order(terms: list[tuple[float, float]]) -> None:
+    total, room = np.zeros(1, F32), np.empty(1, F32)
+    expected = Fraction(0)
+    for a, b in terms:
+        sum_of_products.RULES["binary32_in_order"](total, F32([a]), F32([b]), room)
+        expected = nearest(expected + nearest(Fraction(a) * Fraction(b)))
+    assert float(total[0]) == expected
+
+
+def test_sum_of_products_has_no_fused_operation() -> None:
+    """(1 + 2^-12)^2 - (1 + 2^-11): the rounded product loses its 2^-24."""
+    total, room = np.zeros(1, F32), np.empty(1, F32)
+    for a, b in ((-(1 + 2.0**-11), 1.0), (1 + 2.0**-12, 1 + 2.0**-12)):
+        sum_of_products.RULES["binary32_in_order"](total, F32([a]), F32([b]), room)
+    assert total[0] == 0
+
+
+def test_invalid_operations_give_the_nan_of_x86() -> None:
+    own = np.uint32([0x7FC00001]).view(F32)
+    result = np.append(own, F32(1))
+    assert sum_of_products.invalid_as_on_x86(result.copy(), own).view(np.uint32)[0] == 0x7FC00001
+    assert sum_of_products.invalid_as_on_x86(result.copy(), None).view(np.uint32)[0] == 0xFFC00000
+
+
+ROWS = st.lists(REALS, min_size=1, max_size=20)
+
+
+def rounded(product: Fraction, place: int, size: int) -> int:
+    """One half is added in binary32 in whole blocks of eight; the rest is rounded to nearest, ties away from zero."""
+    if place >= size - size % 8:
+        return exact.nearest(product, "away")
+    half = Fraction(1, 2) if product >= 0 else Fraction(-1, 2)
+    return exact.nearest(nearest(product + half), "trunc")
+
+
+@given(ROWS)
+def test_symmetric_rows(row: list[float]) -> None:
+    q, scale, zero_point = quantize_rows.SYMMETRIC["binary32_range_over_127_by_eights"](F32(row))
+    largest = max(Fraction(abs(v)) for v in row)
+    assert zero_point == 0
+    if largest == 0:
+        assert (float(scale), q.tolist()) == (1, [0] * len(row))
+        return
+    inverse = nearest(127 / largest)
+    assert Fraction(float(scale)) == nearest(largest / 127)
+    steps = [rounded(nearest(Fraction(v) * inverse), i, len(row)) for i, v in enumerate(row)]
+    assert q.tolist() == [min(max(step, -127), 127) for step in steps]
+
+
+@given(ROWS)
+def test_asymmetric_rows(row: list[float]) -> None:
+    q, scale, zero_point = quantize_rows.ASYMMETRIC["binary32_range_over_255_by_eights"](F32(row))
+    low, high = (Fraction(v) for v in (min(0.0, *row), max(0.0, *row)))
+    if low == high:
+        assert (float(scale), zero_point, q.tolist()) == (1, 0, [0] * len(row))
+        return
+
+    def binary64(value: Fraction) -> Fraction:
+        return Fraction(exact.nearest_binary(value, 53))
+
+    real = binary64(nearest(high - low) / 255)
+    from_low, from_high = binary64(low / real), binary64(high / real)
+    nearer = binary64(128 + abs(from_low)) < binary64(127 + abs(from_high))
+    point = exact.nearest(binary64(-128 - from_low if nearer else 127 - from_high), "away")
+    assert zero_point == min(max(point, -128), 127)
+    assert Fraction(float(scale)) == nearest(real)
+    inverse = nearest(1 / nearest(real))
+    steps = [rounded(nearest(Fraction(v) * inverse), i, len(row)) + zero_point for i, v in enumerate(row)]
+    assert q.tolist() == [min(max(step, -128), 127) for step in steps]
+
+
+def test_rows_with_an_infinite_inverse() -> None:
+    """127 / 1e-39 is infinite: by run of the kernel, per place in or behind a block of eight."""
+    row = F32([1e-39, -1e-39, 0, 5e-40, -0.0, 1e-39, -5e-40, 0, 1e-39, -1e-39, 0])
+    q, _, _ = quantize_rows.SYMMETRIC["binary32_range_over_127_by_eights"](row)
+    assert q.tolist() == [127, -127, -127, 127, -127, 127, -127, -127, -127, -127, -127]
+    q, _, zero_point = quantize_rows.ASYMMETRIC["binary32_range_over_255_by_eights"](row)
+    assert (q[8:] - zero_point).tolist() == [127 - zero_point, -128 - zero_point, -zero_point]
+
+
+@given(seed=seeds, depth=st.integers(1, 50))
+def test_byte_products_are_told_apart(seed: int, depth: int) -> None:
+    """Rules of `byte_products`: x * -128 of a negative x keeps the sign of -128 in whole blocks of 16."""
+    rng = np.random.default_rng(seed)
+    x, w = rng.integers(-128, 128, (2, depth)), rng.choice([-128, -127, 127], (3, depth)).astype(np.int8)
+    assert byte_products.RULES["exact"](x, w) is None
+    found = byte_products.RULES["low_end_negated_by_sixteens"](x, w)
+    added = np.zeros((2, 3), np.int64) if found is None else found
+    for m in range(2):
+        for n in range(3):
+            pairs = list(zip(x[m].tolist(), w[n].tolist(), strict=True))[: depth - depth % 16]
+            wrong = [-abs(a) * 128 - a * b for a, b in pairs if a < 0 and b == -128]
+            assert added[m, n] == sum(wrong)
+    sixteen = np.full((1, 16), -128)
+    assert byte_products.RULES["low_end_negated_by_sixteens"](sixteen, sixteen.astype(np.int8)) is not None
+
+
+@given(
+    total=st.integers(-(2**31), 2**31 - 1), row=st.floats(2**-20, 16, width=32), weight=st.floats(2**-20, 16, width=32)
+)
+def test_scale_back_is_the_exact_rounding(total: int, row: float, weight: float) -> None:
+    exact_total = nearest(Fraction(total))
+    expected = {
+        "binary32_product_of_scales": nearest(exact_total * nearest(Fraction(row) * Fraction(weight))),
+        "binary32_one_by_one": nearest(nearest(exact_total * Fraction(weight)) * Fraction(row)),
+    }
+    for name, rule in scale_back.RULES.items():
+        assert Fraction(float(rule(np.array([total]), F32(row), F32([weight]))[0])) == expected[name]
+
+
+def test_scale_back_rules_are_told_apart() -> None:
+    """`scale_back`: 5 * 0.1 * 0.1."""
+    found = {float(rule(np.array([5]), F32(0.1), F32([0.1]))[0]) for rule in scale_back.RULES.values()}
+    assert len(found) == len(scale_back.RULES)
+
+
+def test_plain_ranges_are_told_apart() -> None:
+    """`plain_range`: an infinity without an activation, NaN and -0 with one."""
+    for activation, value, expected in (
+        ("none", math.inf, {"type_limits": float(np.finfo(F32).max), "open_limits": math.inf}),
+        ("relu", math.nan, {"type_limits": math.nan, "open_limits": 0.0}),
+        ("relu6", -0.0, {"type_limits": -0.0, "open_limits": 0.0}),
+        ("relu_n1_to_1", 3.0, {"type_limits": 1.0, "open_limits": 1.0}),
+    ):
+        for name, rule in plain_range.RULES.items():
+            found = plain_range.CLAMPS[name](F32([value]), *rule(activation, np.dtype(F32)))
+            assert found.tobytes() == F32([expected[name]]).tobytes() or (
+                math.isnan(expected[name]) and np.isnan(found)
+            )
+
+
+@pytest.mark.parametrize("rules", [quantize_rows.SYMMETRIC, quantize_rows.ASYMMETRIC])
+def test_rows_of_zeros(rules: dict[str, quantize_rows.QuantizeRowRule]) -> None:
+    for rule in rules.values():
+        q, scale, zero_point = rule(F32([0, -0.0]))
+        assert (q.tolist(), float(scale), zero_point) == ([0, 0], 1.0, 0)
