@@ -15,7 +15,7 @@ _OWN = convolution.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + refus
 
 LITERT_OPTIMIZED = Numerics(
     "litert-optimized",
-    "ai-edge-litert 2.3.0, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, x86-64, one thread",
+    "ai-edge-litert 2.3.0, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, x86-64 with AVX2 and FMA, one thread",
     "every output of every shared model and Hypothesis-built single-operator models, byte for byte",
     _OWN + LITERT.rows,
     VERSIONS,

@@ -60,4 +60,6 @@ ROWS: tuple[Row, ...] = (
         "run",
         when=(_SCALARS,),
     ),
+    # These broadcasts have no largest rank.
+    *(Row(stem, ("s8 s8 -> s8",), {}, "run", when=(_EITHER,)) for stem in ("maximum", "minimum")),
 )

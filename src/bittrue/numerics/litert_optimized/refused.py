@@ -1,16 +1,16 @@
-"""What `litert-optimized` refuses: binary32 kernels whose results depend on the processor."""
+"""What `litert-optimized` refuses: binary32 kernels whose order of sums, or polynomials, are not reproduced."""
 
 from __future__ import annotations
 
 from ..table import Row
 
 _PRODUCTS = (
-    "binary32 matrix products of these kernels are summed in an order, with or without fused multiply-add, that the "
-    "runtime chooses by the processor it finds; numerics 'litert' has one defined order"
+    "binary32 matrix products of these kernels are summed in blocks whose sizes follow the processor's caches, and "
+    "matrix-vector products in lanes; that is not reproduced. Numerics 'litert' has one defined order"
 )
 _EXPONENTIALS = (
-    "these binary32 kernels use polynomials for vectors of the processor's width that differ from the C library's "
-    "functions in the last bits; numerics 'litert' has the C library's"
+    "these binary32 kernels use vector polynomials that differ from the C library's functions in the last bits; numerics "
+    "'litert' has the C library's"
 )
 
 ROWS: tuple[Row, ...] = (

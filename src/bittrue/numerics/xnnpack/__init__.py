@@ -9,6 +9,7 @@ resolver.
 from __future__ import annotations
 
 from ..litert import LITERT
+from ..litert_optimized.versions import VERSIONS
 from ..table import Numerics
 from . import elementwise, matrix, reduction
 
@@ -17,5 +18,5 @@ XNNPACK = Numerics(
     "ai-edge-litert 2.3.0, OpResolverType.BUILTIN (default XNNPACK delegate), x86-64, one thread",
     "Hypothesis-built single-operator models and the outputs of real models, byte for byte",
     matrix.ROWS + elementwise.ROWS + reduction.ROWS + LITERT.rows,
-    LITERT.versions,
+    VERSIONS,
 )
