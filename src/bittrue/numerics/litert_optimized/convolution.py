@@ -22,6 +22,7 @@ _PROCESSOR = (
     "the runtime rounds so on processors with AVX-512, or with AVX2 and FMA; without AVX it rounds once "
     "(q31_one_step_up), with AVX alone by neither rule"
 )
+_LAYER_LIMIT = f"{_SPLIT_LIMIT}; {_PROCESSOR}"
 _LAYER = (("bias_scale_within", 0.02), ("activation_is_clamp",))
 
 ROWS: tuple[Row, ...] = (
@@ -103,7 +104,7 @@ ROWS: tuple[Row, ...] = (
         _MATRIX,
         "run",
         requires=_LAYER,
-        limit=f"{_SPLIT_LIMIT}; {_PROCESSOR}",
+        limit=_LAYER_LIMIT,
     ),
     Row(
         "fully_connected",
@@ -111,7 +112,7 @@ ROWS: tuple[Row, ...] = (
         _MATRIX,
         "run",
         requires=_LAYER,
-        limit=f"{_SPLIT_LIMIT}; {_PROCESSOR}",
+        limit=_LAYER_LIMIT,
     ),
     Row(
         "fully_connected",
@@ -120,7 +121,7 @@ ROWS: tuple[Row, ...] = (
         "run",
         requires=(("zero_points_are_zero", 0), *_LAYER),
         when=(("zero_point_is_zero", 1),),
-        limit=f"{_SPLIT_LIMIT}; {_PROCESSOR}",
+        limit=_LAYER_LIMIT,
     ),
     Row(
         "fully_connected",
@@ -129,7 +130,7 @@ ROWS: tuple[Row, ...] = (
         "run",
         requires=(("zero_points_are_zero", 0), *_LAYER),
         when=(("zero_point_is_zero", 1), ("attribute_is", "bias_type", "f32", "s32")),
-        limit=f"{_SPLIT_LIMIT}; {_PROCESSOR}",
+        limit=_LAYER_LIMIT,
     ),
     Row(
         "fully_connected",
@@ -137,6 +138,6 @@ ROWS: tuple[Row, ...] = (
         {**_MATRIX, "store": "clamp_alone"},
         "run",
         requires=_LAYER,
-        limit=f"{_SPLIT_LIMIT}; {_PROCESSOR}",
+        limit=_LAYER_LIMIT,
     ),
 )

@@ -9,8 +9,8 @@ _PRODUCTS = (
     "matrix-vector products in lanes; that is not reproduced. Numerics 'litert' has one defined order"
 )
 _EXPONENTIALS = (
-    "these binary32 kernels use vector polynomials that differ from the C library's functions in the last bits; numerics "
-    "'litert' has the C library's"
+    "these binary32 kernels use vector polynomials that differ from the C library's functions in the last bits; "
+    "numerics 'litert' has the C library's"
 )
 
 ROWS: tuple[Row, ...] = (
