@@ -111,7 +111,7 @@ std::unique_ptr<Kernel> make_lane_add(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
-  if (step.rules.count("lanes")) return subtract ? nullptr : make_lane_add(step);
+  if (step.rules.count("lanes") && step.text("form") == "rescaled") return subtract ? nullptr : make_lane_add(step);
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
   const int64_t sign = subtract ? -1 : 1;

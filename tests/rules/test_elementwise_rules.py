@@ -19,7 +19,7 @@ s32 = st.integers(-(2**31), 2**31 - 1)
 def _sum(rule: str, scales: tuple[float, float, float], first: int, second: int) -> int:
     """The sum under one align rule, rescaled to the output; `powers_of_two` where the rule knows them."""
     one, two = np.int64([first]), np.int64([second])
-    if align.RULES[rule].powers_of_two:
+    if align.RULES[rule].powers_of_two and not align.RULES[rule].exponent:
         shifts = [round(np.log2(scales[2] / scale)) for scale in scales[:2]]
         return int((align.apply_power_of_two(one, shifts[0]) + align.apply_power_of_two(two, shifts[1]))[0])
     unit = align.unit(*scales[:2])
@@ -43,6 +43,7 @@ ALIGN: list[tuple[tuple[tuple[float, float, float], int, int], dict[str, int]]] 
             "left_15": -1,
             "left_7": -1,
             "power_of_two_or_left_15": 0,
+            "power_of_two_or_left_15_exponent_first": -1,
             "left_20_exponent_first": -1,
             "left_20_exponent_down": -1,
         },
@@ -68,6 +69,40 @@ ALIGN: list[tuple[tuple[tuple[float, float, float], int, int], dict[str, int]]] 
     (
         ((1.7 * 2.0**-19, 1.0, 2.0**-19), 1, 0),
         {"left_20": 2, "left_20_exponent_first": 2, "left_20_exponent_down": 1},
+    ),
+    # Small inputs beside a large scale, where each way to align loses something else.
+    (
+        ((4.9591064453125e-05, 1.0, 0.0078125), -139, 0),
+        {
+            "power_of_two_or_left_15_exponent_first": -1,
+            "left_15": -1,
+            "left_20": -1,
+            "left_7": 0,
+            "left_20_exponent_first": -1,
+            "left_20_exponent_down": -1,
+        },
+    ),
+    (
+        ((0.001556396484375, 1.0, 0.000244140625), 137, 0),
+        {
+            "power_of_two_or_left_15_exponent_first": 874,
+            "left_15": 874,
+            "left_20": 873,
+            "left_7": 896,
+            "left_20_exponent_first": 873,
+            "left_20_exponent_down": 873,
+        },
+    ),
+    (
+        ((0.0019073486328125, 1.0, 0.00048828125), -262, 0),
+        {
+            "power_of_two_or_left_15_exponent_first": -1023,
+            "left_15": -1024,
+            "left_20": -1023,
+            "left_7": -1024,
+            "left_20_exponent_first": -1023,
+            "left_20_exponent_down": -1023,
+        },
     ),
     # Nothing to lose: 127 + 127 before any clamp.
     (

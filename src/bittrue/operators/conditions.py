@@ -61,6 +61,13 @@ def broadcast_form(call: Call, *forms: str) -> bool:
     return broadcast_runs(call.input(0).shape, call.input(1).shape)[0] in forms
 
 
+def not_broadcast(call: Call) -> bool:
+    """Both inputs have one shape, but for leading extents of 1."""
+    one, two = call.input(0).shape, call.input(1).shape
+    rank = max(len(one), len(two))
+    return (1,) * (rank - len(one)) + one == (1,) * (rank - len(two)) + two
+
+
 def product_within_16_bits(call: Call) -> bool:
     """The rescaled product and the output's zero point surely add up to no more than 16 bits hold."""
     first, second, output = call.input(0), call.input(1), call.output
@@ -106,6 +113,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "input_rank": input_rank,
     "last_extent_below": last_extent_below,
     "last_extent_in_blocks": last_extent_in_blocks,
+    "not_broadcast": not_broadcast,
     "per_tensor": per_tensor,
     "product_within_16_bits": product_within_16_bits,
     "reduces": reduces,

@@ -61,6 +61,13 @@ RULES: dict[str, AlignRule] = {
         formula="A = round_up((q - zero_point) * 2^(20 + e) * M / 2^31)",
         source="kernels/internal/optimized/integer_ops/add.h (vector loop over both inputs), verified by running",
     ),
+    "power_of_two_or_left_15_exponent_first": AlignRule(
+        15,
+        True,
+        exponent="first",
+        formula="as power_of_two_or_left_15, else A = round_up((q - zero_point) * 2^(15 + e) * M / 2^31)",
+        source="kernels/internal/optimized/integer_ops/add.h (vector loop of 16 bits), verified by running",
+    ),
     "left_20_exponent_down": AlignRule(
         20,
         exponent="down",

@@ -37,6 +37,21 @@ ROWS: tuple[Row, ...] = (
     Row("add", ("s8 s8 -> s8",), _BOTH, "run", when=(_ROWS,)),
     Row("add", ("s8 s8 -> s8",), _ONE, "run", when=(_SCALARS,)),
     Row("add", ("u8 u8 -> u8",), _ONE, "run", when=(_EITHER,)),
+    Row(
+        "add",
+        ("s16 s16 -> s16",),
+        {
+            **_ADDED,
+            "align": "power_of_two_or_left_15_exponent_first",
+            "align_tail": "left_15",
+            "store": "zero_point_then_clamp",
+            "lanes": "blocks_of_16",
+            "plain_range": "type_limits",
+        },
+        "run",
+        requires=(("zero_points_are_zero",), ("rank_without_scale_within", 8)),
+        when=(("not_broadcast",),),
+    ),
     # Where nothing leaves 16 bits, vectors and scalars agree.
     Row("mul", ("T T -> T",), _PRODUCT, "run", where=("s8", "u8"), when=(_WITHIN, _EITHER)),
     Row(
