@@ -120,7 +120,8 @@ inline Reduced reduce(float x) {
   if (bits < 0x42f00000) {
     const double wide = x;
     const int n = (static_cast<int32_t>(wide * 0x1.45f306dc9c883p+23) + 0x800000) >> 24;
-    return {n & 3, wide - n * 0x1.921fb54442d18p0};
+    // pi / 2 in two parts whose products with n are exact, so that r is rounded once.
+    return {n & 3, (wide - n * 0x1.921fb54442dp+0) - n * 0x1.8p-48};
   }
   // Fixed point with 62 fractional bits of quarter turns, modulo 4.
   const uint32_t* window = kFourOverPi + ((bits >> 26) & 15);
@@ -150,9 +151,10 @@ inline float exp(float x) {
   if (!(x >= -0x1.9fe368p6f && x <= 0x1.62e42ep6f)) {
     return x > 0 ? std::numeric_limits<float>::infinity() : x < 0 ? 0.0f : x + x;
   }
-  const double scaled = static_cast<double>(x) * (0x1.71547652b82fep+0 * 32);
-  const double k = (scaled + detail::kToWhole) - detail::kToWhole;
-  return static_cast<float>(detail::power_of_two(static_cast<int64_t>(k), scaled - k, 1.0 / 32));
+  // 32 / ln 2 in two parts whose products with x are exact, so that r is rounded once.
+  const double high = static_cast<double>(x) * 0x1.7154765p+5, low = static_cast<double>(x) * 0x1.5c17fp-26;
+  const double k = (high + low + detail::kToWhole) - detail::kToWhole;
+  return static_cast<float>(detail::power_of_two(static_cast<int64_t>(k), (high - k) + low, 1.0 / 32));
 }
 
 inline float expm1(float x) {

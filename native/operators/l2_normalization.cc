@@ -99,6 +99,9 @@ std::unique_ptr<Kernel> make_l2_normalization(const Step& step, const CoreSet&) 
   if (rule == "q31_exponent_plus_7_two_step_up_away") {
     return std::make_unique<NormalizeBytes>(step, rules::q31_exponent_plus_7_two_step_up_away);
   }
+  if (rule == "q31_exponent_plus_7_one_step_up") {
+    return std::make_unique<NormalizeBytes>(step, rules::q31_exponent_plus_7_one_step_up);
+  }
   if (rule == "q31_times_128_two_step_up_away") {
     return std::make_unique<NormalizeBytes>(step, rules::q31_times_128_two_step_up_away);
   }

@@ -1,8 +1,10 @@
-// logistic and tanh: 8 bits by a table with one entry per input, 16 bits by interpolating in a table of 256 samples.
+// logistic and tanh: 8 bits by a table with one entry per input, 16 bits by interpolating in a table of 256 samples,
+// real numbers by evaluation.
 #include "operators/logistic.h"
 
 #include <limits>
 
+#include "arithmetic/elementary.h"
 #include "arithmetic/tables.h"
 #include "rules/sigmoid.h"
 
@@ -11,6 +13,11 @@ namespace {
 
 std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, bool tanh) {
   if (step.has_array("table")) return make_table(step, cores);
+  if (step.input(0).type == Type::f32 && step.output().type == Type::f32) {
+    require(step.rule("real_function") == "binary32_elementary", "no native rule for this slot");
+    if (tanh) return make_map<float, float>(step, [](float x) { return arithmetic::tanh(x); });
+    return make_map<float, float>(step, [](float x) { return arithmetic::logistic(x); });
+  }
   if (step.input(0).type != Type::s16 || step.output().type != Type::s16) return nullptr;
   require(step.rule("sigmoid") == "s16_table_256_linear", "no native rule for this slot");
   rules::Sigmoid rule;

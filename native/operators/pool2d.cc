@@ -1,5 +1,6 @@
-// average_pool2d and max_pool2d: the average or the largest of the window positions that lie inside the picture.
+// average_pool2d, l2_pool2d and max_pool2d: the average or the largest of the window positions that lie inside the picture.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/kernel.h"
@@ -248,7 +249,8 @@ class AverageInteger final : public Pool {
   int32_t flip_ = 0;
 };
 
-// Sums in the order of the taps, row by row, beginning with 0.
+// Sums, of squares or not, in the order of the taps, row by row, beginning with 0.
+template <bool kRootOfSquares>
 class AverageReal final : public Pool {
  public:
   explicit AverageReal(const Step& step) : Pool(step), range_(step) {}
@@ -260,10 +262,14 @@ class AverageReal final : public Pool {
       for (int64_t k = 0; k < count; ++k) {
         const auto* tap = reinterpret_cast<const float*>(taps[k]);
         for (int64_t i = 0; i < elements; ++i) {
-          target[i] = rules::keep_first_nan(target[i] + tap[i], target[i], tap[i]);
+          const float term = kRootOfSquares ? tap[i] * tap[i] : tap[i];
+          target[i] = rules::keep_first_nan(target[i] + term, target[i], term);
         }
       }
-      for (int64_t i = 0; i < elements; ++i) target[i] = range_(rules::binary32_divide(target[i], count));
+      for (int64_t i = 0; i < elements; ++i) {
+        const float average = rules::binary32_divide(target[i], count);
+        target[i] = range_(kRootOfSquares ? std::sqrt(average) : average);
+      }
     });
   }
 
@@ -287,12 +293,17 @@ std::unique_ptr<Kernel> make_max_pool2d(const Step& step, const CoreSet& cores) 
   return nullptr;
 }
 
+std::unique_ptr<Kernel> make_l2_pool2d(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::f32 || step.rule("average") != "binary32_divide") return nullptr;
+  return std::make_unique<AverageReal<true>>(step);
+}
+
 std::unique_ptr<Kernel> make_average_pool2d(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   const std::string& rule = step.rule("average");
   if (type == Type::f32) {
     if (rule != "binary32_divide") return nullptr;
-    return std::make_unique<AverageReal>(step);
+    return std::make_unique<AverageReal<false>>(step);
   }
   const std::string& width = step.rule("accumulate");
   require(width == "s32_wrap" || (width == "s64" && step.bounded && step.magnitude < int64_t{1} << 31),

@@ -61,26 +61,51 @@ const float* RowQuantizer::run(const Run& run, const float* input, uint8_t* scra
   if (!active_) return input;
   auto* out = reinterpret_cast<float*>(scratch);
   auto* scales = reinterpret_cast<rules::RowScale*>(scratch + round_up(rows_ * size_ * 4, 64));
-  std::atomic<bool> finite{true};
-  run.pool.parallel(rows_, rows_ * size_ < kWorthSharing ? 1 : run.pool.threads(), [&](int64_t r, int) {
+  // Few rows are cut into parts.
+  constexpr int64_t kMostParts = 64;
+  const int threads = rows_ * size_ < kWorthSharing ? 1 : run.pool.threads();
+  const int64_t parts = rows_ < threads ? std::min<int64_t>(threads, kMostParts) : 1, blocks = size_ / 8;
+  const auto begin = [&](int64_t part) { return part == parts ? size_ : blocks * part / parts * 8; };
+  if (parts == 1) {
+    std::atomic<bool> finite{true};
+    run.pool.parallel(rows_, threads, [&](int64_t r, int) {
+      const rules::RowRange range = rules::row_range(input + r * size_, size_);
+      if (!range.finite) finite = false;
+      scales[r] = scale_of(range);
+      convert(input + r * size_, size_, scales[r], out + r * size_);
+    });
+    if (!finite) throw Undefined{};
+    return out;
+  }
+  for (int64_t r = 0; r < rows_; ++r) {
     const float* x = input + r * size_;
-    const rules::RowRange range = rules::row_range(x, size_);
-    if (!range.finite) {
-      finite = false;
-      return;
-    }
-    const rules::RowScale row = symmetric_ ? rules::binary32_range_over_127(range) : rules::binary32_range_over_255(range);
-    scales[r] = row;
-    if (row.zero) {
-      std::fill_n(out + r * size_, size_, 0.0f);
-    } else if (symmetric_) {
-      rules::symmetric_by_eights(x, size_, row, out + r * size_);
-    } else {
-      rules::asymmetric_by_eights(x, size_, row, out + r * size_);
-    }
-  });
-  if (!finite) throw Undefined{};
+    rules::RowRange ranges[kMostParts], whole;
+    run.pool.parallel(parts, threads, [&](int64_t part, int) {
+      ranges[part] = rules::row_range(x + begin(part), begin(part + 1) - begin(part));
+    });
+    for (int64_t part = 0; part < parts; ++part) whole = rules::joined(whole, ranges[part]);
+    if (!whole.finite) throw Undefined{};
+    scales[r] = scale_of(whole);
+    run.pool.parallel(parts, threads, [&](int64_t part, int) {
+      convert(x + begin(part), begin(part + 1) - begin(part), scales[r], out + r * size_ + begin(part));
+    });
+  }
   return out;
+}
+
+rules::RowScale RowQuantizer::scale_of(const rules::RowRange& range) const {
+  if (!range.finite) return {};
+  return symmetric_ ? rules::binary32_range_over_127(range) : rules::binary32_range_over_255(range);
+}
+
+void RowQuantizer::convert(const float* x, int64_t count, const rules::RowScale& row, float* out) const {
+  if (row.zero) {
+    std::fill_n(out, count, 0.0f);
+  } else if (symmetric_) {
+    rules::symmetric_by_eights(x, count, row, out);
+  } else {
+    rules::asymmetric_by_eights(x, count, row, out);
+  }
 }
 
 RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
@@ -94,6 +119,7 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
   }
   // Depthwise sums without a bias are not added to anything.
   add_ = has_bias_ || step.name != "depthwise_conv2d";
+  zeros_.assign(has_bias_ ? 0 : static_cast<size_t>(channels), 0.0f);
   if (!hybrid) return;
   const bool per_axis = step.text("quantize") == "asymmetric" && step.rules.count("scale_back_per_axis") != 0;
   const std::string& rule = step.rule(per_axis ? "scale_back_per_axis" : "scale_back");
@@ -101,43 +127,50 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
   require(one_by_one_ || rule == "binary32_product_of_scales", "no native rule for the scales");
   const Array& scales = step.array("weight_scales");
   require(scales.count == 1 || scales.count == channels, "one scale, or one per channel");
-  for (int64_t i = 0; i < scales.count; ++i) scales_.push_back(static_cast<float>(scales.real(i)));
-  per_channel_ = scales.count > 1;
+  for (int64_t i = 0; i < channels; ++i) {
+    scales_.push_back(static_cast<float>(scales.real(scales.count == 1 ? 0 : i)));
+  }
+  require(add_ || !one_by_one_, "scales one by one, and no sum to add to");
 }
+
+namespace {
+
+// Whether a total is NaN; `total(i)` gives it.
+template <class Total>
+bool store(const Total& total, int64_t count, bool open, float low, float high, float* out) {
+  uint32_t odd = 0;
+  if (open) {
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = total(i);
+      odd |= value != value;
+      out[i] = rules::cap_then_raise(value, low, high);
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = total(i);
+      odd |= value != value;
+      out[i] = rules::clamp(value, low, high);
+    }
+  }
+  return odd != 0;
+}
+
+}  // namespace
 
 bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rules::RowScale* row, const float* bias,
                      bool only_bias, float* out) const {
-  const float low = low_, high = high_;
-  if (!hybrid_ && !open_) {
-    uint32_t odd = 0;
-    if (has_bias_) {
-      for (int64_t i = 0; i < count; ++i) {
-        const float total = sums[i] + bias[first + i];
-        odd |= total != total;
-        out[i] = rules::clamp(total, low, high);
-      }
-    } else {
-      for (int64_t i = 0; i < count; ++i) {
-        odd |= sums[i] != sums[i];
-        out[i] = rules::clamp(sums[i], low, high);
-      }
-    }
-    return odd != 0;
+  const float* start = (has_bias_ ? bias : zeros_.data()) + first;
+  const auto keep = [&](const auto& total) { return store(total, count, open_, low_, high_, out); };
+  if (!hybrid_) {
+    if (has_bias_) return keep([=](int64_t i) { return sums[i] + start[i]; });
+    return keep([=](int64_t i) { return sums[i]; });
   }
-  bool odd = false;
-  for (int64_t i = 0; i < count; ++i) {
-    float total = sums[i];
-    const float start = has_bias_ ? bias[first + i] : 0.0f;
-    if (hybrid_) {
-      const float scale = scales_[per_channel_ ? first + i : 0];
-      total = one_by_one_ ? total * scale * row->scale : total * (row->scale * scale);
-    }
-    if (add_) total = start + total;
-    if (only_bias) total = start;
-    odd |= total != total;
-    out[i] = open_ ? rules::cap_then_raise(total, low, high) : rules::clamp(total, low, high);
-  }
-  return odd;
+  if (only_bias) return keep([=](int64_t i) { return start[i]; });
+  const float* scales = scales_.data() + first;
+  const float scale = row->scale;
+  if (one_by_one_) return keep([=](int64_t i) { return start[i] + sums[i] * scales[i] * scale; });
+  if (!add_) return keep([=](int64_t i) { return sums[i] * (scale * scales[i]); });
+  return keep([=](int64_t i) { return start[i] + sums[i] * (scale * scales[i]); });
 }
 
 }  // namespace bittrue

@@ -43,6 +43,9 @@ class RowQuantizer {
   bool all_zero(const uint8_t* scratch) const;
 
  private:
+  rules::RowScale scale_of(const rules::RowRange& range) const;
+  void convert(const float* x, int64_t count, const rules::RowScale& row, float* out) const;
+
   bool active_ = false, symmetric_ = false;
   int64_t rows_ = 0, size_ = 0;
 };
@@ -58,9 +61,9 @@ class RealFinish {
            float* out) const;
 
  private:
-  bool hybrid_, one_by_one_ = false, open_, add_, has_bias_, per_channel_ = false;
+  bool hybrid_, one_by_one_ = false, open_, add_, has_bias_;
   float low_, high_;
-  std::vector<float> scales_;
+  std::vector<float> scales_, zeros_;  // one per channel
 };
 
 // `parameters` as real numbers: a limit may be an integer in the plan.

@@ -36,7 +36,7 @@ class RealConvolution final : public Kernel {
     return rows_.bytes() + packed_bytes() + threads * worker_bytes();
   }
   bool packs(size_t input) const override { return input == 1 && weights_.constant(); }
-  std::string note() const override { return std::string(rows_.active() ? "hybrid, " : "") + "real sums in order"; }
+  std::string note() const override { return rows_.active() ? "quantized rows, exact sums" : "real sums in order"; }
 
  private:
   struct Place {
@@ -74,7 +74,7 @@ class RealConvolution final : public Kernel {
 
   const RealMatmul& core_;
   Window window_;
-  int64_t groups_, depth_, terms_, segments_, in_pixel_, out_pixel_, pixels_per_row_, packed_floats_ = 0;
+  int64_t depth_, terms_, segments_, in_pixel_, out_pixel_, pixels_per_row_, packed_floats_ = 0;
   bool transposed_, bias_alone_, patched_, finite_ = false;
   RealWeights weights_;
   RowQuantizer rows_;
@@ -88,7 +88,6 @@ RealConvolution::RealConvolution(const Step& step, const CoreSet& cores, const W
                                  bool transposed, int64_t rows, bool bias_alone)
     : core_(cores.real_matmul()),
       window_(window),
-      groups_(groups),
       depth_(window.in_c / groups),
       terms_(window.taps() * depth_),
       transposed_(transposed),
@@ -293,7 +292,7 @@ class RealDepthwise final : public Kernel {
   }
 
   bool packs(size_t input) const override { return input == 1 && weights_.constant(); }
-  std::string note() const override { return std::string(rows_.active() ? "hybrid, " : "") + "real sums in order"; }
+  std::string note() const override { return rows_.active() ? "quantized rows, exact sums" : "real sums in order"; }
   int64_t scratch_bytes(int threads) const override { return rows_.bytes() + threads * worker_bytes(); }
 
   void run(const Run& run) const override {
@@ -353,16 +352,29 @@ class RealDepthwise final : public Kernel {
   RealFinish finish_;
 };
 
-// Products of bytes are exact here; some runtime's are not where a weight is -128.
-void require_exact_products(const Step& step, int64_t channels, int64_t terms) {
-  if (step.rules.count("byte_products") == 0 || step.rule("byte_products") == "exact") return;
-  require(step.rule("byte_products") == "low_end_negated_by_sixteens", "no native rule for products of bytes");
-  if (terms < 16 || (step.name == "conv2d" && (step.text("quantize") == "asymmetric" || channels % 4 == 0))) return;
+// Products of bytes and sums of weights are exact here; some runtime's are not for a few weights.
+void require_exact_integers(const Step& step, int64_t channels, int64_t terms) {
+  if (step.rules.count("byte_products") == 0) return;
   const Operand& weights = step.input(1);
-  require(weights.constant != nullptr, "integer weights are computed at run time");
+  require(weights.constant != nullptr && weights.elements == channels * terms, "integer weights must be constant");
   const auto* bytes = static_cast<const int8_t*>(weights.constant);
-  require(std::find(bytes, bytes + weights.elements, int8_t{-128}) == bytes + weights.elements,
-          "a weight of -128, whose products the rule makes differently");
+  const bool asymmetric = step.text("quantize") == "asymmetric";
+  const std::string& products = step.rule("byte_products");
+  // Convolutions use an exact product unless they are symmetric with an odd number of filters.
+  const bool by_bytes = step.name != "conv2d" || (!asymmetric && channels % 4 != 0);
+  if (products != "exact" && by_bytes && terms >= 16) {
+    require(products == "low_end_negated_by_sixteens", "no native rule for products of bytes");
+    require(std::find(bytes, bytes + weights.elements, int8_t{-128}) == bytes + weights.elements,
+            "a weight of -128, whose products the rule makes differently");
+  }
+  if (step.rules.count("row_sums") == 0 || step.rule("row_sums") == "exact" || !asymmetric) return;
+  require(step.rule("row_sums") == "s16_lanes_of_eight", "no native rule for sums of weights");
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t lanes[8] = {};
+    const int64_t whole = terms / 16 * 16;
+    for (int64_t k = 0; k < terms / 8 * 8; ++k) lanes[k < whole ? k % 16 / 2 : k % 8] += bytes[c * terms + k];
+    for (const int64_t lane : lanes) require(lane == static_cast<int16_t>(lane), "sums of weights that leave 16 bits");
+  }
 }
 
 }  // namespace
@@ -382,7 +394,7 @@ std::unique_ptr<Kernel> make_real_conv2d(const Step& step, const CoreSet& cores)
           "the filter's shape differs");
   require(step.rules.count("sum_of_products") == 0 || step.rule("sum_of_products") == "binary32_in_order",
           "no native rule for sums");
-  require_exact_products(step, window.out_c, window.taps() * filter.shape[3]);
+  require_exact_integers(step, window.out_c, window.taps() * filter.shape[3]);
   return std::make_unique<RealConvolution>(step, cores, window, groups, false, std::max<int64_t>(1, window.batch), false);
 }
 
@@ -414,7 +426,7 @@ std::unique_ptr<Kernel> make_real_fully_connected(const Step& step, const CoreSe
   window.in_w = window.out_w = in.elements / window.in_c;
   require(window.in_w * window.in_c == in.elements && window.in_w * window.out_c == step.output().elements,
           "the shapes do not fit");
-  require_exact_products(step, window.out_c, window.in_c);
+  require_exact_integers(step, window.out_c, window.in_c);
   return std::make_unique<RealConvolution>(step, cores, window, 1, false, std::max<int64_t>(1, window.in_w), true);
 }
 

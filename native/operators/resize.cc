@@ -44,10 +44,9 @@ Positions<Weight> read_positions(const Step& step, const std::string& side, int6
   return result;
 }
 
-// ten_bits_half_away. With weights in [-1024, 1024], 1024 - weight is at most 2048: values of 8 bits stay below
+// ten_bits_half_away and ten_bits_half_up. With weights in [-1024, 1024], 1024 - weight is at most 2048: values of 8 bits stay below
 // 2^7 * 3072 after the vertical pass and below 2^7 * 3072^2 < 2^31 after the horizontal one; 16 bits need 64.
-// eleven_bits_half_up. Weights in [0, 2048] keep 8-bit values below 255 * 2^22 < 2^31.
-template <class Stored, class Total, int kFlip, int kBits>
+template <class Stored, class Total, int kFlip, int kBits, bool kAway>
 struct FixedPoint {
   static_assert(kBits == 10 || kBits == 11);
   static constexpr int32_t kOne = 1 << kBits;
@@ -64,7 +63,7 @@ struct FixedPoint {
 
   static Stored finish(Total total) {
     // (total + half - [total < 0]) >> 2 * bits: nearest, ties away from zero; without the sign, ties up.
-    const Total sign = kBits == 10 && total < 0 ? 1 : 0;
+    const Total sign = kAway && total < 0 ? 1 : 0;
     return static_cast<Stored>(((total + (Total{1} << (2 * kBits - 1)) - sign) >> (2 * kBits)) + kFlip);
   }
 
@@ -277,19 +276,26 @@ class Nearest final : public Kernel {
   TableCopy copy_;
 };
 
+template <bool kAway>
+std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
+  switch (step.input(0).type) {
+    case Type::s8: return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 10, kAway>>>(step);
+    case Type::u8: return std::make_unique<Bilinear<uint8_t, int64_t, FixedPoint<uint8_t, int64_t, 0, 10, kAway>>>(step);
+    case Type::s16: return std::make_unique<Bilinear<int16_t, int64_t, FixedPoint<int16_t, int64_t, 0, 10, kAway>>>(step);
+    default: return nullptr;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_resize_bilinear(const Step& step, const CoreSet&) {
   const std::string& rule = step.rule("interpolate");
   const Type type = step.input(0).type;
-  if (rule == "ten_bits_half_away") {
-    if (type == Type::s8) return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 10>>>(step);
-    if (type == Type::u8) return std::make_unique<Bilinear<uint8_t, int64_t, FixedPoint<uint8_t, int64_t, 0, 10>>>(step);
-    if (type == Type::s16) return std::make_unique<Bilinear<int16_t, int64_t, FixedPoint<int16_t, int64_t, 0, 10>>>(step);
-  }
+  if (rule == "ten_bits_half_away") return make_ten_bits<true>(step);
+  if (rule == "ten_bits_half_up") return make_ten_bits<false>(step);
   if (rule == "eleven_bits_half_up") {
-    if (type == Type::s8) return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 11>>>(step);
-    if (type == Type::u8) return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 0, 11>>>(step);
+    if (type == Type::s8) return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 11, false>>>(step);
+    if (type == Type::u8) return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 0, 11, false>>>(step);
   }
   if (rule == "binary32_products_half_up" && type == Type::u8) {
     return std::make_unique<Bilinear<uint8_t, float, Products<uint8_t>>>(step);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/kernel.h"
+#include "operators/real_softmax.h"
 #include "operators/rescaling.h"
 #include "rules/log_softmax.h"
 #include "rules/softmax.h"
@@ -271,6 +272,7 @@ class RealSoftmax final : public Kernel {
 
 std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
   const Type from = step.input(0).type, to = step.output().type;
+  if (from == Type::f32) return make_real_softmax(step, false);
   const std::string& rule = step.rule("softmax");
   if (rule == "exp_f5_sum_f12_reciprocal_away" && is_8bit(from)) {
     if (is_8bit(to)) return std::make_unique<ByDifference<uint8_t, Softmax>>(step);
@@ -288,6 +290,7 @@ std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
 }
 
 std::unique_ptr<Kernel> make_log_softmax(const Step& step, const CoreSet&) {
+  if (step.input(0).type == Type::f32) return make_real_softmax(step, true);
   if (step.rule("log_softmax") != "exp_f5_sum_f12_logarithm_away") return nullptr;
   if (!is_8bit(step.input(0).type) || !is_8bit(step.output().type)) return nullptr;
   return std::make_unique<ByDifference<uint8_t, LogSoftmax>>(step);

@@ -1,4 +1,4 @@
-// neg, square and floor: one exact operation on the stored numbers.
+// neg, square, floor and sign: one exact operation on the stored numbers.
 #include <cmath>
 
 #include "operators/map.h"
@@ -23,6 +23,14 @@ std::unique_ptr<Kernel> make_square(const Step& step, const CoreSet&) {
 std::unique_ptr<Kernel> make_floor(const Step& step, const CoreSet&) {
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
   return make_map<float, float>(step, [](float x) { return std::floor(x); });
+}
+
+std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  if (type != step.output().type) return nullptr;
+  if (type == Type::s32) return make_integer_map(step, cores, [](int64_t q) { return int64_t{q > 0} - (q < 0); });
+  if (type != Type::f32) return nullptr;
+  return make_map<float, float>(step, [](float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x != x ? x : 0.0f; });
 }
 
 }  // namespace bittrue

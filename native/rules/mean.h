@@ -11,7 +11,8 @@ struct MeanRow {
   const char* rescale;  // applied to the sum, the count being part of the multiplier
 };
 
-inline constexpr MeanRow kMean[] = {{"q31_count_folded_two_step_up_away", "q31_two_step_up_away"}};
+inline constexpr MeanRow kMean[] = {{"q31_count_folded_two_step_up_away", "q31_two_step_up_away"},
+                                    {"q31_count_folded_one_step_up", "q31_one_step_up"}};
 
 // Factor and offset are binary32 numbers; the offset holds the output's zero point.
 inline int64_t binary32_affine_even(int32_t total, float factor, float offset) {

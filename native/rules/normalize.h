@@ -18,6 +18,10 @@ inline int64_t q31_exponent_plus_7_two_step_up_away(int64_t x, const arithmetic:
   return q31_two_step_up_away(x, {root.multiplier, root.exponent + 7, 0.0});
 }
 
+inline int64_t q31_exponent_plus_7_one_step_up(int64_t x, const arithmetic::InverseRoot& root) {
+  return q31_one_step_up(x, {root.multiplier, root.exponent + 7, 0.0});
+}
+
 inline int64_t q31_times_128_two_step_up_away(int64_t x, const arithmetic::InverseRoot& root) {
   return q31_two_step_up_away(x * 128, {root.multiplier, root.exponent, 0.0});
 }

@@ -20,19 +20,33 @@ struct RowRange {
   bool finite = true;
 };
 
+// Integers that are ordered as the numbers are, -0 below +0; infinities and NaN lie beyond all others.
+inline int32_t ordered(float x) {
+  int32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return bits ^ (bits >> 31 & 0x7FFFFFFF);
+}
+
+inline float from_ordered(int32_t key) {
+  const int32_t bits = key ^ (key >> 31 & 0x7FFFFFFF);
+  float x;
+  std::memcpy(&x, &bits, sizeof(x));
+  return x;
+}
+
 inline RowRange row_range(const float* x, int64_t count) {
-  RowRange range;
-  // The bits of a magnitude grow with it, and those of infinities and NaN are the largest.
-  uint32_t largest = 0;
+  int32_t low = 0, high = 0;
   for (int64_t i = 0; i < count; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, x + i, sizeof(bits));
-    largest = std::max(largest, bits & 0x7FFFFFFFu);
-    range.low = x[i] < range.low ? x[i] : range.low;
-    range.high = x[i] > range.high ? x[i] : range.high;
+    const int32_t key = ordered(x[i]);
+    low = key < low ? key : low;
+    high = key > high ? key : high;
   }
-  range.finite = largest < 0x7F800000u;
-  return range;
+  constexpr int32_t kInfinity = 0x7F800000;
+  return {from_ordered(low), from_ordered(high), high < kInfinity && low > ~kInfinity};
+}
+
+inline RowRange joined(const RowRange& a, const RowRange& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high), a.finite && b.finite};
 }
 
 inline RowScale binary32_range_over_127(const RowRange& range) {
@@ -58,12 +72,31 @@ inline int32_t half_added(float product) {
   return moved >= -2147483648.0f ? static_cast<int32_t>(moved) : INT32_MIN;
 }
 
-// q - zero_point of every element.
+// Integers of whole blocks of eight, minus the zero point. Where 1 / scale is finite no product is far beyond 255, so
+// that nothing can wrap or saturate.
+inline void blocks_of_eight(const float* x, int64_t count, const RowScale& row, int32_t low, float* out) {
+  const float inverse = row.inverse;
+  const int32_t zero_point = row.zero_point, first = low - zero_point, last = 127 - zero_point;
+  if (std::isfinite(inverse)) {
+    for (int64_t i = 0; i < count; ++i) {
+      const float product = x[i] * inverse;
+      const auto steps = static_cast<int32_t>(product + (product < 0 ? -0.5f : 0.5f));
+      const int32_t raised = steps < first ? first : steps;
+      out[i] = static_cast<float>(raised > last ? last : raised);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const auto sum = static_cast<uint32_t>(half_added(x[i] * inverse)) + static_cast<uint32_t>(zero_point);
+    out[i] = static_cast<float>(std::min(127, std::max(low, static_cast<int32_t>(sum))) - zero_point);
+  }
+}
+
+// q - zero_point of every element of a row, or of `count` elements that begin at one of its blocks of eight and end at
+// another one or with the row.
 inline void symmetric_by_eights(const float* x, int64_t count, const RowScale& row, float* out) {
   const int64_t blocks = count - count % 8;
-  for (int64_t i = 0; i < blocks; ++i) {
-    out[i] = static_cast<float>(std::min(127, std::max(-127, half_added(x[i] * row.inverse))));
-  }
+  blocks_of_eight(x, blocks, row, -127, out);
   for (int64_t i = blocks; i < count; ++i) {
     const float steps = std::round(x[i] * row.inverse);
     // NaN and what does not fit 32 bits become the smallest number.
@@ -73,11 +106,7 @@ inline void symmetric_by_eights(const float* x, int64_t count, const RowScale& r
 
 inline void asymmetric_by_eights(const float* x, int64_t count, const RowScale& row, float* out) {
   const int64_t blocks = count - count % 8;
-  for (int64_t i = 0; i < blocks; ++i) {
-    const auto sum = static_cast<uint32_t>(half_added(x[i] * row.inverse)) + static_cast<uint32_t>(row.zero_point);
-    const int32_t q = std::min(127, std::max(-128, static_cast<int32_t>(sum)));
-    out[i] = static_cast<float>(q - row.zero_point);
-  }
+  blocks_of_eight(x, blocks, row, -128, out);
   for (int64_t i = blocks; i < count; ++i) {
     const float moved = std::round(x[i] * row.inverse) + static_cast<float>(row.zero_point);
     const float q = moved != moved ? 0.0f : std::min(127.0f, std::max(-128.0f, moved));

@@ -105,6 +105,16 @@ def test_logarithm():
             transcendental.logarithm([1, bad])
 
 
+@pytest.mark.parametrize("name", ["logistic_f4", "tanh_f4"])
+def test_activations_with_four_integer_bits(name):
+    x = spread(800, 5)
+    x = np.concatenate([x, -x, [-(2**31) + 1]])
+    got = getattr(transcendental, name)(x)
+    equal(got, getattr(exact, name), x)
+    real = np.tanh(x / 2**27) if name == "tanh_f4" else 1 / (1 + np.exp(-x / 2**27))
+    assert np.abs(got / 2**31 - real).max() < 2.0**-21
+
+
 def test_logistic_s16_exhaustive():
     got = transcendental.logistic_s16(EVERY_S16)
     equal(got, exact.logistic_s16, EVERY_S16)

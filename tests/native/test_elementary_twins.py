@@ -6,9 +6,9 @@ import inspect
 
 import numpy as np
 import pytest
-from tests.arithmetic.test_elementary import BORDERS
 
 from bittrue.arithmetic import elementary
+from support.elementary import BORDERS
 
 native = pytest.importorskip("bittrue._native", reason="the package is imported from its sources, without the C++ core")
 
@@ -25,9 +25,10 @@ def arguments(seed: int, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", native.elementary_functions)
-def test_native_equals_numpy(name: str) -> None:
+def test_native_equals_numpy(name: str, request: pytest.FixtureRequest) -> None:
     function = getattr(elementary, name)
-    x, y = arguments(1, 200_000), arguments(2, 200_000)
+    count = 10_000_000 if request.config.getoption("--deep") else 200_000
+    x, y = arguments(1, count), arguments(2, count)
     if name == "power":
         y = np.where(np.arange(y.size) % 3 == 0, np.arange(y.size) % 101 - 50, y).astype(np.float32)
     out = np.empty_like(x)

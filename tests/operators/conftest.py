@@ -7,7 +7,9 @@ statement holds for some numerics only is marked `@pytest.mark.numerics("litert"
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -15,7 +17,8 @@ import pytest
 from hypothesis import settings
 
 import bittrue
-from support import differential
+from support import differential, recorded
+from support.runtimes import RUNTIMES
 
 # Derived tables repeat what `litert` has tried at full effort, so a share of the examples does.
 _SHARE = 4
@@ -24,7 +27,7 @@ _SHARE = 4
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "compared_numerics" not in metafunc.fixturenames:
         return
-    known = [name for name in differential.RESOLVERS if name in bittrue.numerics_names()]
+    known = [name for name in bittrue.numerics_names() if name in RUNTIMES and RUNTIMES[name].available]
     wanted = metafunc.config.getoption("--numerics")
     marker = metafunc.definition.get_closest_marker("numerics")
     names = ["litert"]
@@ -51,6 +54,19 @@ def compared_numerics(request: pytest.FixtureRequest) -> Iterator[str]:
         differential.COMPARED = "litert"
         if usual is not None:
             function._hypothesis_internal_use_settings = usual
+
+
+@pytest.fixture(scope="session", autouse=True)
+def recorder(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With BITTRUE_RECORD=folder and --numerics NAME: what the runtime answers is written to folder/NAME.npz."""
+    folder, wanted = os.environ.get("BITTRUE_RECORD", ""), request.config.getoption("--numerics")
+    if not folder:
+        yield
+        return
+    assert len(wanted) == 1, "recording needs one --numerics"
+    differential.RECORDER = recorded.Recorder()
+    yield
+    differential.RECORDER.write(Path(folder) / f"{wanted[0]}.npz")
 
 
 def _reaches_check(function: Any) -> bool:

@@ -13,7 +13,7 @@ from support.differential import check
 from support.movement import extents, feeds, nearly, parameters, runs_in_runtime, tensor
 from support.strategies import seeded, seeds
 
-TYPES = ("s4", "s8", "s8", "s8", "u8", "s16", "s32", "u32", "s64", "f16", "f32", "bool")
+TYPES = ("s4", "s8", "s8", "s8", "u8", "s16", "s32", "u32", "s64", "f16", "bf16", "f32", "bool")
 
 
 def concatenate(inputs: list[T], output: T, axis: int = 0, activation: int = 0) -> bytes:

@@ -29,7 +29,7 @@ NUMBER = {"f32": 0, "s32": 2, "s64": 4, "s8": 9}
 
 
 def model(x: T, w: T, bias: T | None, y: T, **options: object) -> bytes:
-    version = 13 if "quantizedBiasType" in options else 4
+    version = 11 if options.get("quantizedBiasType") else 4
     return single("FULLY_CONNECTED", ("FullyConnectedOptions", options), [x, w, bias], [y], version=version)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import bittrue
 from support.build import T, single
 from support.differential import check
+from support.native import check_native, needs_native
 from support.strategies import activations, scales, seeds
 
 ENDS = {"s8": 127, "s4": 7, "s2": 1}
@@ -151,6 +152,13 @@ def test_long_rows(shape: tuple[int, int, int], asymmetric: bool) -> None:
     assert check(layer(x, w, None, asymmetricQuantizeInputs=asymmetric), [[x]]) == "equal"
 
 
+@pytest.mark.parametrize("depth", [2047, 2048, 2064, 4099])
+def test_sums_of_weights_wrap_at_16_bits(depth: int) -> None:
+    x = np.abs(activity(np.random.default_rng(1), (3, depth), "normal"))
+    w = T("s8", (4, depth), [0.01] * 4, data=np.full((4, depth), 127))
+    assert check(layer(x, w, None, asymmetricQuantizeInputs=True), [[x]]) == "equal"
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_cannot_be_quantized_is_refused(value: float) -> None:
     x = np.float32([[1, value]])
@@ -190,3 +198,29 @@ def test_computed_weights() -> None:
     assert check(layer(x, w, None), [[x, np.int8([[3, 4]])], [x, np.int8([[-5, 4]])]]) == "equal"
     with pytest.raises(bittrue.UnsupportedError, match="BT-FC-COMPUTED"):
         bittrue.load(layer(x, w, None, asymmetricQuantizeInputs=True)).prepare()
+
+
+@needs_native
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 40])
+def test_threads(rows: int, asymmetric: bool) -> None:
+    """Rows that several threads quantize, whole or in parts, and sums in pieces that are exact in binary32."""
+    rng = np.random.default_rng(rows)
+    x = activity(rng, (rows, 2051), "ties")
+    w = T("s8", (70, 2051), [0.01] * 70, 0, 0, integers(rng, "s8", (70, 2051), False))
+    session = bittrue.load(layer(x, w, None, asymmetricQuantizeInputs=asymmetric)).prepare(executor="reference")
+    check_native(session, [[x]], session.trace(x), threads=(1, 2, 5))
+
+
+@needs_native
+def test_pictures_in_pieces() -> None:
+    """Sums beyond 2^24 in binary32: taps and channels are added up in pieces."""
+    rng = np.random.default_rng(3)
+    for depth in (600, 300, 40):
+        x = np.abs(activity(rng, (2, 5, 6, depth), "normal"))
+        w = T("s8", (9, 3, 3, depth), [0.01 * (i + 1) for i in range(9)], data=np.full((9, 3, 3, depth), 127))
+        inputs = [T("f32", x.shape), w, T("f32", (9,), data=np.arange(9))]
+        content = single("CONV_2D", ("Conv2DOptions", {"strideW": 1, "strideH": 1}), inputs, [T("f32", ())], version=5)
+        assert check(content, [[x]]) == "equal"
+        session = bittrue.load(content).prepare(executor="reference")
+        check_native(session, [[x]], session.trace(x), threads=(3,))

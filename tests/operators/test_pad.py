@@ -16,7 +16,7 @@ from support.strategies import seeded, seeds
 
 @st.composite
 def pad(draw: st.DrawFn) -> bytes:
-    dtype = draw(st.sampled_from(("s8", "u8", "s16", *COMMON, "f16", "bool")))
+    dtype = draw(st.sampled_from(("s8", "u8", "s16", *COMMON, "f16", "bf16", "bool")))
     shape = draw(extents(0, 5, 3))
     lowest = -1 if draw(st.integers(0, 15)) == 0 else 0
     paddings = draw(st.lists(st.tuples(*[st.integers(lowest, 3)] * 2), min_size=len(shape), max_size=len(shape)))

@@ -1,4 +1,4 @@
-"""average_pool2d and max_pool2d against the real runtime."""
+"""average_pool2d, l2_pool2d and max_pool2d against the real runtime."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from support.strategies import scales, seeds, zero_points
 TYPES = st.sampled_from(["s8", "u8", "s16", "f32"])
 
 
+VERSION = {"L2_POOL_2D": 1}
+
+
 def model(name: str, dtype: str, shape: tuple[int, ...], filters: tuple[int, int], **options: int) -> bytes:
     fields = {
         "filterHeight": filters[0],
@@ -27,7 +30,8 @@ def model(name: str, dtype: str, shape: tuple[int, ...], filters: tuple[int, int
         **options,
     }
     scale = None if dtype == "f32" else 0.5
-    return single(name, ("Pool2DOptions", fields), [T(dtype, shape, scale)], [T(dtype, (), scale)], version=3)
+    x, y = T(dtype, shape, scale), T(dtype, (), scale)
+    return single(name, ("Pool2DOptions", fields), [x], [y], version=VERSION.get(name, 3))
 
 
 @st.composite
@@ -69,7 +73,33 @@ def test_max_pool2d(case: tuple[bytes, int]) -> None:
     check(content, feeds_for(content, seed))
 
 
-@pytest.mark.parametrize("name", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
+@given(
+    extents=st.tuples(st.integers(1, 2), st.integers(1, 9), st.integers(1, 9), st.integers(1, 20)),
+    filters=st.tuples(st.integers(1, 12), st.integers(1, 12)),
+    strides=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    padding=st.integers(0, 1),
+    activation=st.sampled_from([0, 0, 1, 2, 3, 4]),
+    scale=st.sampled_from([1.0, 1e-22, 1e19]),
+    seed=seeds,
+)
+def test_l2_pool2d(
+    extents: tuple[int, ...],
+    filters: tuple[int, int],
+    strides: tuple[int, int],
+    padding: int,
+    activation: int,
+    scale: float,
+    seed: int,
+) -> None:
+    content = model(
+        "L2_POOL_2D", "f32", extents, filters,
+        strideH=strides[0], strideW=strides[1], padding=padding, fusedActivationFunction=activation,
+    )  # fmt: skip
+    x = (np.random.default_rng(seed).standard_normal(extents) * scale).astype(np.float32)
+    check(content, [[x]])
+
+
+@pytest.mark.parametrize("name", ["AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"])
 @pytest.mark.parametrize("padding", [0, 1])
 def test_special_binary32_values(name: str, padding: int) -> None:
     values = np.float32([np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0, 3e38, -3e38, 1e-45, -1e-45])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support.build import T, single
 from support.differential import check
-from support.elementwise import binary, broadcast_shapes, constants, outputs_of, refusal
+from support.elementwise import binary, broadcast_shapes, constants, nans, outputs_of, refusal, special_floats
 from support.strategies import seeds
 
 Case = tuple[bytes, list[list[np.ndarray]]]
@@ -48,5 +48,27 @@ def test_literal() -> None:
 def test_refusals() -> None:
     model = single("POW", None, [T("s32", (1,)), T("s32", (1,))], [T("s32", (1,))])
     assert refusal(model, np.int32([2]), np.int32([-1])) == "BT-POW-EXPONENT"
-    model = single("POW", None, [T("f32", (1,)), T("f32", (1,))], [T("f32", (1,))])
-    assert refusal(model) == "BT-OPERATOR"
+
+
+@st.composite
+def real_cases(draw: st.DrawFn) -> Case:
+    """Whole and other exponents; one exponent for all, near whole numbers and at them."""
+    shapes = draw(broadcast_shapes())
+    rng = np.random.default_rng(draw(seeds))
+    nan = draw(nans)
+    base = special_floats(rng, shapes[0], nan[0])
+    powers = special_floats(rng, shapes[1], nan[1])
+    powers = np.where(rng.random(shapes[1]) < 0.5, np.rint(np.clip(powers, -9, 9)), powers).astype(np.float32)
+    if draw(st.booleans()):
+        shapes = (shapes[0], draw(st.sampled_from([(), (1,), (1, 1)])))
+        near = [0.5, 1, 2, 3, 7, 9, 1.000005, 2.00002, 2.99999, -2, 0, 31, 1e10, np.inf, np.nan, 0.999995]
+        powers = np.full(shapes[1], draw(st.sampled_from(near)), np.float32)
+    if np.isnan(powers).any():
+        base = np.where(np.isnan(base), np.float32(2), base)
+    values = [np.asarray(base, np.float32).reshape(shapes[0]), np.asarray(powers, np.float32).reshape(shapes[1])]
+    return binary("POW", None, {}, [T("f32", shape) for shape in shapes], T("f32", ()), values, draw(constants))
+
+
+@given(real_cases())
+def test_real(case: Case) -> None:
+    check(*case, may_refuse={"BT-SHAPE-RANK"})

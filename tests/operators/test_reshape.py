@@ -13,7 +13,7 @@ from support.differential import check
 from support.movement import EVERY, constant, extents, feeds, nearly, parameters, runs_in_runtime, tensor
 from support.strategies import seeds
 
-TYPES = st.sampled_from((*EVERY, "s4"))
+TYPES = st.sampled_from((*EVERY, "s4", "u4", "c128"))
 
 
 @st.composite

@@ -16,7 +16,7 @@ from support.strategies import seeds
 
 @st.composite
 def reverse(draw: st.DrawFn) -> tuple[bytes, np.ndarray | None]:
-    dtype, shape = draw(st.sampled_from((*COMMON, "f16", "bool"))), draw(extents(1, 5))
+    dtype, shape = draw(st.sampled_from((*COMMON, "f16", "bf16", "bool"))), draw(extents(1, 5))
     first = draw(st.integers(0, len(shape) - 1))
     axes = draw(st.permutations(range(first, draw(st.integers(first + 1, len(shape))))))
     axes = [axis - len(shape) if draw(st.booleans()) else axis for axis in axes]

@@ -13,11 +13,11 @@ from support.elementwise import binary, broadcast_shapes, outputs_of, plain_valu
 from support.strategies import seeds, shapes
 
 Case = tuple[bytes, list[list[np.ndarray]]]
-TYPES = ("s8", "u8", "s16", "s32", "s64", "f32", "bool", "u32", "f16", "f64")
+TYPES = ("s8", "u8", "s16", "s32", "s64", "f32", "bool", "u16", "u32", "u64", "f16", "bf16", "f64", "c64")
 
 
 def _values(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    if dtype in ("f16", "f64"):
+    if dtype in ("f16", "bf16", "f64", "c64"):
         # Arbitrary bit patterns, NaNs of every kind among them: this is a copy.
         return np.frombuffer(rng.bytes(int(np.prod(shape)) * np.dtype(NUMPY[dtype]).itemsize), NUMPY[dtype]).reshape(
             shape

@@ -11,6 +11,7 @@ import bittrue
 from support.build import NUMPY, T, single
 from support.differential import check, feeds_for, only_output
 from support.strategies import f32, scales, seeds, shapes, zero_points
+from support.unary import reals
 
 Case = tuple[bytes, list[list[np.ndarray]]]
 
@@ -170,3 +171,31 @@ def test_refused(x: T, y: T, beta: float, code: str) -> None:
     with pytest.raises(bittrue.InvalidModelError, match=code):
         bittrue.load(content).prepare()
     assert check(content, feeds_for(content, 0)) == "refused"
+
+
+@given(
+    shape=shapes(),
+    length=st.integers(1, 5) | st.integers(1, 300),
+    seed=seeds,
+    spread=st.sampled_from([0.0, 0.01, 1.0, 30.0, 1e30]),
+    special=st.booleans(),
+    beta=st.sampled_from([1.0, 1.0, 0.5, -2.0, 0.0, f32(0.1), 10.0, 1e38]),
+)
+@pytest.mark.parametrize(("operator", "dtype"), [("SOFTMAX", "f32"), ("SOFTMAX", "f16"), ("LOG_SOFTMAX", "f32")])
+def test_real(
+    operator: str,
+    dtype: str,
+    shape: tuple[int, ...],
+    length: int,
+    seed: int,
+    spread: float,
+    special: bool,
+    beta: float,
+) -> None:
+    shape = (*shape[:-1], length)
+    x = (np.random.default_rng(seed).standard_normal(shape) * spread).astype(np.float32)
+    with np.errstate(over="ignore"):
+        x = reals(seed, shape, 0.01, NUMPY[dtype]) if special else x.astype(NUMPY[dtype])
+    source, target = T(dtype, shape), T(dtype, ())
+    content = softmax(source, target, beta) if operator == "SOFTMAX" else single(operator, None, [source], [target])
+    check(content, [[x]])

@@ -51,7 +51,7 @@ def split_v(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def unpack(draw: st.DrawFn) -> bytes:
-    dtype = draw(st.sampled_from(["s8", "u8", "s16", "s32", "f16", "f32", "bool"]))
+    dtype = draw(st.sampled_from(["s8", "u8", "s16", "s32", "f16", "bf16", "f32", "bool"]))
     shape = draw(extents(1, 4))
     axis = draw(st.integers(0, len(shape) - 1))
     common = draw(parameters(dtype))

@@ -15,9 +15,9 @@ from support.strategies import seeds, shapes
 from support.unary import reals, unary
 
 TYPES = {
-    "NEG": ["s8", "s16", "s32", "s64", "f32", "f16"],
+    "NEG": ["s8", "s16", "s32", "s64", "f32", "f16", "bf16"],
     "SQUARE": ["f32"],
-    "FLOOR": ["f32", "f16"],
+    "FLOOR": ["f32", "f16", "bf16"],
     "ZEROS_LIKE": ["s32", "s64", "f32"],
 }
 
@@ -28,7 +28,8 @@ def test_every_type(operator: str, data: st.DataObject) -> None:
     dtype, shape, seed = data.draw(st.sampled_from(TYPES[operator])), data.draw(shapes(0)), data.draw(seeds)
     scale = 0.5 if dtype in ("s8", "s16") else None
     content = unary(operator, T(dtype, shape, scale, 0), T(dtype, (), scale, 0))
-    check(content, [[reals(seed, shape, dtype=NUMPY[dtype])]] if dtype[0] == "f" else feeds_for(content, seed))
+    real = dtype in ("f32", "f16", "bf16")
+    check(content, [[reals(seed, shape, dtype=NUMPY[dtype])]] if real else feeds_for(content, seed))
 
 
 @given(dtype=st.sampled_from(["s8", "u8", "s16", "s32", "s64", "f32", "bool"]), shape=shapes(0, 6, 3), seed=seeds)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact
-from bittrue.rules import byte_products, plain_range, quantize_rows, scale_back, sum_of_products
+from bittrue.rules import byte_products, plain_range, quantize_rows, row_sums, scale_back, sum_of_products
 from support.strategies import seeds
 
 F32 = np.float32
@@ -62,7 +62,7 @@ def rounded(product: Fraction, place: int, size: int) -> int:
 
 @given(ROWS)
 def test_symmetric_rows(row: list[float]) -> None:
-    q, scale, zero_point = quantize_rows.SYMMETRIC["binary32_range_over_127_by_eights"](F32(row))
+    (q,), (scale,), (zero_point,) = quantize_rows.SYMMETRIC["binary32_range_over_127_by_eights"](F32([row]))
     largest = max(Fraction(abs(v)) for v in row)
     assert zero_point == 0
     if largest == 0:
@@ -76,7 +76,7 @@ def test_symmetric_rows(row: list[float]) -> None:
 
 @given(ROWS)
 def test_asymmetric_rows(row: list[float]) -> None:
-    q, scale, zero_point = quantize_rows.ASYMMETRIC["binary32_range_over_255_by_eights"](F32(row))
+    (q,), (scale,), (zero_point,) = quantize_rows.ASYMMETRIC["binary32_range_over_255_by_eights"](F32([row]))
     low, high = (Fraction(v) for v in (min(0.0, *row), max(0.0, *row)))
     if low == high:
         assert (float(scale), zero_point, q.tolist()) == (1, 0, [0] * len(row))
@@ -99,9 +99,9 @@ def test_asymmetric_rows(row: list[float]) -> None:
 def test_rows_with_an_infinite_inverse() -> None:
     """127 / 1e-39 is infinite: by run of the kernel, per place in or behind a block of eight."""
     row = F32([1e-39, -1e-39, 0, 5e-40, -0.0, 1e-39, -5e-40, 0, 1e-39, -1e-39, 0])
-    q, _, _ = quantize_rows.SYMMETRIC["binary32_range_over_127_by_eights"](row)
+    (q,), _, _ = quantize_rows.SYMMETRIC["binary32_range_over_127_by_eights"](row[None])
     assert q.tolist() == [127, -127, -127, 127, -127, 127, -127, -127, -127, -127, -127]
-    q, _, zero_point = quantize_rows.ASYMMETRIC["binary32_range_over_255_by_eights"](row)
+    (q,), _, (zero_point,) = quantize_rows.ASYMMETRIC["binary32_range_over_255_by_eights"](row[None])
     assert (q[8:] - zero_point).tolist() == [127 - zero_point, -128 - zero_point, -zero_point]
 
 
@@ -157,7 +157,29 @@ def test_plain_ranges_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("rules", [quantize_rows.SYMMETRIC, quantize_rows.ASYMMETRIC])
-def test_rows_of_zeros(rules: dict[str, quantize_rows.QuantizeRowRule]) -> None:
+def test_rows_of_zeros(rules: dict[str, quantize_rows.QuantizeRowsRule]) -> None:
     for rule in rules.values():
-        q, scale, zero_point = rule(F32([0, -0.0]))
-        assert (q.tolist(), float(scale), zero_point) == ([0, 0], 1.0, 0)
+        q, scales, zero_points = rule(F32([[0, -0.0], [1, 1]]))
+        assert (q[0].tolist(), float(scales[0]), zero_points[0]) == ([0, 0], 1.0, 0)
+
+
+def test_row_sums_are_told_apart() -> None:
+    """`row_sums`: 2048 columns of 127 wrap eight lanes of 16 bits, 2047 of them do not."""
+    for columns in (5, 24, 2047, 2064, 4100):
+        weights = np.full((1, columns), 127, np.int8)
+        lanes = [0] * 8
+        whole = columns - columns % 16
+        for k in range(columns - columns % 8):
+            lanes[k % 16 // 2 if k < whole else k % 8] += 127
+        expected = sum(exact.wrap_s16(lane) for lane in lanes) + 127 * (columns % 8)
+        assert row_sums.RULES["s16_lanes_of_eight"](weights).tolist() == [expected]
+        assert row_sums.RULES["exact"](weights).tolist() == [127 * columns]
+    assert expected != 127 * 4100
+
+
+@pytest.mark.parametrize("rules", [quantize_rows.SYMMETRIC, quantize_rows.ASYMMETRIC])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_rows_that_are_not_finite(rules: dict[str, quantize_rows.QuantizeRowsRule], value: float) -> None:
+    for rule in rules.values():
+        with pytest.raises(OverflowError):
+            rule(F32([[0, value]]))

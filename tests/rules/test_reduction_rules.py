@@ -18,21 +18,25 @@ F32 = np.float32
 CASES: dict[str, dict[str, list[float]]] = {
     # The average of -1 and -2.
     "average": {"integer_half_away": [-2], "integer_half_up": [-1], "binary32_divide": [-1.5]},
-    # The mean of 1 and 2, input and output scale equal.
+    # Pairs with the sums -12 and -13, the output scale being 4 times the input scale: -1.5 and -1.625.
     "mean": {
-        "q31_count_folded_two_step_up_away": [2],
-        "integer_trunc": [1],
-        "binary32_divide": [1.5],
+        "q31_count_folded_two_step_up_away": [-2, -2],
+        "q31_count_folded_one_step_up": [-1, -2],
+        "integer_trunc": [-6, -6],
+        "binary32_divide": [-6.0, -6.5],
+        # 3 / 4, -6 / 4 and -2 / 4 with the zero points 1 and 10; the last rule does not divide.
         "binary32_affine_even": [10, 8, 8],
         "binary32_real_two_step_up_up": [10, 8, 9],
         "binary32_real_two_step_up_away": [10, 7, 8],
         "binary32_affine_away": [9, 0, 4],
     },
-    # The row (18, 9), in 1/128 for the integer rules; 18 / sqrt(405) is 0.89443, or 114.49 of 128.
+    # The row (18, 9), in 1/128 for the integer rules; 18 / sqrt(405) is 0.89443, or 114.49 of 128. Then -105 in a
+    # long row, -6.34 of 128: two roundings take it to -6.5 and -7.
     "normalize": {
-        "q31_exponent_plus_7_two_step_up_away": [114, 57],
-        "q31_times_128_two_step_up_away": [115, 57],
-        "binary32_divide": [0.8944272398948669, 0.44721361994743347],
+        "q31_exponent_plus_7_two_step_up_away": [114, 57, -7],
+        "q31_exponent_plus_7_one_step_up": [114, 57, -6],
+        "q31_times_128_two_step_up_away": [115, 57, -6],
+        "binary32_divide": [0.8944272398948669, 0.44721361994743347, -0.049560703337192535],
     },
     # Three equal values, in units of 2^-15 (a third is 10922.67) or of about two thirds.
     "softmax": {
@@ -44,6 +48,7 @@ CASES: dict[str, dict[str, list[float]]] = {
     # The pixels -3 and -2, resized from 2 to 4.
     "interpolate": {
         "ten_bits_half_away": [-3, -3, -2, -2],
+        "ten_bits_half_up": [-3, -2, -2, -2],
         "binary32_products_half_up": [-2, -2, -1, -1, 198],
         "binary32_products": [-3.0, -2.5, -2.0, -2.0, 0.8379999995231628],
         "eleven_bits_half_up": [-3, -2, -2, -2],
@@ -80,9 +85,11 @@ def result(slot: str, name: str) -> list[float]:
             return rule.apply(np.array([3, -6, -2]), rule.prepare_scales(1.0, 1.0, 4, 1, 10)).tolist()
         if rule.prepare_affine is not None:
             return rule.apply(np.array([3, -6, -2]), rule.prepare_affine(1.0, 4, 1, 10)).tolist()
-        return rule.apply(np.array([3], F32 if real else np.int64), rule.prepare(1.0, 2)).tolist()
+        return rule.apply(np.array([-12, -13], F32 if real else np.int64), rule.prepare(0.25, 2)).tolist()
     if slot == "normalize":
-        return normalize.RULES[name](np.array([[18, 9]], F32 if real else np.int64))[0].tolist()
+        short, long = (np.array([row], F32 if real else np.int64) for row in ([18, 9], [-105] + [150] * 199))
+        rule_of = normalize.RULES[name]
+        return [*rule_of(short)[0].tolist(), rule_of(long)[0, 0].item()]
     if slot == "softmax":
         # Beyond 2^23 half a unit cannot be added in binary32 without rounding.
         prepared = {**softmax.RULES[name].prepare(1 / 16, 1.0), "output_scale": F32(3.973632090037427e-08)}
@@ -132,16 +139,24 @@ def test_averages_against_fractions() -> None:
             assert int(up[0]) == exact.nearest(Fraction(total, count), "up")
 
 
+def one_step(value: int, multiplier: int, exponent: int) -> int:
+    return exact.nearest(Fraction(value * multiplier) * Fraction(2) ** (exponent - 31), "up")
+
+
+STEPS = {"two_step_up_away": two_step, "one_step_up": one_step}
+
+
+@pytest.mark.parametrize("steps", sorted(STEPS))
 @pytest.mark.parametrize("real", [1.0, 0.5, 0.3, 1.7, 100.0, 2.0**-20, 2.0**-31, 2.0**-40, 3e4])
-def test_folded_counts_against_integers(real: float) -> None:
-    rule = mean.RULES["q31_count_folded_two_step_up_away"]
+def test_folded_counts_against_integers(real: float, steps: str) -> None:
+    rule = mean.RULES[f"q31_count_folded_{steps}"]
     totals = [-(2**31), 2**31 - 1, *range(-9, 10), 40000, -40001, 12345678]
     for count in (1, 2, 3, 4, 5, 7, 49, 1000, 65536, 2**20 + 1):
         multiplier, exponent = exact.encode_q31(real)
         gained = min(math.floor(math.log2(count)), 32, 31 + exponent)
         multiplier, exponent = multiplier * 2**gained // count, exponent - gained
         found = rule.apply(np.array(totals), rule.prepare(real, count))
-        assert found.tolist() == [two_step(total, multiplier, exponent) for total in totals]
+        assert found.tolist() == [STEPS[steps](total, multiplier, exponent) for total in totals]
 
 
 def test_integer_means_truncate() -> None:
@@ -158,10 +173,11 @@ def test_integer_means_truncate() -> None:
 def test_normalized_rows_against_integers(seed: int) -> None:
     rng = np.random.default_rng(seed)
     width = int(rng.choice([1, 3, 20, 255]))
-    row = [int(v) for v in rng.integers(-width, width, int(rng.integers(1, 20)), endpoint=True)]
+    row = [int(v) for v in rng.integers(-width, width, int(rng.choice([1, 7, 19, 300])), endpoint=True)]
     multiplier, exponent = exact.inverse_square_root(sum(v * v for v in row))
     expected = {
         "q31_exponent_plus_7_two_step_up_away": [two_step(v, multiplier, exponent + 7) for v in row],
+        "q31_exponent_plus_7_one_step_up": [one_step(v, multiplier, exponent + 7) for v in row],
         "q31_times_128_two_step_up_away": [two_step(128 * v, multiplier, exponent) for v in row],
     }
     for name, values in expected.items():
@@ -236,9 +252,10 @@ def test_table_softmax_against_integers(scale: float) -> None:
         assert rule.apply(np.array([row]), prepared, 15)[0].tolist() == expected
 
 
+@pytest.mark.parametrize("tie", ["away", "up"])
 @pytest.mark.parametrize("mode", [(False, False), (True, False), (False, True)])
-def test_ten_bit_interpolation_against_fractions(mode: tuple[bool, bool]) -> None:
-    rule = interpolate.RULES["ten_bits_half_away"]
+def test_ten_bit_interpolation_against_fractions(mode: tuple[bool, bool], tie: str) -> None:
+    rule = interpolate.RULES[f"ten_bits_half_{tie}"]
     rng = np.random.default_rng(4)
     for extent, out in ((2, 4), (5, 7), (7, 3), (1, 6), (9, 1), (6, 40), (3, 3)):
         y = rule.prepare(extent, out, *mode)
@@ -250,7 +267,7 @@ def test_ten_bit_interpolation_against_fractions(mode: tuple[bool, bool]) -> Non
             wy, wx = Fraction(int(weight_y[i]), 1024), Fraction(int(weight_x[i]), 1024)
             p00, p10, p01, p11 = (int(corner[i]) for corner in corners)
             value = p00 * (1 - wy) * (1 - wx) + p10 * wy * (1 - wx) + p01 * (1 - wy) * wx + p11 * wy * wx
-            assert found[i] == exact.nearest(value, "away")
+            assert found[i] == exact.nearest(value, tie)
         # Positions lie within half a 1024th per step of the true ones.
         align, half = mode
         step = Fraction(extent - 1, out - 1) if align and out > 1 else Fraction(extent, out)
@@ -263,7 +280,7 @@ def test_ten_bit_interpolation_against_fractions(mode: tuple[bool, bool]) -> Non
 @pytest.mark.parametrize("name", sorted(interpolate.RULES))
 def test_positions_outside_the_picture_are_refused(name: str) -> None:
     rule = interpolate.RULES[name]
-    if name == "ten_bits_half_away":
+    if name.startswith("ten_bits"):
         with pytest.raises(ValueError, match="output position 64 reads input position 2 of 2"):
             rule.prepare(2, 65, False, False)
     else:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bittrue.arithmetic import tables
 from bittrue.rules import rules
 
 
 def _table(rule: Any) -> list[int]:
-    table = rule.build(lambda x: x / 2, 1.0, 0, 1.0, 0, -128, 127)
-    return rule.read(table, np.array([1, 3, -1, -3, -127]), -128).tolist()
+    table = rule.build(tables.tanh, 0.25669166445732117, 0, 1 / 128, 0, -128, 127)
+    return rule.read(table, np.array([0, 1, -1, 10, -10, 100]), -128).tolist()
 
 
 def _square_root(rule: Any) -> list[int]:
@@ -49,14 +50,38 @@ def _layer_norm(rule: Any) -> list[list[int]]:
     return rule(gate, np.array([1024, 1024, 2, -32768]), np.array([0, -512, 512, 1536]), 3).tolist()
 
 
+def _short(value: np.float32) -> str:
+    return float(value).hex().replace("0000000p", "p")
+
+
+def _hard_swish(rule: Any) -> list[int]:
+    return rule(np.array([-128, -64, -32, 8, 32, 48, 127]), 1 / 16, 0, 1 / 16, 1, -128, 127).tolist()
+
+
+def _real_function(rule: Any) -> list[list[str]]:
+    x = np.float32([-1.5, 0.75, 20.0])
+    return [[_short(v) for v in rule.functions[name](x)] for name in sorted(rule.functions)]
+
+
+def _real_softmax(rule: Any) -> list[list[str]]:
+    rows = np.float32([[1, 0.5, -3, 0.1]])
+    return [[_short(v) for v in row.reshape(-1)] for row in (rule.softmax(rows, 0.5), rule.log_softmax(rows))]
+
+
+def _real_gelu(rule: Any) -> list[list[str]]:
+    x = np.float32([-5.3, -2, 0.5, 3, -5.3])
+    return [[_short(v) for v in rule.apply(x, approximate)] for approximate in (False, True)]
+
+
 # slot -> what a rule answers to one case, and the literal answer of each rule
 CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "table": (
         _table,
         {
-            # ties at 0.5, 1.5, -0.5, -1.5 and -63.5: away from zero, and up
-            "binary32_reciprocal_256_away": [1, 2, -1, -2, -64],
-            "binary32_reciprocal_513_linear_up": [1, 2, 0, -1, -63],
+            # tanh(2.5669) is 126.502 of 128; the samples of 16 bits are too far apart for inputs of 8
+            "binary32_reciprocal_256_away": [0, 32, -32, 127, -127, 127],
+            "f4_newton_256_one_step_up": [0, 32, -32, 126, -126, 127],
+            "binary32_reciprocal_513_linear_up": [20, 21, 19, 28, 6, 104],
         },
     ),
     # 5.29, 5.66, 6 and 20 steps: the fraction is dropped
@@ -88,6 +113,48 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 [1448, -1449, 1, 2],
                 [-148, -149, 0, -14175],
             ]
+        },
+    ),
+    # 0, 0, -69.33 / 16 + 1, 5.67, 27.67, 49 and 128, less what 15 bits lose; the zero point 1 is added
+    "hard_swish": (
+        _hard_swish,
+        {
+            "q15_gate_trunc": [1, 1, -4, 6, 28, 49, 127],
+        },
+    ),
+    # cos, elu, exp, log, logistic, sin and tanh of -1.5, 0.75 and 20, as the C library gives them
+    "real_function": (
+        _real_function,
+        {
+            "binary32_elementary": [
+                ["0x1.21bd54p-4", "0x1.769fecp-1", "0x1.a1e044p-2"],
+                ["-0x1.8dc1e2p-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["0x1.c8f878p-3", "0x1.0ef9dcp+1", "0x1.ceb088p+28"],
+                ["nan", "-0x1.269622p-2", "0x1.7f7428p+1"],
+                ["0x1.759b84p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
+                ["-0x1.feb7aap-1", "0x1.5cffc2p-1", "0x1.d36d90p-1"],
+                ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
+            ],
+        },
+    ),
+    # -5.3, -2, 0.5, 3 and once more -5.3, which stands behind the group of four
+    "real_gelu": (
+        _real_gelu,
+        {
+            "binary32_rational_lanes_4": [
+                ["-0x1.49819ep-22", "-0x1.74bcf8p-5", "0x1.62075ep-2", "0x1.7f7b4cp+1", "-0x1.4981a0p-22"],
+                ["-0x0.0p+0", "-0x1.73ef60p-5", "0x1.6202dap-2", "0x1.7f88d0p+1", "-0x0.0p+0"],
+            ],
+        },
+    ),
+    # of 1, 0.5, -3 and 0.1: 0.3919, 0.3052, 0.0530 and 0.2499 with beta 1/2; -0.7087 and so on
+    "real_softmax": (
+        _real_softmax,
+        {
+            "binary32_in_order": [
+                ["0x1.914a7ep-2", "0x1.388696p-2", "0x1.b2787cp-5", "0x1.ffbfb4p-3"],
+                ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
+            ],
         },
     ),
     "gate": (

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import flatbuffers
+import ml_dtypes
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
@@ -22,12 +23,18 @@ TYPES = {
     "s64": schema.TensorType.INT64,
     "u4": schema.TensorType.UINT4,
     "u8": schema.TensorType.UINT8,
+    "u16": schema.TensorType.UINT16,
     "u32": schema.TensorType.UINT32,
+    "u64": schema.TensorType.UINT64,
+    "bf16": schema.TensorType.BFLOAT16,
+    "c64": schema.TensorType.COMPLEX64,
+    "c128": schema.TensorType.COMPLEX128,
     "bool": schema.TensorType.BOOL,
 }
 NUMPY = {
     "f32": np.float32, "f16": np.float16, "f64": np.float64, "s2": np.int8, "s4": np.int8, "s8": np.int8,
-    "s16": np.int16, "s32": np.int32, "s64": np.int64, "u4": np.uint8, "u8": np.uint8, "u32": np.uint32,
+    "s16": np.int16, "s32": np.int32, "s64": np.int64, "u4": np.uint8, "u8": np.uint8, "u16": np.uint16,
+    "u32": np.uint32, "u64": np.uint64, "bf16": ml_dtypes.bfloat16, "c64": np.complex64, "c128": np.complex128,
     "bool": np.bool_,
 }  # fmt: skip
 
@@ -64,14 +71,17 @@ def pack(values: np.ndarray, bits: int) -> np.ndarray:
 
 def single(
     operator: str,
-    options: tuple[str, dict[str, Any]] | None,
+    options: tuple[str, dict[str, Any]] | bytes | None,
     inputs: Sequence[T | None],
     outputs: Sequence[T],
     *,
     version: int = 1,
     intermediates: Sequence[T] = (),
 ) -> bytes:
-    """A model of one operator: `operator` is the builtin's name, `options` the schema table and its fields."""
+    """A model of one operator: `operator` is the builtin's name, `options` the schema table and its fields.
+
+    ``"CUSTOM:code"`` is a custom operator, whose `options` are bytes.
+    """
     return chain([(operator, options, inputs, outputs, version, intermediates)])
 
 
@@ -105,7 +115,10 @@ def chain(nodes: Sequence[tuple]) -> bytes:
     for operator, options, inputs, outputs, *rest in nodes:
         node = schema.OperatorT()
         code = schema.OperatorCodeT()
-        number = getattr(schema.BuiltinOperator, operator)
+        builtin, _, custom = operator.partition(":")
+        number = getattr(schema.BuiltinOperator, builtin)
+        if custom:
+            code.customCode = custom
         code.builtinCode, code.deprecatedBuiltinCode = number, min(number, 127)
         code.version = rest[0] if rest else 1
         model.operatorCodes.append(code)
@@ -114,13 +127,18 @@ def chain(nodes: Sequence[tuple]) -> bytes:
         node.outputs = np.array([index(t) for t in outputs], np.int32)
         if len(rest) > 1 and rest[1]:
             node.intermediates = np.array([index(t) for t in rest[1]], np.int32)
-        if options is not None:
+        if isinstance(options, bytes):
+            node.customOptions = np.frombuffer(options, np.uint8)
+        elif options is not None:
             table, fields = options
-            node.builtinOptionsType = getattr(schema.BuiltinOptions, table)
-            node.builtinOptions = getattr(schema, table + "T")()
+            built = getattr(schema, table + "T")()
+            if hasattr(schema.BuiltinOptions, table):
+                node.builtinOptionsType, node.builtinOptions = getattr(schema.BuiltinOptions, table), built
+            else:
+                node.builtinOptions2Type, node.builtinOptions2 = getattr(schema.BuiltinOptions2, table), built
             for name, value in fields.items():
-                assert hasattr(node.builtinOptions, name), f"{table} has no field {name}"
-                setattr(node.builtinOptions, name, value)
+                assert hasattr(built, name), f"{table} has no field {name}"
+                setattr(built, name, value)
         graph.operators.append(node)
         produced |= {index(t) for t in outputs}
         read |= {index(t) for t in inputs}

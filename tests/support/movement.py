@@ -15,7 +15,7 @@ from .differential import check, feeds_for
 from .oracle import oracle
 from .strategies import scales
 
-EVERY = ("s8", "u8", "s16", "s32", "u32", "s64", "f16", "f32", "f64", "bool")
+EVERY = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "c64", "bool")
 COMMON = ("s8", "u8", "s16", "s32", "s64", "f32")
 
 Parameters = tuple[float, int] | None
@@ -60,8 +60,8 @@ def feeds(content: bytes, seed: int) -> list[list[np.ndarray]]:
     """One set of seeded inputs; those of 4 bits stay inside their range."""
     graph = bittrue.load(content).graph
     (found,) = feeds_for(content, seed)
-    four = [graph.tensors[i].dtype == "s4" for i in graph.inputs]
-    return [[np.asarray(x >> 4, np.int8) if packed else x for x, packed in zip(found, four, strict=True)]]
+    four = [graph.tensors[i].dtype in ("s4", "u4") for i in graph.inputs]
+    return [[np.asarray(x >> 4, x.dtype) if packed else x for x, packed in zip(found, four, strict=True)]]
 
 
 def runs_in_runtime(content: bytes, inputs: list[np.ndarray]) -> bool:

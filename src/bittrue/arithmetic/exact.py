@@ -323,6 +323,22 @@ def logarithm(raw_f12: int) -> int:
     return raw.scale(raw.product(power, 1488522236) + quotient, 1)
 
 
+def logistic_f4(raw: int) -> int:
+    """See transcendental.logistic_f4."""
+    if raw == 0:
+        return 2**30
+    positive = reciprocal_of_one_plus(exp_on_negative(-abs(raw), 4))
+    return positive if raw > 0 else 2**31 - 1 - positive
+
+
+def tanh_f4(raw: int) -> int:
+    """See transcendental.tanh_f4."""
+    if raw == 0:
+        return 0
+    magnitude = one_minus_x_over_one_plus_x(exp_on_negative(-abs(raw), 5))
+    return magnitude if raw > 0 else -magnitude
+
+
 def logistic_s16(raw_f3: int) -> int:
     """See transcendental.logistic_s16."""
     if raw_f3 == 0:
@@ -415,12 +431,12 @@ def exponential(x: float, significand_bits: int = 24) -> float:
 
 
 def logistic(x: float) -> float:
-    """See tables.logistic."""
+    """1 / (1 + exp(-x)): exponential, sum and quotient each rounded correctly to binary32."""
     return _over(1.0, _add(1.0, exponential(-nearest_binary(Fraction(x))), 24), 24)
 
 
 def tanh(x: float, significand_bits: int = 24) -> float:
-    """Hyperbolic tangent, correctly rounded; see tables.tanh."""
+    """Hyperbolic tangent, correctly rounded."""
     if abs(x) > 50:
         return math.copysign(1.0, x)
     power = Fraction(Decimal(2 * x).exp(_DIGITS))

@@ -1,7 +1,7 @@
 """Look-up tables that are built in float once and then indexed with integers.
 
 A table function takes a binary64 array and returns an array; its result is rounded once (ties to even) to the
-table's float type. Functions that take several binary32 steps, like ``logistic``, return binary32 themselves.
+table's float type, unless the function returns that type already.
 """
 
 from __future__ import annotations
@@ -26,22 +26,6 @@ _SIGMOID_CORRECTIONS = [
 # fmt: on
 
 
-def logistic(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """1 / (1 + exp(-x)) in binary32: exp, sum and quotient are each rounded to binary32, ties to even.
-
-    exp is evaluated in binary64 first, so it is correctly rounded up to rare double rounding. Overflow of exp gives 0.
-    Domain: all; x is rounded to binary32 first.
-    Source: fact sheet litert.md 1.9, 2.3 (LOGISTIC), read; 80000 random s8 tables run on ai-edge-litert, all equal.
-
-    >>> logistic([0.0, -1e3, 1e3]).tolist()
-    [0.5, 0.0, 1.0]
-    """
-    argument = np.asarray(x, dtype=np.float32).astype(np.float64)
-    with np.errstate(over="ignore", under="ignore"):
-        exponential = np.asarray(np.exp(-argument), dtype=np.float64).astype(np.float32)
-        return np.asarray(np.float32(1) / (np.float32(1) + exponential))
-
-
 def logistic_binary64(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """e / (1 + e), e = exp(x), in binary64, rounded once to binary32; 0 below -100 and 1 above 100.
 
@@ -55,19 +39,6 @@ def logistic_binary64(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
     e = np.exp(np.clip(argument, -100, 100))
     value = np.where(argument > 100, 1.0, np.where(argument < -100, 0.0, e / (1 + e)))
     return np.asarray(value.astype(np.float32))
-
-
-def tanh(x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Hyperbolic tangent in binary64, to be rounded once by the table.
-
-    Domain: all. A C library's own binary32 tanh may be off by one unit in the last place; correct rounding, here up to
-    rare double rounding, is the one answer that does not depend on the machine.
-    Source: fact sheet litert.md 1.9, 2.3 (TANH), read; 80000 random s8 tables run on ai-edge-litert, 2 entries differ.
-
-    >>> tanh([0.0, -1e3]).tolist()
-    [0.0, -1.0]
-    """
-    return np.asarray(np.tanh(np.asarray(x, dtype=np.float64)))
 
 
 def table_256(

@@ -277,3 +277,30 @@ def tanh_s16(raw: npt.ArrayLike, integer_bits: int) -> S64:
     raw = as_s64(raw)
     magnitude = _one_minus_x_over_one_plus_x(_exp_on_negative(-np.abs(raw), integer_bits + 1, 16), 16)
     return np.asarray(np.sign(raw) * magnitude)
+
+
+def logistic_f4(raw: npt.ArrayLike) -> S64:
+    """1 / (1 + exp(-x)) of x = raw / 2^27, as a fraction of 2^31 (32 bits).
+
+    Source: facts/litert.md 1.8 (gemmlowp's logistic), verified by running.
+
+    >>> logistic_f4([0, 1 << 27, -(1 << 27)]).tolist()
+    [1073741824, 1569936226, 577547421]
+    """
+    x = as_s64(raw)
+    positive = reciprocal_of_one_plus(exp_on_negative(-np.abs(x), 4))
+    return np.where(x == 0, 1 << 30, np.where(x > 0, positive, (1 << 31) - 1 - positive))
+
+
+def tanh_f4(raw: npt.ArrayLike) -> S64:
+    """tanh(x) of x = raw / 2^27, as a fraction of 2^31 (32 bits).
+
+    Source: facts/litert.md 1.8 (gemmlowp's tanh), verified by running.
+
+    >>> tanh_f4([0, 1 << 27, -(1 << 27)]).tolist()
+    [0, 1635510876, -1635510876]
+    """
+    x = as_s64(raw)
+    # The argument is doubled by reading it with one integer bit more.
+    magnitude = one_minus_x_over_one_plus_x(exp_on_negative(-np.abs(x), 5))
+    return np.where(x == 0, 0, np.where(x > 0, magnitude, -magnitude))

@@ -13,6 +13,7 @@ from ..graph import Attribute, Graph, ModelFile, Node, Tensor
 from . import tflite_schema as schema
 from .flatbuffer import ADVICE, Field, FlatBuffer, Table, TableVector
 from .recognise import IDENTIFIER, as_bytes, recognise
+from .tflite_custom import CUSTOM
 from .tflite_tensors import (
     CONVERT_AGAIN,
     Buffers,
@@ -225,9 +226,10 @@ class _Reader:
         for position, tensor in enumerate(inputs):
             if not -1 <= tensor < tensor_count:
                 raise _bad_index(tensor, position, "inputs", tensor_count, place, absent_allowed=True)
+        known = CUSTOM.get(code.custom_code)
         return Node(
             index,
-            code.operator.stem,
+            known.stem if known else code.operator.stem,
             source,
             code.version,
             self._attributes(table, code, place),
@@ -238,7 +240,11 @@ class _Reader:
 
     def _attributes(self, table: Table, code: _OperatorCode, place: str) -> dict[str, Attribute]:
         if code.custom_code:
-            return {"custom_code": code.custom_code, "custom_options": self._custom_options(table, place)}
+            content = self._custom_options(table, place)
+            known = CUSTOM.get(code.custom_code)
+            if known is not None:
+                return known.attributes(content, place)
+            return {"custom_code": code.custom_code, "custom_options": content}
         options = self._options(table, code.operator, place)
         return {name: self._attribute(options, field, place) for name, field in code.operator.fields}
 

@@ -294,6 +294,10 @@ STEMS: dict[str, str] = {
     "BATCH_TO_SPACE_ND": "batch_to_space",
     "SPACE_TO_BATCH_ND": "space_to_batch",
     "RESIZE_NEAREST_NEIGHBOR": "resize_nearest",
+    "STABLEHLO_ADD": "plain_add",
+    "STABLEHLO_MAXIMUM": "plain_maximum",
+    "STABLEHLO_MINIMUM": "plain_minimum",
+    "STABLEHLO_MULTIPLY": "plain_multiply",
 }
 
 # Builtin name -> options table, where that table is not named after the operator.

@@ -13,8 +13,24 @@ from .base import Bound, Call, Lowered, Operand, Operator, Step
 
 # Modules of this folder that hold shared machinery instead of an operator.
 _SHARED = frozenset(
-    {"accumulator", "base", "conditions", "elementwise", "geometry", "hybrid_layers", "indexing", "lanes", "partition"}
-    | {"real_layers", "requirements"}
+    {
+        "accumulator",
+        "base",
+        "conditions",
+        "elementwise",
+        "geometry",
+        "hybrid_layers",
+        "indexing",
+        "lanes",
+        "lstm_basic",
+        "lstm_integer",
+        "lstm_layout",
+        "lstm_real",
+        "partition",
+        "real_layers",
+        "recurrent",
+        "requirements",
+    }
 )
 
 
@@ -22,21 +38,31 @@ _SHARED = frozenset(
 _FAMILIES: dict[str, str] = {
     "add": "sub",
     "arg_max": "arg_min",
+    "bitwise": "bitwise_xor right_shift",
+    "complex_parts": "real imag complex_abs",
     "conv3d": "conv3d_transpose",
+    "dilate": "stablehlo_pad",
     "equal": "not_equal greater greater_equal less less_equal",
     "floor_div": "floor_mod",
+    "functions": "exp log elu sin cos",
     "gather": "gather_nd",
     "logical": "logical_and logical_or logical_not",
     "logistic": "tanh",
+    "lstm": "unidirectional_sequence_lstm",
+    "matrix_diag": "matrix_set_diag",
     "maximum": "minimum",
     "mean": "sum",
+    "non_max_suppression": "non_max_suppression_v4 non_max_suppression_v5",
     "pad": "pad_v2 mirror_pad",
-    "pool2d": "average_pool2d max_pool2d",
+    "plain": "plain_add plain_multiply plain_maximum plain_minimum",
+    "pool2d": "average_pool2d l2_pool2d max_pool2d",
     "rank": "zeros_like",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
     "reshape": "squeeze expand_dims",
     "resize": "resize_bilinear resize_nearest",
+    "rnn": "unidirectional_sequence_rnn bidirectional_sequence_rnn",
+    "scatter_nd": "sparse_to_dense",
     "select": "select_v2",
     "softmax": "log_softmax",
     "space_to_batch": "batch_to_space",
@@ -44,7 +70,8 @@ _FAMILIES: dict[str, str] = {
     "split": "split_v unpack",
     "sqrt": "rsqrt",
     "tile": "broadcast_to fill",
-    "unary": "neg square floor",
+    "unary": "neg square floor sign",
+    "unsorted_segment": "unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
 

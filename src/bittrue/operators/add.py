@@ -58,7 +58,7 @@ def plain(step: Step, function: Any, first: np.ndarray, second: np.ndarray) -> n
     def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
             result = function(a, b)
-        if dtype.kind == "f":
+        if dtype == np.float32:
             result = plain_range.with_first_nan(result, a, b)
         return plain_range.clamp(result, step["low"], step["high"])
 

@@ -166,6 +166,7 @@ OPERATOR = Operator(
         "activation_range",
         *REAL_SLOTS,
         *HYBRID_SLOTS,
+        "row_sums",
     ),
     infer,
     lower,

@@ -12,7 +12,7 @@ import numpy as np
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..errors import RunError
 from ..graph import Attribute
-from ..rules import byte_products, plain_range, quantize_rows, scale_back
+from ..rules import byte_products, plain_range, quantize_rows, row_sums, scale_back
 from .accumulator import finish_accumulator, proven_bound, weight_sums
 from .base import Call, Lowered, Step
 from .geometry import Window, padded_bytes, window_parameters
@@ -77,17 +77,18 @@ def lower_windows(call: Call, vertical: Window, horizontal: Window, mode: str, a
     )
 
 
-def quantize(step: Step, row: np.ndarray) -> quantize_rows.Quantized:
-    """One row by the step's rule; values that are not finite have no defined result."""
-    if not np.isfinite(row).all():
+def quantize(step: Step, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows by the step's rule: integers, scales, zero points."""
+    rules = quantize_rows.SYMMETRIC if step["quantize"] == "symmetric" else quantize_rows.ASYMMETRIC
+    try:
+        return rules[step.rules[f"quantize_{step['quantize']}"]](rows)
+    except OverflowError as error:
         raise RunError(
             "BT-RUN-NOT-FINITE",
-            "the activations hold NaN or an infinity, which cannot be quantized: converting it to an integer is "
-            "undefined",
+            f"the activations cannot be quantized: {error}",
             place=step.place,
-        )
-    rules = quantize_rows.SYMMETRIC if step["quantize"] == "symmetric" else quantize_rows.ASYMMETRIC
-    return rules[step.rules[f"quantize_{step['quantize']}"]](np.ascontiguousarray(row).reshape(-1))
+            advice="the runtime converts it to an integer, which is undefined",
+        ) from None
 
 
 def finish(step: Step, acc: np.ndarray, scale: np.ndarray | np.float32, start: np.ndarray | None) -> np.ndarray:
@@ -117,7 +118,7 @@ def convolve(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rows = max(1, _PATCH // (out_w * max(1, matrices.shape[2]) * groups))
     products = byte_products.RULES[step.rules["byte_products"] if _by_bytes(step, channels) else "exact"]
     for n, picture in enumerate(x):
-        q, scale, zero_point = quantize(step, picture)
+        q, scale, zero_point = quantize(step, picture.reshape(1, -1))
         centered = (q - zero_point).reshape(picture.shape)
         for top in range(0, out_h, rows):
             patches = _patches(step, centered, top, min(rows, out_h - top))
@@ -165,8 +166,8 @@ def convolve_depthwise(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
         return [out]
     rows = max(1, _PATCH // (out_w * channels))
     for n, picture in enumerate(x):
-        q, scale, zero_point = quantize(step, picture)
-        centered = (q - zero_point).astype(np.int64).reshape(*picture.shape, 1)
+        q, scale, zero_point = quantize(step, picture.reshape(1, -1))
+        centered = (q - zero_point).reshape(*picture.shape, 1)
         for top in range(0, out_h, rows):
             count = min(rows, out_h - top)
             acc = np.zeros((count, out_w, *filters.shape[2:]), np.int64)
@@ -191,13 +192,15 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [clamp(only_bias, step["low"], step["high"])]
     bound = _bound(step)
     work_type = product_type(bound)
-    rows = x.reshape(-1, weights.shape[1])
-    quantized = [quantize(step, row) for row in rows]
-    q = np.array([row[0] for row in quantized], np.int32).reshape(rows.shape)
-    zero_points = np.array([row[2] for row in quantized], np.int32)[:, None]
+    q, scales, zero_points = quantize(step, x.reshape(-1, weights.shape[1]))
+    zero_points = zero_points[:, None]
     acc = exact_matmul((q - zero_points).astype(work_type), weights.T.astype(work_type), bound).astype(np.int64)
     more = byte_products.RULES[step.rules["byte_products"]](q, weights)
     if more is not None:
         acc += more
-    scales = np.array([row[1] for row in quantized], np.float32)[:, None]
-    return [finish(step, acc, scales, start).reshape(step["output_shape"])]
+    if step["quantize"] == "asymmetric":
+        # The exact product took zero point times exact sums off.
+        wrong = row_sums.RULES[step.rules["row_sums"]](weights) - row_sums.exact(weights)
+        if wrong.any():
+            acc -= zero_points * wrong
+    return [finish(step, acc, scales[:, None], start).reshape(step["output_shape"])]

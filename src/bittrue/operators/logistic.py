@@ -1,4 +1,6 @@
-"""logistic and tanh: 8 bits by a table with one entry per input, 16 bits by interpolating in a table of 256 samples."""
+"""logistic and tanh: 8 bits by a table with one entry per input, 16 bits by interpolating in a table of 256 samples,
+real numbers by evaluation.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,20 @@ from functools import partial
 
 import numpy as np
 
-from ..arithmetic import tables
+from ..arithmetic import elementary, tables
 from ..graph import DATA_TYPES
-from ..rules import sigmoid, table
+from ..rules import real_function, sigmoid, table
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
 
-_FUNCTIONS: dict[str, tables.Function] = {"logistic": tables.logistic, "tanh": tables.tanh}
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    one = np.float32(1)
+    with np.errstate(over="ignore"):
+        return one / (one + elementary.exp(-x))
+
+
+_FUNCTIONS: dict[str, tables.Function] = {"logistic": _logistic, "tanh": elementary.tanh}
 # Largest n for which an input scale of 2^(n - 12) is taken without rescaling.
 _LARGEST_SHIFT = {"logistic": 0, "tanh": 1}
 
@@ -40,8 +49,17 @@ def read_table(step: Step, x: np.ndarray) -> np.ndarray:
     return blockwise(lambda q: rule.read(entries, q, minimum), [x], DATA_TYPES[step["dtype"]].numpy)
 
 
+def evaluate(step: Step, x: np.ndarray, function: str) -> np.ndarray:
+    """The rule's function of real numbers, block by block."""
+    rule = real_function.RULES[step.rules["real_function"]]
+    with np.errstate(over="ignore", under="ignore"):  # when results are rounded to binary16
+        return blockwise(rule.functions[function], [x], x.dtype, np.dtype(np.float32))
+
+
 def lower(call: Call, function: str) -> Lowered:
-    """The finished table of 8 bits, or the argument's multiplier and the samples of 16 bits."""
+    """The finished table of 8 bits, or the argument's multiplier and the samples of 16 bits; reals need nothing."""
+    if not call.output.type.is_integer:
+        return Lowered()
     if call.input(0).dtype != "s16":
         binary64 = function == "logistic" and table.RULES[call.rules["table"]].binary64
         return table_lowered(call, tables.logistic_binary64 if binary64 else _FUNCTIONS[function])
@@ -54,9 +72,11 @@ def lower(call: Call, function: str) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[np.ndarray]:
-    """Look up, or rescale and interpolate."""
+    """Look up, or rescale and interpolate, or evaluate."""
     if "table" in step.arrays:
         return [read_table(step, inputs[0])]
+    if not step.arrays:
+        return [evaluate(step, inputs[0], function)]
     rule = sigmoid.RULES[step.rules["sigmoid"]]
     apply = rule.logistic if function == "logistic" else rule.tanh
     multiplier, right_shift, samples = step["multiplier"], step["right_shift"], step.arrays["samples"]
@@ -66,7 +86,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[n
 def _operator(stem: str, summary: str) -> Operator:
     return Operator(
         stem,
-        ("table", "sigmoid"),
+        ("table", "sigmoid", "real_function"),
         same_shape,
         partial(lower, function=stem),
         partial(reference, function=stem),

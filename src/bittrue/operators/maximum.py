@@ -17,7 +17,8 @@ def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Calla
         first, second = inputs
 
         def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-            return np.where(comparison(a, b), a, b)
+            with np.errstate(invalid="ignore"):
+                return np.where(comparison(a, b), a, b)
 
         return [blockwise(block, [first, second], first.dtype, first.dtype)]
 

@@ -136,6 +136,19 @@ def average_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     return [out]
 
 
+def l2_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The root of the average of squares, each operation rounded to binary32, squares added in tap order."""
+    x = inputs[0]
+    out = np.empty((x.shape[0], step["out_h"], step["out_w"], x.shape[3]), x.dtype)
+    count = (_counts(step, "h", x.shape[1])[:, None] * _counts(step, "w", x.shape[2]))[..., None]
+    divide = average.RULES[step.rules["average"]]
+    with np.errstate(all="ignore"):
+        for n in range(x.shape[0] if out.size else 0):
+            root = np.sqrt(divide(_window_sums(x[n] * x[n], step), count))
+            out[n] = plain_range.clamp(root, step["low"], step["high"])
+    return [out]
+
+
 def max_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The largest along one axis after the other; of equal binary32 values the first, NaN never wins."""
     x = inputs[0]
@@ -167,6 +180,14 @@ OPERATORS = (
         lower,
         average_reference,
         "average over windows, padding left out",
+    ),
+    Operator(
+        "l2_pool2d",
+        ("average", "plain_range"),
+        infer,
+        lower,
+        l2_reference,
+        "root of the average of squares over windows",
     ),
     Operator(
         "max_pool2d",

@@ -1,4 +1,4 @@
-"""pow: first ^ second for 32-bit integers, with NumPy broadcasting."""
+"""pow: first ^ second for 32-bit integers and real numbers, with NumPy broadcasting."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..arithmetic import fixed_point, floats
+from ..arithmetic import elementary, fixed_point, floats
 from ..errors import RunError
+from ..rules import plain_range
 from .base import Call, Lowered, Operator, Step, broadcast_shape
 from .elementwise import blockwise
 
@@ -29,12 +30,52 @@ def _by_squaring(
     return result
 
 
+def _near_whole(step: Step, exponent: np.ndarray) -> int:
+    """The one exponent when it is within 1e-5 of a whole number >= 1 that fits 32 bits, else 0."""
+    if not step["one_exponent"]:
+        return 0
+    y = exponent.reshape(-1)[0]
+    with np.errstate(invalid="ignore", over="ignore"):
+        whole = int(floats.truncate_to_s32(floats.round_away(np.float32(y))))
+        near = abs(y - np.float32(whole)) < np.float32(1e-5)
+    return whole if near and whole >= 1 else 0
+
+
+def _multiplied(x: np.ndarray, exponent: int) -> np.ndarray:
+    """x^exponent by squaring from the highest bit; products that overflow stop at the largest finite number."""
+    low, high = plain_range.type_limits("none", x.dtype)
+
+    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return plain_range.clamp(plain_range.with_first_nan(a * b, a, b), low, high)
+
+    result = x
+    for bit in range(exponent.bit_length() - 2, -1, -1):
+        result = product(result, result)
+        if exponent >> bit & 1:
+            result = product(x, result)
+    return result
+
+
+def _reference_real(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    base, exponent = inputs
+    whole = _near_whole(step, exponent)
+    real = np.dtype(np.float32)
+    if whole:
+        powers = blockwise(lambda x: _multiplied(x, whole), [base], real, real)
+        return [powers.reshape(np.broadcast_shapes(base.shape, exponent.shape))]
+    return [blockwise(elementary.power, [base, exponent], real, real)]
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Powers outside 32 bits become -2^31 (a conversion from binary64), or wrap when there is one exponent >= 1.
 
     In binary64 every power below 2^53 is exact, and no larger one comes back below it: no math library is needed.
+    Real numbers: one exponent that is nearly a whole number >= 1 means repeated multiplication.
     """
     base, exponent = inputs
+    if base.dtype == np.float32:
+        return _reference_real(step, inputs)
     if (exponent < 0).any():
         raise RunError("BT-POW-EXPONENT", "an integer cannot be raised to a negative power", place=step.place)
     wraps = step["one_exponent"] and bool((exponent > 0).all())
@@ -48,4 +89,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(block, [base, exponent], base.dtype)]
 
 
-OPERATOR = Operator("pow", (), broadcast_shape, lower, reference, "integer power")
+OPERATOR = Operator("pow", (), broadcast_shape, lower, reference, "first to the power of second")

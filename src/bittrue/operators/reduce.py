@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..rules import extreme
+from ..rules import extreme, rescale
+from .accumulator import prepare_rescale
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import BLOCK
 
@@ -37,6 +39,36 @@ def lower(call: Call) -> Lowered:
         work=max(source.size, call.output.size),
         scratch=2 * source.size * source.type.numpy.itemsize + 16 * BLOCK,
     )
+
+
+def lower_product(call: Call) -> Lowered:
+    """Quantized integers: one multiplier, by which every partial product is scaled so that it fits its register."""
+    lowered = lower(call)
+    source, output = call.input(0), call.output
+    if source.dtype not in ("s8", "s16"):
+        return lowered
+    if source.tensor.quantization is None:
+        if output.tensor.quantization is not None:
+            raise call.invalid(
+                "BT-QUANT-SAME", f"output '{output.name}' has a scale and input '{source.name}' has none"
+            )
+        return lowered
+    parameters = {
+        **lowered.parameters,
+        "input_zero_point": source.zero_point,
+        "output_zero_point": output.zero_point,
+        "low": output.type.minimum,
+        "high": output.type.maximum,
+    }
+    if not source.size:
+        if output.size:
+            raise call.invalid(
+                "BT-REDUCE-EMPTY", f"'{source.name}' has no elements: the kernel leaves its output as it was"
+            )
+        return Lowered(parameters, work=0)
+    root = math.pow(float(output.scale), 1.0 / (source.size // output.size))
+    arrays = prepare_rescale(call, float(source.scale) / root)
+    return Lowered(parameters, arrays, work=lowered.work, scratch=9 * source.size + 64 * BLOCK)
 
 
 def row_major(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
@@ -107,8 +139,26 @@ def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndar
     return reference
 
 
+def _scaled_product(step: Step, x: np.ndarray) -> list[np.ndarray]:
+    """P = x0 - z, then P = rescale(P * (x - z)) for the others in order, and rescale(P) at last."""
+    rows = row_major(x, step["axes"])
+    out = np.empty(rows.shape[0], x.dtype)
+    rule, zero_point = step.rules["rescale"], step["input_zero_point"]
+    per_block = max(1, BLOCK // max(1, rows.shape[1]))
+    for begin in range(0, rows.shape[0], per_block):
+        factors = rows[begin : begin + per_block].astype(np.int64) - zero_point
+        product = factors[:, 0]
+        for position in range(1, rows.shape[1]):
+            product = rescale.apply(rule, product * factors[:, position], step.arrays)
+        stored = rescale.apply(rule, product, step.arrays) + step["output_zero_point"]
+        out[begin : begin + per_block] = np.clip(stored, step["low"], step["high"])
+    return [out.reshape(step["shape"])]
+
+
 def _product(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, axes = inputs[0], step["axes"]
+    if step.arrays:
+        return _scaled_product(step, x)
     if x.dtype == np.float32:
         result = in_order(np.multiply, x, axes, 1.0, starts_with_first(step, x))
     else:
@@ -127,7 +177,7 @@ def _logical(operation: np.ufunc) -> Callable[[Step, Sequence[np.ndarray]], list
 OPERATORS = (
     Operator("reduce_max", ("extreme",), infer, lower, _extreme(np.maximum, 1), "largest value along axes"),
     Operator("reduce_min", ("extreme",), infer, lower, _extreme(np.minimum, -1), "smallest value along axes"),
-    Operator("reduce_prod", ("start",), infer, lower, _product, "product along axes"),
+    Operator("reduce_prod", ("rescale", "start"), infer, lower_product, _product, "product along axes"),
     Operator("reduce_any", (), infer, lower, _logical(np.logical_or), "whether any element along axes is true"),
     Operator("reduce_all", (), infer, lower, _logical(np.logical_and), "whether all elements along axes are true"),
 )

@@ -5,6 +5,7 @@ Each takes the call and the row's arguments and raises a typed error when the co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -216,6 +217,18 @@ def pictures_are_not_empty(call: Call) -> None:
         raise call.invalid("BT-RESIZE-EMPTY", f"pictures of {extents[:2]} and {extents[2:]} pixels: the kernel aborts")
 
 
+def slices_are_whole_bytes(call: Call) -> None:
+    """The axes of the first input after attribute `axis` hold an even number of 4-bit elements."""
+    source = call.input(0)
+    inner = math.prod(source.shape[call.axis(call.attribute("axis"), source.rank) + 1 :])
+    if inner % 2:
+        raise call.invalid(
+            "BT-SHAPE-HALF-BYTES",
+            f"slices of {inner} 4-bit elements do not fill whole bytes",
+            "make the extents after the axis even, or widen the elements",
+        )
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
@@ -234,4 +247,5 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "zero_points_fit": zero_points_fit,
     "has_scale": has_scale,
     "input_has_no_scale": input_has_no_scale,
+    "slices_are_whole_bytes": slices_are_whole_bytes,
 }

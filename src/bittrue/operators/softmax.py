@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arithmetic import fixed_point
 from ..errors import RunError
-from ..rules import log_softmax, softmax
+from ..rules import log_softmax, real_softmax, softmax
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import BLOCK
 
@@ -47,6 +47,10 @@ def lower_softmax(call: Call) -> Lowered:
     """Tables of exponentials. Results begin at the smallest output, or at 0 for 16-bit inputs: the output's own scale
     and zero point are fixed and play no part.
     """
+    if not call.output.type.is_integer:
+        return Lowered(
+            parameters={"beta": float(call.attribute("beta"))}, scratch=24 * max(BLOCK, call.input(0).shape[-1])
+        )
     rule = softmax.RULES[call.rules["softmax"]]
     scale, beta = float(call.input(0).scale), float(call.attribute("beta"))
     if rule.scaled:
@@ -61,12 +65,24 @@ def lower_softmax(call: Call) -> Lowered:
 
 def lower_log_softmax(call: Call) -> Lowered:
     """Tables of scaled differences and exponentials; results count down from the largest output."""
+    if not call.output.type.is_integer:
+        return Lowered(scratch=24 * max(BLOCK, call.input(0).shape[-1]))
     rule = log_softmax.RULES[call.rules["log_softmax"]]
     scale = float(call.input(0).scale)
     if rule.scaled:
         lowered = _lowered(call, lambda: rule.prepare(scale), call.output.zero_point)
         return replace(lowered, arrays={**lowered.arrays, "output_scale": np.asarray(call.output.scale)})
     return _lowered(call, lambda: rule.prepare(scale), call.output.type.maximum)
+
+
+def _real_rows(x: np.ndarray, rule: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
+    out = np.empty_like(x)
+    if out.size:
+        rows, results = x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1])
+        per_block = max(1, BLOCK // rows.shape[1])
+        for begin in range(0, rows.shape[0], per_block):
+            results[begin : begin + per_block] = rule(rows[begin : begin + per_block])
+    return [out]
 
 
 def _row_by_row(step: Step, x: np.ndarray, rule: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
@@ -89,19 +105,36 @@ def _row_by_row(step: Step, x: np.ndarray, rule: Callable[[np.ndarray], np.ndarr
 
 def reference_softmax(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Rows in blocks."""
+    if not step.arrays:
+        rule = real_softmax.RULES[step.rules["real_softmax"]]
+        return _real_rows(inputs[0], lambda rows: rule.softmax(rows, step["beta"]))
     apply = softmax.RULES[step.rules["softmax"]].apply
     return _row_by_row(step, inputs[0], lambda rows: apply(rows, step.arrays, step["bits"]))
 
 
 def reference_log_softmax(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Rows in blocks."""
+    if not step.arrays:
+        return _real_rows(inputs[0], real_softmax.RULES[step.rules["real_softmax"]].log_softmax)
     apply = log_softmax.RULES[step.rules["log_softmax"]].apply
     return _row_by_row(step, inputs[0], lambda rows: apply(rows, step.arrays))
 
 
 OPERATORS = (
-    Operator("softmax", ("softmax",), infer, lower_softmax, reference_softmax, "probabilities along the last axis"),
     Operator(
-        "log_softmax", ("log_softmax",), infer, lower_log_softmax, reference_log_softmax, "logarithms of probabilities"
+        "softmax",
+        ("softmax", "real_softmax"),
+        infer,
+        lower_softmax,
+        reference_softmax,
+        "probabilities along the last axis",
+    ),
+    Operator(
+        "log_softmax",
+        ("log_softmax", "real_softmax"),
+        infer,
+        lower_log_softmax,
+        reference_log_softmax,
+        "logarithms of probabilities",
     ),
 )

@@ -180,7 +180,7 @@ def _taps(step: Step, height: int, width: int) -> Iterator[tuple[int, int, slice
 
 
 def _add_scaled(
-    total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32, scales: np.ndarray
+    total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32 | np.ndarray, scales: np.ndarray
 ) -> None:
     """total += f32(f32(f32(q * w) * scale of the filter) * scale of the picture), channel by channel, in place."""
     with np.errstate(all="ignore"):
@@ -197,7 +197,7 @@ def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | No
     total = np.zeros((batch, step["out_h"], step["out_w"], weights.shape[0]), np.float32)
     hybrid = step["form"] == "hybrid"
     for n, picture in enumerate(x):
-        scale = np.float32(1)
+        scale: np.float32 | np.ndarray = np.float32(1)
         if hybrid:
             q, scale, zero_point = hybrid_layers.quantize(step, picture)
             picture = (q - zero_point).reshape(picture.shape)

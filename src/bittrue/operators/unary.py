@@ -1,4 +1,4 @@
-"""neg, square and floor: one exact operation on the stored numbers; scales and zero points are ignored."""
+"""neg, square, floor and sign: one exact operation on the stored numbers; scales and zero points are ignored."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ def reference(
         return [np.asarray(function(inputs[0]), inputs[0].dtype)]
 
 
+def _sign(x: np.ndarray) -> np.ndarray:
+    """-1, 0 or 1; NaN stays as it is, -0 gives 0."""
+    result = (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+    return np.where(np.isnan(x), x, result) if x.dtype.kind == "f" else result
+
+
 def _operator(stem: str, function: Callable[[np.ndarray], np.ndarray], summary: str) -> Operator:
     return Operator(stem, (), same_shape, nothing_to_prepare, partial(reference, function=function), summary)
 
@@ -26,4 +32,5 @@ OPERATORS = (
     _operator("neg", np.negative, "the number with the opposite sign"),
     _operator("square", np.square, "the number times itself"),
     _operator("floor", np.floor, "largest whole number that is not greater"),
+    _operator("sign", _sign, "-1, 0 or 1"),
 )

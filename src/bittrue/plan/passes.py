@@ -23,6 +23,7 @@ _BYTEWISE = frozenset(
     {
         *("quantize", "logistic", "tanh", "leaky_relu", "rsqrt", "sqrt", "abs", "neg"),
         *("relu", "relu6", "relu_n1_to_1", "relu_0_to_1"),
+        *("elu", "exp", "gelu", "hard_swish", "log"),
     }
 )
 # Operators whose kernels can write rows that are not side by side, and those that can read them.

@@ -59,12 +59,27 @@ def _apply_tenths(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) 
     >>> rule.prepare(2, 6, False, False)["weight"].tolist()
     [0, 341, 682, 1023, 340, 681]
     """
-    at_low_y = corners[0] * (1024 - weight_x) + corners[2] * weight_x
-    at_high_y = corners[1] * (1024 - weight_x) + corners[3] * weight_x
-    total = at_low_y * (1024 - weight_y) + at_high_y * weight_y
+    total = _tenths_total(corners, weight_y, weight_x)
     # Toward zero after half a unit away from zero: nearest, ties away from zero.
     magnitude = (np.abs(total) + (1 << 19)) >> 20
     return np.where(total > 0, magnitude, -magnitude)
+
+
+def _apply_tenths_up(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """A tie and a negative tie.
+
+    >>> rule = RULES["ten_bits_half_up"]
+    >>> half, none = np.array([512]), np.array([0])
+    >>> [rule.apply((np.array([v]), none, np.array([v + 1]), none), none, half).tolist() for v in (2, -3)]
+    [[3], [-2]]
+    """
+    return (_tenths_total(corners, weight_y, weight_x) + (1 << 19)) >> 20
+
+
+def _tenths_total(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    at_low_y = corners[0] * (1024 - weight_x) + corners[2] * weight_x
+    at_high_y = corners[1] * (1024 - weight_x) + corners[3] * weight_x
+    return at_low_y * (1024 - weight_y) + at_high_y * weight_y
 
 
 def _prepare_binary32(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
@@ -199,6 +214,12 @@ RULES: dict[str, InterpolateRule] = {
         "step = (1024 * extent + out div 2) div out; position and weights in 1/1024; "
         "the exact sum over 2^20, to nearest, ties away from zero",
         "facts/litert.md 2.4 (RESIZE_BILINEAR int8, int16), verified by running",
+    ),
+    "ten_bits_half_up": InterpolateRule(
+        _prepare_tenths,
+        _apply_tenths_up,
+        "as ten_bits_half_away, with ties up",
+        "tflite-micro 90b983c kernels/internal/reference/resize_bilinear.h, verified by running",
     ),
     "binary32_products_half_up": InterpolateRule(
         _prepare_binary32,

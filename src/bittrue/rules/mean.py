@@ -54,6 +54,16 @@ def _two_step(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarr
     return rescale.RULES["q31_two_step_up_away"].apply(total, prepared)
 
 
+def _one_step(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The count is part of the multiplier; one rounding, ties up.
+
+    >>> rule = RULES["q31_count_folded_one_step_up"]
+    >>> [int(v) for v in rule.apply(np.array([3, -3, 1]), rule.prepare(1.0, 2))]
+    [2, -1, 1]
+    """
+    return rescale.RULES["q31_one_step_up"].apply(total, prepared)
+
+
 def _keep_count(real: float, count: int) -> Prepared:
     return {"count": np.asarray(count, np.int64)}
 
@@ -153,6 +163,12 @@ RULES: dict[str, MeanRule] = {
         "M' = floor(M * 2^k / count), e' = e - k, k = min(floor(log2 count), 32, 31 + e); then, on 32-bit sums, "
         "round_away(round_up(total * 2^max(e',0) * M' / 2^31) / 2^max(-e',0))",
         "facts/litert.md 2.4 (MEAN), verified by running",
+    ),
+    "q31_count_folded_one_step_up": MeanRule(
+        _fold_count,
+        _one_step,
+        "M' and e' as q31_count_folded_two_step_up_away; then round_up(total * M' / 2^(31-e'))",
+        "tflite-micro 90b983c kernels/internal/reference/reduce.h, verified by running",
     ),
     "integer_trunc": MeanRule(
         _keep_count, _integer_trunc, "trunc(total / count) on 64-bit sums", "kernels/reduce.h, verified by running"

@@ -35,6 +35,19 @@ def q31_exponent_plus_7_two_step_up_away(rows: np.ndarray) -> np.ndarray:
     return rescale.RULES["q31_two_step_up_away"].apply(rows, prepared)
 
 
+def q31_exponent_plus_7_one_step_up(rows: np.ndarray) -> np.ndarray:
+    """M, e = 1 / sqrt(sum of squares); then x * M * 2^(e + 7), one rounding.
+
+    Ties: up. Domain: int64 rows of centred values along the last axis. Not clamped. Source: tflite-micro 90b983c
+    kernels/internal/reference/integer_ops/l2normalization.h, verified by running.
+
+    >>> q31_exponent_plus_7_one_step_up(np.array([[3, 4], [-1, 0], [18, 9]])).tolist()
+    [[77, 102], [-128, 0], [114, 57]]
+    """
+    multiplier, exponent = _inverse_length(rows)
+    return rescale.RULES["q31_one_step_up"].apply(rows, {"multiplier": multiplier, "exponent": exponent + 7})
+
+
 def q31_times_128_two_step_up_away(rows: np.ndarray) -> np.ndarray:
     """M, e = 1 / sqrt(sum of squares); then (128 * x) * M * 2^e in two steps.
 
@@ -63,6 +76,7 @@ def binary32_divide(rows: np.ndarray) -> np.ndarray:
 
 RULES: dict[str, NormalizeRule] = {
     "q31_exponent_plus_7_two_step_up_away": q31_exponent_plus_7_two_step_up_away,
+    "q31_exponent_plus_7_one_step_up": q31_exponent_plus_7_one_step_up,
     "q31_times_128_two_step_up_away": q31_times_128_two_step_up_away,
     "binary32_divide": binary32_divide,
 }

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import tables
+from ..arithmetic import elementary, fixed_point, multiplier, tables, transcendental
+from . import rescale
 
 Build = Callable[[tables.Function, float, int, float, int, int, int], np.ndarray]
 
@@ -99,6 +100,36 @@ def _build_256_even(
     return np.clip(y, f32(minimum), f32(maximum)).astype(np.int64)
 
 
+def _build_f4(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """Arguments in fixed point with 4 integer bits; outside of (-16, 16) the ends. The output scale is 2^-8 (logistic)
+    or 2^-7 (tanh), the output zero point `minimum` or 0, whatever the caller says.
+    """
+    fixed, bits, zero_point = _F4[function]
+    real = np.float64(np.float32(input_scale)) * 2.0**27
+    encoded, exponent = (int(v) for v in multiplier.encode_q31(real))
+    radius = int(np.floor(15 * 2.0**27 / 2.0**exponent))
+    x = np.arange(minimum, maximum + 1, dtype=np.int64) - input_zero_point
+    prepared = {"multiplier": np.asarray(encoded), "exponent": np.asarray(exponent)}
+    inside = np.abs(x) < radius
+    raw = rescale.RULES["q31_one_step_up"].apply(np.where(inside, x, 0), prepared)
+    q = fixed_point.divide_by_power_of_two_away(fixed(raw), 31 - bits) + zero_point
+    return np.where(inside, np.clip(q, minimum, maximum), np.where(x < 0, minimum, maximum))
+
+
+# real function -> its fixed-point form, fractional bits of the result, output zero point
+_F4: dict[tables.Function, tuple[Callable[[np.ndarray], np.ndarray], int, int]] = {
+    elementary.plain_logistic: (transcendental.logistic_f4, 8, -128),
+    elementary.tanh: (transcendental.tanh_f4, 7, 0),
+}
+
 RULES: dict[str, TableRule] = {
     "binary32_reciprocal_256_away": TableRule(
         tables.table_256,
@@ -113,6 +144,13 @@ RULES: dict[str, TableRule] = {
         "x = f32((q - zero point) * scale)",
         "facts/xnnpack.md 2.4, verified by running",
         binary64=True,
+    ),
+    "f4_newton_256_one_step_up": TableRule(
+        _build_f4,
+        _read_direct,
+        "one entry per input: the argument in fixed point with 4 integer bits, rounded up at ties; exp and 1/(1+x) as "
+        "softmax has them; nearest, ties away from zero",
+        "tflite-micro 90b983c kernels/internal/reference/integer_ops/logistic.h and tanh.h, verified by running",
     ),
     "binary32_reciprocal_513_linear_up": TableRule(
         _build_513,

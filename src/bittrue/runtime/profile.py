@@ -14,9 +14,9 @@ from .isa import native_module
 MULTIPLY_ADD = frozenset(
     {
         *("batch_matmul", "conv2d", "conv3d", "conv3d_transpose", "depthwise_conv2d", "fully_connected"),
-        "transpose_conv",
-        "unidirectional_sequence_lstm",
+        *("lstm", "rnn", "svdf", "transpose_conv"),
     }
+    | {f"{direction}_sequence_{cell}" for direction in ("unidirectional", "bidirectional") for cell in ("lstm", "rnn")}
 )
 _NAME_WIDTH = 28
 

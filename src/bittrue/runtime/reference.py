@@ -33,7 +33,7 @@ class ReferenceExecutor:
         self.reset()
 
     def reset(self) -> None:
-        """Set every variable tensor to its zero point (real zero), or to 0 without quantization."""
+        """Set every variable tensor to its first value."""
         for index, tensor in enumerate(self.plan.tensors):
             if tensor.kind == "variable":
                 self.variables[index] = initial_state(tensor)
@@ -102,9 +102,9 @@ class ReferenceExecutor:
 
 
 def initial_state(tensor: PlanTensor) -> np.ndarray:
-    """The first value of a variable tensor: its zero point (real zero), or 0 without quantization."""
-    zero = 0 if tensor.quantization is None else int(tensor.quantization.zero_points[0])
-    return np.full(tensor.shape, zero, tensor.type.numpy)
+    """The first value of a variable tensor: its zero point (real zero) for s8, 0 for every other type."""
+    quantization = tensor.quantization if tensor.dtype == "s8" else None
+    return np.full(tensor.shape, 0 if quantization is None else quantization.zero_points[0], tensor.type.numpy)
 
 
 def _operator(step: Step) -> Operator:

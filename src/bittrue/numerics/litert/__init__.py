@@ -7,13 +7,20 @@ named, whole models; the counts in facts/litert.md are earlier, independent runs
 from __future__ import annotations
 
 from ..table import Numerics
-from . import convolution, elementwise, floating, movement, reduction, unary
+from . import convolution, elementwise, floating, movement, recurrent, reduction, selection, unary
 from .versions import VERSIONS
 
 LITERT = Numerics(
     "litert",
     "ai-edge-litert 2.3.0, OpResolverType.BUILTIN_REF, x86-64",
     "every tensor of every shared model and Hypothesis-built single-operator models, byte for byte",
-    convolution.ROWS + floating.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + movement.ROWS,
+    convolution.ROWS
+    + floating.ROWS
+    + elementwise.ROWS
+    + reduction.ROWS
+    + unary.ROWS
+    + movement.ROWS
+    + selection.ROWS
+    + recurrent.ROWS,
     VERSIONS,
 )

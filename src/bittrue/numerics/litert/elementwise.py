@@ -37,7 +37,8 @@ _DIV_LIMIT = (
     "elements that need a right shift outside 0..31 (numerators small beside the divisor, many zeros among them) stop "
     "the run: the kernels shift by an undefined amount there"
 )
-_WIDTHS = ("s8", "u8", "s16", "s32", "u32", "s64", "f16", "f32", "f64", "bool")
+_PLAIN_TYPES = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "f32", "f64", "bool")
+_WIDTHS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "c64", "bool")
 
 ROWS: tuple[Row, ...] = (
     Row("add", ("s8 s8 -> s8",), _ALIGNED, "run; facts 2.2: 0.85 M values of real models", requires=(_RANK_ONES,)),
@@ -50,6 +51,7 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero",), ("rank_without_scale_within", 8), _RANK_ONES),
     ),
     Row("add", ("T T -> T",), _PLAIN, "run", where=("s32", "s64"), requires=(_RANK_ONES,)),
+    Row("add", ("f16 f16 -> f16",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
     Row("add", ("f32 f32 -> f32",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
     Row(
         "sub",
@@ -94,6 +96,7 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_fit",),),
     ),
     Row("mul", ("T T -> T",), _PLAIN, "run", where=("s32", "s64", "u32"), requires=(_RANK_ONES,)),
+    Row("mul", ("f16 f16 -> f16",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
     Row("mul", ("f32 f32 -> f32",), _PLAIN, "run", requires=(_RANK_ONES,), limit=_TWO_NANS),
     Row(
         "div",
@@ -111,7 +114,7 @@ ROWS: tuple[Row, ...] = (
             ("T T -> T",),
             {},
             "run; facts 2.2: stored numbers, scales ignored",
-            where=("s8", "u8", "s16", "s32", "s64", "f32"),
+            where=("s8", "u8", "s16", "s32", "s64", "f32", "f16", "bf16"),
             requires=(_RANK,),
         )
         for stem in ("maximum", "minimum")
@@ -130,13 +133,14 @@ ROWS: tuple[Row, ...] = (
         limit="16-bit integers without a scale are refused: the kernel returns without writing its output",
     ),
     *(
-        Row(stem, ("T T -> bool",), _RAW, "run", where=("bool", "s32", "s64", "f32"), requires=(_RANK,))
+        Row(stem, ("T T -> bool",), _RAW, "run", where=("bool", "s32", "s64", "f32", "f16"), requires=(_RANK,))
         for stem in ("equal", "not_equal")
     ),
     *(
-        Row(stem, ("T T -> bool",), _RAW, "run", where=("s16", "s32", "s64", "f32"), requires=(_RANK,))
+        Row(stem, ("T T -> bool",), _RAW, "run", where=("s16", "s32", "s64", "f32", "f16"), requires=(_RANK,))
         for stem in ("greater", "greater_equal", "less", "less_equal")
     ),
+    *(Row(stem, ("bf16 bf16 -> bool",), _RAW, "run", requires=(_RANK,)) for stem in ("greater", "less")),
     Row("floor_div", ("s32 s32 -> s32",), {}, "run", requires=(_RANK,)),
     Row(
         "floor_div",
@@ -177,7 +181,40 @@ ROWS: tuple[Row, ...] = (
         {},
         "run",
         requires=(_RANK,),
-        limit="binary32 powers are not implemented: their last bit depends on the machine's math library; a single "
-        "exponent above 0 is refused beyond rank 8 although the kernel does not broadcast it",
+        limit="a single exponent above 0 is refused beyond rank 8 although the kernel does not broadcast it",
+    ),
+    Row(
+        "pow",
+        ("f32 f32 -> f32",),
+        {},
+        "run: 2^28 pairs against the C library",
+        requires=(_RANK,),
+        limit="the runtime calls the C library of its machine; the bits here are those of glibc 2.36 for x86-64; its "
+        "form for processors with fused multiply-add differed in 1 of 2^28 pairs; " + _TWO_NANS,
+    ),
+    Row(
+        "atan2",
+        ("T T -> T",),
+        {},
+        "run",
+        where=("f32", "f16", "bf16"),
+        limit="different shapes of one rank are refused: the kernel does not compare them and reads past the end; "
+        + _TWO_NANS,
+    ),
+    Row(
+        "add_n",
+        ("T T... -> T",),
+        _PLAIN,
+        "run",
+        where=("s32", "f32"),
+        limit="with several threads and four or more inputs the kernel adds in another order; " + _TWO_NANS,
+    ),
+    *(
+        Row(stem, ("T T -> T",), {}, "run", where=("s8", "u8", "s16", "u16", "s32", "u32"), requires=(_RANK,))
+        for stem in ("bitwise_xor", "right_shift")
+    ),
+    *(
+        Row(stem, ("T T -> T",), {}, "run", where=_PLAIN_TYPES)
+        for stem in ("plain_add", "plain_multiply", "plain_maximum", "plain_minimum")
     ),
 )

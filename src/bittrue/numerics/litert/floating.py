@@ -48,10 +48,18 @@ ROWS: tuple[Row, ...] = (
     Row(
         "fully_connected",
         ("f32 s8|s4|s2 f32|- -> f32",),
-        {**_HYBRID, "plain_range": "open_limits"},
+        {**_HYBRID, "row_sums": "s16_lanes_of_eight", "plain_range": "open_limits"},
         "run",
         requires=(("activation_is_clamp",),),
         limit=f"{_NOT_FINITE}; fused tanh and sign_bit, which no converter emits here, are refused",
+    ),
+    Row("l2_pool2d", ("f32 -> f32",), {"average": "binary32_divide", "plain_range": "type_limits"}, "run"),
+    Row(
+        "local_response_normalization",
+        ("f32 -> f32",),
+        {},
+        "run",
+        limit="the power is the machine's binary64 pow, whose last bit shows in one of 10^8 binary32 results",
     ),
     Row(
         "batch_matmul",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from ..table import Row
 
 _BYTES = ("s8", "u8", "bool")
-_WIDE_TYPES = ("s16", "s32", "u32", "s64", "f16", "f32", "f64")
+_WIDE_TYPES = ("s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "c64")
 _EVERY = _BYTES + _WIDE_TYPES
+_SIZED = ("s4", "u4", *_EVERY, "c128")
 _COMMON = ("s8", "u8", "s16", "s32", "s64", "f32")
 _MOVED = "run; facts 2.7"
+_HALF_BYTES = "an odd number of elements behind the axis is refused: the kernel leaves parts of the output unwritten"
 
 
 def _same_or_zero(operator: str, types: str, *positions: int, where: tuple[str, ...]) -> tuple[Row, ...]:
@@ -22,9 +24,9 @@ def _same_or_zero(operator: str, types: str, *positions: int, where: tuple[str, 
 
 
 ROWS: tuple[Row, ...] = (
-    Row("reshape", ("T s32|- -> T",), {}, _MOVED, where=("s4", *_EVERY)),
-    Row("squeeze", ("T -> T",), {}, _MOVED, where=("s4", *_EVERY)),
-    *_same_or_zero("expand_dims", "T s32|s64 -> T", 0, where=("s4", *_EVERY)),
+    Row("reshape", ("T s32|- -> T",), {}, _MOVED, where=_SIZED),
+    Row("squeeze", ("T -> T",), {}, _MOVED, where=_SIZED),
+    *_same_or_zero("expand_dims", "T s32|s64 -> T", 0, where=_SIZED),
     Row(
         "concatenation",
         ("s8... -> s8",),
@@ -40,16 +42,17 @@ ROWS: tuple[Row, ...] = (
         ("T... -> T",),
         {"combine": "copy"},
         _MOVED,
-        where=("s4", "s32", "u32", "s64", "f16", "f32", "bool"),
+        where=("s4", "s32", "u32", "s64", "f16", "bf16", "f32", "bool"),
     ),
     Row("space_to_depth", ("T -> T",), {}, _MOVED, where=("s8", "u8", "s32", "s64", "f32")),
     Row("depth_to_space", ("T -> T",), {}, _MOVED, where=("s8", "u8", "s32", "s64", "f32")),
-    Row("pad", ("T s8|s16|s32|s64 T|- -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bool")),
-    Row("pad_v2", ("T s8|s16|s32|s64 T|- -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bool")),
+    Row("pad", ("T s8|s16|s32|s64 T|- -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
+    Row("pad_v2", ("T s8|s16|s32|s64 T|- -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
     *_same_or_zero("mirror_pad", "T s32|s64 -> T", 0, where=("s8", "u8", "s16")),
     Row("mirror_pad", ("T s32|s64 -> T",), {}, _MOVED, where=("bool", *_WIDE_TYPES[1:])),
-    Row("gather", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bool")),
-    Row("gather_nd", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bool")),
+    Row("gather", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
+    Row("gather", ("s4 s16|s32|s64 -> s4",), {}, _MOVED, requires=(("slices_are_whole_bytes",),), limit=_HALF_BYTES),
+    Row("gather_nd", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
     *_same_or_zero("batch_to_space", "T s32 s32 -> T", 0, where=("s8", "u8", "s16")),
     Row("batch_to_space", ("T s32 s32 -> T",), {}, _MOVED, where=("bool", *_WIDE_TYPES[1:])),
     *_same_or_zero("space_to_batch", "T s32 s32 -> T", 0, where=("s8", "u8", "s16")),
@@ -80,7 +83,7 @@ ROWS: tuple[Row, ...] = (
         ("T -> T...",),
         {},
         _MOVED,
-        where=("s8", "u8", "s16", "s32", "f16", "f32", "bool"),
+        where=("s8", "u8", "s16", "s32", "f16", "bf16", "f32", "bool"),
         requires=(("same_parameters",),),
     ),
     Row("tile", ("T s32|s64 -> T",), {}, _MOVED, where=_EVERY),
@@ -89,10 +92,10 @@ ROWS: tuple[Row, ...] = (
         ("T s32 -> T",),
         {},
         _MOVED,
-        where=(*_COMMON, "f16", "bool"),
+        where=(*_COMMON, "f16", "bf16", "bool"),
         limit="an empty list of axes is refused: undefined in the kernel",
     ),
-    Row("broadcast_to", ("T s32|s64 -> T",), {}, _MOVED, where=_EVERY),
+    Row("broadcast_to", ("T s32|s64 -> T",), {}, _MOVED, where=(*_EVERY, "c128")),
     *_same_or_zero("fill", "s32|s64 T -> T", 1, where=_EVERY),
     Row("range", ("T T T -> T",), {}, _MOVED, where=("s32", "s64", "f32")),
 )

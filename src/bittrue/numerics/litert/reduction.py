@@ -20,6 +20,11 @@ _PLAIN = {"plain_range": "type_limits"}
 _POOL = {"activation_range": "binary32_quotient_away"}
 _AVERAGE = {**_POOL, "accumulate": "s32_wrap", "average": "integer_half_away"}
 _FIXED_SOFTMAX = {"softmax": "exp_f5_sum_f12_reciprocal_away"}
+_REAL_SOFTMAX = {"real_softmax": "binary32_in_order"}
+_LIBRARY = (
+    "the runtime calls the C library of its machine; the bits here are those of glibc 2.36 for x86-64 processors with "
+    "fused multiply-add"
+)
 _LOG_SOFTMAX = {"log_softmax": "exp_f5_sum_f12_logarithm_away"}
 _ONE_THREAD = "with several threads the kernel adds parts of large tensors in another order"
 _SUM_READS_BYTES = (
@@ -75,7 +80,22 @@ ROWS: tuple[Row, ...] = (
         )
     ),
     Row("reduce_prod", ("f32 s32 -> f32",), {}, "run", requires=(("input_has_no_scale",),), limit=_ONE_THREAD),
-    Row("reduce_prod", ("T s32 -> T",), {}, "run", where=("s32", "s64"), requires=(("input_has_no_scale",),)),
+    Row("reduce_prod", ("T s32 -> T",), {}, "run", where=("s32", "s64", "u8"), requires=(("input_has_no_scale",),)),
+    Row(
+        "reduce_prod",
+        ("s8 s32 -> s8",),
+        {"rescale": "q15_one_step_up"},
+        "run; facts 2.4",
+        limit="a tensor without elements that has outputs is refused: the kernel writes nothing",
+    ),
+    Row(
+        "reduce_prod",
+        ("s16 s32 -> s16",),
+        {"rescale": "q15_one_step_up"},
+        "run; facts 2.4",
+        requires=(("zero_points_are_zero",),),
+        limit="as for s8",
+    ),
     Row("reduce_any", ("bool s32 -> bool",), {}, "run"),
     Row("reduce_all", ("bool s32 -> bool",), {}, "run"),
     Row("arg_max", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; facts 2.4"),
@@ -114,6 +134,8 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero",), ("output_is", 1 / 32768, 0, 0.001)),
         limit="refused, because undefined: scale times beta above 1.6e5, and rows whose sum overflows",
     ),
+    Row("softmax", ("T -> T",), _REAL_SOFTMAX, "run", ("f32", "f16"), limit=_LIBRARY),
+    Row("log_softmax", ("f32 -> f32",), _REAL_SOFTMAX, "run", limit=_LIBRARY),
     Row(
         "log_softmax",
         ("s8 -> s8",),

@@ -1,11 +1,12 @@
-// unidirectional_sequence_lstm: 8-bit input and output, 16-bit cell, 32-bit bias. The formulas stand in
-// src/bittrue/operators/unidirectional_sequence_lstm.py. A normalized gate that leaves 32 bits is the reference's to
+// Long short-term memory with 8-bit input and output, 16-bit cell and 32-bit bias. The formulas stand in
+// src/bittrue/operators/lstm_integer.py. A normalized gate that leaves 32 bits is the reference's to
 // report, with the states as they were.
 #include <algorithm>
 #include <atomic>
 #include <string>
 
 #include "core/kernel.h"
+#include "operators/lstm.h"
 #include "operators/rescaling.h"
 #include "rules/gate.h"
 #include "rules/layer_norm.h"
@@ -13,14 +14,7 @@
 namespace bittrue {
 namespace {
 
-constexpr int kGates = 4;
 constexpr const char* kNames[kGates] = {"input", "forget", "cell", "output"};
-constexpr int kInput = 0, kForget = 1, kCell = 2, kOutput = 3;
-// Positions of the first of four tensors, and of the others.
-constexpr size_t kInputWeights = 1, kRecurrentWeights = 5, kProjection = 16, kOutputState = 18, kCellState = 19;
-constexpr size_t kBiases = 12, kNorms = 20;
-// There is no peephole of the cell gate.
-constexpr size_t kPeepholes[kGates] = {9, 10, 0, 11};
 // Sums of this many products of two 8-bit numbers stay inside 32 bits.
 constexpr int64_t kLongestRow = 100000;
 
@@ -98,7 +92,7 @@ class Lstm final : public Kernel {
     require(store_then_clamp_ || step.rule("store") == "clamp_then_zero_point", "no native store rule");
     read_shapes(step);
     for (int gate = 0; gate < kGates; ++gate) read_gate(step, gate);
-    require(gates_[kForget].present && gates_[kCell].present && gates_[kOutput].present, "a gate is missing");
+    require(gates_[kForgetGate].present && gates_[kCellGate].present && gates_[kOutputGate].present, "a gate is missing");
     exponent_ = static_cast<int>(step.integer("cell_exponent", -15, rules::kMostTanhBits - 15));
     tanh_cell_ = &rules::tanh_table(15 + exponent_);
     cell_clip_ = step.integer("cell_clip", 0, 32767);
@@ -139,23 +133,11 @@ class Lstm final : public Kernel {
 
  private:
   void read_shapes(const Step& step) {
-    const Operand &in = step.input(0), &out = step.output();
-    require(in.type == Type::s8 && out.type == Type::s8 && in.rank() == 3 && out.rank() == 3 && in.dense() &&
-                out.dense(),
-            "input and output must be dense 8-bit sequences");
-    time_major_ = step.integer("time_major", 0, 1) != 0;
-    batch_ = in.shape[time_major_ ? 1 : 0];
-    time_ = in.shape[time_major_ ? 0 : 1];
-    features_ = in.shape[2];
-    outputs_ = out.shape[2];
-    require(out.shape[0] == in.shape[0] && out.shape[1] == in.shape[1], "the output has another shape");
-    const Operand& weights = step.input(kInputWeights + kOutput);
-    require(weights.rank() == 2, "weights must be a matrix");
-    cells_ = weights.shape[0];
-    const Operand &state = step.input(kOutputState), &cell = step.input(kCellState);
-    require(state.type == Type::s8 && state.elements == batch_ * outputs_ && state.dense() &&
-                cell.type == Type::s16 && cell.elements == batch_ * cells_ && cell.dense(),
-            "a state does not fit");
+    const LstmShape shape(step);
+    require(step.input(0).type == Type::s8 && step.input(kCellState).type == Type::s16, "other types");
+    time_major_ = shape.time_major;
+    batch_ = shape.batch, time_ = shape.time, features_ = shape.features;
+    outputs_ = shape.outputs, cells_ = shape.cells;
   }
 
   void read_gate(const Step& step, int index) {
@@ -167,7 +149,7 @@ class Lstm final : public Kernel {
     gate.back = Matrix(step, kRecurrentWeights + index, name + "_back", cells_, outputs_);
     const bool normalized = step.has_array(name + "_norm_multiplier") || step.has_array(name + "_norm_factor");
     if (normalized) read_norm(step, index, &gate);
-    if (index == kCell || !(step.has_array(name + "_peep_multiplier") || step.has_array(name + "_peep_factor"))) return;
+    if (index == kCellGate || !(step.has_array(name + "_peep_multiplier") || step.has_array(name + "_peep_factor"))) return;
     const Operand& peephole = step.input(kPeepholes[index]);
     require(peephole.type == Type::s16 && peephole.elements == cells_, "peephole weights do not fit");
     for (const int64_t weight : peephole.integers()) gate.peephole.push_back(static_cast<int16_t>(weight));
@@ -222,9 +204,9 @@ class Lstm final : public Kernel {
   // One step of time: new cells and hidden values. False when they have no defined value.
   bool advance(const int16_t* x, const int16_t* h, int16_t* c, int16_t* gates, int16_t* hidden) const {
     int16_t *take = gates, *forget = gates + cells_, *update = gates + 2 * cells_, *output = gates + 3 * cells_;
-    const bool with_input = gates_[kInput].present;
-    if (!gates_[kForget].open(x, h, c, cells_, forget) || !gates_[kCell].open(x, h, c, cells_, update) ||
-        (with_input && !gates_[kInput].open(x, h, c, cells_, take))) {
+    const bool with_input = gates_[kInputGate].present;
+    if (!gates_[kForgetGate].open(x, h, c, cells_, forget) || !gates_[kCellGate].open(x, h, c, cells_, update) ||
+        (with_input && !gates_[kInputGate].open(x, h, c, cells_, take))) {
       return false;
     }
     for (int64_t n = 0; n < cells_; ++n) {
@@ -235,7 +217,7 @@ class Lstm final : public Kernel {
       c[n] = static_cast<int16_t>(value);
     }
     // Its peephole sees the new cells.
-    if (!gates_[kOutput].open(x, h, c, cells_, output)) return false;
+    if (!gates_[kOutputGate].open(x, h, c, cells_, output)) return false;
     for (int64_t n = 0; n < cells_; ++n) {
       hidden[n] = static_cast<int16_t>(
           store(hidden_(logistic_.at(output[n]) * tanh_cell_->at(c[n])), hidden_zero_point_));
@@ -262,7 +244,7 @@ class Lstm final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_unidirectional_sequence_lstm(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_integer_lstm(const Step& step) {
   return std::make_unique<Lstm>(step);
 }
 

@@ -1,4 +1,4 @@
-"""unidirectional_sequence_lstm: 8-bit input and output, 16-bit cell, 32-bit bias; step by step along time.
+"""Long short-term memory with 8-bit input and output, 16-bit cell and 32-bit bias; step by step along time.
 
 For each gate: g = clamp16(rescale(W x + bias - z_x sum(W))), g = clamp16(rescale(R h - z_h sum(R)) + g), with peephole
 connections also g = clamp16(rescale(P * c) + g). Then i, f, o = logistic(g) and j = tanh(g), all 16 bits:
@@ -23,92 +23,26 @@ from ..arithmetic.powers import nearly_power_of_two
 from ..errors import RunError
 from ..graph import Attribute
 from ..rules import accumulate, gate, layer_norm, rescale, scale_form, store
-from .base import Bound, Call, Lowered, Operand, Operator, Shape, Step
+from .base import Bound, Call, Lowered, Step
+from .lstm_layout import (
+    BIASES,
+    CELL_STATE,
+    GATES,
+    INPUT_WEIGHTS,
+    NORMS,
+    OUTPUT_STATE,
+    PEEPHOLES,
+    PROJECTION,
+    PROJECTION_BIAS,
+    RECURRENT_WEIGHTS,
+    Sizes,
+    by_time,
+    like_input,
+)
 
-GATES = ("input", "forget", "cell", "output")
-# Positions of the first of four tensors (in the order of GATES); there is no peephole of the cell gate.
-INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES, NORMS = 1, 5, 12, 20
-PEEPHOLES = {"input": 9, "forget": 10, "output": 11}
-PROJECTION, PROJECTION_BIAS, OUTPUT_STATE, CELL_STATE = 16, 17, 18, 19
 GATE_SCALE = 2.0**-12
 HIDDEN = 4  # position of the hidden intermediate
 MAX_TANH_BITS = 6
-
-
-def _need(call: Call, operand: Operand, shape: Shape, role: str) -> None:
-    if operand.shape != shape:
-        raise call.invalid("BT-LSTM-SHAPE", f"{role} must have shape {list(shape)}, found {list(operand.shape)}")
-
-
-def _sizes(call: Call) -> tuple[int, int, int, int, int]:
-    """Batches, time steps, input size, cells, outputs."""
-    source = call.input(0)
-    call.rank(source, 3)
-    first, second, features = source.shape
-    time, batch = (first, second) if call.attribute("time_major") else (second, first)
-    weights, recurrent = call.input(INPUT_WEIGHTS + 3, "output gate weights"), call.input(RECURRENT_WEIGHTS + 3)
-    call.rank(weights, 2)
-    call.rank(recurrent, 2)
-    return batch, time, features, weights.shape[0], recurrent.shape[1]
-
-
-def infer(call: Call) -> list[Shape]:
-    """[batch, time, features] or, time major, [time, batch, features]: the last extent becomes that of the state."""
-    call.expect((20, 24))
-    if len(call.inputs) not in (20, 24):
-        raise call.invalid("BT-NODE-ARITY", f"expected 20 or 24 inputs, found {len(call.inputs)}")
-    if len(call.intermediates) != 5:
-        raise call.invalid("BT-LSTM-INTERMEDIATES", f"expected 5 intermediates, found {len(call.intermediates)}")
-    batch, _, features, cells, outputs = _sizes(call)
-    for offset, name in enumerate(GATES):
-        present = [call.has(base + offset) for base in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES)]
-        if name == "input" and not any(present):
-            continue
-        if not all(present):
-            raise call.invalid("BT-NODE-INPUT", f"the {name} gate needs weights, recurrent weights and a bias")
-        _need(call, call.input(INPUT_WEIGHTS + offset), (cells, features), f"{name} gate weights")
-        _need(call, call.input(RECURRENT_WEIGHTS + offset), (cells, outputs), f"recurrent {name} gate weights")
-        _need(call, call.input(BIASES + offset), (cells,), f"{name} gate bias")
-    _check_extras(call, cells, outputs)
-    for position, extent in ((OUTPUT_STATE, outputs), (CELL_STATE, cells)):
-        state = call.input(position, "state")
-        if not state.tensor.is_variable:
-            raise call.invalid("BT-LSTM-STATE", f"state '{state.name}' must be a variable tensor")
-        if state.size != batch * extent:
-            raise call.invalid("BT-LSTM-STATE", f"state '{state.name}' must have {batch * extent} elements")
-    if call.input(OUTPUT_STATE).index == call.input(CELL_STATE).index or any(
-        o is not None and o.tensor.is_variable for o in call.inputs[:OUTPUT_STATE]
-    ):
-        raise call.unsupported("BT-LSTM-STATE", "a variable tensor is read in two roles")
-    for name in ("cell_clip", "proj_clip"):
-        if not float(call.attribute(name)) >= 0:
-            raise call.invalid("BT-LSTM-CLIP", f"{name} is {call.attribute(name)}, expected 0 (none) or more")
-    return [(*call.input(0).shape[:2], outputs)]
-
-
-def _check_extras(call: Call, cells: int, outputs: int) -> None:
-    """Peephole, projection and layer normalization."""
-    norms = [name for offset, name in enumerate(GATES) if call.has(NORMS + offset)]
-    gates = [name for name in GATES if name != "input" or call.has(INPUT_WEIGHTS)]
-    if norms and norms != gates:
-        raise call.invalid("BT-LSTM-LAYER-NORM", f"coefficients are given for {norms}, expected {gates} or none")
-    for name in norms:
-        _need(call, call.input(NORMS + GATES.index(name)), (cells,), f"coefficients of the {name} gate")
-    peepholes = [name for name, position in PEEPHOLES.items() if call.has(position)]
-    wanted = [name for name in PEEPHOLES if name != "input" or call.has(INPUT_WEIGHTS)]
-    if peepholes and peepholes != wanted:
-        raise call.invalid("BT-LSTM-PEEPHOLE", f"peephole weights are given for {peepholes}, expected {wanted} or none")
-    for name in peepholes:
-        _need(call, call.input(PEEPHOLES[name]), (cells,), f"peephole weights of the {name} gate")
-    if call.has(PROJECTION):
-        _need(call, call.input(PROJECTION), (outputs, cells), "projection weights")
-        if call.has(PROJECTION_BIAS):
-            _need(call, call.input(PROJECTION_BIAS), (outputs,), "projection bias")
-    elif call.has(PROJECTION_BIAS):
-        raise call.invalid("BT-LSTM-PROJECTION", "a projection bias without projection weights")
-    # Kernels would write past a state, or combine the wrong elements.
-    if outputs != cells and (peepholes or not call.has(PROJECTION)):
-        raise call.invalid("BT-LSTM-SHAPE", f"{cells} cells and {outputs} outputs need a projection and no peepholes")
 
 
 class _Preparation:
@@ -155,9 +89,16 @@ def _gate_scale(call: Call, offset: int) -> np.float32:
     return np.float32(quantization.scales[0])
 
 
-def lower(call: Call) -> Lowered:
+def lower(call: Call, sizes: Sizes) -> Lowered:
     """Every multiplier, bias with folded zero points, clip and zero point."""
-    batch, time, features, cells, outputs = _sizes(call)
+    if len(call.intermediates) == 12:
+        raise call.unsupported(
+            "BT-LSTM-INTERMEDIATES",
+            "12 intermediates ask for gates of 8 bits, whose kernel reads multipliers that nothing has set",
+            "convert with gates of 16 bits (5 intermediates)",
+        )
+    if len(call.intermediates) != 5:
+        raise call.invalid("BT-LSTM-INTERMEDIATES", f"expected 5 intermediates, found {len(call.intermediates)}")
     source, state, cell = call.input(0), call.input(OUTPUT_STATE), call.input(CELL_STATE)
     hidden = call.intermediates[HIDDEN].quantization
     if hidden is None:
@@ -194,7 +135,7 @@ def lower(call: Call) -> Lowered:
         preparation.bias("projection", PROJECTION, PROJECTION_BIAS, hidden_zero_point)
     limit = accumulate.RULES[call.rules["accumulate"]].limit
     parameters: dict[str, Attribute] = {
-        "time_major": bool(call.attribute("time_major")),
+        "time_major": sizes.time_major,
         "cell_exponent": exponent,
         "cell_clip": _clip(float(call.attribute("cell_clip")), cell.scale, 32767),
         "projection_clip": _clip(float(call.attribute("proj_clip")), call.output.scale, 127),
@@ -206,8 +147,8 @@ def lower(call: Call) -> Lowered:
         parameters=parameters,
         arrays=preparation.arrays,
         accumulator=Bound(preparation.magnitude, preparation.magnitude > limit),
-        work=4 * batch * time * cells * (features + outputs),
-        scratch=256 * batch * (features + cells + outputs),
+        work=sizes.work,
+        scratch=256 * sizes.batch * (sizes.features + sizes.cells + sizes.outputs),
     )
 
 
@@ -279,7 +220,7 @@ class _Cell:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Output, then the new output state and cell state."""
     cell = _Cell(step, inputs)
-    x = inputs[0] if step["time_major"] else inputs[0].swapaxes(0, 1)
+    x = by_time(inputs[0], step["time_major"])
     time, batch, _ = x.shape
     cells, outputs = inputs[RECURRENT_WEIGHTS + 3].shape
     h = inputs[OUTPUT_STATE].reshape(batch, outputs).astype(np.int64)
@@ -288,20 +229,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     for t in range(time):
         h, c = cell.run(x[t], h, c)
         out[t] = h
-    out = out if step["time_major"] else np.ascontiguousarray(out.swapaxes(0, 1))
     return [
-        out,
+        like_input(out, inputs[0], step["time_major"]),
         h.astype(np.int8).reshape(inputs[OUTPUT_STATE].shape),
         c.astype(np.int16).reshape(inputs[CELL_STATE].shape),
     ]
-
-
-OPERATOR = Operator(
-    "unidirectional_sequence_lstm",
-    ("accumulate", "scale_form", "rescale", "store", "gate", "layer_norm"),
-    infer,
-    lower,
-    reference,
-    "long short-term memory along one axis",
-    stateful=True,
-)

@@ -1,4 +1,4 @@
-"""unidirectional_sequence_lstm against the real runtime: outputs and states, over several runs."""
+"""lstm and unidirectional_sequence_lstm with 8-bit integers against the real runtime, over several runs."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class Lstm:
     intermediates: int = 5
     norm_scale: float = 0.0  # 0: no layer normalization
     gate_scale: float = 2.0**-10
+    operator: str = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
     def build(self) -> bytes:
         rng = np.random.default_rng(self.seed)
@@ -67,7 +68,9 @@ class Lstm:
             large = self.bias_magnitude
             return T("s32", (count,), 1e-4, 0, 0, rng.integers(-large, large, count, endpoint=True))
 
+        sequence = self.operator == "UNIDIRECTIONAL_SEQUENCE_LSTM"
         first = (self.time, self.batch) if self.time_major else (self.batch, self.time)
+        first = first if sequence else (self.batch,)
         inputs: list[T | None] = [None] * 24
         inputs[0] = T("s8", (*first, self.features), self.input_scale, self.input_zero_point)
         for offset, name in enumerate(GATES):
@@ -95,16 +98,17 @@ class Lstm:
         output = T("s8", (*first, self.outputs), self.state_scale, self.state_zero_point)
         hidden = T("s8", (0,), self.hidden_scale, self.hidden_zero_point)
         intermediates = [T("s16", (0,), self.gate_scale) if self.norm_scale else T("f32", (0,)) for _ in range(4)]
-        intermediates.append(hidden)
+        intermediates += [hidden] * (1 if self.intermediates <= 5 else 8)
         options: dict[str, Any] = {
             "fusedActivationFunction": 4,
             "cellClip": self.cell_clip,
             "projClip": self.proj_clip,
-            "timeMajor": self.time_major,
         }
+        if sequence:
+            options["timeMajor"] = self.time_major
         return single(
-            "UNIDIRECTIONAL_SEQUENCE_LSTM",
-            ("UnidirectionalSequenceLSTMOptions", options),
+            self.operator,
+            ("UnidirectionalSequenceLSTMOptions" if sequence else "LSTMOptions", options),
             inputs,
             [output],
             version=3,
@@ -113,7 +117,7 @@ class Lstm:
 
 
 @st.composite
-def lstm(draw: st.DrawFn) -> tuple[bytes, int]:
+def lstm(draw: st.DrawFn, operator: str = "UNIDIRECTIONAL_SEQUENCE_LSTM") -> tuple[bytes, int]:
     cells, projection = draw(st.integers(1, 6)), draw(st.booleans())
     peephole = draw(st.booleans())
     outputs = draw(st.integers(1, 6)) if projection and not peephole else cells
@@ -144,6 +148,7 @@ def lstm(draw: st.DrawFn) -> tuple[bytes, int]:
         flat_state=draw(st.booleans()),
         norm_scale=draw(st.sampled_from([0.0, 0.0, 1.0])) and draw(scales(1e-6, 1e-3)),
         gate_scale=draw(scales(1e-4, 1e-2)),
+        operator=operator,
     )
     return layer.build(), seed
 
@@ -154,6 +159,19 @@ def test_sequences(case: tuple[bytes, int], runs: int) -> None:
     # The kernel notices a cell scale that is no power of two, but goes on with parameters that it never set. A
     # normalized gate that leaves 32 bits is a signed overflow in C++.
     check(content, feeds_for(content, seed, runs), may_refuse={"BT-LSTM-CELL-SCALE", "BT-RUN-OVERFLOW"})
+
+
+@given(case=lstm("LSTM"), runs=st.integers(1, 4))
+def test_single_steps(case: tuple[bytes, int], runs: int) -> None:
+    content, seed = case
+    check(content, feeds_for(content, seed, runs), may_refuse={"BT-LSTM-CELL-SCALE", "BT-RUN-OVERFLOW"})
+
+
+def test_gates_of_8_bits_are_refused() -> None:
+    """Their kernel reads a multiplier past the ones that it prepared."""
+    layer = Lstm(operator="LSTM", cifg=True, projection=True, norm_scale=1e-4, intermediates=12)
+    with pytest.raises(bittrue.UnsupportedError, match="BT-LSTM-INTERMEDIATES"):
+        bittrue.load(layer.build()).prepare()
 
 
 @given(data=st.data(), seed=seeds)

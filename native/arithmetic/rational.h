@@ -1,0 +1,98 @@
+// Scalar twins of src/bittrue/arithmetic/rational.py: binary32 operations in the order that is written, none fused.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace bittrue::arithmetic::rational {
+
+// ((c0 x + c1) x + ...): the highest power's coefficient comes first.
+template <int kCount>
+inline float polynomial(float x, const float (&coefficients)[kCount]) {
+  float result = coefficients[0];
+  for (int i = 1; i < kCount; ++i) result = result * x + coefficients[i];
+  return result;
+}
+
+// 2^exponent, exponent in [-126, 127].
+inline float power_of_two(int exponent) {
+  const auto bits = static_cast<uint32_t>(exponent + 127) << 23;
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+inline float tanh(float x) {
+  constexpr float kLargest = 7.90738964080810547f;  // from here on the quotient is 1
+  constexpr float kOdd[4] = {1.394553628e-8f, 2.102733560e-5f, 3.520756727e-3f, 1.340216100e-1f};
+  constexpr float kEven[5] = {8.015776984e-7f, 3.326951409e-4f, 2.597254514e-2f, 4.673548340e-1f, 1.0f};
+  x = x > kLargest ? kLargest : x < -kLargest ? -kLargest : x;
+  const float x2 = x * x;
+  return (x2 * x * polynomial(x2, kOdd) + x) / polynomial(x2, kEven);
+}
+
+// Domain: -130 <= x <= 40. Without branches, so that loops of it become vectors.
+inline float exp(float x) {
+  const float near = x * 1.44269504088896341f + 0.5f;
+  const int towards_zero = static_cast<int>(near);
+  const int whole = towards_zero - (near < static_cast<float>(towards_zero) ? 1 : 0);
+  const auto m = static_cast<float>(whole);
+  const float r = m * 2.12194440e-4f + (m * -0.693359375f + x);
+  const float r2 = r * r;
+  const float even = r2 * (r2 * 1.37449637986719608306884765625e-3f + 4.166965186595916748046875e-2f) +
+                     0.49999988079071044921875f;
+  const float odd = r2 * 8.36894474923610687255859375e-3f + 0.16666518151760101318359375f;
+  const float p = r2 * (r * odd + even) + (r + 1.0f);
+  // p is near 1: only the second product can leave the normal numbers.
+  const float power = p * power_of_two(whole + 64) * 0x1p-64f;
+  return x < -104.0f ? 0.0f : power;
+}
+
+// Domain: any x.
+inline float logistic(float x) {
+  constexpr float kLargest = 16.6355324f, kSmallest = -104.0f;
+  if (x < kSmallest) return 0.0f;
+  const float half = (x > kLargest ? kLargest : x) * 0.5f;
+  if (half != half) return half + half;
+  const float m = std::floor(half * 1.44269504088896341f + 0.5f);
+  const float r = m * 2.12194440e-4f + (m * -0.693359375f + half);
+  const float r2 = r * r;
+  const float even = r2 * 4.1898667812347412109375e-2f + 0.49999141693115234375f;
+  const float odd = r2 * 8.33471305668354034423828125e-3f + 0.16666877269744873046875f;
+  const float p = r2 * (r * odd + even) + (r + 1.0f);
+  // m lies in [-76, 13]: 2^m is normal, and so is the product.
+  float e = p * power_of_two(static_cast<int>(m));
+  e = e * e;
+  return e / (1.0f + e);
+}
+
+// `exponential` gives e^(-h) of the rounded square h in [1, 121]. Both forms are computed, so that loops become
+// vectors.
+template <class Exponential>
+inline float erfc(float x, const Exponential& exponential) {
+  constexpr float kCentre[6] = {5.61802298761904239654541015625e-04f, -4.91381669417023658752441406250e-03f,
+                                2.67075151205062866210937500000e-02f, -1.12800106406211853027343750000e-01f,
+                                3.76122951507568359375000000000e-01f, -1.12837910652160644531250000000e+00f};
+  constexpr float kTop[4] = {1.0208116471767425537109375e-01f, 4.2920666933059692382812500e-01f,
+                             3.2379078865051269531250000e-01f, 5.3971976041793823242187500e-02f};
+  constexpr float kBottom[5] = {1.7251677811145782470703125e-02f, 3.9137163758277893066406250e-01f, 1.0f,
+                                6.2173241376876831054687500e-01f, 9.5662862062454223632812500e-02f};
+  x = x > 11.0f ? 11.0f : x;
+  x = x < -11.0f ? -11.0f : x;
+  const float square = x * x;
+  const bool large = square > 1.0f;
+  const float small_form = x * polynomial(square, kCentre) + 1.0f;
+  // The rounding error of the square, exactly, by splitting x into halves of 12 bits.
+  const float shifted = x * 4097.0f, high = shifted - (shifted - x), low = x - high;
+  const float error = ((high * high - square) + 2.0f * high * low) + low * low;
+  const float h = large ? square : 1.0f;
+  const float rounded = exponential(-h);
+  const float power = rounded - rounded * error;
+  const float inverse = 1.0f / h;
+  const float quotient = polynomial(inverse, kTop) / (x * polynomial(inverse, kBottom));
+  const float large_form = power * quotient + (x < 0.0f ? 2.0f : 0.0f);
+  return large ? large_form : small_form;
+}
+
+}  // namespace bittrue::arithmetic::rational

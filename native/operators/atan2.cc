@@ -1,0 +1,12 @@
+// atan2: the angle of the point (second, first).
+#include "arithmetic/elementary.h"
+#include "operators/zip.h"
+
+namespace bittrue {
+
+std::unique_ptr<Kernel> make_atan2(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  return make_zip<float, float>(step, [](float y, float x) { return arithmetic::atan2(y, x); });
+}
+
+}  // namespace bittrue

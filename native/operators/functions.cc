@@ -1,0 +1,38 @@
+// exp, log, elu, sin and cos: tables for quantized integers, evaluation for real numbers.
+#include "arithmetic/elementary.h"
+#include "operators/logistic.h"
+
+namespace bittrue {
+namespace {
+
+template <class Function>
+std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Function function) {
+  if (step.has_array("table")) return make_table(step, cores);
+  if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+  require(step.rule("real_function") == "binary32_elementary", "no native rule for this slot");
+  return make_map<float, float>(step, function);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
+  return make_function(step, cores, [](float x) { return arithmetic::cos(x); });
+}
+
+std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
+  return make_function(step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; });
+}
+
+std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
+  return make_function(step, cores, [](float x) { return arithmetic::exp(x); });
+}
+
+std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
+  return make_function(step, cores, [](float x) { return arithmetic::log(x); });
+}
+
+std::unique_ptr<Kernel> make_sin(const Step& step, const CoreSet& cores) {
+  return make_function(step, cores, [](float x) { return arithmetic::sin(x); });
+}
+
+}  // namespace bittrue

@@ -1,0 +1,69 @@
+// topk_v2: the largest elements of each row and their positions; equal ones by position, NaN below every number.
+#include <algorithm>
+#include <limits>
+
+#include "core/kernel.h"
+#include "operators/strided_copy.h"
+
+namespace bittrue {
+namespace {
+
+// T is the stored type: s8 is kept unsigned, which orders the same.
+template <class T, class Position>
+class TopK final : public Kernel {
+ public:
+  TopK(int64_t rows, int64_t extent, int64_t count) : rows_(rows), extent_(extent), count_(count) {}
+
+  int64_t scratch_bytes(int threads) const override { return threads * extent_ * int64_t{sizeof(int32_t)}; }
+
+  void run(const Run& run) const override {
+    if (count_ == 0) return;
+    run.pool.parallel(rows_, [&](int64_t row, int worker) {
+      const T* x = reinterpret_cast<const T*>(run.inputs[0]) + row * extent_;
+      int32_t* order = reinterpret_cast<int32_t*>(run.scratch) + worker * extent_;
+      for (int64_t i = 0; i < extent_; ++i) order[i] = static_cast<int32_t>(i);
+      std::partial_sort(order, order + count_, order + extent_, [x](int32_t a, int32_t b) {
+        const bool nan_a = x[a] != x[a], nan_b = x[b] != x[b];
+        if (nan_a != nan_b) return nan_b;
+        return x[a] > x[b] || (!(x[a] < x[b]) && a < b);
+      });
+      T* values = reinterpret_cast<T*>(run.outputs[0]) + row * count_;
+      Position* places = reinterpret_cast<Position*>(run.outputs[1]) + row * count_;
+      for (int64_t i = 0; i < count_; ++i) values[i] = x[order[i]], places[i] = static_cast<Position>(order[i]);
+    });
+  }
+
+ private:
+  int64_t rows_, extent_, count_;
+};
+
+template <class T>
+std::unique_ptr<Kernel> make(const Step& step, int64_t rows, int64_t extent, int64_t count) {
+  if (step.output(1).type == Type::s16) return std::make_unique<TopK<T, int16_t>>(rows, extent, count);
+  if (step.output(1).type == Type::s32) return std::make_unique<TopK<T, int32_t>>(rows, extent, count);
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_topk_v2(const Step& step, const CoreSet&) {
+  const Operand& in = step.input(0);
+  require(in.rank() >= 1 && step.outputs.size() == 2, "rows and two outputs are needed");
+  require_same_type(in, step.output(0));
+  const int64_t extent = in.shape.back(), count = step.integer("count", 0, extent);
+  const int64_t rows = count == 0 ? 0 : in.elements / extent;
+  require(extent <= std::numeric_limits<int32_t>::max(), "rows are too long");
+  for (size_t i = 0; i < 2; ++i) require(step.output(i).elements == rows * count, "the shapes do not fit");
+  require(in.dense() && step.output(0).dense() && step.output(1).dense(), "all sides must be dense");
+  switch (in.type) {
+    case Type::s8:
+    case Type::u8: return make<uint8_t>(step, rows, extent, count);
+    case Type::s16: return make<int16_t>(step, rows, extent, count);
+    case Type::s32: return make<int32_t>(step, rows, extent, count);
+    case Type::s64: return make<int64_t>(step, rows, extent, count);
+    case Type::f32: return make<float>(step, rows, extent, count);
+    default: return nullptr;
+  }
+}
+
+}  // namespace bittrue

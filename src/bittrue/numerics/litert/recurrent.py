@@ -1,0 +1,124 @@
+"""Rows of `litert`: recurrent layers. Their kernels are shared by all resolvers of the runtime."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_INTEGER = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary32",
+    "rescale": "q31_two_step_up_away",
+    "store": "zero_point_then_clamp",
+}
+_ACTIVATION = {"activation": "binary32_rational_lanes_4"}
+_VECTOR = {"dot": "binary32_lanes_4_in_order", **_ACTIVATION}
+_HYBRID = {"row_product": "s8_vectors_binary32_scale"}
+
+_BATCHES = (
+    "several batches at once (time major, or a single step) are refused: the order of additions changes with the "
+    "extents and, in long rows, with the processor's caches; so is the activation none, which leaves temporaries in h"
+)
+_ROWS = "rows with NaN or infinity, or of denormal numbers alone, are refused: their conversion to 8 bits is undefined"
+
+# x, weights, recurrent weights, peepholes, biases, projection and its bias, states, layer normalization.
+_LSTM_INTEGER = (
+    "s8 s8|- s8 s8 s8 s8|- s8 s8 s8 s16|- s16|- s16|- s32|- s32 s32 s32 s8|- s32|- s8 s16 "
+    "s16|- s16|- s16|- s16|- -> s8",
+)
+_REAL_CELL = "f32|- f32 f32 f32 f32|- f32 f32 f32 f32|- f32|- f32|- f32|- f32 f32 f32 f32|- f32|-"
+_REAL_EXTRA = "f32|- f32|- f32|- f32|- f32|- f32|- f32|- f32|-"
+_HYBRID_CELL = "T|- T T T T|- T T T T|- T|- T|- f32|- f32 f32 f32 T|- f32|-"
+_EXTRA = "T|- T|- T|- T|- T|- T|- T|- T|-"
+_LSTM_REAL = (f"f32 {_REAL_CELL} f32 f32 f32|- f32|- f32|- f32|- -> f32",)
+_LSTM_HYBRID = (
+    "f32 T|- T T T T|f32|- T|f32 T|f32 T|f32 T|- T|- T|- f32|- f32 f32 f32 T|- f32|- f32 f32 f32|- f32|- f32|- f32|- "
+    "-> f32",
+)
+_CELL = {"dot": "binary32_lanes_4_by_halves", **_ACTIVATION}
+
+ROWS: tuple[Row, ...] = (
+    *(
+        row
+        for stem in ("lstm", "unidirectional_sequence_lstm")
+        for row in (
+            Row(
+                stem,
+                _LSTM_INTEGER,
+                {**_INTEGER, "gate": "s16_polynomial_newton", "layer_norm": "s32_newton_inverse_root"},
+                "run; facts 2.6: 865 values; a whole model over several runs",
+            ),
+            Row(
+                stem, _LSTM_REAL, _CELL, "run: 2 k models, converted models of 13 layers, every tensor", limit=_BATCHES
+            ),
+            Row(
+                stem, _LSTM_HYBRID, {**_CELL, **_HYBRID}, "run: 2 k models, converted models", ("s8", "u8"), limit=_ROWS
+            ),
+        )
+    ),
+    *(
+        row
+        for stem in ("rnn", "unidirectional_sequence_rnn")
+        for row in (
+            Row(stem, ("f32 f32 f32 f32 f32 -> f32",), _VECTOR, "run"),
+            Row(stem, ("f32 T T f32 f32 -> f32",), {**_VECTOR, **_HYBRID}, "run", ("s8", "u8"), limit=_ROWS),
+        )
+    ),
+    Row("lstm", ("f32 f32 f32 f32 f32 -> f32 f32 f32 f32",), _CELL, "run", limit=_BATCHES),
+    Row(
+        "lstm",
+        ("u8 u8 u8 s32 s16 -> u8 s16 u8 s16",),
+        {"accumulate": "s32_wrap", "rescale": "q31_two_step_up_up", "gate": "s16_polynomial_newton"},
+        "run",
+    ),
+    Row(
+        "bidirectional_sequence_lstm",
+        tuple(
+            f"f32 {_REAL_CELL} {_REAL_CELL} f32 f32 f32 f32 f32|- {_REAL_EXTRA} -> {out}" for out in ("f32", "f32 f32")
+        ),
+        _CELL,
+        "run",
+        limit=_BATCHES,
+    ),
+    Row(
+        "bidirectional_sequence_lstm",
+        tuple(
+            f"f32 {_HYBRID_CELL} {_HYBRID_CELL} f32 f32 f32 f32 f32|- {_EXTRA} -> {out}" for out in ("f32", "f32 f32")
+        ),
+        {**_CELL, **_HYBRID},
+        "run",
+        ("s8", "u8"),
+        limit=_ROWS,
+    ),
+    Row(
+        "bidirectional_sequence_rnn",
+        (
+            "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32|- f32|- f32|- -> f32",
+            "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32|- f32|- f32|- -> f32 f32",
+        ),
+        _VECTOR,
+        "run",
+    ),
+    Row(
+        "bidirectional_sequence_rnn",
+        (
+            "f32 T T f32 f32 T T f32 f32 f32|- T|- T|- -> f32",
+            "f32 T T f32 f32 T T f32 f32 f32|- T|- T|- -> f32 f32",
+        ),
+        {**_VECTOR, **_HYBRID},
+        "run",
+        ("s8", "u8"),
+        limit=_ROWS,
+    ),
+    Row("svdf", ("s8 s8 s16 s32|- s16 -> s8",), _INTEGER, "run; facts 2.1: 132 values, 12 stateful steps"),
+    Row("svdf", ("f32 f32 f32 f32|- f32 -> f32",), _VECTOR, "run: every order of additions found in the wheel"),
+    Row("svdf", ("f32 s8|u8 s8|u8 f32|- f32 -> f32",), {**_VECTOR, **_HYBRID}, "run", limit=_ROWS),
+    Row(
+        "svdf",
+        ("s8 s8 s8 s32|- s8|s16 -> s8", "s8 s8 s16 s32|- s8 -> s8"),
+        evidence="run: heap corruption, facts 4.3",
+        refuses=(
+            "SVDF with an int8 state or int8 weights_time is a microcontroller extension: this runtime's kernel takes "
+            "both for int16 without a check and reads and writes past their ends"
+        ),
+    ),
+)

@@ -1,0 +1,185 @@
+"""Numerics `litert@1.2`: the reference kernels (BUILTIN_REF) of ai-edge-litert 1.2 and of TensorFlow before 2.20.
+
+What later versions changed: fully-connected layers were requantized in fixed point, as convolutions are, before LiteRT
+commit 921360770 (2025-04-14) moved them to binary64; many types, and versions of operators, came later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .litert import LITERT
+from .table import Numerics, Row
+
+_EVIDENCE = "run against 1.2.0, and recorded"
+_FIXED = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary32_product",
+    "scale_form_per_axis": "binary64",
+    "rescale": "q31_two_step_up_away",
+    "store": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_WIDE = {**_FIXED, "accumulate": "s64", "rescale": "q15_one_step_up"}
+_CHECKS = (("bias_scale_within", 0.02), ("activation_is_clamp",))
+_WIDE_CHECKS = (("zero_points_are_zero", 0), *_CHECKS)
+_SPLIT_LIMIT = "the kernel drops input elements that do not fill a row; bittrue refuses such shapes"
+
+_OWN: tuple[Row, ...] = (
+    Row("fully_connected", ("s8 s8|s4 s32|- -> s8",), _FIXED, _EVIDENCE, requires=_CHECKS, limit=_SPLIT_LIMIT),
+    Row("fully_connected", ("u8 u8 s32|- -> u8",), _FIXED, _EVIDENCE, requires=_CHECKS, limit=_SPLIT_LIMIT),
+    Row(
+        "fully_connected",
+        ("u8 u8 s32 -> s16",),
+        {**_FIXED, "store": "clamp_then_zero_point"},
+        _EVIDENCE,
+        requires=_CHECKS,
+        limit=_SPLIT_LIMIT,
+    ),
+    Row("fully_connected", ("s16 s8|s4 s64|- -> s16",), _WIDE, _EVIDENCE, requires=_WIDE_CHECKS, limit=_SPLIT_LIMIT),
+    Row("fully_connected", ("s16 s8|s4 s32 -> s16",), _FIXED, _EVIDENCE, requires=_WIDE_CHECKS, limit=_SPLIT_LIMIT),
+)
+# Types that came after 1.2, for every operator and for some.
+_LATER = {"s2", "u4", "bf16"}
+_LATER_OF = {
+    "div": {"s8", "s16"},
+    "floor": {"f16"},
+    "gather": {"f16"},
+    "gather_nd": {"f16"},
+    "equal": {"s16"},
+    "greater": {"s16"},
+    "less_equal": {"s16"},
+    "mirror_pad": {"u32", "bool", "f64"},
+    "neg": {"s8", "s16", "f16"},
+    "not_equal": {"s16"},
+    "resize_nearest": {"f16", "bool", "s32", "u32"},
+    "select": {"f16"},
+    "select_v2": {"f16", "f64"},
+    "slice": {"f16", "f64", "s4", "u32"},
+    "sqrt": {"s8", "s16"},
+    "transpose": {"f16", "s4", "u32"},
+    "unpack": {"f16"},
+}
+_LIMITS = {
+    "cast": "real numbers outside of the target's range are left to the processor there, and saturate here",
+    "abs": "the sign of NaN differs",
+    "relu": "NaN becomes 0 or stays, depending on its place in the kernel's vector loop",
+    "arg_max": "NaN among the values",
+    "arg_min": "NaN among the values",
+    "max_pool2d": "NaN among the values",
+}
+
+
+def _older(row: Row) -> Row | None:
+    """A row of `litert` as 1.2 has it: without the types that came later; None when nothing is left."""
+    later = _LATER | _LATER_OF.get(row.operator, set())
+    where = tuple(name for name in row.where if name not in later)
+    if row.where:
+        later = _LATER
+    types = tuple(
+        kept
+        for pattern in row.types
+        if (kept := " ".join("|".join(t for t in word.split("|") if t not in later) for word in pattern.split(" ")))
+        and "" not in kept.split(" ")
+    )
+    if not types or (row.where and not where):
+        return None
+    limit = "; ".join(filter(None, (row.limit, _LIMITS.get(row.operator, ""))))
+    return replace(row, types=types, where=where, limit=limit, evidence=_EVIDENCE)
+
+
+_REPLACED = {row.operator for row in _OWN}
+_INHERITED = (_older(row) for row in LITERT.rows if row.operator not in _REPLACED)
+
+# Oldest and newest operator version, probed in the wheel; (1, 1) for those not named.
+_VERSIONS = {
+    "abs": (1, 3),
+    "add": (1, 5),
+    "arg_max": (1, 2),
+    "arg_min": (1, 2),
+    "average_pool2d": (1, 3),
+    "batch_matmul": (1, 3),
+    "batch_to_space": (1, 4),
+    "bidirectional_sequence_lstm": (1, 3),
+    "bidirectional_sequence_rnn": (1, 3),
+    "broadcast_to": (2, 3),
+    "cast": (1, 4),
+    "concatenation": (1, 3),
+    "conv2d": (1, 8),
+    "depthwise_conv2d": (1, 6),
+    "dequantize": (1, 4),
+    "div": (1, 2),
+    "embedding_lookup": (1, 3),
+    "equal": (1, 4),
+    "exp": (1, 2),
+    "fake_quant": (1, 2),
+    "fill": (1, 3),
+    "floor_div": (1, 3),
+    "floor_mod": (1, 2),
+    "fully_connected": (1, 11),
+    "gather": (1, 6),
+    "gather_nd": (1, 5),
+    "gelu": (1, 2),
+    "greater": (1, 2),
+    "greater_equal": (1, 3),
+    "l2_normalization": (1, 2),
+    "leaky_relu": (1, 2),
+    "less": (1, 3),
+    "less_equal": (1, 2),
+    "log": (1, 2),
+    "log_softmax": (1, 2),
+    "logistic": (1, 3),
+    "lstm": (1, 4),
+    "max_pool2d": (1, 3),
+    "maximum": (1, 4),
+    "mean": (1, 3),
+    "minimum": (1, 4),
+    "mirror_pad": (1, 3),
+    "mul": (1, 7),
+    "not_equal": (1, 3),
+    "pack": (1, 3),
+    "pad": (1, 4),
+    "pad_v2": (1, 4),
+    "quantize": (1, 2),
+    "reduce_max": (1, 3),
+    "reduce_min": (1, 3),
+    "reduce_prod": (1, 2),
+    "relu": (1, 3),
+    "relu6": (1, 3),
+    "resize_bilinear": (1, 4),
+    "resize_nearest": (1, 4),
+    "reverse_v2": (1, 2),
+    "rnn": (1, 3),
+    "rsqrt": (1, 3),
+    "select": (1, 2),
+    "slice": (1, 5),
+    "softmax": (1, 3),
+    "space_to_batch": (1, 4),
+    "space_to_depth": (1, 2),
+    "sparse_to_dense": (1, 3),
+    "split": (1, 4),
+    "split_v": (1, 2),
+    "squared_difference": (1, 2),
+    "strided_slice": (1, 4),
+    "sub": (1, 5),
+    "sum": (1, 2),
+    "svdf": (1, 4),
+    "tanh": (1, 3),
+    "tile": (1, 2),
+    "topk_v2": (1, 3),
+    "transpose": (1, 5),
+    "transpose_conv": (1, 5),
+    "unidirectional_sequence_lstm": (1, 3),
+    "unidirectional_sequence_rnn": (1, 3),
+    "unpack": (1, 4),
+    "where": (1, 2),
+}
+
+LITERT_1_2 = Numerics(
+    "litert@1.2",
+    "ai-edge-litert 1.2.0, OpResolverType.BUILTIN_REF, x86-64",
+    "the operator tests against ai-edge-litert 1.2.0, and vectors recorded from it: values, wherever it runs a model; "
+    "some models that it refuses for their shapes or parameters run here",
+    (*_OWN, *(row for row in _INHERITED if row is not None)),
+    _VERSIONS,
+)

@@ -1,0 +1,188 @@
+"""Numerics `single-rounding`: builds of TensorFlow Lite for Microcontrollers with TFLITE_SINGLE_ROUNDING.
+
+The switch replaces the two roundings of every 32-bit rescaling by one, ties up. These builds differ from the desktop's
+reference kernels in more than the switch: fully-connected layers are requantized in fixed point, logistic and tanh of
+8 bits have no tables, RELU6 does not rescale, 16-bit additions know no powers of two.
+
+Evidence: "run" = the operator tests against tflite-micro 90b983c (2026-08-20), compiled with the switch for x86-64 by
+tools/micro/build.sh, and vectors recorded from it.
+"""
+
+from __future__ import annotations
+
+from .table import Numerics, Row
+
+_RUN = "run against tflite-micro built with the switch, and recorded"
+
+_LAYER = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary64",
+    "rescale": "q31_one_step_up",
+    "store": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_WIDE = {**_LAYER, "accumulate": "s64", "rescale": "q15_one_step_up"}
+_MATRIX = {"scale_form": "binary32_product", "scale_form_per_axis": "binary64"}
+_ALIGNED = {
+    "align": "left_20",
+    "rescale": "q31_one_step_up",
+    "store": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_RESCALE = {"scale_form": "binary64", "rescale": "q31_one_step_up", "store": "zero_point_then_clamp"}
+_NO_ZERO = ("zero_points_are_zero",)
+_SIGMOID_CHECKS = (_NO_ZERO, ("output_is_power_of_two", -15))
+_COMMON = ("s8", "s16", "s32", "s64", "f32", "bool")
+_LIMIT_LONG = "rows whose exponentials add up to 4096 or more are refused: the kernel's sum overflows"
+
+_LAYERS: tuple[Row, ...] = (
+    Row("conv2d", ("s8 s8|s4 s32|- -> s8",), _LAYER, _RUN, requires=(("input_zero_points_are_zero", 1, 2),)),
+    Row("conv2d", ("s16 s8 s64|- -> s16",), _WIDE, _RUN, requires=(_NO_ZERO,)),
+    Row("conv2d", ("s16 s8 s32 -> s16",), _LAYER, _RUN, requires=(_NO_ZERO,)),
+    Row("depthwise_conv2d", ("s8 s8|s4 s32|- -> s8",), _LAYER, _RUN, requires=(("input_zero_points_are_zero", 2),)),
+    Row("depthwise_conv2d", ("s16 s8 s64|- -> s16",), _WIDE, _RUN, requires=(_NO_ZERO,)),
+    Row(
+        "fully_connected",
+        ("s8 s8|s4 s32|- -> s8",),
+        {**_LAYER, **_MATRIX},
+        _RUN,
+        requires=(("bias_scale_within", 0.02), ("activation_is_clamp",)),
+    ),
+    Row(
+        "fully_connected",
+        ("s16 s8 s64|- -> s16",),
+        {**_WIDE, **_MATRIX},
+        _RUN,
+        requires=(("zero_points_are_zero", 0), ("bias_scale_within", 0.02), ("activation_is_clamp",)),
+    ),
+    Row(
+        "fully_connected",
+        ("s16 s8 s32 -> s16",),
+        {**_LAYER, **_MATRIX},
+        _RUN,
+        requires=(("zero_points_are_zero", 0), ("bias_scale_within", 0.02), ("activation_is_clamp",)),
+    ),
+)
+
+_ELEMENTWISE: tuple[Row, ...] = (
+    Row("add", ("s8 s8 -> s8",), _ALIGNED, _RUN),
+    Row("add", ("s16 s16 -> s16",), {**_ALIGNED, "align": "left_15"}, _RUN),
+    Row("sub", ("s8 s8 -> s8",), _ALIGNED, _RUN),
+    Row("sub", ("s16 s16 -> s16",), {**_ALIGNED, "align": "left_15"}, _RUN),
+    Row(
+        "squared_difference", ("s8 s8 -> s8",), {**_ALIGNED, "align": "left_7"}, _RUN, requires=(("zero_points_fit",),)
+    ),
+    Row("mul", ("s8 s8 -> s8",), {**_LAYER, "product": "exact_s32"}, _RUN),
+    Row("mul", ("s16 s16 -> s16",), {**_LAYER, "product": "exact_s32"}, _RUN, requires=(_NO_ZERO,)),
+    *(Row(stem, ("T T -> T",), {}, _RUN, where=("s8", "s32", "f32")) for stem in ("maximum", "minimum")),
+    *(
+        row
+        for stem in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
+        for row in (
+            Row(stem, ("s8 s8 -> bool",), {"compare": "rescaled_left_8", "rescale": "q31_one_step_up"}, _RUN),
+            Row(stem, ("T T -> bool",), {"compare": "raw"}, _RUN, where=("s32", "s64", "f32")),
+        )
+    ),
+)
+
+_UNARY: tuple[Row, ...] = (
+    Row(
+        "logistic",
+        ("s8 -> s8",),
+        {"table": "f4_newton_256_one_step_up"},
+        _RUN,
+        requires=(("output_is", 1 / 256, -128),),
+    ),
+    Row("logistic", ("s16 -> s16",), {"sigmoid": "s16_table_256_linear"}, _RUN, requires=_SIGMOID_CHECKS),
+    Row("tanh", ("s8 -> s8",), {"table": "f4_newton_256_one_step_up"}, _RUN, requires=(("output_is", 1 / 128, 0),)),
+    Row("tanh", ("s16 -> s16",), {"sigmoid": "s16_table_256_linear"}, _RUN, requires=_SIGMOID_CHECKS),
+    Row("leaky_relu", ("s8 -> s8",), {**_RESCALE, "scale_form": "binary32"}, _RUN),
+    Row("leaky_relu", ("s16 -> s16",), {**_RESCALE, "scale_form": "binary32"}, _RUN),
+    Row(
+        "relu",
+        ("s8 -> s8",),
+        {**_RESCALE, "scale_form": "binary32", "activation_range": "binary32_quotient_away"},
+        _RUN,
+    ),
+    Row("quantize", ("f32 -> s8|s16",), {"quantize": "binary32_divide_away"}, _RUN),
+    Row("quantize", ("s8 -> s8|s16|s32", "s16 -> s8|s16|s32", "s32 -> s8|s16"), _RESCALE, _RUN),
+    Row(
+        "dequantize",
+        ("s8|s16|u8 -> f32",),
+        when=(("input_per_axis", 0),),
+        refuses="the kernel takes the first scale for all slices of a tensor that has one per slice",
+    ),
+    Row("dequantize", ("s8|s16|u8 -> f32",), {"dequantize": "binary64_multiply"}, _RUN),
+    Row("abs", ("s8 -> s8", "s16 -> s16"), {**_RESCALE, "scale_form": "binary32"}, _RUN),
+    Row(
+        "l2_normalization",
+        ("s8 -> s8",),
+        {"normalize": "q31_exponent_plus_7_one_step_up"},
+        _RUN,
+        requires=(("output_is", 1 / 128, 0),),
+    ),
+    Row("softmax", ("s8 -> s8|s16",), {"softmax": "exp_f5_sum_f12_reciprocal_away"}, _RUN, limit=_LIMIT_LONG),
+)
+
+_REDUCTIONS: tuple[Row, ...] = (
+    Row(
+        "average_pool2d",
+        ("T -> T",),
+        {"activation_range": "binary32_quotient_away", "accumulate": "s32_wrap", "average": "integer_half_away"},
+        _RUN,
+        where=("s8", "s16"),
+    ),
+    Row("max_pool2d", ("T -> T",), {"activation_range": "binary32_quotient_away"}, _RUN, where=("s8", "s16")),
+    Row(
+        "mean",
+        ("T s32 -> T",),
+        {
+            "accumulate": "s32_wrap",
+            "scale_form": "binary64",
+            "mean": "q31_count_folded_one_step_up",
+            "store": "zero_point_then_clamp",
+        },
+        _RUN,
+        where=("s8", "s16"),
+    ),
+    Row("resize_bilinear", ("s8 s32 -> s8",), {"interpolate": "ten_bits_half_up"}, _RUN),
+    Row("resize_nearest", ("T s32 -> T",), {}, _RUN, where=("s8", "s16", "f32")),
+    *(
+        Row(stem, ("s8 s32 -> s8",), {}, _RUN, requires=(("same_parameters", 0),))
+        for stem in ("reduce_max", "reduce_min")
+    ),
+    *(Row(stem, ("s8 s32 -> s32",), {}, _RUN) for stem in ("arg_max", "arg_min")),
+)
+
+_MOVEMENT: tuple[Row, ...] = (
+    Row("reshape", ("T s32|- -> T",), {}, _RUN, where=_COMMON),
+    Row("squeeze", ("T -> T",), {}, _RUN, where=_COMMON),
+    Row("expand_dims", ("T s32 -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("concatenation", ("T... -> T",), {"combine": "copy"}, _RUN, where=("s8",), requires=(("same_parameters",),)),
+    Row("concatenation", ("T... -> T",), {"combine": "copy"}, _RUN, where=("s16", "s32", "s64", "f32", "bool")),
+    Row("pad", ("T s32|s64 -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
+    Row("pad_v2", ("T s32|s64 T -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
+    Row("mirror_pad", ("T s32|s64 -> T",), {}, _RUN, where=("s8", "s16", "f32")),
+    Row("transpose", ("T s32 -> T",), {}, _RUN, where=("s8", "s16", "f32")),
+    Row("slice", ("T s32 s32 -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
+    Row("strided_slice", ("T s32 s32 s32 -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32", "bool")),
+    Row("split", ("s32 T -> T...",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
+    Row("split_v", ("T s32 s32 -> T...",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
+    Row("pack", ("T... -> T",), {}, _RUN, where=("s8", "s16", "s32", "s64", "f32")),
+    Row("unpack", ("T -> T...",), {}, _RUN, where=("s8", "s32", "f32")),
+    Row("gather", ("T s32 -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("gather_nd", ("T s32 -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("space_to_depth", ("T -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("depth_to_space", ("T -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("space_to_batch", ("T s32 s32 -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("batch_to_space", ("T s32 s32 -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("broadcast_to", ("T s32 -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
+    Row("shape", ("* -> s32",), {}, _RUN),
+)
+
+SINGLE_ROUNDING = Numerics(
+    "single-rounding",
+    "tflite-micro 90b983c, reference kernels, built with TFLITE_SINGLE_ROUNDING",
+    "the operator tests against that build on x86-64, and vectors recorded from it",
+    _LAYERS + _ELEMENTWISE + _UNARY + _REDUCTIONS + _MOVEMENT,
+)

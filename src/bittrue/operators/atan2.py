@@ -1,0 +1,22 @@
+"""atan2: the angle of the point (second, first)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arithmetic import elementary
+from .base import Operator, Step, nothing_to_prepare
+from .elementwise import blockwise
+from .plain import same_shapes
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """In binary32; binary16 is rounded back."""
+    y, x = inputs
+    with np.errstate(under="ignore"):
+        return [blockwise(elementary.atan2, [y, x], y.dtype, np.dtype(np.float32))]
+
+
+OPERATOR = Operator("atan2", (), same_shapes, nothing_to_prepare, reference, "angle of the point (second, first)")

@@ -1,0 +1,117 @@
+"""non_max_suppression_v4 and _v5: boxes by descending score, without those that overlap a better one too much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arithmetic.boxes import intersection_over_union, sorted_corners
+from ..arithmetic.heap import pop, push
+from ..errors import RunError
+from .base import Call, Lowered, Operator, Shape, Step
+from .indexing import bounded
+
+Candidate = tuple[np.float32, int, int]
+
+
+def _room(call: Call) -> Shape:
+    boxes, scores = call.input(0, "boxes"), call.input(1, "scores")
+    call.rank(boxes, 2)
+    if boxes.shape[1] != 4 or scores.shape != boxes.shape[:1]:
+        raise call.invalid(
+            "BT-NMS", f"boxes must be [n, 4] and scores [n], found {list(boxes.shape)} and {list(scores.shape)}"
+        )
+    for position in range(2, len(call.inputs)):
+        call.rank(call.input(position), 0)
+    (room,) = call.integers(2, "number of results")
+    return bounded(call, (room,))
+
+
+def infer(call: Call) -> list[Shape]:
+    """Room for the indices, and their number."""
+    call.expect(5, 2)
+    return [_room(call), ()]
+
+
+def infer_soft(call: Call) -> list[Shape]:
+    """Room for the indices and for their scores, and their number."""
+    call.expect(6, 3)
+    room = _room(call)
+    return [room, room, ()]
+
+
+def lower(call: Call) -> Lowered:
+    """Number of results."""
+    boxes = call.input(0).shape[0]
+    return Lowered(parameters={"room": call.output.size}, work=boxes * call.output.size, scratch=256 * boxes)
+
+
+def _worse(first: Candidate, second: Candidate) -> bool:
+    return bool(first[0] < second[0])
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Indices, their scores (with a sigma) and their number; places beyond the number are 0."""
+    boxes, scores = sorted_corners(inputs[0]), inputs[1]
+    overlap_limit, score_limit = inputs[3].reshape(()), inputs[4].reshape(())
+    sigma = np.float32(inputs[5].reshape(())) if len(inputs) > 5 else np.float32(0)
+    if sigma < 0:
+        raise RunError("BT-NMS-SIGMA", f"sigma must be at least 0, found {float(sigma)!r}")
+    soft = bool(sigma > 0)
+    factor = np.float32(-0.5 / float(sigma)) if soft else np.float32(0)
+    heap: list[Candidate] = []
+    for start in np.flatnonzero(scores > score_limit).tolist():
+        push(heap, (scores[start], start, 0), _worse)
+    most = min(len(heap), step["room"])
+    chosen: list[int] = []
+    values: list[np.float32] = []
+    while heap and len(chosen) < most:
+        before, index, seen = pop(heap, _worse)
+        score, dropped = before, False
+        # Latest first; those that were met in an earlier turn are passed over.
+        overlaps = intersection_over_union(boxes[index], boxes[chosen[seen:]])[::-1]
+        if not soft:
+            # Nothing but a large overlap ends the comparison: the score stays above its limit.
+            dropped = bool((overlaps >= overlap_limit).any())
+        for overlap in overlaps if soft else ():
+            if overlap >= overlap_limit:
+                dropped = True
+                break
+            score = _decayed(score, factor, overlap)
+            if score <= score_limit:
+                break
+        if dropped:
+            continue
+        seen = len(chosen)
+        if score == before:
+            chosen.append(index)
+            values.append(score)
+        if score > score_limit:
+            push(heap, (score, index, seen), _worse)
+    return _results(step["room"], chosen, values if len(inputs) > 5 else None)
+
+
+def _decayed(score: np.float32, factor: np.float32, overlap: np.float32) -> np.float32:
+    """score * exp(factor * overlap^2), every operation rounded to binary32."""
+    with np.errstate(all="ignore"):
+        # The factor is negative, so that exp never overflows.
+        return np.float32(score * np.float32(math.exp(float(factor * overlap * overlap))))
+
+
+def _results(room: int, chosen: list[int], values: list[np.float32] | None) -> list[np.ndarray]:
+    indices = np.zeros(room, np.int32)
+    indices[: len(chosen)] = chosen
+    count = np.array(len(chosen), np.int32)
+    if values is None:
+        return [indices, count]
+    scores = np.zeros(room, np.float32)
+    scores[: len(values)] = values
+    return [indices, scores, count]
+
+
+OPERATORS = (
+    Operator("non_max_suppression_v4", (), infer, lower, reference, "the best boxes without overlapping ones"),
+    Operator("non_max_suppression_v5", (), infer_soft, lower, reference, "the same, with scores that decay by overlap"),
+)

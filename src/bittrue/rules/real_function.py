@@ -1,0 +1,42 @@
+"""Slot `real_function`: functions of one real number. Binary16 is widened to binary32 and rounded back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arithmetic import elementary
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class RealFunctionRule:
+    """`functions`: stem of the operator to what it computes, binary32 to binary32."""
+
+    functions: Mapping[str, Function]
+    formula: str
+    source: str
+
+
+def _elu(x: np.ndarray) -> np.ndarray:
+    return np.where(x < 0, elementary.expm1(x), x)
+
+
+RULES: dict[str, RealFunctionRule] = {
+    "binary32_elementary": RealFunctionRule(
+        {
+            "cos": elementary.cos,
+            "elu": _elu,
+            "exp": elementary.exp,
+            "log": elementary.log,
+            "logistic": elementary.logistic,
+            "sin": elementary.sin,
+            "tanh": elementary.tanh,
+        },
+        "the functions of arithmetic/elementary; elu(x) = expm1(x) for x < 0, else x",
+        "glibc 2.36, read; every binary32 number compared with it",
+    ),
+}

@@ -1,0 +1,67 @@
+"""Slot `real_gelu`: x times the normal distribution function of x, for tensors of real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arithmetic import elementary, rational
+
+# Elements that the vector form takes at a time; blocks given to a rule begin at a multiple of it.
+LANES = 4
+
+
+@dataclass(frozen=True)
+class RealGeluRule:
+    """`apply(x, approximate)` for a vector of binary32 or binary16 that ends where the tensor ends, or after a multiple
+    of LANES; the result has its type.
+    """
+
+    apply: Callable[[np.ndarray, bool], np.ndarray]
+    formula: str
+    source: str
+
+
+_HALF, _ONE = np.float32(0.5), np.float32(1)
+_ROOT_OF_HALF = np.float32(0.7071067811865476)
+_ROOT_OF_TWO_OVER_PI = np.float32(0.7978845608028654)
+
+
+def _one_by_one(x: np.ndarray, approximate: bool) -> np.ndarray:
+    """Every operation rounded to binary16, which is what NumPy does."""
+    half, one, root = x.dtype.type(0.5), x.dtype.type(1), x.dtype.type(_ROOT_OF_HALF)
+    if approximate:
+        inner = x.dtype.type(_ROOT_OF_TWO_OVER_PI) * (x + x.dtype.type(0.044715) * (x * x * x))
+        return half * x * (one + elementary.tanh(inner).astype(x.dtype))
+    return half * x * elementary.erfc(x * -root).astype(x.dtype)
+
+
+def _lanes_4(x: np.ndarray, approximate: bool) -> np.ndarray:
+    """Whole groups of four use another exponential than the rest; they differ in the last bit.
+
+    >>> RULES["binary32_rational_lanes_4"].apply(np.float32([0, 1, -1, 3, -12]), False).tolist()
+    [0.0, 0.8413447141647339, -0.15865525603294373, 2.995950222015381, -2.1317925068052168e-32]
+    """
+    with np.errstate(all="ignore"):
+        if x.dtype == np.float16:
+            return _one_by_one(x, approximate)
+        if approximate:
+            inner = _ROOT_OF_TWO_OVER_PI * (x + np.float32(0.044715) * (x * x * x))
+            return _HALF * x * (_ONE + rational.tanh(inner))
+        argument = x * -_ROOT_OF_HALF
+        whole = x.size // LANES * LANES
+        grouped = rational.erfc(argument[:whole], rational.exp)
+        rest = rational.erfc(argument[whole:], elementary.exp)
+        return _HALF * x * np.concatenate([grouped, rest])
+
+
+RULES: dict[str, RealGeluRule] = {
+    "binary32_rational_lanes_4": RealGeluRule(
+        _lanes_4,
+        "x / 2 * erfc(-x / sqrt 2), or x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), rational functions without "
+        "fused operations",
+        "the reference kernel and its linear algebra library, read and run",
+    ),
+}

@@ -1,0 +1,36 @@
+"""Vectors recorded from runtimes that cannot be installed beside the tests' own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import bittrue
+from support import differential, recorded
+
+FILES = sorted(recorded.FOLDER.glob("*.npz"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_recorded_answers(path: recorded.Path, record_property: Callable[[str, object], None]) -> None:
+    outcomes = {"equal": 0, "refused": 0}
+    values = 0
+    for case in recorded.read(path):
+        try:
+            ours = differential.compute(case.content, case.feeds, path.stem)
+            outcomes[differential.judge(ours, case.answer, path.stem, case.may_refuse)] += 1
+        except AssertionError as error:
+            raise AssertionError(f"a case of {case.test}: {error}") from None
+        values += sum(value.size for value in case.answer.values.values())
+    assert outcomes["equal"] > 100
+    record_property(
+        "compared",
+        f"{path.stem}: {outcomes['equal']} recorded models, {values} values equal; "
+        f"{outcomes['refused']} models refused by one or both",
+    )
+
+
+def test_every_numerics_without_an_installed_runtime_is_recorded() -> None:
+    needed = {name for name in bittrue.numerics_names() if differential.RUNTIMES[name].variable}
+    assert needed == {path.stem for path in FILES}

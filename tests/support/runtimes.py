@@ -1,0 +1,65 @@
+"""Which real runtime answers for which numerics."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from .micro import micro_oracle
+from .oracle import Answer, oracle
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How to ask one runtime.
+
+    Attributes:
+        resolver: kernels of the interpreter; empty for a microcontroller runtime, a program of `tools/micro`.
+        variable: environment variable that says where it is, for runtimes that the test extra does not install.
+        strict: whether bittrue refuses all that the runtime refuses. Where False (a recorded limit of those numerics)
+            it may run such models.
+        may_refuse: codes with which bittrue refuses models that the runtime runs.
+    """
+
+    resolver: str
+    variable: str = ""
+    strict: bool = True
+    may_refuse: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        return os.environ.get(self.variable, "") if self.variable else ""
+
+    @property
+    def available(self) -> bool:
+        return not self.variable or bool(self.place)
+
+    def run(self, content: bytes, feeds: list[list[np.ndarray]], wanted: list[int]) -> Answer:
+        """The tensors `wanted` after the last feed set (microcontroller runtimes give outputs of the graph only)."""
+        if self.resolver:
+            return oracle(self.resolver, self.place).run(content, feeds, wanted)
+        return micro_oracle(self.place).run(content, feeds, wanted)
+
+
+# Empty tensors, ranks and geometries that 2.3 refuses and 1.2 did not look at.
+_STRICTER_THAN_1_2 = ("BT-ARG-EMPTY", "BT-PAD", "BT-RESIZE-SIZE", "BT-SHAPE-RANK", "BT-WINDOW")
+# Many types and operators have no row there, and its kernels believe shapes and axes.
+_STRICTER_THAN_MICRO = (
+    "BT-MULTIPLIER",
+    "BT-OPERATOR",
+    "BT-RESIZE-SIZE",
+    "BT-SHAPE-AXIS",
+    "BT-SHAPE-BROADCAST",
+    "BT-SLICE",
+    "BT-UNDEFINED",
+)
+
+RUNTIMES = {
+    "litert": Runtime("BUILTIN_REF"),
+    "litert-optimized": Runtime("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
+    "xnnpack": Runtime("BUILTIN"),
+    "litert@1.2": Runtime("BUILTIN_REF", "BITTRUE_LITERT_1_2", False, _STRICTER_THAN_1_2),
+    "single-rounding": Runtime("", "BITTRUE_SINGLE_ROUNDING", False, _STRICTER_THAN_MICRO),
+}
