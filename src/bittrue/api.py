@@ -14,7 +14,14 @@ from .errors import InputError
 from .graph import Graph, ModelFile, Quantization
 from .importers import read_model
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
-from .runtime import NativeExecutor, Profile, ReferenceExecutor, collect, machine_peak, native_module
+from .runtime import (
+    DEFAULT_ITERATION_LIMIT,
+    NativeExecutor,
+    Profile,
+    ReferenceExecutor,
+    machine_peak,
+    native_module,
+)
 from .text import model_text
 
 # A typing error should not start a million threads.
@@ -28,7 +35,7 @@ class Port:
     Attributes:
         name: tensor name.
         dtype: NumPy dtype of the array.
-        shape: tuple of extents.
+        shape: tuple of extents, -1 for those that only running tells (the rank is then what the file declares).
         scale, zero_point: quantization (None when the tensor has none or has it per axis).
     """
 
@@ -87,6 +94,7 @@ class Model:
         shapes: Mapping[str, Sequence[int]] | None = None,
         outputs: Sequence[str] | None = None,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        iteration_limit: int = DEFAULT_ITERATION_LIMIT,
     ) -> Session:
         """Take every decision of `numerics` for one graph and return a session that runs it.
 
@@ -104,7 +112,10 @@ class Model:
             shapes: new input shapes by name, for example ``{"input": (8, 224, 224, 3)}``.
             outputs: names of the tensors to compute instead of the graph's outputs; whatever they do not need is left
                 out, for example a custom operator at the end.
-            memory_limit: bytes of live activations and temporaries that a run may need.
+            memory_limit: bytes of live activations and temporaries that a run may need. Where shapes depend on values,
+                it holds for each stage that is planned while running.
+            iteration_limit: loop iterations, branches and calls of other graphs that one run may take, so that loops
+                end.
 
         Raises:
             InputError: unknown numerics, executor, graph or input name.
@@ -120,8 +131,11 @@ class Model:
             shapes=shapes,
             memory_limit=memory_limit,
             notes=self.notes,
+            graphs=self.graphs,
         )
-        return Session(plan, executor=executor, threads=threads, isa=isa, passes=passes)
+        return Session(
+            plan, executor=executor, threads=threads, isa=isa, passes=passes, iteration_limit=iteration_limit
+        )
 
     def _graph(self, which: int | str) -> Graph:
         if isinstance(which, str):
@@ -138,7 +152,8 @@ class Model:
 
 
 class Session:
-    """A prepared model. Runs it as often as wanted; variable tensors keep their values between runs.
+    """A prepared model. Runs it as often as wanted; variable tensors and resource variables keep their values between
+    runs, until `reset`.
 
     Attributes:
         plan: the decisions; `print(session.plan)` and `session.plan.save(path)`.
@@ -156,12 +171,17 @@ class Session:
         threads: int = 1,
         isa: str | None = None,
         passes: Sequence[str] | None = None,
+        iteration_limit: int = DEFAULT_ITERATION_LIMIT,
     ) -> None:
         _check_choice(executor, threads)
+        if iteration_limit < 1:
+            raise InputError("BT-ITERATIONS", f"iteration_limit must be at least 1, found {iteration_limit}")
         self.threads = threads
         self._executor: NativeExecutor | ReferenceExecutor
         if executor == "native" or (executor == "auto" and native_module() is not None):
-            self._executor = NativeExecutor(plan, threads=threads, isa=isa, passes=passes)
+            self._executor = NativeExecutor(
+                plan, threads=threads, isa=isa, passes=passes, iteration_limit=iteration_limit
+            )
             plan = replace(plan, execution=self._executor.execution)
         else:
             if isa is not None:
@@ -170,12 +190,12 @@ class Session:
                     f"the reference executor has no instruction sets to choose from, found '{isa}'",
                     advice="leave isa out",
                 )
-            self._executor = ReferenceExecutor(plan)
+            self._executor = ReferenceExecutor(plan, iteration_limit=iteration_limit)
         self.isa = self._executor.isa if isinstance(self._executor, NativeExecutor) else None
         self.plan = plan
         self.executor = self._executor.name
         self.inputs = [self._port(i) for i in plan.inputs]
-        self.outputs = [self._port(i) for i in plan.outputs]
+        self.outputs = [self._port(i) for i in plan.results]
         self._input_ports = dict(zip(plan.inputs, self.inputs, strict=True))
         aliases = {name: i for name, i in plan.aliases.items() if i in self._input_ports}
         self._input_names = {**aliases, **{port.name: i for i, port in self._input_ports.items()}}
@@ -193,7 +213,7 @@ class Session:
 
         Args:
             positional: one mapping from input name to array, or one array per input, in order.
-            progress: called with the position of each finished step.
+            progress: called with the position of each finished step; stages planned while running count on.
             named: arrays by input name, where names are valid Python identifiers.
 
         Returns:
@@ -216,13 +236,13 @@ class Session:
             # The native executor writes every result into an array of its own.
             return {port.name: value for port, value in zip(self.outputs, results, strict=True)}
         # The caller may write into what it gets, so results that alias inputs or constants are copied.
-        aliased = {id(value) for value in inputs.values()}
-        return {
-            port.name: value
-            if value.base is None and value.flags.writeable and id(value) not in aliased
-            else value.copy()
-            for port, value in zip(self.outputs, results, strict=True)
-        }
+        taken = {id(value) for value in (*inputs.values(), *self._executor.state.variables.values())}
+        outputs = {}
+        for port, value in zip(self.outputs, results, strict=True):
+            free = value.base is None and value.flags.writeable and id(value) not in taken
+            taken.add(id(value))
+            outputs[port.name] = value if free else value.copy()
+        return outputs
 
     def trace(
         self,
@@ -232,15 +252,17 @@ class Session:
     ) -> dict[str, np.ndarray]:
         """Run once and return every tensor by name, in execution order: inputs, then each step's results.
 
-        Constants are not repeated; variable tensors appear with the value that they have after their step.
+        Constants are not repeated; variable tensors appear with the value that they have after their step. Tensors of
+        graphs that a step calls are named ``"graph::tensor"`` and appear with the values of their last call, so those
+        of a loop's body with the values of the last iteration.
         Arguments and errors as for `run`.
         """
         inputs = self._inputs(positional, named)
         # Private copies: the caller may change the arrays while the trace of them is still in use.
         inputs = {index: np.array(value) for index, value in inputs.items()}
-        results: dict[int, np.ndarray] = {}
-        self._executor.run(inputs, observe=results.__setitem__, after_step=progress)
-        return collect(self.plan, inputs, results)
+        values = {self.plan.tensors[index].name: inputs[index] for index in self.plan.inputs}
+        self._executor.run(inputs, observe=values.__setitem__, after_step=progress)
+        return values
 
     @property
     def missing(self) -> Mapping[int, str]:
@@ -260,7 +282,11 @@ class Session:
         return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
 
     def reset(self) -> None:
-        """Put variable tensors (recurrent state) back to their initial value."""
+        """Put all state back to its start: the next run is like the first one of a new session.
+
+        Variable tensors get the first values that the runtime gives them, resource variables and what initialised them
+        are forgotten. Interpreters reset variable tensors only, and have to be made anew for the others.
+        """
         self._executor.reset()
 
     def _port(self, index: int) -> Port:
@@ -368,11 +394,14 @@ def load_plan(
     threads: int = 1,
     isa: str | None = None,
     passes: Sequence[str] | None = None,
+    iteration_limit: int = DEFAULT_ITERATION_LIMIT,
 ) -> Session:
     """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
     from .plan.file import load_plan as read_plan
 
-    return Session(read_plan(path), executor=executor, threads=threads, isa=isa, passes=passes)
+    return Session(
+        read_plan(path), executor=executor, threads=threads, isa=isa, passes=passes, iteration_limit=iteration_limit
+    )
 
 
 def _check_choice(executor: str, threads: int) -> None:

@@ -58,4 +58,4 @@ class RunError(BittrueError):
 
 
 class ResourceError(BittrueError):
-    """The work asked for would exceed a memory limit."""
+    """The work asked for would exceed a limit of memory or time."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.graphs import growing, nested_loops, staged, stream
 from support.shared import REPOSITORY, shared_models
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
@@ -32,3 +33,13 @@ def test_mutations(path: Path, request: pytest.FixtureRequest, record_property: 
         f"slowest {result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB",
     )
     assert typed > 0
+
+
+@pytest.mark.parametrize(
+    "make", [nested_loops, lambda: growing(3, True), staged, stream], ids=["loops", "growing", "staged", "stream"]
+)
+def test_mutations_of_several_graphs(tmp_path: Path, make: Callable[[], bytes], request: pytest.FixtureRequest) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(make())
+    counts = campaign(path, range(6000 if request.config.getoption("--deep") else 600))["counts"]
+    assert any(outcome.startswith("BT-") for outcome in counts)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bittrue
 from support.build import NUMPY, T, single
 from support.differential import check, feeds_for, only_output, random_values
 from support.oracle import oracle
@@ -178,12 +177,6 @@ def test_constant_input_is_folded() -> None:
             y = T(dtype, ())
             content = single(name, (OPTIONS, {}), [x, constant_axes([1])], [y])
             check(content, [[]])
-
-
-def test_axes_at_run_time_are_refused() -> None:
-    content = single("MEAN", (OPTIONS, {}), [T("f32", (2, 3)), T("s32", (1,))], [T("f32", ())])
-    with pytest.raises(bittrue.UnsupportedError, match="BT-DYNAMIC"):
-        bittrue.load(content).prepare()
 
 
 def test_mean_by_hand() -> None:

@@ -71,12 +71,6 @@ def test_errors(begin: list[int], size: list[int], declared: tuple[int, ...], co
     assert not runs_in_runtime(content, [np.zeros((2, 3), np.int8)])
 
 
-def test_a_size_known_only_at_run_time_is_refused() -> None:
-    content = single("SLICE", None, [T("s8", (3,)), T("s32", (1,)), constant([1])], [T("s8", ())])
-    with pytest.raises(bittrue.UnsupportedError, match="BT-DYNAMIC"):
-        bittrue.load(content).prepare()
-
-
 def test_resized_input_without_declared_shape() -> None:
     content = single("SLICE", None, [T("s8", (1, 3)), constant([0, 1]), constant([-1, 2])], [T("s8", ())])
     assert check(content, [[np.arange(12, dtype=np.int8).reshape(4, 3)]]) == "equal"

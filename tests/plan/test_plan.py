@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 import bittrue
 from bittrue.plan.layout import ALIGNMENT, Lifetime, layout
 from support.build import T, chain, single
+from support.graphs import nested_loops, staged
 
 
 def demo() -> bittrue.Session:
@@ -78,6 +81,68 @@ def test_damaged_plan_files(tmp_path: Path, damage: str) -> None:
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in members.items():
                 archive.writestr(name, data)
+    with pytest.raises(bittrue.ModelFormatError):
+        bittrue.load_plan(path)
+
+
+def damaged(path: Path, content: bytes, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A plan file of several graphs after `change`."""
+    bittrue.load(content).prepare().plan.save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    description = json.loads(members["plan.json"])
+    change(description)
+    members["plan.json"] = json.dumps(description).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def call_itself(description: dict[str, Any]) -> None:
+    """The body of the outer loop calls the outer loop's graphs."""
+    attributes = description["source"]["graphs"][2]["nodes"][0]["attributes"]
+    attributes["cond_subgraph_index"], attributes["body_subgraph_index"] = 1, 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(source=None),
+        lambda d: d["nested"][0].update(graph=9),
+        lambda d: d["nested"][0].update(graph=-1),
+        lambda d: d["nested"][1]["plan"].update(inputs=[0]),
+        lambda d: d["nested"][1]["plan"]["outputs"].reverse(),
+        lambda d: d["nested"][1]["plan"]["tensors"].pop(),
+        lambda d: d["source"].update(numerics="none such"),
+        lambda d: d["source"]["graphs"][4]["tensors"][1].update(shape=[-2, 3]),
+        lambda d: d["source"]["graphs"][4]["tensors"][0].update(dtype="q7"),
+        lambda d: d["source"]["graphs"][4]["nodes"][0].update(inputs=[77, 1]),
+        lambda d: d["source"]["graphs"][4]["nodes"][0].update(operator="none_such"),
+        lambda d: d["source"]["graphs"].pop(),
+        call_itself,
+    ],
+)
+def test_damaged_plans_of_several_graphs(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    path = damaged(tmp_path / "damaged.plan", nested_loops(), change)
+    with pytest.raises(bittrue.ModelFormatError):
+        bittrue.load_plan(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(source=None),
+        lambda d: d["outputs"].pop(),
+        lambda d: d["later"]["graph"]["inputs"].pop(),
+        lambda d: d["later"]["graph"]["nodes"].reverse(),
+        lambda d: d["later"]["graph"]["nodes"][0].update(outputs=[1000]),
+        lambda d: d["later"]["graph"]["tensors"][2].update(shape_signature=[-1]),
+        lambda d: d["later"]["graph"]["nodes"][0].update(operator="none_such"),
+    ],
+)
+def test_damaged_plans_of_stages(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    path = damaged(tmp_path / "damaged.plan", staged(), change)
     with pytest.raises(bittrue.ModelFormatError):
         bittrue.load_plan(path)
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bittrue.arithmetic import tables
+from bittrue.arithmetic import elementary
 from bittrue.rules import rules
 
 
 def _table(rule: Any) -> list[int]:
-    table = rule.build(tables.tanh, 0.25669166445732117, 0, 1 / 128, 0, -128, 127)
+    table = rule.build(elementary.tanh, 0.25669166445732117, 0, 1 / 128, 0, -128, 127)
     return rule.read(table, np.array([0, 1, -1, 10, -10, 100]), -128).tolist()
 
 

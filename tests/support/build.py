@@ -30,6 +30,7 @@ TYPES = {
     "c64": schema.TensorType.COMPLEX64,
     "c128": schema.TensorType.COMPLEX128,
     "bool": schema.TensorType.BOOL,
+    "resource": schema.TensorType.RESOURCE,
 }
 NUMPY = {
     "f32": np.float32, "f16": np.float16, "f64": np.float64, "s2": np.int8, "s4": np.int8, "s8": np.int8,
@@ -55,6 +56,7 @@ class T:
     data: np.ndarray | None = None
     variable: bool = False
     name: str = ""
+    signature: Sequence[int] | None = None
 
 
 # Bits of the types that share bytes.
@@ -91,14 +93,37 @@ def chain(nodes: Sequence[tuple]) -> bytes:
     Each node is (operator, options, inputs, outputs[, version[, intermediates]]). Model inputs are the tensors without
     data that no node produces; model outputs are the tensors that no node reads.
     """
+    return several(G(nodes))
+
+
+@dataclass
+class G:
+    """One graph of a model. Without `inputs` and `outputs`: as in `chain`."""
+
+    nodes: Sequence[tuple]
+    inputs: Sequence[T] | None = None
+    outputs: Sequence[T] | None = None
+    name: str = ""
+
+
+def several(*graphs: G) -> bytes:
+    """A model of several graphs, the first of which is the main one."""
     model = schema.ModelT()
     model.version = 3
     model.description = "bittrue test"
     model.buffers = [schema.BufferT()]
-    graph = schema.SubGraphT()
-    graph.name = "main"
-    graph.tensors, graph.operators = [], []
     model.operatorCodes = []
+    model.subgraphs = [_graph(model, graph, graph.name or f"graph{i}") for i, graph in enumerate(graphs)]
+    model.subgraphs[0].name = graphs[0].name or "main"
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _graph(model: Any, built: G, name: str) -> Any:
+    graph = schema.SubGraphT()
+    graph.name = name
+    graph.tensors, graph.operators = [], []
     indices: dict[int, int] = {}
     kept: list[T] = []
 
@@ -112,7 +137,7 @@ def chain(nodes: Sequence[tuple]) -> bytes:
         return indices[id(tensor)]
 
     produced, read = set(), set()
-    for operator, options, inputs, outputs, *rest in nodes:
+    for operator, options, inputs, outputs, *rest in built.nodes:
         node = schema.OperatorT()
         code = schema.OperatorCodeT()
         builtin, _, custom = operator.partition(":")
@@ -130,15 +155,7 @@ def chain(nodes: Sequence[tuple]) -> bytes:
         if isinstance(options, bytes):
             node.customOptions = np.frombuffer(options, np.uint8)
         elif options is not None:
-            table, fields = options
-            built = getattr(schema, table + "T")()
-            if hasattr(schema.BuiltinOptions, table):
-                node.builtinOptionsType, node.builtinOptions = getattr(schema.BuiltinOptions, table), built
-            else:
-                node.builtinOptions2Type, node.builtinOptions2 = getattr(schema.BuiltinOptions2, table), built
-            for name, value in fields.items():
-                assert hasattr(built, name), f"{table} has no field {name}"
-                setattr(built, name, value)
+            _set_options(node, *options)
         graph.operators.append(node)
         produced |= {index(t) for t in outputs}
         read |= {index(t) for t in inputs}
@@ -146,12 +163,21 @@ def chain(nodes: Sequence[tuple]) -> bytes:
             read |= {index(t) for t in rest[1]}
     free = [i for i, t in enumerate(kept) if t.data is None and not t.variable and i not in produced]
     used_as_input = {i for node in graph.operators for i in node.inputs}
-    graph.inputs = np.array([i for i in free if i in used_as_input], np.int32)
-    graph.outputs = np.array([i for i in sorted(produced) if i not in read], np.int32)
-    model.subgraphs = [graph]
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
+    inputs = [i for i in free if i in used_as_input]
+    outputs = [i for i in sorted(produced) if i not in read]
+    graph.inputs = np.array(inputs if built.inputs is None else [index(t) for t in built.inputs], np.int32)
+    graph.outputs = np.array(outputs if built.outputs is None else [index(t) for t in built.outputs], np.int32)
+    return graph
+
+
+def _set_options(node: Any, table: str, fields: dict[str, Any]) -> None:
+    number = "" if hasattr(schema.BuiltinOptions, table) else "2"
+    options = getattr(schema, table + "T")()
+    setattr(node, f"builtinOptions{number}Type", getattr(getattr(schema, f"BuiltinOptions{number}"), table))
+    setattr(node, f"builtinOptions{number}", options)
+    for name, value in fields.items():
+        assert hasattr(options, name), f"{table} has no field {name}"
+        setattr(options, name, value)
 
 
 def _tensor(model: Any, tensor: T, name: str) -> Any:
@@ -160,6 +186,8 @@ def _tensor(model: Any, tensor: T, name: str) -> Any:
     built.type = TYPES[tensor.dtype]
     built.shape = np.array(tensor.shape, np.int32)
     built.hasRank = True
+    if tensor.signature is not None:
+        built.shapeSignature = np.array(tensor.signature, np.int32)
     built.isVariable = tensor.variable
     built.buffer = 0
     if tensor.data is not None:

@@ -55,7 +55,9 @@ def same(what: str, ours: np.ndarray, expected: np.ndarray) -> None:
 
 
 def _stateful(session: bittrue.Session) -> bool:
-    return any(tensor.kind == "variable" for tensor in session.plan.tensors)
+    source = session.plan.source
+    resources = source is not None and bool(source.resources)
+    return resources or any(tensor.kind == "variable" for tensor in session.plan.tensors)
 
 
 def _note(native: bittrue.Session) -> None:

@@ -6,6 +6,7 @@ import atexit
 import multiprocessing
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 class Answer:
     """What the interpreter did: `values` by tensor index, or `refused` with its message, or `aborted`."""
 
-    values: dict[int, np.ndarray] = field(default_factory=dict)
+    values: dict[Any, Any] = field(default_factory=dict)
     refused: str = ""
     aborted: bool = False
 
@@ -50,12 +51,30 @@ def _serve(pipe: Any, resolver: str, site: str) -> None:
             interpreter.allocate_tensors()
             details = interpreter.get_input_details()
             for feed_set in feeds:
+                if feed_set is None:
+                    interpreter.reset_all_variables()
+                    continue
                 for detail, feed in zip(details, feed_set, strict=True):
                     interpreter.set_tensor(detail["index"], feed)
                 interpreter.invoke()
-            pipe.send(("values", {i: interpreter.get_tensor(i) for i in wanted}))
+            pipe.send(("values", {key: _read(interpreter, key) for key in wanted}))
         except Exception as error:
             pipe.send(("refused", f"{type(error).__name__}: {error}"))
+
+
+def _read(interpreter: Any, key: int | tuple[int, int]) -> np.ndarray | None:
+    """A tensor of the main graph, or (graph, tensor): None where that memory is gone."""
+    graph, index = (0, key) if isinstance(key, int) else key
+    try:
+        return interpreter.get_tensor(index, graph)
+    except ValueError as error:
+        details = interpreter._get_tensor_details(index, graph)
+        # The binding takes empty tensors whose shape was found while running for broken ones.
+        if "Invalid tensor size" in str(error) and 0 in details["shape"]:
+            return np.empty(details["shape"], details["dtype"])
+        if isinstance(key, int):
+            raise
+        return None
 
 
 class Oracle:
@@ -71,12 +90,22 @@ class Oracle:
         self._pipe: Any = None
         atexit.register(self.close)
 
-    def run(self, content: bytes, feeds: list[list[np.ndarray]], wanted: list[int], timeout: float = 60) -> Answer:
-        """Invoke once per feed set (state is kept) and read the tensors `wanted` after the last invocation."""
+    def run(
+        self,
+        content: bytes,
+        feeds: Sequence[list[np.ndarray] | None],
+        wanted: Sequence[int | tuple[int, int]],
+        timeout: float = 60,
+    ) -> Answer:
+        """Invoke once per feed set (state is kept) and read the tensors `wanted` after the last invocation.
+
+        A tensor of another graph is wanted as (graph, tensor). None instead of a feed set, but not as the first one,
+        resets the variable tensors.
+        """
         if self._process is None or not self._process.is_alive():
             self._start()
         try:
-            self._pipe.send((content, feeds, wanted))
+            self._pipe.send((content, feeds, list(wanted)))
             if not self._pipe.poll(timeout):
                 self.close()
                 return Answer(aborted=True)

@@ -20,6 +20,7 @@ from .. import api, numerics
 from ..errors import InputError
 from ..plan import DEFAULT_MEMORY_LIMIT
 from ..plan.passes import PASSES
+from ..runtime import DEFAULT_ITERATION_LIMIT
 
 # Work (multiply-accumulates) from which a bar is worth showing.
 _LONG = 200_000_000
@@ -57,6 +58,14 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.IntRange(1),
                 metavar="MIB",
                 help="Live activations and temporaries that a run may need.",
+            ),
+            click.option(
+                "--iteration-limit",
+                default=DEFAULT_ITERATION_LIMIT,
+                show_default=True,
+                type=click.IntRange(1),
+                metavar="N",
+                help="Loop iterations, branches and calls of other graphs that a run may take.",
             ),
             click.option("--executor", default="auto", show_default=True, type=click.Choice(api.EXECUTORS)),
             click.option("--isa", metavar="NAME", help="Instruction set of the native executor."),
@@ -106,6 +115,7 @@ def open_session(
     shapes: tuple[str, ...],
     outputs: tuple[str, ...],
     memory_limit: int,
+    iteration_limit: int,
     executor: str,
     isa: str | None,
     passes: str | None,
@@ -116,7 +126,9 @@ def open_session(
     if is_plan(path):
         if shapes or outputs:
             raise InputError("BT-USAGE", "--shape and --until need the model; a plan is fixed")
-        return api.load_plan(path, executor=executor, threads=threads, isa=isa, passes=chosen)
+        return api.load_plan(
+            path, executor=executor, threads=threads, isa=isa, passes=chosen, iteration_limit=iteration_limit
+        )
     return api.load(path).prepare(
         numerics,
         executor=executor,
@@ -127,6 +139,7 @@ def open_session(
         shapes=dict(_shape(text) for text in shapes),
         outputs=outputs or None,
         memory_limit=memory_limit << 20,
+        iteration_limit=iteration_limit,
     )
 
 
@@ -162,7 +175,8 @@ def progress(session: api.Session, title: str, runs: int = 1) -> Iterator[Callab
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task(title, total=len(session.plan.steps) * runs)
+        # Nobody knows yet how many steps later stages have.
+        task = bar.add_task(title, total=None if session.plan.later else len(session.plan.steps) * runs)
         yield lambda position: bar.advance(task)
 
 

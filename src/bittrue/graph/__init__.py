@@ -1,17 +1,20 @@
 """Graph, nodes, tensors and quantization parameters. Imports nothing else of bittrue."""
 
 from .graph import Attribute, Graph, ModelFile, Node, Quantization, Tensor, unpack_integers
+from .order import Disorder, find_disorder
 from .types import DATA_TYPES, DataType, data_type
 
 __all__ = [
     "DATA_TYPES",
     "Attribute",
     "DataType",
+    "Disorder",
     "Graph",
     "ModelFile",
     "Node",
     "Quantization",
     "Tensor",
     "data_type",
+    "find_disorder",
     "unpack_integers",
 ]

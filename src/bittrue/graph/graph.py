@@ -147,11 +147,15 @@ class Graph:
     aliases: Mapping[str, int] = field(default_factory=dict)
 
     def cut(self, outputs: Sequence[int]) -> Graph:
-        """The part of the graph that computes `outputs` (tensor indices), without other nodes and unused inputs."""
+        """The part of the graph that computes `outputs` (tensor indices), without other nodes and unused inputs.
+
+        Nodes that may change state stay: those without outputs, and those that get a handle.
+        """
         needed = set(outputs)
         kept = []
         for node in reversed(self.nodes):
-            if needed.intersection(node.outputs):
+            handles = any(i is not None and self.tensors[i].dtype == "resource" for i in node.inputs)
+            if handles or not node.outputs or needed.intersection(node.outputs):
                 kept.append(node)
                 needed.update(index for index in node.inputs if index is not None)
         inputs = tuple(index for index in self.inputs if index in needed)

@@ -86,7 +86,8 @@ DATA_TYPES: dict[str, DataType] = _table(
     ("c128", 128, np.complex128, "complex128"),
     ("bool", 8, np.bool_, "bool"),
     ("string", 0, np.object_, "string"),
-    ("resource", 0, np.object_, "resource"),
+    # The number of a resource; see `Source.resources` of the plan.
+    ("resource", 0, np.int32, "resource"),
     ("variant", 0, np.object_, "variant"),
 )
 

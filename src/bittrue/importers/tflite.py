@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
-from ..graph import Attribute, Graph, ModelFile, Node, Tensor
+from ..graph import Attribute, Graph, ModelFile, Node, Tensor, find_disorder
 from . import tflite_schema as schema
 from .flatbuffer import ADVICE, Field, FlatBuffer, Table, TableVector
 from .recognise import IDENTIFIER, as_bytes, recognise
@@ -175,7 +175,7 @@ class _Reader:
         _materialise_empty(tensors, nodes, inputs)
         problem = _order_problem(tensors, nodes, inputs, outputs, place)
         if problem is not None:
-            # Only the main graph is executed; bodies of control flow are listed as they are.
+            # Other graphs may never be called; the planner refuses those that are.
             if index == 0:
                 raise problem
             self._notes.add(f"{problem.message}; this subgraph cannot be executed", problem.place)
@@ -335,35 +335,8 @@ def _materialise_empty(tensors: list[Tensor], nodes: Iterable[Node], inputs: tup
 def _order_problem(
     tensors: list[Tensor], nodes: Iterable[Node], inputs: tuple[int, ...], outputs: tuple[int, ...], place: str
 ) -> InvalidModelError | None:
-    """The first violation of: everything is computed once, before it is read, and constants and inputs never."""
-
-    def problem(code: str, index: int, message: str, where: str) -> InvalidModelError:
-        at = f"{place}, {where}, tensor {index} '{clip(tensors[index].name)}'"
-        return InvalidModelError(code, message, place=at, advice=CONVERT_AGAIN)
-
-    ready = [tensor.is_constant or tensor.is_variable for tensor in tensors]
-    # Why a tensor must not be written (again).
-    closed = {index: "a constant" for index, tensor in enumerate(tensors) if tensor.is_constant}
-    for index in inputs:
-        if index in closed:
-            return problem("BT-GRAPH-INPUT", index, f"a graph input is {closed[index]}", "inputs")
-        closed[index] = "a graph input already"
-        ready[index] = True
-    for node in nodes:
-        where = f"node {node.index} ({clip(node.source)})"
-        read = set(node.inputs)
-        for source in node.inputs:
-            if source is not None and not ready[source]:
-                message = "the tensor is read before any node computes it (or nodes form a cycle)"
-                return problem("BT-GRAPH-ORDER", source, message, where)
-        for target in node.outputs:
-            if target in closed:
-                return problem("BT-GRAPH-WRITE", target, f"the tensor is written, but it is {closed[target]}", where)
-            if target in read:
-                return problem("BT-GRAPH-WRITE", target, "the tensor is both input and output of the node", where)
-            closed[target] = f"an output of node {node.index} already"
-            ready[target] = True
-    for index in outputs:
-        if not ready[index]:
-            return problem("BT-GRAPH-OUTPUT", index, "the graph output is never computed", "outputs")
-    return None
+    found = find_disorder(tensors, nodes, inputs, outputs)
+    if found is None:
+        return None
+    at = f"{place}, {clip(found.where)}, tensor {found.tensor} '{clip(tensors[found.tensor].name)}'"
+    return InvalidModelError(found.code, found.message, place=at, advice=CONVERT_AGAIN)

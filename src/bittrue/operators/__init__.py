@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 from functools import cache
 
-from .base import Bound, Call, Lowered, Operand, Operator, Step
+from .base import Bound, Call, Lowered, Operand, Operator, Step, Subgraph, ValueUnknown, World
 
 # Modules of this folder that hold shared machinery instead of an operator.
 _SHARED = frozenset(
@@ -40,6 +40,7 @@ _FAMILIES: dict[str, str] = {
     "arg_max": "arg_min",
     "bitwise": "bitwise_xor right_shift",
     "complex_parts": "real imag complex_abs",
+    "control": "if while stablehlo_composite call_once",
     "conv3d": "conv3d_transpose",
     "dilate": "stablehlo_pad",
     "equal": "not_equal greater greater_equal less less_equal",
@@ -72,6 +73,7 @@ _FAMILIES: dict[str, str] = {
     "tile": "broadcast_to fill",
     "unary": "neg square floor sign",
     "unsorted_segment": "unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min",
+    "variables": "var_handle read_variable assign_variable",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}
 
@@ -107,4 +109,16 @@ def find(stem: str) -> Operator | None:
     return next((operator for operator in _operators_of(file) if operator.stem == stem), None)
 
 
-__all__ = ["Bound", "Call", "Lowered", "Operand", "Operator", "Step", "find", "registry"]
+__all__ = [
+    "Bound",
+    "Call",
+    "Lowered",
+    "Operand",
+    "Operator",
+    "Step",
+    "Subgraph",
+    "ValueUnknown",
+    "World",
+    "find",
+    "registry",
+]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import BittrueError, InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Attribute, DataType, Node, Quantization, Tensor
 
+# -1 for an extent that only running tells; such shapes occur in what `infer` returns and nowhere else.
 Shape = tuple[int, ...]
+
+
+class ValueUnknown(UnsupportedError):
+    """A value that decides shapes is only known at run time: planning stops here and goes on while running."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +90,62 @@ class Operand:
         return quantization
 
 
+@dataclass(frozen=True)
+class GraphUse:
+    """How an operator calls another graph of the file.
+
+    Attributes:
+        attribute: the node's attribute with the graph's index.
+        first_input: from this input on, the node's inputs are the graph's inputs; None when the graph gets none.
+        repeats: attribute with the index of the graph whose results are the next inputs of this one; it knows the
+            values only of inputs that never change.
+    """
+
+    attribute: str
+    first_input: int | None = 0
+    repeats: str | None = None
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """A graph that a node calls, planned for the shapes that the node gives it.
+
+    Attributes:
+        number: its position among the plan's nested plans.
+        outputs: types of the results.
+        shapes: shapes of the results; None where only running tells.
+        passed: for each result, the position of the input that it simply is, or -1.
+        repeated: whether one tensor is several results.
+        work, memory: of one run.
+    """
+
+    number: int
+    outputs: tuple[str, ...]
+    shapes: tuple[Shape | None, ...]
+    passed: tuple[int, ...]
+    repeated: bool
+    work: int
+    memory: int
+
+
+class World(Protocol):
+    """What steps act on that reach beyond their own tensors.
+
+    Attributes:
+        resources: values of the session's resource variables by number.
+    """
+
+    resources: MutableMapping[int, np.ndarray]
+
+    def call(self, graph: int, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Results of the plan's nested plan number `graph`."""
+        ...
+
+    def call_once(self, graph: int) -> None:
+        """The same, for a graph without inputs and results, unless the session has run it before."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Call:
     """One node with everything that plan time knows about it.
@@ -92,6 +153,9 @@ class Call:
     Attributes:
         rules: slot to rule name, from the numerics' row.
         intermediates: tensors that carry only quantization parameters.
+        graphs: the graphs that the node calls, in the order of `Operator.graphs`.
+        resources: number of every resource variable, by container and name.
+        peek: gives the value of a tensor while planning goes on at run time; None where it cannot.
     """
 
     node: Node
@@ -99,6 +163,9 @@ class Call:
     outputs: tuple[Operand, ...]
     rules: Mapping[str, str] = field(default_factory=dict)
     intermediates: tuple[Tensor, ...] = ()
+    graphs: tuple[Subgraph, ...] = ()
+    resources: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    peek: Callable[[int], np.ndarray | None] | None = None
 
     @property
     def place(self) -> str:
@@ -154,14 +221,30 @@ class Call:
         if operand.value is None:
             raise self.unsupported(
                 "BT-DYNAMIC",
-                f"input {position} ({role}, tensor '{operand.name}') decides shapes but is only known at run time",
-                "bittrue plans every shape ahead of the run; export the model with static shapes",
+                f"input {position} ({role}, tensor '{operand.name}') must be constant, but is only known at run time",
+                "export the model with this operand as a constant",
             )
         return operand.value
 
+    def value(self, position: int, role: str) -> np.ndarray:
+        """The value of input `position`, which decides shapes. Planning stops here until a run knows it.
+
+        The plan then holds for this value only; another one means another plan.
+        """
+        operand = self.input(position, role)
+        value = operand.value
+        if value is None and self.peek is not None:
+            value = self.peek(operand.index)
+        if value is not None:
+            return value
+        text = f"input {position} ({role}, tensor '{operand.name}') decides shapes but is only known at run time"
+        if operand.tensor.is_variable:
+            raise self.unsupported("BT-DYNAMIC", text, "variable tensors cannot decide shapes")
+        raise ValueUnknown("BT-DYNAMIC", text, place=self.place)
+
     def integers(self, position: int, role: str) -> list[int]:
-        """The value of input `position` as a flat list of Python integers, known at plan time."""
-        value = self.constant(position, role)
+        """The value of input `position` as a flat list of Python integers; see `value`."""
+        value = self.value(position, role)
         if value.dtype.kind not in "iu":
             raise self.invalid("BT-NODE-TYPE", f"input {position} ({role}) must be integer, found {value.dtype}")
         return [int(v) for v in value.reshape(-1)]
@@ -251,7 +334,7 @@ class Lowered:
 
 Infer = Callable[[Call], list[Shape]]
 Lower = Callable[[Call], Lowered]
-Reference = Callable[[Step, Sequence[Any]], "list[np.ndarray]"]
+Reference = Callable[..., "list[np.ndarray]"]
 
 
 @dataclass(frozen=True)
@@ -261,14 +344,18 @@ class Operator:
     Attributes:
         stem: its name in every tree.
         slots: the slots that a numerics row must fill.
-        infer: output shapes from a call whose inputs have shapes (and values where known).
+        infer: output shapes from a call whose inputs have shapes (and values where known). An extent of -1 is one that
+            only running the operator tells; planning stops behind it until then.
         lower: prepared parameters from a call whose outputs have shapes.
-        reference: the NumPy meaning; receives one array per input (None where absent).
+        reference: the NumPy meaning; receives the step, one array per input (None where absent), and the `World` when
+            the operator is `worldly`.
         summary: one line for tables and pages.
         stateful: reads or changes variable tensors, so it is never folded. `reference` returns the outputs followed
             by the new values of the variable inputs, in input order.
         needs_only_shapes: the result follows from the input shapes, so it is known at plan time. `lower` must then put
             all that `reference` needs into the step.
+        worldly: it runs other graphs or touches resource variables, so it is never folded.
+        graphs: the graphs that it calls.
     """
 
     stem: str
@@ -279,6 +366,8 @@ class Operator:
     summary: str = ""
     stateful: bool = False
     needs_only_shapes: bool = False
+    worldly: bool = False
+    graphs: tuple[GraphUse, ...] = ()
 
 
 def nothing_to_prepare(call: Call) -> Lowered:

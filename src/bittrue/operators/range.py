@@ -1,4 +1,4 @@
-"""range: start, start + delta, ... up to but without limit, all three known at plan time."""
+"""range: start, start + delta, ... up to but without limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def infer(call: Call) -> list[Shape]:
     call.expect(3)
     for position, role in enumerate(("start", "limit", "delta")):
         call.rank(call.input(position, role), 0)
-    start, limit, delta = (call.constant(p, r)[()] for p, r in enumerate(("start", "limit", "delta")))
+    start, limit, delta = (call.value(p, r)[()] for p, r in enumerate(("start", "limit", "delta")))
     if not ((start >= limit and delta < 0) or (start <= limit and delta > 0)):
         raise call.invalid("BT-RANGE", f"{delta} does not lead from {start} to {limit}")
     if call.input(0).type.is_float:

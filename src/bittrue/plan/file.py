@@ -6,40 +6,66 @@ import io
 import json
 import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, ModelFormatError
-from ..graph import DATA_TYPES, Quantization
+from ..errors import BittrueError, InputError, ModelFormatError
+from ..graph import DATA_TYPES, Graph, Quantization, find_disorder
+from ..numerics import find as find_numerics
 from ..operators import Bound, Step, find
 from ..rules import rules, slots
-from .plan import Plan, PlanTensor
+from .graph_file import attribute, graph_entry, read_graph
+from .plan import Later, Nested, Plan, PlanTensor, Source
+from .planner import check_graph
 
-FORMAT = "bittrue-plan-1"
+FORMAT = "bittrue-plan-2"
 _DESCRIPTION = "plan.json"
 # A plan file holds constants about as large as the model; refuse archives that unpack to absurd sizes.
 _MAX_UNPACKED = 4 << 30
 
 
 class _Writer:
+    """Arrays by name. Those of graphs are mostly those of their plans, so equal memory is written once."""
+
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
+        self._names: dict[tuple[object, ...], str] = {}
 
     def array(self, value: np.ndarray | None) -> str | None:
         if value is None:
             return None
-        name = f"a{len(self.arrays)}"
-        self.arrays[name] = np.ascontiguousarray(value).reshape(value.shape)
-        return name
+        key = (value.__array_interface__["data"][0], value.shape, value.strides, value.dtype.str)
+        if not value.size or key not in self._names:
+            self._names[key] = f"a{len(self.arrays)}"
+            self.arrays[self._names[key]] = np.ascontiguousarray(value).reshape(value.shape)
+        return self._names[key]
+
+    def quantization(self, value: Quantization | None) -> dict[str, Any]:
+        return {
+            "scales": self.array(value.scales) if value else None,
+            "zero_points": self.array(value.zero_points) if value else None,
+            "axis": value.axis if value else None,
+        }
 
 
 def save_plan(plan: Plan, path: object) -> None:
     """Write `plan` to `path` (str or PathLike). The same plan gives the same bytes."""
     writer = _Writer()
-    description = {
-        "format": FORMAT,
+    description = {"format": FORMAT, **_plan_entry(plan, writer), "source": _source_entry(plan.source, writer)}
+    target = Path(os.fspath(path))  # type: ignore[call-overload]
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+        _add(archive, _DESCRIPTION, json.dumps(description, indent=1).encode())
+        for name, array in writer.arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            _add(archive, f"{name}.npy", buffer.getvalue())
+
+
+def _plan_entry(plan: Plan, writer: _Writer) -> dict[str, Any]:
+    return {
         "name": plan.name,
         "numerics": plan.numerics,
         "reproduces": plan.reproduces,
@@ -48,7 +74,9 @@ def save_plan(plan: Plan, path: object) -> None:
         "aliases": dict(plan.aliases),
         "folded": plan.folded,
         "arena": plan.arena,
+        "memory": plan.memory,
         "notes": plan.notes,
+        "scope": plan.scope,
         "tensors": [
             {
                 "name": t.name,
@@ -59,9 +87,7 @@ def save_plan(plan: Plan, path: object) -> None:
                 "first": t.first,
                 "last": t.last,
                 "value": writer.array(t.value),
-                "scales": writer.array(t.quantization.scales) if t.quantization else None,
-                "zero_points": writer.array(t.quantization.zero_points) if t.quantization else None,
-                "axis": t.quantization.axis if t.quantization else None,
+                **writer.quantization(t.quantization),
             }
             for t in plan.tensors
         ],
@@ -80,14 +106,21 @@ def save_plan(plan: Plan, path: object) -> None:
             }
             for s in plan.steps
         ],
+        "nested": [{"graph": nested.graph, "plan": _plan_entry(nested.plan, writer)} for nested in plan.nested],
+        "later": None
+        if plan.later is None
+        else {"graph": graph_entry(plan.later.graph, writer), "reason": plan.later.reason},
     }
-    target = Path(os.fspath(path))  # type: ignore[call-overload]
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
-        _add(archive, _DESCRIPTION, json.dumps(description, indent=1).encode())
-        for name, array in writer.arrays.items():
-            buffer = io.BytesIO()
-            np.save(buffer, array, allow_pickle=False)
-            _add(archive, f"{name}.npy", buffer.getvalue())
+
+
+def _source_entry(source: Source | None, writer: _Writer) -> dict[str, Any] | None:
+    if source is None:
+        return None
+    return {
+        "numerics": source.numerics.name,
+        "memory_limit": source.memory_limit,
+        "graphs": [graph_entry(graph, writer) for graph in source.graphs],
+    }
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -122,11 +155,12 @@ def load_plan(path: object) -> Plan:
                 place=str(source),
                 advice="write the plan again with this version of bittrue",
             )
-        plan = _plan(description, arrays)
-        _check(plan)
+        plan = _Reader(arrays, description["source"]).plan(description)
     except ModelFormatError:
         raise
     except (
+        BittrueError,
+        RecursionError,
         zipfile.BadZipFile,
         KeyError,
         TypeError,
@@ -142,61 +176,78 @@ def load_plan(path: object) -> Plan:
     return plan
 
 
-def _plan(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Plan:
-    def array(name: str | None) -> np.ndarray | None:
-        return None if name is None else arrays[name]
+class _Reader:
+    """Plans from their descriptions, which are untrusted: whatever does not fit raises one of the usual errors."""
 
-    def quantization(entry: dict[str, Any]) -> Quantization | None:
+    def __init__(self, arrays: dict[str, np.ndarray], source: dict[str, Any] | None) -> None:
+        self._arrays = arrays
+        self.source: Source | None = None
+        if source is not None:
+            graphs = tuple(self.graph(entry) for entry in source["graphs"])
+            self.source = Source(find_numerics(source["numerics"]), graphs, int(source["memory_limit"]))
+
+    def array(self, name: str | None) -> np.ndarray | None:
+        return None if name is None else self._arrays[name]
+
+    def quantization(self, entry: dict[str, Any]) -> Quantization | None:
         if entry["scales"] is None:
             return None
-        return Quantization(arrays[entry["scales"]], arrays[entry["zero_points"]], entry["axis"])
+        return Quantization(self._arrays[entry["scales"]], self._arrays[entry["zero_points"]], entry["axis"])
 
-    tensors = tuple(
-        PlanTensor(
-            str(t["name"]),
-            str(t["dtype"]),
-            tuple(int(e) for e in t["shape"]),
-            str(t["kind"]),
-            quantization(t),
-            array(t["value"]),
-            int(t["offset"]),
-            int(t["first"]),
-            int(t["last"]),
+    def graph(self, entry: dict[str, Any]) -> Graph:
+        return read_graph(entry, self.array, self.quantization)
+
+    def plan(self, description: dict[str, Any]) -> Plan:
+        tensors = tuple(
+            PlanTensor(
+                str(t["name"]),
+                str(t["dtype"]),
+                tuple(int(e) for e in t["shape"]),
+                str(t["kind"]),
+                self.quantization(t),
+                self.array(t["value"]),
+                int(t["offset"]),
+                int(t["first"]),
+                int(t["last"]),
+            )
+            for t in description["tensors"]
         )
-        for t in description["tensors"]
-    )
-    steps = tuple(
-        Step(
-            int(s["index"]),
-            str(s["operator"]),
-            str(s["source"]),
-            tuple(None if i is None else int(i) for i in s["inputs"]),
-            tuple(int(i) for i in s["outputs"]),
-            dict(s["rules"]),
-            {key: _attribute(value) for key, value in s["parameters"].items()},
-            {key: arrays[value] for key, value in s["arrays"].items()},
-            Bound(int(s["accumulator"][0]), bool(s["accumulator"][1])) if s["accumulator"] else None,
-            int(s["work"]),
+        steps = tuple(
+            Step(
+                int(s["index"]),
+                str(s["operator"]),
+                str(s["source"]),
+                tuple(None if i is None else int(i) for i in s["inputs"]),
+                tuple(int(i) for i in s["outputs"]),
+                dict(s["rules"]),
+                {key: attribute(value) for key, value in s["parameters"].items()},
+                {key: self._arrays[value] for key, value in s["arrays"].items()},
+                Bound(int(s["accumulator"][0]), bool(s["accumulator"][1])) if s["accumulator"] else None,
+                int(s["work"]),
+            )
+            for s in description["steps"]
         )
-        for s in description["steps"]
-    )
-    return Plan(
-        str(description["name"]),
-        str(description["numerics"]),
-        str(description["reproduces"]),
-        tensors,
-        steps,
-        tuple(int(i) for i in description["inputs"]),
-        tuple(int(i) for i in description["outputs"]),
-        {str(k): int(v) for k, v in description["aliases"].items()},
-        tuple(int(i) for i in description["folded"]),
-        int(description["arena"]),
-        tuple(str(n) for n in description["notes"]),
-    )
-
-
-def _attribute(value: Any) -> Any:
-    return tuple(_attribute(v) for v in value) if isinstance(value, list) else value
+        later = description["later"]
+        plan = Plan(
+            str(description["name"]),
+            str(description["numerics"]),
+            str(description["reproduces"]),
+            tensors,
+            steps,
+            tuple(int(i) for i in description["inputs"]),
+            tuple(int(i) for i in description["outputs"]),
+            {str(k): int(v) for k, v in description["aliases"].items()},
+            tuple(int(i) for i in description["folded"]),
+            int(description["arena"]),
+            int(description["memory"]),
+            tuple(str(n) for n in description["notes"]),
+            str(description["scope"]),
+            tuple(Nested(int(n["graph"]), self.plan(n["plan"])) for n in description["nested"]),
+            None if later is None else Later(self.graph(later["graph"]), str(later["reason"])),
+            self.source,
+        )
+        _check(plan)
+        return plan
 
 
 def _check(plan: Plan) -> None:
@@ -207,6 +258,8 @@ def _check(plan: Plan) -> None:
             raise ValueError(f"unknown type '{tensor.dtype}'")
         if tensor.value is not None and (tensor.value.shape != tensor.shape or tensor.value.dtype != tensor.type.numpy):
             raise ValueError(f"content of '{tensor.name}' does not fit its shape and type")
+        if tensor.kind not in ("unknown", "later") and any(extent < 0 for extent in tensor.shape):
+            raise ValueError(f"'{tensor.name}' has a negative extent")
     ready = {i for i in indices if plan.tensors[i].value is not None or plan.tensors[i].kind in ("input", "variable")}
     used = [*plan.inputs, *plan.folded, *plan.aliases.values()]
     for step in plan.steps:
@@ -221,3 +274,35 @@ def _check(plan: Plan) -> None:
         ready.update(step.outputs)
     if any(i not in indices for i in used) or any(i not in ready for i in plan.outputs):
         raise ValueError("a tensor index is out of range or never computed")
+    if any(plan.tensors[i].value is None for i in plan.folded):
+        raise ValueError("a folded tensor has no value")
+    _check_beyond(plan)
+
+
+def _check_beyond(plan: Plan) -> None:
+    """Called graphs and later stages fit the graphs that they are planned from."""
+    if plan.source is None:
+        if plan.nested or plan.later is not None:
+            raise ValueError("the graphs of the model are missing")
+        return
+    for nested in plan.nested:
+        if not 0 <= nested.graph < len(plan.source.graphs):
+            raise ValueError("a graph index is out of range")
+        graph = plan.source.graphs[nested.graph]
+        free = {i for i in graph.inputs if nested.plan.tensors[i].value is None}
+        if free != set(nested.plan.inputs) or len(nested.plan.tensors) != len(graph.tensors):
+            raise ValueError(f"the plan of graph {nested.graph} has other inputs")
+        if nested.plan.results != graph.outputs:
+            raise ValueError(f"the plan of graph {nested.graph} has other results")
+        check_graph(graph, plan.source)
+    if plan.later is not None:
+        graph = plan.later.graph
+        if len(plan.tensors) != len(graph.tensors) or graph.inputs != plan.outputs:
+            raise ValueError("the later stage does not fit what comes before it")
+        # What an earlier stage folded is there as well.
+        known = [
+            t if p.value is None else replace(t, data=p.value) for t, p in zip(graph.tensors, plan.tensors, strict=True)
+        ]
+        if find_disorder(known, graph.nodes, graph.inputs, graph.outputs) is not None:
+            raise ValueError("the later stage reads what is never computed")
+        check_graph(graph, plan.source)

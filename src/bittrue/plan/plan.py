@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from ..graph import DataType, Quantization, data_type
+from ..graph import DataType, Graph, Quantization, data_type
+from ..numerics import Numerics
 from ..operators import Step
 
 
@@ -19,9 +21,10 @@ class PlanTensor:
     Attributes:
         name: the graph's tensor name.
         dtype: short type name; sub-byte integers take one byte per element at run time.
-        shape: inferred shape.
+        shape: inferred shape; of unknown and later tensors what the file declares, with -1 for free extents.
         kind: ``input``, ``constant`` (from the file), ``folded`` (computed at plan time), ``variable``,
-            ``computed`` or ``unused``.
+            ``computed``, ``unknown`` (computed, its shape is only known then), ``later`` (computed by a later stage)
+            or ``unused``.
         quantization: for people and for quantizing inputs; steps hold what executors need.
         value: content of constants and folded tensors.
         offset: byte offset in the arena for computed tensors and inputs; -1 for the others.
@@ -44,8 +47,65 @@ class PlanTensor:
 
     @property
     def bytes(self) -> int:
-        """Size at run time."""
-        return math.prod(self.shape) * self.type.numpy.itemsize
+        """Size at run time; 0 where only running tells."""
+        return 0 if self.kind in ("unknown", "later") else math.prod(self.shape) * self.type.numpy.itemsize
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What it takes to plan more while running.
+
+    Attributes:
+        numerics: the table that fills the slots.
+        graphs: all graphs of the model file.
+        memory_limit: as for `make_plan`.
+    """
+
+    numerics: Numerics
+    graphs: tuple[Graph, ...]
+    memory_limit: int
+
+    @cached_property
+    def resources(self) -> dict[tuple[str, str], int]:
+        """Number of every resource variable by container and name, in the order of the file."""
+        names = (
+            (str(node.attributes["container"]), str(node.attributes["shared_name"]))
+            for graph in self.graphs
+            for node in graph.nodes
+            if node.operator == "var_handle"
+        )
+        return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+    def label(self, graph: int) -> str:
+        """The graph's name, with its index when it shares the name with another one."""
+        name = self.graphs[graph].name
+        return name if sum(other.name == name for other in self.graphs) == 1 else f"{name}#{graph}"
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """A graph that a step calls, planned for the shapes that the step gives it; others are planned when they come.
+
+    Attributes:
+        graph: index of the graph in the file.
+        plan: its inputs are those whose values the planner did not know.
+    """
+
+    graph: int
+    plan: Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Later:
+    """The rest of a graph, which can only be planned when the plan before it has run.
+
+    Attributes:
+        graph: the nodes that remain; its inputs are the outputs of the plan before it.
+        reason: why planning stopped there, for people.
+    """
+
+    graph: Graph
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +118,16 @@ class Plan:
         reproduces: the runtime that this numerics stands for.
         tensors: all buffers, by index.
         steps: in execution order.
-        inputs, outputs: tensor indices.
+        inputs, outputs: tensor indices. With a later stage, the outputs are what that stage needs.
         aliases: further input and output names to tensor index.
         folded: tensors computed at plan time, in execution order.
         arena: bytes of the activation arena.
+        memory: bytes of activations and temporaries that a run needs.
         notes: what the reader accepted and what the planner did.
+        scope: put before the names of tensors in traces, to tell the graphs of a file apart; empty for the main graph.
+        nested: the graphs that steps call, by number.
+        later: what follows once this plan has run; None when nothing does.
+        source: kept when there is more to plan at run time.
         execution: how the session at hand runs it (executor, passes, steps that fall back); not saved.
     """
 
@@ -76,8 +141,18 @@ class Plan:
     aliases: Mapping[str, int] = field(default_factory=dict)
     folded: tuple[int, ...] = ()
     arena: int = 0
+    memory: int = 0
     notes: tuple[str, ...] = ()
+    scope: str = ""
+    nested: tuple[Nested, ...] = ()
+    later: Later | None = None
+    source: Source | None = None
     execution: tuple[str, ...] = ()
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """Tensor indices of what a whole run returns, later stages included."""
+        return self.outputs if self.later is None else self.later.graph.outputs
 
     @property
     def work(self) -> int:

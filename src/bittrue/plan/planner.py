@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,12 +11,13 @@ import numpy as np
 from ..errors import BittrueError, InputError, InvalidModelError, ResourceError, UnsupportedError
 from ..graph import Graph, Node, Tensor
 from ..numerics import Numerics, Row
-from ..operators import Call, Operand, Operator, Step, find
-from ..operators.base import place_errors
+from ..operators import Call, Operand, Operator, Step, Subgraph, ValueUnknown, find
+from ..operators.base import GraphUse, place_errors
 from ..operators.conditions import CONDITIONS
 from ..operators.requirements import REQUIREMENTS
+from .calls import find_called
 from .layout import Lifetime, layout
-from .plan import Plan, PlanTensor
+from .plan import Later, Nested, Plan, PlanTensor, Source
 
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
 # callers raise it for large pictures or batches.
@@ -24,26 +25,88 @@ DEFAULT_MEMORY_LIMIT = 256 << 20
 # Results up to this many bytes are folded at plan time, and this many altogether; the rest runs as steps.
 _FOLD_BYTES = 1 << 20
 _FOLD_BYTES_ALTOGETHER = 32 << 20
+# Tensors that `_State.look` computes with: shapes and indices are small.
+_LOOK_ELEMENTS = 64
 # Far above any real model; bounds the planner's own time on hostile files.
 _MAX_NODES = 20_000
 # NumPy 1.x arrays end here; no kernel goes beyond 8.
 _MAX_RANK = 32
 
 
+Peek = Callable[[int], "np.ndarray | None"]
+
+
+@dataclass
+class _Job:
+    """What all graphs of one planning share.
+
+    Attributes:
+        nodes: how many have been planned.
+        nested: plans of called graphs by graph, input shapes and known values.
+    """
+
+    source: Source
+    nodes: int = 0
+    nested: dict[tuple[object, ...], Nested] = field(default_factory=dict)
+
+    def count(self) -> None:
+        self.nodes += 1
+        if self.nodes > _MAX_NODES:
+            raise ResourceError(
+                "BT-NODES", f"more than {_MAX_NODES:,} operators, counting those of called graphs for every call"
+            )
+
+
 @dataclass
 class _State:
-    """What the planner learns while it walks the graph."""
+    """What the planner learns while it walks one graph.
+
+    Attributes:
+        given: values of graph inputs, and of tensors that an earlier stage folded.
+        seen: values of this stage's results that `look` has found.
+        unknown: results whose shape only running tells.
+    """
 
     graph: Graph
+    job: _Job
+    peek: Peek | None = None
+    given: Mapping[int, np.ndarray] = field(default_factory=dict)
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
     values: dict[int, np.ndarray] = field(default_factory=dict)
+    seen: dict[int, np.ndarray] = field(default_factory=dict)
     folded: list[int] = field(default_factory=list)
+    unknown: list[int] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    nested: list[Nested] = field(default_factory=list)
     scratch: int = 0
     folded_bytes: int = 0
 
     def operand(self, index: int) -> Operand:
         return Operand(index, self.graph.tensors[index], self.shapes.get(index, ()), self.values.get(index))
+
+    def look(self, index: int, deep: int = 16) -> np.ndarray | None:
+        """A value that only a run at hand knows: of an input, or of what a few small steps make of inputs."""
+        known = self.values.get(index, self.seen.get(index))
+        if known is not None or self.peek is None:
+            return known
+        step = next((step for step in self.steps if index in step.outputs), None)
+        operator = None if step is None else find(step.operator)
+        if step is None:
+            return self.peek(index)
+        if operator is None or operator.stateful or operator.worldly or not deep:
+            return None
+        if any(math.prod(self.shapes[i]) > _LOOK_ELEMENTS for i in (*step.inputs, index) if i is not None):
+            return None
+        inputs = [None if i is None else self.look(i, deep - 1) for i in step.inputs]
+        if any(i is not None and value is None for i, value in zip(step.inputs, inputs, strict=True)):
+            return None
+        self.seen.update(zip(step.outputs, operator.reference(step, inputs), strict=True))
+        return self.seen[index]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Inputs of the graph that are not given."""
+        return tuple(i for i in self.graph.inputs if i not in self.given)
 
 
 def make_plan(
@@ -53,8 +116,11 @@ def make_plan(
     shapes: Mapping[str, Sequence[int]] | None = None,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     notes: Sequence[str] = (),
+    graphs: Sequence[Graph] = (),
 ) -> Plan:
     """Plan `graph` under `numerics`.
+
+    Where a value decides shapes that is only known at run time, the plan ends and names what comes `later`.
 
     Args:
         graph: nodes in execution order.
@@ -62,61 +128,129 @@ def make_plan(
         shapes: new shapes for graph inputs, by tensor or signature name.
         memory_limit: bytes of live activations and temporaries that a run may need.
         notes: kept in the plan.
+        graphs: all graphs of the file, for operators that call other graphs.
 
     Raises:
         UnsupportedError: operators or types without a row; all of them are named in one message.
         InvalidModelError: contradictions, and what the runtime itself refuses or leaves undefined.
         ResourceError: a run would exceed `memory_limit`.
     """
-    _refuse_unsupported(graph, numerics)
-    state = _State(graph)
-    _seed(state, shapes or {}, memory_limit)
-    for node in graph.nodes:
-        _plan_node(state, node, numerics, memory_limit)
-    return _finish(state, numerics, memory_limit, tuple(notes))
+    source = Source(numerics, tuple(graphs) or (graph,), memory_limit)
+    check_graph(graph, source)
+    return _plan_graph(_Job(source), graph, _wanted(graph, shapes or {}), {}, notes=tuple(notes))
 
 
-def _refuse_unsupported(graph: Graph, numerics: Numerics) -> None:
+def check_graph(graph: Graph, source: Source) -> None:
+    """What is checked before anything is planned: calls of other graphs, and a row for every operator in all of them.
+
+    Raises:
+        UnsupportedError, InvalidModelError, ResourceError: see `make_plan`.
+    """
+    called = find_called(graph, source.graphs)
+    _refuse_unsupported(graph, source.numerics, {source.label(index): source.graphs[index] for index in called})
+
+
+def plan_nested(source: Source, nested: Nested, shapes: Mapping[int, tuple[int, ...]]) -> Plan:
+    """A called graph planned anew, for other shapes of its inputs (by tensor index). Errors as for `make_plan`."""
+    graph = source.graphs[nested.graph]
+    given = {i: value for i in graph.inputs if (value := nested.plan.tensors[i].value) is not None}
+    return _plan_graph(_Job(source), graph, shapes, given, scope=nested.plan.scope)
+
+
+def plan_later(source: Source, plan: Plan, shapes: Mapping[int, tuple[int, ...]], peek: Peek) -> Plan:
+    """What follows `plan` once it has run.
+
+    Args:
+        source: where `plan` came from.
+        plan: one with a later stage.
+        shapes: shapes of the plan's outputs, by tensor index.
+        peek: gives the value of a plan's output; whatever is asked for, the new plan only holds for that value.
+    """
+    if plan.later is None:
+        raise ValueError("nothing follows this plan")
+    given = {i: t.value for i, t in enumerate(plan.tensors) if t.kind == "folded" and t.value is not None}
+    return _plan_graph(_Job(source), plan.later.graph, shapes, given, scope=plan.scope, peek=peek)
+
+
+def _plan_graph(
+    job: _Job,
+    graph: Graph,
+    shapes: Mapping[int, tuple[int, ...]],
+    given: Mapping[int, np.ndarray],
+    *,
+    scope: str = "",
+    peek: Peek | None = None,
+    notes: tuple[str, ...] = (),
+) -> Plan:
+    state = _State(graph, job, peek, given)
+    _seed(state, shapes)
+    done, reason = len(graph.nodes), ""
+    for position, node in enumerate(graph.nodes):
+        job.count()
+        try:
+            _plan_node(state, node, job.source.numerics, job.source.memory_limit)
+        except ValueUnknown as error:
+            # A later stage begins where values were missing; without progress it would begin there again.
+            if peek is not None and position == 0:
+                raise
+            done, reason = position, f"{node}: {error.message}"
+            break
+        if state.unknown:
+            done, reason = position + 1, f"{node}: shapes of its results depend on values"
+            break
+    return _finish(state, done, reason, scope, notes)
+
+
+def _all_nodes(graph: Graph, called: Mapping[str, Graph]) -> Iterator[tuple[str, Graph, Node]]:
+    for label, part in {"": graph, **called}.items():
+        yield from ((label, part, node) for node in part.nodes)
+
+
+def _refuse_unsupported(graph: Graph, numerics: Numerics, called: Mapping[str, Graph]) -> None:
     """One error that names every operator and type combination without a row, so that users see the whole gap."""
-    if len(graph.nodes) > _MAX_NODES:
-        raise ResourceError("BT-NODES", f"{len(graph.nodes):,} operators, the limit is {_MAX_NODES:,}")
-    missing: dict[str, list[int]] = {}
-    for node in graph.nodes:
-        inputs, outputs = node_types(graph, node)
+    count = len(graph.nodes) + sum(len(part.nodes) for part in called.values())
+    if count > _MAX_NODES:
+        raise ResourceError("BT-NODES", f"{count:,} operators, the limit is {_MAX_NODES:,}")
+    missing: dict[str, list[str]] = {}
+    first: tuple[Graph, Node] | None = None
+    for label, part, node in _all_nodes(graph, called):
+        place = f"graph '{label}', {node}" if label else f"{node}"
+        inputs, outputs = node_types(part, node)
         rows = numerics.candidates(node.operator, inputs, outputs)
         # A row that refuses needs no implementation.
         if not rows or not (rows[0].refuses or find(node.operator)):
             signature = f"{node.source} ({', '.join(inputs)} -> {', '.join(outputs)})"
-            missing.setdefault(signature, []).append(node.index)
+            missing.setdefault(signature, []).append(f"{node.index} of '{label}'" if label else f"{node.index}")
+            first = first or (part, node)
         elif rows[0].refuses and not rows[0].when:
-            raise _undefined(f"{node}", rows[0], numerics)
+            raise _undefined(place, rows[0], numerics)
         elif not numerics.knows(node.operator, node.version):
             oldest, newest = numerics.versions.get(node.operator, (1, 1))
             raise UnsupportedError(
                 "BT-OPERATOR-VERSION",
                 f"version {node.version} is asked for, numerics '{numerics.name}' knows versions {oldest} to {newest}",
-                place=f"{node}",
+                place=place,
                 advice="the runtime refuses it, too; convert with a converter of the same age",
             )
-    if not missing:
+    if first is None:
         return
-    lines = [f"{signature} at node {', '.join(map(str, nodes[:5]))}" for signature, nodes in missing.items()]
+    lines = [f"{signature} at node {', '.join(nodes[:5])}" for signature, nodes in missing.items()]
     more = f" and {len(lines) - 8} more" if len(lines) > 8 else ""
-    first = graph.nodes[min(nodes[0] for nodes in missing.values())]
-    known = numerics.alternatives(first.operator) if find(first.operator) else ()
+    part, node = first
+    known = numerics.alternatives(node.operator) if find(node.operator) else ()
     if known:
-        advice = f"{first.source} is implemented for: {'; '.join(known[:6])}"
-    elif first.operator == "custom":
+        advice = f"{node.source} is implemented for: {'; '.join(known[:6])}"
+    elif node.operator == "custom":
         advice = "custom operators are defined by the program that registers them"
     else:
         advice = "`bittrue inspect MODEL` lists what the model needs"
-    before = [t.name for t in (graph.tensors[i] for i in first.inputs if i is not None) if not t.is_constant]
-    if first.index != graph.nodes[0].index and before:
+    before = [t.name for t in (part.tensors[i] for i in node.inputs if i is not None) if not t.is_constant]
+    if part is graph and node.index != graph.nodes[0].index and before:
         advice += f"; prepare(outputs={before}) or --until runs what comes before it"
     raise UnsupportedError(
         "BT-OPERATOR",
         f"numerics '{numerics.name}' has no row for {'; '.join(lines[:8])}{more}",
-        place=f"{first}",
+        place=f"{node}" if part is graph else f"graph '{part.name}', {node}",
         advice=advice,
     )
 
@@ -135,8 +269,8 @@ def node_types(graph: Graph, node: Node) -> tuple[list[str], list[str]]:
     return inputs, [graph.tensors[i].dtype for i in node.outputs]
 
 
-def _seed(state: _State, shapes: Mapping[str, Sequence[int]], limit: int) -> None:
-    graph = state.graph
+def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, ...]]:
+    """Shapes by tensor index."""
     names = {**graph.aliases, **{graph.tensors[i].name: i for i in graph.inputs}}
     wanted: dict[int, tuple[int, ...]] = {}
     for name, shape in shapes.items():
@@ -150,11 +284,24 @@ def _seed(state: _State, shapes: Mapping[str, Sequence[int]], limit: int) -> Non
         if any(int(extent) < 0 for extent in shape):
             raise InputError("BT-INPUT-SHAPE", f"shape {list(shape)} has a negative extent", place=f"input '{name}'")
         wanted[names[name]] = tuple(int(extent) for extent in shape)
+    return wanted
+
+
+def _seed(state: _State, wanted: Mapping[int, tuple[int, ...]]) -> None:
+    graph, limit = state.graph, state.job.source.memory_limit
+    # Later stages are planned while running and often small, so they look at what they use only.
+    used = None if state.peek is None else {*graph.outputs, *(i for node in graph.nodes for i in node.inputs)}
+    inputs = set(graph.inputs)
     for index, tensor in enumerate(graph.tensors):
-        if tensor.is_constant:
+        if used is not None and index not in used:
+            continue
+        if index in state.given:
+            state.shapes[index] = state.given[index].shape
+            state.values[index] = state.given[index]
+        elif tensor.is_constant:
             state.shapes[index] = tensor.shape
             state.values[index] = tensor.values()
-        elif index in graph.inputs or tensor.is_variable:
+        elif index in inputs or tensor.is_variable:
             shape = wanted.get(index, tensor.shape)
             state.shapes[index] = shape
             _check_size(f"tensor '{tensor.name}'", tensor, shape, limit)
@@ -176,10 +323,11 @@ def _check_size(place: str, tensor: Tensor, shape: tuple[int, ...], limit: int) 
 
 
 def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> None:
+    """Add the node's step; leaves `state` alone when a value is unknown."""
     graph = state.graph
     operator = find(node.operator)
     candidates = numerics.candidates(node.operator, *node_types(graph, node))
-    # _refuse_unsupported has looked at every node
+    # check_graph has looked at every node
     assert operator is not None
     for index in node.inputs:
         if index is not None and index not in state.shapes:
@@ -191,13 +339,25 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
         tuple(None if i is None else state.operand(i) for i in node.inputs),
         tuple(state.operand(i) for i in node.outputs),
         intermediates=tuple(graph.tensors[i] for i in node.intermediates),
+        resources=state.job.source.resources,
+        peek=state.look if state.peek is not None else None,
     )
     try:
+        if operator.graphs:
+            call = replace(call, graphs=tuple(_subgraph(state, call, use) for use in operator.graphs))
         step, shapes, scratch = _lower(call, operator, candidates, numerics, limit)
     except BittrueError as error:
         raise place_errors(call, error) from None
-    state.shapes.update(zip(node.outputs, shapes, strict=True))
+    for operand, shape in zip(call.outputs, shapes, strict=True):
+        if operand.tensor.is_variable and shape != state.shapes.get(operand.index):
+            raise call.unsupported(
+                "BT-VARIABLE-SHAPE",
+                f"shape {list(shape)} is written into variable tensor '{operand.name}' of another shape",
+                "variable tensors keep the shape that they begin with",
+            )
     state.scratch = max(state.scratch, scratch)
+    state.unknown = [i for i, shape in zip(node.outputs, shapes, strict=True) if -1 in shape]
+    state.shapes.update(pair for pair in zip(node.outputs, shapes, strict=True) if -1 not in pair[1])
     if not _fold(state, operator, step, call):
         state.steps.append(step)
 
@@ -214,6 +374,52 @@ def _choose(call: Call, candidates: tuple[Row, ...], numerics: Numerics) -> Row:
     )
 
 
+def _subgraph(state: _State, call: Call, use: GraphUse) -> Subgraph:
+    """A graph that the node calls, planned for what the node gives it."""
+    source = state.job.source
+    index = int(call.attribute(use.attribute))
+    graph = source.graphs[index]
+    given = () if use.first_input is None else call.inputs[use.first_input :]
+    types = ["-" if operand is None else operand.dtype for operand in given]
+    wanted = [graph.tensors[i].dtype for i in graph.inputs]
+    if types != wanted:
+        raise call.invalid(
+            "BT-CONTROL-TYPE", f"graph '{graph.name}' takes inputs of types {wanted}, the node gives {types}"
+        )
+    # Values that never change are known inside, too: weights and shapes often come this way.
+    fixed = set(range(len(given)))
+    if use.repeats is not None:
+        body = source.graphs[int(call.attribute(use.repeats))]
+        fixed = {k for k, (before, after) in enumerate(zip(body.inputs, body.outputs, strict=False)) if before == after}
+    operands = {i: operand for i, operand in zip(graph.inputs, given, strict=True) if operand is not None}
+    values = {
+        i: operand.value for k, (i, operand) in enumerate(operands.items()) if k in fixed and operand.value is not None
+    }
+    shapes = {i: operand.shape for i, operand in operands.items()}
+    key = (index, tuple(shapes.items()), tuple((i, id(value)) for i, value in values.items()))
+    if key not in state.job.nested:
+        label = source.label(index)
+        try:
+            plan = _plan_graph(state.job, graph, shapes, values, scope=f"{label}::")
+        except BittrueError as error:
+            place = f"graph '{label}', {error.place}" if error.place else f"graph '{label}'"
+            raise type(error)(error.code, error.message, place=place, advice=error.advice) from None
+        state.job.nested[key] = Nested(index, plan)
+    nested = state.job.nested[key]
+    if nested not in state.nested:
+        state.nested.append(nested)
+    results = [None if nested.plan.later else nested.plan.tensors[i] for i in graph.outputs]
+    return Subgraph(
+        state.nested.index(nested),
+        tuple(graph.tensors[i].dtype for i in graph.outputs),
+        tuple(None if t is None or t.kind == "unknown" else t.shape for t in results),
+        tuple(graph.inputs.index(i) if i in graph.inputs else -1 for i in graph.outputs),
+        len(set(graph.outputs)) < len(graph.outputs),
+        nested.plan.work,
+        nested.plan.memory,
+    )
+
+
 def _lower(
     call: Call, operator: Operator, candidates: tuple[Row, ...], numerics: Numerics, limit: int
 ) -> tuple[Step, list[tuple[int, ...]], int]:
@@ -222,7 +428,8 @@ def _lower(
     if len(shapes) != len(call.outputs):
         raise call.invalid("BT-NODE-ARITY", f"expected {len(shapes)} outputs, found {len(call.outputs)}")
     for operand, shape in zip(call.outputs, shapes, strict=True):
-        _check_size(call.place, operand.tensor, shape, limit)
+        if -1 not in shape:
+            _check_size(call.place, operand.tensor, shape, limit)
     call = replace(call, outputs=tuple(replace(o, shape=shape) for o, shape in zip(call.outputs, shapes, strict=True)))
     row = _choose(call, candidates, numerics)
     call = replace(call, rules=row.rules)
@@ -239,14 +446,16 @@ def _lower(
         lowered.parameters,
         lowered.arrays,
         lowered.accumulator,
-        sum(math.prod(shape) for shape in shapes) if lowered.work is None else lowered.work,
+        sum(math.prod(shape) for shape in shapes if -1 not in shape) if lowered.work is None else lowered.work,
     )
     return step, shapes, lowered.scratch
 
 
 def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     """Run a step at plan time when everything it reads is known (or when shapes alone decide its result)."""
-    if operator.stateful or not step.outputs:
+    if operator.stateful or operator.worldly or state.unknown or not step.outputs:
+        return False
+    if any(operand.tensor.is_variable for operand in call.outputs):
         return False
     known = all(o is None or o.value is not None for o in call.inputs)
     if not known and not operator.needs_only_shapes:
@@ -263,72 +472,82 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     return True
 
 
-def _finish(state: _State, numerics: Numerics, limit: int, notes: tuple[str, ...]) -> Plan:
-    graph = state.graph
+def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str, ...]) -> Plan:
+    """The plan of the first `done` nodes; why the others come later."""
+    graph, source = state.graph, state.job.source
+    rest = graph.nodes[done:]
+    to_come = {index for node in rest for index in node.outputs}
     for index in graph.outputs:
-        if index not in state.shapes:
+        if index not in state.shapes and index not in to_come and index not in state.unknown:
             raise InvalidModelError(
                 "BT-GRAPH-OUTPUT",
                 "nothing computes this tensor",
                 place=f"output '{graph.tensors[index].name}'",
                 advice="choose a tensor that an operator writes",
             )
-    first: dict[int, int] = dict.fromkeys(graph.inputs, -1)
+    inputs = state.inputs
+    first: dict[int, int] = dict.fromkeys(inputs, -1)
     last: dict[int, int] = {}
     for position, step in enumerate(state.steps):
         for index in step.outputs:
             first[index] = position
             last[index] = position
         last.update({index: position for index in step.inputs if index is not None})
-    for index in graph.outputs:
+    outputs, later = graph.outputs, None
+    if rest:
+        needed = {*graph.outputs, *(i for node in rest for i in node.inputs if i is not None)}
+        outputs = tuple(sorted(index for index in needed if index in first))
+        later = Later(replace(graph, nodes=rest, inputs=outputs), reason)
+    for index in outputs:
         last[index] = len(state.steps)
-    folded = set(state.folded)
+    known = {*state.folded, *state.given}
     tensors = []
     for index, tensor in enumerate(graph.tensors):
-        if index in folded:
-            kind = "folded"
-        elif tensor.is_constant:
-            kind = "constant"
-        elif index in graph.inputs:
+        shape, value = state.shapes.get(index, tensor.shape), None
+        if index in state.values:
+            kind, value = "folded" if index in known else "constant", state.values[index]
+        elif index in inputs:
             kind = "input"
         elif tensor.is_variable:
-            kind = "variable"
+            kind = "variable" if index in state.shapes else "unused"
+        elif index in to_come or index in state.unknown:
+            kind = "later" if index in to_come else "unknown"
+            shape = tensor.shape_signature or (-1,) * len(tensor.shape)
         else:
             kind = "computed" if index in first else "unused"
+        begin = first.get(index, -1)
+        end = last.get(index, begin)
         tensors.append(
-            PlanTensor(
-                tensor.name,
-                tensor.dtype,
-                state.shapes.get(index, tensor.shape),
-                kind,
-                tensor.quantization,
-                state.values.get(index),
-                first=first.get(index, -1),
-                last=last.get(index, first.get(index, -1)),
-            )
+            PlanTensor(tensor.name, tensor.dtype, shape, kind, tensor.quantization, value, first=begin, last=end)
         )
     placed = [i for i, t in enumerate(tensors) if t.kind in ("input", "computed")]
     offsets, arena = layout([Lifetime(tensors[i].bytes, tensors[i].first, tensors[i].last) for i in placed])
     for index, offset in zip(placed, offsets, strict=True):
         tensors[index] = replace(tensors[index], offset=offset)
-    needed = arena + state.scratch + sum(t.bytes for t in tensors if t.kind == "variable")
-    if needed > limit:
+    needed_bytes = arena + state.scratch + sum(t.bytes for t in tensors if t.kind == "variable")
+    if needed_bytes > source.memory_limit:
         raise ResourceError(
             "BT-MEMORY",
-            f"a run would need {needed:,} bytes of activations and temporaries, the limit is {limit:,}",
+            f"a run would need {needed_bytes:,} bytes of activations and temporaries, "
+            f"the limit is {source.memory_limit:,}",
             place=f"graph '{graph.name}'",
             advice="pass a larger memory_limit to prepare() if the model is meant to be this large",
         )
     return Plan(
         graph.name,
-        numerics.name,
-        numerics.reproduces,
+        source.numerics.name,
+        source.numerics.reproduces,
         tuple(tensors),
         tuple(state.steps),
-        graph.inputs,
-        graph.outputs,
+        inputs,
+        outputs,
         dict(graph.aliases),
-        tuple(state.folded),
+        (*(i for i in graph.inputs if i in state.given), *state.folded),
         arena,
+        needed_bytes,
         notes,
+        scope,
+        tuple(state.nested),
+        later,
+        source if later is not None or state.nested else None,
     )

@@ -15,24 +15,51 @@ _CLAMP = frozenset({"low", "high"})
 
 
 def plan_text(plan: Plan) -> str:
-    """Header, inputs, steps, outputs."""
+    """Header, inputs, steps, outputs, then the graphs that steps call and what comes later."""
     lines = [
         f"plan of '{plan.name}' under numerics '{plan.numerics}' ({plan.reproduces})",
+        *_body(plan),
+    ]
+    lines += _nested_lines(plan, set())
+    if plan.notes:
+        lines += ["", *(f"note: {note}" for note in plan.notes)]
+    if plan.execution:
+        lines += ["", *plan.execution]
+    return "\n".join(lines)
+
+
+def _body(plan: Plan) -> list[str]:
+    lines = [
         f"{len(plan.steps)} steps, {plan.work:,} multiply-accumulates or elements, arena {plan.arena:,} bytes, "
         f"constants {sum(t.bytes for t in plan.tensors if t.kind == 'constant'):,} bytes",
     ]
-    for title, indices in (("input", plan.inputs), ("output", plan.outputs)):
+    for title, indices in (("input", plan.inputs), ("output", plan.results)):
         lines += [f"{title:6} {tensor_text(plan, index)}" for index in indices]
     if plan.folded:
         lines.append(f"folded at plan time: {', '.join(plan.tensors[i].name for i in plan.folded)}")
     lines.append("")
     for step in plan.steps:
         lines += step_lines(plan, step)
-    if plan.notes:
-        lines += ["", *(f"note: {note}" for note in plan.notes)]
-    if plan.execution:
-        lines += ["", *plan.execution]
-    return "\n".join(lines)
+    if plan.later is not None:
+        count = len(plan.later.graph.nodes)
+        lines += [
+            "",
+            f"later: {count} operator{'s' if count > 1 else ''}, planned while running, because {plan.later.reason}",
+            *(f"    needs {tensor_text(plan, index)}" for index in plan.outputs),
+        ]
+    return lines
+
+
+def _nested_lines(plan: Plan, shown: set[int]) -> list[str]:
+    """Called graphs, each once, those that they call behind them."""
+    lines = []
+    for number, nested in enumerate(plan.nested):
+        if id(nested.plan) not in shown:
+            shown.add(id(nested.plan))
+            caller = f" of '{plan.name}'" if plan.scope else ""
+            lines += ["", f"graph {number}{caller}: '{nested.plan.scope.removesuffix('::')}'", *_body(nested.plan)]
+            lines += _nested_lines(nested.plan, shown)
+    return lines
 
 
 def tensor_text(plan: Plan, index: int) -> str:
@@ -49,7 +76,7 @@ def step_lines(plan: Plan, step: Step) -> list[str]:
         for indices in ([i for i in step.inputs if i is None or plan.tensors[i].kind != "constant"], step.outputs)
     )
     names = ", ".join(plan.tensors[i].name for i in step.outputs)
-    lines = [f"#{step.index} {step.operator}  {shapes}", f"    -> {names}"]
+    lines = [f"#{step.index} {step.operator}  {shapes}".removesuffix("   -> "), *([f"    -> {names}"] if names else [])]
     if step.rules:
         lines.append("    rules      " + "  ".join(f"{slot}={rule}" for slot, rule in step.rules.items()))
     details = _details(step)

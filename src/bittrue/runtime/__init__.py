@@ -1,17 +1,18 @@
 """Executors of plans, traces and profiles of their runs."""
 
+from .graphs import DEFAULT_ITERATION_LIMIT
 from .isa import isas, native_module
 from .native import NativeExecutor
 from .profile import Profile, StepTime, machine_peak
 from .reference import ReferenceExecutor
-from .trace import collect, write_trace
+from .trace import write_trace
 
 __all__ = [
+    "DEFAULT_ITERATION_LIMIT",
     "NativeExecutor",
     "Profile",
     "ReferenceExecutor",
     "StepTime",
-    "collect",
     "isas",
     "machine_peak",
     "native_module",

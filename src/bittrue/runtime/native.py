@@ -14,23 +14,35 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BittrueError, InputError, ResourceError
+from ..errors import InputError, ResourceError
 from ..operators import Step, find
-from ..plan import Plan
+from ..plan import Plan, PlanTensor
 from ..plan.passes import make_schedule
 from ..plan.schedule import Schedule, Then
+from .graphs import DEFAULT_ITERATION_LIMIT, Graphs, Observer, Run, State, carry_out, initial_state
 from .isa import choose_isa, native_module
 from .profile import StepTime, step_time
-from .reference import Observer, initial_state
 
 
 class NativeExecutor:
-    """Runs one schedule of a plan. Holds every buffer; runs from several threads wait for each other."""
+    """Runs one schedule of a plan. Holds every buffer; runs from several threads wait for each other.
+
+    Args:
+        state: shared by all plans of a session; None for a new one.
+        iteration_limit: runs of called graphs that one run may take.
+    """
 
     name = "native"
 
     def __init__(
-        self, plan: Plan, *, threads: int = 1, isa: str | None = None, passes: Sequence[str] | None = None
+        self,
+        plan: Plan,
+        *,
+        threads: int = 1,
+        isa: str | None = None,
+        passes: Sequence[str] | None = None,
+        state: State | None = None,
+        iteration_limit: int = DEFAULT_ITERATION_LIMIT,
     ) -> None:
         module = native_module()
         if module is None:
@@ -41,16 +53,33 @@ class NativeExecutor:
         self.isa = choose_isa(isa)
         self.threads = threads
         self._module = module
+        self._limit = iteration_limit
+        # Variable tensors live in the program; between the stages of a run they pass through the state.
+        self._shares_variables = state is not None or plan.later is not None
+        self.state = State(plan) if state is None else state
+
+        def make(inner: Plan, shared: State) -> NativeExecutor:
+            return NativeExecutor(inner, threads=threads, isa=isa, passes=passes, state=shared)
+
+        self._graphs = Graphs(plan, self.state, make)
         schedule = make_schedule(plan, passes)
-        # Variables live in the program, so a plan that has any gets one program for runs and traces alike.
-        if any(tensor.kind == "variable" for tensor in plan.tensors):
+        # A plan that has variables gets one program for runs and traces alike.
+        self._variables = [i for i, tensor in enumerate(plan.tensors) if tensor.kind == "variable"]
+        if self._variables:
             schedule = Schedule(plan, plan.steps)
-        self._main = _Program(module, schedule, threads, self.isa)
+        self._main = _Program(module, schedule, threads, self.isa, self._graphs)
+        self._alone = plan.later is None and not self._main.driven
+        # Runs that reach beyond one program.
+        self._lock = threading.RLock()
 
     @property
     def execution(self) -> tuple[str, ...]:
         """How the plan is carried out, for people."""
-        return self._main.execution(self.isa, self.threads)
+        lines = self._main.execution(self.isa, self.threads)
+        for executor in self._graphs.called():
+            if isinstance(executor, NativeExecutor):
+                lines += tuple(f"{executor.plan.scope.removesuffix('::')}: {line}" for line in executor.execution)
+        return lines
 
     @property
     def missing(self) -> Mapping[int, str]:
@@ -62,12 +91,28 @@ class NativeExecutor:
         inputs: Mapping[int, np.ndarray],
         observe: Observer | None = None,
         after_step: Callable[[int], None] | None = None,
+        within: Run | None = None,
     ) -> list[np.ndarray]:
-        """Outputs in plan order; arguments as for `ReferenceExecutor.run`."""
-        if observe is None and after_step is None:
-            return self._main.run(inputs)
-        program = self._main if observe is None else self._observed
-        return program.run_by_step(inputs, observe, after_step)
+        """Results in plan order; arguments as for `ReferenceExecutor.run`."""
+        run = within or Run(observe, self._limit)
+        if self._alone and not self._shares_variables:
+            return self._stage(inputs, after_step, run)
+        with self._lock:
+            return self._graphs.continued(self._stage(inputs, after_step, run), after_step, run)
+
+    def _stage(
+        self, inputs: Mapping[int, np.ndarray], after_step: Callable[[int], None] | None, run: Run
+    ) -> list[np.ndarray]:
+        program = self._main if run.observe is None else self._observed
+        if self._shares_variables and self._variables:
+            program.write({i: self.state.variables[i] for i in self._variables})
+        if run.observe is None and after_step is None:
+            results = program.run(inputs, run)
+        else:
+            results = program.run_by_step(inputs, after_step, run)
+        if self._shares_variables and self._variables:
+            self.state.variables.update(program.read(self._variables))
+        return results
 
     @property
     def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
@@ -75,42 +120,59 @@ class NativeExecutor:
 
         It returns None when it is not given an array of exactly the input's type and shape.
         """
-        return self._main.run_one()
+        return self._main.run_one() if self._alone and not self._shares_variables else None
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
-        """Median time of every step that runs, all rounds from the present values of the variable tensors."""
-        return self._main.profile(inputs, rounds)
+        """Median time of every step that runs, all rounds from the present state."""
+        with self._lock, self.state.kept():
+            if self._shares_variables:
+                self._main.write({i: self.state.variables[i] for i in self._variables})
+            times = self._main.profile(inputs, rounds, lambda: Run(None, self._limit), self.state)
+            if self.plan.later is None:
+                return times
+            return times + self._graphs.profile_later(self._stage(inputs, None, Run(None, self._limit)), rounds)
 
     def reset(self) -> None:
-        """Put variable tensors back to their initial value."""
-        self._main.reset()
+        """Put all state back to its start."""
+        with self._lock:
+            self.state.reset()
+            self._main.reset()
 
     @cached_property
     def _observed(self) -> _Program:
         """A program in which every tensor of the plan exists."""
         if self._main.schedule.steps == self.plan.steps and not self._main.schedule.parts:
             return self._main
-        return _Program(self._module, Schedule(self.plan, self.plan.steps), self.threads, self.isa)
+        return _Program(self._module, Schedule(self.plan, self.plan.steps), self.threads, self.isa, self._graphs)
 
 
 class _Program:
     """A schedule in the C++ core, with the reference filling its gaps."""
 
-    def __init__(self, module: ModuleType, schedule: Schedule, threads: int, isa: str) -> None:
+    def __init__(self, module: ModuleType, schedule: Schedule, threads: int, isa: str, graphs: Graphs) -> None:
         self.schedule = schedule
         self.plan = schedule.plan
+        self._graphs = graphs
+        # Steps that reach beyond the program, or whose results have a shape that only they know, are done from here.
+        self.driven = {p for p, step in enumerate(schedule.steps) if _is_driven(self.plan, step)}
+        # Values of tensors that have no memory in the program.
+        self._held: dict[int, np.ndarray] = {}
         offsets, arena = schedule.offsets()
         try:
             self._program = module.Program(
                 [_tensor_row(schedule, offsets, i) for i in range(len(self.plan.tensors))],
-                [_step_row(step, schedule.then.get(step.index)) for step in schedule.steps],
+                [
+                    _NO_STEP if position in self.driven else _step_row(step, schedule.then.get(step.index))
+                    for position, step in enumerate(schedule.steps)
+                ],
                 arena,
                 threads,
                 isa,
             )
         except MemoryError:
             raise ResourceError("BT-MEMORY", "out of memory", place=f"graph '{self.plan.name}'") from None
-        self.missing: dict[int, str] = dict(self._program.missing)
+        self.missing = {p: reason for p, reason in self._program.missing if p not in self.driven}
+        self._gaps = sorted(self.driven.union(self.missing))
         self._outputs = [(i, self.plan.tensors[i].shape, self.plan.tensors[i].type.numpy) for i in self.plan.outputs]
         self._length = len(schedule.steps)
         self._undefined = module.StepUndefined
@@ -118,25 +180,38 @@ class _Program:
         self._lock = threading.Lock()
         # Inputs and outputs that are passed to C++ as bytes, or that no step computes.
         ends = [self.plan.tensors[i] for i in (*self.plan.inputs, *self.plan.outputs)]
-        self._opaque = any(t.value is not None or _plain(np.empty(0, t.type.numpy)).dtype != t.type.numpy for t in ends)
+        self._opaque = any(
+            t.value is not None or _is_held(t) or _plain(np.empty(0, t.type.numpy)).dtype != t.type.numpy for t in ends
+        )
 
     def execution(self, isa: str, threads: int) -> tuple[str, ...]:
-        native = self._length - len(self.missing)
+        native = self._length - len(self._gaps)
         lines = [f"native executor, {isa}, {threads} thread{'s' if threads > 1 else ''}: {native} steps native"]
         lines += [
             f"step {position} {self.schedule.steps[position].source} runs on the reference: {reason}"
             for position, reason in self.missing.items()
         ]
+        if self.driven:
+            count = f"{len(self.driven)} step{'s' if len(self.driven) > 1 else ''}"
+            lines.append(f"{count} from Python: calls of graphs, variables by name, and shapes that are in the values")
         return (*self.schedule.notes, *lines)
 
     def reset(self) -> None:
         with self._lock:
             self._program.reset()
 
-    def run(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
-        if self.missing or self._opaque:
+    def write(self, values: Mapping[int, np.ndarray]) -> None:
+        with self._lock:
+            self._write(values)
+
+    def read(self, indices: Sequence[int]) -> dict[int, np.ndarray]:
+        with self._lock:
+            return {index: self._value(index) for index in indices}
+
+    def run(self, inputs: Mapping[int, np.ndarray], run: Run) -> list[np.ndarray]:
+        if self._gaps or self._opaque:
             with self._lock:
-                return self._run_with_gaps(inputs)
+                return self._run_with_gaps(inputs, run)
         results = [(i, np.empty(shape, dtype)) for i, shape, dtype in self._outputs]
         with self._lock:
             try:
@@ -147,7 +222,7 @@ class _Program:
         return [value for _, value in results]
 
     def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
-        if self.missing or self._opaque or len(self.plan.inputs) != 1 or len(self._outputs) != 1:
+        if self._gaps or self._opaque or len(self.plan.inputs) != 1 or len(self._outputs) != 1:
             return None
         call, empty, length, lock = self._program.run_one, np.empty, self._length, self._lock
         undefined = self._undefined
@@ -164,40 +239,38 @@ class _Program:
 
         return run
 
-    def _run_with_gaps(self, inputs: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+    def _run_with_gaps(self, inputs: Mapping[int, np.ndarray], run: Run) -> list[np.ndarray]:
         self._write(inputs)
         for first, last in self._stretches():
             self._native(first, last)
-            if last in self.missing:
-                self._refer(last)
+            if last < self._length:
+                self._refer(last, run)
         return self._results()
 
     def run_by_step(
-        self,
-        inputs: Mapping[int, np.ndarray],
-        observe: Observer | None,
-        after_step: Callable[[int], None] | None,
+        self, inputs: Mapping[int, np.ndarray], after_step: Callable[[int], None] | None, run: Run
     ) -> list[np.ndarray]:
         with self._lock:
-            return self._run_by_step(inputs, observe, after_step)
+            return self._run_by_step(inputs, after_step, run)
 
     def _run_by_step(
-        self,
-        inputs: Mapping[int, np.ndarray],
-        observe: Observer | None,
-        after_step: Callable[[int], None] | None,
+        self, inputs: Mapping[int, np.ndarray], after_step: Callable[[int], None] | None, run: Run
     ) -> list[np.ndarray]:
+        def observe(index: int) -> None:
+            if run.observe is not None:
+                run.observe(self.plan.scope + self.plan.tensors[index].name, self._value(index))
+
         self._write(inputs)
+        for index in self.plan.folded:
+            observe(index)
+        gaps = set(self._gaps)
         for position, step in enumerate(self.schedule.steps):
-            if position in self.missing:
-                self._refer(position)
+            if position in gaps:
+                self._refer(position, run)
             else:
                 self._native(position, position + 1)
-            if observe is not None:
-                for index in step.outputs:
-                    observe(index, self._value(index))
-                for state in self._states(step):
-                    observe(state, self._value(state))
+            for index in (*step.outputs, *self._states(step)):
+                observe(index)
             if after_step is not None:
                 after_step(position)
         if after_step is not None:
@@ -206,35 +279,41 @@ class _Program:
                 after_step(position)
         return self._results()
 
-    def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
+    def profile(
+        self, inputs: Mapping[int, np.ndarray], rounds: int, new_run: Callable[[], Run], state: State
+    ) -> list[StepTime]:
         import statistics
 
         with self._lock:
             variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}
             # Once untimed: caches are warm then, and values without a result raise the reference's error.
-            self._run_with_gaps(inputs)
+            with state.kept():
+                self._run_with_gaps(inputs, new_run())
             self._write(variables)
-            runs = [self._timed(inputs, variables) for _ in range(rounds)]
+            runs = []
+            for _ in range(rounds):
+                with state.kept():
+                    runs.append(self._timed(inputs, variables, new_run()))
         # Removed steps are gone from the schedule, so positions are found by node.
         positions = {step.index: position for position, step in enumerate(self.plan.steps)}
         return [
-            step_time(
-                self.plan,
-                positions[step.index],
-                statistics.median(run[i] for run in runs),
-                f"reference: {self.missing[i]}" if i in self.missing else self._program.note(i),
-            )
+            step_time(self.plan, positions[step.index], statistics.median(run[i] for run in runs), self._note(i))
             for i, step in enumerate(self.schedule.steps)
         ]
 
-    def _timed(self, inputs: Mapping[int, np.ndarray], variables: Mapping[int, np.ndarray]) -> list[float]:
+    def _note(self, position: int) -> str:
+        if position in self.driven:
+            return "driven"
+        return f"reference: {self.missing[position]}" if position in self.missing else self._program.note(position)
+
+    def _timed(self, inputs: Mapping[int, np.ndarray], variables: Mapping[int, np.ndarray], run: Run) -> list[float]:
         seconds: list[float] = []
         self._write(inputs)
         for first, last in self._stretches():
             seconds += self._program.timed(first, last)
-            if last in self.missing:
+            if last < self._length:
                 start = time.perf_counter()
-                self._refer(last)
+                self._refer(last, run)
                 seconds.append(time.perf_counter() - start)
         self._write(variables)
         return seconds
@@ -251,19 +330,27 @@ class _Program:
         self._native(position + 1, last)
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
-        """Runs of native steps [first, last) between those that are missing."""
+        """Runs of native steps [first, last) between those that are not."""
         first = 0
-        for position in (*sorted(self.missing), self._length):
+        for position in (*self._gaps, self._length):
             yield first, position
             first = position + 1
 
     def _write(self, inputs: Mapping[int, np.ndarray]) -> None:
-        self._program.run([(index, _plain(value)) for index, value in inputs.items()], [], 0, 0)
+        placed = []
+        for index, value in inputs.items():
+            if _is_held(self.plan.tensors[index]):
+                self._held[index] = value
+            else:
+                placed.append((index, _plain(value)))
+        self._program.run(placed, [], 0, 0)
 
     def _value(self, index: int) -> np.ndarray:
         tensor = self.plan.tensors[index]
         if tensor.value is not None:
             return tensor.value
+        if _is_held(tensor):
+            return self._held[index]
         value = np.empty(tensor.shape, tensor.type.numpy)
         self._program.run([], [(index, _plain(value))], 0, 0)
         return value
@@ -279,19 +366,13 @@ class _Program:
         inputs = step.inputs[:-1] if step.index in self.schedule.then else step.inputs
         return [None if i is None else self._value(i) for i in inputs]
 
-    def _refer(self, position: int) -> None:
+    def _refer(self, position: int, run: Run | None = None) -> None:
         step = self.schedule.steps[position]
         operator = find(step.operator)
         if operator is None:
             raise KeyError(step.operator)
-        try:
-            results = operator.reference(step, self._arguments(step))
-        except MemoryError:
-            raise ResourceError("BT-MEMORY", "out of memory", place=step.place) from None
-        except BittrueError as error:
-            if error.place:
-                raise
-            raise type(error)(error.code, error.message, place=step.place, advice=error.advice) from None
+        world = (self._graphs.world(run),) if operator.worldly and run is not None else ()
+        results = carry_out(step, operator.reference, self._arguments(step), *world)
         if "fused_table" in step.arrays:
             # What a pass moved into this step: stored values, counted from the smallest of the type.
             (value,) = results
@@ -308,8 +389,22 @@ class _Program:
         targets = [*step.outputs]
         if operator.stateful:
             targets += self._states(step)
-        for index, value in zip(targets, results, strict=True):
-            self._program.run([(index, _plain(value))], [], 0, 0)
+        self._write(dict(zip(targets, results, strict=True)))
+
+
+# Stands for a step that the program leaves out.
+_NO_STEP: tuple[Any, ...] = ("", {}, {}, {}, [], [], None, True, 0, None)
+
+
+def _is_driven(plan: Plan, step: Step) -> bool:
+    operator = find(step.operator)
+    tensors = [plan.tensors[i] for i in (*step.inputs, *step.outputs) if i is not None]
+    return (operator is not None and operator.worldly) or any(_is_held(tensor) for tensor in tensors)
+
+
+def _is_held(tensor: PlanTensor) -> bool:
+    """Whether its shape is unknown, or its type is not for arithmetic."""
+    return tensor.kind == "unknown" or tensor.dtype == "resource"
 
 
 def _plain(value: np.ndarray) -> np.ndarray:
@@ -325,6 +420,8 @@ def _tensor_row(schedule: Schedule, offsets: Mapping[int, int], index: int) -> t
     part = schedule.parts.get(index)
     stride = -1 if part is None else part.row_stride
     value = tensor.value
+    if _is_held(tensor):
+        return tensor.dtype, (), "none", 0, -1, None
     if index in offsets:
         return tensor.dtype, tensor.shape, "arena", offsets[index], stride, None
     if tensor.kind == "variable":

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ..errors import BittrueError, ResourceError
 from ..operators import Operator, Step, find
-from ..plan import Plan, PlanTensor
+from ..plan import Plan
+from .graphs import DEFAULT_ITERATION_LIMIT, Graphs, Observer, Run, State, carry_out
 from .profile import StepTime, step_medians, step_time
-
-Observer = Callable[[int, np.ndarray], None]
 
 
 class ReferenceExecutor:
-    """Runs one plan. Keeps the values of variable tensors between runs; everything else is local to a run."""
+    """Runs one plan. Its state lasts from run to run; everything else is local to a run.
+
+    Args:
+        state: shared by all plans of a session; None for a new one.
+        iteration_limit: runs of called graphs that one run may take.
+    """
 
     name = "reference"
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(
+        self, plan: Plan, *, state: State | None = None, iteration_limit: int = DEFAULT_ITERATION_LIMIT
+    ) -> None:
         self.plan = plan
+        self.state = State(plan) if state is None else state
+        self._limit = iteration_limit
+        self._graphs = Graphs(plan, self.state, lambda inner, shared: ReferenceExecutor(inner, state=shared))
         self._constants = {i: t.value for i, t in enumerate(plan.tensors) if t.value is not None}
         self._operators = [_operator(step) for step in plan.steps]
         # Positions at which a computed value is read for the last time, so that memory follows the plan's lifetimes.
@@ -29,49 +37,54 @@ class ReferenceExecutor:
         for index, tensor in enumerate(plan.tensors):
             if tensor.kind in ("input", "computed") and tensor.last < len(plan.steps):
                 self._expiring.setdefault(tensor.last, []).append(index)
-        self.variables: MutableMapping[int, np.ndarray] = {}
-        self.reset()
 
     def reset(self) -> None:
-        """Set every variable tensor to its first value."""
-        for index, tensor in enumerate(self.plan.tensors):
-            if tensor.kind == "variable":
-                self.variables[index] = initial_state(tensor)
+        """Put all state back to its start."""
+        self.state.reset()
 
     def run(
         self,
         inputs: Mapping[int, np.ndarray],
         observe: Observer | None = None,
         after_step: Callable[[int], None] | None = None,
+        within: Run | None = None,
     ) -> list[np.ndarray]:
-        """Outputs in plan order.
+        """Results in plan order, those of later stages included.
 
         Args:
             inputs: tensor index to array, one per plan input, already checked.
-            observe: called with (tensor index, value) for every result, in execution order. Values are kept by the
-                caller at will: they are never written again.
-            after_step: called with the position of each finished step (progress).
+            observe: called with (name, value) for every folded tensor and every result, in execution order; names in
+                called graphs begin with the graph's. Values are kept by the caller at will: they are never written.
+            after_step: called with the position of each finished step (progress); later stages count on.
+            within: the run that this one is part of.
         """
-        plan = self.plan
+        run = within or Run(observe, self._limit)
+        return self._graphs.continued(self._stage(inputs, after_step, run), after_step, run)
+
+    def _stage(
+        self, inputs: Mapping[int, np.ndarray], after_step: Callable[[int], None] | None, run: Run
+    ) -> list[np.ndarray]:
+        plan, world, variables = self.plan, self._graphs.world(run), self.state.variables
         values: dict[int, np.ndarray] = {**self._constants, **inputs}
+
+        def observe(index: int, value: np.ndarray) -> None:
+            if run.observe is not None:
+                run.observe(plan.scope + plan.tensors[index].name, value)
+
+        for index in plan.folded:
+            observe(index, values[index])
         for position, (step, operator) in enumerate(zip(plan.steps, self._operators, strict=True)):
             arguments = [None if i is None else self._value(values, i) for i in step.inputs]
-            try:
-                results = operator.reference(step, arguments)
-            except MemoryError:
-                raise ResourceError("BT-MEMORY", "out of memory", place=step.place) from None
-            except BittrueError as error:
-                raise (
-                    error
-                    if error.place
-                    else type(error)(error.code, error.message, place=step.place, advice=error.advice)
-                ) from None
+            results = carry_out(step, operator.reference, arguments, *((world,) if operator.worldly else ()))
             for index, result in zip(step.outputs, results, strict=False):
-                values[index] = result
-                if observe is not None:
-                    observe(index, result)
+                # A step may also write a variable tensor.
+                (variables if index in variables else values)[index] = result
+                observe(index, result)
             if operator.stateful:
-                self._keep_state(step, results[len(step.outputs) :], observe)
+                changed = [i for i in step.inputs if i is not None and i in variables]
+                for index, state in zip(changed, results[len(step.outputs) :], strict=True):
+                    variables[index] = state
+                    observe(index, state)
             for index in self._expiring.get(position, ()):
                 values.pop(index, None)
             if after_step is not None:
@@ -79,32 +92,21 @@ class ReferenceExecutor:
         return [self._value(values, i) for i in plan.outputs]
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
-        """Median time of every step over `rounds` runs, all from the present values of the variable tensors."""
-        before = dict(self.variables)
+        """Median time of every step over `rounds` runs, all from the present state."""
         runs = []
         for _ in range(rounds):
-            stamps = [time.perf_counter()]
-            self.run(inputs, after_step=lambda _, stamps=stamps: stamps.append(time.perf_counter()))  # type: ignore[misc]
-            runs.append(stamps)
-            # Values are replaced, never written, so a shallow copy brings the state back.
-            self.variables = dict(before)
-        return [step_time(self.plan, position, seconds) for position, seconds in enumerate(step_medians(runs))]
+            with self.state.kept():
+                stamps = [time.perf_counter()]
+                self._stage(inputs, lambda _, to=stamps: to.append(time.perf_counter()), Run(None, self._limit))  # type: ignore[misc]
+                runs.append(stamps)
+        times = [step_time(self.plan, position, seconds) for position, seconds in enumerate(step_medians(runs))]
+        if self.plan.later is None:
+            return times
+        with self.state.kept():
+            return times + self._graphs.profile_later(self._stage(inputs, None, Run(None, self._limit)), rounds)
 
     def _value(self, values: Mapping[int, np.ndarray], index: int) -> np.ndarray:
-        return self.variables[index] if index in self.variables else values[index]
-
-    def _keep_state(self, step: Step, states: list[np.ndarray], observe: Observer | None) -> None:
-        variables = [i for i in step.inputs if i is not None and i in self.variables]
-        for index, state in zip(variables, states, strict=True):
-            self.variables[index] = state
-            if observe is not None:
-                observe(index, state)
-
-
-def initial_state(tensor: PlanTensor) -> np.ndarray:
-    """The first value of a variable tensor: its zero point (real zero) for s8, 0 for every other type."""
-    quantization = tensor.quantization if tensor.dtype == "s8" else None
-    return np.full(tensor.shape, 0 if quantization is None else quantization.zero_points[0], tensor.type.numpy)
+        return self.state.variables[index] if index in self.state.variables else values[index]
 
 
 def _operator(step: Step) -> Operator:

@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..plan import Plan
+from ..graph import Tensor
+from ..plan import Plan, PlanTensor
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = "bittrue-trace-1"
-
-
-def collect(plan: Plan, inputs: Mapping[int, np.ndarray], results: Mapping[int, np.ndarray]) -> dict[str, np.ndarray]:
-    """Inputs, tensors folded at plan time, then results in the order in which steps gave them."""
-    folded = {i: plan.tensors[i].value for i in plan.folded}
-    ordered = {**{i: inputs[i] for i in plan.inputs}, **folded, **results}
-    return {plan.tensors[i].name: value for i, value in ordered.items() if value is not None}
 
 
 def write_trace(directory: object, plan: Plan, values: Mapping[str, np.ndarray]) -> Path:
@@ -31,7 +25,10 @@ def write_trace(directory: object, plan: Plan, values: Mapping[str, np.ndarray])
 
     folder = Path(os.fspath(directory))  # type: ignore[call-overload]
     folder.mkdir(parents=True, exist_ok=True)
-    by_name = {tensor.name: tensor for tensor in plan.tensors}
+    by_name: dict[str, PlanTensor | Tensor] = {tensor.name: tensor for tensor in plan.tensors}
+    if plan.source is not None:
+        for number, graph in enumerate(plan.source.graphs):
+            by_name.update({f"{plan.source.label(number)}::{tensor.name}": tensor for tensor in graph.tensors})
     index = []
     for position, (name, value) in enumerate(values.items()):
         file = f"{position:04d}_{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[-80:]}.npy"

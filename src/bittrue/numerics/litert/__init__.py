@@ -7,7 +7,7 @@ named, whole models; the counts in facts/litert.md are earlier, independent runs
 from __future__ import annotations
 
 from ..table import Numerics
-from . import convolution, elementwise, floating, movement, recurrent, reduction, selection, unary
+from . import control, convolution, elementwise, floating, movement, recurrent, reduction, selection, unary
 from .versions import VERSIONS
 
 LITERT = Numerics(
@@ -21,6 +21,7 @@ LITERT = Numerics(
     + unary.ROWS
     + movement.ROWS
     + selection.ROWS
-    + recurrent.ROWS,
+    + recurrent.ROWS
+    + control.ROWS,
     VERSIONS,
 )

@@ -87,4 +87,5 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "unidirectional_sequence_lstm": (1, 3),
     "unidirectional_sequence_rnn": (1, 3),
     "unpack": (1, 6),
+    "where": (1, 2),
 }

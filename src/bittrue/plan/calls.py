@@ -1,0 +1,80 @@
+"""Which graphs of a file a graph calls, directly or not. Files are untrusted: indices, cycles, depth and order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..errors import InvalidModelError, UnsupportedError
+from ..graph import Graph, Node, find_disorder
+from ..operators import find
+
+# Far above what converters write.
+_MAX_DEPTH = 16
+
+
+def uses(node: Node) -> Iterator[int]:
+    """Indices of the graphs that a node calls."""
+    operator = find(node.operator)
+    for use in operator.graphs if operator is not None else ():
+        index = node.attributes.get(use.attribute)
+        yield index if isinstance(index, int) else -1
+
+
+def find_called(graph: Graph, graphs: Sequence[Graph]) -> list[int]:
+    """Indices of all graphs that `graph` may call, each once.
+
+    Raises:
+        InvalidModelError: an index out of range, graphs that call themselves or too deep, tensors that are read before
+            they are written or written twice.
+        UnsupportedError: a called graph keeps variable tensors.
+    """
+    done: dict[int, int] = {}
+    path: list[int] = []
+
+    def visit(part: Graph) -> int:
+        """The depth of calls below `part`."""
+        deepest = 0
+        for node in part.nodes:
+            place = f"{node}" if part is graph else f"graph '{part.name}', {node}"
+            for index in uses(node):
+                if not 0 <= index < len(graphs):
+                    raise InvalidModelError(
+                        "BT-CONTROL-GRAPH", f"it calls graph {index}, the file has {len(graphs)}", place=place
+                    )
+                if index in path:
+                    raise InvalidModelError(
+                        "BT-CONTROL-CYCLE", f"graph {index} '{graphs[index].name}' would call itself", place=place
+                    )
+                if len(path) >= _MAX_DEPTH:
+                    raise InvalidModelError(
+                        "BT-CONTROL-DEPTH", f"graphs call each other more than {_MAX_DEPTH} deep", place=place
+                    )
+                if index not in done:
+                    _check(graphs[index])
+                    path.append(index)
+                    done[index] = visit(graphs[index])
+                    path.pop()
+                elif len(path) + 1 + done[index] > _MAX_DEPTH:
+                    raise InvalidModelError(
+                        "BT-CONTROL-DEPTH", f"graphs call each other more than {_MAX_DEPTH} deep", place=place
+                    )
+                deepest = max(deepest, 1 + done[index])
+        return deepest
+
+    visit(graph)
+    return sorted(done)
+
+
+def _check(graph: Graph) -> None:
+    found = find_disorder(graph.tensors, graph.nodes, graph.inputs, graph.outputs)
+    if found is not None:
+        place = f"graph '{graph.name}', {found.where}, tensor {found.tensor}"
+        raise InvalidModelError(found.code, found.message, place=place)
+    for tensor in graph.tensors:
+        if tensor.is_variable:
+            raise UnsupportedError(
+                "BT-CONTROL-STATE",
+                f"'{tensor.name}' keeps state inside of a graph that another one calls",
+                place=f"graph '{graph.name}'",
+                advice="keep the state in the main graph, or in a resource variable",
+            )

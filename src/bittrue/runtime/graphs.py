@@ -1,0 +1,293 @@
+"""What reaches beyond one plan: a session's state, the graphs that steps call, and stages planned while running."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from ..errors import BittrueError, InvalidModelError, ModelFormatError, ResourceError, RunError
+from ..operators import Step
+from ..plan import Plan, PlanTensor
+from ..plan.plan import Source
+from ..plan.planner import Peek, plan_later, plan_nested
+from .profile import StepTime
+
+# Runs of called graphs that one run of a session may take: loops in files need not end.
+DEFAULT_ITERATION_LIMIT = 1_000_000
+# Executors of one graph that are kept, for different shapes and values. Loops that fill an array element by element
+# need one per element.
+_KEPT = 256
+_KEPT_BYTES = 64 << 20
+
+Observer = Callable[[str, np.ndarray], None]
+Shapes = Mapping[int, tuple[int, ...]]
+
+
+class State:
+    """What a session remembers from run to run.
+
+    Attributes:
+        variables: values of the main graph's variable tensors by index.
+        resources: values of resource variables by number.
+        done: graphs that run once and have run.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._first = {i: t for i, t in enumerate(plan.tensors) if t.kind == "variable"}
+        self.variables: dict[int, np.ndarray] = {}
+        self.resources: MutableMapping[int, np.ndarray] = {}
+        self.done: set[int] = set()
+        self.reset()
+
+    def inside(self) -> State:
+        """The state as a called graph sees it, which has no variable tensors."""
+        inner = copy.copy(self)
+        inner.variables = {}
+        return inner
+
+    def reset(self) -> None:
+        """Everything as in a new session."""
+        self.variables.update({index: initial_state(tensor) for index, tensor in self._first.items()})
+        self.resources.clear()
+        self.done.clear()
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Brings back at the end what was there before. Values are replaced and never written."""
+        variables, resources, done = dict(self.variables), dict(self.resources), set(self.done)
+        try:
+            yield
+        finally:
+            for part, before in ((self.variables, variables), (self.resources, resources)):
+                part.clear()
+                part.update(before)
+            self.done.clear()
+            self.done.update(done)
+
+
+def initial_state(tensor: PlanTensor) -> np.ndarray:
+    """The first value of a variable tensor: 0, for s8 tensors with one scale their zero point (its low byte).
+
+    Source: ResetVariableTensor, read; run for every type.
+    """
+    value = np.zeros(tensor.shape, tensor.type.numpy)
+    if tensor.dtype == "s8" and tensor.quantization is not None and not tensor.quantization.per_axis:
+        value.view(np.uint8)[...] = int(tensor.quantization.zero_points[0]) & 0xFF
+    return value
+
+
+@dataclass
+class Run:
+    """One run of a session.
+
+    Attributes:
+        observe: receives name and value of every tensor.
+        limit: how many runs of called graphs it may take.
+    """
+
+    observe: Observer | None
+    limit: int
+    taken: int = 0
+
+    def count(self) -> None:
+        self.taken += 1
+        if self.taken > self.limit:
+            raise ResourceError(
+                "BT-ITERATIONS",
+                f"a run took more than {self.limit:,} loop iterations, branches and calls",
+                advice="pass a larger iteration_limit to prepare() if the loop is meant to end later",
+            )
+
+
+class Executor(Protocol):
+    """What runs one plan."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    def run(
+        self,
+        inputs: Mapping[int, np.ndarray],
+        observe: Observer | None = None,
+        after_step: Callable[[int], None] | None = None,
+        within: Run | None = None,
+    ) -> list[np.ndarray]: ...
+
+    def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]: ...
+
+
+# Makes an executor for a called graph or a later stage, which see different parts of the state.
+Make = Callable[[Plan, State], Executor]
+
+
+# Which tensors' values were asked for, the shapes of the inputs, and the bytes of those values.
+_Key = tuple[tuple[int, ...], tuple[tuple[int, ...], ...], tuple[bytes, ...]]
+
+
+class Planned:
+    """Executors of one graph, planned when shapes, or values that decide shapes, are new. The least used go first."""
+
+    def __init__(self, plan_for: Callable[[Shapes, Peek], Plan], make: Callable[[Plan], Executor]) -> None:
+        self._plan_for = plan_for
+        self._make = make
+        self._executors: OrderedDict[_Key, Executor] = OrderedDict()
+        # Sets of tensors whose values have been asked for; mostly one.
+        self._asked: dict[tuple[int, ...], None] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, plan: Plan, shapes: Shapes, asked: Mapping[int, np.ndarray]) -> Executor:
+        """A new executor for inputs of these shapes and values."""
+        indices = tuple(asked)
+        key = indices, tuple(shapes.values()), tuple(value.tobytes() for value in asked.values())
+        executor = self._executors[key] = self._make(plan)
+        self._asked[indices] = None
+        self._bytes += _size(plan)
+        while len(self._executors) > 1 and (len(self._executors) > _KEPT or self._bytes > _KEPT_BYTES):
+            self._bytes -= _size(self._executors.popitem(last=False)[1].plan)
+        return executor
+
+    def find(self, inputs: Mapping[int, np.ndarray]) -> Executor:
+        """The executor for these inputs, which come in the same order every time.
+
+        Raises:
+            RunError: shapes or values that the graph cannot run with.
+        """
+        shapes = {index: value.shape for index, value in inputs.items()}
+        with self._lock:
+            for indices in self._asked:
+                key = indices, tuple(shapes.values()), tuple(inputs[i].tobytes() for i in indices)
+                if key in self._executors:
+                    self._executors.move_to_end(key)
+                    return self._executors[key]
+            asked: dict[int, np.ndarray] = {}
+
+            def peek(index: int) -> np.ndarray | None:
+                if index in inputs and index not in asked:
+                    asked[index] = inputs[index].copy()
+                return asked.get(index)
+
+            try:
+                plan = self._plan_for(shapes, peek)
+            except InvalidModelError as error:
+                raise RunError(error.code, error.message, place=error.place, advice=error.advice) from None
+            return self.add(plan, shapes, asked)
+
+
+def _size(plan: Plan) -> int:
+    """Bytes that an executor of the plan holds, roughly."""
+    return plan.memory + sum(t.bytes for t in plan.tensors if t.value is not None) + (64 << 10)
+
+
+class Graphs:
+    """The graphs that a plan's steps call, and the stage that follows it."""
+
+    def __init__(self, plan: Plan, state: State, make: Make) -> None:
+        self.plan = plan
+        self.state = state
+        self._first: list[Executor] = []
+        self._called = [self._nested(number, make) for number in range(len(plan.nested))]
+        self._later = None
+        if plan.later is not None:
+            self._later = Planned(
+                lambda shapes, peek: plan_later(_source(plan), plan, shapes, peek), lambda later: make(later, state)
+            )
+
+    def _nested(self, number: int, make: Make) -> Planned:
+        plan, nested = self.plan, self.plan.nested[number]
+        planned = Planned(
+            lambda shapes, _: plan_nested(_source(plan), nested, shapes), lambda inner: make(inner, self.state.inside())
+        )
+        tensors = nested.plan.tensors
+        self._first.append(planned.add(nested.plan, {i: tensors[i].shape for i in self.inputs(number)}, {}))
+        return planned
+
+    def called(self) -> Iterator[Executor]:
+        """The first executor of every called graph."""
+        yield from self._first
+
+    def inputs(self, number: int) -> tuple[int, ...]:
+        """Tensor indices of a called graph's inputs."""
+        return _source(self.plan).graphs[self.plan.nested[number].graph].inputs
+
+    def call(self, number: int, inputs: Sequence[np.ndarray], run: Run) -> list[np.ndarray]:
+        """Results of a called graph."""
+        if not 0 <= number < len(self._called) or len(inputs) != len(self.inputs(number)):
+            raise ModelFormatError("BT-PLAN-STEP", f"the plan has no graph {number} with {len(inputs)} inputs")
+        run.count()
+        first = self.plan.nested[number].plan
+        try:
+            given = dict(zip(self.inputs(number), inputs, strict=True))
+            executor = self._called[number].find(given)
+            if run.observe is not None:
+                for index in executor.plan.inputs:
+                    run.observe(first.scope + first.tensors[index].name, given[index])
+            return executor.run({i: given[i] for i in executor.plan.inputs}, within=run)
+        except BittrueError as error:
+            place = f"graph '{first.scope.removesuffix('::')}', {error.place}".removesuffix(", ")
+            raise type(error)(error.code, error.message, place=place, advice=error.advice) from None
+
+    def continued(
+        self, results: list[np.ndarray], after_step: Callable[[int], None] | None, run: Run
+    ) -> list[np.ndarray]:
+        """These results of the plan, or what the stage that follows makes of them."""
+        if self._later is None:
+            return results
+        given = dict(zip(self.plan.outputs, results, strict=True))
+        tell = None if after_step is None else lambda position: after_step(len(self.plan.steps) + position)
+        return self._later.find(given).run(given, after_step=tell, within=run)
+
+    def profile_later(self, results: list[np.ndarray], rounds: int) -> list[StepTime]:
+        """Times of the stages that follow these results of the plan."""
+        if self._later is None:
+            return []
+        given = dict(zip(self.plan.outputs, results, strict=True))
+        times = self._later.find(given).profile(given, rounds)
+        return [replace(part, position=len(self.plan.steps) + part.position) for part in times]
+
+    def world(self, run: Run) -> WorldOfRun:
+        return WorldOfRun(self, run)
+
+
+class WorldOfRun:
+    """The `World` of one plan in one run."""
+
+    def __init__(self, graphs: Graphs, run: Run) -> None:
+        self._graphs = graphs
+        self._run = run
+        self.resources = graphs.state.resources
+
+    def call(self, graph: int, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return self._graphs.call(graph, inputs, self._run)
+
+    def call_once(self, graph: int) -> None:
+        done = self._graphs.state.done
+        if not 0 <= graph < len(self._graphs.plan.nested) or self._graphs.plan.nested[graph].graph not in done:
+            self.call(graph, [])
+            done.add(self._graphs.plan.nested[graph].graph)
+
+
+def _source(plan: Plan) -> Source:
+    if plan.source is None:
+        raise ModelFormatError("BT-PLAN-FILE", "the plan does not hold what its later stages are planned from")
+    return plan.source
+
+
+def carry_out(step: Step, reference: Callable[..., list[np.ndarray]], *arguments: object) -> list[np.ndarray]:
+    """A step's reference with its errors placed at the step."""
+    try:
+        return reference(step, *arguments)
+    except MemoryError:
+        raise ResourceError("BT-MEMORY", "out of memory", place=step.place) from None
+    except BittrueError as error:
+        if error.place.startswith("node "):
+            raise
+        place = f"{step.place}: {error.place}" if error.place else step.place
+        raise type(error)(error.code, error.message, place=place, advice=error.advice) from None
