@@ -47,11 +47,11 @@ CASES: dict[str, dict[str, list[float]]] = {
     },
     # The pixels -3 and -2, resized from 2 to 4.
     "interpolate": {
-        "ten_bits_half_away": [-3, -3, -2, -2],
-        "ten_bits_half_up": [-3, -2, -2, -2],
+        "ten_bits_half_away": [-3, -3, -2, -2, 0, 57, 114, 172, 200, 200, 200],
+        "ten_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 172, 200, 200, 200],
         "binary32_products_half_up": [-2, -2, -1, -1, 198],
         "binary32_products": [-3.0, -2.5, -2.0, -2.0, 0.8379999995231628],
-        "eleven_bits_half_up": [-3, -2, -2, -2],
+        "eleven_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 171, 200, 200, 200],
         "binary32_weights_half_up": [-2, -2, -1, -1, 197],
         "binary32_weights": [-3.0, -2.5, -2.0, -2.0, 0.8379999399185181],
         "binary32_halves": [-3.0, -2.5, -2.0, -2.0, 0.75],
@@ -107,6 +107,9 @@ def result(slot: str, name: str) -> list[float]:
         # A sum just below one half, by one of the two orders.
         corners = tuple(np.array([v]) for v in TELLING_PIXELS)
         inside += interpolate.RULES[name].apply(corners, F32([TELLING_WEIGHTS[0]]), F32([TELLING_WEIGHTS[1]])).tolist()
+    else:
+        # Weights of fractions that neither 1024ths nor 2048ths hold.
+        inside += interpolated(name, [0, 200], 7).tolist()
     return inside
 
 
