@@ -118,6 +118,7 @@ def test_reduce_prod(case: tuple[bytes, int]) -> None:
     check(content, feeds_for(content, seed), may_refuse={"BT-REDUCE-EMPTY", "BT-MULTIPLIER"})
 
 
+@pytest.mark.numerics("litert")
 @given(st.data())
 @pytest.mark.parametrize("dtype", ["s8", "s16"])
 def test_products_near_one(dtype: str, data: st.DataObject) -> None:

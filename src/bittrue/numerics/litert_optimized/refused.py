@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..table import Row
 
+_REALS = ("f32", "f16", "bf16")
 _PRODUCTS = (
     "binary32 matrix products of these kernels are summed in blocks whose sizes follow the processor's caches, and "
     "matrix-vector products in lanes; that is not reproduced. Numerics 'litert' has one defined order"
@@ -13,6 +14,12 @@ _EXPONENTIALS = (
     "numerics 'litert' has the C library's"
 )
 
+_VECTORS = (
+    "these binary32 kernels group or order their operations by vectors, which differs from numerics 'litert' in the "
+    "last bits and is not reproduced"
+)
+_FIRST = "products of quantized integers begin with the first element here, unscaled, which is not reproduced"
+
 ROWS: tuple[Row, ...] = (
     *(
         Row(stem, types, refuses=_PRODUCTS)
@@ -20,11 +27,19 @@ ROWS: tuple[Row, ...] = (
             ("conv2d", ("f32 * f32|- -> f32",)),
             ("depthwise_conv2d", ("f32 * f32|- -> f32",)),
             ("fully_connected", ("f32 f32 f32|- -> f32",)),
-            ("transpose_conv", ("s32 f32 f32 f32|- -> f32",)),
-            ("batch_matmul", ("f32 f32 -> f32",)),
+            ("transpose_conv", ("s32 f32|s8 f32 f32|- -> f32",)),
+            ("batch_matmul", ("f32 f32|s8 -> f32",)),
             ("conv3d", ("f32 f32 f32|- -> f32",)),
             ("conv3d_transpose", ("s32 f32 f32 f32|- -> f32",)),
         )
     ),
-    *(Row(stem, ("f32 -> f32",), refuses=_EXPONENTIALS) for stem in ("softmax", "log_softmax", "logistic", "tanh")),
+    *(
+        Row(stem, ("T -> T",), where=_REALS, refuses=_EXPONENTIALS)
+        for stem in ("softmax", "log_softmax", "logistic", "tanh")
+    ),
+    *(
+        Row(stem, ("f32 -> f32",), refuses=_VECTORS)
+        for stem in ("hard_swish", "l2_pool2d", "local_response_normalization")
+    ),
+    Row("reduce_prod", ("T s32 -> T",), where=("s8", "s16"), refuses=_FIRST),
 )

@@ -51,4 +51,6 @@ ROWS: tuple[Row, ...] = (
         "run",
         requires=(("zero_points_are_zero",), ("output_is_power_of_two", -15)),
     ),
+    Row("elu", ("s8 -> s8",), {"table": "binary32_reciprocal_256_away"}, "run"),
+    Row("elu", ("f32 -> f32",), {"real_function": "binary32_elementary"}, "run"),
 )

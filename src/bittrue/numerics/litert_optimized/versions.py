@@ -13,6 +13,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "cos": (1, 2),
     "depth_to_space": (1, 2),
     "depthwise_conv2d": (1, 7),
+    "elu": (1, 1),
     "gelu": (1, 3),
     "mul": (1, 8),
     "range": (1, 2),
