@@ -49,11 +49,13 @@ inline float exp(float x) {
   return x < -104.0f ? 0.0f : power;
 }
 
+// From here on 1 / (1 + e^-x) is 1.
+inline constexpr float kLogisticLargest = 16.6355324f;
+
 // Domain: any x.
 inline float logistic(float x) {
-  constexpr float kLargest = 16.6355324f, kSmallest = -104.0f;
-  if (x < kSmallest) return 0.0f;
-  const float half = (x > kLargest ? kLargest : x) * 0.5f;
+  if (x < -104.0f) return 0.0f;
+  const float half = (x > kLogisticLargest ? kLogisticLargest : x) * 0.5f;
   if (half != half) return half + half;
   const float m = std::floor(half * 1.44269504088896341f + 0.5f);
   const float r = m * 2.12194440e-4f + (m * -0.693359375f + half);

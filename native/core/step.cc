@@ -59,6 +59,11 @@ int64_t Step::integer(const char* key) const {
   return values[0];
 }
 
+double Step::real(const char* key) const {
+  const auto found = reals.find(key);
+  return found != reals.end() ? found->second : static_cast<double>(integer(key));
+}
+
 int64_t Step::integer(const char* key, int64_t low, int64_t high) const {
   const int64_t value = integer(key);
   if (value < low || value > high) throw NoKernel(std::string("out of range: ") + key);

@@ -71,6 +71,8 @@ struct Step {
 
   // All of these throw NoKernel when the plan does not give what is asked for.
   int64_t integer(const char* key) const;
+  // A number, whether the plan wrote it as a real one or as an integer.
+  double real(const char* key) const;
   // An integer that must lie in [low, high].
   int64_t integer(const char* key, int64_t low, int64_t high) const;
   const std::vector<int64_t>& list(const char* key) const;

@@ -29,11 +29,10 @@ class Reals {
     require(bytes_ || step.input(input).type == Type::f32, "inputs must be u8 or binary32");
     require(step.input(input).dense(), "inputs must be dense");
     if (!bytes_) return;
-    const auto scale = step.reals.find(role + "_scale");
-    require(scale != step.reals.end(), "no scale");
+    const auto scale = static_cast<float>(step.real((role + "_scale").c_str()));
     const int64_t zero_point = step.integer((role + "_zero_point").c_str(), 0, 255);
     for (int q = 0; q < 256; ++q) {
-      table_[q] = static_cast<float>(q - zero_point) * static_cast<float>(scale->second);
+      table_[q] = static_cast<float>(q - zero_point) * scale;
     }
   }
   float at(const uint8_t* stored, int64_t i) const {
@@ -44,12 +43,6 @@ class Reals {
   bool bytes_;
   float table_[256];
 };
-
-double real(const Step& step, const char* key) {
-  const auto found = step.reals.find(key);
-  require(found != step.reals.end(), key);
-  return found->second;
-}
 
 class DetectionPostprocess final : public Kernel {
  public:
@@ -62,12 +55,12 @@ class DetectionPostprocess final : public Kernel {
         per_box_(step.integer("classes_per_detection", 1, kLargest)),
         per_class_(step.integer("detections_per_class", regular_ ? 1 : -kLargest, kLargest)),
         classes_(step.integer("classes", 1, kLargest)),
-        score_threshold_(static_cast<float>(real(step, "score_threshold"))),
-        overlap_threshold_(static_cast<float>(real(step, "overlap_threshold"))),
-        scale_y_(real(step, "y_scale")),
-        scale_x_(real(step, "x_scale")),
-        scale_h_(real(step, "h_scale")),
-        scale_w_(real(step, "w_scale")) {
+        score_threshold_(static_cast<float>(step.real("score_threshold"))),
+        overlap_threshold_(static_cast<float>(step.real("overlap_threshold"))),
+        scale_y_(step.real("y_scale")),
+        scale_x_(step.real("x_scale")),
+        scale_h_(step.real("h_scale")),
+        scale_w_(step.real("w_scale")) {
     const Operand &code = step.input(0), &score = step.input(1);
     require(code.rank() == 3 && code.shape[0] == 1 && code.shape[2] >= 4, "encodings must be [1, boxes, 4 or more]");
     boxes_ = code.shape[1];

@@ -7,11 +7,7 @@ namespace bittrue {
 
 std::unique_ptr<Kernel> make_fake_quant(const Step& step, const CoreSet&) {
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
-  const auto real = [&](const char* key) {
-    const auto found = step.reals.find(key);
-    require(found != step.reals.end(), "the grid is not given");
-    return static_cast<float>(found->second);
-  };
+  const auto real = [&](const char* key) { return static_cast<float>(step.real(key)); };
   const float low = real("low"), high = real("high"), scale = real("scale"), inverse = 1.0f / scale;
   return make_map<float, float>(step, [=](float x) {
     const float raised = low < x ? x : low;

@@ -169,9 +169,7 @@ class RealTransposed final : public Kernel {
               "one constant bias per filter is needed");
       std::memcpy(bias_.data(), bias.constant, static_cast<size_t>(bias.bytes()));
     }
-    const auto low = step.reals.find("low"), high = step.reals.find("high");
-    require(low != step.reals.end() && high != step.reals.end(), "no range");
-    low_ = static_cast<float>(low->second), high_ = static_cast<float>(high->second);
+    low_ = static_cast<float>(step.real("low")), high_ = static_cast<float>(step.real("high"));
   }
 
   bool packs(size_t input) const override { return input == kTransposedWeights || input == kTransposedBias; }

@@ -6,10 +6,8 @@ namespace bittrue {
 
 std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) {
   if (step.arrays.empty()) {
-    const auto found = step.reals.find("alpha");
-    require(found != step.reals.end() && found->second == found->second, "no alpha");
     if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
-    const auto alpha = static_cast<float>(found->second);
+    const auto alpha = static_cast<float>(step.real("alpha"));
     return make_map<float, float>(step, [=](float x) { return x > 0 ? x : x * alpha; });
   }
   const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");

@@ -11,7 +11,7 @@ namespace {
 class LocalResponseNormalization final : public Kernel {
  public:
   explicit LocalResponseNormalization(const Step& step)
-      : bias_(real_parameter(step, "bias")), alpha_(real_parameter(step, "alpha")), beta_(real_parameter(step, "beta")) {
+      : bias_(static_cast<float>(step.real("bias"))), alpha_(static_cast<float>(step.real("alpha"))), beta_(static_cast<float>(step.real("beta"))) {
     const Operand &in = step.input(0), &out = step.output();
     require(in.type == Type::f32 && out.type == Type::f32 && in.rank() == 4 && in.shape == out.shape && in.dense() &&
                 out.dense(),

@@ -50,8 +50,8 @@ class RealLstm final : public Kernel {
  public:
   explicit RealLstm(const Step& step) : s_(step), activation_(activation_of(step, false)) {
     require(step.input(0).type == Type::f32 && step.input(kCellState).type == Type::f32, "other types");
-    cell_clip_ = real_parameter(step, "cell_clip");
-    projection_clip_ = real_parameter(step, "projection_clip");
+    cell_clip_ = static_cast<float>(step.real("cell_clip"));
+    projection_clip_ = static_cast<float>(step.real("projection_clip"));
     quantized_ = step.input(kInputWeights + kOutputGate).type != Type::f32;
     if (quantized_) asymmetric_ = step.integer("asymmetric", 0, 1) != 0;
     for (int gate = 0; gate < kGates; ++gate) read_gate(step, gate);

@@ -132,10 +132,8 @@ struct RealRange {
   float low, high;
 
   explicit RealRange(const Step& step) {
-    const auto least = step.reals.find("low"), most = step.reals.find("high");
-    require(least != step.reals.end() && most != step.reals.end(), "no range");
-    low = static_cast<float>(least->second);
-    high = static_cast<float>(most->second);
+    low = static_cast<float>(step.real("low"));
+    high = static_cast<float>(step.real("high"));
   }
   float operator()(float x) const { return rules::clamp(x, low, high); }
 };

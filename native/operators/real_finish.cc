@@ -8,11 +8,6 @@
 
 namespace bittrue {
 
-float real_parameter(const Step& step, const char* key) {
-  const auto found = step.reals.find(key);
-  return found != step.reals.end() ? static_cast<float>(found->second) : static_cast<float>(step.integer(key));
-}
-
 RealWeights::RealWeights(const Operand& weights) : constant_(weights.constant != nullptr) {
   require(weights.dense(), "weights must be dense");
   if (!constant_) {
@@ -109,7 +104,7 @@ void RowQuantizer::convert(const float* x, int64_t count, const rules::RowScale&
 }
 
 RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
-    : hybrid_(hybrid), has_bias_(step.has_input(2)), low_(real_parameter(step, "low")), high_(real_parameter(step, "high")) {
+    : hybrid_(hybrid), has_bias_(step.has_input(2)), low_(static_cast<float>(step.real("low"))), high_(static_cast<float>(step.real("high"))) {
   const std::string& range = step.rule("plain_range");
   open_ = range == "open_limits";
   require(open_ || range == "type_limits", "no native rule for the range");

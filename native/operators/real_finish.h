@@ -66,7 +66,4 @@ class RealFinish {
   std::vector<float> scales_, zeros_;  // one per channel
 };
 
-// `parameters` as real numbers: a limit may be an integer in the plan.
-float real_parameter(const Step& step, const char* key);
-
 }  // namespace bittrue

@@ -20,11 +20,7 @@ class RealSoftmax final : public Kernel {
             "both sides must be dense and equal in shape");
     length_ = in.shape.back();
     rows_ = in.elements / length_;
-    if (!logarithm) {
-      const auto beta = step.reals.find("beta");
-      require(beta != step.reals.end(), "no beta");
-      beta_ = static_cast<float>(beta->second);
-    }
+    if (!logarithm) beta_ = static_cast<float>(step.real("beta"));
   }
 
   void run(const Run& run) const override {

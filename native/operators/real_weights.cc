@@ -29,12 +29,6 @@ std::vector<int8_t> byte_constant(const Operand& operand, int64_t count) {
   return values;
 }
 
-float real_parameter(const Step& step, const char* key) {
-  const auto found = step.reals.find(key);
-  require(found != step.reals.end() && std::isfinite(found->second), "a number is missing");
-  return static_cast<float>(found->second);
-}
-
 rules::Activation activation_of(const Step& step, bool none) {
   require(step.rule("activation") == "binary32_rational_lanes_4", "no native activation rule");
   const rules::Activation found = rules::find_activation(step.text("activation"));

@@ -21,8 +21,6 @@ std::vector<float> real_constant(const Operand& operand, int64_t count);
 std::vector<float> real_array(const Step& step, const std::string& key, int64_t count);
 // 8-bit integers of either type, as two's complement.
 std::vector<int8_t> byte_constant(const Operand& operand, int64_t count);
-// A finite parameter, in binary32.
-float real_parameter(const Step& step, const char* key);
 // The parameter `activation`.
 rules::Activation activation_of(const Step& step, bool none);
 

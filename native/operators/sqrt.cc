@@ -8,11 +8,7 @@
 namespace bittrue {
 namespace {
 
-float real(const Step& step, const char* key) {
-  const auto found = step.reals.find(key);
-  require(found != step.reals.end(), "a scale is missing");
-  return static_cast<float>(found->second);
-}
+float real(const Step& step, const char* key) { return static_cast<float>(step.real(key)); }
 
 // Asks before the kernel runs whether any stored integer is below its zero point.
 template <class T>

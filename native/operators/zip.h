@@ -97,9 +97,7 @@ std::unique_ptr<Kernel> plain_integers(const Step& step) {
 // The same for binary32: one rounding, then the clamp.
 template <class Operation>
 std::unique_ptr<Kernel> make_plain_zip_real(const Step& step) {
-  const auto least = step.reals.find("low"), most = step.reals.find("high");
-  require(least != step.reals.end() && most != step.reals.end(), "no range");
-  const auto low = static_cast<float>(least->second), high = static_cast<float>(most->second);
+  const auto low = static_cast<float>(step.real("low")), high = static_cast<float>(step.real("high"));
   return make_zip<float, float>(step, [low, high](float a, float b) {
     return rules::clamp(rules::with_first_nan(Operation()(a, b), a, b), low, high);
   });
