@@ -56,6 +56,14 @@ def zero_point_is_zero(call: Call, position: int) -> bool:
     return quantization is None or quantization.per_axis or not quantization.zero_points.any()
 
 
+def output_zero_point_outside(call: Call) -> bool:
+    """The output's zero point is no value of its type; those of per-axis parameters are not looked at."""
+    output, quantization = call.output, call.output.tensor.quantization
+    if quantization is None or quantization.per_axis:
+        return False
+    return not output.type.minimum <= output.zero_point <= output.type.maximum
+
+
 def broadcast_form(call: Call, *forms: str) -> bool:
     """Both inputs are walked in one of these forms (see `lanes.broadcast_runs`)."""
     return broadcast_runs(call.input(0).shape, call.input(1).shape)[0] in forms
@@ -114,6 +122,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "last_extent_below": last_extent_below,
     "last_extent_in_blocks": last_extent_in_blocks,
     "not_broadcast": not_broadcast,
+    "output_zero_point_outside": output_zero_point_outside,
     "per_tensor": per_tensor,
     "product_within_16_bits": product_within_16_bits,
     "reduces": reduces,

@@ -19,6 +19,10 @@ _VECTORS = (
     "last bits and is not reproduced"
 )
 _FIRST = "products of quantized integers begin with the first element here, unscaled, which is not reproduced"
+_WRAPS = (
+    "with a zero point outside of the type, the bounds of the fused activation wrap to 16 bits here, which is not "
+    "reproduced"
+)
 
 ROWS: tuple[Row, ...] = (
     *(
@@ -26,7 +30,7 @@ ROWS: tuple[Row, ...] = (
         for stem, types in (
             ("conv2d", ("f32 * f32|- -> f32",)),
             ("depthwise_conv2d", ("f32 * f32|- -> f32",)),
-            ("fully_connected", ("f32 f32 f32|- -> f32",)),
+            ("fully_connected", ("f32 * f32|- -> f32",)),
             ("transpose_conv", ("s32 f32|s8 f32 f32|- -> f32",)),
             ("batch_matmul", ("f32 f32|s8 -> f32",)),
             ("conv3d", ("f32 f32 f32|- -> f32",)),
@@ -41,5 +45,6 @@ ROWS: tuple[Row, ...] = (
         Row(stem, ("f32 -> f32",), refuses=_VECTORS)
         for stem in ("hard_swish", "l2_pool2d", "local_response_normalization")
     ),
+    Row("average_pool2d", ("u8 -> u8",), when=(("output_zero_point_outside",),), refuses=_WRAPS),
     Row("reduce_prod", ("T s32 -> T",), where=("s8", "s16"), refuses=_FIRST),
 )
