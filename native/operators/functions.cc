@@ -1,38 +1,48 @@
 // exp, log, elu, sin and cos: tables for quantized integers, evaluation for real numbers.
 #include "arithmetic/elementary.h"
+#include "arithmetic/fused.h"
 #include "operators/logistic.h"
 
 namespace bittrue {
 namespace {
 
-template <class Function>
-std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Function function) {
+namespace fused = arithmetic::fused;
+
+template <class Function, class Fused>
+std::unique_ptr<Kernel> make_function(const Step& step, const CoreSet& cores, Function function, Fused fused) {
   if (step.has_array("table")) return make_table(step, cores);
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
-  require(step.rule("real_function") == "binary32_elementary", "no native rule for this slot");
+  const std::string& rule = step.rule("real_function");
+  if (rule == "binary32_fused") return make_map<float, float>(step, fused);
+  require(rule == "binary32_elementary", "no native rule for this slot");
   return make_map<float, float>(step, function);
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_cos(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return arithmetic::cos(x); });
+  return make_function(step, cores, [](float x) { return arithmetic::cos(x); },
+                       [](float x) { return fused::cos(x); });
 }
 
 std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; });
+  return make_function(step, cores, [](float x) { return x < 0 ? arithmetic::expm1(x) : x; },
+                       [](float x) { return fused::elu(x); });
 }
 
 std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return arithmetic::exp(x); });
+  return make_function(step, cores, [](float x) { return arithmetic::exp(x); },
+                       [](float x) { return fused::exp(x); });
 }
 
 std::unique_ptr<Kernel> make_log(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return arithmetic::log(x); });
+  return make_function(step, cores, [](float x) { return arithmetic::log(x); },
+                       [](float x) { return fused::log(x); });
 }
 
 std::unique_ptr<Kernel> make_sin(const Step& step, const CoreSet& cores) {
-  return make_function(step, cores, [](float x) { return arithmetic::sin(x); });
+  return make_function(step, cores, [](float x) { return arithmetic::sin(x); },
+                       [](float x) { return fused::sin(x); });
 }
 
 }  // namespace bittrue

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "arithmetic/elementary.h"
+#include "arithmetic/fused.h"
 #include "arithmetic/rational.h"
 #include "operators/logistic.h"
 
@@ -58,7 +59,12 @@ class Gelu final : public Kernel {
 
 std::unique_ptr<Kernel> make_gelu(const Step& step, const CoreSet& cores) {
   if (step.has_array("table")) return make_table(step, cores);
-  return std::make_unique<Gelu>(step, step.integer("approximate", 0, 1) != 0);
+  const bool approximate = step.integer("approximate", 0, 1) != 0;
+  if (step.rule("real_gelu") == "binary32_fused") {
+    if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
+    return make_map<float, float>(step, [approximate](float x) { return arithmetic::fused::gelu(x, approximate); });
+  }
+  return std::make_unique<Gelu>(step, approximate);
 }
 
 }  // namespace bittrue

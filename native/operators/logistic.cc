@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "arithmetic/elementary.h"
+#include "arithmetic/fused.h"
 #include "arithmetic/tables.h"
 #include "rules/sigmoid.h"
 
@@ -14,7 +15,14 @@ namespace {
 std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, bool tanh) {
   if (step.has_array("table")) return make_table(step, cores);
   if (step.input(0).type == Type::f32 && step.output().type == Type::f32) {
-    require(step.rule("real_function") == "binary32_elementary", "no native rule for this slot");
+    const std::string& rule = step.rule("real_function");
+    if (rule == "binary32_fused" && tanh) {
+      return make_map<float, float>(step, [](float x) { return arithmetic::fused::tanh(x); });
+    }
+    if (rule == "binary32_fused") {
+      return make_map<float, float>(step, [](float x) { return arithmetic::fused::logistic(x); });
+    }
+    require(rule == "binary32_elementary", "no native rule for this slot");
     if (tanh) return make_map<float, float>(step, [](float x) { return arithmetic::tanh(x); });
     return make_map<float, float>(step, [](float x) { return arithmetic::logistic(x); });
   }

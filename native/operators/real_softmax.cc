@@ -1,21 +1,24 @@
 #include "operators/real_softmax.h"
 
+#include <cmath>
 #include <limits>
 
 #include "arithmetic/elementary.h"
+#include "arithmetic/fused.h"
 
 namespace bittrue {
 namespace {
 
 constexpr int64_t kParallel = 4000;
 
-// Sums run from the first element to the last.
+// Sums run from the first element to the last; with binary32_fused_16_lanes in lanes.
 class RealSoftmax final : public Kernel {
  public:
   RealSoftmax(const Step& step, bool logarithm) : logarithm_(logarithm) {
     const Operand &in = step.input(0), &out = step.output();
     require(in.type == Type::f32 && out.type == Type::f32, "no native kernel for these types");
-    require(step.rule("real_softmax") == "binary32_in_order", "no native rule for this slot");
+    lanes_ = step.rule("real_softmax") == "binary32_fused_16_lanes" && !logarithm;
+    require(lanes_ || step.rule("real_softmax") == "binary32_in_order", "no native rule for this slot");
     require(in.rank() >= 1 && in.elements > 0 && in.elements == out.elements && in.dense() && out.dense(),
             "both sides must be dense and equal in shape");
     length_ = in.shape.back();
@@ -37,6 +40,7 @@ class RealSoftmax final : public Kernel {
 
  private:
   void one(const float* in, float* out) const {
+    if (lanes_) return in_lanes(in, out);
     float largest = std::numeric_limits<float>::lowest();
     for (int64_t i = 0; i < length_; ++i) largest = largest < in[i] ? in[i] : largest;
     float sum = 0.0f;
@@ -54,7 +58,32 @@ class RealSoftmax final : public Kernel {
     for (int64_t i = 0; i < length_; ++i) out[i] /= sum;
   }
 
-  bool logarithm_;
+  void in_lanes(const float* in, float* out) const {
+    namespace fused = arithmetic::fused;
+    // As NumPy's maximum: NaN wins.
+    float largest = fused::flush(in[0]);
+    for (int64_t i = 1; i < length_; ++i) {
+      const float x = fused::flush(in[i]);
+      if (!(largest >= x) && !std::isnan(largest)) largest = x;
+    }
+    float lanes[2][16] = {};
+    const int64_t in_turn = length_ / 64 * 64;
+    for (int64_t i = 0; i < length_; ++i) {
+      if (i == in_turn) fold(lanes[0], lanes[1], 16);
+      out[i] = fused::exp_on_negative(fused::flush(in[i]) - largest);
+      lanes[i < in_turn ? i / 16 % 2 : 0][i % 16] += out[i];
+    }
+    if (length_ == in_turn) fold(lanes[0], lanes[1], 16);
+    for (int64_t half : {8, 4, 2, 1}) fold(lanes[0], lanes[0] + half, half);
+    const float inverse = 1.0f / lanes[0][0];
+    for (int64_t i = 0; i < length_; ++i) out[i] = fused::flush(out[i] * inverse);
+  }
+
+  static void fold(float* to, const float* from, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+  }
+
+  bool logarithm_, lanes_ = false;
   float beta_ = 1.0f;
   int64_t rows_ = 0, length_ = 1;
 };

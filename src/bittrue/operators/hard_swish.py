@@ -10,6 +10,7 @@ from ..graph import DATA_TYPES
 from ..rules import hard_swish
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
+from .logistic import evaluate
 
 
 def lower(call: Call) -> Lowered:
@@ -39,11 +40,15 @@ def _real(x: np.ndarray) -> np.ndarray:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Look up, or four binary32 operations."""
+    """Look up, or evaluate; without a rule four binary32 operations."""
+    if "real_function" in step.rules:
+        return [evaluate(step, inputs[0], "hard_swish")]
     if not step.arrays:
         return [blockwise(_real, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
     entries, minimum = step.arrays["entries"], step["minimum"]
     return [blockwise(lambda q: entries[q - minimum], [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
 
 
-OPERATOR = Operator("hard_swish", ("hard_swish",), same_shape, lower, reference, "x * clamp(x / 6 + 1/2, 0, 1)")
+OPERATOR = Operator(
+    "hard_swish", ("hard_swish", "real_function"), same_shape, lower, reference, "x * clamp(x / 6 + 1/2, 0, 1)"
+)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary
+from ..arithmetic import elementary, fused
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -38,5 +38,19 @@ RULES: dict[str, RealFunctionRule] = {
         },
         "the functions of arithmetic/elementary; elu(x) = expm1(x) for x < 0, else x",
         "glibc 2.36, read; every binary32 number compared with it",
+    ),
+    "binary32_fused": RealFunctionRule(
+        {
+            "cos": fused.cos,
+            "elu": fused.elu,
+            "exp": fused.exp,
+            "hard_swish": fused.hard_swish,
+            "log": fused.log,
+            "logistic": fused.logistic,
+            "sin": fused.sin,
+            "tanh": fused.tanh,
+        },
+        "the functions of arithmetic/fused: polynomials, or quotients of two, of fused multiply-adds",
+        "docs/facts/xnnpack.md 3.6, verified by running",
     ),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary, rational
+from ..arithmetic import elementary, fused, rational
 
 # Elements that the vector form takes at a time; blocks given to a rule begin at a multiple of it.
 LANES = 4
@@ -63,5 +63,11 @@ RULES: dict[str, RealGeluRule] = {
         "x / 2 * erfc(-x / sqrt 2), or x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), rational functions without "
         "fused operations",
         "the reference kernel and its linear algebra library, read and run",
+    ),
+    "binary32_fused": RealGeluRule(
+        fused.gelu,
+        "x / 2 * (1 + z P(z^2) / Q(z^2)), z = x limited, polynomials of degrees 11 and 10 of fused multiply-adds, others "
+        "for the approximate form",
+        "docs/facts/xnnpack.md 3.6, verified by running",
     ),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary
+from ..arithmetic import elementary, fused
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,50 @@ def _log_softmax(rows: np.ndarray) -> np.ndarray:
         return differences - elementary.log(_sums(elementary.exp(differences)))
 
 
+def _sums_of_lanes(summands: np.ndarray) -> np.ndarray:
+    """Sums of rows in 16 lanes, which are folded in halves; while 64 elements are left, two sets of lanes take turns."""
+    rows, length = summands.shape
+    lanes = np.zeros((2, rows, 16), np.float32)
+    groups = [summands[:, i : i + 16] for i in range(0, length, 16)]
+    in_turn = length // 64 * 4
+    for i, group in enumerate(groups[:in_turn]):
+        lanes[i % 2] += group
+    total = lanes[0] + lanes[1]
+    for group in groups[in_turn:]:
+        total[:, : group.shape[1]] += group
+    for half in (8, 4, 2, 1):
+        total = total[:, :half] + total[:, half : 2 * half]
+    return total
+
+
+def _softmax_16_lanes(rows: np.ndarray, beta: float) -> np.ndarray:
+    """e * (1 / sum); beta must be 1.
+
+    >>> RULES["binary32_fused_16_lanes"].softmax(np.float32([[0, 0, 0, 0]]), 1.0).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    with np.errstate(all="ignore"):
+        rows = fused.flush(rows)
+        powers = fused.exp_on_negative(rows - rows.max(axis=1, keepdims=True))
+        return fused.flush(powers * (np.float32(1) / _sums_of_lanes(powers)))
+
+
+def _no_logarithm(rows: np.ndarray) -> np.ndarray:
+    raise NotImplementedError("this rule has no log_softmax")
+
+
 RULES: dict[str, RealSoftmaxRule] = {
     "binary32_in_order": RealSoftmaxRule(
         _softmax,
         _log_softmax,
         "e = exp((x - max) * beta), sums of e from the first element to the last, e / sum; x - max - log(sum)",
         "facts/litert.md 2.5 (for integers); the reference kernels for real numbers, read and run",
+    ),
+    "binary32_fused_16_lanes": RealSoftmaxRule(
+        _softmax_16_lanes,
+        _no_logarithm,
+        "e = exp_on_negative(x - max) of arithmetic/fused, s = sums of e in 16 lanes (two sets of them in turn while 64 "
+        "elements are left), lanes folded in halves, e * f32(1 / s)",
+        "docs/facts/xnnpack.md 3.7, verified by running",
     ),
 }

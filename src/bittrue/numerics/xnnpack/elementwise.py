@@ -26,6 +26,9 @@ _ESTIMATE = (
     "processor's own estimate, which differs between processors; bittrue rounds correctly"
 )
 
+_AVX512 = "the bits of processors with AVX-512; on others the delegate takes other polynomials, whose last bits differ"
+_NANS = "the bits of NaNs, and rows that hold infinities, follow the order of the kernel's comparisons"
+
 ROWS: tuple[Row, ...] = (
     *(
         Row(stem, _REAL, _UNLIMITED, "run", when=(*_BINARY, CLAMPS), limit=_TWO_NANS)
@@ -78,6 +81,23 @@ ROWS: tuple[Row, ...] = (
             *((stem, SUBNORMAL) for stem in ("relu", "relu6", "relu_n1_to_1")),
             *((stem, _ESTIMATE) for stem in ("sqrt", "rsqrt")),
         )
+    ),
+    *(
+        Row(stem, ("f32 -> f32",), {"real_function": "binary32_fused"}, "run", when=_UNARY)
+        for stem in ("tanh", "exp", "log", "sin", "cos", "hard_swish")
+    ),
+    *(
+        Row(stem, ("f32 -> f32",), {"real_function": "binary32_fused"}, "run", when=_UNARY, limit=_AVX512)
+        for stem in ("logistic", "elu")
+    ),
+    Row("gelu", ("f32 -> f32",), {"real_gelu": "binary32_fused"}, "run", when=_UNARY),
+    Row(
+        "softmax",
+        ("f32 -> f32",),
+        {"real_softmax": "binary32_fused_16_lanes"},
+        "run",
+        when=(("counts_within", (1, 1), (1, 1)), ("attribute_is", "beta", 1.0)),
+        limit=f"{_AVX512}; {_NANS}",
     ),
     Row(
         "quantize",
