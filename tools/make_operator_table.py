@@ -42,7 +42,8 @@ def notes_text(row: Row) -> str:
     """Evidence, limit or refusal of one row."""
     if row.refuses:
         return f"**refused**: {row.refuses}"
-    return f"{row.evidence}. **Limit**: {row.limit}" if row.limit else row.evidence
+    limit = f"**Limit{', inexact' if row.inexact else ''}**: {row.limit}"
+    return f"{row.evidence}. {limit}" if row.limit else row.evidence
 
 
 Signature = tuple[tuple[str, ...], tuple[str, ...]]

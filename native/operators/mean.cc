@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "operators/reduce.h"
 #include "operators/rescaling.h"
@@ -241,6 +242,117 @@ class RowMeans final : public Kernel {
   float count_;
 };
 
+// parts_in_16_lanes: neighbouring reduced axes are one, and so are kept ones; for every index of all reduced ones but
+// the last there is a part, which is scaled and added to the result.
+class PartSums final : public Kernel {
+ public:
+  PartSums(const Step& step, float factor) : factor_(factor) {
+    const Operand &in = step.input(0), &out = step.output();
+    require(step.rule("order") == "parts_in_16_lanes", "no native rule for this slot");
+    require(in.type == Type::f32 && out.type == Type::f32 && in.dense() && out.dense() && in.elements > 0,
+            "no native kernel for these operands");
+    std::vector<bool> reduced(in.rank(), false);
+    for (int64_t axis : step.list("axes")) {
+      require(axis >= 0 && axis < static_cast<int64_t>(in.rank()), "an axis is out of range");
+      reduced[axis] = true;
+    }
+    int64_t stride = in.elements;
+    std::vector<Axis> axes;
+    for (int i = 0; i < in.rank(); ++i) {
+      stride /= in.shape[i];
+      if (!axes.empty() && axes.back().reduced == reduced[i]) {
+        axes.back().extent *= in.shape[i];
+        axes.back().stride = stride;
+      } else {
+        axes.push_back({in.shape[i], stride, reduced[i]});
+      }
+    }
+    for (const Axis& axis : axes) (axis.reduced ? reduced_ : kept_).push_back(axis);
+    require(!reduced_.empty(), "no axis is reduced");
+    last_ = reduced_.back();
+    reduced_.pop_back();
+    rows_ = axes.back().reduced;
+    if (!rows_) kept_.pop_back();
+    channels_ = last_.stride;
+    outputs_ = product(kept_);
+    parts_ = product(reduced_);
+    require(outputs_ * channels_ == out.elements, "axes and shapes do not fit");
+  }
+  int64_t scratch_bytes(int threads) const override { return threads * per_worker(); }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const auto one = [&](int64_t index, int worker) {
+      const float* base = in + offset(kept_, index);
+      float* result = out + index * channels_;
+      std::fill(result, result + channels_, 0.0f);
+      auto* total = reinterpret_cast<float*>(run.scratch + worker * per_worker());
+      for (int64_t part = 0; part < parts_; ++part) {
+        const float* source = base + offset(reduced_, part);
+        if (rows_) {
+          *result = std::fma(row_sum(source, last_.extent), factor_, *result);
+          continue;
+        }
+        std::fill(total, total + channels_, 0.0f);
+        for (int64_t r = 0; r < last_.extent; ++r) {
+          const float* row = source + r * last_.stride;
+          for (int64_t c = 0; c < channels_; ++c) total[c] += row[c];
+        }
+        for (int64_t c = 0; c < channels_; ++c) result[c] += total[c] * factor_;
+      }
+    };
+    if (outputs_ * channels_ * parts_ * last_.extent < 100000) {
+      for (int64_t i = 0; i < outputs_; ++i) one(i, 0);
+    } else {
+      run.pool.parallel(outputs_, one);
+    }
+  }
+
+ private:
+  struct Axis {
+    int64_t extent, stride;
+    bool reduced;
+  };
+
+  int64_t per_worker() const { return (channels_ * 4 + 63) / 64 * 64; }
+
+  static int64_t product(const std::vector<Axis>& axes) {
+    int64_t result = 1;
+    for (const Axis& axis : axes) result *= axis.extent;
+    return result;
+  }
+
+  static int64_t offset(const std::vector<Axis>& axes, int64_t index) {
+    int64_t result = 0;
+    for (size_t i = axes.size(); i-- > 0;) {
+      result += index % axes[i].extent * axes[i].stride;
+      index /= axes[i].extent;
+    }
+    return result;
+  }
+
+  static float row_sum(const float* x, int64_t length) {
+    float lanes[2][16] = {};
+    const int64_t whole = length - length % 16;
+    for (int64_t i = 0; i < whole; i += 16) {
+      for (int64_t lane = 0; lane < 16; ++lane) lanes[i / 16 % 2][lane] += x[i + lane];
+    }
+    for (int64_t lane = 0; lane < 16; ++lane) lanes[0][lane] += lanes[1][lane];
+    for (int64_t i = whole; i < length; ++i) lanes[0][i - whole] += x[i];
+    for (int64_t half : {8, 4, 2, 1}) {
+      for (int64_t lane = 0; lane < half; ++lane) lanes[0][lane] += lanes[0][lane + half];
+    }
+    return lanes[0][0];
+  }
+
+  float factor_;
+  std::vector<Axis> kept_, reduced_;  // without the innermost kept axis, and without the last reduced one
+  Axis last_{1, 1, true};
+  int64_t channels_ = 1, outputs_ = 1, parts_ = 1;
+  bool rows_ = true;  // what is summed lies side by side
+};
+
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, const Rescaling& rescale) {
   require(step.rule("accumulate") == "s32_wrap", "no native accumulator of this width");
   const Type type = step.input(0).type;
@@ -278,6 +390,11 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
     }
   }
   if (rule == "binary32_affine_even") return make_affine(step, cores);
+  if (rule == "binary32_reciprocal" && step.rules.count("order")) {
+    const Array& factor = step.array("factor");
+    require(factor.count == 1, "there must be one factor");
+    return std::make_unique<PartSums>(step, static_cast<float>(factor.real(0)));
+  }
   if (rule == "integer_trunc") {
     if (type == Type::s32) return std::make_unique<SumPlain<int32_t>>(step, count_of(step));
     if (type == Type::s64) return std::make_unique<SumPlain<int64_t>>(step, count_of(step));
@@ -298,6 +415,7 @@ std::unique_ptr<Kernel> make_sum(const Step& step, const CoreSet& cores) {
   if (step.rules.count("rescale")) return make_quantized(step, cores, rescaling(step));
   if (type == Type::s32) return std::make_unique<SumPlain<int32_t>>(step, 0);
   if (type == Type::s64) return std::make_unique<SumPlain<int64_t>>(step, 0);
+  if (type == Type::f32 && step.rules.count("order")) return std::make_unique<PartSums>(step, 1.0f);
   if (type == Type::f32) return std::make_unique<SumReal>(step, 0.0f);
   return nullptr;
 }

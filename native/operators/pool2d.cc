@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "core/kernel.h"
 #include "rules/average.h"
@@ -275,6 +276,70 @@ class AverageReal final : public Pool {
   RealRange range_;
 };
 
+// nines_by_columns: taps of a window column by column, missing ones as zeros, nine at a time; times 1 / count.
+class AverageNines final : public Pool {
+ public:
+  explicit AverageNines(const Step& step) : Pool(step), range_(step) {
+    const int64_t taps = geometry_.vertical.taps * geometry_.horizontal.taps;
+    require(geometry_.vertical.taps <= kMost && geometry_.horizontal.taps <= kMost && taps <= kMost,
+            "a window is too large");
+    zeros_.assign(geometry_.channels, 0.0f);
+    taps_ = taps;
+  }
+  int64_t scratch_bytes(int threads) const override { return threads * per_window(); }
+
+  void run(const Run& run) const override {
+    const Side &v = geometry_.vertical, &h = geometry_.horizontal;
+    const int64_t rows = geometry_.batch * v.out;
+    const auto row = [&](int64_t task, int worker) {
+      const int64_t n = task / v.out, y = task % v.out;
+      auto** taps = reinterpret_cast<const float**>(run.scratch + worker * per_window());
+      for (int64_t x = 0; x < h.out; ++x) {
+        int64_t filled = 0, count = 0;
+        for (int64_t j = 0; j < h.taps; ++j) {
+          for (int64_t i = 0; i < v.taps; ++i) {
+            const int64_t at_y = y * v.stride - v.before + i, at_x = x * h.stride - h.before + j;
+            const bool inside = at_y >= 0 && at_y < v.extent && at_x >= 0 && at_x < h.extent;
+            const int64_t pixel = (n * v.extent + at_y) * h.extent + at_x;
+            taps[filled++] = inside ? reinterpret_cast<const float*>(run.inputs[0] + pixel * geometry_.in_pixel)
+                                    : zeros_.data();
+            count += inside;
+          }
+        }
+        while (filled % 9 != 0) taps[filled++] = zeros_.data();
+        one(taps, filled, 1.0f / static_cast<float>(count),
+            reinterpret_cast<float*>(run.outputs[0] + (task * h.out + x) * geometry_.out_pixel));
+      }
+    };
+    if (rows * h.out * geometry_.channels * taps_ < kParallelWork) {
+      for (int64_t task = 0; task < rows; ++task) row(task, 0);
+    } else {
+      run.pool.parallel(rows, row);
+    }
+  }
+
+ private:
+  static constexpr int64_t kMost = 1 << 20;
+
+  int64_t per_window() const { return ((taps_ + 9) * 8 + 63) / 64 * 64; }
+
+  void one(const float* const* taps, int64_t count, float factor, float* out) const {
+    for (int64_t k = 0; k < count; k += 9) {
+      const float* const* t = taps + k;
+      for (int64_t c = 0; c < geometry_.channels; ++c) {
+        const float nine = ((t[2][c] + t[3][c]) + (t[4][c] + t[5][c])) +
+                           (((t[0][c] + t[1][c]) + t[8][c]) + (t[6][c] + t[7][c]));
+        out[c] = (k == 0 ? 0.0f : out[c]) + nine;
+      }
+    }
+    for (int64_t c = 0; c < geometry_.channels; ++c) out[c] = range_(out[c] * factor);
+  }
+
+  RealRange range_;
+  std::vector<float> zeros_;
+  int64_t taps_ = 0;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_max_pool2d(const Step& step, const CoreSet& cores) {
@@ -300,7 +365,11 @@ std::unique_ptr<Kernel> make_average_pool2d(const Step& step, const CoreSet& cor
   const Type type = step.input(0).type;
   const std::string& rule = step.rule("average");
   if (type == Type::f32) {
-    if (rule != "binary32_divide") return nullptr;
+    const bool grouped = step.rules.count("order") != 0;
+    if (grouped && rule == "binary32_reciprocal" && step.rule("order") == "nines_by_columns") {
+      return std::make_unique<AverageNines>(step);
+    }
+    if (grouped || rule != "binary32_divide") return nullptr;
     return std::make_unique<AverageReal<false>>(step);
   }
   const std::string& width = step.rule("accumulate");

@@ -24,6 +24,7 @@ def test_rows_name_what_exists(name: str) -> None:
         operator = registry().get(row.operator)
         assert operator is not None, f"no operator '{row.operator}'"
         assert row.evidence, f"{row.operator} {row.types} has no evidence"
+        assert not row.inexact or len(row.limit) > 20, f"{row.operator} {row.types} does not say how it differs"
         for slot, rule in row.rules.items():
             assert slot in operator.slots, f"{row.operator} has no slot '{slot}'"
             assert rule in rules(slot), f"slot '{slot}' has no rule '{rule}'"

@@ -78,11 +78,15 @@ def check(
 
 @dataclass
 class Computed:
-    """What bittrue made of a model: every computed tensor after the last run, or why there is none."""
+    """What bittrue made of a model: every computed tensor after the last run, or why there is none.
+
+    `inexact` names the tensors whose bits may differ from the runtime's, as rows of the numerics say.
+    """
 
     names: dict[int | tuple[int, int], str]
     values: dict[str, np.ndarray]
     error: bittrue.BittrueError | None = None
+    inexact: frozenset[str] = frozenset()
 
 
 def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Computed:
@@ -109,7 +113,7 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
             values = session.trace(*feed)
         names.update(_called(session, graphs, values))
         check_native(session, feeds, values)
-        return Computed(names, values)
+        return Computed(names, values, inexact=_inexact(session.plan))
     except bittrue.BittrueError as caught:
         graph = bittrue.load(content).graph
         names = {i: graph.tensors[i].name for node in graph.nodes for i in node.outputs}
@@ -118,7 +122,7 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
 
 
 def judge(ours: Computed, answer: Answer, numerics: str, may_refuse: Collection[str] = ()) -> str:
-    """Equal bytes of every tensor that the runtime gave, or both refused."""
+    """Equal bytes of every tensor that the runtime gave, or both refused. Of inexact ones shape and type are compared."""
     runtime = RUNTIMES[numerics]
     if ours.error is not None and ours.error.code == "BT-UNDEFINED" and numerics != "litert":
         # A row of a derived numerics that says why it has no result; there is nothing to compare.
@@ -139,9 +143,24 @@ def judge(ours: Computed, answer: Answer, numerics: str, may_refuse: Collection[
     assert answer.ran, f"bittrue ran what the runtime refused: {answer.refused}"
     assert answer.values, "the runtime gave no tensor to compare"
     for index, value in answer.values.items():
-        if value is not None:
-            assert_same(ours.names[index], ours.values[ours.names[index]], value)
+        name = ours.names[index]
+        if value is not None and name in ours.inexact:
+            found = ours.values[name]
+            assert (found.shape, found.dtype) == (value.shape, value.dtype), f"{name}: {found.shape} {found.dtype}"
+        elif value is not None:
+            assert_same(name, ours.values[name], value)
     return "equal"
+
+
+def _inexact(plan: bittrue.Plan) -> frozenset[str]:
+    """What steps of inexact rows give, and all that is computed from it."""
+    found: set[int] = set()
+    for step in plan.steps:
+        if step.inexact or found.intersection(i for i in step.inputs if i is not None):
+            found.update(step.outputs)
+    if plan.later is not None and found:
+        found.update(range(len(plan.tensors)))
+    return frozenset(plan.tensors[i].name for i in found)
 
 
 def _called(

@@ -77,7 +77,8 @@ def _rules(row: Row) -> str:
 def _evidence(row: Row) -> str:
     if row.refuses:
         return f"refused: {row.refuses}"
-    return f"{row.evidence}\nlimit: {row.limit}" if row.limit else row.evidence
+    limit = f"limit{' (inexact)' if row.inexact else ''}: {row.limit}"
+    return f"{row.evidence}\n{limit}" if row.limit else row.evidence
 
 
 @command.command("diff")

@@ -28,6 +28,8 @@ class Row:
             way; a node for which one of them does not hold belongs to a later row.
         requires: checks by name and arguments (see `bittrue.operators.requirements`) that refuse a node.
         limit: a recorded known difference from the runtime, with its reason; empty when there is none.
+        inexact: the limit is that results differ from the runtime's in bits, as `limit` says how and how often. Plans
+            say so at every such step, and differential tests compare nothing that follows from it.
         refuses: when set, the row's meaning is that this runtime has no defined result, and why.
     """
 
@@ -39,6 +41,7 @@ class Row:
     when: tuple[tuple[object, ...], ...] = ()
     requires: tuple[tuple[object, ...], ...] = ()
     limit: str = ""
+    inexact: bool = False
     refuses: str = ""
 
     def matches(self, inputs: Iterable[str], outputs: Iterable[str]) -> bool:

@@ -290,6 +290,7 @@ class Step:
         arrays: prepared multipliers, exponents and tables.
         accumulator: the proven bound, for operators that accumulate.
         work: multiply-accumulates, or elements touched, whichever describes the cost.
+        inexact: the numerics' row says that results may differ from the runtime's in bits.
     """
 
     index: int
@@ -302,6 +303,7 @@ class Step:
     arrays: Mapping[str, np.ndarray]
     accumulator: Bound | None = None
     work: int = 0
+    inexact: bool = False
 
     def __getitem__(self, name: str) -> Any:
         try:

@@ -112,9 +112,12 @@ def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
     if not x.size:
         return [np.full(step["shape"], np.nan if x.dtype == np.float32 else 0, x.dtype)]
     apply = mean.RULES[step.rules["mean"]].apply
-    if "order" in step.rules:
-        total = order.RULES[step.rules["order"]].sums(row_major(x, step["axes"]))
-        return [apply(total, step.arrays).reshape(step["shape"])]
+    grouped = order.RULES[step.rules["order"]] if "order" in step.rules else None
+    if grouped is not None and grouped.scaled_sums is not None:
+        factor = np.float32(step.arrays["factor"])
+        return [grouped.scaled_sums(x, step["axes"], factor).reshape(step["shape"])]
+    if grouped is not None and grouped.sums is not None:
+        return [apply(grouped.sums(row_major(x, step["axes"])), step.arrays).reshape(step["shape"])]
     if x.dtype == np.float32:
         # Unless the row says otherwise, 0 is added, so that no negative zero comes out.
         total = in_order(np.add, x, step["axes"], 0.0, starts_with_first(step, x))
@@ -132,6 +135,10 @@ def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sum, rescale, store; other integers wrap to their own width. Without elements: 0, whatever the zero point."""
     x = inputs[0]
+    if "order" in step.rules and x.size:
+        scaled_sums = order.RULES[step.rules["order"]].scaled_sums
+        assert scaled_sums is not None, "an order of sums along axes"
+        return [scaled_sums(x, step["axes"], np.float32(1)).reshape(step["shape"])]
     if x.dtype == np.float32:
         return [in_order(np.add, x, step["axes"], 0.0, starts_with_first(step, x)).reshape(step["shape"])]
     if not x.size:
@@ -155,7 +162,7 @@ OPERATORS = (
     ),
     Operator(
         "sum",
-        ("accumulate", "scale_form", "mean", "rescale", "start", "store"),
+        ("accumulate", "scale_form", "mean", "order", "rescale", "start", "store"),
         infer,
         lower_sum,
         reference_sum,

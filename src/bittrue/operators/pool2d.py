@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..graph import Attribute
-from ..rules import average, plain_range
+from ..rules import average, order, plain_range
 from .accumulator import finish_accumulator, fused_range, proven_bound
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import LARGEST, Window, window, window_parameters
+
+# Grouped sums walk over taps that miss the picture, too.
+_MOST_GROUPED = 1 << 20
 
 
 def _side(call: Call, name: str, extent: int, suffix: str) -> Window | None:
@@ -66,6 +69,8 @@ def lower(call: Call) -> Lowered:
     source = call.input(0)
     # A window never holds more than the picture.
     taps = min(vertical.taps, vertical.extent) * min(horizontal.taps, horizontal.extent)
+    if "order" in call.rules and vertical.taps * horizontal.taps > _MOST_GROUPED:
+        raise call.invalid("BT-WINDOW", f"a window of {vertical.taps}x{horizontal.taps} taps is too large to be grouped")
     bound = None
     if call.rules.get("accumulate"):
         bound = proven_bound(call, taps, max(-source.type.minimum, source.type.maximum), None)
@@ -120,6 +125,30 @@ def _window_sums(picture: np.ndarray, step: Step) -> np.ndarray:
     return sums
 
 
+def _grouped_sums(picture: np.ndarray, step: Step) -> np.ndarray:
+    """Binary32 sums over windows of one picture [H, W, C], grouped as the slot `order` says; missing taps are zeros."""
+    height, width, channels = picture.shape
+
+    def side(name: str, extent: int, before: int) -> list[tuple[slice, slice] | None]:
+        found: list[tuple[slice, slice] | None] = [None] * step[f"filter_{name}"]
+        for windows, pixels in _taps(step, name, extent):
+            found[pixels.start - windows.start * step[f"stride_{name}"] + before] = (windows, pixels)
+        return found
+
+    def taps() -> Iterator[np.ndarray]:
+        rows, columns = side("h", height, step["pad_top"]), side("w", width, step["pad_left"])
+        for column in columns:
+            for row in rows:
+                tap = np.zeros((step["out_h"], step["out_w"], channels), np.float32)
+                if row is not None and column is not None:
+                    tap[row[0], column[0]] = picture[row[1], column[1]]
+                yield tap
+
+    grouped = order.RULES[step.rules["order"]].taps
+    assert grouped is not None, "an order of taps"
+    return grouped(taps())
+
+
 def average_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Window sums picture by picture, divided by the number of taps inside."""
     x = inputs[0]
@@ -129,7 +158,7 @@ def average_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         count = count[:1, :1]
     divide = average.RULES[step.rules["average"]]
     for n in range(x.shape[0] if out.size else 0):
-        total = _window_sums(x[n], step)
+        total = _grouped_sums(x[n], step) if "order" in step.rules else _window_sums(x[n], step)
         if "accumulate" in step.rules:
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
         out[n] = plain_range.clamp(divide(total, count), step["low"], step["high"])
@@ -175,7 +204,7 @@ def _keep_larger(kept: np.ndarray, candidates: np.ndarray) -> None:
 OPERATORS = (
     Operator(
         "average_pool2d",
-        ("accumulate", "average", "activation_range", "plain_range"),
+        ("accumulate", "average", "order", "activation_range", "plain_range"),
         infer,
         lower,
         average_reference,

@@ -103,6 +103,7 @@ def _plan_entry(plan: Plan, writer: _Writer) -> dict[str, Any]:
                 "arrays": {name: writer.array(array) for name, array in s.arrays.items()},
                 "accumulator": [s.accumulator.magnitude, s.accumulator.wraps] if s.accumulator else None,
                 "work": s.work,
+                "inexact": s.inexact,
             }
             for s in plan.steps
         ],
@@ -224,6 +225,7 @@ class _Reader:
                 {key: self._arrays[value] for key, value in s["arrays"].items()},
                 Bound(int(s["accumulator"][0]), bool(s["accumulator"][1])) if s["accumulator"] else None,
                 int(s["work"]),
+                bool(s.get("inexact", False)),
             )
             for s in description["steps"]
         )

@@ -447,6 +447,7 @@ def _lower(
         lowered.arrays,
         lowered.accumulator,
         sum(math.prod(shape) for shape in shapes if -1 not in shape) if lowered.work is None else lowered.work,
+        row.inexact,
     )
     return step, shapes, lowered.scratch
 

@@ -70,7 +70,7 @@ def tensor_text(plan: Plan, index: int) -> str:
 
 
 def step_lines(plan: Plan, step: Step) -> list[str]:
-    """Three to five lines that describe one step."""
+    """A few lines that describe one step."""
     shapes = " -> ".join(
         ", ".join(f"{plan.tensors[i].dtype}{list(plan.tensors[i].shape)}" for i in indices if i is not None)
         for indices in ([i for i in step.inputs if i is None or plan.tensors[i].kind != "constant"], step.outputs)
@@ -86,6 +86,9 @@ def step_lines(plan: Plan, step: Step) -> list[str]:
         lines.append(f"    {name:10} {array_text(array)}")
     if step.accumulator is not None:
         lines.append(f"    acc        {step.accumulator}")
+    if step.inexact:
+        show = f"bittrue numerics show {plan.numerics} --operator {step.operator}"
+        lines.append(f"    limit      results may differ from the runtime's in bits: {show}")
     return lines
 
 

@@ -90,6 +90,21 @@ def _binary32_divide(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> n
         return total / prepared["count"].astype(np.float32)
 
 
+def _prepare_factor(real: float, count: int) -> Prepared:
+    return {"factor": np.asarray(np.float32(1) / np.float32(count), np.float64)}
+
+
+def _times_factor(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Two roundings to binary32, ties to even: of the reciprocal and of the product.
+
+    >>> rule = RULES["binary32_reciprocal"]
+    >>> rule.apply(np.float32([3, 5, 1]), rule.prepare(1.0, 3)).tolist()
+    [1.0, 1.6666667461395264, 0.3333333432674408]
+    """
+    with np.errstate(all="ignore"):
+        return total * np.float32(prepared["factor"])
+
+
 def _prepare_affine(real: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
     f32 = np.float32
     factor = f32(real) * (f32(1) / f32(count))
@@ -178,6 +193,12 @@ RULES: dict[str, MeanRule] = {
         _binary32_divide,
         "f32(total / f32(count)) on binary32 sums taken in row-major order",
         "kernels/reduce.h, verified by running",
+    ),
+    "binary32_reciprocal": MeanRule(
+        _prepare_factor,
+        _times_factor,
+        "f32(total * f32(1 / count)) on binary32 sums; where the slot `order` gives sums in parts, part by part",
+        "docs/facts/xnnpack.md 3.4, verified by running",
     ),
     "binary32_affine_even": MeanRule(
         lambda real, count: _prepare_affine(real, count, 0, 0),

@@ -1,19 +1,29 @@
-"""Slot `order`: how binary32 sums along a row are grouped; rows without the slot add from left to right."""
+"""Slot `order`: how binary32 sums are grouped; rows of a numerics without the slot add from left to right."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..arithmetic import floats
+
 
 @dataclass(frozen=True)
 class OrderRule:
-    """`sums(rows)`: one sum per row of a dense two-dimensional binary32 array that begins at an aligned address."""
+    """One of three, for binary32 arrays.
 
-    sums: Callable[[np.ndarray], np.ndarray]
+    `sums(rows)`: one sum per row of a dense two-dimensional array that begins at an aligned address.
+    `scaled_sums(x, axes, factor)`: sums of x along ascending axes times factor, the kept axes as one.
+    `taps(arrays)`: the sum of arrays of one shape, the taps of windows column by column, zeros where a tap misses.
+    """
+
     formula: str
+    sums: Callable[[np.ndarray], np.ndarray] | None = None
+    scaled_sums: Callable[[np.ndarray, Sequence[int], np.float32], np.ndarray] | None = None
+    taps: Callable[[Iterable[np.ndarray]], np.ndarray] | None = None
 
 
 def _from_left(columns: np.ndarray, total: np.ndarray) -> np.ndarray:
@@ -58,11 +68,94 @@ def _four_lanes(rows: np.ndarray) -> np.ndarray:
     return out
 
 
+def sixteen_lanes(rows: np.ndarray) -> np.ndarray:
+    """Sums of rows in two vectors of 16 lanes; a vector alone goes to the first, what remains to the lanes of their sum,
+    which are folded in halves.
+    """
+    length = rows.shape[1]
+    lanes = np.zeros((2, rows.shape[0], 16), np.float32)
+    for i in range(0, length - length % 16, 16):
+        lanes[i // 16 % 2] += rows[:, i : i + 16]
+    total = lanes[0] + lanes[1]
+    rest = rows[:, length - length % 16 :]
+    total[:, : rest.shape[1]] += rest
+    for half in (8, 4, 2, 1):
+        total = total[:, :half] + total[:, half : 2 * half]
+    return np.asarray(total[:, 0])
+
+
+def _parts(x: np.ndarray, axes: Sequence[int], factor: np.float32) -> np.ndarray:
+    """Neighbouring axes that are reduced, or that are kept, count as one. The last reduced one is summed, the others
+    give parts, which are scaled and added one after the other.
+
+    >>> x = np.float32([[2.0**24, 1], [1, 1]])
+    >>> RULES["parts_in_16_lanes"].scaled_sums(x, (0, 1), np.float32(0.5)).tolist()
+    [8388609.0]
+    """
+    merged: list[int] = []
+    reduced: list[bool] = []
+    for axis, extent in enumerate(x.shape):
+        if reduced and reduced[-1] == (axis in axes):
+            merged[-1] *= extent
+        else:
+            merged.append(extent)
+            reduced.append(axis in axes)
+    kept = [axis for axis, one in enumerate(reduced) if not one]
+    *outer, last = [axis for axis, one in enumerate(reduced) if one]
+    parts = np.transpose(x.reshape(merged), [*outer, last, *kept])
+    parts = parts.reshape(-1, merged[last], math.prod(merged[axis] for axis in kept))
+    out = np.zeros(parts.shape[2], np.float32)
+    with np.errstate(all="ignore"):
+        for part in parts:
+            if reduced[-1]:
+                out = floats.fused_multiply_add(sixteen_lanes(part.T), factor, out)
+            else:
+                total = np.zeros_like(out)
+                for row in part:
+                    total = total + row
+                out = out + total * factor
+    return out
+
+
+def _nines(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    """Nine arrays at a time: ((2 + 3) + (4 + 5)) + (((0 + 1) + 8) + (6 + 7)), which is added to the nines before.
+
+    >>> RULES["nines_by_columns"].taps([np.float32([v]) for v in (2.0**24, 1, 1, 1)]).tolist()
+    [16777218.0]
+    """
+    total, waiting = None, []
+    for array in arrays:
+        waiting.append(array)
+        if len(waiting) == 9:
+            total, waiting = _add_nine(total, waiting), []
+    if waiting:
+        total = _add_nine(total, waiting + [np.zeros_like(waiting[0])] * (9 - len(waiting)))
+    assert total is not None, "a window has a tap"
+    return total
+
+
+def _add_nine(total: np.ndarray | None, t: list[np.ndarray]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        nine = ((t[2] + t[3]) + (t[4] + t[5])) + (((t[0] + t[1]) + t[8]) + (t[6] + t[7]))
+        return (np.zeros_like(nine) if total is None else total) + nine
+
+
 RULES: dict[str, OrderRule] = {
     "four_lanes_twice": OrderRule(
-        _four_lanes,
         "vectors of four lanes from the first 16-byte boundary on, two sums of them in turn; their sum, an odd last "
         "vector, (l0 + l2) + (l1 + l3), then the elements before the boundary and those behind the last vector; rows "
         "without a whole vector from left to right",
-    )
+        sums=_four_lanes,
+    ),
+    "parts_in_16_lanes": OrderRule(
+        "neighbouring reduced axes as one; for every index of all but the last of them a part: rows of memory in two "
+        "vectors of 16 lanes, folded in halves, out = fma(part, factor, out); columns from the first row to the last, "
+        "out = f32(out + f32(part * factor))",
+        scaled_sums=_parts,
+    ),
+    "nines_by_columns": OrderRule(
+        "taps of a window column by column, missing ones as zeros, nine at a time: "
+        "((t2 + t3) + (t4 + t5)) + (((t0 + t1) + t8) + (t6 + t7)), nines one after the other",
+        taps=_nines,
+    ),
 }

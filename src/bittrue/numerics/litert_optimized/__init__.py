@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from ..litert import LITERT
 from ..table import Numerics
-from . import convolution, elementwise, reduction, refused, unary
+from . import convolution, elementwise, inexact, reduction, refused, unary
 from .versions import VERSIONS
 
-_OWN = convolution.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + refused.ROWS
+_OWN = convolution.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + inexact.ROWS + refused.ROWS
 
 LITERT_OPTIMIZED = Numerics(
     "litert-optimized",

@@ -13,10 +13,8 @@ _AFFINE = {
     "mean": "binary32_affine_even",
     "store": "clamp_then_zero_point",
 }
-_LANES = (
-    "the delegate adds binary32 numbers in as many sums as its vectors have lanes, which differs between processors, "
-    "so last bits differ for most results of many summands; bittrue adds them in order. " + SUBNORMAL
-)
+_PARTS = {"order": "parts_in_16_lanes"}
+_LANES = f"compared on a processor with AVX-512, where vectors have 16 lanes; {SUBNORMAL}"
 _SAME = (*QUANTIZED, ("same_parameters", 0))
 
 ROWS: tuple[Row, ...] = (
@@ -61,18 +59,15 @@ ROWS: tuple[Row, ...] = (
         ),
         limit=SUBNORMAL,
     ),
-    Row("mean", ("f32 s32 -> f32",), {"mean": "binary32_divide"}, "run", when=_AXES, limit=_LANES),
-    Row("sum", ("f32 s32 -> f32",), {}, "run", when=_AXES, limit=_LANES),
+    Row("mean", ("f32 s32 -> f32",), {"mean": "binary32_reciprocal", **_PARTS}, "run", when=_AXES, limit=_LANES),
+    Row("sum", ("f32 s32 -> f32",), _PARTS, "run", when=_AXES, limit=_LANES),
     Row(
         "average_pool2d",
         ("f32 -> f32",),
-        {"plain_range": "unlimited", "average": "binary32_divide"},
+        {"plain_range": "unlimited", "average": "binary32_reciprocal", "order": "nines_by_columns"},
         "run",
         when=(("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS),
-        limit=(
-            "the delegate adds nine pixels at a time in pairs of its own and multiplies by a reciprocal; bittrue adds "
-            "them in order and divides, so last bits differ for about half of all results. " + SUBNORMAL
-        ),
+        limit=SUBNORMAL,
     ),
     Row(
         "max_pool2d",

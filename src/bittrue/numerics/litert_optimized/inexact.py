@@ -1,0 +1,70 @@
+"""Rows of `litert-optimized` whose results differ from the runtime's in last bits: those of `litert`, with that limit.
+
+These binary32 kernels sum in blocks or lanes, or use vector polynomials. Shares of differing elements were measured on
+about a million normally distributed numbers (weights of a layer scaled by the root of its summands).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..litert import LITERT
+from ..table import Row
+
+_PRODUCTS = (
+    "these kernels sum matrix products in blocks whose sizes follow the processor's caches, and matrix-vector products "
+    "in lanes; here sums have the order of 'litert', and last bits differ for "
+)
+_HYBRID = "these kernels scale and sum by vectors; here sums have the order of 'litert', and last bits differ for "
+_EXPONENTIALS = (
+    "these kernels use vector polynomials; here are the C library's functions, as in 'litert', and last bits differ for "
+)
+_VECTORS = "these kernels order their operations by vectors; here they have the order of 'litert', and last bits differ for "
+
+# Operator, type of the weights where it has some, and how it differs.
+_LIMITS = {
+    "conv2d": {
+        "f32": f"{_PRODUCTS}none to 90 % of the results, growing with the number of taps",
+        "s8": f"{_HYBRID}21 % of the results of 3x3 filters",
+    },
+    "depthwise_conv2d": {
+        "f32": f"{_VECTORS}60 % of the results of 3x3 filters",
+        "s8": f"{_HYBRID}9 % of the results of 3x3 filters",
+    },
+    "fully_connected": {
+        "f32": f"{_PRODUCTS}none to 90 % of the results, most with one row",
+        "s8": f"{_HYBRID}none to a half of the results",
+    },
+    "transpose_conv": {
+        "f32": f"{_PRODUCTS}55 % of the results of 3x3 filters",
+        "s8": f"{_HYBRID}none to a half of the results",
+    },
+    "batch_matmul": {
+        "f32": f"{_PRODUCTS}none to 90 % of the results, most with one row",
+        "s8": f"{_HYBRID}none to a half of the results",
+    },
+    "conv3d": {"f32": f"{_PRODUCTS}78 % of the results of 3x3x3 filters"},
+    "conv3d_transpose": {"f32": f"{_PRODUCTS}about half of the results"},
+    "softmax": {"": f"{_EXPONENTIALS}51 % of the results of rows of 10, 91 % of rows of 1000"},
+    "log_softmax": {"": f"{_EXPONENTIALS}15 % of the results of rows of 10, 50 % of rows of 1000"},
+    "logistic": {"": f"{_EXPONENTIALS}63 % of all arguments"},
+    "tanh": {"": f"{_EXPONENTIALS}53 % of all arguments"},
+    "hard_swish": {"": f"{_VECTORS}43 % of all arguments"},
+    "l2_pool2d": {"": f"{_VECTORS}6 % of the results of 3x3 windows"},
+}
+_REALS = ("f32", "f16", "bf16")
+
+
+def _rows() -> Iterator[Row]:
+    for row in LITERT.rows:
+        inputs, outputs = next(row.signatures(1))
+        if row.operator not in _LIMITS or row.refuses or outputs[0] not in _REALS:
+            continue
+        limits = _LIMITS[row.operator]
+        weights = "" if "" in limits else "s8" if {"s8", "s4", "s2"}.intersection(inputs) else "f32"
+        limit = limits[weights]
+        yield replace(row, limit=f"{limit}. {row.limit}".removesuffix(". "), inexact=True)
+
+
+ROWS = tuple(_rows())
