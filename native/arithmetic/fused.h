@@ -115,6 +115,8 @@ inline float sine(float x, bool cosine) {
 inline float sin(float x) { return sine(x, false); }
 inline float cos(float x) { return sine(x, true); }
 
+inline float neg(float x) { return flush(0.0f - flush(x)); }
+
 inline float hard_swish(float x) {
   x = flush(x);
   const float sum = std::fma(x, 0x1.555556p-3f, 0.5f);

@@ -332,7 +332,10 @@ class AverageNines final : public Pool {
         out[c] = (k == 0 ? 0.0f : out[c]) + nine;
       }
     }
-    for (int64_t c = 0; c < geometry_.channels; ++c) out[c] = range_(out[c] * factor);
+    for (int64_t c = 0; c < geometry_.channels; ++c) {
+      const float average = out[c] * factor;
+      out[c] = std::isnan(average) ? range_.low : range_(average);
+    }
   }
 
   RealRange range_;

@@ -1,6 +1,7 @@
 // neg, square, floor and sign: one exact operation on the stored numbers.
 #include <cmath>
 
+#include "arithmetic/fused.h"
 #include "operators/map.h"
 
 namespace bittrue {
@@ -8,6 +9,10 @@ namespace bittrue {
 std::unique_ptr<Kernel> make_neg(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
+  if (step.rules.count("real_function") != 0) {
+    if (type != Type::f32 || step.rule("real_function") != "binary32_fused") return nullptr;
+    return make_map<float, float>(step, [](float x) { return arithmetic::fused::neg(x); });
+  }
   if (type == Type::f32) return make_map<float, float>(step, [](float x) { return -x; });
   if (type == Type::s64) {
     return make_map<uint64_t, uint64_t>(step, [](uint64_t q) { return uint64_t{0} - q; });

@@ -101,9 +101,12 @@ def test_l2_pool2d(
 
 @pytest.mark.parametrize("name", ["AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"])
 @pytest.mark.parametrize("padding", [0, 1])
-def test_special_binary32_values(name: str, padding: int) -> None:
+def test_special_binary32_values(compared_numerics: str, name: str, padding: int) -> None:
     values = np.float32([np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0, 3e38, -3e38, 1e-45, -1e-45])
-    if name == "MAX_POOL_2D":
+    if compared_numerics == "xnnpack":
+        # Its rows leave subnormal numbers, and zeros of both signs among maxima, to the delegate.
+        values = values[3:-2] if name == "MAX_POOL_2D" else values[:-2]
+    elif name == "MAX_POOL_2D":
         values = np.append(values, np.float32(np.nan))
     x = np.random.default_rng(1).choice(values, (1, 20, 20, 8)).astype(np.float32)
     for activation in range(4):

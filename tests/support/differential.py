@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,7 +114,10 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
             values = session.trace(*feed)
         names.update(_called(session, graphs, values))
         check_native(session, feeds, values)
-        return Computed(names, values, inexact=_inexact(session.plan))
+        inexact = _inexact(session.plan)
+        if not RUNTIMES[numerics].subnormal and _subnormal(itertools.chain(*feeds, values.values())):
+            inexact = frozenset(names.values())
+        return Computed(names, values, inexact=inexact)
     except bittrue.BittrueError as caught:
         graph = bittrue.load(content).graph
         names = {i: graph.tensors[i].name for node in graph.nodes for i in node.outputs}
@@ -150,6 +154,11 @@ def judge(ours: Computed, answer: Answer, numerics: str, may_refuse: Collection[
         elif value is not None:
             assert_same(name, ours.values[name], value)
     return "equal"
+
+
+def _subnormal(arrays: Iterable[np.ndarray]) -> bool:
+    tiny = np.finfo(np.float32).tiny
+    return any(((a != 0) & (np.abs(a) < tiny)).any() for a in arrays if a.dtype == np.float32)
 
 
 def _inexact(plan: bittrue.Plan) -> frozenset[str]:

@@ -21,12 +21,15 @@ class Runtime:
         strict: whether bittrue refuses all that the runtime refuses. Where False (a recorded limit of those numerics)
             it may run such models.
         may_refuse: codes with which bittrue refuses models that the runtime runs.
+        subnormal: whether it computes with subnormal binary32 numbers. Where False (a recorded limit), nothing is
+            compared once there is one.
     """
 
     resolver: str
     variable: str = ""
     strict: bool = True
     may_refuse: tuple[str, ...] = ()
+    subnormal: bool = True
 
     @property
     def place(self) -> str:
@@ -60,7 +63,8 @@ _STRICTER_THAN_MICRO = (
 RUNTIMES = {
     "litert": Runtime("BUILTIN_REF"),
     "litert-optimized": Runtime("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
-    "xnnpack": Runtime("BUILTIN"),
+    # The delegate gives up on empty tensors, and hands variables and ranks to no kernel that would check them.
+    "xnnpack": Runtime("BUILTIN", "", False, ("BT-SHAPE-RANK", "BT-VARIABLE-UNSET"), False),
     "litert@1.2": Runtime("BUILTIN_REF", "BITTRUE_LITERT_1_2", False, _STRICTER_THAN_1_2),
     "single-rounding": Runtime("", "BITTRUE_SINGLE_ROUNDING", False, _STRICTER_THAN_MICRO),
 }

@@ -209,6 +209,16 @@ def cos(x: F32) -> F32:
     return _sine(x, True)
 
 
+@_flushed
+def neg(x: F32) -> F32:
+    """0 - x: zeros of both signs give 0, NaN keeps its sign.
+
+    >>> neg([1.0, -2.0, 0.0]).tolist()
+    [-1.0, 2.0, 0.0]
+    """
+    return _ZERO - x
+
+
 _SIXTH = _f32(float.fromhex("0x1.555556p-3"))
 
 

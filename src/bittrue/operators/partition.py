@@ -176,6 +176,11 @@ def windows_overlap(call: Call) -> bool:
     return not (height == width == 1 and max(stride_h, stride_w) > 1)
 
 
+def output_is_empty(call: Call) -> bool:
+    """The result, as its shape is inferred, has no element."""
+    return call.output.size == 0
+
+
 def input_rank_at_most(call: Call, position: int, limit: int) -> bool:
     """The input at `position` has at most this rank."""
     return call.has(position) and len(call.input(position).tensor.shape) <= limit
@@ -213,6 +218,7 @@ PARTITION: dict[str, Callable[..., bool]] = {
     "layer_weights_scaled": layer_weights_scaled,
     "not_empty": not_empty,
     "one_scale": one_scale,
+    "output_is_empty": output_is_empty,
     "packed_rows_fill_bytes": packed_rows_fill_bytes,
     "same_scale_as_output": same_scale_as_output,
     "scale_product_within": scale_product_within,

@@ -161,7 +161,10 @@ def average_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         total = _grouped_sums(x[n], step) if "order" in step.rules else _window_sums(x[n], step)
         if "accumulate" in step.rules:
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
-        out[n] = plain_range.clamp(divide(total, count), step["low"], step["high"])
+        quotient = divide(total, count)
+        if "order" in step.rules:  # limits are applied so that NaN becomes the lower one
+            quotient = np.where(np.isnan(quotient), np.float32(step["low"]), quotient)
+        out[n] = plain_range.clamp(quotient, step["low"], step["high"])
     return [out]
 
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from .base import Operator, Step, nothing_to_prepare, same_shape
+from .logistic import evaluate
 
 
 def reference(
@@ -16,6 +17,12 @@ def reference(
     """`function`; integers wrap, binary32 rounds once, ties to even."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return [np.asarray(function(inputs[0]), inputs[0].dtype)]
+
+
+def _negated(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    if "real_function" in step.rules:
+        return [evaluate(step, inputs[0], "neg")]
+    return reference(step, inputs, np.negative)
 
 
 def _sign(x: np.ndarray) -> np.ndarray:
@@ -29,7 +36,9 @@ def _operator(stem: str, function: Callable[[np.ndarray], np.ndarray], summary: 
 
 
 OPERATORS = (
-    _operator("neg", np.negative, "the number with the opposite sign"),
+    Operator(
+        "neg", ("real_function",), same_shape, nothing_to_prepare, _negated, "the number with the opposite sign"
+    ),
     _operator("square", np.square, "the number times itself"),
     _operator("floor", np.floor, "largest whole number that is not greater"),
     _operator("sign", _sign, "-1, 0 or 1"),

@@ -47,6 +47,7 @@ RULES: dict[str, RealFunctionRule] = {
             "hard_swish": fused.hard_swish,
             "log": fused.log,
             "logistic": fused.logistic,
+            "neg": fused.neg,
             "sin": fused.sin,
             "tanh": fused.tanh,
         },

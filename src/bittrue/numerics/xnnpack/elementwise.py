@@ -76,7 +76,7 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=SUBNORMAL)
-        for stem in ("abs", "neg", "square", "floor", "relu", "relu6", "relu_n1_to_1")
+        for stem in ("abs", "square", "floor", "relu", "relu6", "relu_n1_to_1")
     ),
     *(
         Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=_ESTIMATE, inexact=True)
@@ -84,7 +84,7 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(stem, ("f32 -> f32",), {"real_function": "binary32_fused"}, "run", when=_UNARY)
-        for stem in ("tanh", "exp", "log", "sin", "cos", "hard_swish")
+        for stem in ("tanh", "exp", "log", "sin", "cos", "hard_swish", "neg")
     ),
     *(
         Row(stem, ("f32 -> f32",), {"real_function": "binary32_fused"}, "run", when=_UNARY, limit=_AVX512)

@@ -15,6 +15,9 @@ _AFFINE = {
 }
 _PARTS = {"order": "parts_in_16_lanes"}
 _LANES = f"compared on a processor with AVX-512, where vectors have 16 lanes; {SUBNORMAL}"
+_POOLS = (("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS)
+_NO_WINDOW = "a window does not fit the picture: the delegate gives pixels that are no maximum or average of anything"
+_ZEROS = "of zeros of both signs the delegate keeps one or the other, and NaN stays or not, as its order of comparisons has it"
 _SAME = (*QUANTIZED, ("same_parameters", 0))
 
 ROWS: tuple[Row, ...] = (
@@ -22,13 +25,15 @@ ROWS: tuple[Row, ...] = (
         Row(stem, ("T s32 -> T",), _AFFINE, "run", ("s8", "u8"), when=(*_AXES, _SCALED), requires=QUANTIZED)
         for stem in ("mean", "sum")
     ),
+    Row("max_pool2d", ("s8|u8|f32 -> s8|u8|f32",), when=(*_POOLS, ("output_is_empty",)), refuses=_NO_WINDOW),
+    Row("average_pool2d", ("f32 -> f32",), when=(*_POOLS, ("output_is_empty",)), refuses=_NO_WINDOW),
     Row(
         "max_pool2d",
         ("T -> T",),
         {"activation_range": "binary32_sum_even"},
         "run",
         ("s8", "u8"),
-        when=(("counts_within", (1, 1), (1, 1)), _SCALED, ("windows_overlap",), CLAMPS),
+        when=(*_POOLS, _SCALED),
         requires=_SAME,
     ),
     Row(
@@ -66,7 +71,7 @@ ROWS: tuple[Row, ...] = (
         ("f32 -> f32",),
         {"plain_range": "unlimited", "average": "binary32_reciprocal", "order": "nines_by_columns"},
         "run",
-        when=(("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS),
+        when=_POOLS,
         limit=SUBNORMAL,
     ),
     Row(
@@ -74,7 +79,7 @@ ROWS: tuple[Row, ...] = (
         ("f32 -> f32",),
         {"plain_range": "unlimited"},
         "run",
-        when=(("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS),
-        limit=SUBNORMAL,
+        when=_POOLS,
+        limit=f"{_ZEROS}; {SUBNORMAL}",
     ),
 )
