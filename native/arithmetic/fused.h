@@ -170,7 +170,7 @@ inline float exp_on_negative(float x) {
   const float power = power_of_two(biased);
   const float n = biased - 0x1.8000FEp23f;
   const float t = std::fma(n, -0x1.7F7D1Cp-20f, std::fma(n, -0x1.62E400p-1f, x));
-  return flush(std::fma(t * power, polynomial(t, kPolynomial), power));
+  return flush(std::fma(flush(t * power), polynomial(t, kPolynomial), power));
 }
 
 }  // namespace bittrue::arithmetic::fused

@@ -318,5 +318,5 @@ def exp_on_negative(x: F32) -> F32:
     n = biased - _ROUNDING_BIAS
     t = fused_multiply_add(n, _LN2_HIGH, x)
     t = fused_multiply_add(n, _LN2_LOW, t)
-    result = fused_multiply_add(t * power, _polynomial(t, _POWER_5), power)
+    result = fused_multiply_add(flush(t * power), _polynomial(t, _POWER_5), power)
     return np.where(x < _SOFTMAX_SMALLEST, _ZERO, result)

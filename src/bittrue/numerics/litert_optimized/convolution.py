@@ -79,7 +79,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "depthwise_conv2d",
-        ("s8 s8|s4 - -> s8", "u8 u8 - -> u8"),
+        ("s8 s8|s4 - -> s8", "u8 u8 - -> u8", "f32 f32|s8 - -> f32"),
         refuses="depthwise convolutions without a bias abort in these kernels, which read its shape unasked",
     ),
     Row(

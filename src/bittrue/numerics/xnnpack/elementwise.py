@@ -27,6 +27,11 @@ _ESTIMATE = (
 )
 
 _AVX512 = "the bits of processors with AVX-512; on others the delegate takes other polynomials, whose last bits differ"
+_HALVES = (
+    "the delegate takes binary16 through polynomials of its own, which depend on the processor; here are the C library's "
+    "functions, as in 'litert', and last bits differ for"
+)
+_LIBRARY = {"real_function": "binary32_elementary"}
 _NANS = "the bits of NaNs, and rows that hold infinities, follow the order of the kernel's comparisons"
 
 ROWS: tuple[Row, ...] = (
@@ -98,6 +103,38 @@ ROWS: tuple[Row, ...] = (
         "run",
         when=(("counts_within", (1, 1), (1, 1)), ("attribute_is", "beta", 1.0)),
         limit=f"{_AVX512}; {_NANS}",
+    ),
+    *(
+        Row(stem, ("f16 -> f16",), rules, "run", when=_UNARY, limit=f"{_HALVES}: {share} of all arguments", inexact=True)
+        for stem, rules, share in (
+            ("logistic", _LIBRARY, "62 %"),
+            ("tanh", _LIBRARY, "13 %"),
+            ("sin", _LIBRARY, "3 %"),
+            ("cos", _LIBRARY, "4 %"),
+            ("gelu", {"real_gelu": "binary32_rational_lanes_4"}, "36 %"),
+        )
+    ),
+    Row(
+        "softmax",
+        ("f16 -> f16",),
+        {"real_softmax": "binary32_in_order"},
+        "run",
+        when=(("counts_within", (1, 1), (1, 1)), ("attribute_is", "beta", 1.0)),
+        limit=f"{_HALVES}: 79 % of the results of rows of 10",
+        inexact=True,
+    ),
+    *(
+        Row(
+            stem,
+            ("f16 f16 -> f16",),
+            {"plain_range": "type_limits"},
+            "run",
+            when=(*_BINARY, CLAMPS),
+            limit="the delegate has infinities where 'litert', and bittrue, have the largest number, and zeros of other "
+            "signs; of a million normal results none differs",
+            inexact=True,
+        )
+        for stem in ("add", "mul")
     ),
     Row(
         "quantize",
