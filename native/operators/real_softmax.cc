@@ -1,5 +1,6 @@
 #include "operators/real_softmax.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -75,8 +76,18 @@ class RealSoftmax final : public Kernel {
     }
     if (length_ == in_turn) fold(lanes[0], lanes[1], 16);
     for (int64_t half : {8, 4, 2, 1}) fold(lanes[0], lanes[0] + half, half);
+    if (std::isnan(lanes[0][0])) {
+      std::fill(out, out + length_, first_nan(in));
+      return;
+    }
     const float inverse = 1.0f / lanes[0][0];
     for (int64_t i = 0; i < length_; ++i) out[i] = fused::flush(out[i] * inverse);
+  }
+
+  // What rows become that hold NaN, an infinity, or nothing but negative infinities.
+  float first_nan(const float* in) const {
+    const float* first = std::find_if(in, in + length_, [](float x) { return std::isnan(x) || (std::isinf(x) && x > 0); });
+    return first != in + length_ && std::isnan(*first) ? *first + *first : arithmetic::fused::from_bits(0xFFC00000);
   }
 
   static void fold(float* to, const float* from, int64_t count) {

@@ -15,6 +15,7 @@ from bittrue.rules import (
     align,
     interpolate,
     mean,
+    order,
     quantize,
     quantize_rows,
     rescale,
@@ -229,3 +230,33 @@ def test_tables_add_the_zero_point_before_rounding(zero_point: int) -> None:
     entries = rule.build(lambda x: x / 2, 1.0, 0, 1.0, zero_point, -128, 127)
     expected = [min(max(whole(Fraction(q, 2) + zero_point), -128), 127) for q in range(-128, 128)]
     assert entries.tolist() == expected
+
+
+def test_order_rules_are_told_apart() -> None:
+    """2^24 and 35 ones: from left to right all of them are lost, in groups one to five."""
+    x = np.float32([2.0**24, *[1] * 35])
+    lanes = order.RULES["four_lanes_twice"].sums
+    parts = order.RULES["parts_in_16_lanes"].scaled_sums
+    nines = order.RULES["nines_by_columns"].taps
+    assert lanes is not None and parts is not None and nines is not None
+    one = np.float32(1)
+    found = [float(lanes(x[None])[0]), float(parts(x, (0,), one)[0]), float(nines([v[None] for v in x])[0])]
+    assert [value - 2.0**24 for value in found] == [30, 34, 32]
+    # Columns are added from the first row to the last.
+    assert parts(x[:, None], (0,), one).tolist() == [2.0**24]
+
+
+@pytest.mark.parametrize("length", [1, 9, 15, 16, 17, 31, 32, 40, 63, 64, 100])
+def test_sixteen_lanes_against_a_loop(length: int) -> None:
+    row = np.random.default_rng(length).standard_normal(length).astype(np.float32)
+    lanes = [[np.float32(0)] * 16 for _ in range(2)]
+    whole = length // 16 * 16
+    for i in range(whole):
+        lanes[i // 16 % 2][i % 16] += row[i]
+    total = [a + b for a, b in zip(*lanes, strict=True)]
+    for i in range(whole, length):
+        total[i % 16] += row[i]
+    while len(total) > 1:
+        half = len(total) // 2
+        total = [a + b for a, b in zip(total[:half], total[half:], strict=True)]
+    assert order.sixteen_lanes(row[None]).tobytes() == np.float32(total).tobytes()

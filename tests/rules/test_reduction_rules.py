@@ -16,14 +16,21 @@ F32 = np.float32
 
 # slot -> rule -> what it makes of one literal case, the same for every rule of the slot.
 CASES: dict[str, dict[str, list[float]]] = {
-    # The average of -1 and -2.
-    "average": {"integer_half_away": [-2], "integer_half_up": [-1], "binary32_divide": [-1.5]},
+    # The averages of -1 and -2 and of three numbers with the sum 5.
+    "average": {
+        "integer_half_away": [-2, 2],
+        "integer_half_up": [-1, 2],
+        "binary32_divide": [-1.5, 1.6666666269302368],
+        "binary32_reciprocal": [-1.5, 1.6666667461395264],
+    },
     # Pairs with the sums -12, -13 and 20, the output scale being 4 times the input scale: -1.5, -1.625 and 2.5.
     "mean": {
         "q31_count_folded_two_step_up_away": [-2, -2],
         "q31_count_folded_one_step_up": [-1, -2],
         "integer_trunc": [-6, -6],
-        "binary32_divide": [-6.0, -6.5],
+        # And the sum 5 of three.
+        "binary32_divide": [-6.0, -6.5, 1.6666666269302368],
+        "binary32_reciprocal": [-6.0, -6.5, 1.6666667461395264],
         # 3 / 4, -6 / 4 and -2 / 4 with the zero points 1 and 10; the last rule does not divide.
         "binary32_affine_even": [10, 8, 8],
         "binary32_real_two_step_up_up": [10, 8, 9],
@@ -75,9 +82,9 @@ def interpolated(name: str, pixels: list[int], out: int) -> np.ndarray:
 
 
 def result(slot: str, name: str) -> list[float]:
-    real = name == "binary32_divide"
+    real = name in ("binary32_divide", "binary32_reciprocal")
     if slot == "average":
-        return average.RULES[name](np.array([-3], F32 if real else np.int64), np.array([2])).tolist()
+        return average.RULES[name](np.array([-3, 5], F32 if real else np.int64), np.array([2, 3])).tolist()
     if slot == "mean":
         rule = mean.RULES[name]
         if rule.prepare_scales is not None:
@@ -85,7 +92,8 @@ def result(slot: str, name: str) -> list[float]:
             return rule.apply(np.array([3, -6, -2]), rule.prepare_scales(1.0, 1.0, 4, 1, 10)).tolist()
         if rule.prepare_affine is not None:
             return rule.apply(np.array([3, -6, -2]), rule.prepare_affine(1.0, 4, 1, 10)).tolist()
-        return rule.apply(np.array([-12, -13], F32 if real else np.int64), rule.prepare(0.25, 2)).tolist()
+        of_two = rule.apply(np.array([-12, -13], F32 if real else np.int64), rule.prepare(0.25, 2)).tolist()
+        return of_two + (rule.apply(F32([5]), rule.prepare(0.25, 3)).tolist() if real else [])
     if slot == "normalize":
         short, long = (np.array([row], F32 if real else np.int64) for row in ([18, 9], [-105] + [150] * 199))
         rule_of = normalize.RULES[name]

@@ -63,8 +63,8 @@ _STRICTER_THAN_MICRO = (
 RUNTIMES = {
     "litert": Runtime("BUILTIN_REF"),
     "litert-optimized": Runtime("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
-    # The delegate gives up on empty tensors, and hands variables and ranks to no kernel that would check them.
-    "xnnpack": Runtime("BUILTIN", "", False, ("BT-SHAPE-RANK", "BT-VARIABLE-UNSET"), False),
+    # The delegate gives up on empty tensors, and hands nothing to kernels that would check it.
+    "xnnpack": Runtime("BUILTIN", "", False, ("BT-CONCATENATION", "BT-SHAPE-RANK", "BT-VARIABLE-UNSET"), False),
     "litert@1.2": Runtime("BUILTIN_REF", "BITTRUE_LITERT_1_2", False, _STRICTER_THAN_1_2),
     "single-rounding": Runtime("", "BITTRUE_SINGLE_ROUNDING", False, _STRICTER_THAN_MICRO),
 }

@@ -110,7 +110,7 @@ def gelu(x: F32, approximate: bool) -> F32:
     """x / 2 * (1 + z P(z^2) / Q(z^2)) of degrees 11 and 10, z = x limited to +-5.1638284 (approximate: +-4.849741).
 
     >>> gelu([0.0, 1.0, -1.0], False).tolist(), gelu([1.0], True).tolist()
-    (XX11920070648193])
+    ([0.0, 0.8413447141647339, -0.1586552858352661], [0.8411920070648193])
     """
     largest, odd, even = _GELU_BY_TANH if approximate else _GELU
     quotient = _odd_quotient(_larger(-largest, _smaller(largest, x)), odd, even)

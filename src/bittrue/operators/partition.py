@@ -176,6 +176,12 @@ def windows_overlap(call: Call) -> bool:
     return not (height == width == 1 and max(stride_h, stride_w) > 1)
 
 
+def bias_beyond(call: Call, limit: int, position: int = 2) -> bool:
+    """Weights are packed, and the bias is known and leaves -limit..limit."""
+    value = call.input(position).value if call.has(position) else None
+    return call.input(1).type.is_packed and value is not None and bool((np.abs(value.astype(np.int64)) > limit).any())
+
+
 def output_is_empty(call: Call) -> bool:
     """The result, as its shape is inferred, has no element."""
     return call.output.size == 0
@@ -208,6 +214,7 @@ def counts_within(call: Call, inputs: tuple[int, int], outputs: tuple[int, int])
 
 
 PARTITION: dict[str, Callable[..., bool]] = {
+    "bias_beyond": bias_beyond,
     "bias_scaled": bias_scaled,
     "block_size_above_1": block_size_above_1,
     "counts_within": counts_within,

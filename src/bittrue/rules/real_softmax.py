@@ -9,6 +9,8 @@ import numpy as np
 
 from ..arithmetic import elementary, fused
 
+_NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
+
 
 @dataclass(frozen=True)
 class RealSoftmaxRule:
@@ -72,6 +74,14 @@ def _sums_of_lanes(summands: np.ndarray) -> np.ndarray:
     return total
 
 
+def _first_nan(rows: np.ndarray) -> np.ndarray:
+    """What rows become that hold NaN, an infinity, or nothing but negative infinities: their first NaN, where an
+    infinity less itself is a negative one.
+    """
+    first = np.take_along_axis(rows, (np.isnan(rows) | (rows == np.inf)).argmax(axis=1)[:, None], axis=1)
+    return np.where(np.isnan(first), first + first, _NEGATIVE_NAN)
+
+
 def _softmax_16_lanes(rows: np.ndarray, beta: float) -> np.ndarray:
     """e * (1 / sum); beta must be 1.
 
@@ -81,7 +91,8 @@ def _softmax_16_lanes(rows: np.ndarray, beta: float) -> np.ndarray:
     with np.errstate(all="ignore"):
         rows = fused.flush(rows)
         powers = fused.exp_on_negative(rows - rows.max(axis=1, keepdims=True))
-        return fused.flush(powers * (np.float32(1) / _sums_of_lanes(powers)))
+        sums = _sums_of_lanes(powers)
+        return np.where(np.isnan(sums), _first_nan(rows), fused.flush(powers * (np.float32(1) / sums)))
 
 
 def _no_logarithm(rows: np.ndarray) -> np.ndarray:

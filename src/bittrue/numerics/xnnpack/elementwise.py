@@ -31,8 +31,9 @@ _HALVES = (
     "the delegate takes binary16 through polynomials of its own, which depend on the processor; here are the C library's "
     "functions, as in 'litert', and last bits differ for"
 )
+_LIMITED = {"plain_range": "type_limits"}
 _LIBRARY = {"real_function": "binary32_elementary"}
-_NANS = "the bits of NaNs, and rows that hold infinities, follow the order of the kernel's comparisons"
+_NANS = "where several NaNs meet in a row, the sign of the result's follows the order of the kernel's sums"
 
 ROWS: tuple[Row, ...] = (
     *(
@@ -127,14 +128,14 @@ ROWS: tuple[Row, ...] = (
         Row(
             stem,
             ("f16 f16 -> f16",),
-            {"plain_range": "type_limits"},
+            rules,
             "run",
-            when=(*_BINARY, CLAMPS),
+            when=(*_BINARY, CLAMPS) if rules else _BINARY,
             limit="the delegate has infinities where 'litert', and bittrue, have the largest number, and zeros of other "
             "signs; of a million normal results none differs",
             inexact=True,
         )
-        for stem in ("add", "mul")
+        for stem, rules in (("add", _LIMITED), ("mul", _LIMITED), ("maximum", {}), ("minimum", {}))
     ),
     Row(
         "quantize",
