@@ -2,6 +2,7 @@
 #include "operators/add.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "operators/zip.h"
@@ -28,6 +29,33 @@ class AddBytes final : public Kernel {
   std::unique_ptr<Elementwise> core_;
 };
 
+// (first weight * (a - first zero point) +- second weight * (b - second zero point)) / 2^right_shift, ties up. Inputs lie
+// within 9 bits of their zero points and weights within 21 bits: every sum fits 32.
+std::unique_ptr<Kernel> make_weighted(const Step& step, int64_t sign) {
+  const Type type = step.input(0).type;
+  if (!is_8bit(type)) return nullptr;
+  const int flip = flip_of(type);
+  const auto first = static_cast<int32_t>(step.integer("first_weight", 0, 1 << 21));
+  const auto second = static_cast<int32_t>(sign * step.integer("second_weight", 0, 1 << 21));
+  const auto right = static_cast<int32_t>(step.integer("right_shift", 1, 30));
+  const int64_t first_zero_point = step.integer("first_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
+  const int64_t second_zero_point = step.integer("second_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
+  require(first_zero_point <= 255 && second_zero_point <= 255, "a zero point is out of range");
+  const auto bias = static_cast<int32_t>((int64_t{1} << (right - 1)) - first * first_zero_point -
+                                         second * second_zero_point);
+  const Storing store = storing(step);
+  require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
+          "no native rule for this slot");
+  const int64_t low = std::max<int64_t>(store.low, std::numeric_limits<int16_t>::min());
+  const int64_t high = std::min<int64_t>(store.high, std::numeric_limits<int16_t>::max());
+  const auto least = static_cast<int32_t>(low - store.zero_point), most = static_cast<int32_t>(high - store.zero_point);
+  const auto offset = static_cast<int32_t>(store.zero_point + flip);
+  return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+    const int32_t sum = (first * a + second * b + bias) >> right;
+    return static_cast<uint8_t>(std::min(std::max(sum, least), most) + offset);
+  });
+}
+
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
@@ -42,6 +70,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, b
       return static_cast<int16_t>(std::min(std::max(sum, store.low), store.high));
     });
   }
+  if (step.text("form") == "weighted") return make_weighted(step, sign);
   if (is_8bit(type)) return std::make_unique<AddBytes>(step, cores, subtract);
   require(step.text("form") == "rescaled", "an unknown form");
   const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");

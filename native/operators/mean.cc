@@ -37,6 +37,39 @@ class SumBytes final : public Kernel {
   uint32_t zero_point_ = 0;
 };
 
+// Sums of stored integers, zero points and all, and one binary32 line from there to the output.
+class AffineBytes final : public Kernel {
+ public:
+  explicit AffineBytes(const Step& step, const CoreSet& cores)
+      : reduction_(step), store_(storing(step)), sum_rows_(cores.sum_rows()), flip_(flip_of(step.output().type)) {
+    require(is_8bit(step.input(0).type) && is_8bit(step.output().type), "operands are not 8-bit");
+    require(step.integer("total_zero_point", 0, 0) == 0 && store_.zero_point == 0, "zero points belong to the line");
+    require(step.array("factor").count == 1 && step.array("offset").count == 1, "there must be one line");
+    factor_ = static_cast<float>(step.array("factor").real(0));
+    offset_ = static_cast<float>(step.array("offset").real(0));
+    moved_ = static_cast<uint32_t>(flip_of(step.input(0).type) * reduction_.count());
+  }
+
+  void run(const Run& run) const override {
+    reduction_.run_byte_sums(run, sum_rows_, [&](uint32_t* acc, int64_t first, int64_t size) {
+      for (int64_t i = 0; i < size; ++i) {
+        const auto total = static_cast<int32_t>(acc[i] - moved_);
+        const int64_t stored = store_(rules::binary32_affine_even(total, factor_, offset_));
+        run.outputs[0][first + i] = static_cast<uint8_t>(stored + flip_);
+      }
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+
+ private:
+  Reduction reduction_;
+  Storing store_;
+  SumRows sum_rows_;
+  int flip_;
+  float factor_ = 0, offset_ = 0;
+  uint32_t moved_ = 0;
+};
+
 class SumShorts final : public Kernel {
  public:
   SumShorts(const Step& step, const Rescaling& rescale)
@@ -120,6 +153,11 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, c
   return nullptr;
 }
 
+std::unique_ptr<Kernel> make_affine(const Step& step, const CoreSet& cores) {
+  require(step.rule("accumulate") == "s32_wrap", "no native accumulator of this width");
+  return std::make_unique<AffineBytes>(step, cores);
+}
+
 int64_t count_of(const Step& step) {
   const Array& count = step.array("count");
   require(count.count == 1 && count.integer(0) >= 1, "the count is out of range");
@@ -137,6 +175,7 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
       return make_quantized(step, cores, rescaling(step, row.rescale, ""));
     }
   }
+  if (rule == "binary32_affine_even") return make_affine(step, cores);
   if (rule == "integer_trunc") {
     if (type == Type::s32) return std::make_unique<SumPlain<int32_t>>(step, count_of(step));
     if (type == Type::s64) return std::make_unique<SumPlain<int64_t>>(step, count_of(step));
@@ -150,6 +189,9 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_sum(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
+  if (step.rules.count("mean")) {
+    return step.rule("mean") == "binary32_affine_even" ? make_affine(step, cores) : nullptr;
+  }
   if (step.rules.count("rescale")) return make_quantized(step, cores, rescaling(step));
   if (type == Type::s32) return std::make_unique<SumPlain<int32_t>>(step, 0);
   if (type == Type::s64) return std::make_unique<SumPlain<int64_t>>(step, 0);

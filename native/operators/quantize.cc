@@ -15,7 +15,15 @@ constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numer
 template <class Out>
 class QuantizeReal final : public Kernel {
  public:
-  explicit QuantizeReal(const Step& step) : parameters_(axis_parameters(step, step.output())) {
+  explicit QuantizeReal(const Step& step)
+      : parameters_(axis_parameters(step, step.output())), even_(step.rule("quantize") == "binary32_reciprocal_even") {
+    require(even_ || step.rule("quantize") == "binary32_divide_away", "no native rule for this slot");
+    if (even_) {
+      for (float& scale : parameters_.scales) scale = 1.0f / scale;
+      for (const int32_t zero_point : parameters_.zero_points) {
+        require(zero_point >= -65536 && zero_point <= 65536, "a zero point is out of range");
+      }
+    }
     require(step.input(0).elements == step.output().elements && step.input(0).dense() && step.output().dense(),
             "both sides must be dense");
     low_ = static_cast<int32_t>(step.integer("low", kLow, kHigh));
@@ -50,10 +58,13 @@ class QuantizeReal final : public Kernel {
 
  private:
   Out stored(float x, float scale, int32_t zero_point) const {
-    return static_cast<Out>(rules::binary32_divide_away(x, scale, zero_point, low_, high_) + flip_);
+    const int32_t q = even_ ? rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_)
+                            : rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+    return static_cast<Out>(q + flip_);
   }
 
-  AxisParameters parameters_;
+  AxisParameters parameters_;  // scales are reciprocals where even_
+  bool even_;
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
 
@@ -95,7 +106,7 @@ std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& cores) {
   if (!step.has_array("scales")) return make_rescaled(step, cores);
   const Type to = step.output().type;
-  if (step.input(0).type != Type::f32 || step.rule("quantize") != "binary32_divide_away") return nullptr;
+  if (step.input(0).type != Type::f32) return nullptr;
   if (to == Type::s16) return std::make_unique<QuantizeReal<int16_t>>(step);
   if (is_byte(to) || type_bytes(to) == 1) return std::make_unique<QuantizeReal<uint8_t>>(step);
   return nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "arithmetic/fixed_point.h"
@@ -14,6 +15,13 @@ inline int32_t binary32_divide_away(float x, float scale, int32_t zero_point, in
   const int32_t steps = arithmetic::round_away_to_s32(x / scale);
   const auto moved = static_cast<int32_t>(static_cast<uint32_t>(steps) + static_cast<uint32_t>(zero_point));
   return std::min(std::max(moved, minimum), maximum);
+}
+
+// `inverse` is binary32(1 / scale); `zero_point` has 16 bits or fewer. NaN becomes the maximum.
+inline int32_t binary32_reciprocal_even(float x, float inverse, int32_t zero_point, int32_t minimum, int32_t maximum) {
+  const float moved = x * inverse;
+  const float limited = moved < 32767.0f ? std::max(moved, -32768.0f) : 32767.0f;
+  return std::min(std::max(static_cast<int32_t>(std::nearbyint(limited)) + zero_point, minimum), maximum);
 }
 
 inline float binary64_multiply(int64_t q, double scale, int64_t zero_point) {

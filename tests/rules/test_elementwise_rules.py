@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +23,9 @@ def _sum(rule: str, scales: tuple[float, float, float], first: int, second: int)
     if align.RULES[rule].powers_of_two:
         shifts = [round(np.log2(scales[2] / scale)) for scale in scales[:2]]
         return int((align.apply_power_of_two(one, shifts[0]) + align.apply_power_of_two(two, shifts[1]))[0])
+    if align.RULES[rule].shared_bits:
+        weights = align.shared_weights(rule, *scales)
+        return exact.nearest(Fraction(first * weights[0] + second * weights[1], 2 ** weights[2]), "up")
     unit = align.unit(*scales[:2])
     arrays = {
         **rescale.prepare(RESCALE, [scales[0] / unit], "first_"),
@@ -38,8 +42,10 @@ ALIGN: list[tuple[tuple[tuple[float, float, float], int, int], dict[str, int]]] 
     # 2 / 4 - 1 = -1/2, away: -1. Rounding each input by itself gives 1 - 1.
     (
         ((0.25, 1.0, 1.0), 2, -1),
-        {"left_20": -1, "left_15": -1, "left_7": -1, "power_of_two_or_left_15": 0},
+        {"left_20": -1, "left_15": -1, "left_7": -1, "power_of_two_or_left_15": 0, "shared_21_bits_even": 0},
     ),
+    # -1/2 goes up in the sum, away from zero by itself.
+    (((0.25, 1.0, 1.0), -2, 0), {"power_of_two_or_left_15": -1, "shared_21_bits_even": 0}),
     # A quarter of the output's step; 15 bits of headroom hold it as half of one, which is rounded a second time.
     (((2.0**-16, 1.0, 2.0**-13), 2, 0), {"left_20": 0, "left_15": 1}),
     # Its negative: half a step away from zero is -1, half of which the doubling high product rounds up.

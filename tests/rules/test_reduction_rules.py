@@ -18,12 +18,13 @@ F32 = np.float32
 CASES: dict[str, dict[str, list[float]]] = {
     # The average of -1 and -2.
     "average": {"integer_half_away": [-2], "integer_half_up": [-1], "binary32_divide": [-1.5]},
-    # Pairs with the sums -12 and -13, the output scale being 4 times the input scale: -1.5 and -1.625.
+    # Pairs with the sums -12, -13 and 20, the output scale being 4 times the input scale: -1.5, -1.625 and 2.5.
     "mean": {
-        "q31_count_folded_two_step_up_away": [-2, -2],
-        "q31_count_folded_one_step_up": [-1, -2],
-        "integer_trunc": [-6, -6],
-        "binary32_divide": [-6.0, -6.5],
+        "q31_count_folded_two_step_up_away": [-2, -2, 3],
+        "q31_count_folded_one_step_up": [-1, -2, 3],
+        "integer_trunc": [-6, -6, 10],
+        "binary32_divide": [-6.0, -6.5, 10.0],
+        "binary32_affine_even": [-2, -2, 2],
     },
     # The row (18, 9), in 1/128 for the integer rules; 18 / sqrt(405) is 0.89443, or 114.49 of 128. Then -105 in a
     # long row, -6.34 of 128: two roundings take it to -6.5 and -7.
@@ -35,12 +36,15 @@ CASES: dict[str, dict[str, list[float]]] = {
     },
     # Three equal values in units of 2^-15: a third is 10922.67.
     "softmax": {"exp_f5_sum_f12_reciprocal_away": [10923] * 3, "tables_513_one_step_up": [10922] * 3},
-    # The pixels -3 and -2, resized from 2 to 4.
+    # The pixels -3 and -2, resized from 2 to 4; the second of 6, which is -2 2/3; the fourth of 0 and 60 from 2 to 7,
+    # which is 51 3/7.
     "interpolate": {
-        "ten_bits_half_away": [-3, -3, -2, -2],
-        "ten_bits_half_up": [-3, -2, -2, -2],
-        "binary32_products_half_up": [-2, -2, -1, -1],
-        "binary32_products": [-3.0, -2.5, -2.0, -2.0],
+        "ten_bits_half_away": [-3, -3, -2, -2, -3, 52],
+        "ten_bits_half_up": [-3, -2, -2, -2, -3, 52],
+        "binary32_products_half_up": [-2, -2, -1, -1, -2, 51],
+        "binary32_products": [-3.0, -2.5, -2.0, -2.0, -2.6666665077209473, 51.42857360839844],
+        "eleven_bits_half_up": [-3, -2, -2, -2, -3, 51],
+        "binary32_differences": [-3.0, -2.5, -2.0, -2.0, -2.6666667461395264, 51.42857360839844],
     },
     "log_softmax": {"exp_f5_sum_f12_logarithm_away": [-16, -17, -20]},
 }
@@ -49,7 +53,7 @@ CASES: dict[str, dict[str, list[float]]] = {
 def interpolated(name: str, pixels: list[int], out: int) -> np.ndarray:
     rule = interpolate.RULES[name]
     axis = rule.prepare(len(pixels), out, False, False)
-    row = np.array(pixels, F32 if name == "binary32_products" else np.int64)
+    row = np.array(pixels, F32 if name in ("binary32_products", "binary32_differences") else np.int64)
     low, high = row[axis["low"]], row[axis["high"]]
     return rule.apply((low, low, high, high), np.zeros(1, axis["weight"].dtype), axis["weight"])
 
@@ -60,7 +64,7 @@ def result(slot: str, name: str) -> list[float]:
         return average.RULES[name](np.array([-3], F32 if real else np.int64), np.array([2])).tolist()
     if slot == "mean":
         rule = mean.RULES[name]
-        return rule.apply(np.array([-12, -13], F32 if real else np.int64), rule.prepare(0.25, 2)).tolist()
+        return rule.apply(np.array([-12, -13, 20], F32 if real else np.int64), rule.prepare(0.25, 2)).tolist()
     if slot == "normalize":
         short, long = (np.array([row], F32 if real else np.int64) for row in ([18, 9], [-105] + [150] * 199))
         rule_of = normalize.RULES[name]
@@ -72,7 +76,11 @@ def result(slot: str, name: str) -> list[float]:
     if slot == "log_softmax":
         logarithm = log_softmax.RULES[name]
         return logarithm.apply(np.array([[4, 3, 0]]), logarithm.prepare(1 / 16))[0].tolist()
-    return interpolated(name, [-3, -2], 4).tolist()
+    return [
+        *interpolated(name, [-3, -2], 4).tolist(),
+        interpolated(name, [-3, -2], 6).tolist()[1],
+        interpolated(name, [0, 60], 7).tolist()[3],
+    ]
 
 
 @pytest.mark.parametrize(("slot", "name"), [(slot, name) for slot in CASES for name in CASES[slot]])

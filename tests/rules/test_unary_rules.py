@@ -15,7 +15,11 @@ from bittrue.rules import rules
 
 def _table(rule: Any) -> list[int]:
     table = rule.build(elementary.tanh, 0.25669166445732117, 0, 1 / 128, 0, -128, 127)
-    return rule.read(table, np.array([0, 1, -1, 10, -10, 100]), -128).tolist()
+    other = rule.build(elementary.tanh, 0.11414781957864761, 0, 1 / 128, 0, -128, 127)
+    return [
+        *rule.read(table, np.array([0, 1, -1, 10, -10, 100]), -128).tolist(),
+        rule.read(other, np.array([8]), -128)[0],
+    ]
 
 
 def _square_root(rule: Any) -> list[int]:
@@ -79,9 +83,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
         _table,
         {
             # tanh(2.5669) is 126.502 of 128; the samples of 16 bits are too far apart for inputs of 8
-            "binary32_reciprocal_256_away": [0, 32, -32, 127, -127, 127],
-            "f4_newton_256_one_step_up": [0, 32, -32, 126, -126, 127],
-            "binary32_reciprocal_513_linear_up": [20, 21, 19, 28, 6, 104],
+            "binary32_reciprocal_256_away": [0, 32, -32, 127, -127, 127, 93],
+            "f4_newton_256_one_step_up": [0, 32, -32, 126, -126, 127, 93],
+            # 92.5: to even
+            "binary32_reciprocal_sum_256_even": [0, 32, -32, 126, -126, 127, 92],
+            "binary32_reciprocal_513_linear_up": [20, 21, 19, 28, 6, 104, 33],
         },
     ),
     # 5.29, 5.66, 6 and 20 steps: the fraction is dropped

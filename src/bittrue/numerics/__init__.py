@@ -12,6 +12,7 @@ _TABLES = {
     "litert": ("litert", "LITERT"),
     "litert@1.2": ("litert_1_2", "LITERT_1_2"),
     "single-rounding": ("single_rounding", "SINGLE_ROUNDING"),
+    "xnnpack": ("xnnpack", "XNNPACK"),
 }
 
 DEFAULT = "litert"

@@ -25,6 +25,7 @@ _SHARED = frozenset(
         "lstm_integer",
         "lstm_layout",
         "lstm_real",
+        "partition",
         "real_layers",
         "recurrent",
         "requirements",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arithmetic import fixed_point
 from ..arithmetic.powers import nearly_power_of_two
 from ..graph import Attribute
 from ..rules import align, plain_range, rescale, store
@@ -87,6 +88,10 @@ def lower(call: Call) -> Lowered:
         "first_zero_point": first.zero_point,
         "second_zero_point": second.zero_point,
     }
+    if align.RULES[rule].shared_bits:
+        one, two, right_shift = align.shared_weights(rule, *scales)
+        weights: dict[str, Attribute] = {"first_weight": one, "second_weight": two, "right_shift": right_shift}
+        return Lowered(parameters={**common, **weights, "form": "weighted"})
     if align.RULES[rule].powers_of_two and call.attribute("pot_scale_int16"):
         logs = [nearly_power_of_two(scale) for scale in scales]
         if all(exact_enough for _, exact_enough in logs):
@@ -131,8 +136,16 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         two = align.apply_power_of_two(b, step["second_right_shift"])
         return np.minimum(np.maximum(combine(one, two), low), high)
 
-    rule, multiply = step.rules["align"], step.rules["rescale"]
-    return [blockwise(shifted if step["form"] == "power_of_two" else rescaled, [first, second], first.dtype)]
+    def weighted(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        # Both products stay below 255 * 2^21, so the sum fits 31 bits.
+        one = (a - step["first_zero_point"]) * step["first_weight"]
+        two = (b - step["second_zero_point"]) * step["second_weight"]
+        divided = fixed_point.divide_by_power_of_two_up(combine(one, two), np.int64(step["right_shift"]))
+        return finish(divided, zero_point, low, high)
+
+    rule, multiply = step.rules["align"], step.rules.get("rescale", "")
+    forms = {"power_of_two": shifted, "weighted": weighted, "rescaled": rescaled}
+    return [blockwise(forms[step["form"]], [first, second], first.dtype)]
 
 
 _SLOTS = ("align", "rescale", "store", "activation_range", "plain_range")

@@ -14,7 +14,7 @@ from ..arithmetic import floats
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..arithmetic.ordered_sums import add_products
 from ..graph import Attribute, data_type
-from ..rules import scale_back, store
+from ..rules import scale_back, store, sum_of_products
 from . import hybrid_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operand, Operator, Shape, Step
@@ -193,7 +193,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     )
     if step["form"] == "plain":
         total = np.zeros(shape, np.float32)
-        add_products(total, left, right)
+        if "sum_of_products" not in step.rules:
+            add_products(total, left, right)
+            return [total]
+        rule = sum_of_products.RULES[step.rules["sum_of_products"]]
+        for index in np.ndindex(*shape[:-2]):
+            sum_of_products.add_matrix(rule, total[index], left[index], np.ascontiguousarray(right[index]))
         return [total]
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(bound)
@@ -213,7 +218,7 @@ OPERATOR = Operator(
     "batch_matmul",
     (
         *("accumulate", "scale_form", "rescale", "store", "activation_range"),
-        *("quantize_symmetric", "quantize_asymmetric", "scale_back"),
+        *("quantize_symmetric", "quantize_asymmetric", "scale_back", "sum_of_products"),
     ),
     infer,
     lower,

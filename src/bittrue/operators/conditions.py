@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .base import Call
+from .partition import PARTITION
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
@@ -37,4 +38,5 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "constant_inputs": constant_inputs,
     "input_per_axis": input_per_axis,
     "input_rank": input_rank,
+    **PARTITION,
 }

@@ -52,15 +52,27 @@ def lower_mean(call: Call) -> Lowered:
     rule = mean.RULES[call.rules["mean"]]
     if "accumulate" not in call.rules:
         return _lowered(call, {}, rule.prepare(1.0, max(1, count)), None)
+    return _lowered_by(call, rule, count, max(1, count))
+
+
+def _lowered_by(call: Call, rule: mean.MeanRule, count: int, divisor: int) -> Lowered:
+    """A sum of `count` integers over `divisor`, under a rule of the slot `mean`."""
     parameters, bound = _quantized(call, count)
-    real = scale_form.form(call.rules["scale_form"], call.input(0).scale, 1.0, call.output.scale)
-    return _lowered(call, parameters, rule.prepare(float(real), max(1, count)), bound)
+    source = call.input(0)
+    real = float(scale_form.form(call.rules["scale_form"], source.scale, 1.0, call.output.scale))
+    if rule.prepare_affine is None:
+        return _lowered(call, parameters, rule.prepare(real, divisor), bound)
+    arrays = rule.prepare_affine(real, divisor, source.zero_point * count // divisor, call.output.zero_point)
+    plain = {**parameters, "total_zero_point": 0, "output_zero_point": 0}
+    return _lowered(call, plain, arrays, proven_bound(call, count, signed_span(source, 0), None))
 
 
 def lower_sum(call: Call) -> Lowered:
     """The multiplier of the sum and its bound; nothing for types that are not quantized."""
     if "accumulate" not in call.rules:
         return _lowered(call, {}, {}, None)
+    if "mean" in call.rules:
+        return _lowered_by(call, mean.RULES[call.rules["mean"]], _count(call), 1)
     parameters, bound = _quantized(call, _count(call))
     return _lowered(call, parameters, multiplier_arrays(call, call.input(0).scale, 1.0), bound)
 
@@ -100,6 +112,8 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if not x.size:
         return [np.zeros(step["shape"], x.dtype)]
     total = _total(step, x)
+    if "mean" in step.rules:
+        return [_store(step, mean.RULES[step.rules["mean"]].apply(total, step.arrays), x.dtype)]
     if "rescale" not in step.rules:
         return [np.asarray(total).astype(x.dtype)]
     return [_store(step, rescale.apply(step.rules["rescale"], total, step.arrays), x.dtype)]
@@ -110,6 +124,11 @@ OPERATORS = (
         "mean", ("accumulate", "scale_form", "mean", "store"), infer, lower_mean, reference_mean, "average along axes"
     ),
     Operator(
-        "sum", ("accumulate", "scale_form", "rescale", "store"), infer, lower_sum, reference_sum, "sum along axes"
+        "sum",
+        ("accumulate", "scale_form", "mean", "rescale", "store"),
+        infer,
+        lower_sum,
+        reference_sum,
+        "sum along axes",
     ),
 )

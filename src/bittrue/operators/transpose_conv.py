@@ -13,7 +13,7 @@ import numpy as np
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..arithmetic.ordered_sums import add_products
 from ..errors import RunError
-from ..rules import plain_range, store
+from ..rules import plain_range, store, sum_of_products
 from . import hybrid_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .add import plain_parameters
@@ -167,6 +167,25 @@ def _taps(step: Step, height: int, width: int) -> Iterator[tuple[int, int, slice
             yield u, v, rows, columns, target_rows, target_columns
 
 
+def _from_bias(
+    step: Step, rule: sum_of_products.SumRule, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None
+) -> np.ndarray:
+    """binary32 under a rule of the slot `sum_of_products`: filters row by row, channels in order, from the bias on."""
+    total = np.zeros((x.shape[0], step["out_h"], step["out_w"], weights.shape[0]), np.float32)
+    if bias is not None:
+        total[...] = bias.reshape(-1)
+    for u, v, rows, columns, target_rows, target_columns in reversed(list(_taps(step, *x.shape[1:3]))):
+        filters = np.ascontiguousarray(weights[:, u, v].T)
+        for n in range(x.shape[0]):
+            pixels = x[n, rows, columns]
+            if pixels.size:
+                part = np.ascontiguousarray(total[n, target_rows, target_columns])
+                sums = part.reshape(-1, part.shape[-1])
+                sum_of_products.add_matrix(rule, sums, pixels.reshape(-1, pixels.shape[-1]), filters)
+                total[n, target_rows, target_columns] = part
+    return plain_range.clamp(total, step["low"], step["high"])
+
+
 def _add_scaled(
     total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32 | np.ndarray, scales: np.ndarray
 ) -> None:
@@ -181,13 +200,15 @@ def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | No
 
     hybrid: every picture is quantized first, its products are integers that are scaled back one by one.
     """
+    if "sum_of_products" in step.rules:
+        return _from_bias(step, sum_of_products.RULES[step.rules["sum_of_products"]], x, weights, bias)
     batch, height, width, _ = x.shape
     total = np.zeros((batch, step["out_h"], step["out_w"], weights.shape[0]), np.float32)
     hybrid = step["form"] == "hybrid"
     for n, picture in enumerate(x):
         scale: np.float32 | np.ndarray = np.float32(1)
         if hybrid:
-            q, scale, zero_point = hybrid_layers.quantize(step, picture.reshape(1, -1))
+            q, (scale,), (zero_point,) = hybrid_layers.quantize(step, picture.reshape(1, -1))
             picture = (q - zero_point).reshape(picture.shape)
             weights = weights.astype(np.int32)
         for u, v, rows, columns, target_rows, target_columns in _taps(step, height, width):
@@ -245,7 +266,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "transpose_conv",
-    ("accumulate", "scale_form", "rescale", "store", "activation_range", "plain_range", "quantize_asymmetric"),
+    (
+        *("accumulate", "scale_form", "rescale", "store", "activation_range"),
+        *("plain_range", "quantize_asymmetric", "sum_of_products"),
+    ),
     infer,
     lower,
     reference,

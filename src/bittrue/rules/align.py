@@ -23,12 +23,15 @@ class AlignRule:
         left: bits of headroom that the inputs are moved up by before they are rescaled.
         powers_of_two: when the model asks for it and all scales are powers of two, inputs are instead divided by
             output scale / input scale, ties away from zero, and never moved up.
+        shared_bits: when set, inputs are multiplied by integers of one power of two instead (see `shared_weights`),
+            and the sum is divided by that power once.
     """
 
     left: int
     powers_of_two: bool = False
     formula: str = "A = rescale((q - zero_point) * 2^left) with real multiplier scale / T"
     source: str = "facts/litert.md 1.5 and 2.2, verified by running"
+    shared_bits: int = 0
 
 
 RULES: dict[str, AlignRule] = {
@@ -41,7 +44,26 @@ RULES: dict[str, AlignRule] = {
         "round_away(q / 2^log2(output scale / scale)) where all scales are powers of two and the model says so; "
         "else as left_15",
     ),
+    "shared_21_bits_even": AlignRule(
+        0,
+        shared_bits=21,
+        formula="A = (q - zero_point) * round_even(f32(scale / output scale) * 2^r), r such that the larger of both "
+        "integers has 21 bits; the sum is divided by 2^r, ties up",
+        source="facts/xnnpack.md 2.2, verified by running",
+    ),
 }
+
+
+def shared_weights(rule: str, first: float, second: float, output: float) -> tuple[int, int, int]:
+    """(first integer, second integer, r): round_even(f32(scale / output) * 2^r) with r = bits - 1 - floor(log2 larger).
+
+    >>> shared_weights("shared_21_bits_even", 1.0, 0.25, 2.0)
+    (1048576, 262144, 21)
+    """
+    ratios = np.float32(first) / np.float32(output), np.float32(second) / np.float32(output)
+    right_shift = RULES[rule].shared_bits - int(np.frexp(max(ratios))[1])
+    one, two = (int(np.rint(np.ldexp(ratio, right_shift))) for ratio in ratios)
+    return one, two, right_shift
 
 
 def unit(first: float, second: float) -> np.float64:

@@ -93,6 +93,57 @@ def _prepare_binary32(extent: int, out: int, align_corners: bool, half_pixel: bo
     return {"low": low, "high": high, "weight": position - low.astype(f32)}
 
 
+def _prepare_eleven_bits(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    low, high, weight = _clamped_positions(extent, out, align_corners, half_pixel)
+    return {"low": low, "high": high, "weight": np.rint(weight * np.float32(2048)).astype(np.int64)}
+
+
+def _clamped_positions(
+    extent: int, out: int, align_corners: bool, half_pixel: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions are limited to [0, extent - 1] before they are split into a whole and a fraction."""
+    f32 = np.float32
+    corners = 1 if align_corners and out > 1 else 0
+    step = f32(extent - corners) / f32(out - corners)
+    position = np.arange(out).astype(f32) * step
+    if half_pixel and not align_corners:
+        position = position + (f32(0.5) * step - f32(0.5))
+    position = np.minimum(np.maximum(position, f32(0)), f32(extent - 1))
+    low = position.astype(np.int64)
+    return low, np.minimum(low + 1, extent - 1), position - low.astype(f32)
+
+
+def _apply_eleven_bits(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Weights are whole 2048ths; ties go up, negative ones too.
+
+    >>> rule = RULES["eleven_bits_half_up"]
+    >>> half, none = np.array([1024]), np.array([0])
+    >>> [rule.apply((np.array([v]), none, np.array([v + 1]), none), none, half).tolist() for v in (2, -3)]
+    [[3], [-2]]
+    """
+    top = corners[0] * 2048 + (corners[2] - corners[0]) * weight_x
+    bottom = corners[1] * 2048 + (corners[3] - corners[1]) * weight_x
+    return (top * 2048 + (bottom - top) * weight_y + (1 << 21)) >> 22
+
+
+def _prepare_clamped(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    low, high, weight = _clamped_positions(extent, out, align_corners, half_pixel)
+    return {"low": low, "high": high, "weight": weight}
+
+
+def _apply_differences(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Along x first, then between the rows.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_differences"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [2.5]
+    """
+    with np.errstate(all="ignore"):
+        top = corners[0] + (corners[2] - corners[0]) * weight_x
+        bottom = corners[1] + (corners[3] - corners[1]) * weight_x
+        return top + (bottom - top) * weight_y
+
+
 def _four_products(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray, nudge: np.float32) -> np.ndarray:
     one = np.float32(1)
     with np.errstate(all="ignore"):
@@ -150,5 +201,19 @@ RULES: dict[str, InterpolateRule] = {
         _apply_binary32,
         "as binary32_products_half_up with 0 in place of 0.5, not truncated",
         "kernels/resize_bilinear.h, verified by running",
+    ),
+    "eleven_bits_half_up": InterpolateRule(
+        _prepare_eleven_bits,
+        _apply_eleven_bits,
+        "positions in binary32, limited to the picture; weights in 1/2048, ties to even; the exact sum over 2^22, "
+        "ties up",
+        "facts/xnnpack.md 2.7, verified by running",
+    ),
+    "binary32_differences": InterpolateRule(
+        _prepare_clamped,
+        _apply_differences,
+        "positions as in eleven_bits_half_up, weights in binary32; t = low + (high - low) * wx in both rows, then "
+        "t + (b - t) * wy, every operation rounded to binary32",
+        "facts/xnnpack.md 3.5, verified by running",
     ),
 }

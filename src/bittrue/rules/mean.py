@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import multiplier
+from ..arithmetic import fixed_point, floats, multiplier
 from . import rescale
 
 Prepared = dict[str, np.ndarray]
@@ -15,12 +15,17 @@ Prepared = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class MeanRule:
-    """`prepare(real, count)` at plan time, real = input scale / output scale; `apply(total, arrays)` per element."""
+    """`prepare(real, count)` at plan time, real = input scale / output scale; `apply(total, arrays)` per element.
+
+    `prepare_affine`, when set, is called instead with the zero points of input and output behind; `total` is then the
+    plain sum of stored integers, and the output's zero point is part of the result.
+    """
 
     prepare: Callable[[float, int], Prepared]
     apply: Callable[[np.ndarray, Mapping[str, np.ndarray]], np.ndarray]
     formula: str
     source: str
+    prepare_affine: Callable[[float, int, int, int], Prepared] | None = None
 
 
 def _fold_count(real: float, count: int) -> Prepared:
@@ -83,6 +88,26 @@ def _binary32_divide(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> n
         return total / prepared["count"].astype(np.float32)
 
 
+def _prepare_affine(real: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
+    f32 = np.float32
+    factor = f32(real) * (f32(1) / f32(count))
+    # The product of count and zero point is a 32-bit integer first.
+    offset = f32(output_zero_point) - f32(int(fixed_point.wrap_s32(count * zero_point))) * factor
+    return {"factor": np.asarray(factor, np.float64), "offset": np.asarray(offset, np.float64)}
+
+
+def _affine_even(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Two roundings in binary32, then ties to even.
+
+    >>> rule = RULES["binary32_affine_even"]
+    >>> [int(v) for v in rule.apply(np.array([1, 3, -1]), rule.prepare_affine(1.0, 2, 0, 10))]
+    [10, 12, 10]
+    """
+    with np.errstate(all="ignore"):
+        moved = total.astype(np.float32) * np.float32(prepared["factor"]) + np.float32(prepared["offset"])
+    return floats.saturate_to_s32(np.rint(moved))
+
+
 RULES: dict[str, MeanRule] = {
     "q31_count_folded_two_step_up_away": MeanRule(
         _fold_count,
@@ -105,5 +130,13 @@ RULES: dict[str, MeanRule] = {
         _binary32_divide,
         "f32(total / f32(count)) on binary32 sums taken in row-major order",
         "kernels/reduce.h, verified by running",
+    ),
+    "binary32_affine_even": MeanRule(
+        lambda real, count: _prepare_affine(real, count, 0, 0),
+        _affine_even,
+        "round_even(f32(f32(f32(total) * s) + z)), s = f32(f32(input / output scale) * f32(1 / count)), "
+        "z = f32(output zero point - f32(f32(count * zero point) * s)), total without zero points taken off",
+        "facts/xnnpack.md 2.6, verified by running",
+        prepare_affine=_prepare_affine,
     ),
 }
