@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "operators/lanes.h"
 #include "operators/zip.h"
 
 namespace bittrue {
@@ -56,7 +57,61 @@ std::unique_ptr<Kernel> make_weighted(const Step& step, int64_t sign) {
   });
 }
 
+using Aligns = std::array<int32_t, 256>;
+
+// One input's aligned values by stored byte, under the rule of `slot`.
+Aligns lane_table(const Step& step, const char* slot, const std::string& prefix) {
+  const Type type = step.input(0).type;
+  const int64_t zero_point = step.integer((prefix + "zero_point").c_str(), -512, 512);
+  const Rescaling rescale = rescaling(step, prefix);
+  const rules::Multiplier& m = rescale.multiplier;
+  require(m.exponent <= 0 && m.exponent > -60, "inputs must be scaled down");
+  constexpr int kLeft = 20;
+  const std::string& rule = step.rule(slot);
+  Aligns result;
+  for (int byte = 0; byte < 256; ++byte) {
+    const int64_t q = byte - flip_of(type) - zero_point;
+    int64_t value;
+    if (rule == "left_20_exponent_first") {
+      value = rules::align_exponent_first(q, kLeft, m);
+    } else if (rule == "left_20_exponent_down") {
+      value = rules::align_exponent_down(q, kLeft, m);
+    } else {
+      require(rule == "left_20", "no native rule for this slot");
+      value = rules::align(q, kLeft, rescale.rule, m);
+    }
+    result[byte] = static_cast<int32_t>(value);
+  }
+  return result;
+}
+
+// Additions whose vector and scalar loops align and store differently.
+std::unique_ptr<Kernel> make_lane_add(const Step& step) {
+  const Type type = step.input(0).type;
+  require(is_8bit(type) && step.text("form") == "rescaled" && step.rule("store") == "wrap_s16_then_clamp" &&
+              step.rule("store_tail") == "zero_point_then_clamp",
+          "no native kernel for these rules");
+  const Aligns first = lane_table(step, "align", "first_"), second = lane_table(step, "align", "second_");
+  const Aligns first_tail = lane_table(step, "align_tail", "first_");
+  const Aligns second_tail = lane_table(step, "align_tail", "second_");
+  const Rescaling rescale = rescaling(step);
+  const int64_t zero_point = step.integer("output_zero_point", kLow, kHigh);
+  const int64_t low = step.integer("low", kLow, kHigh), high = step.integer("high", kLow, kHigh);
+  const int flip = flip_of(type);
+  // |q - zero point| < 2^10, so that aligned values stay below 2^30 and sums below 2^31.
+  const auto body = [=](uint8_t a, uint8_t b) {
+    const int64_t rescaled = rescale(first[a] + int64_t{second[b]});
+    return static_cast<uint8_t>(rules::wrap_s16_then_clamp(rescaled, zero_point, low, high) + flip);
+  };
+  const auto tail = [=](uint8_t a, uint8_t b) {
+    const int64_t rescaled = rescale(first_tail[a] + int64_t{second_tail[b]});
+    return static_cast<uint8_t>(rules::zero_point_then_clamp(rescaled, zero_point, low, high) + flip);
+  };
+  return make_lane_zip(step, body, tail);
+}
+
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
+  if (step.rules.count("lanes") && step.text("form") == "rescaled") return subtract ? nullptr : make_lane_add(step);
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
   const int64_t sign = subtract ? -1 : 1;

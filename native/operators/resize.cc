@@ -147,6 +147,50 @@ struct Products {
   }
 };
 
+// binary32_weights: p00 * ((1-wy) * (1-wx)) + p01 * ((1-wy) * wx) + p10 * (wy * (1-wx)) + p11 * (wy * wx), every operation
+// rounded to binary32 in this order, then + 0.5 for bytes; sums of binary32 numbers begin with 0.
+template <class Stored>
+struct Weights {
+  static constexpr float kLeast = -1.0f, kMost = 1.0f;
+  using Weight = float;
+  using Column = float;
+  using Total = float;
+  static constexpr int kColumns = 3;  // of the low row, of the high row, and the weight of the high one
+
+  static void vertical(const Stored* low, const Stored* high, Weight weight, Column* out, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<float>(low[i]);
+      out[count + i] = static_cast<float>(high[i]);
+    }
+    if (count > 0) out[2 * count] = weight;
+  }
+
+  template <class Entry>
+  static void horizontal(const Column* columns, int64_t count, const Entry* entries, int64_t out_w, int64_t channels,
+                         float*, float*, Stored* out) {
+    const float below = columns[2 * count], above = 1.0f - below;
+    for (int64_t x = 0; x < out_w; ++x, out += channels) {
+      const auto& entry = entries[x];
+      const float right_weight = entry.weight, left_weight = 1.0f - right_weight;
+      const float w00 = above * left_weight, w01 = above * right_weight;
+      const float w10 = below * left_weight, w11 = below * right_weight;
+      const float *left = columns + entry.low * channels, *right = columns + entry.high * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        float total = left[c] * w00;
+        if constexpr (std::is_same_v<Stored, float>) total = 0.0f + total;
+        total = total + right[c] * w01;
+        total = total + left[count + c] * w10;
+        total = total + right[count + c] * w11;
+        if constexpr (std::is_same_v<Stored, float>) {
+          out[c] = total;
+        } else {
+          out[c] = static_cast<Stored>(static_cast<int32_t>(total + 0.5f));
+        }
+      }
+    }
+  }
+};
+
 // binary32_differences: along x in both rows, then between them, every operation rounded to binary32.
 struct Differences {
   static constexpr float kLeast = 0.0f, kMost = 1.0f;
@@ -290,6 +334,12 @@ std::unique_ptr<Kernel> make_resize_bilinear(const Step& step, const CoreSet&) {
   }
   if (rule == "binary32_products_half_up" && type == Type::u8) {
     return std::make_unique<Bilinear<uint8_t, float, Products<uint8_t>>>(step);
+  }
+  if (rule == "binary32_weights_half_up" && type == Type::u8) {
+    return std::make_unique<Bilinear<uint8_t, float, Weights<uint8_t>>>(step);
+  }
+  if (rule == "binary32_weights" && type == Type::f32) {
+    return std::make_unique<Bilinear<float, float, Weights<float>>>(step);
   }
   if (rule == "binary32_differences" && type == Type::f32) {
     return std::make_unique<Bilinear<float, float, Differences>>(step);

@@ -25,6 +25,7 @@ _LAYER = {
     "activation_range": "binary32_quotient_away",
 }
 _WIDE = {**_LAYER, "accumulate": "s64", "rescale": "q15_one_step_up"}
+_MULTIPLIED = {slot: rule for slot, rule in _LAYER.items() if slot != "accumulate"} | {"product": "exact_s32"}
 _MATRIX = {"scale_form": "binary32_product", "scale_form_per_axis": "binary64"}
 _ALIGNED = {
     "align": "left_20",
@@ -75,8 +76,8 @@ _ELEMENTWISE: tuple[Row, ...] = (
     Row(
         "squared_difference", ("s8 s8 -> s8",), {**_ALIGNED, "align": "left_7"}, _RUN, requires=(("zero_points_fit",),)
     ),
-    Row("mul", ("s8 s8 -> s8",), {**_LAYER, "product": "exact_s32"}, _RUN),
-    Row("mul", ("s16 s16 -> s16",), {**_LAYER, "product": "exact_s32"}, _RUN, requires=(_NO_ZERO,)),
+    Row("mul", ("s8 s8 -> s8",), _MULTIPLIED, _RUN),
+    Row("mul", ("s16 s16 -> s16",), _MULTIPLIED, _RUN, requires=(_NO_ZERO,)),
     *(Row(stem, ("T T -> T",), {}, _RUN, where=("s8", "s32", "f32")) for stem in ("maximum", "minimum")),
     *(
         row

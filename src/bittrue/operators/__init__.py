@@ -21,6 +21,7 @@ _SHARED = frozenset(
         "geometry",
         "hybrid_layers",
         "indexing",
+        "lanes",
         "lstm_basic",
         "lstm_integer",
         "lstm_layout",

@@ -15,7 +15,7 @@ from ..rules import real_function, sigmoid, table
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
 
-_FUNCTIONS: dict[str, tables.Function] = {"logistic": elementary.plain_logistic, "tanh": elementary.tanh}
+_FUNCTIONS: dict[str, tables.Function] = {"logistic": tables.logistic, "tanh": elementary.tanh}
 # Largest n for which an input scale of 2^(n - 12) is taken without rescaling.
 _LARGEST_SHIFT = {"logistic": 0, "tanh": 1}
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..rules import mean, rescale, scale_form, store
+from ..rules import lanes, mean, order, rescale, scale_form, store
 from .accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
 from .base import Bound, Call, Lowered, Operator, Step
-from .reduce import in_order, infer, reduced_axes
+from .reduce import in_order, infer, reduced_axes, row_major, starts_with_first
 from .reduce import lower as lower_axes
 
 
@@ -26,6 +26,9 @@ def _quantized(call: Call, count: int) -> tuple[dict[str, int], Bound]:
         "low": output.type.minimum,
         "high": output.type.maximum,
     }
+    if "lanes" in call.rules:
+        # Channels are the runs.
+        parameters["body"] = lanes.RULES[call.rules["lanes"]].body(output.shape[-1])
     return parameters, proven_bound(call, count, signed_span(source, source.zero_point), None)
 
 
@@ -59,6 +62,19 @@ def _lowered_by(call: Call, rule: mean.MeanRule, count: int, divisor: int) -> Lo
     """A sum of `count` integers over `divisor`, under a rule of the slot `mean`."""
     parameters, bound = _quantized(call, count)
     source = call.input(0)
+    if rule.prepare_scales is not None:
+        try:
+            arrays = rule.prepare_scales(
+                float(source.scale),
+                float(call.output.scale),
+                count,
+                source.zero_point,
+                call.output.zero_point,
+            )
+        except ValueError as error:
+            raise call.invalid("BT-MULTIPLIER", f"the scales give no usable multiplier: {error}") from None
+        plain = {**parameters, "total_zero_point": 0, "output_zero_point": 0}
+        return _lowered(call, plain, arrays, proven_bound(call, count, signed_span(source, 0), None))
     real = float(scale_form.form(call.rules["scale_form"], source.scale, 1.0, call.output.scale))
     if rule.prepare_affine is None:
         return _lowered(call, parameters, rule.prepare(real, divisor), bound)
@@ -96,11 +112,20 @@ def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
     if not x.size:
         return [np.full(step["shape"], np.nan if x.dtype == np.float32 else 0, x.dtype)]
     apply = mean.RULES[step.rules["mean"]].apply
-    if x.dtype == np.float32:
-        # The sum begins with 0, so that no negative zero comes out.
-        total = in_order(np.add, x, step["axes"], 0.0) + np.float32(0)
+    if "order" in step.rules:
+        total = order.RULES[step.rules["order"]].sums(row_major(x, step["axes"]))
         return [apply(total, step.arrays).reshape(step["shape"])]
-    result = apply(_total(step, x), step.arrays)
+    if x.dtype == np.float32:
+        # Unless the row says otherwise, 0 is added, so that no negative zero comes out.
+        total = in_order(np.add, x, step["axes"], 0.0, starts_with_first(step, x))
+        if "start" not in step.rules:
+            total = total + np.float32(0)
+        return [apply(total, step.arrays).reshape(step["shape"])]
+    total = _total(step, x)
+    result = apply(total, step.arrays)
+    if "mean_tail" in step.rules:
+        tail, body = mean.RULES[step.rules["mean_tail"]].apply, step["body"]
+        result = np.concatenate([result[..., :body], tail(total[..., body:], step.arrays)], axis=-1)
     return [_store(step, result, x.dtype) if "store" in step.rules else np.asarray(result).astype(x.dtype)]
 
 
@@ -108,7 +133,7 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sum, rescale, store; other integers wrap to their own width. Without elements: 0, whatever the zero point."""
     x = inputs[0]
     if x.dtype == np.float32:
-        return [in_order(np.add, x, step["axes"], 0.0).reshape(step["shape"])]
+        return [in_order(np.add, x, step["axes"], 0.0, starts_with_first(step, x)).reshape(step["shape"])]
     if not x.size:
         return [np.zeros(step["shape"], x.dtype)]
     total = _total(step, x)
@@ -121,11 +146,16 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATORS = (
     Operator(
-        "mean", ("accumulate", "scale_form", "mean", "store"), infer, lower_mean, reference_mean, "average along axes"
+        "mean",
+        ("accumulate", "scale_form", "mean", "mean_tail", "lanes", "order", "start", "store"),
+        infer,
+        lower_mean,
+        reference_mean,
+        "average along axes",
     ),
     Operator(
         "sum",
-        ("accumulate", "scale_form", "mean", "rescale", "store"),
+        ("accumulate", "scale_form", "mean", "rescale", "start", "store"),
         infer,
         lower_sum,
         reference_sum,

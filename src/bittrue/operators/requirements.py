@@ -212,6 +212,13 @@ def bias_is_scaled_like_weights(call: Call, position: int = 2) -> None:
         )
 
 
+def pictures_are_not_empty(call: Call) -> None:
+    """Height and width of input and output are at least 1."""
+    extents = (*call.input(0).shape[1:3], *call.output.shape[1:3])
+    if 0 in extents:
+        raise call.invalid("BT-RESIZE-EMPTY", f"pictures of {extents[:2]} and {extents[2:]} pixels: the kernel aborts")
+
+
 def slices_are_whole_bytes(call: Call) -> None:
     """The axes of the first input after attribute `axis` hold an even number of 4-bit elements."""
     source = call.input(0)
@@ -229,6 +236,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
     "multiplier_below": multiplier_below,
     "scales_are_normal": scales_are_normal,
+    "pictures_are_not_empty": pictures_are_not_empty,
     "output_is_power_of_two": output_is_power_of_two,
     "same_quantization": same_quantization,
     "zero_points_are_zero": zero_points_are_zero,

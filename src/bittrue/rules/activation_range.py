@@ -48,7 +48,7 @@ def binary32_sum_even(activation: str, scale: float, zero_point: int, minimum: i
     """[max(minimum, Q(lower)), min(maximum, Q(upper))] with Q(f) = round_even(f32(f32(f / scale) + f32(zero_point))).
 
     The quotient is not rounded to an integer before the zero point is added; infinities saturate.
-    Source: facts/xnnpack.md 1.3, verified by running.
+    Source: docs/facts/xnnpack.md 1.3, verified by running.
 
     >>> binary32_sum_even("relu6", 4.0, 1, -128, 127), binary32_quotient_away("relu6", 4.0, 1, -128, 127)
     ((1, 2), (1, 3))

@@ -175,6 +175,56 @@ def _apply_binary32(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray
     return _four_products(corners, weight_y, weight_x, np.float32(0))
 
 
+def _weighted(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray, start: np.float32 | None) -> np.ndarray:
+    """Each corner times the rounded product of its weights, row by row, `start` before or nothing."""
+    one = np.float32(1)
+    weights = (one - weight_y) * (one - weight_x), weight_y * (one - weight_x), (one - weight_y) * weight_x
+    with np.errstate(all="ignore"):
+        total = corners[0] * weights[0]
+        if start is not None:
+            total = start + total
+        total = total + corners[2] * weights[2]
+        total = total + corners[1] * weights[1]
+        return total + corners[3] * (weight_y * weight_x)
+
+
+def _apply_weights_up(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Ties go up.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_weights_half_up"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [3]
+    """
+    corners = tuple(corner.astype(np.float32) for corner in corners)  # type: ignore[assignment]
+    return np.trunc(_weighted(corners, weight_y, weight_x, None) + np.float32(0.5)).astype(np.int64)
+
+
+def _apply_weights(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Zeros come out positive, because the sum begins with 0.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_weights"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [2.5]
+    """
+    return _weighted(corners, weight_y, weight_x, np.float32(0))
+
+
+def _apply_halves(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Weights are 0 or 1/2.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> corners = tuple(np.float32([v]) for v in (2, 4, 3, 6))
+    >>> [float(RULES["binary32_halves"].apply(corners, y, x)[0]) for y in (none, half) for x in (none, half)]
+    [2.0, 2.5, 3.0, 3.75]
+    """
+    half = np.float32(0.5)
+    with np.errstate(all="ignore"):
+        left = (corners[0] + corners[1]) * half
+        both = (left + (corners[2] + corners[3]) * half) * half
+        top = np.where(weight_x > 0, (corners[0] + corners[2]) * half, corners[0])
+    return np.where(weight_y > 0, np.where(weight_x > 0, both, left), top)
+
+
 RULES: dict[str, InterpolateRule] = {
     "ten_bits_half_away": InterpolateRule(
         _prepare_tenths,
@@ -187,7 +237,7 @@ RULES: dict[str, InterpolateRule] = {
         _prepare_tenths,
         _apply_tenths_up,
         "as ten_bits_half_away, with ties up",
-        "tflite-micro 90b983c kernels/internal/reference/resize_bilinear.h, verified by running",
+        "docs/facts/single_rounding.md 1.3, verified by running",
     ),
     "binary32_products_half_up": InterpolateRule(
         _prepare_binary32,
@@ -207,13 +257,33 @@ RULES: dict[str, InterpolateRule] = {
         _apply_eleven_bits,
         "positions in binary32, limited to the picture; weights in 1/2048, ties to even; the exact sum over 2^22, "
         "ties up",
-        "facts/xnnpack.md 2.7, verified by running",
+        "docs/facts/xnnpack.md 2.7, verified by running",
     ),
     "binary32_differences": InterpolateRule(
         _prepare_clamped,
         _apply_differences,
         "positions as in eleven_bits_half_up, weights in binary32; t = low + (high - low) * wx in both rows, then "
         "t + (b - t) * wy, every operation rounded to binary32",
-        "facts/xnnpack.md 3.5, verified by running",
+        "docs/facts/xnnpack.md 3.5, verified by running",
+    ),
+    "binary32_weights_half_up": InterpolateRule(
+        _prepare_binary32,
+        _apply_weights_up,
+        "p00*f32((1-wy)*(1-wx)) + p01*f32((1-wy)*wx) + p10*f32(wy*(1-wx)) + p11*f32(wy*wx) + 0.5, each operation "
+        "rounded to binary32 in this order, then truncated",
+        "kernels/internal/optimized/resize_bilinear.h (uint8), verified by running",
+    ),
+    "binary32_weights": InterpolateRule(
+        _prepare_binary32,
+        _apply_weights,
+        "0 + p00*f32((1-wy)*(1-wx)) + p01*f32((1-wy)*wx) + p10*f32(wy*(1-wx)) + p11*f32(wy*wx), each operation rounded "
+        "to binary32 in this order",
+        "kernels/internal/optimized/resize_bilinear.h (float), verified by running",
+    ),
+    "binary32_halves": InterpolateRule(
+        _prepare_binary32,
+        _apply_halves,
+        "twice the size: p00, (p00 + p01) / 2, (p00 + p10) / 2 and ((p00 + p10) / 2 + (p01 + p11) / 2) / 2",
+        "kernels/internal/optimized/resize_bilinear.h (2x2), verified by running",
     ),
 }

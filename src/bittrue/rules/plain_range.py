@@ -54,7 +54,7 @@ def type_limits(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[flo
 def unlimited(activation: str, dtype: np.dtype) -> tuple[float, float]:
     """[lower, upper] of the activation, where an open side is infinite: infinities stay what they are.
 
-    No ties. Domain: binary32. Source: facts/xnnpack.md 3.1, verified by running.
+    No ties. Domain: binary32. Source: docs/facts/xnnpack.md 3.1, verified by running.
 
     >>> unlimited("relu6", np.dtype(np.float32)), unlimited("none", np.dtype(np.float32))
     ((0.0, 6.0), (-inf, inf))

@@ -20,7 +20,7 @@ def binary32_range_even(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
     zero point = -128 - f32(lo * s) where f32(f32(-128 + lo * s) + f32(127 + hi * s)) > 0, else 127 - f32(hi * s),
     limited to [-128, 127] and rounded, ties to even. The scale is f32(1 / s); a row of zeros has s = 1. Every operation
-    rounds to binary32. Source: facts/xnnpack.md 2.8, verified by running.
+    rounds to binary32. Source: docs/facts/xnnpack.md 2.8, verified by running.
 
     >>> q, scale, zero_point = binary32_range_even(np.float32([[-1, 0, 1.55]]))
     >>> q.tolist(), scale.tolist(), zero_point.tolist()

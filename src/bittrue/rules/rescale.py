@@ -156,7 +156,7 @@ RULES: dict[str, RescaleRule] = {
         _encode_q8,
         _q8_one_step_up,
         "round_up(acc * F / 2^8) with F = round_even(f32(256 * real)), which may be negative; acc of up to 9 bits",
-        "facts/xnnpack.md 2.3, verified by running",
+        "docs/facts/xnnpack.md 2.3, verified by running",
         signed=True,
     ),
 }

@@ -41,7 +41,7 @@ def binary32_rows_then_fused(
 ) -> np.ndarray:
     """f32(start + f32(f32(total) * rows) * weights), the last product and the sum rounded once.
 
-    Domain: total s32. Source: facts/xnnpack.md 2.8, verified by running.
+    Domain: total s32. Source: docs/facts/xnnpack.md 2.8, verified by running.
 
     >>> float(binary32_rows_then_fused(np.array([3]), np.float32(0.1), np.float32([0.1]), np.float32([-0.03]))[0])
     2.309680002809955e-09

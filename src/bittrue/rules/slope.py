@@ -22,7 +22,7 @@ def scaled_unless_above_zero(x: np.ndarray, slope: np.ndarray | np.float32) -> n
 def scaled_below_zero(x: np.ndarray, slope: np.ndarray | np.float32) -> np.ndarray:
     """f32(x * slope) where x < 0, else x: zeros and NaN stay what they are.
 
-    Source: facts/xnnpack.md 3.2, verified by running.
+    Source: docs/facts/xnnpack.md 3.2, verified by running.
 
     >>> scaled_below_zero(np.float32([2, -2, 0]), np.float32(-0.5)).tolist()
     [2.0, 1.0, 0.0]

@@ -57,7 +57,7 @@ def binary32_in_order(total: np.ndarray, first: np.ndarray, second: np.ndarray, 
 def binary32_fused(total: np.ndarray, first: np.ndarray, second: np.ndarray, room: np.ndarray) -> None:
     """total = f32(total + first * second) with one rounding, in place.
 
-    Source: facts/xnnpack.md 3.3, verified by running.
+    Source: docs/facts/xnnpack.md 3.3, verified by running.
 
     >>> total, room = np.float32([-1 - 2.0**-11]), np.empty(1, np.float32)
     >>> binary32_fused(total, np.float32([1 + 2.0**-12]), np.float32([1 + 2.0**-12]), room)

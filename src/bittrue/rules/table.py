@@ -126,7 +126,7 @@ def _build_f4(
 
 # real function -> its fixed-point form, fractional bits of the result, output zero point
 _F4: dict[tables.Function, tuple[Callable[[np.ndarray], np.ndarray], int, int]] = {
-    elementary.plain_logistic: (transcendental.logistic_f4, 8, -128),
+    tables.logistic: (transcendental.logistic_f4, 8, -128),
     elementary.tanh: (transcendental.tanh_f4, 7, 0),
 }
 
@@ -142,7 +142,7 @@ RULES: dict[str, TableRule] = {
         _read_direct,
         "one entry per input: clamp(round_even(f32(f32(f(x) * f32(1 / output scale)) + zero point))), "
         "x = f32((q - zero point) * scale)",
-        "facts/xnnpack.md 2.4, verified by running",
+        "docs/facts/xnnpack.md 2.4, verified by running",
         binary64=True,
     ),
     "f4_newton_256_one_step_up": TableRule(
@@ -150,7 +150,7 @@ RULES: dict[str, TableRule] = {
         _read_direct,
         "one entry per input: the argument in fixed point with 4 integer bits, rounded up at ties; exp and 1/(1+x) as "
         "softmax has them; nearest, ties away from zero",
-        "tflite-micro 90b983c kernels/internal/reference/integer_ops/logistic.h and tanh.h, verified by running",
+        "docs/facts/single_rounding.md 2.4, verified by running",
     ),
     "binary32_reciprocal_513_linear_up": TableRule(
         _build_513,
