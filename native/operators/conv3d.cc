@@ -1,4 +1,4 @@
-// conv3d and conv3d_transpose: binary32 sums over three spatial axes in the order of memory, then the bias and the clamp.
+// conv3d and conv3d_transpose: binary32 sums over three spatial axes in the order of memory, then bias and clamp.
 #include <algorithm>
 #include <array>
 #include <cstring>

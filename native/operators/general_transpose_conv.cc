@@ -1,5 +1,5 @@
-// Transposed convolutions that are no 8-bit matrix product: 16-bit ones with 64-bit sums, and binary32 ones in order, with
-// real weights or hybrid.
+// Transposed convolutions that are no 8-bit matrix product: 16-bit ones with 64-bit sums, and binary32 ones in order,
+// with real weights or hybrid.
 #include <algorithm>
 #include <cstring>
 
