@@ -21,13 +21,15 @@ processors.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 F64 = npt.NDArray[Any]
+_Form = Callable[[F64], list[F64]]
 
 _EIGHTH = math.cos(math.atan(1.0))
 
@@ -200,18 +202,35 @@ def _shifted_leaf_8(z: F64) -> list[F64]:
     return [*_four(y0 + y2, y0 - y2, y4 + y6, y4 - y6), *_four(y1 + y3, y1 - y3, y5 - y7, y5 + y7)]
 
 
-def _block(z: F64, shifted: bool, first: bool) -> F64:
-    """Frequencies in bit-reversed order."""
-    points = z.shape[-1]
-    if points == 16:
-        return np.stack(_shifted_leaf_16(z) if shifted else _plain_leaf_16(z), axis=-1)
-    if points == 8:
-        return np.stack(_shifted_leaf_8(z) if shifted else _plain_leaf_8(z), axis=-1)
-    quarter = points // 4
-    powers = _first_powers(quarter) if first else _powers(2 * quarter)
-    parts = _shifted_pass(z) if shifted else _plain_pass(z, powers)
-    kinds = (False, True, False, shifted)
-    return np.concatenate([_block(part, kind, False) for part, kind in zip(parts, kinds, strict=True)], axis=-1)
+def _both(blocks: F64, shifted: npt.NDArray[np.bool_], plain: _Form, other: _Form) -> F64:
+    """[2, ..., blocks, points] -> [2, ..., blocks, parts, points of a part]: all blocks of a kind at once."""
+    done = [np.stack(plain(blocks[..., ~shifted, :]), axis=-2)]
+    if not shifted.any():
+        return done[0]
+    done.append(np.stack(other(blocks[..., shifted, :]), axis=-2))
+    out = np.empty((*blocks.shape[:-1], *done[0].shape[-2:]), np.float64)
+    out[..., ~shifted, :, :], out[..., shifted, :, :] = done
+    return out
+
+
+def _passes(z: F64) -> F64:
+    """Frequencies of 8 points or more in bit-reversed order."""
+    blocks, shifted, first = z[..., None, :], np.zeros(1, np.bool_), True
+    while blocks.shape[-1] > 16:
+        quarter = blocks.shape[-1] // 4
+        powers = _first_powers(quarter) if first else _powers(2 * quarter)
+        parts = _both(blocks, shifted, partial(_plain_pass, powers=powers), _shifted_pass)
+        blocks, first = parts.reshape(*blocks.shape[:-2], -1, quarter), False
+        shifted = np.stack([np.zeros_like(shifted), ~np.zeros_like(shifted), np.zeros_like(shifted), shifted], axis=1)
+        shifted = shifted.reshape(-1)
+    leaves = (_plain_leaf_16, _shifted_leaf_16) if blocks.shape[-1] == 16 else (_plain_leaf_8, _shifted_leaf_8)
+    alone = tuple(partial(_apart, leaf=leaf) for leaf in leaves)
+    return _both(blocks, shifted, *alone).reshape(z.shape)
+
+
+def _apart(z: F64, leaf: _Form) -> list[F64]:
+    """Each frequency as a part of one point."""
+    return [frequency[..., None] for frequency in leaf(z)]
 
 
 @lru_cache(maxsize=64)
@@ -237,7 +256,7 @@ def transform(z: F64) -> F64:
     if points == 4:
         out = _four(x[0] + x[2], x[0] - x[2], x[1] + x[3], x[1] - x[3])
         return np.stack([out[0], out[2], out[1], out[3]], axis=-1)
-    return _block(z, False, True)[..., _bit_reversed(points)]
+    return _passes(z)[..., _bit_reversed(points)]
 
 
 @lru_cache(maxsize=64)
