@@ -45,6 +45,8 @@ class Recorder:
 
     def add(self, case: Case) -> None:
         """Keep the case unless its test has enough of its kind."""
+        if any(value is None for value in case.answer.values.values()):
+            return
         arrays = [*case.answer.values.values(), *(a for feed in case.feeds for a in feed)]
         size = len(case.content) + sum(a.nbytes for a in arrays)
         kind = (case.test, case.answer.ran)
