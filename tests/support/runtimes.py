@@ -46,6 +46,7 @@ class Runtime:
 # Empty tensors, ranks and geometries that 2.3 refuses and 1.2 did not look at.
 _STRICTER_THAN_1_2 = (
     "BT-ARG-EMPTY",
+    "BT-GATHER",
     "BT-OPERATOR",
     "BT-PAD",
     "BT-RESIZE-SIZE",
@@ -59,6 +60,8 @@ _STRICTER_THAN_1_2 = (
 _STRICTER_THAN_MICRO = (
     "BT-MULTIPLIER",
     "BT-OPERATOR",
+    "BT-PACK",
+    "BT-PAD",
     "BT-QUANT-MISSING",
     "BT-RESHAPE",
     "BT-RESIZE-SIZE",
