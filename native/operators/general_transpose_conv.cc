@@ -1,10 +1,12 @@
-// Transposed convolutions that are no 8-bit matrix product: 16-bit ones with 64-bit sums, and binary32 ones in order.
+// Transposed convolutions that are no 8-bit matrix product: 16-bit ones with 64-bit sums, and binary32 ones in order,
+// with real weights or hybrid.
 #include <algorithm>
 #include <cstring>
 
 #include "core/share.h"
 #include "operators/columns.h"
 #include "operators/ordered_products.h"
+#include "operators/real_finish.h"
 #include "operators/transposed.h"
 #include "rules/plain_range.h"
 
@@ -131,16 +133,17 @@ class IntegerTransposed final : public Kernel {
 };
 
 // Every output pixel adds up the input pixels that it meets in the order of memory, channel by channel, without those
-// outside of the picture; then comes the bias.
+// outside of the picture; then comes the bias. Hybrid layers quantize every picture first, and scale each product back.
 class RealTransposed final : public Kernel {
  public:
-  RealTransposed(const Step& step, const Transposed& g) : g_(g), padded_(round_up(g.out_c, kOrderedColumns)) {
+  RealTransposed(const Step& step, const Transposed& g)
+      : g_(g), padded_(round_up(g.out_c, kOrderedColumns)), pictures_(step, g.batch, kTransposedSource) {
     const Operand& weights = step.input(kTransposedWeights);
-    require(step.input(kTransposedSource).type == Type::f32 && step.output().type == Type::f32 &&
-                weights.type == Type::f32 && weights.constant != nullptr,
-            "constant binary32 weights are needed");
-    std::vector<float> values(static_cast<size_t>(weights.elements));
-    std::memcpy(values.data(), weights.constant, static_cast<size_t>(weights.bytes()));
+    require(step.input(kTransposedSource).type == Type::f32 && step.output().type == Type::f32,
+            "both sides must be binary32");
+    require(weights.constant != nullptr && (weights.type == Type::f32) != pictures_.active(),
+            "constant weights are needed: binary32 ones, or bytes for a hybrid layer");
+    const RealWeights values(weights);
     for_all_phases(g, [&](int64_t y, int64_t x) {
       PhaseWeights<float> part{y, x, g.vertical(y), g.horizontal(x), {}};
       // Panels of eight filters.
@@ -154,7 +157,7 @@ class RealTransposed final : public Kernel {
           for (int64_t k = 0; k < g.in_c; ++k, target += kOrderedColumns) {
             for (int64_t c = 0; c < g.out_c; ++c) {
               target[c / kOrderedColumns * panel + c % kOrderedColumns] =
-                  values[((c * g.filter_h + u) * g.filter_w + v) * g.in_c + k];
+                  values.at(nullptr, ((c * g.filter_h + u) * g.filter_w + v) * g.in_c + k);
             }
           }
         }
@@ -170,26 +173,48 @@ class RealTransposed final : public Kernel {
       std::memcpy(bias_.data(), bias.constant, static_cast<size_t>(bias.bytes()));
     }
     low_ = static_cast<float>(step.real("low")), high_ = static_cast<float>(step.real("high"));
+    if (!pictures_.active()) return;
+    const Array& scales = step.array("weight_scales");
+    require(scales.count == 1 || scales.count == g.out_c, "one scale, or one per filter");
+    scales_.assign(static_cast<size_t>(padded_), 0.0f);
+    for (int64_t c = 0; c < g.out_c; ++c) {
+      scales_[static_cast<size_t>(c)] = static_cast<float>(scales.real(scales.count == 1 ? 0 : c));
+    }
   }
 
+  int64_t scratch_bytes(int) const override { return pictures_.bytes(); }
   bool packs(size_t input) const override { return input == kTransposedWeights || input == kTransposedBias; }
-  std::string note() const override { return "binary32 sums in order"; }
+  std::string note() const override {
+    return pictures_.active() ? "quantized pictures, binary32 sums in order" : "binary32 sums in order";
+  }
 
   void run(const Run& run) const override {
     g_.check_shape(run);
     const int64_t each = (g_.out_h + g_.stride_h - 1) / g_.stride_h * g_.batch;
+    const auto* source = reinterpret_cast<const float*>(run.inputs[kTransposedSource]);
+    const float* in = pictures_.run(run, source, run.scratch);
+    const rules::RowScale* scales = pictures_.active() ? pictures_.scales(run.scratch) : nullptr;
     share(run.pool, static_cast<int64_t>(parts_.size()) * each, g_.work(), [&](int64_t task, int) {
       const PhaseWeights<float>& part = parts_[static_cast<size_t>(task / each)];
       const int64_t n = task % each % g_.batch, line = task % each / g_.batch;
-      if (line < g_.rows(part.y)) output_line(run, part, n, line);
+      if (line < g_.rows(part.y)) output_line(run, in, scales == nullptr ? nullptr : scales + n, part, n, line);
     });
   }
 
  private:
   static constexpr int kTogether = 4;  // pixels
 
-  void output_line(const Run& run, const PhaseWeights<float>& part, int64_t n, int64_t line) const {
-    const auto* in = reinterpret_cast<const float*>(run.inputs[kTransposedSource]);
+  // sums += f32(f32(f32(q * w) * scale of the filter) * scale of the picture), product by product.
+  static void add_scaled(const float* q, const float* weights, int64_t count, const float* scales, float scale,
+                         float* sums) {
+    for (int64_t k = 0; k < count; ++k, weights += kOrderedColumns) {
+      for (int64_t c = 0; c < kOrderedColumns; ++c) sums[c] += q[k] * weights[c] * scales[c] * scale;
+    }
+  }
+
+  // `scale`: null where nothing is quantized.
+  void output_line(const Run& run, const float* in, const rules::RowScale* scale, const PhaseWeights<float>& part,
+                   int64_t n, int64_t line) const {
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     out += ((n * g_.out_h + part.y + line * g_.stride_h) * g_.out_w + part.x) * g_.out_c;
     const int64_t pixels = g_.columns(part.x), taps = part.across.taps;
@@ -210,7 +235,11 @@ class RealTransposed final : public Kernel {
                                  (i * taps + low) * g_.in_c * kOrderedColumns;
           const float* rows[kTogether];
           for (int p = 0; p < kTogether; ++p) rows[p] = pixel + p * g_.in_c;
-          if (inside) {
+          if (scale != nullptr) {
+            for (int64_t p = 0; p < count; ++p) {
+              add_scaled(rows[p], weights, (high - low) * g_.in_c, scales_.data() + c, scale->scale, sums[p]);
+            }
+          } else if (inside) {
             add_products<kTogether>(rows, weights, kOrderedColumns, (high - low) * g_.in_c, sums);
           } else {
             add_products<1>(rows, weights, kOrderedColumns, (high - low) * g_.in_c, sums);
@@ -231,8 +260,9 @@ class RealTransposed final : public Kernel {
 
   Transposed g_;
   int64_t padded_;  // filters, rounded up
+  RowQuantizer pictures_;
   std::vector<PhaseWeights<float>> parts_;
-  std::vector<float> bias_;
+  std::vector<float> bias_, scales_;
   bool has_bias_ = false;
   float low_ = 0, high_ = 0;
 };
@@ -240,7 +270,7 @@ class RealTransposed final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_general_transpose_conv(const Step& step, const Transposed& geometry) {
-  if (step.text("form") == "plain") return std::make_unique<RealTransposed>(step, geometry);
+  if (step.text("form") != "quantized") return std::make_unique<RealTransposed>(step, geometry);
   return std::make_unique<IntegerTransposed>(step, geometry);
 }
 

@@ -25,8 +25,8 @@ RealWeights::RealWeights(const Operand& weights) : constant_(weights.constant !=
   for (size_t i = 0; i < values_.size(); ++i) values_[i] = bytes[i];
 }
 
-RowQuantizer::RowQuantizer(const Step& step, int64_t rows) : rows_(rows) {
-  if (step.rules.count("sum_of_products") != 0) return;
+RowQuantizer::RowQuantizer(const Step& step, int64_t rows, size_t source) : rows_(rows) {
+  if (step.rules.count("sum_of_products") != 0 || step.texts.count("quantize") == 0) return;
   active_ = true;
   const std::string& mode = step.text("quantize");
   symmetric_ = mode == "symmetric";
@@ -34,8 +34,8 @@ RowQuantizer::RowQuantizer(const Step& step, int64_t rows) : rows_(rows) {
   require(step.rule(symmetric_ ? "quantize_symmetric" : "quantize_asymmetric") ==
               (symmetric_ ? "binary32_range_over_127_by_eights" : "binary32_range_over_255_by_eights"),
           "no native rule for rows");
-  require(rows > 0 && step.input(0).elements % rows == 0, "rows do not fill the input");
-  size_ = step.input(0).elements / rows;
+  require(rows > 0 && step.input(source).elements % rows == 0, "rows do not fill the input");
+  size_ = step.input(source).elements / rows;
 }
 
 int64_t RowQuantizer::bytes() const {

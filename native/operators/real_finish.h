@@ -31,8 +31,8 @@ class RealWeights {
 // The rows of a hybrid layer, quantized: integers without their zero point, as binary32.
 class RowQuantizer {
  public:
-  // `rows` rows share a scale each. Does nothing for layers on real numbers.
-  RowQuantizer(const Step& step, int64_t rows);
+  // `rows` rows of input `source` share a scale each. Does nothing for layers on real numbers.
+  RowQuantizer(const Step& step, int64_t rows, size_t source = 0);
   bool active() const { return active_; }
   // Scratch for the integers and the scales.
   int64_t bytes() const;

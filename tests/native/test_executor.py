@@ -93,6 +93,28 @@ def test_passes_say_what_they_did() -> None:
     assert len(make_schedule(plan).steps) < len(plan.steps)
 
 
+@pytest.mark.parametrize("dtype", ["s8", "f32"])
+def test_single_rows_that_are_joined_stay_dense(dtype: str) -> None:
+    """Layers that write into one row need no dense row of their own: none of them falls back."""
+    rng = np.random.default_rng(3)
+    scale = None if dtype == "f32" else 0.5
+    numpy = np.float32 if dtype == "f32" else np.int8
+    source, joined, made, nodes = T(dtype, (1, 8), scale), T(dtype, (), scale), [], []
+    for _ in range(2):
+        made.append(T(dtype, (1, 4), scale))
+        weights = T(dtype, (4, 8), scale, data=random_values(rng, np.dtype(numpy), (4, 8)))
+        nodes.append(("FULLY_CONNECTED", ("FullyConnectedOptions", {}), [source, weights], [made[-1]]))
+    nodes.append(("CONCATENATION", ("ConcatenationOptions", {"axis": 1}), made, [joined]))
+    model = bittrue.load(chain(nodes))
+    session = model.prepare(executor="native")
+    assert any("concatenations in place" in line for line in session.plan.execution)
+    assert not any("reference" in line for line in session.plan.execution)
+    feed = feed_of(session)
+    (expected,) = model.prepare(executor="reference").run(*feed).values()
+    (value,) = session.run(*feed).values()
+    same("joined rows", value, expected)
+
+
 def test_results_are_fresh_arrays(demo: bittrue.Model) -> None:
     session = demo.prepare()
     feed = feed_of(session)

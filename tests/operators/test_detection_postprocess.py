@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flatbuffers import flexbuffers
 from hypothesis import given
 from hypothesis import strategies as st
 
 import bittrue
 from support.build import T, single
 from support.differential import assert_same
+from support.flexbuffer import packed
 from support.native import check_native
 from support.oracle import oracle
 from support.strategies import seeds
@@ -32,24 +32,6 @@ OPTIONS: dict[str, Any] = {
     "h_scale": 5.0,
     "w_scale": 5.0,
 }
-
-
-def packed(options: dict[str, Any]) -> bytes:
-    builder = flexbuffers.Builder()
-    with builder.Map():
-        for name, value in options.items():
-            builder.Key(name)
-            if isinstance(value, bool):
-                builder.Bool(value)
-            elif isinstance(value, int):
-                builder.Int(value)
-            elif isinstance(value, float):
-                builder.Float(value)
-            elif value is None:
-                builder.Null()
-            else:
-                builder.String(value)
-    return bytes(builder.Finish())
 
 
 def model(inputs: list[T], options: dict[str, Any] | bytes) -> bytes:
@@ -140,7 +122,10 @@ def cases(draw: st.DrawFn) -> tuple[bytes, list[np.ndarray]]:
         if draw(st.booleans()):
             scores = np.round(scores * 4) / np.float32(4)
         if draw(st.integers(0, 5)) == 0:
-            scores[rng.random(scores.shape) < 0.3] = draw(st.sampled_from([np.nan, np.inf, -np.inf, -0.0]))
+            # Among NaNs, the vector code that looks for one best class of 4 or more finds any (see the row's limit).
+            lanes = not regular and min(room, classes) == 1 and classes >= 4
+            odd = draw(st.sampled_from([np.inf, -np.inf, -0.0] if lanes else [np.nan, np.inf, -np.inf, -0.0]))
+            scores[rng.random(scores.shape) < 0.3] = odd
         feed.append(scores)
     constant = draw(st.booleans())
     if constant:

@@ -180,15 +180,6 @@ def test_quantize_by_a_reciprocal(values: list[float], scale: float, zero_point:
     assert found.tolist() == [min(max(whole(step) + zero_point, -128), 127) for step in steps]
 
 
-def test_quantize_rules_are_told_apart() -> None:
-    """`quantize`: a tie, and NaN."""
-    answers = {
-        name: rule(F32([0.5, np.nan]), F32(1), np.int64(0), -128, 127).tolist()
-        for name, rule in quantize.QUANTIZE.items()
-    }
-    assert answers == {"binary32_divide_away": [1, -128], "binary32_reciprocal_even": [0, 127]}
-
-
 def test_slope_rules_are_told_apart() -> None:
     """`slope`: -0 under a positive slope, 0 under a negative one."""
     signs = {

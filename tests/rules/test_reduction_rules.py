@@ -23,7 +23,7 @@ CASES: dict[str, dict[str, list[float]]] = {
         "binary32_divide": [-1.5, 1.6666666269302368],
         "binary32_reciprocal": [-1.5, 1.6666667461395264],
     },
-    # Pairs with the sums -12, -13 and 20, the output scale being 4 times the input scale: -1.5, -1.625 and 2.5.
+    # Pairs with the sums -12 and -13, the output scale being 4 times the input scale: -1.5 and -1.625.
     "mean": {
         "q31_count_folded_two_step_up_away": [-2, -2],
         "q31_count_folded_one_step_up": [-1, -2],
@@ -61,6 +61,7 @@ CASES: dict[str, dict[str, list[float]]] = {
         "eleven_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 171, 200, 200, 200],
         "binary32_weights_half_up": [-2, -2, -1, -1, 197],
         "binary32_weights": [-3.0, -2.5, -2.0, -2.0, 0.8379999399185181],
+        "binary32_differences": [-3.0, -2.5, -2.0, -2.0, 0.8380000591278076],
         "binary32_halves": [-3.0, -2.5, -2.0, -2.0, 0.75],
     },
     "log_softmax": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -71,10 +72,12 @@ def check(
     numerics = numerics or COMPARED
     ours = compute(content, feeds, numerics)
     answer = RUNTIMES[numerics].run(content, feeds, list(ours.names))
+    outcome = judge(ours, answer, numerics, may_refuse)
     if RECORDER is not None:
+        # What differs is a limit of the numerics or a fault to mend; neither belongs into vectors.
         test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0]
         RECORDER.add(Case(test, content, feeds, answer, tuple(may_refuse)))
-    return judge(ours, answer, numerics, may_refuse)
+    return outcome
 
 
 @dataclass
@@ -113,7 +116,7 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
         for feed in feeds:
             values = session.trace(*feed)
         names.update(_called(session, graphs, values))
-        check_native(session, feeds, values)
+        check_native(session, feeds, values, isas=_instruction_sets(content))
         inexact = _inexact(session.plan)
         if not RUNTIMES[numerics].subnormal and _subnormal(itertools.chain(*feeds, values.values())):
             inexact = frozenset(names.values())
@@ -123,6 +126,14 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
         names = {i: graph.tensors[i].name for node in graph.nodes for i in node.outputs}
         names = {i: name for i, name in names.items() if graph.tensors[i].dtype != "resource"}  # type: ignore[index]
         return Computed(names, values, caught)
+
+
+def _instruction_sets(content: bytes) -> list[str]:
+    """All of this machine for one model in eight, one for the others: properties try hundreds of models."""
+    everything, draw = bittrue.isas(), zlib.crc32(content)
+    if draw % 8 == 0 or not currently_in_test_context():
+        return list(everything)
+    return [everything[draw // 8 % len(everything)]] if everything else []
 
 
 def judge(ours: Computed, answer: Answer, numerics: str, may_refuse: Collection[str] = ()) -> str:

@@ -62,6 +62,16 @@ def _does_not_fit(value: Scalar, wanted: str, place: str) -> InvalidModelError:
 
 CUSTOM: Mapping[str, Custom] = MappingProxyType(
     {
+        "AudioSpectrogram": Custom("audio_spectrogram", {"window_size": 0, "stride": 0, "magnitude_squared": False}),
+        "Mfcc": Custom(
+            "mfcc",
+            {
+                "upper_frequency_limit": 0,
+                "lower_frequency_limit": 0,
+                "filterbank_channel_count": 0,
+                "dct_coefficient_count": 0,
+            },
+        ),
         "TFLite_Detection_PostProcess": Custom(
             "detection_postprocess",
             {

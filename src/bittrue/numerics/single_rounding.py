@@ -208,7 +208,7 @@ _SHARED = {
     "l2_pool2d": ("f32 -> f32",),
     "leaky_relu": ("f32 -> f32",),
     "log": ("f32 -> f32",),
-    "log_softmax": ("f32 -> f32", "s8 -> s8"),
+    "log_softmax": ("s8 -> s8",),
     "logical_and": ("bool bool -> bool",),
     "logical_not": ("bool -> bool",),
     "logical_or": ("bool bool -> bool",),

@@ -245,7 +245,10 @@ def _concatenations(schedule: Schedule) -> Schedule:
             extent = plan.tensors[operand].shape[axis] if plan.tensors[operand].shape else 1
             if table < 0 and operand not in aliased and _can_live_inside(operand, plan, steps, uses, shape, axis):
                 inside = along * item * int(np.prod(shape[axis + 1 :], dtype=np.int64))
-                stride = place.row_stride if axis == len(shape) - 1 else shape[-1] * item
+                own = plan.tensors[operand].shape
+                # A single row is dense wherever it lies.
+                several = axis == len(shape) - 1 and any(e != 1 for e in own[:-1])
+                stride = place.row_stride if several else (own[-1] if own else 1) * item
                 parts[operand] = Part(place.root, place.offset + inside, stride)
                 moved += 1
             along += extent

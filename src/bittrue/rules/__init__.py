@@ -75,3 +75,9 @@ def rules(slot: str) -> Mapping[str, object]:
     module, table = _TABLES[slot]
     found: Mapping[str, object] = getattr(importlib.import_module(f"{__name__}.{module}"), table)
     return found
+
+
+def formula(slot: str, name: str) -> str:
+    """What a rule computes, in one sentence."""
+    rule = rules(slot)[name]
+    return str(getattr(rule, "formula", "")) or (rule.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")

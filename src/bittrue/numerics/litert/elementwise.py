@@ -37,6 +37,10 @@ _DIV_LIMIT = (
     "elements that need a right shift outside 0..31 (numerators small beside the divisor, many zeros among them) stop "
     "the run: the kernels shift by an undefined amount there"
 )
+_LEFT_SHIFT = (
+    "output scales that need a left shift of the product by 31 bits or more are refused: the kernel shifts by more "
+    "than the register is wide, which has no meaning (x86-64 takes the count modulo 32)"
+)
 _PLAIN_TYPES = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "f32", "f64", "bool")
 _WIDTHS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "c64", "bool")
 
@@ -76,6 +80,7 @@ ROWS: tuple[Row, ...] = (
         "run; facts 2.2: 0.19 M values of real models",
         where=("s8", "u8"),
         requires=(_RANK_ONES,),
+        limit=_LEFT_SHIFT,
     ),
     Row(
         "mul",
@@ -83,6 +88,7 @@ ROWS: tuple[Row, ...] = (
         {**_MULTIPLIED, **_PLAIN},
         "run; facts 2.2: 1.2 k values",
         requires=(("zero_points_are_zero",), _RANK_ONES),
+        limit=_LEFT_SHIFT,
     ),
     Row(
         "mul",
