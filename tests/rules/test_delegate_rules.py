@@ -229,7 +229,9 @@ def test_order_rules_are_told_apart() -> None:
     lanes = order.RULES["four_lanes_twice"].sums
     parts = order.RULES["parts_in_16_lanes"].scaled_sums
     nines = order.RULES["nines_by_columns"].taps
-    assert lanes is not None and parts is not None and nines is not None
+    assert lanes is not None
+    assert parts is not None
+    assert nines is not None
     one = np.float32(1)
     found = [float(lanes(x[None])[0]), float(parts(x, (0,), one)[0]), float(nines([v[None] for v in x])[0])]
     assert [value - 2.0**24 for value in found] == [30, 34, 32]

@@ -137,7 +137,7 @@ def _instruction_sets(content: bytes) -> list[str]:
 
 
 def judge(ours: Computed, answer: Answer, numerics: str, may_refuse: Collection[str] = ()) -> str:
-    """Equal bytes of every tensor that the runtime gave, or both refused. Of inexact ones shape and type are compared."""
+    """Equal bytes of every tensor that the runtime gave (of inexact ones shape and type), or both refused."""
     runtime = RUNTIMES[numerics]
     if ours.error is not None and ours.error.code == "BT-UNDEFINED" and numerics != "litert":
         # A row of a derived numerics that says why it has no result; there is nothing to compare.

@@ -70,7 +70,9 @@ def lower(call: Call) -> Lowered:
     # A window never holds more than the picture.
     taps = min(vertical.taps, vertical.extent) * min(horizontal.taps, horizontal.extent)
     if "order" in call.rules and vertical.taps * horizontal.taps > _MOST_GROUPED:
-        raise call.invalid("BT-WINDOW", f"a window of {vertical.taps}x{horizontal.taps} taps is too large to be grouped")
+        raise call.invalid(
+            "BT-WINDOW", f"a window of {vertical.taps}x{horizontal.taps} taps is too large to be grouped"
+        )
     bound = None
     if call.rules.get("accumulate"):
         bound = proven_bound(call, taps, max(-source.type.minimum, source.type.maximum), None)

@@ -36,9 +36,7 @@ def _operator(stem: str, function: Callable[[np.ndarray], np.ndarray], summary: 
 
 
 OPERATORS = (
-    Operator(
-        "neg", ("real_function",), same_shape, nothing_to_prepare, _negated, "the number with the opposite sign"
-    ),
+    Operator("neg", ("real_function",), same_shape, nothing_to_prepare, _negated, "the number with the opposite sign"),
     _operator("square", np.square, "the number times itself"),
     _operator("floor", np.floor, "largest whole number that is not greater"),
     _operator("sign", _sign, "-1, 0 or 1"),

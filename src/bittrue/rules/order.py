@@ -69,8 +69,8 @@ def _four_lanes(rows: np.ndarray) -> np.ndarray:
 
 
 def sixteen_lanes(rows: np.ndarray) -> np.ndarray:
-    """Sums of rows in two vectors of 16 lanes; a vector alone goes to the first, what remains to the lanes of their sum,
-    which are folded in halves.
+    """Sums of rows in two vectors of 16 lanes; a vector alone goes to the first, what remains to the lanes of their
+    sum, which are folded in halves.
     """
     length = rows.shape[1]
     lanes = np.zeros((2, rows.shape[0], 16), np.float32)

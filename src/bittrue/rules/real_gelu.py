@@ -66,8 +66,8 @@ RULES: dict[str, RealGeluRule] = {
     ),
     "binary32_fused": RealGeluRule(
         fused.gelu,
-        "x / 2 * (1 + z P(z^2) / Q(z^2)), z = x limited, polynomials of degrees 11 and 10 of fused multiply-adds, others "
-        "for the approximate form",
+        "x / 2 * (1 + z P(z^2) / Q(z^2)), z = x limited, polynomials of degrees 11 and 10 of fused multiply-adds, "
+        "others for the approximate form",
         "docs/facts/xnnpack.md 3.6, verified by running",
     ),
 }

@@ -59,7 +59,7 @@ def _log_softmax(rows: np.ndarray) -> np.ndarray:
 
 
 def _sums_of_lanes(summands: np.ndarray) -> np.ndarray:
-    """Sums of rows in 16 lanes, which are folded in halves; while 64 elements are left, two sets of lanes take turns."""
+    """Sums of rows in 16 lanes, folded in halves; while 64 elements are left, two sets of lanes take turns."""
     rows, length = summands.shape
     lanes = np.zeros((2, rows, 16), np.float32)
     groups = [summands[:, i : i + 16] for i in range(0, length, 16)]
@@ -109,8 +109,8 @@ RULES: dict[str, RealSoftmaxRule] = {
     "binary32_fused_16_lanes": RealSoftmaxRule(
         _softmax_16_lanes,
         _no_logarithm,
-        "e = exp_on_negative(x - max) of arithmetic/fused, s = sums of e in 16 lanes (two sets of them in turn while 64 "
-        "elements are left), lanes folded in halves, e * f32(1 / s)",
+        "e = exp_on_negative(x - max) of arithmetic/fused, s = sums of e in 16 lanes (two sets of them in turn while "
+        "64 elements are left), lanes folded in halves, e * f32(1 / s)",
         "docs/facts/xnnpack.md 3.7, verified by running",
     ),
 }

@@ -17,10 +17,12 @@ _PRODUCTS = (
     "in lanes; here sums have the order of 'litert', and last bits differ for "
 )
 _HYBRID = "these kernels scale and sum by vectors; here sums have the order of 'litert', and last bits differ for "
-_EXPONENTIALS = (
-    "these kernels use vector polynomials; here are the C library's functions, as in 'litert', and last bits differ for "
+_EXPONENTIALS = "these kernels use vector polynomials; here are the C library's functions, as in 'litert', and last bits differ for "
+_VECTORS = (
+    "these kernels order their operations by vectors; here they have the order of 'litert', and last bits differ for "
 )
-_VECTORS = "these kernels order their operations by vectors; here they have the order of 'litert', and last bits differ for "
+    "these kernels order their operations by vectors; here they have the order of 'litert', and last bits differ for "
+)
 
 # Operator, type of the weights where it has some, and how it differs.
 _LIMITS = {

@@ -28,7 +28,8 @@ _ESTIMATE = (
 
 _AVX512 = "the bits of processors with AVX-512; on others the delegate takes other polynomials, whose last bits differ"
 _HALVES = (
-    "the delegate takes binary16 through polynomials of its own, which depend on the processor; here are the C library's "
+    "the delegate takes binary16 through polynomials of its own, which depend on the processor; here are the C "
+    "library's "
     "functions, as in 'litert', and last bits differ for"
 )
 _LIMITED = {"plain_range": "type_limits"}
@@ -84,10 +85,7 @@ ROWS: tuple[Row, ...] = (
         Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=SUBNORMAL)
         for stem in ("abs", "square", "floor", "relu", "relu6", "relu_n1_to_1")
     ),
-    *(
-        Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=_ESTIMATE, inexact=True)
-        for stem in ("sqrt", "rsqrt")
-    ),
+    *(Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=_ESTIMATE, inexact=True) for stem in ("sqrt", "rsqrt")),
     *(
         Row(stem, ("f32 -> f32",), {"real_function": "binary32_fused"}, "run", when=_UNARY)
         for stem in ("tanh", "exp", "log", "sin", "cos", "hard_swish", "neg")
@@ -106,7 +104,9 @@ ROWS: tuple[Row, ...] = (
         limit=f"{_AVX512}; {_NANS}",
     ),
     *(
-        Row(stem, ("f16 -> f16",), rules, "run", when=_UNARY, limit=f"{_HALVES}: {share} of all arguments", inexact=True)
+        Row(
+            stem, ("f16 -> f16",), rules, "run", when=_UNARY, limit=f"{_HALVES}: {share} of all arguments", inexact=True
+        )
         for stem, rules, share in (
             ("logistic", _LIBRARY, "62 %"),
             ("tanh", _LIBRARY, "13 %"),
@@ -131,7 +131,8 @@ ROWS: tuple[Row, ...] = (
             rules,
             "run",
             when=(*_BINARY, CLAMPS) if rules else _BINARY,
-            limit="the delegate has infinities where 'litert', and bittrue, have the largest number, and zeros of other "
+            limit="the delegate has infinities where 'litert', and bittrue, have the largest number, and zeros of "
+            "other "
             "signs; of a million normal results none differs",
             inexact=True,
         )

@@ -158,7 +158,8 @@ ROWS: tuple[Row, ...] = (
         "fully_connected",
         ("s8 s4|s2 s32 -> s8",),
         when=(*_LAYER, ("layer_weights_scaled",), ("packed_rows_fill_bytes",), ("bias_beyond", 1 << 26)),
-        refuses="with packed weights the delegate's accumulator holds 16 times the sum, so that biases beyond 2^26 wrap",
+        refuses="with packed weights the delegate's accumulator holds 16 times the sum, so that large "
+        "biases wrap (from 2^26 on they are refused)",
     ),
     Row(
         "fully_connected",

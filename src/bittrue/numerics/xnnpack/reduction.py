@@ -17,7 +17,9 @@ _PARTS = {"order": "parts_in_16_lanes"}
 _LANES = f"compared on a processor with AVX-512, where vectors have 16 lanes; {SUBNORMAL}"
 _POOLS = (("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS)
 _NO_WINDOW = "a window does not fit the picture: the delegate gives pixels that are no maximum or average of anything"
-_ZEROS = "of zeros of both signs the delegate keeps one or the other, and NaN stays or not, as its order of comparisons has it"
+_ZEROS = (
+    "which of two zeros of other signs is kept, and whether NaN stays, follows the order of the delegate's comparisons"
+)
 _SAME = (*QUANTIZED, ("same_parameters", 0))
 
 ROWS: tuple[Row, ...] = (
