@@ -21,8 +21,6 @@ _EXPONENTIALS = "these kernels use vector polynomials; here are the C library's 
 _VECTORS = (
     "these kernels order their operations by vectors; here they have the order of 'litert', and last bits differ for "
 )
-    "these kernels order their operations by vectors; here they have the order of 'litert', and last bits differ for "
-)
 
 # Operator, type of the weights where it has some, and how it differs.
 _LIMITS = {
