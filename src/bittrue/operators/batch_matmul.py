@@ -153,10 +153,9 @@ def _hybrid(step: Step, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if not math.prod(step["output_shape"]):
         return np.zeros(step["output_shape"], np.float32)
     rows, depth = step["rows"], x.shape[-1]
-    quantized = [hybrid_layers.quantize(step, row) for row in x.reshape(-1, depth)]
-    q = np.array([row[0] for row in quantized], np.int64).reshape(*step["left_batches"], rows, depth)
-    scales = np.array([row[1] for row in quantized], np.float32).reshape(-1, rows)
-    zero_points = np.array([row[2] for row in quantized], np.float32).reshape(-1, rows)
+    q, scales, zero_points = hybrid_layers.quantize(step, x.reshape(-1, depth))
+    q = q.astype(np.int64).reshape(*step["left_batches"], rows, depth)
+    scales, zero_points = scales.reshape(-1, rows), zero_points.astype(np.float32).reshape(-1, rows)
     matrices = y.reshape(*step["right_batches"], *y.shape[-2:])
     sums = matrices.sum(axis=-2, dtype=np.int64).reshape(-1, y.shape[-1]).astype(np.float32)
     batches = [max(pair) for pair in zip(step["left_batches"], step["right_batches"], strict=True)]

@@ -187,7 +187,7 @@ def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | No
     for n, picture in enumerate(x):
         scale: np.float32 | np.ndarray = np.float32(1)
         if hybrid:
-            q, scale, zero_point = hybrid_layers.quantize(step, picture)
+            q, (scale,), (zero_point,) = hybrid_layers.quantize(step, picture.reshape(1, -1))
             picture = (q - zero_point).reshape(picture.shape)
             weights = weights.astype(np.int32)
         for u, v, rows, columns, target_rows, target_columns in _taps(step, height, width):

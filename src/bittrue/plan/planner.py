@@ -30,7 +30,7 @@ _LOOK_ELEMENTS = 64
 # Far above any real model; bounds the planner's own time on hostile files.
 _MAX_NODES = 20_000
 # NumPy 1.x arrays end here; no kernel goes beyond 8.
-_MAX_RANK = 32
+MAX_RANK = 32
 
 
 Peek = Callable[[int], "np.ndarray | None"]
@@ -308,9 +308,9 @@ def _seed(state: _State, wanted: Mapping[int, tuple[int, ...]]) -> None:
 
 
 def _check_size(place: str, tensor: Tensor, shape: tuple[int, ...], limit: int) -> None:
-    if len(shape) > _MAX_RANK:
+    if len(shape) > MAX_RANK:
         raise UnsupportedError(
-            "BT-SHAPE-RANK", f"'{tensor.name}' would have rank {len(shape)}, the limit is {_MAX_RANK}", place=place
+            "BT-SHAPE-RANK", f"'{tensor.name}' would have rank {len(shape)}, the limit is {MAX_RANK}", place=place
         )
     size = math.prod(shape) * tensor.type.numpy.itemsize
     if size > limit:
