@@ -26,8 +26,11 @@ from .schedule import Schedule
 FORMAT = "bittrue-plan-2"
 # Model files have 32 bits for it.
 _MAX_EXTENT = 2**31 - 1
-# Layers whose weights have the filter's extents in their axes 1 and 2.
-_FILTERS = frozenset({"conv2d", "depthwise_conv2d", "transpose_conv"})
+# Axes in which the weights of layers have the extents of the filter.
+_FILTERS = {
+    **dict.fromkeys(("conv2d", "depthwise_conv2d", "transpose_conv"), slice(1, 3)),
+    **dict.fromkeys(("conv3d", "conv3d_transpose"), slice(0, 3)),
+}
 _DESCRIPTION = "plan.json"
 _KINDS = frozenset({"input", "constant", "folded", "variable", "computed", "unknown", "later", "unused"})
 
@@ -289,7 +292,7 @@ def _check(plan: Plan) -> None:
         if tensor.quantization is not None:
             check_quantization(tensor.name, tensor.quantization)
     ready = {i for i in indices if plan.tensors[i].value is not None or plan.tensors[i].kind in ("input", "variable")}
-    used = [*plan.inputs, *plan.folded, *plan.aliases.values()]
+    used = [*plan.folded, *plan.aliases.values()]
     for step in plan.steps:
         if find(step.operator) is None:
             raise ValueError(f"unknown operator '{step.operator}'")
@@ -298,10 +301,16 @@ def _check(plan: Plan) -> None:
                 raise ValueError(f"unknown rule {slot}={rule}")
         if any(i is not None and i not in ready for i in step.inputs):
             raise ValueError(f"step {step.index} reads a tensor that is never computed")
-        if step.operator in _FILTERS:
-            _check_filter(plan, step)
+        _check_sizes(plan, step)
+        for index in step.outputs:
+            if index in step.inputs or (index in ready and plan.tensors[index].kind != "variable"):
+                raise ValueError(f"step {step.index} writes what is there already")
+            ready.add(index)
         used += step.outputs
-        ready.update(step.outputs)
+    if any(
+        i not in indices or plan.tensors[i].kind != "input" or plan.tensors[i].value is not None for i in plan.inputs
+    ):
+        raise ValueError("an input is none, or has a value")
     if any(i not in indices for i in used) or any(i not in ready for i in plan.outputs):
         raise ValueError("a tensor index is out of range or never computed")
     if any(plan.tensors[i].value is None for i in plan.folded):
@@ -321,11 +330,26 @@ def _check_memory(plan: Plan, limit: int) -> None:
         )
 
 
-def _check_filter(plan: Plan, step: Step) -> None:
-    """Loops over a filter end where its weights end."""
-    weights = plan.tensors[step.inputs[1] or 0].shape
-    if len(weights) != 4 or (step["filter_h"], step["filter_w"]) != weights[1:3]:
-        raise ValueError(f"step {step.index} has weights of another filter")
+def _check_sizes(plan: Plan, step: Step) -> None:
+    """Sizes in a step are those of its tensors, so that no loop is longer and no temporary larger than they allow."""
+    p = step.parameters
+    outputs = [plan.tensors[i] for i in step.outputs]
+    sizes = {math.prod(t.shape) for t in outputs if t.kind != "unknown"}
+    for name in ("shape", "output_shape"):
+        if name in p and sizes and math.prod(step[name]) not in sizes:
+            raise ValueError(f"step {step.index} has another result than its tensor")
+    if "out_h" in p and (step["out_h"], step["out_w"]) != outputs[0].shape[1:3]:
+        raise ValueError(f"step {step.index} has another result than its tensor")
+    if step.operator in _FILTERS:
+        weights = plan.tensors[step.inputs[1] or 0].shape
+        extents = step["filter"] if "filter" in p else (step["filter_h"], step["filter_w"])
+        if extents != weights[_FILTERS[step.operator]]:
+            raise ValueError(f"step {step.index} has weights of another filter")
+    for axis, sides in (("h", ("top", "bottom")), ("w", ("left", "right"))):
+        for side in (side for side in sides if f"pad_{side}" in p and f"filter_{axis}" in p):
+            # A window that lies in the padding alone has no place in the output.
+            if not 0 <= step[f"pad_{side}"] <= (step[f"filter_{axis}"] - 1) * p.get(f"dilation_{axis}", 1):
+                raise ValueError(f"step {step.index} pads more than its filter")
 
 
 def _check_beyond(plan: Plan) -> None:
