@@ -338,6 +338,8 @@ def _check_sizes(plan: Plan, step: Step) -> None:
     for name in ("shape", "output_shape"):
         if name in p and sizes and math.prod(step[name]) not in sizes:
             raise ValueError(f"step {step.index} has another result than its tensor")
+    if "segments" in p and outputs[0].shape[:1] != (step["segments"],):
+        raise ValueError(f"step {step.index} has another result than its tensor")
     if "out_h" in p and (step["out_h"], step["out_w"]) != outputs[0].shape[1:3]:
         raise ValueError(f"step {step.index} has another result than its tensor")
     if step.operator in _FILTERS:
