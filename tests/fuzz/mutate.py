@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from watch import report, summary, watch
 
 import bittrue
 
-# Work (multiply-accumulates) up to which a mutated model is also run; larger ones are only planned.
+# Work (multiply-accumulates) up to which a mutated model is also run; larger ones are only planned. The reference walks
+# through some operators element by element.
 RUN_LIMIT = 20_000_000_000
+SMALL = 1 << 20
 WORDS = (0, 1, 2, 3, 255, 256, 0x7FFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE, 0x7FC00000, 0x00800000)
 
 
@@ -59,13 +62,13 @@ def mutate(content: bytes, structure: np.ndarray, seed: int) -> bytes:
     return bytes(data)
 
 
-def attempt(content: bytes) -> str:
+def attempt(content: bytes, limit: int = RUN_LIMIT) -> str:
     """``"result"``, ``"planned"`` (too large to run here) or the code of the typed error."""
     try:
         # Mutated loops need not end.
         session = bittrue.load(content).prepare(iteration_limit=200)
         assert str(session.plan)
-        if session.plan.work > RUN_LIMIT:
+        if session.plan.work > limit:
             return "planned"
         rng = np.random.default_rng(0)
         feed = []
@@ -82,8 +85,8 @@ def attempt(content: bytes) -> str:
     return "result"
 
 
-def work(pipe: Any, contents: Sequence[bytes], seeds: Iterable[int]) -> None:
-    """Seed by seed: mutate one of the models and try what comes out."""
+def work(pipe: Any, contents: Sequence[bytes], seeds: Iterable[int], limit: int, folder: str) -> None:
+    """Seed by seed: mutate one of the models and try what comes out. The last one is left in `folder`."""
     structures: dict[int, np.ndarray] = {}
 
     def one(seed: int) -> str:
@@ -97,15 +100,17 @@ def work(pipe: Any, contents: Sequence[bytes], seeds: Iterable[int]) -> None:
                 changed = change(content, seed)
             except (AttributeError, TypeError, ValueError, struct.error):
                 return "unwritable"
-            return attempt(changed)
-        return attempt(mutate(content, structures[which], seed))
+        else:
+            changed = mutate(content, structures[which], seed)
+        Path(folder, "mutated.tflite").write_bytes(changed)
+        return attempt(changed, limit)
 
     report(pipe, seeds, one)
 
 
-def campaign(name: str, contents: Sequence[bytes], seeds: range) -> dict[str, Any]:
+def campaign(contents: Sequence[bytes], seeds: range, folder: Path, limit: int = RUN_LIMIT) -> dict[str, Any]:
     """Run `work` in a process of its own. Returns counts per outcome, the slowest time (s) and the peak memory (KiB).
 
-    Raises AssertionError naming the seed for anything but a result or a typed error.
+    Raises AssertionError naming the seed, and the folder where the file is, for anything but a result or a typed error.
     """
-    return summary(name, watch(work, contents, seeds))
+    return summary(f"{folder}", watch(work, contents, seeds, limit, str(folder)))

@@ -20,7 +20,7 @@ from watch import summary, watch
 def models() -> list[bytes]:
     """Models whose plans have steps: of every operator, and of several graphs."""
     found = [nested_loops(), growing(3, True), staged(), stream()]
-    found += [content for contents in built_by_tests(1).values() for content in contents]
+    found += [content for contents in built_by_tests().values() for content in contents]
     return [content for content in found if _has_steps(content)]
 
 
@@ -41,7 +41,7 @@ def test_lies(
     if bittrue.isas():
         # The fastest set, and the portable one that all others fall back to.
         executors = [("native", isa) for isa in dict.fromkeys([bittrue.isas()[0], "portable"])] if part else executors
-    result = summary("plans", watch(lie.work, contents, range(count), str(tmp_path), executors))
+    result = summary(f"{tmp_path}", watch(lie.work, contents, range(count), str(tmp_path), executors))
     counts = result["counts"]
     record_property(
         "mutated",

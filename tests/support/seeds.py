@@ -12,6 +12,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,7 +36,8 @@ class _Enough(Exception):
     """What a test built is known."""
 
 
-def built_by_tests(examples: int) -> dict[str, list[bytes]]:
+@cache
+def built_by_tests(examples: int = 2) -> dict[str, list[bytes]]:
     """Models by test file, each once, of `examples` examples per property and of every fixed case."""
     sys.path.insert(0, str(_FOLDER))
     try:

@@ -334,6 +334,13 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
             raise InvalidModelError(
                 "BT-NODE-ORDER", f"input '{graph.tensors[index].name}' is never computed", place=f"{node}"
             )
+        if index in graph.inputs and operator.stateful and graph.tensors[index].is_variable:
+            raise UnsupportedError(
+                "BT-VARIABLE-INPUT",
+                f"variable tensor '{graph.tensors[index].name}' is a graph input as well, but this operator changes it",
+                place=f"{node}",
+                advice="keep the state in a tensor that is no graph input",
+            )
     call = Call(
         node,
         tuple(None if i is None else state.operand(i) for i in node.inputs),
