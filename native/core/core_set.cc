@@ -99,6 +99,7 @@ Lookup CoreSet::lookup() const { return first_with(chain_, &Cores::lookup); }
 RequantizeRow CoreSet::requantize_row() const { return first_with(chain_, &Cores::requantize_row); }
 RowTerms CoreSet::row_terms() const { return first_with(chain_, &Cores::row_terms); }
 const RealMatmul& CoreSet::real_matmul() const { return *first_with(chain_, &Cores::real_matmul); }
+RealTapsFused CoreSet::real_taps_fused() const { return first_with(chain_, &Cores::real_taps_fused); }
 RealTaps CoreSet::real_taps() const { return first_with(chain_, &Cores::real_taps); }
 PeakMultiplyAdds CoreSet::peak_multiply_adds() const { return first_with(chain_, &Cores::peak_multiply_adds); }
 

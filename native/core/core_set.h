@@ -34,6 +34,7 @@ class CoreSet {
   RowTerms row_terms() const;
   const RealMatmul& real_matmul() const;
   RealTaps real_taps() const;
+  RealTapsFused real_taps_fused() const;
   PeakMultiplyAdds peak_multiply_adds() const;
 
  private:

@@ -104,8 +104,8 @@ const Operand& Step::output(size_t i) const {
   return *outputs[i];
 }
 
-rules::RescaleRule Step::rescale_rule() const {
-  const std::string& name = rule("rescale");
+rules::RescaleRule Step::rescale_rule(const char* slot) const {
+  const std::string& name = rule(slot);
   for (size_t i = 0; i < sizeof(rules::kRescale) / sizeof(rules::kRescale[0]); ++i) {
     if (name == rules::kRescale[i].name) return static_cast<rules::RescaleRule>(i);
   }

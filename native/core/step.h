@@ -89,7 +89,7 @@ struct Step {
   rules::Requantize requantize(int64_t columns, const std::string& prefix = "") const;
   // One prepared multiplier, for rules other than the final one.
   rules::Multiplier multiplier(const std::string& prefix) const;
-  rules::RescaleRule rescale_rule() const;
+  rules::RescaleRule rescale_rule(const char* slot = "rescale") const;
 };
 
 // Throws NoKernel unless `condition`: factories state what they rely on.

@@ -138,11 +138,16 @@ struct RealMatmul {
   int64_t lanes = 1;    // widths are multiples of it
   int64_t vectors = 1;  // of `lanes` that a panel has, at most
   void (*run)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
+  // The same from what `sums` holds on, each product and its sum rounded once.
+  void (*run_fused)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
 };
 
 // out[c] = the sum over taps t of inputs[t][c] * weights[t][c], like RealRows: in order, from +0 on.
 using RealTaps = void (*)(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
                           float* out);
+
+// The same from what `out` holds on, each product and its sum rounded once.
+using RealTapsFused = RealTaps;
 
 struct Cores {
   const char* isa = "";
@@ -159,6 +164,7 @@ struct Cores {
   RowTerms row_terms = nullptr;
   const RealMatmul* real_matmul = nullptr;
   RealTaps real_taps = nullptr;
+  RealTapsFused real_taps_fused = nullptr;
 };
 
 }  // namespace bittrue

@@ -12,8 +12,16 @@
 
 namespace bittrue::BITTRUE_ISA {
 
-// `Vector` is a vector of floats as the compiler's extension makes them.
-template <class Vector>
+// One term of a sum with two roundings.
+struct TwoRoundings {
+  static constexpr bool kFromSums = false;
+  template <class Vector>
+  static Vector add(Vector sum, Vector x, Vector w) { return sum + x * w; }
+};
+
+// `Vector` is a vector of floats as the compiler's extension makes them. `Term` adds a product to a sum; sums begin with
+// +0, or with what lies where they go.
+template <class Vector, class Term = TwoRoundings>
 struct RealTiles {
   static constexpr int64_t kLanes = sizeof(Vector) / sizeof(float);
 
@@ -23,10 +31,17 @@ struct RealTiles {
     return value;
   }
 
+  static Vector begin(const float* sums) {
+    if constexpr (Term::kFromSums) return load(sums);
+    return Vector{};
+  }
+
   template <int kRows, int kVectors>
   static void tile(const RealRows& rows, int64_t first, const float* panel, float* out) {
     Vector sums[kRows][kVectors];
-    unroll<kRows>([&](auto r) { unroll<kVectors>([&](auto v) { sums[r][v] = Vector{}; }); });
+    unroll<kRows>([&](auto r) {
+      unroll<kVectors>([&](auto v) { sums[r][v] = begin(out + r * rows.stride + v * kLanes); });
+    });
     for (int64_t s = 0; s < rows.segments; ++s, panel += rows.depth * kVectors * kLanes) {
       const float* const* at = rows.rows + s * rows.capacity + first;
       if (at[0] == nullptr) continue;
@@ -38,7 +53,7 @@ struct RealTiles {
         unroll<kVectors>([&](auto v) { w[v] = load(weights + v * kLanes); });
         unroll<kRows>([&](auto r) {
           const Vector value = x[r][k] - Vector{};
-          unroll<kVectors>([&](auto v) { sums[r][v] = sums[r][v] + value * w[v]; });
+          unroll<kVectors>([&](auto v) { sums[r][v] = Term::add(sums[r][v], value, w[v]); });
         });
       }
     }
@@ -62,10 +77,10 @@ struct RealTiles {
   template <int kVectors>
   static void taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channel, float* out) {
     Vector sums[kVectors];
-    unroll<kVectors>([&](auto v) { sums[v] = Vector{}; });
+    unroll<kVectors>([&](auto v) { sums[v] = begin(out + channel + v * kLanes); });
     for (int64_t t = 0; t < count; ++t) {
       const float *x = inputs[t] + channel, *w = weights[t] + channel;
-      unroll<kVectors>([&](auto v) { sums[v] = sums[v] + load(x + v * kLanes) * load(w + v * kLanes); });
+      unroll<kVectors>([&](auto v) { sums[v] = Term::add(sums[v], load(x + v * kLanes), load(w + v * kLanes)); });
     }
     unroll<kVectors>([&](auto v) { std::memcpy(out + channel + v * kLanes, &sums[v], sizeof(Vector)); });
   }
@@ -76,8 +91,8 @@ struct RealTiles {
     for (; c + 4 * kLanes <= channels; c += 4 * kLanes) taps<4>(inputs, weights, count, c, out);
     for (; c + kLanes <= channels; c += kLanes) taps<1>(inputs, weights, count, c, out);
     for (; c < channels; ++c) {
-      float sum = 0;
-      for (int64_t t = 0; t < count; ++t) sum = sum + inputs[t][c] * weights[t][c];
+      float sum = Term::kFromSums ? out[c] : 0.0f;
+      for (int64_t t = 0; t < count; ++t) sum = Term::add(sum, inputs[t][c], weights[t][c]);
       out[c] = sum;
     }
   }

@@ -2,8 +2,10 @@
 #include "operators/add.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
+#include "operators/lanes.h"
 #include "operators/zip.h"
 
 namespace bittrue {
@@ -28,7 +30,88 @@ class AddBytes final : public Kernel {
   std::unique_ptr<Elementwise> core_;
 };
 
+// (first weight * (a - first zero point) +- second weight * (b - second zero point)) / 2^right_shift, ties up. Inputs lie
+// within 9 bits of their zero points and weights within 21 bits: every sum fits 32.
+std::unique_ptr<Kernel> make_weighted(const Step& step, int64_t sign) {
+  const Type type = step.input(0).type;
+  if (!is_8bit(type)) return nullptr;
+  const int flip = flip_of(type);
+  const auto first = static_cast<int32_t>(step.integer("first_weight", 0, 1 << 21));
+  const auto second = static_cast<int32_t>(sign * step.integer("second_weight", 0, 1 << 21));
+  const auto right = static_cast<int32_t>(step.integer("right_shift", 1, 30));
+  const int64_t first_zero_point = step.integer("first_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
+  const int64_t second_zero_point = step.integer("second_zero_point", type == Type::s8 ? -128 : 0, 255) + flip;
+  require(first_zero_point <= 255 && second_zero_point <= 255, "a zero point is out of range");
+  const auto bias = static_cast<int32_t>((int64_t{1} << (right - 1)) - first * first_zero_point -
+                                         second * second_zero_point);
+  const Storing store = storing(step);
+  require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
+          "no native rule for this slot");
+  const int64_t low = std::max<int64_t>(store.low, std::numeric_limits<int16_t>::min());
+  const int64_t high = std::min<int64_t>(store.high, std::numeric_limits<int16_t>::max());
+  const auto least = static_cast<int32_t>(low - store.zero_point), most = static_cast<int32_t>(high - store.zero_point);
+  const auto offset = static_cast<int32_t>(store.zero_point + flip);
+  return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+    const int32_t sum = (first * a + second * b + bias) >> right;
+    return static_cast<uint8_t>(std::min(std::max(sum, least), most) + offset);
+  });
+}
+
+using Aligns = std::array<int32_t, 256>;
+
+// One input's aligned values by stored byte, under the rule of `slot`.
+Aligns lane_table(const Step& step, const char* slot, const std::string& prefix) {
+  const Type type = step.input(0).type;
+  const int64_t zero_point = step.integer((prefix + "zero_point").c_str(), -512, 512);
+  const Rescaling rescale = rescaling(step, prefix);
+  const rules::Multiplier& m = rescale.multiplier;
+  require(m.exponent <= 0 && m.exponent > -60, "inputs must be scaled down");
+  constexpr int kLeft = 20;
+  const std::string& rule = step.rule(slot);
+  Aligns result;
+  for (int byte = 0; byte < 256; ++byte) {
+    const int64_t q = byte - flip_of(type) - zero_point;
+    int64_t value;
+    if (rule == "left_20_exponent_first") {
+      value = rules::align_exponent_first(q, kLeft, m);
+    } else if (rule == "left_20_exponent_down") {
+      value = rules::align_exponent_down(q, kLeft, m);
+    } else {
+      require(rule == "left_20", "no native rule for this slot");
+      value = rules::align(q, kLeft, rescale.rule, m);
+    }
+    result[byte] = static_cast<int32_t>(value);
+  }
+  return result;
+}
+
+// Additions whose vector and scalar loops align and store differently.
+std::unique_ptr<Kernel> make_lane_add(const Step& step) {
+  const Type type = step.input(0).type;
+  require(is_8bit(type) && step.text("form") == "rescaled" && step.rule("store") == "wrap_s16_then_clamp" &&
+              step.rule("store_tail") == "zero_point_then_clamp",
+          "no native kernel for these rules");
+  const Aligns first = lane_table(step, "align", "first_"), second = lane_table(step, "align", "second_");
+  const Aligns first_tail = lane_table(step, "align_tail", "first_");
+  const Aligns second_tail = lane_table(step, "align_tail", "second_");
+  const Rescaling rescale = rescaling(step);
+  const int64_t zero_point = step.integer("output_zero_point", kLow, kHigh);
+  const int64_t low = step.integer("low", kLow, kHigh), high = step.integer("high", kLow, kHigh);
+  const int flip = flip_of(type);
+  // |q - zero point| < 2^10, so that aligned values stay below 2^30 and sums below 2^31.
+  const auto body = [=](uint8_t a, uint8_t b) {
+    const int64_t rescaled = rescale(first[a] + int64_t{second[b]});
+    return static_cast<uint8_t>(rules::wrap_s16_then_clamp(rescaled, zero_point, low, high) + flip);
+  };
+  const auto tail = [=](uint8_t a, uint8_t b) {
+    const int64_t rescaled = rescale(first_tail[a] + int64_t{second_tail[b]});
+    return static_cast<uint8_t>(rules::zero_point_then_clamp(rescaled, zero_point, low, high) + flip);
+  };
+  return make_lane_zip(step, body, tail);
+}
+
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
+  if (step.rules.count("lanes") && step.text("form") == "rescaled") return subtract ? nullptr : make_lane_add(step);
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
   const int64_t sign = subtract ? -1 : 1;
@@ -42,6 +125,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, b
       return static_cast<int16_t>(std::min(std::max(sum, store.low), store.high));
     });
   }
+  if (step.text("form") == "weighted") return make_weighted(step, sign);
   if (is_8bit(type)) return std::make_unique<AddBytes>(step, cores, subtract);
   require(step.text("form") == "rescaled", "an unknown form");
   const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");

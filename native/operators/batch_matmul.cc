@@ -278,6 +278,7 @@ SignedWeights columns_as_weights(const Step& step, const Products& p) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_matmul(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("sum_of_products") != 0) throw NoKernel("no native rule for sums");
   const Products products = read_products(step);
   if (step.text("form") == "plain") return std::make_unique<RealProducts>(step, products);
   const bool one_matrix = products.right_matrices == 1 && !products.adj_x;

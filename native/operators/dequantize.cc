@@ -1,4 +1,5 @@
 // dequantize: scale * (q - zero point) in binary32, with one scale or one per position of an axis.
+#include "operators/lanes.h"
 #include "operators/quantize.h"
 #include "rules/quantize.h"
 
@@ -33,9 +34,35 @@ class DequantizeAxis final : public Kernel {
   AxisParameters parameters_;
 };
 
+// One scale: vectors multiply and add, the scalars behind them multiply differences.
+std::unique_ptr<Kernel> make_lane_dequantize(const Step& step) {
+  require(step.rule("dequantize") == "binary32_multiply_add" && step.rule("dequantize_tail") == "binary64_multiply",
+          "no native rule for this slot");
+  const Type from = step.input(0).type;
+  const AxisParameters p = axis_parameters(step, step.input(0));
+  require(p.scales.size() == 1 && step.output().type == Type::f32, "there must be one scale");
+  const float scale = p.scales[0];
+  const int64_t zero_point = p.zero_points[0];
+  const auto addend = static_cast<float>(-static_cast<double>(zero_point) * static_cast<double>(scale));
+  if (from == Type::s16) {
+    return make_lane_map<int16_t, float>(
+        step, [=](int16_t q) { return rules::binary32_multiply_add(q, scale, addend); },
+        [=](int16_t q) { return rules::binary64_multiply(q, scale, zero_point); });
+  }
+  if (!is_byte(from)) return nullptr;
+  std::array<float, 256> body, tail;
+  for (int byte = 0; byte < 256; ++byte) {
+    const int64_t q = value_of_byte(from, byte);
+    body[byte] = rules::binary32_multiply_add(q, scale, addend);
+    tail[byte] = rules::binary64_multiply(q, scale, zero_point);
+  }
+  return make_lane_map<uint8_t, float>(step, [body](uint8_t q) { return body[q]; }, [tail](uint8_t q) { return tail[q]; });
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
+  if (step.rules.count("lanes")) return step.has_array("scales") ? make_lane_dequantize(step) : nullptr;
   if (!step.has_array("scales") || step.rule("dequantize") != "binary64_multiply") return nullptr;
   const Type from = step.input(0).type;
   if (step.output().type != Type::f32) return nullptr;

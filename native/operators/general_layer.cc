@@ -139,6 +139,7 @@ Finish::Store Finish::choose(const rules::Requantize& r) {
     BITTRUE_RULE(q31_two_step_up_up);
     BITTRUE_RULE(q31_one_step_up);
     BITTRUE_RULE(q15_one_step_up);
+    BITTRUE_RULE(q8_one_step_up);
     BITTRUE_RULE(binary64_multiply_away);
     BITTRUE_RULE(binary32_multiply_even);
   }
@@ -153,11 +154,22 @@ Finish::Finish(const Step& step, int64_t columns) : requantize_(step.requantize(
   wrap_ = rule == "s32_wrap";
   require(step.output().dense(), "the output must be dense");
   bytes_ = type_bytes(step.output().type);
-  switch (step.output().type) {
+  store_ = choose(step.output().type, requantize_);
+  body_ = columns;
+  tail_store_ = store_;
+  if (step.rules.count("rescale_tail") == 0) return;
+  body_ = step.integer("body", 0, columns);
+  rules::Requantize tail = requantize_;
+  tail.rescale = step.rescale_rule("rescale_tail");
+  tail_store_ = choose(step.output().type, tail);
+}
+
+Finish::Store Finish::choose(Type type, const rules::Requantize& r) {
+  switch (type) {
     case Type::s8:
-    case Type::u8: store_ = choose<uint8_t>(requantize_); break;
-    case Type::s16: store_ = choose<int16_t>(requantize_); break;
-    case Type::s32: store_ = choose<int32_t>(requantize_); break;
+    case Type::u8: return choose<uint8_t>(r);
+    case Type::s16: return choose<int16_t>(r);
+    case Type::s32: return choose<int32_t>(r);
     default: throw NoKernel("no native kernel for this output type");
   }
 }
@@ -172,7 +184,10 @@ void Finish::run(const int64_t* sums, const Bias& bias, const uint8_t* stored_bi
     if (wrap_) {
       for (int64_t j = 0; j < some; ++j) acc[j] = static_cast<int32_t>(static_cast<uint32_t>(acc[j]));
     }
-    store_(requantize_, acc, first + i, some, out + i * bytes_);
+    const int64_t column = first + i, inside = std::min(some, std::max<int64_t>(0, body_ - column));
+    if (inside > 0) store_(requantize_, acc, column, inside, out + i * bytes_);
+    if (inside == some) continue;
+    tail_store_(requantize_, acc + inside, column + inside, some - inside, out + (i + inside) * bytes_);
   }
 }
 

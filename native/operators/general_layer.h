@@ -74,11 +74,13 @@ class Finish {
                          uint8_t* out);
   template <class Out>
   static Store choose(const rules::Requantize& requantize);
+  static Store choose(Type type, const rules::Requantize& requantize);
 
   rules::Requantize requantize_;
   bool wrap_;
   int64_t bytes_;
-  Store store_;
+  int64_t body_;  // columns from here on are rescaled by the rule of the slot `rescale_tail`
+  Store store_, tail_store_;
 };
 
 }  // namespace bittrue

@@ -8,6 +8,10 @@ std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) 
   if (step.arrays.empty()) {
     if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
     const auto alpha = static_cast<float>(step.real("alpha"));
+    if (step.rule("slope") == "scaled_below_zero") {
+      return make_map<float, float>(step, [=](float x) { return x < 0 ? x * alpha : x; });
+    }
+    require(step.rule("slope") == "scaled_unless_above_zero", "no native rule for this slot");
     return make_map<float, float>(step, [=](float x) { return x > 0 ? x : x * alpha; });
   }
   const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");

@@ -1,4 +1,5 @@
 // mean and sum: exact sums along axes, rescaled and stored; in binary32 in row-major order.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -35,6 +36,77 @@ class SumBytes final : public Kernel {
   RequantizeRow requantize_row_;
   rules::Requantize requantize_;
   uint32_t zero_point_ = 0;
+};
+
+// Means over pictures: vectors of channels round otherwise than the scalars behind them.
+class LaneMean final : public Kernel {
+ public:
+  LaneMean(const Step& step, const CoreSet& cores)
+      : reduction_(step), body_(rescaling(step, "q31_two_step_up_up", "")), tail_(rescaling(step, "q31_two_step_up_away", "")),
+        store_(storing(step)), sum_rows_(cores.sum_rows()), flip_(flip_of(step.output().type)) {
+    require(is_8bit(step.input(0).type) && is_8bit(step.output().type), "operands are not 8-bit");
+    require(step.integer("total_zero_point", 0, 0) == 0 && store_.zero_point == 0, "zero points belong to the bias");
+    require(step.array("bias").count == 1, "there must be one bias");
+    bias_ = step.array("bias").integer(0);
+    require(bias_ >= std::numeric_limits<int32_t>::min() && bias_ <= std::numeric_limits<int32_t>::max(),
+            "the bias is out of range");
+    channels_ = step.output().shape.empty() ? 1 : std::max<int64_t>(1, step.output().shape.back());
+    split_ = step.integer("body", 0, channels_);
+    moved_ = static_cast<uint32_t>(flip_of(step.input(0).type) * reduction_.count());
+  }
+
+  void run(const Run& run) const override {
+    reduction_.run_byte_sums(run, sum_rows_, [&](uint32_t* acc, int64_t first, int64_t size) {
+      for (int64_t i = 0; i < size; ++i) {
+        const int64_t total = static_cast<int32_t>(acc[i] - moved_);
+        const int64_t rescaled = (first + i) % channels_ < split_ ? body_(total) : tail_(total);
+        run.outputs[0][first + i] = static_cast<uint8_t>(store_(arithmetic::wrap_s32(rescaled + bias_)) + flip_);
+      }
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+
+ private:
+  Reduction reduction_;
+  Rescaling body_, tail_;
+  Storing store_;
+  SumRows sum_rows_;
+  int flip_;
+  int64_t bias_ = 0, channels_ = 1, split_ = 0;
+  uint32_t moved_ = 0;
+};
+
+// Sums of stored integers, zero points and all, and one binary32 line from there to the output.
+class AffineBytes final : public Kernel {
+ public:
+  explicit AffineBytes(const Step& step, const CoreSet& cores)
+      : reduction_(step), store_(storing(step)), sum_rows_(cores.sum_rows()), flip_(flip_of(step.output().type)) {
+    require(is_8bit(step.input(0).type) && is_8bit(step.output().type), "operands are not 8-bit");
+    require(step.integer("total_zero_point", 0, 0) == 0 && store_.zero_point == 0, "zero points belong to the line");
+    require(step.array("factor").count == 1 && step.array("offset").count == 1, "there must be one line");
+    factor_ = static_cast<float>(step.array("factor").real(0));
+    offset_ = static_cast<float>(step.array("offset").real(0));
+    moved_ = static_cast<uint32_t>(flip_of(step.input(0).type) * reduction_.count());
+  }
+
+  void run(const Run& run) const override {
+    reduction_.run_byte_sums(run, sum_rows_, [&](uint32_t* acc, int64_t first, int64_t size) {
+      for (int64_t i = 0; i < size; ++i) {
+        const auto total = static_cast<int32_t>(acc[i] - moved_);
+        const int64_t stored = store_(rules::binary32_affine_even(total, factor_, offset_));
+        run.outputs[0][first + i] = static_cast<uint8_t>(stored + flip_);
+      }
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+
+ private:
+  Reduction reduction_;
+  Storing store_;
+  SumRows sum_rows_;
+  int flip_;
+  float factor_ = 0, offset_ = 0;
+  uint32_t moved_ = 0;
 };
 
 class SumShorts final : public Kernel {
@@ -92,7 +164,10 @@ class SumPlain final : public Kernel {
 // In row-major order. A sum of everything begins with the first element, which differs for a negative zero.
 class SumReal final : public Kernel {
  public:
-  SumReal(const Step& step, float count) : reduction_(step), count_(count) {}
+  SumReal(const Step& step, float count)
+      : reduction_(step), count_(count), named_(step.rules.count("start") != 0), first_(named_ || reduction_.whole()) {
+    require(!named_ || step.rule("start") == "first_element", "no native rule for this slot");
+  }
 
   void run(const Run& run) const override {
     struct Sum {
@@ -100,9 +175,10 @@ class SumReal final : public Kernel {
       float operator()(float a, float b) const { return rules::keep_first_nan(a + b, a, b); }
     };
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
-    reduction_.run<float, float>(run, Sum(), reduction_.whole(), [&](const float* acc, int64_t first, int64_t size) {
-      // No negative zero is divided.
-      for (int64_t i = 0; i < size; ++i) out[first + i] = count_ > 0 ? (acc[i] + 0.0f) / count_ : acc[i];
+    reduction_.run<float, float>(run, Sum(), first_, [&](const float* acc, int64_t first, int64_t size) {
+      // No negative zero is divided, unless the plan says what sums begin with.
+      const float zero = named_ ? -0.0f : 0.0f;
+      for (int64_t i = 0; i < size; ++i) out[first + i] = count_ > 0 ? (acc[i] + zero) / count_ : acc[i];
     });
   }
   int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
@@ -110,6 +186,59 @@ class SumReal final : public Kernel {
  private:
   Reduction reduction_;
   float count_;  // 0: the sum itself
+  bool named_, first_;
+};
+
+// four_lanes_twice: rows of neighbours, summed in two vectors of four lanes from the first 16-byte boundary on.
+class RowMeans final : public Kernel {
+ public:
+  RowMeans(const Step& step, float count) : reduction_(step), count_(count) {
+    require(step.rule("order") == "four_lanes_twice" && reduction_.rows(), "no native rule for this slot");
+    outputs_ = step.output().elements;
+  }
+
+  void run(const Run& run) const override {
+    const auto* in = reinterpret_cast<const float*>(run.inputs[0]);
+    auto* out = reinterpret_cast<float*>(run.outputs[0]);
+    const int64_t length = reduction_.count();
+    const auto one = [&](int64_t row, int) { out[row] = sum(in + row * length, length, (4 - row * length % 4) % 4) / count_; };
+    if (outputs_ * length < 100000) {
+      for (int64_t row = 0; row < outputs_; ++row) one(row, 0);
+    } else {
+      run.pool.parallel(outputs_, one);
+    }
+  }
+
+ private:
+  static float sum(const float* x, int64_t length, int64_t boundary) {
+    const int64_t first = std::min(boundary, length), vectors = (length - first) / 4;
+    float total = x[0];
+    if (vectors == 0) {
+      for (int64_t i = 1; i < length; ++i) total += x[i];
+      return total;
+    }
+    const float* v = x + first;
+    float even[4], odd[4];
+    for (int lane = 0; lane < 4; ++lane) {
+      even[lane] = v[lane];
+      odd[lane] = vectors > 1 ? v[4 + lane] : 0.0f;
+      for (int64_t i = 2; i + 1 < vectors; i += 2) {
+        even[lane] += v[4 * i + lane];
+        odd[lane] += v[4 * i + 4 + lane];
+      }
+      if (vectors == 1) continue;
+      even[lane] += odd[lane];
+      if (vectors % 2) even[lane] += v[4 * (vectors - 1) + lane];
+    }
+    total = (even[0] + even[2]) + (even[1] + even[3]);
+    for (int64_t i = 0; i < first; ++i) total += x[i];
+    for (int64_t i = first + 4 * vectors; i < length; ++i) total += x[i];
+    return total;
+  }
+
+  Reduction reduction_;
+  int64_t outputs_ = 0;
+  float count_;
 };
 
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, const Rescaling& rescale) {
@@ -118,6 +247,11 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, c
   if (is_8bit(type)) return std::make_unique<SumBytes>(step, cores, rescale);
   if (type == Type::s16) return std::make_unique<SumShorts>(step, rescale);
   return nullptr;
+}
+
+std::unique_ptr<Kernel> make_affine(const Step& step, const CoreSet& cores) {
+  require(step.rule("accumulate") == "s32_wrap", "no native accumulator of this width");
+  return std::make_unique<AffineBytes>(step, cores);
 }
 
 int64_t count_of(const Step& step) {
@@ -132,16 +266,24 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
   const std::string& rule = step.rule("mean");
+  if (step.rules.count("lanes")) {
+    require(rule == "binary32_real_two_step_up_up" && step.rule("mean_tail") == "binary32_real_two_step_up_away" &&
+                step.rule("accumulate") == "s32_wrap",
+            "no native rule for this slot");
+    return std::make_unique<LaneMean>(step, cores);
+  }
   for (const rules::MeanRow& row : rules::kMean) {
     if (rule == row.name && step.rules.count("store")) {
       return make_quantized(step, cores, rescaling(step, row.rescale, ""));
     }
   }
+  if (rule == "binary32_affine_even") return make_affine(step, cores);
   if (rule == "integer_trunc") {
     if (type == Type::s32) return std::make_unique<SumPlain<int32_t>>(step, count_of(step));
     if (type == Type::s64) return std::make_unique<SumPlain<int64_t>>(step, count_of(step));
   }
   if (rule == "binary32_divide" && type == Type::f32) {
+    if (step.rules.count("order")) return std::make_unique<RowMeans>(step, static_cast<float>(count_of(step)));
     return std::make_unique<SumReal>(step, static_cast<float>(count_of(step)));
   }
   return nullptr;
@@ -150,6 +292,9 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_sum(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
+  if (step.rules.count("mean")) {
+    return step.rule("mean") == "binary32_affine_even" ? make_affine(step, cores) : nullptr;
+  }
   if (step.rules.count("rescale")) return make_quantized(step, cores, rescaling(step));
   if (type == Type::s32) return std::make_unique<SumPlain<int32_t>>(step, 0);
   if (type == Type::s64) return std::make_unique<SumPlain<int64_t>>(step, 0);

@@ -47,7 +47,7 @@ struct Times {
 std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
   if (step.text("form") == "plain") return make_plain_zip<Times>(step);
   const Type from = step.input(0).type, to = step.output().type;
-  if (step.input(1).type != from) return nullptr;
+  if (step.input(1).type != from || step.rules.count("lanes")) return nullptr;
   const std::string& rule = step.rule("product");
   if (rule == "q15_up_then_256_away") {
     if (from != Type::s16 || !is_8bit(to)) return nullptr;

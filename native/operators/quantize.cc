@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "operators/lanes.h"
 #include "operators/rescaling.h"
 #include "rules/quantize.h"
 
@@ -15,7 +16,15 @@ constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numer
 template <class Out>
 class QuantizeReal final : public Kernel {
  public:
-  explicit QuantizeReal(const Step& step) : parameters_(axis_parameters(step, step.output())) {
+  explicit QuantizeReal(const Step& step)
+      : parameters_(axis_parameters(step, step.output())), even_(step.rule("quantize") == "binary32_reciprocal_even") {
+    require(even_ || step.rule("quantize") == "binary32_divide_away", "no native rule for this slot");
+    if (even_) {
+      for (float& scale : parameters_.scales) scale = 1.0f / scale;
+      for (const int32_t zero_point : parameters_.zero_points) {
+        require(zero_point >= -65536 && zero_point <= 65536, "a zero point is out of range");
+      }
+    }
     require(step.input(0).elements == step.output().elements && step.input(0).dense() && step.output().dense(),
             "both sides must be dense");
     low_ = static_cast<int32_t>(step.integer("low", kLow, kHigh));
@@ -50,12 +59,52 @@ class QuantizeReal final : public Kernel {
 
  private:
   Out stored(float x, float scale, int32_t zero_point) const {
-    return static_cast<Out>(rules::binary32_divide_away(x, scale, zero_point, low_, high_) + flip_);
+    const int32_t q = even_ ? rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_)
+                            : rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+    return static_cast<Out>(q + flip_);
   }
 
-  AxisParameters parameters_;
+  AxisParameters parameters_;  // scales are reciprocals where even_
+  bool even_;
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
+
+// One scale: vectors multiply by its reciprocal, the scalars behind them divide.
+template <class Out>
+std::unique_ptr<Kernel> make_lane_quantize(const Step& step) {
+  require(step.rule("quantize") == "binary32_reciprocal_even_wrap" && step.rule("quantize_tail") == "binary64_divide_away",
+          "no native rule for this slot");
+  const AxisParameters p = axis_parameters(step, step.output());
+  require(p.scales.size() == 1, "there must be one scale");
+  const float scale = p.scales[0], inverse = static_cast<float>(1.0 / static_cast<double>(scale));
+  const int32_t zero_point = p.zero_points[0], flip = flip_of(step.output().type);
+  const auto low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
+  const auto high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+  return make_lane_map<float, Out>(
+      step,
+      [=](float x) { return static_cast<Out>(rules::binary32_reciprocal_even_wrap(x, inverse, zero_point, low, high) + flip); },
+      [=](float x) { return static_cast<Out>(rules::binary64_divide_away(x, scale, zero_point, low, high) + flip); });
+}
+
+using ByteTable = std::array<uint8_t, 256>;
+
+std::unique_ptr<Kernel> make_lane_rescaled(const Step& step) {
+  const Type from = step.input(0).type, to = step.output().type;
+  require(is_8bit(from) && is_8bit(to), "no native kernel for these types");
+  const Storing store = storing(step);
+  const int64_t zero_point = step.integer("input_zero_point", kLow, kHigh);
+  const auto table = [&](const char* slot) {
+    const Rescaling rescale = rescaling(step, step.rule(slot), "");
+    ByteTable result;
+    for (int byte = 0; byte < 256; ++byte) {
+      const int64_t q = arithmetic::wrap_s32(value_of_byte(from, byte) - zero_point);
+      result[byte] = static_cast<uint8_t>(store(rescale(q)) + flip_of(to));
+    }
+    return result;
+  };
+  const ByteTable body = table("rescale"), tail = table("rescale_tail");
+  return make_lane_map<uint8_t, uint8_t>(step, [body](uint8_t q) { return body[q]; }, [tail](uint8_t q) { return tail[q]; });
+}
 
 }  // namespace
 
@@ -86,6 +135,7 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
 }
 
 std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("lanes")) return make_lane_rescaled(step);
   const Rescaling rescale = rescaling(step);
   const Storing store = storing(step);
   const int64_t zero_point = step.integer("input_zero_point", kLow, kHigh);
@@ -95,7 +145,11 @@ std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& cores) {
   if (!step.has_array("scales")) return make_rescaled(step, cores);
   const Type to = step.output().type;
-  if (step.input(0).type != Type::f32 || step.rule("quantize") != "binary32_divide_away") return nullptr;
+  if (step.input(0).type != Type::f32) return nullptr;
+  if (step.rules.count("lanes")) {
+    if (to == Type::s16) return make_lane_quantize<int16_t>(step);
+    return is_8bit(to) ? make_lane_quantize<uint8_t>(step) : nullptr;
+  }
   if (to == Type::s16) return std::make_unique<QuantizeReal<int16_t>>(step);
   if (is_byte(to) || type_bytes(to) == 1) return std::make_unique<QuantizeReal<uint8_t>>(step);
   return nullptr;

@@ -107,7 +107,16 @@ RealFinish::RealFinish(const Step& step, int64_t channels, bool hybrid)
     : hybrid_(hybrid), has_bias_(step.has_input(2)), low_(static_cast<float>(step.real("low"))), high_(static_cast<float>(step.real("high"))) {
   const std::string& range = step.rule("plain_range");
   open_ = range == "open_limits";
-  require(open_ || range == "type_limits", "no native rule for the range");
+  require(open_ || range == "type_limits" || range == "unlimited", "no native rule for the range");
+  if (!hybrid) {
+    const std::string& sums = step.rule("sum_of_products");
+    const bool columns = sums == "binary32_fused_from_bias_by_columns";
+    fused_ = columns || sums == "binary32_fused_from_bias";
+    if (columns) {
+      const int64_t taps = step.integer("filter_h", 1, 1 << 16) * step.integer("filter_w", 1, 1 << 16);
+      full_ = taps == 3 || taps == 4 || taps == 9 || taps == 25;
+    }
+  }
   if (has_bias_) {
     const Operand& bias = step.input(2);
     require(bias.type == Type::f32 && bias.elements == channels && bias.dense(), "one real bias per channel is needed");
@@ -156,6 +165,10 @@ bool RealFinish::run(const float* sums, int64_t first, int64_t count, const rule
                      bool only_bias, float* out) const {
   const float* start = (has_bias_ ? bias : zeros_.data()) + first;
   const auto keep = [&](const auto& total) { return store(total, count, open_, low_, high_, out); };
+  if (fused_) {
+    if (full_) return keep([=](int64_t i) { return sums[i]; });
+    return keep([=](int64_t i) { return sums[i] + 0.0f; });
+  }
   if (!hybrid_) {
     if (has_bias_) return keep([=](int64_t i) { return sums[i] + start[i]; });
     return keep([=](int64_t i) { return sums[i]; });

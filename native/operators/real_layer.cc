@@ -71,6 +71,7 @@ class RealConvolution final : public Kernel {
   struct Unit {
     int64_t group, column, count, width, offset;
   };
+  void begin_with_bias(const Place& place, const Worker& worker, int64_t count, const Unit& unit) const;
 
   const RealMatmul& core_;
   Window window_;
@@ -113,7 +114,7 @@ RealConvolution::RealConvolution(const Step& step, const CoreSet& cores, const W
   }
   if (weights_.constant()) {
     packed_.resize(static_cast<size_t>(packed_floats_));
-    finite_ = pack(nullptr, packed_.data());
+    finite_ = pack(nullptr, packed_.data()) || finish_.fused();
     weights_.forget();
   }
   // A patch holds zeros outside of the picture.
@@ -176,7 +177,7 @@ void RealConvolution::run(const Run& run) const {
   place.finite = finite_;
   if (!weights_.constant()) {
     auto* packed = reinterpret_cast<float*>(run.scratch + rows_.bytes());
-    place.finite = pack(run.inputs[1], packed);
+    place.finite = pack(run.inputs[1], packed) || finish_.fused();
     place.packed = packed;
   }
   place.bias = finish_.has_bias() ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
@@ -204,6 +205,7 @@ bool RealConvolution::block(const Place& place, const Worker& worker, int64_t fi
     const Unit& unit = units_[u];
     if (unit.group != found) find_rows(place, worker, first, count, unit.group);
     found = unit.group;
+    if (finish_.fused()) begin_with_bias(place, worker, count, unit);
     sum(worker, count, place.packed + unit.offset, unit.width, place.finite);
     for (int64_t r = 0; r < count; ++r) {
       const rules::RowScale* scale = place.scales == nullptr ? nullptr : place.scales + (first + r) / pixels_per_row_;
@@ -212,6 +214,15 @@ bool RealConvolution::block(const Place& place, const Worker& worker, int64_t fi
     }
   }
   return odd;
+}
+
+// Fused sums start from what lies in their place; lanes beyond the unit's columns come to nothing.
+void RealConvolution::begin_with_bias(const Place& place, const Worker& worker, int64_t count, const Unit& unit) const {
+  for (int64_t r = 0; r < count; ++r) {
+    float* sums = worker.sums + r * unit.width;
+    std::fill_n(sums, unit.width, 0.0f);
+    if (place.bias != nullptr) std::copy_n(place.bias + unit.column, unit.count, sums);
+  }
 }
 
 // Where the segments of each position begin; outside of the picture zeros, or nothing when a weight is not finite.
@@ -257,7 +268,7 @@ void RealConvolution::sum(const Worker& worker, int64_t count, const float* pack
     for (int64_t r = 0; r < count; ++r, ++rows.rows, rows.sums += width) core_.run(rows, packed, width);
     return;
   }
-  if (pieces_.empty()) return core_.run(rows, packed, width);
+  if (pieces_.empty()) return (finish_.fused() ? core_.run_fused : core_.run)(rows, packed, width);
   std::fill_n(worker.totals, count * width, 0.0);
   for (const Piece& piece : pieces_) {
     rows.rows = worker.rows + piece.first * kPixels;
@@ -273,11 +284,26 @@ void RealConvolution::sum(const Worker& worker, int64_t count, const float* pack
   for (int64_t i = 0; i < count * width; ++i) worker.sums[i] = static_cast<float>(worker.totals[i]);
 }
 
+bool is_fused(const Step& step) {
+  return step.rules.count("sum_of_products") != 0 && step.rule("sum_of_products") != "binary32_in_order";
+}
+
+// Whether sums of this step have a native order; filters of one channel may be walked by columns.
+void require_order(const Step& step, bool columns) {
+  if (step.rules.count("sum_of_products") == 0) return;
+  const std::string& rule = step.rule("sum_of_products");
+  require(rule == "binary32_in_order" || rule == "binary32_fused_from_bias" ||
+              (columns && rule == "binary32_fused_from_bias_by_columns"),
+          "no native rule for sums");
+}
+
 // Every channel of the picture by itself, `multiplier` times.
 class RealDepthwise final : public Kernel {
  public:
   RealDepthwise(const Step& step, const CoreSet& cores, const Window& window, int64_t multiplier)
-      : taps_(cores.real_taps()),
+      : taps_(is_fused(step) ? cores.real_taps_fused() : cores.real_taps()),
+        by_columns_(step.rules.count("sum_of_products") != 0 &&
+                    step.rule("sum_of_products") == "binary32_fused_from_bias_by_columns"),
         window_(window),
         multiplier_(multiplier),
         weights_(step.input(1)),
@@ -289,6 +315,7 @@ class RealDepthwise final : public Kernel {
     require(window.taps() <= 1 << 16, "the filter is very large");
     require(!rows_.active() || weights_.constant(), "hybrid layers need constant weights");
     require(!rows_.active() || (step.bounded && step.magnitude < kExact), "sums are not exact in binary32");
+    if (finish_.fused()) zeros_.assign(static_cast<size_t>(window.out_c), 0.0f);
   }
 
   bool packs(size_t input) const override { return input == 1 && weights_.constant(); }
@@ -314,12 +341,14 @@ class RealDepthwise final : public Kernel {
       const rules::RowScale* scale = rows_.active() ? rows_.scales(run.scratch) + picture : nullptr;
       for (int64_t column = 0; column < w.out_w; ++column) {
         int64_t count = 0;
-        for (int64_t i = 0; i < w.filter_h; ++i) {
-          const int64_t y = y0 + i * w.dilation_h;
-          if (y < 0 || y >= w.in_h) continue;
-          for (int64_t j = 0; j < w.filter_w; ++j) {
-            const int64_t x = column * w.stride_w - w.pad_left + j * w.dilation_w;
-            if (x < 0 || x >= w.in_w) continue;
+        for (int64_t t = 0; t < w.taps(); ++t) {
+          const int64_t i = by_columns_ ? t % w.filter_h : t / w.filter_w;
+          const int64_t j = by_columns_ ? t / w.filter_h : t % w.filter_w;
+          const int64_t y = y0 + i * w.dilation_h, x = column * w.stride_w - w.pad_left + j * w.dilation_w;
+          if (y < 0 || y >= w.in_h || x < 0 || x >= w.in_w) {
+            if (!finish_.fused()) continue;
+            inputs[count] = zeros_.data();
+          } else {
             const float* from = in + ((picture * w.in_h + y) * w.in_w + x) * w.in_c;
             if (multiplier_ > 1) {
               float* to = repeated + count * w.out_c;
@@ -327,8 +356,13 @@ class RealDepthwise final : public Kernel {
               from = repeated + count * w.out_c;
             }
             inputs[count] = from;
-            filters[count++] = weights + (i * w.filter_w + j) * w.out_c;
           }
+          filters[count++] = weights + (i * w.filter_w + j) * w.out_c;
+        }
+        if (finish_.fused() && bias != nullptr) {
+          std::copy_n(bias, w.out_c, sums);
+        } else {
+          std::fill_n(sums, w.out_c, 0.0f);
         }
         taps_(inputs, filters, count, w.out_c, sums);
         float* out = reinterpret_cast<float*>(run.outputs[0]) + (row * w.out_w + column) * w.out_c;
@@ -345,11 +379,13 @@ class RealDepthwise final : public Kernel {
   }
 
   RealTaps taps_;
+  bool by_columns_;
   Window window_;
   int64_t multiplier_;
   RealWeights weights_;
   RowQuantizer rows_;
   RealFinish finish_;
+  std::vector<float> zeros_;
 };
 
 // Products of bytes and sums of weights are exact here; some runtime's are not for a few weights.
@@ -392,8 +428,7 @@ std::unique_ptr<Kernel> make_real_conv2d(const Step& step, const CoreSet& cores)
   require(filter.rank() == 4 && filter.shape[0] == window.out_c && filter.shape[1] == window.filter_h &&
               filter.shape[2] == window.filter_w && filter.shape[3] == window.in_c / groups,
           "the filter's shape differs");
-  require(step.rules.count("sum_of_products") == 0 || step.rule("sum_of_products") == "binary32_in_order",
-          "no native rule for sums");
+  require_order(step, false);
   require_exact_integers(step, window.out_c, window.taps() * filter.shape[3]);
   return std::make_unique<RealConvolution>(step, cores, window, groups, false, std::max<int64_t>(1, window.batch), false);
 }
@@ -405,9 +440,9 @@ std::unique_ptr<Kernel> make_real_depthwise_conv2d(const Step& step, const CoreS
               filter.shape[2] == window.filter_w && filter.shape[3] == window.out_c && window.in_c > 0 &&
               window.out_c % window.in_c == 0,
           "the filter's shape differs");
-  require(step.rules.count("sum_of_products") == 0 || step.rule("sum_of_products") == "binary32_in_order",
-          "no native rule for sums");
-  if (window.in_c == 1) {
+  require_order(step, true);
+  const bool columns = is_fused(step) && step.rule("sum_of_products") == "binary32_fused_from_bias_by_columns";
+  if (window.in_c == 1 && !columns) {
     return std::make_unique<RealConvolution>(step, cores, window, 1, true, std::max<int64_t>(1, window.batch), false);
   }
   return std::make_unique<RealDepthwise>(step, cores, window, window.out_c / window.in_c);
@@ -417,8 +452,7 @@ std::unique_ptr<Kernel> make_real_fully_connected(const Step& step, const CoreSe
   const Operand &in = step.input(0), &weights = step.input(1);
   require(weights.rank() == 2 && weights.shape[1] > 0 && weights.shape[0] > 0, "weights have two axes");
   require(in.dense() && step.output().dense(), "both sides must be dense");
-  require(step.rules.count("sum_of_products") == 0 || step.rule("sum_of_products") == "binary32_in_order",
-          "no native rule for sums");
+  require_order(step, false);
   Window window{};
   window.in_c = weights.shape[1], window.out_c = weights.shape[0];
   window.batch = window.in_h = window.out_h = window.filter_h = window.filter_w = 1;

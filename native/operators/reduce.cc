@@ -22,6 +22,17 @@ struct Smallest {
   T operator()(T kept, T x) const { return x < kept ? x : kept; }
 };
 
+// last_unless_beyond: what is kept must be strictly beyond the next value, or that value replaces it, NaN included.
+struct LastLargest {
+  float start = std::numeric_limits<float>::lowest();
+  float operator()(float kept, float x) const { return kept > x ? kept : x; }
+};
+
+struct LastSmallest {
+  float start = std::numeric_limits<float>::max();
+  float operator()(float kept, float x) const { return kept < x ? kept : x; }
+};
+
 // Integers wrap.
 template <class T>
 struct Product {
@@ -45,7 +56,10 @@ struct All {
 template <class T, class Operation>
 class Reduce final : public Kernel {
  public:
-  Reduce(const Step& step, bool from_first) : reduction_(step), from_first_(from_first && reduction_.whole()) {
+  // `from_first`: a reduction of everything begins with the first element; with the slot `start`, every reduction does.
+  Reduce(const Step& step, bool from_first)
+      : reduction_(step), from_first_(step.rules.count("start") || step.rules.count("extreme") || (from_first && reduction_.whole())) {
+    require(!step.rules.count("start") || step.rule("start") == "first_element", "no native rule for this slot");
     require(step.input(0).type == step.output().type && type_bytes(step.input(0).type) == sizeof(T),
             "no native kernel for these types");
   }
@@ -62,8 +76,12 @@ class Reduce final : public Kernel {
   bool from_first_;
 };
 
-template <template <class> class Operation>
+template <template <class> class Operation, class Last>
 std::unique_ptr<Kernel> make_extreme(const Step& step) {
+  if (step.rules.count("extreme")) {
+    require(step.rule("extreme") == "last_unless_beyond", "no native rule for this slot");
+    return step.input(0).type == Type::f32 ? std::make_unique<Reduce<float, Last>>(step, true) : nullptr;
+  }
   switch (step.input(0).type) {
     case Type::s8:  // stored unsigned, which keeps the order
     case Type::u8: return std::make_unique<Reduce<uint8_t, Operation<uint8_t>>>(step, false);
@@ -118,9 +136,9 @@ Reduction::Reduction(const Step& step) {
   }
 }
 
-std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) { return make_extreme<Largest>(step); }
+std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) { return make_extreme<Largest, LastLargest>(step); }
 
-std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) { return make_extreme<Smallest>(step); }
+std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) { return make_extreme<Smallest, LastSmallest>(step); }
 
 std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {
   switch (step.input(0).type) {

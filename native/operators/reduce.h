@@ -16,6 +16,7 @@ class Reduction {
 
   int64_t count() const { return count_; }       // elements per output
   bool whole() const { return whole_; }          // every axis is reduced
+  bool rows() const { return !inner_kept_ && inner_ == count_; }  // the elements of an output are neighbours
   int64_t scratch_bytes(int threads) const { return threads * kScratch; }
 
   // For every output, the operation over its elements in row-major order: acc = operation.start, or the first element

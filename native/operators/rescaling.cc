@@ -1,5 +1,6 @@
 #include "operators/rescaling.h"
 
+#include <cstdlib>
 #include <limits>
 
 namespace bittrue {
@@ -25,8 +26,13 @@ Rescaling rescaling(const Step& step, const std::string& rule, const std::string
   result.rule = find_rule(rule);
   result.multiplier = step.multiplier(prefix);
   const bool floating = result.rule == rules::RescaleRule::binary64_multiply_away ||
-                        result.rule == rules::RescaleRule::binary32_multiply_even;
+                        result.rule == rules::RescaleRule::binary32_multiply_even ||
+                        result.rule == rules::RescaleRule::q8_one_step_up;
   require(floating == step.has_array(prefix + "factor"), "the multiplier does not suit its rule");
+  if (result.rule == rules::RescaleRule::q8_one_step_up) {
+    // What the twin converts to an integer and multiplies by an 8-bit difference.
+    require(std::abs(result.multiplier.factor) <= 1 << 24, "the multiplier is out of range");
+  }
   if (floating) return result;
   // Beyond these the scalar twins would shift by more than a register; plans never hold them.
   const bool narrow = result.rule == rules::RescaleRule::q15_one_step_up;

@@ -22,7 +22,8 @@ struct Positions {
 };
 
 template <class Weight>
-Positions<Weight> read_positions(const Step& step, const std::string& side, int64_t extent, int64_t out) {
+Positions<Weight> read_positions(const Step& step, const std::string& side, int64_t extent, int64_t out, Weight least,
+                                 Weight most) {
   const Array &low = step.array("low_" + side), &high = step.array("high_" + side), &weight = step.array("weight_" + side);
   require(low.count == out && high.count == out && weight.count == out, "one position per output position is needed");
   Positions<Weight> result;
@@ -32,10 +33,10 @@ Positions<Weight> read_positions(const Step& step, const std::string& side, int6
     Weight w;
     if constexpr (std::is_same_v<Weight, float>) {
       w = static_cast<float>(weight.real(i));
-      require(w >= -1.0f && w <= 1.0f, "a weight is out of range");
+      require(w >= least && w <= most, "a weight is out of range");
     } else {
       const int64_t found = weight.integer(i);
-      require(found >= -1024 && found <= 1024, "a weight is out of range");
+      require(found >= least && found <= most, "a weight is out of range");
       w = static_cast<Weight>(found);
     }
     result.entries.push_back({l, h, w});
@@ -45,22 +46,26 @@ Positions<Weight> read_positions(const Step& step, const std::string& side, int6
 
 // ten_bits_half_away and ten_bits_half_up. With weights in [-1024, 1024], 1024 - weight is at most 2048: values of 8 bits stay below
 // 2^7 * 3072 after the vertical pass and below 2^7 * 3072^2 < 2^31 after the horizontal one; 16 bits need 64.
-template <class Stored, class Total, int kFlip, bool kAway>
-struct TenBits {
+// eleven_bits_half_up. Weights in [0, 2048] keep 8-bit values below 255 * 2^22 < 2^31.
+template <class Stored, class Total, int kFlip, int kBits, bool kAway>
+struct FixedPoint {
+  static_assert(kBits == 10 || kBits == 11);
+  static constexpr int32_t kOne = 1 << kBits;
+  static constexpr int32_t kLeast = kBits == 10 ? -kOne : 0, kMost = kOne;
   using Weight = int32_t;
   using Column = int32_t;  // what the vertical pass leaves
   static constexpr int kColumns = 1;
 
   static void vertical(const Stored* low, const Stored* high, Weight weight, Column* out, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = (low[i] - kFlip) * (1024 - weight) + (high[i] - kFlip) * weight;
+      out[i] = (low[i] - kFlip) * (kOne - weight) + (high[i] - kFlip) * weight;
     }
   }
 
   static Stored finish(Total total) {
-    // (total + 2^19) >> 20: nearest, ties up; one less for negative totals: ties away from zero.
+    // (total + half) >> 2 * bits: nearest, ties up; one less for negative totals: ties away from zero.
     const Total sign = kAway && total < 0 ? 1 : 0;
-    return static_cast<Stored>(((total + (1 << 19) - sign) >> 20) + kFlip);
+    return static_cast<Stored>(((total + (Total{1} << (2 * kBits - 1)) - sign) >> (2 * kBits)) + kFlip);
   }
 
   // One output row. Along a stretch between the same two pixels the total grows by a constant per step, so one addition
@@ -75,7 +80,7 @@ struct TenBits {
       const Column *left = columns + entry.low * channels, *right = columns + entry.high * channels;
       if (entry.low != low || entry.high != high) {
         for (int64_t c = 0; c < channels; ++c) {
-          total[c] = static_cast<Total>(left[c]) * (1024 - entry.weight) + static_cast<Total>(right[c]) * entry.weight;
+          total[c] = static_cast<Total>(left[c]) * (kOne - entry.weight) + static_cast<Total>(right[c]) * entry.weight;
           out[c] = finish(total[c]);
         }
         low = entry.low, high = entry.high, step = 0;
@@ -102,6 +107,7 @@ struct TenBits {
 // operation rounded to binary32 in this order. The vertical pass does the products with wy.
 template <class Stored>
 struct Products {
+  static constexpr float kLeast = -1.0f, kMost = 1.0f;
   using Weight = float;
   using Column = float;
   using Total = float;
@@ -141,6 +147,80 @@ struct Products {
   }
 };
 
+// binary32_weights: p00 * ((1-wy) * (1-wx)) + p01 * ((1-wy) * wx) + p10 * (wy * (1-wx)) + p11 * (wy * wx), every operation
+// rounded to binary32 in this order, then + 0.5 for bytes; sums of binary32 numbers begin with 0.
+template <class Stored>
+struct Weights {
+  static constexpr float kLeast = -1.0f, kMost = 1.0f;
+  using Weight = float;
+  using Column = float;
+  using Total = float;
+  static constexpr int kColumns = 3;  // of the low row, of the high row, and the weight of the high one
+
+  static void vertical(const Stored* low, const Stored* high, Weight weight, Column* out, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<float>(low[i]);
+      out[count + i] = static_cast<float>(high[i]);
+    }
+    if (count > 0) out[2 * count] = weight;
+  }
+
+  template <class Entry>
+  static void horizontal(const Column* columns, int64_t count, const Entry* entries, int64_t out_w, int64_t channels,
+                         float*, float*, Stored* out) {
+    const float below = columns[2 * count], above = 1.0f - below;
+    for (int64_t x = 0; x < out_w; ++x, out += channels) {
+      const auto& entry = entries[x];
+      const float right_weight = entry.weight, left_weight = 1.0f - right_weight;
+      const float w00 = above * left_weight, w01 = above * right_weight;
+      const float w10 = below * left_weight, w11 = below * right_weight;
+      const float *left = columns + entry.low * channels, *right = columns + entry.high * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        float total = left[c] * w00;
+        if constexpr (std::is_same_v<Stored, float>) total = 0.0f + total;
+        total = total + right[c] * w01;
+        total = total + left[count + c] * w10;
+        total = total + right[count + c] * w11;
+        if constexpr (std::is_same_v<Stored, float>) {
+          out[c] = total;
+        } else {
+          out[c] = static_cast<Stored>(static_cast<int32_t>(total + 0.5f));
+        }
+      }
+    }
+  }
+};
+
+// binary32_differences: along x in both rows, then between them, every operation rounded to binary32.
+struct Differences {
+  static constexpr float kLeast = 0.0f, kMost = 1.0f;
+  using Weight = float;
+  using Column = float;
+  using Total = float;
+  static constexpr int kColumns = 3;  // the low row, the high row, and the weight between them
+
+  static void vertical(const float* low, const float* high, Weight weight, Column* out, int64_t count) {
+    std::copy_n(low, count, out);
+    std::copy_n(high, count, out + count);
+    out[2 * count] = weight;
+  }
+
+  template <class Entry>
+  static void horizontal(const Column* columns, int64_t count, const Entry* entries, int64_t out_w, int64_t channels,
+                         float*, float*, float* out) {
+    const float weight = columns[2 * count];
+    for (int64_t x = 0; x < out_w; ++x, out += channels) {
+      const auto& entry = entries[x];
+      const float *left = columns + entry.low * channels, *right = columns + entry.high * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        const float top = left[c] + (right[c] - left[c]) * entry.weight;
+        const float bottom = left[count + c] + (right[count + c] - left[count + c]) * entry.weight;
+        out[c] = top + (bottom - top) * weight;
+      }
+    }
+  }
+};
+
 template <class Stored, class Total, class Rule>
 class Bilinear final : public Kernel {
  public:
@@ -152,8 +232,8 @@ class Bilinear final : public Kernel {
     require(in.dense() && out.dense(), "both sides must be dense");
     pictures_ = out.elements == 0 ? 0 : in.shape[0];
     in_h_ = in.shape[1], in_w_ = in.shape[2], out_h_ = out.shape[1], out_w_ = out.shape[2], channels_ = in.shape[3];
-    rows_ = read_positions<typename Rule::Weight>(step, "y", in_h_, out_h_);
-    columns_ = read_positions<typename Rule::Weight>(step, "x", in_w_, out_w_);
+    rows_ = read_positions<typename Rule::Weight>(step, "y", in_h_, out_h_, Rule::kLeast, Rule::kMost);
+    columns_ = read_positions<typename Rule::Weight>(step, "x", in_w_, out_w_, Rule::kLeast, Rule::kMost);
   }
 
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
@@ -230,9 +310,9 @@ class Nearest final : public Kernel {
 template <bool kAway>
 std::unique_ptr<Kernel> make_ten_bits(const Step& step) {
   switch (step.input(0).type) {
-    case Type::s8: return std::make_unique<Bilinear<uint8_t, int32_t, TenBits<uint8_t, int32_t, 128, kAway>>>(step);
-    case Type::u8: return std::make_unique<Bilinear<uint8_t, int64_t, TenBits<uint8_t, int64_t, 0, kAway>>>(step);
-    case Type::s16: return std::make_unique<Bilinear<int16_t, int64_t, TenBits<int16_t, int64_t, 0, kAway>>>(step);
+    case Type::s8: return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 10, kAway>>>(step);
+    case Type::u8: return std::make_unique<Bilinear<uint8_t, int64_t, FixedPoint<uint8_t, int64_t, 0, 10, kAway>>>(step);
+    case Type::s16: return std::make_unique<Bilinear<int16_t, int64_t, FixedPoint<int16_t, int64_t, 0, 10, kAway>>>(step);
     default: return nullptr;
   }
 }
@@ -244,8 +324,25 @@ std::unique_ptr<Kernel> make_resize_bilinear(const Step& step, const CoreSet&) {
   const Type type = step.input(0).type;
   if (rule == "ten_bits_half_away") return make_ten_bits<true>(step);
   if (rule == "ten_bits_half_up") return make_ten_bits<false>(step);
+  if (rule == "eleven_bits_half_up") {
+    if (type == Type::s8) {
+      return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 128, 11, false>>>(step);
+    }
+    if (type == Type::u8) {
+      return std::make_unique<Bilinear<uint8_t, int32_t, FixedPoint<uint8_t, int32_t, 0, 11, false>>>(step);
+    }
+  }
   if (rule == "binary32_products_half_up" && type == Type::u8) {
     return std::make_unique<Bilinear<uint8_t, float, Products<uint8_t>>>(step);
+  }
+  if (rule == "binary32_weights_half_up" && type == Type::u8) {
+    return std::make_unique<Bilinear<uint8_t, float, Weights<uint8_t>>>(step);
+  }
+  if (rule == "binary32_weights" && type == Type::f32) {
+    return std::make_unique<Bilinear<float, float, Weights<float>>>(step);
+  }
+  if (rule == "binary32_differences" && type == Type::f32) {
+    return std::make_unique<Bilinear<float, float, Differences>>(step);
   }
   if (rule == "binary32_products" && type == Type::f32) {
     return std::make_unique<Bilinear<float, float, Products<float>>>(step);

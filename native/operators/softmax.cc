@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <limits>
 
 #include "core/kernel.h"
@@ -208,6 +209,65 @@ class SoftmaxShorts final : public Kernel {
   int64_t per_worker_ = 0;
 };
 
+// Exponentials of differences -255..0 in binary32, and the output's scale.
+struct RealTable {
+  std::array<float, 256> exponentials;
+  float output_scale;
+
+  explicit RealTable(const Step& step) {
+    const Array& entries = step.array("exponentials");
+    require(entries.type == Type::f32 && entries.count == 256, "one entry per difference is needed");
+    for (int i = 0; i < 256; ++i) exponentials[i] = static_cast<float>(entries.real(i));
+    require(step.array("output_scale").count == 1, "there must be one output scale");
+    output_scale = static_cast<float>(step.array("output_scale").real(0));
+  }
+  // From left to right.
+  float sum(const uint8_t* in, int64_t length, int largest) const {
+    const float* at = exponentials.data() + 255 - largest;
+    float total = at[in[0]];
+    for (int64_t i = 1; i < length; ++i) total += at[in[i]];
+    return total;
+  }
+};
+
+int32_t largest_byte(const uint8_t* in, int64_t length) { return *std::max_element(in, in + length); }
+
+// What does not fit 32 bits, NaN included, becomes -2^31; the offset is added modulo 2^32.
+template <class Out>
+Out stored_real(const Rows& rows, float rounded) {
+  const bool fits = rounded >= -2147483648.0f && rounded < 2147483648.0f;
+  const int64_t value = fits ? static_cast<int64_t>(rounded) : std::numeric_limits<int32_t>::min();
+  const int64_t moved = arithmetic::wrap_s32(value + rows.offset);
+  return static_cast<Out>(std::min(std::max(moved, rows.low), rows.high) + rows.flip);
+}
+
+// binary32_table_away and binary32_table_half_up.
+template <class Out>
+class RealSoftmax final : public Kernel {
+ public:
+  RealSoftmax(const Step& step, bool away) : rows_(step), table_(step), away_(away) {}
+
+  void run(const Run& run) const override {
+    rows_.run(run, [&](int64_t index, int) {
+      const int64_t length = rows_.length;
+      const uint8_t* in = run.inputs[0] + index * length;
+      auto* out = reinterpret_cast<Out*>(run.outputs[0]) + index * length;
+      const int largest = largest_byte(in, length);
+      const float inverse = 1.0f / (table_.sum(in, length, largest) * table_.output_scale);
+      for (int64_t i = 0; i < length; ++i) {
+        const float share = table_.exponentials[in[i] + 255 - largest] * inverse;
+        out[i] = stored_real<Out>(rows_, away_ ? std::round(share) : std::trunc(share + 0.5f));
+      }
+      return true;
+    });
+  }
+
+ private:
+  Rows rows_;
+  RealTable table_;
+  bool away_;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
@@ -217,6 +277,11 @@ std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
   if (rule == "exp_f5_sum_f12_reciprocal_away" && is_8bit(from)) {
     if (is_8bit(to)) return std::make_unique<ByDifference<uint8_t, Softmax>>(step);
     if (to == Type::s16) return std::make_unique<ByDifference<int16_t, Softmax>>(step);
+  }
+  if ((rule == "binary32_table_away" || rule == "binary32_table_half_up") && is_8bit(from)) {
+    const bool away = rule == "binary32_table_away";
+    if (is_8bit(to)) return std::make_unique<RealSoftmax<uint8_t>>(step, away);
+    if (to == Type::s16) return std::make_unique<RealSoftmax<int16_t>>(step, away);
   }
   if (rule == "tables_513_one_step_up" && from == Type::s16 && to == Type::s16) {
     return std::make_unique<SoftmaxShorts>(step);

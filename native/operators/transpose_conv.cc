@@ -296,6 +296,7 @@ Transposed read_transposed(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_transpose_conv(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("sum_of_products") != 0) throw NoKernel("no native rule for sums");
   const Transposed geometry = read_transposed(step);
   const bool integers = step.text("form") == "quantized";
   if (!integers || !suits_matmul(step, kTransposedSource, kTransposedBias)) {

@@ -62,7 +62,9 @@ bool suits_matmul(const Step& step, size_t source, size_t bias_input) {
   const int flip = flip_of(type);
   const int64_t zero_point = step.integer("input_zero_point") + flip;
   const bool proven = step.bounded && step.magnitude < (int64_t{1} << 31);
-  return is_8bit(type) && is_8bit(step.output().type) && narrow && weights.constant != nullptr && bias &&
+  // The cores rescale all columns by one rule.
+  const bool alike = step.rules.count("rescale_tail") == 0;
+  return alike && is_8bit(type) && is_8bit(step.output().type) && narrow && weights.constant != nullptr && bias &&
          zero_point >= 0 && zero_point <= 255 && (proven || step.rule("accumulate") == "s32_wrap");
 }
 

@@ -1,6 +1,7 @@
 // Twins of src/bittrue/rules/mean.py: which rescale rule a mean rule is built on, and the rules for plain numbers.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace bittrue::rules {
@@ -12,6 +13,13 @@ struct MeanRow {
 
 inline constexpr MeanRow kMean[] = {{"q31_count_folded_two_step_up_away", "q31_two_step_up_away"},
                                     {"q31_count_folded_one_step_up", "q31_one_step_up"}};
+
+// Factor and offset are binary32 numbers; the offset holds the output's zero point.
+inline int64_t binary32_affine_even(int32_t total, float factor, float offset) {
+  const float moved = std::nearbyint(static_cast<float>(total) * factor + offset);
+  if (!(moved > -2147483648.0f)) return INT32_MIN;
+  return moved < 2147483648.0f ? static_cast<int64_t>(moved) : INT32_MAX;
+}
 
 inline int64_t integer_trunc(int64_t total, int64_t count) { return total / count; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "arithmetic/fixed_point.h"
@@ -15,6 +16,33 @@ inline int32_t binary32_divide_away(float x, float scale, int32_t zero_point, in
   const auto moved = static_cast<int32_t>(static_cast<uint32_t>(steps) + static_cast<uint32_t>(zero_point));
   return std::min(std::max(moved, minimum), maximum);
 }
+
+// `inverse` is binary32(1 / scale); `zero_point` has 16 bits or fewer. NaN becomes the maximum.
+inline int32_t binary32_reciprocal_even(float x, float inverse, int32_t zero_point, int32_t minimum, int32_t maximum) {
+  const float moved = x * inverse;
+  const float limited = moved < 32767.0f ? std::max(moved, -32768.0f) : 32767.0f;
+  return std::min(std::max(static_cast<int32_t>(std::nearbyint(limited)) + zero_point, minimum), maximum);
+}
+
+// Ties away from zero, as std::round; what does not fit 32 bits, NaN included, becomes -2^31.
+inline int32_t binary64_divide_away(float x, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
+  const double rounded = std::round(static_cast<double>(x) / static_cast<double>(scale));
+  const int32_t steps = rounded >= -2147483648.0 && rounded < 2147483648.0 ? static_cast<int32_t>(rounded) : INT32_MIN;
+  const auto moved = static_cast<int32_t>(static_cast<uint32_t>(steps) + static_cast<uint32_t>(zero_point));
+  return std::min(std::max(moved, minimum), maximum);
+}
+
+// `inverse` is binary32(1 / scale).
+inline int32_t binary32_reciprocal_even_wrap(float x, float inverse, int32_t zero_point, int32_t minimum,
+                                             int32_t maximum) {
+  const float rounded = std::nearbyint(x * inverse);
+  const int32_t steps = rounded >= -2147483648.0f && rounded < 2147483648.0f ? static_cast<int32_t>(rounded) : INT32_MIN;
+  const auto moved = static_cast<int32_t>(static_cast<uint32_t>(steps) + static_cast<uint32_t>(zero_point));
+  return std::min(std::max(moved, minimum), maximum);
+}
+
+// `addend` is binary32(-zero point * scale).
+inline float binary32_multiply_add(int64_t q, float scale, float addend) { return static_cast<float>(q) * scale + addend; }
 
 inline float binary64_multiply(int64_t q, double scale, int64_t zero_point) {
   return static_cast<float>(scale * static_cast<double>(q - zero_point));

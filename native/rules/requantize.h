@@ -35,6 +35,11 @@ inline int64_t clamp_then_zero_point(int64_t rescaled, int64_t zero_point, int64
   return std::min(std::max(rescaled, low - zero_point), high - zero_point) + zero_point;
 }
 
+inline int64_t wrap_s16_then_clamp(int64_t rescaled, int64_t zero_point, int64_t low, int64_t high) {
+  const auto moved = static_cast<int16_t>(static_cast<uint16_t>(static_cast<uint64_t>(rescaled + zero_point)));
+  return std::min(std::max<int64_t>(moved, low), high);
+}
+
 // The stored integer of one accumulator; scalar, for every rule.
 inline int64_t requantize(const Requantize& r, int64_t acc, size_t column) {
   const int64_t rescaled = apply(r.rescale, acc, r.at(column));

@@ -58,6 +58,11 @@ inline int64_t binary32_multiply_even(int64_t acc, const Multiplier& m) {
   return static_cast<int64_t>(product);
 }
 
+// The factor is an integer, |acc| <= 2^9 and |factor| <= 2^24.
+inline int64_t q8_one_step_up(int64_t acc, const Multiplier& m) {
+  return (acc * static_cast<int64_t>(m.factor) + 128) >> 8;
+}
+
 enum class RescaleRule : uint8_t {
   q31_two_step_up_away,
   q31_two_step_up_up,
@@ -65,6 +70,7 @@ enum class RescaleRule : uint8_t {
   q15_one_step_up,
   binary64_multiply_away,
   binary32_multiply_even,
+  q8_one_step_up,
 };
 
 using RescaleFunction = int64_t (*)(int64_t, const Multiplier&);
@@ -82,6 +88,7 @@ inline constexpr RescaleRow kRescale[] = {
     {"q15_one_step_up", q15_one_step_up},
     {"binary64_multiply_away", binary64_multiply_away},
     {"binary32_multiply_even", binary32_multiply_even},
+    {"q8_one_step_up", q8_one_step_up},
 };
 
 inline int64_t apply(RescaleRule rule, int64_t acc, const Multiplier& m) {

@@ -110,3 +110,12 @@ def test_matmul_s8_prepacked_batched_and_errors():
     assert (matmul.exact_matmul(a, b.astype(np.float32), 2**60) == expected).all()
     with pytest.raises(ValueError, match="bound"):
         matmul.exact_matmul(a, b, -1)
+
+
+def test_fused_multiply_add() -> None:
+    rng = np.random.default_rng(8)
+    a, b = ((rng.standard_normal(4000) * 2.0 ** rng.integers(-40, 40, 4000)).astype(np.float32) for _ in range(2))
+    # Sums that nearly cancel are where a second rounding shows.
+    c = (-a.astype(np.float64) * b * rng.choice([1, 0.5, 1 + 2.0**-30, 1e-3], 4000)).astype(np.float32)
+    expected = [exact.fused_multiply_add(*map(float, v)) for v in zip(a, b, c, strict=True)]
+    assert floats.fused_multiply_add(a, b, c).tolist() == expected

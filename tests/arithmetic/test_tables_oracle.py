@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bittrue.arithmetic import elementary, tables
+from bittrue.arithmetic import elementary, exact, tables
 
 pytest.importorskip("ai_edge_litert")
 flatbuffers = pytest.importorskip("flatbuffers")
@@ -89,3 +89,9 @@ def test_table_513(input_scale, output_scale):
     table = tables.table_513(elementary.exp, input_scale, 0, output_scale, 0)
     assert tables.lookup_513(table, EVERY_S16).tolist() == expected.tolist()
     assert (input_scale < 0.01) == (np.abs(np.diff(table)).max() < 2**15)
+
+
+def test_logistic_in_binary64() -> None:
+    x = np.float32([0, -0.0, 1, -1, 99.5, -99.5, 100, 100.5, -100.5, 1e30, -1e30, *np.linspace(-20, 20, 401)])
+    expected = [exact.logistic_binary64(float(v)) for v in x]
+    assert tables.logistic_binary64(x).tolist() == expected

@@ -148,3 +148,24 @@ def test_too_few_labels_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("one\n")
     model = SHARED / "models" / "tiny_kws_int8.tflite"
     assert "BT-LABELS" in run("run", model, "--labels", tmp_path / "labels.txt", check=2).stderr
+
+
+def test_numerics_are_listed_shown_and_compared() -> None:
+    out = run("numerics").stdout
+    for name in bittrue.numerics_names():
+        assert name in out
+    assert "q31_two_step_up_away" in run("numerics", "show", "litert", "--operator", "conv2d").stdout
+    run("numerics", "show", "litert", "--operator", "no_such_operator", check=2)
+    out = run("numerics", "diff", "litert", "litert@1.2", "--operator", "fully_connected", check=1).stdout
+    assert "binary64_multiply_away" in out
+    assert "accumulator" in out
+    run("numerics", "diff", "litert", "litert")
+
+
+def test_differences_of_numerics_as_json() -> None:
+    found = json.loads(
+        run("numerics", "diff", "litert", "single-rounding", "--operator", "conv2d", "--json", check=1).stdout
+    )
+    shown = found["examples"][0]
+    assert (shown["slot"], shown["rules"]) == ("rescale", ["q31_two_step_up_away", "q31_one_step_up"])
+    assert found["differences"][0]["operator"] == "conv2d"

@@ -61,7 +61,7 @@ def test_the_descriptor_is_closed() -> None:
         (b"\0\1\2", "only 3 bytes"),
         (b"PK\x03\x04" + bytes(40), "zip"),
         (b"\x89HDF\r\n\x1a\n" + bytes(40), "HDF5"),
-        (gzip.compress(b"x" * 100), "gzip"),
+        (gzip.compress(b"x" * 100, mtime=0), "gzip"),
         (b"\x08\x08\x12\x07pytorch" + bytes(30), "ONNX"),
         (b"\x08\x01\x12\x07" + bytes(30), "SavedModel"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "this is a Git LFS pointer, fetch"),

@@ -21,7 +21,7 @@ from support import differential, recorded
 from support.runtimes import RUNTIMES
 
 # Derived tables repeat what `litert` has tried at full effort, so a share of the examples does.
-_SHARE = 4
+_SHARE = 8
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bittrue
-from bittrue import numerics
-from bittrue.numerics import Numerics, Row, litert
 from support.build import NUMPY, T
 from support.differential import check
 from support.strategies import scales, seeds, shapes, zero_points
@@ -47,33 +43,23 @@ def test_real(operator: str, dtype: str, shape: tuple[int, ...], seed: int, step
     check(unary(operator, T(dtype, shape), T(dtype, ())), [[reals(seed, shape, step, NUMPY[dtype])]])
 
 
-@pytest.fixture(scope="module")
-def with_elu() -> Iterator[str]:
-    """A numerics that has elu: the runtime's optimized resolver registers it, the reference resolver does not."""
-    rows = (
-        Row("elu", ("s8 -> s8",), {"table": "binary32_reciprocal_256_away"}, "run"),
-        Row("elu", ("f32 -> f32",), {"real_function": "binary32_elementary"}, "run"),
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(litert, "WITH_ELU", Numerics("with_elu", "", "", rows), raising=False)
-        patch.setitem(numerics._TABLES, "with_elu", ("litert", "WITH_ELU"))
-        yield "with_elu"
-
-
+@pytest.mark.numerics("litert-optimized")
 @given(data=st.data())
-def test_elu_of_8_bits(with_elu: str, data: st.DataObject) -> None:
+def test_elu_of_8_bits(data: st.DataObject) -> None:
     x = T("s8", (256,), data.draw(scales(1e-4, 2.0)), data.draw(zero_points("s8")))
     y = T("s8", (), data.draw(scales(1e-4, 2.0)), data.draw(zero_points("s8")))
     content = unary("ELU", x, y)
-    assert check(content, [[EVERY["s8"]]], resolver=OPTIMIZED, numerics=with_elu) == "equal"
+    assert check(content, [[EVERY["s8"]]], numerics="litert-optimized") == "equal"
 
 
+@pytest.mark.numerics("litert-optimized")
 @given(shape=shapes(0), seed=seeds, step=st.sampled_from([0.01, 1.0]))
-def test_elu_of_real_numbers(with_elu: str, shape: tuple[int, ...], seed: int, step: float) -> None:
+def test_elu_of_real_numbers(shape: tuple[int, ...], seed: int, step: float) -> None:
     content = unary("ELU", T("f32", shape), T("f32", ()))
-    assert check(content, [[reals(seed, shape, step)]], resolver=OPTIMIZED, numerics=with_elu) == "equal"
+    assert check(content, [[reals(seed, shape, step)]], numerics="litert-optimized") == "equal"
 
 
+@pytest.mark.numerics("litert")
 def test_elu_is_refused_by_name() -> None:
     content = unary("ELU", T("f32", (2,)), T("f32", ()))
     assert check(content, [[np.zeros(2, np.float32)]]) == "refused"

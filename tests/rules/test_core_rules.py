@@ -72,6 +72,9 @@ ORACLES = {
     "q15_one_step_up": q15,
     "binary64_multiply_away": binary64,
     "binary32_multiply_even": binary32,
+    "q8_one_step_up": lambda acc, real: exact.nearest(
+        Fraction(acc * exact.nearest(Fraction(real) * 256, "even"), 256), "up"
+    ),
 }
 
 
@@ -100,6 +103,10 @@ RESCALE_CASES = [
     (-2, 0.25, {"binary32_multiply_even": 0, "q31_two_step_up_away": -1, "q15_one_step_up": 0}),
     (-2, 0.25, {"q15_one_step_up": 0, "binary64_multiply_away": -1}),
     (1, 0.25, {"q31_two_step_up_up": 1, "binary32_multiply_even": 0, "q15_one_step_up": 0, "q31_two_step_up_away": 1}),
+    (2, 0.25, {"q8_one_step_up": 1, "binary32_multiply_even": 0}),
+    (-2, 0.25, {"q8_one_step_up": 0, "q31_two_step_up_away": -1, "binary64_multiply_away": -1}),
+    (1, 0.25, {"q8_one_step_up": 0, "q31_two_step_up_up": 1}),
+    (1000, 0.3, {"q8_one_step_up": 301, "q31_one_step_up": 300, "q15_one_step_up": 300}),
     (100_000_000, 0.7000123, {"q31_one_step_up": 70001230, "q15_one_step_up": 70001221}),
 ]  # fmt: skip
 
@@ -118,8 +125,8 @@ def test_every_pair_of_rescale_rules_is_told_apart() -> None:
 
 
 def test_scale_forms_are_told_apart() -> None:
-    """One triple of scales for which all three forms give different real multipliers."""
-    first, second, output = np.float32(0.1), np.float32(0.7), np.float32(0.3)
+    """One triple of scales for which all forms give different real multipliers."""
+    first, second, output = np.float32(0.61), np.float32(0.73), np.float32(0.55)
     results = {rule: float(scale_form.form(rule, first, second, output)) for rule in scale_form.RULES}
     exact_product = Fraction(float(first)) * Fraction(float(second))
     assert results["binary64"] == float(exact_product) / float(output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -19,9 +20,12 @@ s32 = st.integers(-(2**31), 2**31 - 1)
 def _sum(rule: str, scales: tuple[float, float, float], first: int, second: int) -> int:
     """The sum under one align rule, rescaled to the output; `powers_of_two` where the rule knows them."""
     one, two = np.int64([first]), np.int64([second])
-    if align.RULES[rule].powers_of_two:
+    if align.RULES[rule].powers_of_two and not align.RULES[rule].exponent:
         shifts = [round(np.log2(scales[2] / scale)) for scale in scales[:2]]
         return int((align.apply_power_of_two(one, shifts[0]) + align.apply_power_of_two(two, shifts[1]))[0])
+    if align.RULES[rule].shared_bits:
+        weights = align.shared_weights(rule, *scales)
+        return exact.nearest(Fraction(first * weights[0] + second * weights[1], 2 ** weights[2]), "up")
     unit = align.unit(*scales[:2])
     arrays = {
         **rescale.prepare(RESCALE, [scales[0] / unit], "first_"),
@@ -38,14 +42,75 @@ ALIGN: list[tuple[tuple[tuple[float, float, float], int, int], dict[str, int]]] 
     # 2 / 4 - 1 = -1/2, away: -1. Rounding each input by itself gives 1 - 1.
     (
         ((0.25, 1.0, 1.0), 2, -1),
-        {"left_20": -1, "left_15": -1, "left_7": -1, "power_of_two_or_left_15": 0},
+        {
+            "left_20": -1,
+            "left_15": -1,
+            "left_7": -1,
+            "power_of_two_or_left_15": 0,
+            "power_of_two_or_left_15_exponent_first": -1,
+            "left_20_exponent_first": -1,
+            "left_20_exponent_down": -1,
+            "shared_21_bits_even": 0,
+        },
     ),
+    # -1/2 goes up in the sum, away from zero by itself.
+    (((0.25, 1.0, 1.0), -2, 0), {"power_of_two_or_left_15": -1, "shared_21_bits_even": 0}),
     # A quarter of the output's step; 15 bits of headroom hold it as half of one, which is rounded a second time.
-    (((2.0**-16, 1.0, 2.0**-13), 2, 0), {"left_20": 0, "left_15": 1}),
+    (
+        ((2.0**-16, 1.0, 2.0**-13), 2, 0),
+        {"left_20": 0, "left_15": 1, "left_20_exponent_first": 0, "left_20_exponent_down": 0},
+    ),
     # Its negative: half a step away from zero is -1, half of which the doubling high product rounds up.
     (((2.0**-16, 1.0, 2.0**-13), -2, 0), {"left_20": 0, "left_15": 0}),
     # The same with 7 bits of headroom.
-    (((2.0**-7, 1.0, 2.0**-5), 1, 0), {"left_20": 0, "left_15": 0, "left_7": 1}),
+    (
+        ((2.0**-7, 1.0, 2.0**-5), 1, 0),
+        {"left_20": 0, "left_15": 0, "left_7": 1, "left_20_exponent_first": 0, "left_20_exponent_down": 0},
+    ),
+    # -13 inputs are -1.4 of the output's steps; vector loops round or truncate them to two whole ones.
+    (
+        ((2.0489096641540527e-07, 1.0, 2.0**-19), -13, 0),
+        {"left_20": -1, "left_20_exponent_first": -2, "left_20_exponent_down": -2},
+    ),
+    # 1.7 steps: rounded down, the sum is below one and a half.
+    (
+        ((1.7 * 2.0**-19, 1.0, 2.0**-19), 1, 0),
+        {"left_20": 2, "left_20_exponent_first": 2, "left_20_exponent_down": 1},
+    ),
+    # Small inputs beside a large scale, where each way to align loses something else.
+    (
+        ((4.9591064453125e-05, 1.0, 0.0078125), -139, 0),
+        {
+            "power_of_two_or_left_15_exponent_first": -1,
+            "left_15": -1,
+            "left_20": -1,
+            "left_7": 0,
+            "left_20_exponent_first": -1,
+            "left_20_exponent_down": -1,
+        },
+    ),
+    (
+        ((0.001556396484375, 1.0, 0.000244140625), 137, 0),
+        {
+            "power_of_two_or_left_15_exponent_first": 874,
+            "left_15": 874,
+            "left_20": 873,
+            "left_7": 896,
+            "left_20_exponent_first": 873,
+            "left_20_exponent_down": 873,
+        },
+    ),
+    (
+        ((0.0019073486328125, 1.0, 0.00048828125), -262, 0),
+        {
+            "power_of_two_or_left_15_exponent_first": -1023,
+            "left_15": -1024,
+            "left_20": -1023,
+            "left_7": -1024,
+            "left_20_exponent_first": -1023,
+            "left_20_exponent_down": -1023,
+        },
+    ),
     # Nothing to lose: 127 + 127 before any clamp.
     (
         ((1.0, 1.0, 1.0), 127, 127),

@@ -130,24 +130,29 @@ def test_scale_back_is_the_exact_rounding(total: int, row: float, weight: float)
     expected = {
         "binary32_product_of_scales": nearest(exact_total * nearest(Fraction(row) * Fraction(weight))),
         "binary32_one_by_one": nearest(nearest(exact_total * Fraction(weight)) * Fraction(row)),
+        "binary32_rows_then_fused": nearest(nearest(exact_total * Fraction(row)) * Fraction(weight)),
     }
     for name, rule in scale_back.RULES.items():
         assert Fraction(float(rule(np.array([total]), F32(row), F32([weight]))[0])) == expected[name]
 
 
 def test_scale_back_rules_are_told_apart() -> None:
-    """`scale_back`: 5 * 0.1 * 0.1."""
-    found = {float(rule(np.array([5]), F32(0.1), F32([0.1]))[0]) for rule in scale_back.RULES.values()}
+    """`scale_back`: 81 * 0.9 * 0.8."""
+    found = {float(rule(np.array([81]), F32(0.9), F32([0.8]))[0]) for rule in scale_back.RULES.values()}
     assert len(found) == len(scale_back.RULES)
 
 
 def test_plain_ranges_are_told_apart() -> None:
     """`plain_range`: an infinity without an activation, NaN and -0 with one."""
     for activation, value, expected in (
-        ("none", math.inf, {"type_limits": float(np.finfo(F32).max), "open_limits": math.inf}),
-        ("relu", math.nan, {"type_limits": math.nan, "open_limits": 0.0}),
-        ("relu6", -0.0, {"type_limits": -0.0, "open_limits": 0.0}),
-        ("relu_n1_to_1", 3.0, {"type_limits": 1.0, "open_limits": 1.0}),
+        (
+            "none",
+            math.inf,
+            {"type_limits": float(np.finfo(F32).max), "open_limits": math.inf, "unlimited": math.inf},
+        ),
+        ("relu", math.nan, {"type_limits": math.nan, "open_limits": 0.0, "unlimited": math.nan}),
+        ("relu6", -0.0, {"type_limits": -0.0, "open_limits": 0.0, "unlimited": -0.0}),
+        ("relu_n1_to_1", 3.0, {"type_limits": 1.0, "open_limits": 1.0, "unlimited": 1.0}),
     ):
         for name, rule in plain_range.RULES.items():
             found = plain_range.CLAMPS[name](F32([value]), *rule(activation, np.dtype(F32)))
@@ -160,7 +165,7 @@ def test_plain_ranges_are_told_apart() -> None:
 def test_rows_of_zeros(rules: dict[str, quantize_rows.QuantizeRowsRule]) -> None:
     for rule in rules.values():
         q, scales, zero_points = rule(F32([[0, -0.0], [1, 1]]))
-        assert (q[0].tolist(), float(scales[0]), zero_points[0]) == ([0, 0], 1.0, 0)
+        assert (q[0].tolist(), float(scales[0]), zero_points[0]) == ([zero_points[0]] * 2, 1.0, zero_points[0])
 
 
 def test_row_sums_are_told_apart() -> None:

@@ -24,6 +24,11 @@ CASES: dict[str, dict[str, list[float]]] = {
         "q31_count_folded_one_step_up": [-1, -2],
         "integer_trunc": [-6, -6],
         "binary32_divide": [-6.0, -6.5],
+        # 3 / 4, -6 / 4 and -2 / 4 with the zero points 1 and 10; the last rule does not divide.
+        "binary32_affine_even": [10, 8, 8],
+        "binary32_real_two_step_up_up": [10, 8, 9],
+        "binary32_real_two_step_up_away": [10, 7, 8],
+        "binary32_affine_away": [9, 0, 4],
     },
     # The row (18, 9), in 1/128 for the integer rules; 18 / sqrt(405) is 0.89443, or 114.49 of 128. Then -105 in a
     # long row, -6.34 of 128: two roundings take it to -6.5 and -7.
@@ -33,23 +38,39 @@ CASES: dict[str, dict[str, list[float]]] = {
         "q31_times_128_two_step_up_away": [115, 57, -6],
         "binary32_divide": [0.8944272398948669, 0.44721361994743347, -0.049560703337192535],
     },
-    # Three equal values in units of 2^-15: a third is 10922.67.
-    "softmax": {"exp_f5_sum_f12_reciprocal_away": [10923] * 3, "tables_513_one_step_up": [10922] * 3},
+    # Three equal values, in units of 2^-15 (a third is 10922.67) or of about two thirds.
+    "softmax": {
+        "exp_f5_sum_f12_reciprocal_away": [10923, 10923, 10923],
+        "tables_513_one_step_up": [10922, 10922, 10922],
+        "binary32_table_away": [8388631, 8388631, 8388631],
+        "binary32_table_half_up": [8388632, 8388632, 8388632],
+    },
     # The pixels -3 and -2, resized from 2 to 4.
     "interpolate": {
-        "ten_bits_half_away": [-3, -3, -2, -2],
-        "ten_bits_half_up": [-3, -2, -2, -2],
-        "binary32_products_half_up": [-2, -2, -1, -1],
-        "binary32_products": [-3.0, -2.5, -2.0, -2.0],
+        "ten_bits_half_away": [-3, -3, -2, -2, 0, 57, 114, 172, 200, 200, 200],
+        "ten_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 172, 200, 200, 200],
+        "binary32_products_half_up": [-2, -2, -1, -1, 198],
+        "binary32_products": [-3.0, -2.5, -2.0, -2.0, 0.8379999995231628],
+        "eleven_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 171, 200, 200, 200],
+        "binary32_weights_half_up": [-2, -2, -1, -1, 197],
+        "binary32_weights": [-3.0, -2.5, -2.0, -2.0, 0.8379999399185181],
+        "binary32_differences": [-3.0, -2.5, -2.0, -2.0, 0.8380000591278076],
+        "binary32_halves": [-3.0, -2.5, -2.0, -2.0, 0.75],
     },
-    "log_softmax": {"exp_f5_sum_f12_logarithm_away": [-16, -17, -20]},
+    "log_softmax": {
+        "exp_f5_sum_f12_logarithm_away": [-7, -18, -52, -65536],
+        "binary32_table_even": [-7, -18, -52, -1485],
+    },
 }
+
+
+TELLING_PIXELS, TELLING_WEIGHTS = (200, 100, 198, 214), (0.125, 0.8)
 
 
 def interpolated(name: str, pixels: list[int], out: int) -> np.ndarray:
     rule = interpolate.RULES[name]
     axis = rule.prepare(len(pixels), out, False, False)
-    row = np.array(pixels, F32 if name == "binary32_products" else np.int64)
+    row = np.array(pixels, F32 if name.startswith("binary32_") and not name.endswith("_up") else np.int64)
     low, high = row[axis["low"]], row[axis["high"]]
     return rule.apply((low, low, high, high), np.zeros(1, axis["weight"].dtype), axis["weight"])
 
@@ -60,19 +81,37 @@ def result(slot: str, name: str) -> list[float]:
         return average.RULES[name](np.array([-3], F32 if real else np.int64), np.array([2])).tolist()
     if slot == "mean":
         rule = mean.RULES[name]
+        if rule.prepare_scales is not None:
+            # Zero points 1 and 10; -6 / 4 and -2 / 4 are ties.
+            return rule.apply(np.array([3, -6, -2]), rule.prepare_scales(1.0, 1.0, 4, 1, 10)).tolist()
+        if rule.prepare_affine is not None:
+            return rule.apply(np.array([3, -6, -2]), rule.prepare_affine(1.0, 4, 1, 10)).tolist()
         return rule.apply(np.array([-12, -13], F32 if real else np.int64), rule.prepare(0.25, 2)).tolist()
     if slot == "normalize":
         short, long = (np.array([row], F32 if real else np.int64) for row in ([18, 9], [-105] + [150] * 199))
         rule_of = normalize.RULES[name]
         return [*rule_of(short)[0].tolist(), rule_of(long)[0, 0].item()]
     if slot == "softmax":
-        return (
-            softmax.RULES[name].apply(np.array([[0, 0, 0]]), softmax.RULES[name].prepare(1 / 16, 1.0), 15)[0].tolist()
-        )
+        # Beyond 2^23 half a unit cannot be added in binary32 without rounding.
+        prepared = {**softmax.RULES[name].prepare(1 / 16, 1.0), "output_scale": F32(3.973632090037427e-08)}
+        return softmax.RULES[name].apply(np.array([[0, 0, 0]]), prepared, 15)[0].tolist()
     if slot == "log_softmax":
         logarithm = log_softmax.RULES[name]
-        return logarithm.apply(np.array([[4, 3, 0]]), logarithm.prepare(1 / 16))[0].tolist()
-    return interpolated(name, [-3, -2], 4).tolist()
+        prepared = {**logarithm.prepare(0.7), "output_scale": F32(1 / 16)}
+        return logarithm.apply(np.array([[4, 3, 0, -128]]), prepared)[0].tolist()
+    inside = interpolated(name, [-3, -2], 4).tolist()
+    if name.startswith("binary32_") and not name.endswith("_up"):
+        # Four corners, off their middle.
+        corners = tuple(np.float32([v]) for v in (0.6, 0.4, 1.0, 1.0))
+        inside += interpolate.RULES[name].apply(corners, F32([0.7]), F32([0.7])).tolist()
+    elif name.startswith("binary32_"):
+        # A sum just below one half, by one of the two orders.
+        corners = tuple(np.array([v]) for v in TELLING_PIXELS)
+        inside += interpolate.RULES[name].apply(corners, F32([TELLING_WEIGHTS[0]]), F32([TELLING_WEIGHTS[1]])).tolist()
+    else:
+        # Weights of fractions that neither 1024ths nor 2048ths hold.
+        inside += interpolated(name, [0, 200], 7).tolist()
+    return inside
 
 
 @pytest.mark.parametrize(("slot", "name"), [(slot, name) for slot in CASES for name in CASES[slot]])

@@ -15,7 +15,11 @@ from bittrue.rules import rules
 
 def _table(rule: Any) -> list[int]:
     table = rule.build(elementary.tanh, 0.25669166445732117, 0, 1 / 128, 0, -128, 127)
-    return rule.read(table, np.array([0, 1, -1, 10, -10, 100]), -128).tolist()
+    other = rule.build(elementary.tanh, 0.11414781957864761, 0, 1 / 128, 0, -128, 127)
+    return [
+        *rule.read(table, np.array([0, 1, -1, 10, -10, 100]), -128).tolist(),
+        rule.read(other, np.array([8]), -128)[0],
+    ]
 
 
 def _square_root(rule: Any) -> list[int]:
@@ -31,7 +35,7 @@ def _cast(rule: Any) -> list[int]:
 
 
 def _sigmoid(rule: Any) -> list[list[int]]:
-    multiplier, right_shift = rule.prepare(0.001, 0)
+    multiplier, right_shift = rule.prepare(2.0**-12, 0)
     q = np.array([0, 1, -1, 1000, -1000, 32767, -32768])
     table = rule.table()
     return [
@@ -79,9 +83,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
         _table,
         {
             # tanh(2.5669) is 126.502 of 128; the samples of 16 bits are too far apart for inputs of 8
-            "binary32_reciprocal_256_away": [0, 32, -32, 127, -127, 127],
-            "f4_newton_256_one_step_up": [0, 32, -32, 126, -126, 127],
-            "binary32_reciprocal_513_linear_up": [20, 21, 19, 28, 6, 104],
+            "binary32_reciprocal_256_away": [0, 32, -32, 127, -127, 127, 93],
+            "f4_newton_256_one_step_up": [0, 32, -32, 126, -126, 127, 93],
+            # 92.5: to even
+            "binary32_reciprocal_sum_256_even": [0, 32, -32, 126, -126, 127, 92],
+            "binary32_reciprocal_513_linear_up": [20, 21, 19, 28, 6, 104, 33],
         },
     ),
     # 5.29, 5.66, 6 and 20 steps: the fraction is dropped
@@ -89,14 +95,18 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     # 32 steps of 1/32 are 1; 18.47 and 14.3 round down, the zero point -1 is added, 0 gives the maximum
     "inverse_root": (_inverse_root, {"q31_newton_away": [127, 31, 17, 13, 3]}),
     "cast": (_cast, {"truncate_saturate_nan_maximum": [2, -2, 127, 127, -128, -128, 127, 127, -128]}),
-    # logistic(1) = 0.73106 and tanh(1) = 0.76159 of 32768; interpolation is off by less than one
+    # logistic(1000 / 4096) = 0.56074 and tanh of it = 0.23942 of 32768; both ways are off by a few
     "sigmoid": (
         _sigmoid,
         {
             "s16_table_256_linear": [
-                [16384, 16392, 16376, 23956, 8812, 32767, 1],
-                [0, 32, -32, 24956, -24956, 32767, -32767],
-            ]
+                [16384, 16386, 16382, 18374, 14394, 32757, 11],
+                [0, 8, -8, 7845, -7845, 32767, -32767],
+            ],
+            "s16_polynomial_or_table_256": [
+                [16384, 16384, 16383, 18376, 14391, 32756, 11],
+                [0, 8, -8, 7840, -7840, 32767, -32767],
+            ],
         },
     ),
     # Row 2 has no variance: the guard stands in, and bias / 2^10 is what is left (-0.5 and 1.5 go away from zero).

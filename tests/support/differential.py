@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import currently_in_test_context, event
 
 import bittrue
@@ -69,10 +71,12 @@ def check(
     numerics = numerics or COMPARED
     ours = compute(content, feeds, numerics)
     answer = RUNTIMES[numerics].run(content, feeds, list(ours.names))
+    outcome = judge(ours, answer, numerics, may_refuse)
     if RECORDER is not None:
+        # What differs is a limit of the numerics or a fault to mend; neither belongs into vectors.
         test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0]
         RECORDER.add(Case(test, content, feeds, answer, tuple(may_refuse)))
-    return judge(ours, answer, numerics, may_refuse)
+    return outcome
 
 
 @dataclass
@@ -107,7 +111,7 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
         for feed in feeds:
             values = session.trace(*feed)
         names.update(_called(session, graphs, values))
-        check_native(session, feeds, values)
+        check_native(session, feeds, values, isas=_instruction_sets(content))
         return Computed(names, values)
     except bittrue.BittrueError as caught:
         # No refusal, but a plan of ours that contradicts itself.
@@ -118,9 +122,23 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
         return Computed(names, values, caught)
 
 
+def _instruction_sets(content: bytes) -> list[str]:
+    """All of this machine for one model in eight, one for the others: properties try hundreds of models."""
+    everything, draw = bittrue.isas(), zlib.crc32(content)
+    if draw % 8 == 0 or not currently_in_test_context():
+        return list(everything)
+    return [everything[draw // 8 % len(everything)]] if everything else []
+
+
 def judge(ours: Computed, answer: Answer, numerics: str, may_refuse: Collection[str] = ()) -> str:
     """Equal bytes of every tensor that the runtime gave, or both refused."""
     runtime = RUNTIMES[numerics]
+    if ours.error is not None and ours.error.code == "BT-UNDEFINED" and numerics != "litert":
+        # A row of a derived numerics that says why it has no result; there is nothing to compare.
+        if not currently_in_test_context():
+            pytest.skip(ours.error.message)
+        event(f"refused by a row: {ours.error.message[:60]}")
+        return "refused"
     if not runtime.strict and not answer.ran:
         return "refused"
     if ours.error is not None:

@@ -76,6 +76,8 @@ def with_shapes(content: bytes) -> bytes:
             break
     else:
         return content
+    if any(-1 in tensor.shape for tensor in plan.tensors) or plan.later is not None:
+        return content
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
     for tensor, planned in zip(model.subgraphs[0].tensors, plan.tensors, strict=True):
         tensor.shape = list(planned.shape)

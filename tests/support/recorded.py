@@ -45,6 +45,8 @@ class Recorder:
 
     def add(self, case: Case) -> None:
         """Keep the case unless its test has enough of its kind."""
+        if any(value is None for value in case.answer.values.values()):
+            return
         arrays = [*case.answer.values.values(), *(a for feed in case.feeds for a in feed)]
         size = len(case.content) + sum(a.nbytes for a in arrays)
         kind = (case.test, case.answer.ran)
@@ -71,7 +73,7 @@ class Recorder:
                 "test": case.test,
                 "model": place(case.content),
                 "feeds": [[array(value) for value in feed] for feed in case.feeds],
-                "values": {str(i): array(value) for i, value in case.answer.values.items()},
+                "values": {_name(i): array(value) for i, value in case.answer.values.items()},
                 "refused": not case.answer.ran,
                 "may_refuse": case.may_refuse,
             }
@@ -81,6 +83,16 @@ class Recorder:
         np.savez_compressed(
             path, index=np.frombuffer(json.dumps(index).encode(), np.uint8), blob=np.frombuffer(bytes(blob), np.uint8)
         )
+
+
+def _name(key: int | tuple[int, int]) -> str:
+    return str(key) if isinstance(key, int) else f"{key[0]}:{key[1]}"
+
+
+def _key(name: str) -> int | tuple[int, int]:
+    """A tensor of the main graph, or (graph, tensor)."""
+    graph, _, index = name.rpartition(":")
+    return (int(graph), int(index)) if graph else int(index)
 
 
 def read(path: Path) -> Iterator[Case]:
@@ -95,7 +107,7 @@ def read(path: Path) -> Iterator[Case]:
 
     for entry in index:
         start, size = entry["model"]
-        values = {int(i): array(value) for i, value in entry["values"].items()}
+        values = {_key(i): array(value) for i, value in entry["values"].items()}
         yield Case(
             entry["test"],
             blob[start : start + size],

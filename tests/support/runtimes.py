@@ -44,11 +44,26 @@ class Runtime:
 
 
 # Empty tensors, ranks and geometries that 2.3 refuses and 1.2 did not look at.
-_STRICTER_THAN_1_2 = ("BT-ARG-EMPTY", "BT-PAD", "BT-RESIZE-SIZE", "BT-SHAPE-RANK", "BT-WINDOW")
+_STRICTER_THAN_1_2 = (
+    "BT-ARG-EMPTY",
+    "BT-GATHER",
+    "BT-OPERATOR",
+    "BT-PAD",
+    "BT-RESIZE-SIZE",
+    "BT-SHAPE-OUTPUT",
+    "BT-SHAPE-RANK",
+    "BT-SLICE",
+    "BT-UNIQUE-TYPE",
+    "BT-WINDOW",
+)
 # Many types and operators have no row there, and its kernels believe shapes and axes.
 _STRICTER_THAN_MICRO = (
     "BT-MULTIPLIER",
     "BT-OPERATOR",
+    "BT-PACK",
+    "BT-PAD",
+    "BT-QUANT-MISSING",
+    "BT-RESHAPE",
     "BT-RESIZE-SIZE",
     "BT-SHAPE-AXIS",
     "BT-SHAPE-BROADCAST",

@@ -198,19 +198,6 @@ def logistic(x: F32) -> F32:
     return np.where(x > _f32(16.619047164916992188), one, result)
 
 
-def plain_logistic(x: F32) -> F32:
-    """1 / (1 + e^-x) in binary32 steps everywhere, as tables of 8 bits are filled.
-
-    Source: fact sheet litert.md 1.9, verified by running.
-
-    >>> plain_logistic(np.float32([0.0, -1.0, 17.0])).tolist()
-    [0.5, 0.2689414322376251, 1.0]
-    """
-    one = _f32(1)
-    with np.errstate(over="ignore"):
-        return one / (one + exp(-x))
-
-
 # c near 1 / z and -ln(c) for 16 intervals of z, and polynomials of ln(1 + r) and log2(1 + r).
 # fmt: off
 _INVERSES = np.array([float.fromhex(c) for c in (

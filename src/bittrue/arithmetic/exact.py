@@ -375,6 +375,11 @@ def round_even(x: float) -> float:
     return _integral(x, "even")
 
 
+def fused_multiply_add(a: float, b: float, c: float) -> float:
+    """See floats.fused_multiply_add; finite arguments."""
+    return nearest_binary(Fraction(a) * Fraction(b) + Fraction(c))
+
+
 def truncate_to_s32(x: float) -> int:
     """See floats.truncate_to_s32."""
     if math.isnan(x) or math.isinf(x):
@@ -433,6 +438,15 @@ def exponential(x: float, significand_bits: int = 24) -> float:
 def logistic(x: float) -> float:
     """1 / (1 + exp(-x)): exponential, sum and quotient each rounded correctly to binary32."""
     return _over(1.0, _add(1.0, exponential(-nearest_binary(Fraction(x))), 24), 24)
+
+
+def logistic_binary64(x: float) -> float:
+    """See tables.logistic_binary64."""
+    argument = nearest_binary(Fraction(x))
+    if abs(argument) > 100:
+        return 1.0 if argument > 0 else 0.0
+    e = exponential(argument, 53)
+    return nearest_binary(Fraction(_over(e, _add(1.0, e, 53), 53)))
 
 
 def tanh(x: float, significand_bits: int = 24) -> float:

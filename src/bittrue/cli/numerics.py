@@ -11,6 +11,7 @@ from rich.table import Table
 from .. import numerics as tables
 from ..compare.tables import NumericsComparison, compare_numerics
 from ..numerics import Row
+from ..rules import formula
 from .common import console
 
 _NAME = click.Choice(tables.names())
@@ -119,13 +120,13 @@ def _print(found: NumericsComparison) -> None:
     for column in ("operator", "types", "slot", found.first, found.second):
         table.add_column(column, overflow="fold")
     for difference in found.differences:
-        shown = "\n".join(difference.signatures[:3])
+        types = "\n".join(difference.signatures[:3])
         more = f"\nand {len(difference.signatures) - 3} more" if len(difference.signatures) > 3 else ""
         cells = [
             f"{rule}\nwhen {condition}" if condition else rule
             for rule, condition in zip(difference.rules, difference.condition, strict=True)
         ]
-        table.add_row(difference.operator, shown + more, difference.slot or "(row)", *cells)
+        table.add_row(difference.operator, types + more, difference.slot or "(row)", *cells)
     if found.differences:
         out.print(table)
     apart = Table(title="where the rules part", title_justify="left")
@@ -138,11 +139,11 @@ def _print(found: NumericsComparison) -> None:
         found.second,
     ):
         apart.add_column(column, overflow="fold")
-    for (slot, one, other), shown_example in found.examples.items():
-        given, results = (
-            ("see the formulas", ("", "")) if shown_example is None else (shown_example.given, shown_example.results)
-        )
-        apart.add_row(slot, one, other, given, *results)
+    for (slot, one, other), shown in found.examples.items():
+        if shown is None:
+            apart.add_row(slot, one, other, "by their formulas", formula(slot, one), formula(slot, other))
+        else:
+            apart.add_row(slot, one, other, shown.given, *shown.results)
     if found.examples:
         out.print(apart)
     combinations = sum(len(difference.signatures) for difference in found.differences)

@@ -10,6 +10,8 @@ from .table import Numerics, Row
 # name -> module of this folder and the attribute that holds the table
 _TABLES = {
     "litert": ("litert", "LITERT"),
+    "litert-optimized": ("litert_optimized", "LITERT_OPTIMIZED"),
+    "xnnpack": ("xnnpack", "XNNPACK"),
     "litert@1.2": ("litert_1_2", "LITERT_1_2"),
     "single-rounding": ("single_rounding", "SINGLE_ROUNDING"),
 }

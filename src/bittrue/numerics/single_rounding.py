@@ -10,6 +10,9 @@ tools/micro/build.sh, and vectors recorded from it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from .litert import LITERT
 from .table import Numerics, Row
 
 _RUN = "run against tflite-micro built with the switch, and recorded"
@@ -22,6 +25,7 @@ _LAYER = {
     "activation_range": "binary32_quotient_away",
 }
 _WIDE = {**_LAYER, "accumulate": "s64", "rescale": "q15_one_step_up"}
+_MULTIPLIED = {slot: rule for slot, rule in _LAYER.items() if slot != "accumulate"} | {"product": "exact_s32"}
 _MATRIX = {"scale_form": "binary32_product", "scale_form_per_axis": "binary64"}
 _ALIGNED = {
     "align": "left_20",
@@ -72,8 +76,8 @@ _ELEMENTWISE: tuple[Row, ...] = (
     Row(
         "squared_difference", ("s8 s8 -> s8",), {**_ALIGNED, "align": "left_7"}, _RUN, requires=(("zero_points_fit",),)
     ),
-    Row("mul", ("s8 s8 -> s8",), {**_LAYER, "product": "exact_s32"}, _RUN),
-    Row("mul", ("s16 s16 -> s16",), {**_LAYER, "product": "exact_s32"}, _RUN, requires=(_NO_ZERO,)),
+    Row("mul", ("s8 s8 -> s8",), _MULTIPLIED, _RUN),
+    Row("mul", ("s16 s16 -> s16",), _MULTIPLIED, _RUN, requires=(_NO_ZERO,)),
     *(Row(stem, ("T T -> T",), {}, _RUN, where=("s8", "s32", "f32")) for stem in ("maximum", "minimum")),
     *(
         row
@@ -94,7 +98,7 @@ _UNARY: tuple[Row, ...] = (
         requires=(("output_is", 1 / 256, -128),),
     ),
     Row("logistic", ("s16 -> s16",), {"sigmoid": "s16_table_256_linear"}, _RUN, requires=_SIGMOID_CHECKS),
-    Row("tanh", ("s8 -> s8",), {"table": "f4_newton_256_one_step_up"}, _RUN, requires=(("output_is", 1 / 128, 0),)),
+    Row("tanh", ("s8 -> s8",), {"table": "f4_newton_256_one_step_up"}, _RUN),
     Row("tanh", ("s16 -> s16",), {"sigmoid": "s16_table_256_linear"}, _RUN, requires=_SIGMOID_CHECKS),
     Row("leaky_relu", ("s8 -> s8",), {**_RESCALE, "scale_form": "binary32"}, _RUN),
     Row("leaky_relu", ("s16 -> s16",), {**_RESCALE, "scale_form": "binary32"}, _RUN),
@@ -174,15 +178,84 @@ _MOVEMENT: tuple[Row, ...] = (
     Row("gather_nd", ("T s32 -> T",), {}, _RUN, where=("s8", "f32")),
     Row("space_to_depth", ("T -> T",), {}, _RUN, where=("s8", "f32")),
     Row("depth_to_space", ("T -> T",), {}, _RUN, where=("s8", "f32")),
-    Row("space_to_batch", ("T s32 s32 -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("space_to_batch", ("f32 s32 s32 -> f32",), {}, _RUN),
     Row("batch_to_space", ("T s32 s32 -> T",), {}, _RUN, where=("s8", "f32")),
     Row("broadcast_to", ("T s32 -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32")),
     Row("shape", ("* -> s32",), {}, _RUN),
 )
 
+# Kernels that share their code with the desktop's: real numbers, and integers that the switch does not touch or
+# touches only in their rescaling.
+_SHARED = {
+    "abs": ("f32 -> f32",),
+    "add": ("f32 f32 -> f32",),
+    "average_pool2d": ("f32 -> f32",),
+    "batch_matmul": ("f32 f32 -> f32", "s8 s8 -> s8", "s16 s16 -> s16"),
+    "broadcast_args": ("s32 s32 -> s32", "s64 s64 -> s64"),
+    "conv2d": ("f32 f32 f32 -> f32",),
+    "cos": ("f32 -> f32",),
+    "cumsum": ("f32 s32 -> f32",),
+    "depthwise_conv2d": ("f32 f32 f32 -> f32",),
+    "div": ("f32 f32 -> f32", "s32 s32 -> s32"),
+    "equal": ("bool bool -> bool",),
+    "exp": ("f32 -> f32",),
+    "floor": ("f32 -> f32",),
+    "floor_div": ("f32 f32 -> f32",),
+    "floor_mod": ("f32 f32 -> f32",),
+    "fully_connected": ("f32 f32 - -> f32", "f32 f32 f32 -> f32"),
+    "hard_swish": ("f32 -> f32", "s8 -> s8"),
+    "l2_normalization": ("f32 -> f32",),
+    "l2_pool2d": ("f32 -> f32",),
+    "leaky_relu": ("f32 -> f32",),
+    "log": ("f32 -> f32",),
+    "log_softmax": ("s8 -> s8",),
+    "logical_and": ("bool bool -> bool",),
+    "logical_not": ("bool -> bool",),
+    "logical_or": ("bool bool -> bool",),
+    "logistic": ("f32 -> f32",),
+    "max_pool2d": ("f32 -> f32",),
+    "mean": ("f32 s32 -> f32",),
+    "mul": ("f32 f32 -> f32",),
+    "not_equal": ("bool bool -> bool",),
+    "prelu": ("f32 f32 -> f32", "s8 s8 -> s8", "s16 s8 -> s16"),
+    "quantize": ("s8 -> u8", "u8 -> s8"),
+    "reduce_all": ("bool s32 -> bool",),
+    "relu": ("f32 -> f32", "s16 -> s16"),
+    "relu6": ("f32 -> f32",),
+    "reverse_v2": ("bool s32 -> bool", "s64 s32 -> s64"),
+    "rsqrt": ("f32 -> f32",),
+    "select_v2": ("bool s8 s8 -> s8",),
+    "sin": ("f32 -> f32",),
+    "sqrt": ("f32 -> f32",),
+    "square": ("f32 -> f32",),
+    "squared_difference": ("f32 f32 -> f32", "s32 s32 -> s32"),
+    "sub": ("f32 f32 -> f32", "s32 s32 -> s32"),
+    "tanh": ("f32 -> f32",),
+    "transpose_conv": (
+        "s32 f32 f32 - -> f32",
+        "s32 f32 f32 f32 -> f32",
+        "s32 s8 s8 - -> s8",
+        "s32 s8 s8 s32 -> s8",
+        "s32 s8 s16 s64 -> s16",
+    ),
+}
+_SWITCHED = {"q31_two_step_up_away": "q31_one_step_up"}
+
+
+def _shared(operator: str, types: str) -> Row:
+    inputs, outputs = (side.split() for side in types.split("->"))
+    row = LITERT.find(operator, inputs, outputs)
+    if row is None:
+        raise LookupError(f"litert has no row for {operator} {types}")
+    rules = {slot: _SWITCHED.get(rule, rule) for slot, rule in row.rules.items()}
+    return replace(row, types=(types,), where=(), rules=rules, evidence=_RUN)
+
+
+_COMMON_CODE = tuple(_shared(operator, types) for operator, patterns in _SHARED.items() for types in patterns)
+
 SINGLE_ROUNDING = Numerics(
     "single-rounding",
     "tflite-micro 90b983c, reference kernels, built with TFLITE_SINGLE_ROUNDING",
     "the operator tests against that build on x86-64, and vectors recorded from it",
-    _LAYERS + _ELEMENTWISE + _UNARY + _REDUCTIONS + _MOVEMENT,
+    _LAYERS + _ELEMENTWISE + _UNARY + _REDUCTIONS + _MOVEMENT + _COMMON_CODE,
 )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..arithmetic import fixed_point
 from ..arithmetic.powers import nearly_power_of_two
 from ..graph import Attribute
 from ..rules import align, plain_range, rescale, store
 from .accumulator import fused_range
 from .base import Call, Lowered, Operator, Step, broadcast_shape
 from .elementwise import blockwise
+from .lanes import run_parameters, zip_in_runs
 
 
 def real_below_one(call: Call, real: np.float64, prefix: str, what: str) -> rescale.Prepared:
@@ -87,12 +89,16 @@ def lower(call: Call) -> Lowered:
         "first_zero_point": first.zero_point,
         "second_zero_point": second.zero_point,
     }
+    if align.RULES[rule].shared_bits:
+        one, two, right_shift = align.shared_weights(rule, *scales)
+        weights: dict[str, Attribute] = {"first_weight": one, "second_weight": two, "right_shift": right_shift}
+        return Lowered(parameters={**common, **weights, "form": "weighted"})
     if align.RULES[rule].powers_of_two and call.attribute("pot_scale_int16"):
         logs = [nearly_power_of_two(scale) for scale in scales]
         if all(exact_enough for _, exact_enough in logs):
             shifts = _right_shifts(call, [log2 for log2, _ in logs])
             return Lowered(parameters={**common, "form": "power_of_two", **shifts})
-    return Lowered(parameters={**common, "form": "rescaled"}, arrays=aligned_arrays(call))
+    return Lowered(parameters={**common, **run_parameters(call), "form": "rescaled"}, arrays=aligned_arrays(call))
 
 
 def _right_shifts(call: Call, logs: list[int]) -> dict[str, Attribute]:
@@ -120,10 +126,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     low, high, zero_point = step["low"], step["high"], step["output_zero_point"]
     finish = store.RULES[step.rules["store"]]
 
-    def rescaled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        one = align.apply(rule, a, step["first_zero_point"], multiply, step.arrays, "first_")
-        two = align.apply(rule, b, step["second_zero_point"], multiply, step.arrays, "second_")
-        return finish(rescale.apply(multiply, combine(one, two), step.arrays), zero_point, low, high)
+    def rescaled(rules: Mapping[str, str]) -> Callable[..., np.ndarray]:
+        rule, multiply, finish = rules["align"], rules["rescale"], store.RULES[rules["store"]]
+
+        def function(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            one = align.apply(rule, a, step["first_zero_point"], multiply, step.arrays, "first_")
+            two = align.apply(rule, b, step["second_zero_point"], multiply, step.arrays, "second_")
+            return finish(rescale.apply(multiply, combine(one, two), step.arrays), zero_point, low, high)
+
+        return function
 
     def shifted(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         # Saturating the sum to 16 bits first would change nothing: [low, high] lies inside.
@@ -131,11 +142,20 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         two = align.apply_power_of_two(b, step["second_right_shift"])
         return np.minimum(np.maximum(combine(one, two), low), high)
 
-    rule, multiply = step.rules["align"], step.rules["rescale"]
-    return [blockwise(shifted if step["form"] == "power_of_two" else rescaled, [first, second], first.dtype)]
+    def weighted(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        # Both products stay below 255 * 2^21, so the sum fits 31 bits.
+        one = (a - step["first_zero_point"]) * step["first_weight"]
+        two = (b - step["second_zero_point"]) * step["second_weight"]
+        divided = fixed_point.divide_by_power_of_two_up(combine(one, two), np.int64(step["right_shift"]))
+        return finish(divided, zero_point, low, high)
+
+    if step["form"] == "rescaled":
+        return [zip_in_runs(step, rescaled, [first, second], first.dtype)]
+    forms = {"power_of_two": shifted, "weighted": weighted}
+    return [blockwise(forms[step["form"]], [first, second], first.dtype)]
 
 
-_SLOTS = ("align", "rescale", "store", "activation_range", "plain_range")
+_SLOTS = ("align", "align_tail", "rescale", "store", "store_tail", "lanes", "activation_range", "plain_range")
 
 OPERATORS = (
     Operator("add", _SLOTS, broadcast_shape, lower, reference, "element-wise sum"),

@@ -14,7 +14,7 @@ from ..arithmetic import floats
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..arithmetic.ordered_sums import add_products
 from ..graph import Attribute, data_type
-from ..rules import scale_back, store
+from ..rules import scale_back, store, sum_of_products
 from . import hybrid_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operand, Operator, Shape, Step
@@ -153,9 +153,9 @@ def _hybrid(step: Step, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if not math.prod(step["output_shape"]):
         return np.zeros(step["output_shape"], np.float32)
     rows, depth = step["rows"], x.shape[-1]
-    q, scales, zero_points = hybrid_layers.quantize(step, x.reshape(-1, depth))
-    q = q.astype(np.int64).reshape(*step["left_batches"], rows, depth)
-    scales, zero_points = scales.reshape(-1, rows), zero_points.astype(np.float32).reshape(-1, rows)
+    quantized = hybrid_layers.quantize(step, x.reshape(-1, depth))
+    q = quantized[0].reshape(*step["left_batches"], rows, depth)
+    scales, zero_points = (values.astype(np.float32).reshape(-1, rows) for values in quantized[1:])
     matrices = y.reshape(*step["right_batches"], *y.shape[-2:])
     sums = matrices.sum(axis=-2, dtype=np.int64).reshape(-1, y.shape[-1]).astype(np.float32)
     batches = [max(pair) for pair in zip(step["left_batches"], step["right_batches"], strict=True)]
@@ -192,7 +192,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     )
     if step["form"] == "plain":
         total = np.zeros(shape, np.float32)
-        add_products(total, left, right)
+        if "sum_of_products" not in step.rules:
+            add_products(total, left, right)
+            return [total]
+        rule = sum_of_products.RULES[step.rules["sum_of_products"]]
+        for index in np.ndindex(*shape[:-2]):
+            sum_of_products.add_matrix(rule, total[index], left[index], np.ascontiguousarray(right[index]))
         return [total]
     bound = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(bound)
@@ -212,7 +217,7 @@ OPERATOR = Operator(
     "batch_matmul",
     (
         *("accumulate", "scale_form", "rescale", "store", "activation_range"),
-        *("quantize_symmetric", "quantize_asymmetric", "scale_back"),
+        *("quantize_symmetric", "quantize_asymmetric", "scale_back", "sum_of_products"),
     ),
     infer,
     lower,

@@ -91,7 +91,7 @@ def lower(call: Call) -> Lowered:
     vertical, horizontal, groups = _geometry(call)
     if "sum_of_products" in call.rules:
         return real_layers.lower_windows(call, vertical, horizontal, groups)
-    if "quantize_symmetric" in call.rules:
+    if "quantize_asymmetric" in call.rules:
         return _lower_hybrid(call, vertical, horizontal, groups)
     source, weights = call.input(0), call.input(1)
     channels = weights.shape[0]
@@ -123,6 +123,17 @@ def lower(call: Call) -> Lowered:
 def _lower_hybrid(call: Call, vertical: Window, horizontal: Window, groups: int) -> Lowered:
     """Pictures are quantized with a zero point when the scales of the weights differ, else symmetrically."""
     scales = hybrid_layers.weight_scales(call, call.output.shape[3])
+    if call.rules.get("rows") == "per_pixel":
+        # A matrix product of pixels with filters of one tap each.
+        return hybrid_layers.lower_layer(
+            call,
+            "asymmetric",
+            scales,
+            {"output_shape": tuple(call.output.shape), **window_parameters(vertical, horizontal), "groups": groups},
+            scratch=24 * (call.input(0).size + call.output.size),
+        )
+    if "quantize_symmetric" not in call.rules:
+        return hybrid_layers.lower_windows(call, vertical, horizontal, "asymmetric", 0, groups)
     differ = bool((scales != scales[0]).any())
     if groups > 1 and not differ:
         raise call.invalid(
@@ -154,7 +165,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Unfolded rows of windows times the filter matrix; exact because every partial sum is below the float's bound."""
     if "sum_of_products" in step.rules:
         return real_layers.convolve(step, inputs, inputs[1].transpose(1, 2, 3, 0))
-    if "quantize_symmetric" in step.rules:
+    if "quantize_asymmetric" in step.rules:
+        if step.rules.get("rows") == "per_pixel":
+            return hybrid_layers.multiply(step, [inputs[0], inputs[1].reshape(inputs[1].shape[0], -1), *inputs[2:]])
         return hybrid_layers.convolve(step, inputs)
     x, weights, bias = inputs[0], inputs[1], inputs[2]
     bound = step.accumulator.magnitude if step.accumulator else 2**62
@@ -202,6 +215,7 @@ OPERATOR = Operator(
         "activation_range",
         *REAL_SLOTS,
         *HYBRID_SLOTS,
+        "rows",
         "scale_back_per_axis",
     ),
     infer,

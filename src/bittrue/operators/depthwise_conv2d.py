@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..rules import store
+from ..rules import lanes
 from . import hybrid_layers, real_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_weight_scales, pad_and_center
 from .geometry import Window, padded_bytes, window_parameters, windows
+from .lanes import stored_in_lanes
 from .real_layers import REAL_SLOTS
 
 # Elements of accumulator held at a time, so that the passes over the taps stay in cache.
@@ -71,6 +72,7 @@ def lower(call: Call) -> Lowered:
             "multiplier": channels // source.shape[3],
             "input_zero_point": source.zero_point,
             "weight_zero_point": weight_zero_point,
+            **({"body": lanes.RULES[call.rules["lanes"]].body(channels)} if "lanes" in call.rules else {}),
         },
         arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
         accumulator=proven_bound(call, sums, span, call.input(2) if call.has(2) else None),
@@ -141,8 +143,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             if bias is not None:
                 total += bias.reshape(-1).astype(np.int64)
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
-            out[n, top : top + count] = store.rescale_and_store(
-                total, step.rules, step.arrays, step.parameters, x.dtype
+            out[n, top : top + count] = stored_in_lanes(
+                step, total, step["body"] if "body" in step.parameters else 0, x.dtype
             )
     return [out]
 
@@ -153,6 +155,8 @@ OPERATOR = Operator(
         "accumulate",
         "scale_form",
         "rescale",
+        "rescale_tail",
+        "lanes",
         "store",
         "activation_range",
         *REAL_SLOTS,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..rules import quantize as quantize_rules
 from .base import Call, Lowered, Operator, Step, same_shape
-from .elementwise import blockwise
-from .quantize import per_axis_arrays
+from .elementwise import blockwise, in_lanes
+from .quantize import body_parameter, per_axis_arrays
 
 
 def lower(call: Call) -> Lowered:
@@ -19,20 +19,30 @@ def lower(call: Call) -> Lowered:
         return Lowered()
     if source.quantization.per_axis and source.type.bits > 8:
         raise call.invalid("BT-QUANT-PER-AXIS", f"{source.type.title} input '{source.name}' cannot have several scales")
-    return Lowered(arrays=per_axis_arrays(source.quantization, source.rank))
+    return Lowered(parameters=body_parameter(call), arrays=per_axis_arrays(source.quantization, source.rank))
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element by element."""
     if not step.arrays:
         return [inputs[0].astype(np.float32)]
-    rule = quantize_rules.DEQUANTIZE[step.rules["dequantize"]]
 
-    def one(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
-        return rule(q, scale, zero_point.astype(np.int64))
+    def one(slot: str) -> Callable[..., np.ndarray]:
+        rule = quantize_rules.DEQUANTIZE[step.rules[slot]]
+        return lambda q, scale, zero_point: rule(q, scale, zero_point.astype(np.int64))
 
     arrays = [inputs[0], step.arrays["scales"], step.arrays["zero_points"]]
-    return [blockwise(one, arrays, np.dtype(np.float32), np.dtype(np.float64))]
+    dtype, compute = np.dtype(np.float32), np.dtype(np.float64)
+    if "dequantize_tail" in step.rules:
+        return [in_lanes(one("dequantize"), one("dequantize_tail"), step["body"], arrays, dtype, compute)]
+    return [blockwise(one("dequantize"), arrays, dtype, compute)]
 
 
-OPERATOR = Operator("dequantize", ("dequantize",), same_shape, lower, reference, "integers to real numbers")
+OPERATOR = Operator(
+    "dequantize",
+    ("dequantize", "dequantize_tail", "lanes"),
+    same_shape,
+    lower,
+    reference,
+    "integers to real numbers",
+)

@@ -43,3 +43,26 @@ def blockwise(
         for *blocks, out in iterator:
             out[...] = function(*blocks)
         return iterator.operands[-1]
+
+
+def in_lanes(
+    body: Callable[..., np.ndarray],
+    tail: Callable[..., np.ndarray],
+    split: int,
+    arrays: Sequence[np.ndarray],
+    dtype: np.dtype,
+    compute: np.dtype | None = None,
+) -> np.ndarray:
+    """`blockwise` with `body` for the first `split` elements in memory order and `tail` for the rest.
+
+    The arrays have one shape, or a single element.
+
+    >>> in_lanes(np.negative, np.abs, 2, [np.int8([[-1, -2], [-3, 4]])], np.dtype(np.int8)).tolist()
+    [[1, 2], [3, 4]]
+    """
+    flat = [a.reshape(-1) for a in arrays]
+    parts = [
+        blockwise(function, [a if a.size == 1 and arrays[0].size != 1 else a[part] for a in flat], dtype, compute)
+        for function, part in ((body, slice(0, split)), (tail, slice(split, None)))
+    ]
+    return np.concatenate(parts).reshape(arrays[0].shape)

@@ -87,7 +87,7 @@ def lower(call: Call) -> Lowered:
             work=call.output.size * depth,
             scratch=4 * (source.size + 2 * call.output.size + (1 << 20)),
         )
-    if "quantize_symmetric" in call.rules:
+    if "quantize_asymmetric" in call.rules:
         return _lower_hybrid(call)
     _check_weight_scales(call, units)
     check_bias_type(call)
@@ -112,7 +112,7 @@ def lower(call: Call) -> Lowered:
 
 
 def _lower_hybrid(call: Call) -> Lowered:
-    asymmetric = bool(call.attribute("asymmetric_quantize_inputs"))
+    asymmetric = bool(call.attribute("asymmetric_quantize_inputs")) or "quantize_symmetric" not in call.rules
     units = call.input(1).shape[0]
     if asymmetric and call.input(1).value is None:
         raise call.unsupported(
@@ -135,7 +135,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """An exact matrix product, over blocks of units."""
     if "sum_of_products" in step.rules:
         return real_layers.multiply(step, inputs)
-    if "quantize_symmetric" in step.rules:
+    if "quantize_asymmetric" in step.rules:
         return hybrid_layers.multiply(step, inputs)
     x, weights = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None

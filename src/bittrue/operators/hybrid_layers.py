@@ -96,7 +96,11 @@ def finish(step: Step, acc: np.ndarray, scale: np.ndarray | np.float32, start: n
     per_axis = step["quantize"] == "asymmetric" and "scale_back_per_axis" in step.rules
     rule = scale_back.RULES[step.rules["scale_back_per_axis" if per_axis else "scale_back"]]
     acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
-    total = rule(acc, scale, step.arrays["weight_scales"])
+    scales = step.arrays["weight_scales"]
+    if step.rules["scale_back"] in scale_back.WITH_START:
+        total = rule(acc, scale, scales) if start is None else rule(acc, scale, scales, start)
+        return plain_range.CLAMPS[step.rules["plain_range"]](total, step["low"], step["high"])
+    total = rule(acc, scale, scales)
     if start is not None:
         with np.errstate(all="ignore"):
             total = start + total
@@ -186,7 +190,7 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, weights = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
     start = np.zeros(len(weights), np.float32) if bias is None else bias.reshape(-1)
-    if not x.any():
+    if not x.any() and step.rules["scale_back"] not in scale_back.WITH_START:
         clamp = plain_range.CLAMPS[step.rules["plain_range"]]
         only_bias = np.broadcast_to(start, step["output_shape"])
         return [clamp(only_bias, step["low"], step["high"])]

@@ -7,29 +7,32 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..graph import DATA_TYPES
-from ..rules import rescale, store
+from ..rules import rescale, slope, store
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
 
 
 def lower(call: Call) -> Lowered:
-    """Two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding."""
+    """Two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding, unless the rule
+    takes negative multipliers.
+    """
     source, output, alpha = call.input(0), call.output, float(call.attribute("alpha"))
     if not output.type.is_integer:
         return Lowered(parameters={"alpha": alpha})
+    signed = rescale.RULES[call.rules["rescale"]].signed
     return Lowered(
         parameters={
             "input_zero_point": source.zero_point,
             "output_zero_point": output.zero_point,
             "low": output.type.minimum,
             "high": output.type.maximum,
-            "negated": alpha < 0,
+            "negated": alpha < 0 and not signed,
             "dtype": output.dtype,
         },
         arrays={
             **multiplier_arrays(call, source.scale, 1, "identity_"),
-            **multiplier_arrays(call, source.scale, abs(alpha), "alpha_"),
+            **multiplier_arrays(call, source.scale, alpha if signed else abs(alpha), "alpha_"),
         },
     )
 
@@ -37,13 +40,8 @@ def lower(call: Call) -> Lowered:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Both sides are computed, the sign of the centred input selects."""
     if not step.arrays:
-        alpha = np.float32(step["alpha"])
-
-        def real(x: np.ndarray) -> np.ndarray:
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                return np.where(x > 0, x, x * alpha)
-
-        return [blockwise(real, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
+        alpha, scaled = np.float32(step["alpha"]), slope.RULES[step.rules["slope"]]
+        return [blockwise(lambda x: scaled(x, alpha), [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
     rule, finish = step.rules["rescale"], store.RULES[step.rules["store"]]
     sign = -1 if step["negated"] else 1
     zero_point, low, high = step["output_zero_point"], step["low"], step["high"]
@@ -59,7 +57,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "leaky_relu",
-    ("scale_form", "rescale", "store"),
+    ("scale_form", "rescale", "slope", "store"),
     same_shape,
     lower,
     reference,

@@ -15,7 +15,7 @@ from ..rules import real_function, sigmoid, table
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
 
-_FUNCTIONS: dict[str, tables.Function] = {"logistic": elementary.plain_logistic, "tanh": elementary.tanh}
+_FUNCTIONS: dict[str, tables.Function] = {"logistic": tables.logistic, "tanh": elementary.tanh}
 # Largest n for which an input scale of 2^(n - 12) is taken without rescaling.
 _LARGEST_SHIFT = {"logistic": 0, "tanh": 1}
 
@@ -54,7 +54,8 @@ def lower(call: Call, function: str) -> Lowered:
     if not call.output.type.is_integer:
         return Lowered()
     if call.input(0).dtype != "s16":
-        return table_lowered(call, _FUNCTIONS[function])
+        binary64 = function == "logistic" and table.RULES[call.rules["table"]].binary64
+        return table_lowered(call, tables.logistic_binary64 if binary64 else _FUNCTIONS[function])
     rule = sigmoid.RULES[call.rules["sigmoid"]]
     try:
         multiplier, right_shift = rule.prepare(float(call.input(0).scale), _LARGEST_SHIFT[function])

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..rules import mean, rescale, scale_form, store
+from ..rules import lanes, mean, order, rescale, scale_form, store
 from .accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
 from .base import Bound, Call, Lowered, Operator, Step
-from .reduce import in_order, infer, reduced_axes
+from .reduce import in_order, infer, reduced_axes, row_major, starts_with_first
 from .reduce import lower as lower_axes
 
 
@@ -26,6 +26,9 @@ def _quantized(call: Call, count: int) -> tuple[dict[str, int], Bound]:
         "low": output.type.minimum,
         "high": output.type.maximum,
     }
+    if "lanes" in call.rules:
+        # Channels are the runs.
+        parameters["body"] = lanes.RULES[call.rules["lanes"]].body(output.shape[-1])
     return parameters, proven_bound(call, count, signed_span(source, source.zero_point), None)
 
 
@@ -52,15 +55,40 @@ def lower_mean(call: Call) -> Lowered:
     rule = mean.RULES[call.rules["mean"]]
     if "accumulate" not in call.rules:
         return _lowered(call, {}, rule.prepare(1.0, max(1, count)), None)
+    return _lowered_by(call, rule, count, max(1, count))
+
+
+def _lowered_by(call: Call, rule: mean.MeanRule, count: int, divisor: int) -> Lowered:
+    """A sum of `count` integers over `divisor`, under a rule of the slot `mean`."""
     parameters, bound = _quantized(call, count)
-    real = scale_form.form(call.rules["scale_form"], call.input(0).scale, 1.0, call.output.scale)
-    return _lowered(call, parameters, rule.prepare(float(real), max(1, count)), bound)
+    source = call.input(0)
+    if rule.prepare_scales is not None:
+        try:
+            arrays = rule.prepare_scales(
+                float(source.scale),
+                float(call.output.scale),
+                count,
+                source.zero_point,
+                call.output.zero_point,
+            )
+        except ValueError as error:
+            raise call.invalid("BT-MULTIPLIER", f"the scales give no usable multiplier: {error}") from None
+        plain = {**parameters, "total_zero_point": 0, "output_zero_point": 0}
+        return _lowered(call, plain, arrays, proven_bound(call, count, signed_span(source, 0), None))
+    real = float(scale_form.form(call.rules["scale_form"], source.scale, 1.0, call.output.scale))
+    if rule.prepare_affine is None:
+        return _lowered(call, parameters, rule.prepare(real, divisor), bound)
+    arrays = rule.prepare_affine(real, divisor, source.zero_point * count // divisor, call.output.zero_point)
+    plain = {**parameters, "total_zero_point": 0, "output_zero_point": 0}
+    return _lowered(call, plain, arrays, proven_bound(call, count, signed_span(source, 0), None))
 
 
 def lower_sum(call: Call) -> Lowered:
     """The multiplier of the sum and its bound; nothing for types that are not quantized."""
     if "accumulate" not in call.rules:
         return _lowered(call, {}, {}, None)
+    if "mean" in call.rules:
+        return _lowered_by(call, mean.RULES[call.rules["mean"]], _count(call), 1)
     parameters, bound = _quantized(call, _count(call))
     return _lowered(call, parameters, multiplier_arrays(call, call.input(0).scale, 1.0), bound)
 
@@ -84,11 +112,20 @@ def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
     if not x.size:
         return [np.full(step["shape"], np.nan if x.dtype == np.float32 else 0, x.dtype)]
     apply = mean.RULES[step.rules["mean"]].apply
-    if x.dtype == np.float32:
-        # The sum begins with 0, so that no negative zero comes out.
-        total = in_order(np.add, x, step["axes"], 0.0) + np.float32(0)
+    if "order" in step.rules:
+        total = order.RULES[step.rules["order"]].sums(row_major(x, step["axes"]))
         return [apply(total, step.arrays).reshape(step["shape"])]
-    result = apply(_total(step, x), step.arrays)
+    if x.dtype == np.float32:
+        # Unless the row says otherwise, 0 is added, so that no negative zero comes out.
+        total = in_order(np.add, x, step["axes"], 0.0, starts_with_first(step, x))
+        if "start" not in step.rules:
+            total = total + np.float32(0)
+        return [apply(total, step.arrays).reshape(step["shape"])]
+    total = _total(step, x)
+    result = apply(total, step.arrays)
+    if "mean_tail" in step.rules:
+        tail, body = mean.RULES[step.rules["mean_tail"]].apply, step["body"]
+        result = np.concatenate([result[..., :body], tail(total[..., body:], step.arrays)], axis=-1)
     return [_store(step, result, x.dtype) if "store" in step.rules else np.asarray(result).astype(x.dtype)]
 
 
@@ -96,10 +133,12 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sum, rescale, store; other integers wrap to their own width. Without elements: 0, whatever the zero point."""
     x = inputs[0]
     if x.dtype == np.float32:
-        return [in_order(np.add, x, step["axes"], 0.0).reshape(step["shape"])]
+        return [in_order(np.add, x, step["axes"], 0.0, starts_with_first(step, x)).reshape(step["shape"])]
     if not x.size:
         return [np.zeros(step["shape"], x.dtype)]
     total = _total(step, x)
+    if "mean" in step.rules:
+        return [_store(step, mean.RULES[step.rules["mean"]].apply(total, step.arrays), x.dtype)]
     if "rescale" not in step.rules:
         return [np.asarray(total).astype(x.dtype)]
     return [_store(step, rescale.apply(step.rules["rescale"], total, step.arrays), x.dtype)]
@@ -107,9 +146,19 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATORS = (
     Operator(
-        "mean", ("accumulate", "scale_form", "mean", "store"), infer, lower_mean, reference_mean, "average along axes"
+        "mean",
+        ("accumulate", "scale_form", "mean", "mean_tail", "lanes", "order", "start", "store"),
+        infer,
+        lower_mean,
+        reference_mean,
+        "average along axes",
     ),
     Operator(
-        "sum", ("accumulate", "scale_form", "rescale", "store"), infer, lower_sum, reference_sum, "sum along axes"
+        "sum",
+        ("accumulate", "scale_form", "mean", "rescale", "start", "store"),
+        infer,
+        lower_sum,
+        reference_sum,
+        "sum along axes",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ..rules import product, store
 from .accumulator import fused_range, multiplier_arrays
 from .add import equal_counts, plain, plain_parameters
 from .base import Call, Lowered, Operator, Step, broadcast_shape
-from .elementwise import blockwise
+from .lanes import run_parameters, zip_in_runs
 
 
 def lower(call: Call) -> Lowered:
@@ -30,6 +30,7 @@ def lower(call: Call) -> Lowered:
             "second_zero_point": second.zero_point,
             "form": "quantized",
             "dtype": output.dtype,
+            **run_parameters(call),
         },
         arrays=multiplier_arrays(call, [first.scale], [second.scale]),
     )
@@ -41,20 +42,24 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if step["form"] == "plain":
         return [plain(step, np.multiply, first, second)]
     multiply = product.RULES[step.rules["product"]].apply
-    finish = store.RULES[step.rules["store"]]
     zero_points = step["first_zero_point"], step["second_zero_point"]
     low, high, zero_point = step["low"], step["high"], step["output_zero_point"]
 
-    def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        rescaled = multiply(a - zero_points[0], b - zero_points[1], step.rules.get("rescale", ""), step.arrays)
-        return finish(rescaled, zero_point, low, high)
+    def block(rules: Mapping[str, str]) -> Callable[..., np.ndarray]:
+        finish = store.RULES[rules["store"]]
 
-    return [blockwise(block, [first, second], data_type(step["dtype"]).numpy)]
+        def function(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            rescaled = multiply(a - zero_points[0], b - zero_points[1], rules.get("rescale", ""), step.arrays)
+            return finish(rescaled, zero_point, low, high)
+
+        return function
+
+    return [zip_in_runs(step, block, [first, second], data_type(step["dtype"]).numpy)]
 
 
 OPERATOR = Operator(
     "mul",
-    ("product", "scale_form", "rescale", "store", "activation_range", "plain_range"),
+    ("product", "scale_form", "rescale", "store", "store_tail", "lanes", "activation_range", "plain_range"),
     broadcast_shape,
     lower,
     reference,

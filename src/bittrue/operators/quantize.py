@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..arithmetic import fixed_point
-from ..graph import DATA_TYPES, Quantization
+from ..graph import DATA_TYPES, Attribute, Quantization
+from ..rules import lanes, rescale, store
 from ..rules import quantize as quantize_rules
-from ..rules import rescale, store
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
-from .elementwise import blockwise
+from .elementwise import blockwise, in_lanes
 
 
 def per_axis_arrays(quantization: Quantization, rank: int) -> dict[str, np.ndarray]:
@@ -26,6 +26,13 @@ def per_axis_arrays(quantization: Quantization, rank: int) -> dict[str, np.ndarr
     }
 
 
+def body_parameter(call: Call) -> dict[str, Attribute]:
+    """`body`, the number of elements that lie in whole vectors, where the row says that it matters."""
+    if "lanes" not in call.rules:
+        return {}
+    return {"body": lanes.RULES[call.rules["lanes"]].body(call.input(0).size)}
+
+
 def rescale_input(call: Call) -> Lowered:
     """One multiplier from input to output scale, both zero points, and the whole range of the output type."""
     source, output = call.input(0), call.output
@@ -36,6 +43,7 @@ def rescale_input(call: Call) -> Lowered:
             "low": output.type.minimum,
             "high": output.type.maximum,
             "dtype": output.dtype,
+            **body_parameter(call),
         },
         arrays=multiplier_arrays(call, source.scale, 1),
     )
@@ -43,14 +51,19 @@ def rescale_input(call: Call) -> Lowered:
 
 def rescale_blocks(step: Step, x: np.ndarray) -> np.ndarray:
     """store(rescale(wrap32(q - input zero point))), block by block."""
-    apply, finish = rescale.RULES[step.rules["rescale"]].apply, store.RULES[step.rules["store"]]
+    finish = store.RULES[step.rules["store"]]
     zero_point, output_zero_point = step["input_zero_point"], step["output_zero_point"]
-    low, high = step["low"], step["high"]
+    low, high, dtype = step["low"], step["high"], DATA_TYPES[step["dtype"]].numpy
 
-    def one(block: np.ndarray) -> np.ndarray:
-        return finish(apply(fixed_point.wrap_s32(block - zero_point), step.arrays), output_zero_point, low, high)
+    def one(slot: str) -> Callable[[np.ndarray], np.ndarray]:
+        apply = rescale.RULES[step.rules[slot]].apply
+        return lambda block: finish(
+            apply(fixed_point.wrap_s32(block - zero_point), step.arrays), output_zero_point, low, high
+        )
 
-    return blockwise(one, [x], DATA_TYPES[step["dtype"]].numpy)
+    if "rescale_tail" in step.rules:
+        return in_lanes(one("rescale"), one("rescale_tail"), step["body"], [x], dtype)
+    return blockwise(one("rescale"), [x], dtype)
 
 
 def lower(call: Call) -> Lowered:
@@ -63,7 +76,12 @@ def lower(call: Call) -> Lowered:
             "BT-QUANT-PER-AXIS", f"{output.type.title} output '{output.name}' cannot have several scales"
         )
     return Lowered(
-        parameters={"low": output.type.minimum, "high": output.type.maximum, "dtype": output.dtype},
+        parameters={
+            "low": output.type.minimum,
+            "high": output.type.maximum,
+            "dtype": output.dtype,
+            **body_parameter(call),
+        },
         arrays=per_axis_arrays(output.quantization, output.rank),
     )
 
@@ -72,19 +90,23 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element by element."""
     if "scales" not in step.arrays:
         return [rescale_blocks(step, inputs[0])]
-    rule, low, high = quantize_rules.QUANTIZE[step.rules["quantize"]], step["low"], step["high"]
+    low, high, dtype = step["low"], step["high"], DATA_TYPES[step["dtype"]].numpy
 
-    def one(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
-        # binary64 carries the binary32 numbers and the 32-bit zero points exactly.
-        return rule(x, scale, zero_point.astype(np.int64), low, high)
+    def one(slot: str) -> Callable[..., np.ndarray]:
+        rule = quantize_rules.QUANTIZE[step.rules[slot]]
+        return lambda x, scale, zero_point: rule(x, scale, zero_point.astype(np.int64), low, high)
 
     arrays = [inputs[0], step.arrays["scales"], step.arrays["zero_points"]]
-    return [blockwise(one, arrays, DATA_TYPES[step["dtype"]].numpy, np.dtype(np.float64))]
+    # binary64 carries the binary32 numbers and the 32-bit zero points exactly.
+    compute = np.dtype(np.float64)
+    if "quantize_tail" in step.rules:
+        return [in_lanes(one("quantize"), one("quantize_tail"), step["body"], arrays, dtype, compute)]
+    return [blockwise(one("quantize"), arrays, dtype, compute)]
 
 
 OPERATOR = Operator(
     "quantize",
-    ("quantize", "scale_form", "rescale", "store"),
+    ("quantize", "quantize_tail", "scale_form", "rescale", "rescale_tail", "lanes", "store"),
     same_shape,
     lower,
     reference,

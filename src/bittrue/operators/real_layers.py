@@ -37,11 +37,26 @@ def lower_windows(call: Call, vertical: Window, horizontal: Window, groups: int)
     )
 
 
+# Numbers of taps whose kernels leave no room; elsewhere products of zeros follow the last tap.
+_FULL = (3, 4, 9, 25)
+
+
+def _start(rule: sum_of_products.SumRule, shape: tuple[int, ...], bias: np.ndarray | None) -> np.ndarray:
+    """What sums begin with; the last axes of `shape` hold all channels."""
+    total = np.zeros(shape, np.float32)
+    if rule.from_bias and bias is not None:
+        total.reshape(-1, bias.size)[...] = bias.reshape(-1)
+    return total
+
+
 def finish(step: Step, total: np.ndarray, bias: np.ndarray | None, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """clamp(f32(total + bias)): NaN stays NaN."""
+    """clamp(f32(total + bias)), or what began with the bias, clamped: NaN stays NaN."""
+    rule = sum_of_products.RULES[step.rules["sum_of_products"]]
     with np.errstate(all="ignore"):
-        if bias is not None:
+        if bias is not None and not rule.from_bias:
             total = total + bias.reshape(-1)
+        if rule.by_columns and step["filter_h"] * step["filter_w"] not in _FULL:
+            total = total + np.float32(0)
     total = sum_of_products.invalid_as_on_x86(total, x, weights, bias)
     return plain_range.clamp(total, step["low"], step["high"])
 
@@ -60,10 +75,10 @@ def inside(step: Step, axis: str, side: str, extent: int, tap: int, low: int, hi
 def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> list[np.ndarray]:
     """A convolution with filters[h, w, depth, outputs]: one pass per tap and channel over blocks of rows.
 
-    Taps outside of the picture add nothing, not even the product of 0 with an infinite weight.
+    Taps outside of the picture add nothing, not even the product of 0 with an infinite weight, unless the rule says so.
     """
     x, bias = inputs[0], inputs[2] if len(inputs) > 2 else None
-    add = sum_of_products.RULES[step.rules["sum_of_products"]]
+    rule = sum_of_products.RULES[step.rules["sum_of_products"]]
     filters = np.ascontiguousarray(filters)
     depth, channels, groups = *filters.shape[2:], step["groups"]
     height, width, out_h, out_w = *x.shape[1:3], step["out_h"], step["out_w"]
@@ -73,29 +88,52 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
         return [out]
     rows = max(1, _SUMS // (out_w * channels))
     columns = [inside(step, "w", "left", width, tap, 0, out_w) for tap in range(step["filter_w"])]
+    taps = [(i, j) for i in range(step["filter_h"]) for j in range(step["filter_w"])]
+    if rule.by_columns:
+        taps.sort(key=lambda tap: tap[::-1])
+    nothing = np.zeros((1, 1, groups, 1), np.float32)
     for n, top in ((n, top) for n in range(x.shape[0]) for top in range(0, out_h, rows)):
         bottom = min(top + rows, out_h)
-        total = np.zeros((bottom - top, out_w, groups, channels // groups), np.float32)
+        total = _start(rule, (bottom - top, out_w, groups, channels // groups), bias)
         room = np.empty_like(total)
-        for i in range(step["filter_h"]):
-            lines = inside(step, "h", "top", height, i, top, bottom)
-            for j, across in enumerate(columns):
-                if lines is None or across is None:
-                    continue
-                met = x[n, lines[1], across[1]]
-                met = met.reshape(*met.shape[:2], groups, 1, depth)
-                sums, products = total[lines[0], across[0]], room[lines[0], across[0]]
-                for c in range(depth):
-                    add(sums, met[..., c], grouped[i, j, c], products)
+        for i, j in taps:
+            lines, across = inside(step, "h", "top", height, i, top, bottom), columns[j]
+            if rule.from_bias:
+                for where in _outside(lines, across, *total.shape[:2]):
+                    for c in range(depth):
+                        rule(total[where], nothing, grouped[i, j, c], room[where])
+            if lines is None or across is None:
+                continue
+            met = x[n, lines[1], across[1]]
+            met = met.reshape(*met.shape[:2], groups, 1, depth)
+            sums, products = total[lines[0], across[0]], room[lines[0], across[0]]
+            for c in range(depth):
+                rule(sums, met[..., c], grouped[i, j, c], products)
         out[n, top:bottom] = finish(step, total.reshape(bottom - top, out_w, channels), bias, x, filters)
     return [out]
+
+
+def _outside(
+    lines: tuple[slice, slice] | None, across: tuple[slice, slice] | None, height: int, width: int
+) -> list[tuple[slice, slice]]:
+    """The up to four parts of a block of the output where a tap lies outside of the picture."""
+    if lines is None or across is None:
+        return [(slice(0, height), slice(0, width))]
+    rows, columns = lines[0], across[0]
+    parts = [
+        (slice(0, rows.start), slice(0, width)),
+        (slice(rows.stop, height), slice(0, width)),
+        (rows, slice(0, columns.start)),
+        (rows, slice(columns.stop, width)),
+    ]
+    return [(r, c) for r, c in parts if r.start < r.stop and c.start < c.stop]
 
 
 def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A matrix product over blocks of units: one pass per column."""
     x, weights = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
-    add = sum_of_products.RULES[step.rules["sum_of_products"]]
+    rule = sum_of_products.RULES[step.rules["sum_of_products"]]
     units, depth = weights.shape
     columns = np.ascontiguousarray(x.reshape(-1, depth).T)[:, :, None]
     out = np.empty((columns.shape[1], units), np.float32)
@@ -105,9 +143,9 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         part = np.ascontiguousarray(weights[left : left + block].T)
         some = None if bias is None else bias.reshape(-1)[left : left + block]
         for top in range(0, columns.shape[1], rows):
-            total = np.zeros((min(rows, columns.shape[1] - top), part.shape[1]), np.float32)
+            total = _start(rule, (min(rows, columns.shape[1] - top), part.shape[1]), some)
             room = np.empty_like(total)
             for k in range(depth):
-                add(total, columns[k, top : top + rows], part[k], room)
+                rule(total, columns[k, top : top + rows], part[k], room)
             out[top : top + rows, left : left + block] = finish(step, total, some, x, weights)
     return [out.reshape(step["output_shape"])]

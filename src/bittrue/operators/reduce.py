@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..rules import rescale
+from ..rules import extreme, rescale
 from .accumulator import prepare_rescale
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import BLOCK
@@ -79,20 +79,24 @@ def row_major(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
     return np.transpose(x, [*kept, *axes]).reshape(outputs, summands)
 
 
-def in_order(operation: np.ufunc, x: np.ndarray, axes: Sequence[int], start: float) -> np.ndarray:
+def starts_with_first(step: Step, x: np.ndarray) -> bool:
+    """Whether a reduction of binary32 numbers begins with the first element instead of the neutral value."""
+    return "start" in step.rules or len(step["axes"]) == x.ndim
+
+
+def in_order(operation: np.ufunc, x: np.ndarray, axes: Sequence[int], start: float, first: bool) -> np.ndarray:
     """`operation` over the elements of each output one after the other, each result rounded to the type of `x`.
 
-    A partial reduction begins with `start`, a reduction of everything with the first element, which differs for a
-    negative zero. Without elements the result is `start`.
+    It begins with `start`, or with the `first` element, which differs for a negative zero. Without elements the result
+    is `start`.
     """
     rows = row_major(x, axes)
     out = np.full(rows.shape[0], start, x.dtype)
     per_block = max(1, BLOCK // max(1, rows.shape[1]))
-    whole = len(axes) == x.ndim
     with np.errstate(all="ignore"):
         for begin in range(0, rows.shape[0] if rows.shape[1] else 0, per_block):
             block = rows[begin : begin + per_block]
-            if not whole:
+            if not first:
                 block = block.copy()
                 block[:, 0] = operation(x.dtype.type(start), block[:, 0])
             out[begin : begin + per_block] = operation.accumulate(block, axis=1)[:, -1]
@@ -123,7 +127,9 @@ def _first_extreme(x: np.ndarray, axes: Sequence[int], sign: int) -> np.ndarray:
 def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         x, axes = inputs[0], step["axes"]
-        if x.dtype == np.float32:
+        if "extreme" in step.rules and x.size:
+            result = extreme.RULES[step.rules["extreme"]].apply(row_major(x, axes), sign)
+        elif x.dtype == np.float32:
             result = _first_extreme(x, axes, sign)
         else:
             limits = np.iinfo(x.dtype)
@@ -154,7 +160,7 @@ def _product(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if step.arrays:
         return _scaled_product(step, x)
     if x.dtype == np.float32:
-        result = in_order(np.multiply, x, axes, 1.0)
+        result = in_order(np.multiply, x, axes, 1.0, starts_with_first(step, x))
     else:
         # Wraps modulo 2^bits, so the order cannot matter.
         result = np.multiply.reduce(x, axis=axes, dtype=x.dtype)
@@ -169,9 +175,9 @@ def _logical(operation: np.ufunc) -> Callable[[Step, Sequence[np.ndarray]], list
 
 
 OPERATORS = (
-    Operator("reduce_max", (), infer, lower, _extreme(np.maximum, 1), "largest value along axes"),
-    Operator("reduce_min", (), infer, lower, _extreme(np.minimum, -1), "smallest value along axes"),
-    Operator("reduce_prod", ("rescale",), infer, lower_product, _product, "product along axes"),
+    Operator("reduce_max", ("extreme",), infer, lower, _extreme(np.maximum, 1), "largest value along axes"),
+    Operator("reduce_min", ("extreme",), infer, lower, _extreme(np.minimum, -1), "smallest value along axes"),
+    Operator("reduce_prod", ("rescale", "start"), infer, lower_product, _product, "product along axes"),
     Operator("reduce_any", (), infer, lower, _logical(np.logical_or), "whether any element along axes is true"),
     Operator("reduce_all", (), infer, lower, _logical(np.logical_and), "whether all elements along axes are true"),
 )

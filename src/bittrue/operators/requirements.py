@@ -174,6 +174,51 @@ def input_has_no_scale(call: Call) -> None:
         )
 
 
+def scales_are_normal(call: Call) -> None:
+    """Scales are neither 0 nor subnormal numbers."""
+    for operand in (*call.inputs, *call.outputs):
+        if operand is not None and operand.tensor.quantization is not None:
+            scales = operand.quantization.scales
+            small = scales[~(scales >= np.finfo(np.float32).tiny)]
+            if small.size:
+                raise call.invalid(
+                    "BT-QUANT-SCALE", f"scale {float(small[0])!r} of '{operand.name}' is not a normal binary32 number"
+                )
+
+
+def multiplier_below(call: Call, limit: float, source: int = 0) -> None:
+    """f32(f32(input scale * weight scale) / output scale) < `limit` for every weight scale; weights are input 1."""
+    scales = call.input(1).quantization.scales.astype(np.float32)
+    with np.errstate(over="ignore"):
+        largest = float((np.float32(call.input(source).scale) * scales / np.float32(call.output.scale)).max())
+    if not largest < limit:
+        raise call.invalid(
+            "BT-MULTIPLIER",
+            f"input scale * weight scale / output scale is {largest!r}, it must be below {limit}",
+            "the output scale is far too small beside the input's; quantize the model again",
+        )
+
+
+def bias_is_scaled_like_weights(call: Call, position: int = 2) -> None:
+    """The bias, if there is one, has one scale where the weights (input 1) have one, and several where they have so."""
+    if not call.has(position):
+        return
+    weights, bias = call.input(1).quantization, call.input(position).quantization
+    if weights.per_axis != bias.per_axis:
+        raise call.invalid(
+            "BT-QUANT-BIAS",
+            f"weights have {weights.scales.size} scales and the bias has {bias.scales.size}",
+            "quantize the bias per channel exactly where the weights are",
+        )
+
+
+def pictures_are_not_empty(call: Call) -> None:
+    """Height and width of input and output are at least 1."""
+    extents = (*call.input(0).shape[1:3], *call.output.shape[1:3])
+    if 0 in extents:
+        raise call.invalid("BT-RESIZE-EMPTY", f"pictures of {extents[:2]} and {extents[2:]} pixels: the kernel aborts")
+
+
 def slices_are_whole_bytes(call: Call) -> None:
     """The axes of the first input after attribute `axis` hold an even number of 4-bit elements."""
     source = call.input(0)
@@ -188,6 +233,10 @@ def slices_are_whole_bytes(call: Call) -> None:
 
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
+    "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
+    "multiplier_below": multiplier_below,
+    "scales_are_normal": scales_are_normal,
+    "pictures_are_not_empty": pictures_are_not_empty,
     "output_is_power_of_two": output_is_power_of_two,
     "same_quantization": same_quantization,
     "zero_points_are_zero": zero_points_are_zero,

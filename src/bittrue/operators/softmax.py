@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..arithmetic import fixed_point
 from ..errors import RunError
 from ..rules import log_softmax, real_softmax, softmax
 from .base import Call, Lowered, Operator, Shape, Step
@@ -51,10 +52,13 @@ def lower_softmax(call: Call) -> Lowered:
             parameters={"beta": float(call.attribute("beta"))}, scratch=24 * max(BLOCK, call.input(0).shape[-1])
         )
     rule = softmax.RULES[call.rules["softmax"]]
+    scale, beta = float(call.input(0).scale), float(call.attribute("beta"))
+    if rule.scaled:
+        lowered = _lowered(call, lambda: rule.prepare(scale, beta), call.output.zero_point if rule.moved else 0)
+        return replace(lowered, arrays={**lowered.arrays, "output_scale": np.asarray(call.output.scale)})
     wide = call.input(0).dtype == "s16"
     if not wide and call.output.dtype == "s16" and call.input(0).shape[-1] == 0 and 0 not in call.input(0).shape[:-1]:
         raise call.invalid("BT-SOFTMAX-EMPTY", f"rows of shape {list(call.input(0).shape)} have no element to sum")
-    scale, beta = float(call.input(0).scale), float(call.attribute("beta"))
     lowered = _lowered(call, lambda: rule.prepare(scale, beta), 0 if wide else call.output.type.minimum)
     return replace(lowered, parameters={**lowered.parameters, "low": 0}) if wide else lowered
 
@@ -65,6 +69,9 @@ def lower_log_softmax(call: Call) -> Lowered:
         return Lowered(scratch=24 * max(BLOCK, call.input(0).shape[-1]))
     rule = log_softmax.RULES[call.rules["log_softmax"]]
     scale = float(call.input(0).scale)
+    if rule.scaled:
+        lowered = _lowered(call, lambda: rule.prepare(scale), call.output.zero_point)
+        return replace(lowered, arrays={**lowered.arrays, "output_scale": np.asarray(call.output.scale)})
     return _lowered(call, lambda: rule.prepare(scale), call.output.type.maximum)
 
 
@@ -91,7 +98,8 @@ def _row_by_row(step: Step, x: np.ndarray, rule: Callable[[np.ndarray], np.ndarr
             raise RunError(
                 "BT-SOFTMAX-SUM", str(error), place=step.place, advice="shorten the rows or spread their values"
             ) from None
-        results[begin : begin + per_block] = np.clip(values + step["offset"], step["low"], step["high"])
+        values = fixed_point.wrap_s32(values + step["offset"])
+        results[begin : begin + per_block] = np.clip(values, step["low"], step["high"])
     return [out]
 
 

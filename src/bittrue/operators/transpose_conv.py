@@ -6,6 +6,7 @@ where u = y + pad_top - i * stride_h and v = x + pad_left - j * stride_w lie ins
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,13 +14,15 @@ import numpy as np
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..arithmetic.ordered_sums import add_products
 from ..errors import RunError
-from ..rules import plain_range, store
+from ..graph import Attribute
+from ..rules import lanes, plain_range, sum_of_products
 from . import hybrid_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import PATCH_BYTES, check_bias, check_bias_type, check_weight_scales
 from .geometry import LARGEST, Window, window
+from .lanes import stored_in_lanes
 
 # Positions of the inputs.
 _SHAPE, _WEIGHTS, _SOURCE, _BIAS = range(4)
@@ -92,6 +95,14 @@ def infer(call: Call) -> list[Shape]:
     return [shape]
 
 
+def _body(call: Call, shape: Shape) -> dict[str, Attribute]:
+    """How many channels, or how many elements of the output where all share one multiplier, lie in whole vectors."""
+    if "lanes" not in call.rules:
+        return {}
+    rule = lanes.RULES[call.rules["lanes"]]
+    return {"flat_body": rule.body(math.prod(shape))} if call.output.dtype == "u8" else {"body": rule.body(shape[3])}
+
+
 def lower(call: Call) -> Lowered:
     """Multipliers per channel, clamps, geometry and the accumulator bound."""
     shape, vertical, horizontal = _geometry(call)
@@ -139,6 +150,7 @@ def lower(call: Call) -> Lowered:
             "form": "quantized",
             "input_zero_point": source.zero_point,
             "weight_zero_point": weight_zero_point,
+            **_body(call, shape),
         },
         arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
         accumulator=proven_bound(call, sums, span, call.input(_BIAS) if call.has(_BIAS) else None),
@@ -167,6 +179,25 @@ def _taps(step: Step, height: int, width: int) -> Iterator[tuple[int, int, slice
             yield u, v, rows, columns, target_rows, target_columns
 
 
+def _from_bias(
+    step: Step, rule: sum_of_products.SumRule, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None
+) -> np.ndarray:
+    """binary32 under a rule of the slot `sum_of_products`: filters row by row, channels in order, from the bias on."""
+    total = np.zeros((x.shape[0], step["out_h"], step["out_w"], weights.shape[0]), np.float32)
+    if bias is not None:
+        total[...] = bias.reshape(-1)
+    for u, v, rows, columns, target_rows, target_columns in reversed(list(_taps(step, *x.shape[1:3]))):
+        filters = np.ascontiguousarray(weights[:, u, v].T)
+        for n in range(x.shape[0]):
+            pixels = x[n, rows, columns]
+            if pixels.size:
+                part = np.ascontiguousarray(total[n, target_rows, target_columns])
+                sums = part.reshape(-1, part.shape[-1])
+                sum_of_products.add_matrix(rule, sums, pixels.reshape(-1, pixels.shape[-1]), filters)
+                total[n, target_rows, target_columns] = part
+    return plain_range.clamp(total, step["low"], step["high"])
+
+
 def _add_scaled(
     total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32 | np.ndarray, scales: np.ndarray
 ) -> None:
@@ -181,6 +212,8 @@ def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | No
 
     hybrid: every picture is quantized first, its products are integers that are scaled back one by one.
     """
+    if "sum_of_products" in step.rules:
+        return _from_bias(step, sum_of_products.RULES[step.rules["sum_of_products"]], x, weights, bias)
     batch, height, width, _ = x.shape
     total = np.zeros((batch, step["out_h"], step["out_w"], weights.shape[0]), np.float32)
     hybrid = step["form"] == "hybrid"
@@ -239,13 +272,20 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                     part = copies[first - top : last - top, columns, :, u, v]
                     acc[low : high : step["stride_h"], target_columns] += part
         acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
-        out[n] = store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, x.dtype)
+        if "flat_body" in step.parameters:
+            body = min(max(step["flat_body"] - n * acc.size, 0), acc.size)
+            out[n] = stored_in_lanes(step, acc.reshape(1, -1), body, x.dtype).reshape(acc.shape)
+        else:
+            out[n] = stored_in_lanes(step, acc, step["body"] if "body" in step.parameters else 0, x.dtype)
     return [out]
 
 
 OPERATOR = Operator(
     "transpose_conv",
-    ("accumulate", "scale_form", "rescale", "store", "activation_range", "plain_range", "quantize_asymmetric"),
+    (
+        *("accumulate", "scale_form", "rescale", "rescale_tail", "lanes", "store", "activation_range"),
+        *("plain_range", "quantize_asymmetric", "sum_of_products"),
+    ),
     infer,
     lower,
     reference,

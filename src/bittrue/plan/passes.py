@@ -72,10 +72,18 @@ def stored_table(step: Step, plan: Plan) -> np.ndarray | None:
     if any(array.size > 256 or (name == "scales") for name, array in step.arrays.items()):
         return None
     values = np.arange(source.minimum, source.maximum + 1).astype(source.numpy)
-    try:
-        (result,) = operator.reference(step, [values])
-    except BittrueError:
-        # Some inputs have no result, so there is no table.
+    # Where places in the tensor decide, both functions must be the same one.
+    splits = (values.size, 0) if "lanes" in step.rules else (None,)
+    results = []
+    for split in splits:
+        placed = step if split is None else replace(step, parameters={**step.parameters, "body": split})
+        try:
+            (result,) = operator.reference(placed, [values])
+        except BittrueError:
+            # Some inputs have no result, so there is no table.
+            return None
+        results.append(result)
+    if not np.array_equal(results[0], results[-1]):
         return None
     return (result.astype(np.int64) - target.minimum).astype(np.uint8)
 
@@ -177,7 +185,12 @@ def _additions(schedule: Schedule) -> Schedule:
     then: dict[int, Then] = {}
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
-        if step.operator != "add" or step.parameters.get("form") != "rescaled" or len(set(step.inputs)) != 2:
+        if (
+            step.operator != "add"
+            or step.parameters.get("form") != "rescaled"
+            or "lanes" in step.rules
+            or len(set(step.inputs)) != 2
+        ):
             continue
         shapes = {plan.tensors[i].shape for i in (*step.inputs, *step.outputs) if i is not None}
         types = {plan.tensors[i].dtype for i in (*step.inputs, *step.outputs) if i is not None}

@@ -12,41 +12,53 @@ _TABLES = {
     "activation": ("activation", "RULES"),
     "activation_range": ("activation_range", "RULES"),
     "align": ("align", "RULES"),
+    "align_tail": ("align", "RULES"),
     "average": ("average", "RULES"),
     "byte_products": ("byte_products", "RULES"),
     "cast": ("cast", "RULES"),
     "combine": ("combine", "RULES"),
     "compare": ("compare", "RULES"),
     "dequantize": ("quantize", "DEQUANTIZE"),
+    "dequantize_tail": ("quantize", "DEQUANTIZE"),
     "divide": ("divide", "RULES"),
     "dot": ("dot", "RULES"),
+    "extreme": ("extreme", "RULES"),
     "gate": ("gate", "RULES"),
     "hard_swish": ("hard_swish", "RULES"),
     "interpolate": ("interpolate", "RULES"),
     "inverse_root": ("inverse_root", "RULES"),
+    "lanes": ("lanes", "RULES"),
     "layer_norm": ("layer_norm", "RULES"),
     "log_softmax": ("log_softmax", "RULES"),
     "mean": ("mean", "RULES"),
+    "mean_tail": ("mean", "RULES"),
     "normalize": ("normalize", "RULES"),
+    "order": ("order", "RULES"),
     "plain_range": ("plain_range", "RULES"),
     "product": ("product", "RULES"),
     "quantize": ("quantize", "QUANTIZE"),
     "quantize_asymmetric": ("quantize_rows", "ASYMMETRIC"),
     "quantize_symmetric": ("quantize_rows", "SYMMETRIC"),
+    "quantize_tail": ("quantize", "QUANTIZE"),
     "real_function": ("real_function", "RULES"),
     "real_gelu": ("real_gelu", "RULES"),
     "real_softmax": ("real_softmax", "RULES"),
     "rescale": ("rescale", "RULES"),
+    "rescale_tail": ("rescale", "RULES"),
     "row_product": ("row_product", "RULES"),
     "row_sums": ("row_sums", "RULES"),
+    "rows": ("quantize_rows", "ROWS"),
     "scale_back": ("scale_back", "RULES"),
     "scale_back_per_axis": ("scale_back", "RULES"),
     "scale_form": ("scale_form", "RULES"),
     "scale_form_per_axis": ("scale_form", "RULES"),
     "sigmoid": ("sigmoid", "RULES"),
+    "slope": ("slope", "RULES"),
     "softmax": ("softmax", "RULES"),
     "square_root": ("square_root", "RULES"),
+    "start": ("start", "RULES"),
     "store": ("store", "RULES"),
+    "store_tail": ("store", "RULES"),
     "sum_of_products": ("sum_of_products", "RULES"),
     "table": ("table", "RULES"),
 }
@@ -63,3 +75,9 @@ def rules(slot: str) -> Mapping[str, object]:
     module, table = _TABLES[slot]
     found: Mapping[str, object] = getattr(importlib.import_module(f"{__name__}.{module}"), table)
     return found
+
+
+def formula(slot: str, name: str) -> str:
+    """What a rule computes, in one sentence."""
+    rule = rules(slot)[name]
+    return str(getattr(rule, "formula", "")) or (rule.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")

@@ -44,6 +44,26 @@ def binary32_quotient_away(
     return low, high
 
 
+def binary32_sum_even(activation: str, scale: float, zero_point: int, minimum: int, maximum: int) -> tuple[int, int]:
+    """[max(minimum, Q(lower)), min(maximum, Q(upper))] with Q(f) = round_even(f32(f32(f / scale) + f32(zero_point))).
+
+    The quotient is not rounded to an integer before the zero point is added; infinities saturate.
+    Source: docs/facts/xnnpack.md 1.3, verified by running.
+
+    >>> binary32_sum_even("relu6", 4.0, 1, -128, 127), binary32_quotient_away("relu6", 4.0, 1, -128, 127)
+    ((1, 2), (1, 3))
+    """
+
+    def quantized(bound: float) -> int:
+        with np.errstate(over="ignore"):
+            moved = np.float32(bound) / np.float32(scale) + np.float32(zero_point)
+        return int(np.rint(np.clip(moved, np.float32(minimum), np.float32(maximum))))
+
+    lower, upper = _BOUNDS[activation]
+    return (minimum if lower is None else quantized(lower)), (maximum if upper is None else quantized(upper))
+
+
 RULES: dict[str, Callable[[str, float, int, int, int], tuple[int, int]]] = {
     "binary32_quotient_away": binary32_quotient_away,
+    "binary32_sum_even": binary32_sum_even,
 }

@@ -11,8 +11,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import multiplier
-from . import accumulate, average, mean, quantize, rescale, scale_form, store
+from ..arithmetic import elementary, multiplier, tables
+from . import (
+    accumulate,
+    activation_range,
+    align,
+    average,
+    interpolate,
+    mean,
+    normalize,
+    quantize,
+    rescale,
+    scale_form,
+    sigmoid,
+    softmax,
+    store,
+    table,
+)
 
 # Real multipliers of the kind that models have, simple ones first: ties of powers of two are the easiest to follow.
 _REALS = (0.25, 0.5, 0.0625, 0.0078125, 0.75, 0.3, 0.1, 0.0123, 0.00321, 0.000457, 1.7)
@@ -93,19 +108,134 @@ def _average(first: str, second: str) -> Iterator[Example]:
 
 def _mean(first: str, second: str) -> Iterator[Example]:
     for count in (2, 3, 4, 9, 49):
-        for real in _REALS:
+        for scale in (1.0, 0.5, 0.3, 0.0123):
             for totals in (_ACCUMULATORS, _LARGE):
-                one, other = (
-                    mean.RULES[name].apply(
-                        totals.astype(np.float32) if name.startswith("binary32") else totals,
-                        mean.RULES[name].prepare(real, count),
-                    )
-                    for name in (first, second)
-                )
+                one, other = (_mean_of(name, totals, scale, count) for name in (first, second))
                 for place in np.flatnonzero(np.asarray(one != other))[:1]:
-                    yield Example(
-                        f"sum {totals[place]} of {count} values times {real}", (f"{one[place]}", f"{other[place]}")
-                    )
+                    given = f"sum {totals[place]} of {count} values, input scale {scale}, output scale 0.5"
+                    yield Example(given, (f"{one[place]}", f"{other[place]}"))
+
+
+def _mean_of(name: str, totals: np.ndarray, scale: float, count: int) -> np.ndarray:
+    """Zero points are 0."""
+    rule = mean.RULES[name]
+    if rule.prepare_scales is not None:
+        prepared = rule.prepare_scales(scale, 0.5, count, 0, 0)
+    elif rule.prepare_affine is not None:
+        prepared = rule.prepare_affine(scale / 0.5, count, 0, 0)
+    else:
+        prepared = rule.prepare(scale / 0.5, count)
+    real = name == "binary32_divide"
+    return rule.apply(totals.astype(np.float32) if real else totals, prepared)
+
+
+def _align(first: str, second: str) -> Iterator[Example]:
+    """The inputs are those of an addition whose first scale is the smaller one."""
+    q = np.arange(-255, 256)
+    for scale in (0.5, 0.25, 0.1, 0.0123, 0.003, 0.0001):
+        one, other = (_aligned(name, q, scale) for name in (first, second))
+        for place in np.flatnonzero(one != other)[:1]:
+            given = f"q - zero point {q[place]} of scale {scale}, other scale 1, in steps of the output's scale 1"
+            yield Example(given, (f"{one[place]:.10g}", f"{other[place]:.10g}"))
+
+
+def _aligned(name: str, q: np.ndarray, scale: float) -> np.ndarray:
+    """What the output's step is worth of an aligned input, before the sum is rounded."""
+    rule = align.RULES[name]
+    if rule.shared_bits:
+        weights = align.shared_weights(name, scale, 1.0, 1.0)
+        return q * weights[0] / 2.0 ** weights[2]
+    arrays = rescale.prepare("q31_two_step_up_away", scale / align.unit(scale, 1.0))
+    aligned = align.apply(name, q, 0, "q31_two_step_up_away", arrays, "")
+    return aligned * float(align.unit(scale, 1.0)) / 2.0**rule.left
+
+
+def _sigmoid(first: str, second: str) -> Iterator[Example]:
+    q = np.arange(-32768, 32768)
+    for scale in (2.0**-12, 0.001, 0.0003):
+        answers = []
+        for name in (first, second):
+            rule = sigmoid.RULES[name]
+            answers.append(rule.logistic(q, *rule.prepare(scale, 0), rule.table()))
+        for place in np.flatnonzero(answers[0] != answers[1])[:1]:
+            given = f"logistic of q {q[place]}, scale {scale:.6g}, in 2^-15"
+            yield Example(given, (str(int(answers[0][place])), str(int(answers[1][place]))))
+
+
+def _table(first: str, second: str) -> Iterator[Example]:
+    functions = (("tanh", elementary.tanh, 1 / 128, 0), ("logistic", tables.logistic, 1 / 256, -128))
+    for text, function, output_scale, zero_point in functions:
+        # Tables differ in few places; these scales have some.
+        for scale in np.array([0.10095943, 0.25669166, 0.20278528, *np.linspace(0.01, 0.3, 200)], np.float32):
+            built = [
+                table.RULES[name].build(function, float(scale), 0, output_scale, zero_point, -128, 127)
+                for name in (first, second)
+            ]
+            if built[0].shape != built[1].shape:
+                return
+            for place in np.flatnonzero(built[0] != built[1])[:1]:
+                given = f"{text} of q {place - 128}, scale {scale!s}"
+                yield Example(given, (str(int(built[0][place])), str(int(built[1][place]))))
+
+
+def _softmax(first: str, second: str) -> Iterator[Example]:
+    rng = np.random.default_rng(1)
+    for scale in (1 / 16, 0.1, 0.3):
+        rows = np.sort(rng.integers(-128, 128, (4000, 4)), axis=1)
+        answers = []
+        for name in (first, second):
+            rule = softmax.RULES[name]
+            prepared = {**rule.prepare(scale, 1.0), "output_scale": np.asarray(1 / 256, np.float32)}
+            answers.append(np.minimum(rule.apply(rows, prepared, 8), 255))
+        for place in np.argwhere(answers[0] != answers[1])[:1]:
+            given = f"row {rows[place[0]].tolist()} of scale {scale}, place {place[1]}, in 1/256"
+            yield Example(given, (str(int(answers[0][tuple(place)])), str(int(answers[1][tuple(place)]))))
+
+
+def _interpolate(first: str, second: str) -> Iterator[Example]:
+    """A row of two pixels, resized."""
+    for pixels in ((-3, -2), (0, 200), (17, 100), (1, 7)):
+        for out in (4, 6, 7, 11, 13):
+            answers = []
+            for name in (first, second):
+                rule = interpolate.RULES[name]
+                axis = rule.prepare(2, out, False, False)
+                whole = name.endswith("_up") or "bits" in name
+                row = np.array(pixels, np.int64 if whole else np.float32)
+                low, high = row[axis["low"]], row[axis["high"]]
+                none = np.zeros(1, axis["weight"].dtype)
+                answers.append(np.asarray(rule.apply((low, low, high, high), none, axis["weight"])))
+            for place in np.flatnonzero(answers[0] != answers[1])[:1]:
+                given = f"pixels {pixels[0]} and {pixels[1]} resized to {out}, place {place}"
+                yield Example(given, (f"{answers[0][place]}", f"{answers[1][place]}"))
+    if first.startswith("binary32") and second.startswith("binary32"):
+        rng = np.random.default_rng(1)
+        whole = first.endswith("_up")
+        corners = rng.integers(0, 256, (4, 5000)) if whole else rng.standard_normal((4, 5000)).astype(np.float32)
+        weights = rng.random((2, 5000), np.float32)
+        one, other = (interpolate.RULES[name].apply(tuple(corners), *weights) for name in (first, second))
+        for place in np.flatnonzero(one != other)[:1]:
+            given = f"corners {corners[:, place].tolist()}, weights {weights[:, place].tolist()}"
+            yield Example(given, (f"{one[place]}", f"{other[place]}"))
+
+
+def _normalize(first: str, second: str) -> Iterator[Example]:
+    for length in (2, 20, 200, 1000):
+        for value in range(1, 256, 2):
+            row = np.array([[-value] + [150] * (length - 1)])
+            one, other = (normalize.RULES[name](row)[0, 0] for name in (first, second))
+            if one != other:
+                yield Example(f"{-value} beside {length - 1} times 150, in 1/128", (f"{one}", f"{other}"))
+
+
+def _activation_range(first: str, second: str) -> Iterator[Example]:
+    for zero_point in (0, -128, 3):
+        for scale in (0.5, 0.8, 0.0235, 0.1, 12 / 5, 4.0, 12.0):
+            one, other = (
+                activation_range.RULES[name]("relu6", scale, zero_point, -128, 127) for name in (first, second)
+            )
+            if one != other:
+                yield Example(f"RELU6, scale {scale}, zero point {zero_point}, int8", (f"{one}", f"{other}"))
 
 
 def _array(scale: float) -> np.ndarray:
@@ -114,7 +244,7 @@ def _array(scale: float) -> np.ndarray:
 
 def _quantize(first: str, second: str) -> Iterator[Example]:
     for scale in (0.5, 0.1, 0.0173, 0.3):
-        x = np.arange(-400, 400, dtype=np.float32) * np.float32(scale / 2)
+        x = np.append(np.arange(-400, 400) * np.float32(scale / 2), [1e30, -1e30, np.inf]).astype(np.float32)
         stored = [
             quantize.QUANTIZE[name](x, _array(scale), np.array([3]), -128, 127).astype(np.int64)
             for name in (first, second)
@@ -138,12 +268,19 @@ def _dequantize(first: str, second: str) -> Iterator[Example]:
 
 _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "accumulate": _accumulate,
+    "activation_range": _activation_range,
+    "align": _align,
     "average": _average,
     "dequantize": _dequantize,
+    "interpolate": _interpolate,
     "mean": _mean,
+    "normalize": _normalize,
     "quantize": _quantize,
     "rescale": _rescale,
     "scale_form": _scale_form,
     "scale_form_per_axis": _scale_form,
+    "sigmoid": _sigmoid,
+    "softmax": _softmax,
     "store": _store,
+    "table": _table,
 }

@@ -93,6 +93,57 @@ def _prepare_binary32(extent: int, out: int, align_corners: bool, half_pixel: bo
     return {"low": low, "high": high, "weight": position - low.astype(f32)}
 
 
+def _prepare_eleven_bits(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    low, high, weight = _clamped_positions(extent, out, align_corners, half_pixel)
+    return {"low": low, "high": high, "weight": np.rint(weight * np.float32(2048)).astype(np.int64)}
+
+
+def _clamped_positions(
+    extent: int, out: int, align_corners: bool, half_pixel: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions are limited to [0, extent - 1] before they are split into a whole and a fraction."""
+    f32 = np.float32
+    corners = 1 if align_corners and out > 1 else 0
+    step = f32(extent - corners) / f32(out - corners)
+    position = np.arange(out).astype(f32) * step
+    if half_pixel and not align_corners:
+        position = position + (f32(0.5) * step - f32(0.5))
+    position = np.minimum(np.maximum(position, f32(0)), f32(extent - 1))
+    low = position.astype(np.int64)
+    return low, np.minimum(low + 1, extent - 1), position - low.astype(f32)
+
+
+def _apply_eleven_bits(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Weights are whole 2048ths; ties go up, negative ones too.
+
+    >>> rule = RULES["eleven_bits_half_up"]
+    >>> half, none = np.array([1024]), np.array([0])
+    >>> [rule.apply((np.array([v]), none, np.array([v + 1]), none), none, half).tolist() for v in (2, -3)]
+    [[3], [-2]]
+    """
+    top = corners[0] * 2048 + (corners[2] - corners[0]) * weight_x
+    bottom = corners[1] * 2048 + (corners[3] - corners[1]) * weight_x
+    return (top * 2048 + (bottom - top) * weight_y + (1 << 21)) >> 22
+
+
+def _prepare_clamped(extent: int, out: int, align_corners: bool, half_pixel: bool) -> Prepared:
+    low, high, weight = _clamped_positions(extent, out, align_corners, half_pixel)
+    return {"low": low, "high": high, "weight": weight}
+
+
+def _apply_differences(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Along x first, then between the rows.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_differences"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [2.5]
+    """
+    with np.errstate(all="ignore"):
+        top = corners[0] + (corners[2] - corners[0]) * weight_x
+        bottom = corners[1] + (corners[3] - corners[1]) * weight_x
+        return top + (bottom - top) * weight_y
+
+
 def _four_products(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray, nudge: np.float32) -> np.ndarray:
     one = np.float32(1)
     with np.errstate(all="ignore"):
@@ -124,6 +175,56 @@ def _apply_binary32(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray
     return _four_products(corners, weight_y, weight_x, np.float32(0))
 
 
+def _weighted(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray, start: np.float32 | None) -> np.ndarray:
+    """Each corner times the rounded product of its weights, row by row, `start` before or nothing."""
+    one = np.float32(1)
+    weights = (one - weight_y) * (one - weight_x), weight_y * (one - weight_x), (one - weight_y) * weight_x
+    with np.errstate(all="ignore"):
+        total = corners[0] * weights[0]
+        if start is not None:
+            total = start + total
+        total = total + corners[2] * weights[2]
+        total = total + corners[1] * weights[1]
+        return total + corners[3] * (weight_y * weight_x)
+
+
+def _apply_weights_up(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Ties go up.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_weights_half_up"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [3]
+    """
+    corners = tuple(corner.astype(np.float32) for corner in corners)  # type: ignore[assignment]
+    return np.trunc(_weighted(corners, weight_y, weight_x, None) + np.float32(0.5)).astype(np.int64)
+
+
+def _apply_weights(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Zeros come out positive, because the sum begins with 0.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> RULES["binary32_weights"].apply((np.float32([2]), none, np.float32([3]), none), none, half).tolist()
+    [2.5]
+    """
+    return _weighted(corners, weight_y, weight_x, np.float32(0))
+
+
+def _apply_halves(corners: Corners, weight_y: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+    """Weights are 0 or 1/2.
+
+    >>> half, none = np.float32([0.5]), np.float32([0])
+    >>> corners = tuple(np.float32([v]) for v in (2, 4, 3, 6))
+    >>> [float(RULES["binary32_halves"].apply(corners, y, x)[0]) for y in (none, half) for x in (none, half)]
+    [2.0, 2.5, 3.0, 3.75]
+    """
+    half = np.float32(0.5)
+    with np.errstate(all="ignore"):
+        left = (corners[0] + corners[1]) * half
+        both = (left + (corners[2] + corners[3]) * half) * half
+        top = np.where(weight_x > 0, (corners[0] + corners[2]) * half, corners[0])
+    return np.where(weight_y > 0, np.where(weight_x > 0, both, left), top)
+
+
 RULES: dict[str, InterpolateRule] = {
     "ten_bits_half_away": InterpolateRule(
         _prepare_tenths,
@@ -136,7 +237,7 @@ RULES: dict[str, InterpolateRule] = {
         _prepare_tenths,
         _apply_tenths_up,
         "as ten_bits_half_away, with ties up",
-        "tflite-micro 90b983c kernels/internal/reference/resize_bilinear.h, verified by running",
+        "docs/facts/single_rounding.md 1.3, verified by running",
     ),
     "binary32_products_half_up": InterpolateRule(
         _prepare_binary32,
@@ -150,5 +251,39 @@ RULES: dict[str, InterpolateRule] = {
         _apply_binary32,
         "as binary32_products_half_up with 0 in place of 0.5, not truncated",
         "kernels/resize_bilinear.h, verified by running",
+    ),
+    "eleven_bits_half_up": InterpolateRule(
+        _prepare_eleven_bits,
+        _apply_eleven_bits,
+        "positions in binary32, limited to the picture; weights in 1/2048, ties to even; the exact sum over 2^22, "
+        "ties up",
+        "docs/facts/xnnpack.md 2.7, verified by running",
+    ),
+    "binary32_differences": InterpolateRule(
+        _prepare_clamped,
+        _apply_differences,
+        "positions as in eleven_bits_half_up, weights in binary32; t = low + (high - low) * wx in both rows, then "
+        "t + (b - t) * wy, every operation rounded to binary32",
+        "docs/facts/xnnpack.md 3.5, verified by running",
+    ),
+    "binary32_weights_half_up": InterpolateRule(
+        _prepare_binary32,
+        _apply_weights_up,
+        "p00*f32((1-wy)*(1-wx)) + p01*f32((1-wy)*wx) + p10*f32(wy*(1-wx)) + p11*f32(wy*wx) + 0.5, each operation "
+        "rounded to binary32 in this order, then truncated",
+        "kernels/internal/optimized/resize_bilinear.h (uint8), verified by running",
+    ),
+    "binary32_weights": InterpolateRule(
+        _prepare_binary32,
+        _apply_weights,
+        "0 + p00*f32((1-wy)*(1-wx)) + p01*f32((1-wy)*wx) + p10*f32(wy*(1-wx)) + p11*f32(wy*wx), each operation rounded "
+        "to binary32 in this order",
+        "kernels/internal/optimized/resize_bilinear.h (float), verified by running",
+    ),
+    "binary32_halves": InterpolateRule(
+        _prepare_binary32,
+        _apply_halves,
+        "twice the size: p00, (p00 + p01) / 2, (p00 + p10) / 2 and ((p00 + p10) / 2 + (p01 + p11) / 2) / 2",
+        "kernels/internal/optimized/resize_bilinear.h (2x2), verified by running",
     ),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import fixed_point, multiplier, transcendental
+from ..arithmetic import elementary, fixed_point, floats, multiplier, transcendental
 from . import rescale, softmax
 
 # F5 to F4 with 8 bits: 31 - 5 - 4 fractional bits go.
@@ -27,6 +27,8 @@ class LogSoftmaxRule:
     apply: Callable[[np.ndarray, Mapping[str, np.ndarray]], np.ndarray]
     formula: str
     source: str
+    # Results are in units of the output's scale, which `apply` finds as `output_scale` among the arrays (binary32).
+    scaled: bool = False
 
 
 def _prepare(input_scale: float) -> dict[str, np.ndarray]:
@@ -64,6 +66,28 @@ def _apply(rows: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.where(differences > threshold, result, _NOTHING)
 
 
+def _prepare_binary32(input_scale: float) -> dict[str, np.ndarray]:
+    return {
+        "exponentials": softmax.binary32_exponentials(input_scale, 1.0),
+        "input_scale": np.asarray(input_scale, np.float32),
+    }
+
+
+def _apply_binary32(rows: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """scale * x - (input scale * max + ln S) / output scale, each operation rounded, then ties to even.
+
+    >>> rule = RULES["binary32_table_even"]
+    >>> rule.apply(np.array([[4, 4, -128]]), {**rule.prepare(1.0), "output_scale": np.float32(1 / 16)}).tolist()
+    [[-11, -11, -2123]]
+    """
+    greatest = rows.max(axis=-1, keepdims=True)
+    total = softmax.sum_in_order(prepared["exponentials"][rows - greatest + 255])
+    scale, output_scale = np.float32(prepared["input_scale"]), np.float32(prepared["output_scale"])
+    with np.errstate(all="ignore"):
+        moved = (scale * greatest.astype(np.float32) + elementary.log(total)) / output_scale
+        return floats.truncate_to_s32(np.rint((scale / output_scale) * rows.astype(np.float32) - moved))
+
+
 RULES: dict[str, LogSoftmaxRule] = {
     "exp_f5_sum_f12_logarithm_away": LogSoftmaxRule(
         _prepare,
@@ -71,5 +95,13 @@ RULES: dict[str, LogSoftmaxRule] = {
         "S = sum of round_away(exp(x - max) / 2^12) in F12; round_away((scale * (x - max) - ln S in F5) / 2^22) where "
         "x - max > max(smallest - 1, (ln S - 2^31) / scale), else the smallest output",
         "facts/litert.md 2.5 (LOG_SOFTMAX), verified by running",
+    ),
+    "binary32_table_even": LogSoftmaxRule(
+        _prepare_binary32,
+        _apply_binary32,
+        "S = sum of exp(x - max) by a table in binary32, from left to right; round_even((scale / output scale) * x - "
+        "(scale * max + ln S) / output scale) + zero point",
+        "kernels/internal/optimized/optimized_ops.h (LogSoftmax), verified by running",
+        scaled=True,
     ),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import multiplier
+from ..arithmetic import fixed_point, floats, multiplier
 from . import rescale
 
 Prepared = dict[str, np.ndarray]
@@ -15,12 +15,19 @@ Prepared = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class MeanRule:
-    """`prepare(real, count)` at plan time, real = input scale / output scale; `apply(total, arrays)` per element."""
+    """`prepare(real, count)` at plan time, real = input scale / output scale; `apply(total, arrays)` per element.
+
+    `prepare_affine`, when set, is called instead with the zero points of input and output behind; `total` is then the
+    plain sum of stored integers, and the output's zero point is part of the result.
+    """
 
     prepare: Callable[[float, int], Prepared]
     apply: Callable[[np.ndarray, Mapping[str, np.ndarray]], np.ndarray]
     formula: str
     source: str
+    # Set instead of `prepare_affine` where both scales are needed: (input scale, output scale, count, zero points).
+    prepare_scales: Callable[[float, float, int, int, int], Prepared] | None = None
+    prepare_affine: Callable[[float, int, int, int], Prepared] | None = None
 
 
 def _fold_count(real: float, count: int) -> Prepared:
@@ -83,6 +90,72 @@ def _binary32_divide(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> n
         return total / prepared["count"].astype(np.float32)
 
 
+def _prepare_affine(real: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
+    f32 = np.float32
+    factor = f32(real) * (f32(1) / f32(count))
+    # The product of count and zero point is a 32-bit integer first.
+    offset = f32(output_zero_point) - f32(int(fixed_point.wrap_s32(count * zero_point))) * factor
+    return {"factor": np.asarray(factor, np.float64), "offset": np.asarray(offset, np.float64)}
+
+
+def _affine_even(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Two roundings in binary32, then ties to even.
+
+    >>> rule = RULES["binary32_affine_even"]
+    >>> [int(v) for v in rule.apply(np.array([1, 3, -1]), rule.prepare_affine(1.0, 2, 0, 10))]
+    [10, 12, 10]
+    """
+    with np.errstate(all="ignore"):
+        moved = total.astype(np.float32) * np.float32(prepared["factor"]) + np.float32(prepared["offset"])
+    return floats.saturate_to_s32(np.rint(moved))
+
+
+def _prepare_biased(scale: float, output_scale: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
+    f32 = np.float32
+    with np.errstate(all="ignore"):
+        moved = f32(zero_point) * f32(scale) / f32(output_scale)
+        moved = moved + f32(0.5) if moved > 0 else moved - f32(0.5)
+        real = f32(scale) / (f32(count) * f32(output_scale))
+    # The conversion to 32 bits drops the fraction; what does not fit becomes -2^31.
+    bias = fixed_point.wrap_s32(output_zero_point - floats.truncate_to_s32(np.asarray(moved)))
+    return {**rescale.prepare("q31_two_step_up_up", float(real)), "bias": np.asarray(bias)}
+
+
+def _biased(rule: str) -> Callable[[np.ndarray, Mapping[str, np.ndarray]], np.ndarray]:
+    def apply(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+        return fixed_point.wrap_s32(rescale.RULES[rule].apply(total, prepared) + prepared["bias"])
+
+    return apply
+
+
+def _prepare_sum(scale: float, output_scale: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
+    f32 = np.float32
+    with np.errstate(all="ignore"):
+        factor = f32(scale) / f32(output_scale)
+        offset = f32(-zero_point) * factor * f32(count)
+    return {
+        "factor": np.asarray(factor, np.float64),
+        "offset": np.asarray(offset, np.float64),
+        "bias": np.asarray(output_zero_point, np.int64),
+    }
+
+
+def _affine_away(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Two roundings in binary32, then ties away from zero; what does not fit 32 bits becomes -2^31.
+
+    >>> rule = RULES["binary32_affine_away"]
+    >>> [int(v) for v in rule.apply(np.array([1, 3, -1]), rule.prepare_scales(0.5, 1.0, 4, 0, 10))]
+    [11, 12, 9]
+    """
+    with np.errstate(all="ignore"):
+        moved = total.astype(np.float32) * np.float32(prepared["factor"]) + np.float32(prepared["offset"])
+    return fixed_point.wrap_s32(floats.truncate_to_s32(floats.round_away(moved)) + prepared["bias"])
+
+
+def _needs_scales(real: float, count: int) -> Prepared:
+    raise NotImplementedError("this rule is prepared from both scales")
+
+
 RULES: dict[str, MeanRule] = {
     "q31_count_folded_two_step_up_away": MeanRule(
         _fold_count,
@@ -95,7 +168,7 @@ RULES: dict[str, MeanRule] = {
         _fold_count,
         _one_step,
         "M' and e' as q31_count_folded_two_step_up_away; then round_up(total * M' / 2^(31-e'))",
-        "tflite-micro 90b983c kernels/internal/reference/reduce.h, verified by running",
+        "docs/facts/single_rounding.md 2.5, verified by running",
     ),
     "integer_trunc": MeanRule(
         _keep_count, _integer_trunc, "trunc(total / count) on 64-bit sums", "kernels/reduce.h, verified by running"
@@ -105,5 +178,37 @@ RULES: dict[str, MeanRule] = {
         _binary32_divide,
         "f32(total / f32(count)) on binary32 sums taken in row-major order",
         "kernels/reduce.h, verified by running",
+    ),
+    "binary32_affine_even": MeanRule(
+        lambda real, count: _prepare_affine(real, count, 0, 0),
+        _affine_even,
+        "round_even(f32(f32(f32(total) * s) + z)), s = f32(f32(input / output scale) * f32(1 / count)), "
+        "z = f32(output zero point - f32(f32(count * zero point) * s)), total without zero points taken off",
+        "docs/facts/xnnpack.md 2.6, verified by running",
+        prepare_affine=_prepare_affine,
+    ),
+    "binary32_real_two_step_up_up": MeanRule(
+        _needs_scales,
+        _biased("q31_two_step_up_up"),
+        "round_up(round_up(total * 2^max(e,0) * M / 2^31) / 2^max(-e,0)) + b, M and e from f32(scale / f32(count * "
+        "output scale)), b = output zero point - trunc(f32(zero point * scale / output scale) +- 0.5), total without "
+        "zero points taken off",
+        "kernels/internal/optimized/integer_ops/mean.h (vector loop), verified by running",
+        prepare_scales=_prepare_biased,
+    ),
+    "binary32_real_two_step_up_away": MeanRule(
+        _needs_scales,
+        _biased("q31_two_step_up_away"),
+        "as binary32_real_two_step_up_up with the second rounding away from zero at ties",
+        "kernels/internal/optimized/integer_ops/mean.h (scalar loop), verified by running",
+        prepare_scales=_prepare_biased,
+    ),
+    "binary32_affine_away": MeanRule(
+        _needs_scales,
+        _affine_away,
+        "round_away(f32(f32(f32(total) * s) + z)) + output zero point, s = f32(scale / output scale), "
+        "z = f32(f32(-zero point * s) * count), total without zero points taken off",
+        "kernels/internal/optimized/reduce.h (QuantizedMeanOrSum), verified by running",
+        prepare_scales=_prepare_sum,
     ),
 }

@@ -38,8 +38,8 @@ def q31_exponent_plus_7_two_step_up_away(rows: np.ndarray) -> np.ndarray:
 def q31_exponent_plus_7_one_step_up(rows: np.ndarray) -> np.ndarray:
     """M, e = 1 / sqrt(sum of squares); then x * M * 2^(e + 7), one rounding.
 
-    Ties: up. Domain: int64 rows of centred values along the last axis. Not clamped. Source: tflite-micro 90b983c
-    kernels/internal/reference/integer_ops/l2normalization.h, verified by running.
+    Ties: up. Domain: int64 rows of centred values along the last axis. Not clamped. Source:
+    docs/facts/single_rounding.md 1.2, verified by running.
 
     >>> q31_exponent_plus_7_one_step_up(np.array([[3, 4], [-1, 0], [18, 9]])).tolist()
     [[77, 102], [-128, 0], [114, 57]]

@@ -51,6 +51,18 @@ def type_limits(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[flo
     )
 
 
+def unlimited(activation: str, dtype: np.dtype) -> tuple[float, float]:
+    """[lower, upper] of the activation, where an open side is infinite: infinities stay what they are.
+
+    No ties. Domain: binary32. Source: docs/facts/xnnpack.md 3.1, verified by running.
+
+    >>> unlimited("relu6", np.dtype(np.float32)), unlimited("none", np.dtype(np.float32))
+    ((0.0, 6.0), (-inf, inf))
+    """
+    lower, upper = _ACTIVATIONS[activation]
+    return (-np.inf if lower is None else float(lower), np.inf if upper is None else float(upper))
+
+
 def clamp(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """min(max(value, low), high) in the type of `values`; NaN stays what it is, and so does -0 next to a bound of 0.
 
@@ -109,9 +121,11 @@ def cap_then_raise(values: np.ndarray, low: float, high: float) -> np.ndarray:
 RULES: dict[str, Callable[[str, np.dtype], tuple[int, int] | tuple[float, float]]] = {
     "type_limits": type_limits,
     "open_limits": open_limits,
+    "unlimited": unlimited,
 }
 # How the limits of each rule are applied.
 CLAMPS: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
     "type_limits": clamp,
     "open_limits": cap_then_raise,
+    "unlimited": clamp,
 }

@@ -36,6 +36,60 @@ def binary32_divide_away(
     return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
 
 
+def binary64_divide_away(
+    x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
+) -> np.ndarray:
+    """clamp(wrap32(to_s32(round_away(f64(x) / f64(scale))) + zero_point)), otherwise as `binary32_divide_away`.
+
+    Source: facts/litert.md 2.3 (QUANTIZE, scalar loop), verified by running. 0.35 / 0.1 is less than 3.5 in binary64,
+    but 3.5 in binary32:
+
+    >>> rules = binary32_divide_away, binary64_divide_away
+    >>> [int(rule(np.float32([0.35]), np.float32(0.1), np.int64(0), -128, 127)[0]) for rule in rules]
+    [4, 3]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = floats.truncate_to_s32(floats.round_away(x.astype(np.float64) / scale.astype(np.float64)))
+    return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
+
+
+def binary32_reciprocal_even_wrap(
+    x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
+) -> np.ndarray:
+    """clamp(wrap32(to_s32(round_even(f32(x * f32(1 / scale)))) + zero_point)), ties to even; to_s32 as above.
+
+    Source: facts/litert.md 2.3 (QUANTIZE, vector loop), verified by running.
+
+    >>> half = np.float32(0.5)
+    >>> [int(v) for v in binary32_reciprocal_even_wrap(np.float32([0.25, 0.75, -0.75]), half, np.int64(0), -128, 127)]
+    [0, 2, -2]
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        reciprocal = (1.0 / scale.astype(np.float64)).astype(np.float32)
+        steps = floats.truncate_to_s32(np.rint(x.astype(np.float32) * reciprocal))
+    return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
+
+
+def binary32_reciprocal_even(
+    x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
+) -> np.ndarray:
+    """clamp(round_even(f32(x * f32(1 / scale))) + zero_point), the rounded value being limited to 16 bits first.
+
+    NaN becomes `maximum`, infinities saturate. Args and result: as `binary32_divide_away`.
+    Source: docs/facts/xnnpack.md 2.3, verified by running.
+
+    >>> one = np.float32(1)
+    >>> [int(v) for v in binary32_reciprocal_even(np.float32([0.5, -1.5, 1e9]), one, np.int64(0), -128, 127)]
+    [0, -2, 127]
+    >>> int(binary32_reciprocal_even(np.float32(np.nan), one, np.int64(-128), -128, 127))
+    127
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        moved = x.astype(np.float32) * (np.float32(1) / scale.astype(np.float32))
+    limited = np.where(np.isnan(moved), np.float32(32767), np.clip(moved, np.float32(-32768), np.float32(32767)))
+    return np.clip(np.rint(limited).astype(np.int64) + zero_point, minimum, maximum)
+
+
 def binary64_multiply(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
     """f32(f64(scale) * (q - zero_point)): one rounding.
 
@@ -47,5 +101,26 @@ def binary64_multiply(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) 
     return (scale.astype(np.float64) * (q.astype(np.int64) - zero_point)).astype(np.float32)
 
 
-QUANTIZE: dict[str, QuantizeRule] = {"binary32_divide_away": binary32_divide_away}
-DEQUANTIZE: dict[str, DequantizeRule] = {"binary64_multiply": binary64_multiply}
+def binary32_multiply_add(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
+    """f32(f32(f32(q) * scale) + f32(-zero_point * f64(scale))): three roundings.
+
+    Source: facts/litert.md 2.3 (DEQUANTIZE, vector loop), verified by running.
+
+    >>> binary32_multiply_add(np.int8([4]), np.float32([0.1]), np.int64([1])).tolist()
+    [0.30000001192092896]
+    """
+    addend = (-zero_point * scale.astype(np.float64)).astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return q.astype(np.float32) * scale.astype(np.float32) + addend
+
+
+QUANTIZE: dict[str, QuantizeRule] = {
+    "binary32_divide_away": binary32_divide_away,
+    "binary64_divide_away": binary64_divide_away,
+    "binary32_reciprocal_even": binary32_reciprocal_even,
+    "binary32_reciprocal_even_wrap": binary32_reciprocal_even_wrap,
+}
+DEQUANTIZE: dict[str, DequantizeRule] = {
+    "binary64_multiply": binary64_multiply,
+    "binary32_multiply_add": binary32_multiply_add,
+}

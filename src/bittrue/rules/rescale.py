@@ -25,7 +25,7 @@ class RescaleRule:
     """One way to fill the slot: `prepare(real) -> arrays`, `apply(acc, arrays) -> int64 array`.
 
     `largest_exponent` bounds the domain of integer rules: beyond it a left shift would push the sign bit out of the
-    register, which kernels leave undefined.
+    register, which kernels leave undefined. `signed` rules take negative multipliers: their ties are not symmetric.
     """
 
     prepare: Callable[[npt.ArrayLike], Prepared]
@@ -33,6 +33,7 @@ class RescaleRule:
     formula: str
     source: str
     largest_exponent: int = 30
+    signed: bool = False
 
 
 def _encode(real: npt.ArrayLike) -> Prepared:
@@ -104,6 +105,15 @@ def _binary32_multiply_even(acc: np.ndarray, prepared: Mapping[str, np.ndarray])
     return floats.saturate_to_s32(product)
 
 
+def _encode_q8(real: npt.ArrayLike) -> Prepared:
+    # The product with 256 is exact in binary32 unless it overflows, which `prepare` refuses.
+    return {"factor": np.rint(np.asarray(real, np.float64).astype(np.float32) * np.float32(256)).astype(np.float64)}
+
+
+def _q8_one_step_up(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    return (acc * prepared["factor"].astype(np.int64) + 128) >> 8
+
+
 RULES: dict[str, RescaleRule] = {
     "q31_two_step_up_away": RescaleRule(
         _encode,
@@ -141,6 +151,13 @@ RULES: dict[str, RescaleRule] = {
         _binary32_multiply_even,
         "round_even(binary32(binary32(acc) * binary32 factor)), saturated to 32 bits",
         "facts/litert.md 1.3, verified by running",
+    ),
+    "q8_one_step_up": RescaleRule(
+        _encode_q8,
+        _q8_one_step_up,
+        "round_up(acc * F / 2^8) with F = round_even(f32(256 * real)), which may be negative; acc of up to 9 bits",
+        "docs/facts/xnnpack.md 2.3, verified by running",
+        signed=True,
     ),
 }
 

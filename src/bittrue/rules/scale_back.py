@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-ScaleBackRule = Callable[[np.ndarray, "np.ndarray | np.float32", np.ndarray], np.ndarray]
+from ..arithmetic import floats
+
+_NO_START = np.float32(0)
+ScaleBackRule = Callable[..., np.ndarray]
 
 
 def binary32_product_of_scales(total: np.ndarray, rows: np.ndarray | np.float32, weights: np.ndarray) -> np.ndarray:
@@ -17,7 +20,7 @@ def binary32_product_of_scales(total: np.ndarray, rows: np.ndarray | np.float32,
 
     >>> total, row, weight = np.array([5]), np.float32(0.1), np.float32([0.1])
     >>> [float(rule(total, row, weight)[0]) for rule in RULES.values()]
-    [0.05000000447034836, 0.05000000074505806]
+    [0.05000000447034836, 0.05000000074505806, 0.05000000074505806]
     """
     with np.errstate(all="ignore"):
         return total.astype(np.float32) * (rows * weights)
@@ -33,7 +36,24 @@ def binary32_one_by_one(total: np.ndarray, rows: np.ndarray | np.float32, weight
         return total.astype(np.float32) * weights * rows
 
 
+def binary32_rows_then_fused(
+    total: np.ndarray, rows: np.ndarray | np.float32, weights: np.ndarray, start: np.ndarray | np.float32 = _NO_START
+) -> np.ndarray:
+    """f32(start + f32(f32(total) * rows) * weights), the last product and the sum rounded once.
+
+    Domain: total s32. Source: docs/facts/xnnpack.md 2.8, verified by running.
+
+    >>> float(binary32_rows_then_fused(np.array([3]), np.float32(0.1), np.float32([0.1]), np.float32([-0.03]))[0])
+    2.309680002809955e-09
+    """
+    with np.errstate(all="ignore"):
+        return floats.fused_multiply_add(total.astype(np.float32) * rows, weights, start)
+
+
 RULES: dict[str, ScaleBackRule] = {
     "binary32_product_of_scales": binary32_product_of_scales,
     "binary32_one_by_one": binary32_one_by_one,
+    "binary32_rows_then_fused": binary32_rows_then_fused,
 }
+# Rules that take what the result is added to, as it is part of their last rounding.
+WITH_START = frozenset({"binary32_rows_then_fused"})

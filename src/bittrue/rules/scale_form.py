@@ -37,10 +37,16 @@ def binary32(first: npt.ArrayLike, second: npt.ArrayLike, output: npt.ArrayLike)
     return (_f32(first) * _f32(second) / _f32(output)).astype(np.float64)
 
 
+def binary32_quotient_first(first: npt.ArrayLike, second: npt.ArrayLike, output: npt.ArrayLike) -> np.ndarray:
+    """f64(f32(f32(first / output) * second))."""
+    return (_f32(first) / _f32(output) * _f32(second)).astype(np.float64)
+
+
 RULES: dict[str, ScaleForm] = {
     "binary64": binary64,
     "binary32_product": binary32_product,
     "binary32": binary32,
+    "binary32_quotient_first": binary32_quotient_first,
 }
 
 

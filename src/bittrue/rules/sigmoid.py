@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import fixed_point, powers, tables
+from ..arithmetic import fixed_point, powers, tables, transcendental
 
 _SATURATED = 255  # first interval without a right end in the table
 
@@ -85,6 +85,39 @@ def tanh(q: np.ndarray, multiplier: int, right_shift: int, table: np.ndarray) ->
     return np.where(x >= 0, value - one + (1 << 7), -value + one + (1 << 7) - 1) >> 8
 
 
+def _prepare_or_exponent(scale: float, largest_shift: int) -> tuple[int, int]:
+    """(0, n) for a scale that counts as 2^(n - 12) with 0 <= n <= `largest_shift`, else as `prepare_argument`."""
+    exponent, is_power = powers.nearly_power_of_two(scale)
+    if is_power and 0 <= exponent + 12 <= largest_shift:
+        return 0, exponent + 12
+    return prepare_argument(scale, largest_shift)
+
+
+def _logistic_by_polynomial(q: np.ndarray, multiplier: int, right_shift: int, table: np.ndarray) -> np.ndarray:
+    """Symmetric around 1/2 but for the largest value, which is 32767.
+
+    >>> rule = RULES["s16_polynomial_or_table_256"]
+    >>> [int(v) for v in rule.logistic(np.int16([0, 1, -1]), 0, 0, rule.table())]
+    [16384, 16384, 16383]
+    """
+    if multiplier:
+        return logistic(q, multiplier, right_shift, table)
+    return transcendental.logistic_s16(fixed_point.as_s64(q))
+
+
+def _tanh_by_polynomial(q: np.ndarray, multiplier: int, right_shift: int, table: np.ndarray) -> np.ndarray:
+    """Odd; the argument saturates when it is doubled.
+
+    >>> rule = RULES["s16_polynomial_or_table_256"]
+    >>> [int(v) for v in rule.tanh(np.int16([0, 1, -1]), 0, 0, rule.table())]
+    [0, 8, -8]
+    """
+    if multiplier:
+        return tanh(q, multiplier, right_shift, table)
+    moved = np.clip(np.left_shift(fixed_point.as_s64(q), right_shift), fixed_point.S16_MIN, fixed_point.S16_MAX)
+    return transcendental.tanh_s16(moved, 3)
+
+
 RULES: dict[str, SigmoidRule] = {
     "s16_table_256_linear": SigmoidRule(
         prepare_argument,
@@ -93,5 +126,14 @@ RULES: dict[str, SigmoidRule] = {
         tanh,
         "argument rescaled with ties up, 256 samples of the logistic function, linear interpolation",
         "facts/litert.md 2.3 (LOGISTIC and TANH of 16 bits), verified by running",
+    ),
+    "s16_polynomial_or_table_256": SigmoidRule(
+        _prepare_or_exponent,
+        tables.sigmoid_table_s16,
+        _logistic_by_polynomial,
+        _tanh_by_polynomial,
+        "input scales that are powers of two (2^-12, for tanh 2^-11, too): exp by polynomial and a Newton reciprocal "
+        "in 16-bit fixed point; else as s16_table_256_linear",
+        "kernels/internal/optimized/optimized_ops.h (Logistic and Tanh of 16 bits), verified by running",
     ),
 }

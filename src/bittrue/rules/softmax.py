@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import fixed_point, multiplier, tables, transcendental
+from ..arithmetic import elementary, fixed_point, floats, multiplier, tables, transcendental
 from . import rescale
 
 Prepared = dict[str, np.ndarray]
@@ -32,6 +32,10 @@ class SoftmaxRule:
     apply: Callable[[np.ndarray, Mapping[str, np.ndarray], int], np.ndarray]
     formula: str
     source: str
+    # Results are in units of the output's scale, which `apply` finds as `output_scale` among the arrays (binary32);
+    # then they are moved to the output's zero point, or to 0.
+    scaled: bool = False
+    moved: bool = False
 
 
 def scaled_differences(input_scale: float, beta: float) -> tuple[np.ndarray, int, int, int]:
@@ -127,6 +131,56 @@ def _apply_tables(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: in
     return fixed_point.divide_by_power_of_two_up(entries * factor, right_shift)
 
 
+def binary32_exponentials(input_scale: float, beta: float) -> np.ndarray:
+    """exp(f32(f32(-scale * beta) * d)) for d = 255..0, each operation rounded to binary32.
+
+    >>> binary32_exponentials(0.5, 1.0)[[0, 253, 255]].tolist()
+    [0.0, 0.3678794503211975, 1.0]
+    """
+    f32 = np.float32
+    with np.errstate(all="ignore"):
+        scale = -f32(input_scale) * f32(beta)
+        return elementary.exp(scale * np.arange(255, -1, -1).astype(f32))
+
+
+def sum_in_order(entries: np.ndarray) -> np.ndarray:
+    """Row sums of binary32 numbers from left to right, each sum rounded."""
+    # accumulate never regroups, unlike reduce.
+    with np.errstate(all="ignore"):
+        return np.add.accumulate(entries, axis=-1)[..., -1:]
+
+
+def _prepare_binary32(input_scale: float, beta: float) -> Prepared:
+    return {"exponentials": binary32_exponentials(input_scale, beta)}
+
+
+def _binary32_shares(rows: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    entries = prepared["exponentials"][rows - rows.max(axis=-1, keepdims=True) + 255]
+    with np.errstate(all="ignore"):
+        return entries * (np.float32(1) / (sum_in_order(entries) * np.float32(prepared["output_scale"])))
+
+
+def _binary32_away(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int) -> np.ndarray:
+    """Ties away from zero; what does not fit 32 bits becomes -2^31.
+
+    >>> rule = RULES["binary32_table_away"]
+    >>> rule.apply(np.array([[4, 4, -128]]), {**rule.prepare(1.0, 1.0), "output_scale": np.float32(0.2)}, 8).tolist()
+    [[3, 3, 0]]
+    """
+    return floats.truncate_to_s32(floats.round_away(_binary32_shares(rows, prepared)))
+
+
+def _binary32_half_up(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int) -> np.ndarray:
+    """One half is added in binary32, the fraction then dropped.
+
+    >>> rule = RULES["binary32_table_half_up"]
+    >>> rule.apply(np.array([[4, 4, -128]]), {**rule.prepare(1.0, 1.0), "output_scale": np.float32(0.2)}, 8).tolist()
+    [[3, 3, 0]]
+    """
+    with np.errstate(all="ignore"):
+        return floats.truncate_to_s32(np.trunc(_binary32_shares(rows, prepared) + np.float32(0.5)))
+
+
 RULES: dict[str, SoftmaxRule] = {
     "exp_f5_sum_f12_reciprocal_away": SoftmaxRule(
         _prepare_fixed,
@@ -141,5 +195,21 @@ RULES: dict[str, SoftmaxRule] = {
         "e = table of exp on [-10, 0]; S = sum of e; r = table of 1 / (1 + x) of the normalised S; "
         "round_up(e * r / 2^(31 - clz S))",
         "facts/litert.md 2.5 (SOFTMAX int16), verified by running",
+    ),
+    "binary32_table_away": SoftmaxRule(
+        _prepare_binary32,
+        _binary32_away,
+        "e = exp(x - max) by a table in binary32; S = sum of e from left to right; "
+        "round_away(e * (1 / (S * output scale))) + zero point",
+        "kernels/internal/optimized/optimized_ops.h (Softmax), verified by running",
+        scaled=True,
+        moved=True,
+    ),
+    "binary32_table_half_up": SoftmaxRule(
+        _prepare_binary32,
+        _binary32_half_up,
+        "as binary32_table_away, but trunc(e * (1 / (S * output scale)) + 0.5), without the zero point",
+        "kernels/internal/optimized/optimized_ops.h (Softmax), verified by running",
+        scaled=True,
     ),
 }

@@ -34,11 +34,42 @@ def clamp_then_zero_point(rescaled: np.ndarray, zero_point: int, low: int, high:
     return np.minimum(np.maximum(rescaled, low - zero_point), high - zero_point) + zero_point
 
 
+def clamp_alone(rescaled: np.ndarray, zero_point: int, low: int, high: int) -> np.ndarray:
+    """min(max(rescaled, low), high): the zero point is not added.
+
+    >>> [int(v) for v in clamp_alone(np.array([2**31 - 1, 5, -400]), 1, -128, 127)]
+    [127, 5, -128]
+    """
+    return np.minimum(np.maximum(rescaled, low), high)
+
+
+def wrap_s16_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, high: int) -> np.ndarray:
+    """min(max(wrap16(rescaled + zero_point), low), high): sums beyond 16 bits come out on the other side.
+
+    >>> [int(v) for v in wrap_s16_then_clamp(np.array([32767, 5, -40000]), 1, -128, 127)]
+    [-128, 6, 127]
+    """
+    return np.minimum(np.maximum(fixed_point.wrap_s16(rescaled + zero_point), low), high)
+
+
+def saturate_s16_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, high: int) -> np.ndarray:
+    """As `wrap_s16_then_clamp`, but what is rescaled saturates to 16 bits before the zero point is added.
+
+    >>> [int(v) for v in saturate_s16_then_clamp(np.array([40000, 5, -40000]), 1, -128, 127)]
+    [-128, 6, -128]
+    """
+    saturated = np.clip(rescaled, fixed_point.S16_MIN, fixed_point.S16_MAX)
+    return wrap_s16_then_clamp(saturated, zero_point, low, high)
+
+
 StoreRule = Callable[[np.ndarray, int, int, int], np.ndarray]
 
 RULES: dict[str, StoreRule] = {
     "zero_point_then_clamp": zero_point_then_clamp,
     "clamp_then_zero_point": clamp_then_zero_point,
+    "clamp_alone": clamp_alone,
+    "wrap_s16_then_clamp": wrap_s16_then_clamp,
+    "saturate_s16_then_clamp": saturate_s16_then_clamp,
 }
 
 

@@ -20,12 +20,14 @@ Build = Callable[[tables.Function, float, int, float, int, int, int], np.ndarray
 class TableRule:
     """`build(function, input scale, input zero point, output scale, output zero point, minimum, maximum)` gives the
     table, `read(table, q, minimum)` the stored integers for stored integers q of a type that starts at `minimum`.
+    `binary64`: functions of several steps, like the logistic one, take all of them in binary64.
     """
 
     build: Build
     read: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
     formula: str
     source: str
+    binary64: bool = False
 
 
 def _read_direct(table: np.ndarray, q: np.ndarray, minimum: int) -> np.ndarray:
@@ -71,6 +73,33 @@ def _read_interpolated(table: np.ndarray, q: np.ndarray, minimum: int) -> np.nda
     return tables.lookup_513(table, q)
 
 
+def _build_256_even(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """The zero point is added before rounding, ties to even: 2.5 becomes 2, and with zero point 1, 3.5 becomes 4.
+
+    >>> rule = RULES["binary32_reciprocal_sum_256_even"]
+    >>> entries = [rule.build(lambda x: x / 2, 1.0, 0, 1.0, z, -128, 127)[128 + 5] for z in (0, 1)]
+    >>> [int(entry) for entry in entries]
+    [2, 4]
+    """
+    f32 = np.float32
+    with np.errstate(all="ignore"):
+        inverse = f32(1) / f32(output_scale)
+        q = np.arange(minimum, maximum + 1).astype(f32)
+        argument = (q - f32(input_zero_point)) * f32(input_scale)
+        value = np.asarray(function(argument.astype(np.float64))).astype(f32)
+        y = np.rint(value * inverse + f32(output_zero_point))
+    y = np.where(np.isnan(y), f32(0), y)
+    return np.clip(y, f32(minimum), f32(maximum)).astype(np.int64)
+
+
 def _build_f4(
     function: tables.Function,
     input_scale: float,
@@ -97,7 +126,7 @@ def _build_f4(
 
 # real function -> its fixed-point form, fractional bits of the result, output zero point
 _F4: dict[tables.Function, tuple[Callable[[np.ndarray], np.ndarray], int, int]] = {
-    elementary.plain_logistic: (transcendental.logistic_f4, 8, -128),
+    tables.logistic: (transcendental.logistic_f4, 8, -128),
     elementary.tanh: (transcendental.tanh_f4, 7, 0),
 }
 
@@ -108,12 +137,20 @@ RULES: dict[str, TableRule] = {
         "one entry per input: clamp(round_away(f32(f(x) * f32(1 / output scale))) + zero point)",
         "facts/litert.md 1.9 (LUT8), verified by running",
     ),
+    "binary32_reciprocal_sum_256_even": TableRule(
+        _build_256_even,
+        _read_direct,
+        "one entry per input: clamp(round_even(f32(f32(f(x) * f32(1 / output scale)) + zero point))), "
+        "x = f32((q - zero point) * scale)",
+        "docs/facts/xnnpack.md 2.4, verified by running",
+        binary64=True,
+    ),
     "f4_newton_256_one_step_up": TableRule(
         _build_f4,
         _read_direct,
         "one entry per input: the argument in fixed point with 4 integer bits, rounded up at ties; exp and 1/(1+x) as "
         "softmax has them; nearest, ties away from zero",
-        "tflite-micro 90b983c kernels/internal/reference/integer_ops/logistic.h and tanh.h, verified by running",
+        "docs/facts/single_rounding.md 2.4, verified by running",
     ),
     "binary32_reciprocal_513_linear_up": TableRule(
         _build_513,

@@ -91,7 +91,7 @@ ROWS: tuple[Row, ...] = (
     Row("hard_swish", ("f32 -> f32",), {}, "run"),
     Row("leaky_relu", ("T -> T",), _RELU, "run; facts 2.3: 12 k values", ("s8", "u8")),
     Row("leaky_relu", ("s16 -> s16",), _RELU, "run; facts 2.3", requires=(("zero_points_are_zero",),)),
-    Row("leaky_relu", ("f32 -> f32",), {}, "run"),
+    Row("leaky_relu", ("f32 -> f32",), {"slope": "scaled_unless_above_zero"}, "run"),
     Row("prelu", ("s8 s8 -> s8", "u8 u8 -> u8", "s16 s8 -> s16"), _RELU, "run", requires=(_RANK,)),
     Row("prelu", ("f32 f32 -> f32",), {}, "run", requires=(_RANK,)),
     Row(

@@ -1,0 +1,143 @@
+"""Rows of `litert-optimized`: convolutions and fully-connected layers."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_CONVOLUTION = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary64",
+    "rescale": "q31_two_step_up_up",
+    "store": "zero_point_then_clamp",
+    "activation_range": "binary32_quotient_away",
+}
+_UNSIGNED = {**_CONVOLUTION, "scale_form": "binary32_product"}
+_MATRIX = {**_UNSIGNED, "scale_form_per_axis": "binary64"}
+# Convolutions in groups take the reference kernels: the rows of `litert` behind these.
+_UNGROUPED = ("equal_extents", 0, 3, 1, 3)
+_SPLIT_LIMIT = "the kernel drops input elements that do not fill a row; bittrue refuses such shapes"
+_PLANNED = "an output shape that is computed at run time must be the one that the file gives the output"
+# Tried by hiding the processor's features from the runtime, 9 k values each.
+_PROCESSOR = (
+    "the runtime rounds so on processors with AVX-512, or with AVX2 and FMA; without AVX it rounds once "
+    "(q31_one_step_up), with AVX alone by neither rule"
+)
+_LAYER_LIMIT = f"{_SPLIT_LIMIT}; {_PROCESSOR}"
+_LAYER = (("bias_scale_within", 0.02), ("activation_is_clamp",))
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "conv2d",
+        ("s8 s8|s4 s32 -> s8",),
+        _CONVOLUTION,
+        "run",
+        requires=(("input_zero_points_are_zero", 1, 2),),
+        when=(_UNGROUPED,),
+        limit=_PROCESSOR,
+    ),
+    Row(
+        "conv2d",
+        ("u8 u8 s32 -> u8",),
+        _UNSIGNED,
+        "run",
+        requires=(("input_zero_points_are_zero", 2), ("bias_scale_within", 0.02)),
+        when=(_UNGROUPED,),
+        limit=_PROCESSOR,
+    ),
+    Row(
+        "conv2d",
+        ("s16 s8|s4 s32 -> s16",),
+        _CONVOLUTION,
+        "run",
+        requires=(("zero_points_are_zero",),),
+        when=(_UNGROUPED,),
+        limit=_PROCESSOR,
+    ),
+    # The vector loop over channels rounds up, the scalar loop behind it away from zero.
+    Row(
+        "depthwise_conv2d",
+        ("s8 s8|s4 s32 -> s8",),
+        _CONVOLUTION,
+        "run",
+        requires=(("input_zero_points_are_zero", 2),),
+        when=(("last_extent_in_blocks", 1, 8),),
+    ),
+    Row(
+        "depthwise_conv2d",
+        ("s8 s8|s4 s32 -> s8",),
+        {**_CONVOLUTION, "rescale": "q31_two_step_up_away"},
+        "run",
+        requires=(("input_zero_points_are_zero", 2),),
+        when=(("last_extent_below", 1, 8),),
+    ),
+    Row(
+        "depthwise_conv2d",
+        ("s8 s8|s4 s32 -> s8",),
+        {**_CONVOLUTION, "rescale_tail": "q31_two_step_up_away", "lanes": "blocks_of_8"},
+        "run",
+        requires=(("input_zero_points_are_zero", 2),),
+    ),
+    Row(
+        "depthwise_conv2d",
+        ("s8 s8|s4 - -> s8", "u8 u8 - -> u8"),
+        refuses="depthwise convolutions without a bias abort in these kernels, which read its shape unasked",
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 s8 s8 s32|- -> s8",),
+        {**_CONVOLUTION, "rescale_tail": "q31_two_step_up_away", "lanes": "blocks_of_8"},
+        "run",
+        requires=(("input_zero_points_are_zero", 3),),
+        limit=_PLANNED,
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 u8 u8 s32|- -> u8",),
+        {**_UNSIGNED, "rescale_tail": "q31_two_step_up_away", "lanes": "blocks_of_16"},
+        "run",
+        requires=(("bias_scale_within", 0.02, 2, 3),),
+        limit=_PLANNED,
+    ),
+    Row(
+        "fully_connected",
+        ("s8 s8|s4|s2 s32|- -> s8",),
+        _MATRIX,
+        "run",
+        requires=_LAYER,
+        limit=_LAYER_LIMIT,
+    ),
+    Row(
+        "fully_connected",
+        ("u8 u8 s32|- -> u8",),
+        _MATRIX,
+        "run",
+        requires=_LAYER,
+        limit=_LAYER_LIMIT,
+    ),
+    Row(
+        "fully_connected",
+        ("s16 s8|s4|s2 s32 -> s16",),
+        _MATRIX,
+        "run",
+        requires=(("zero_points_are_zero", 0), *_LAYER),
+        when=(("zero_point_is_zero", 1),),
+        limit=_LAYER_LIMIT,
+    ),
+    Row(
+        "fully_connected",
+        ("s16 s8|s4|s2 - -> s16",),
+        _MATRIX,
+        "run",
+        requires=(("zero_points_are_zero", 0), *_LAYER),
+        when=(("zero_point_is_zero", 1), ("attribute_is", "bias_type", "f32", "s32")),
+        limit=_LAYER_LIMIT,
+    ),
+    Row(
+        "fully_connected",
+        ("u8 u8 s32 -> s16",),
+        {**_MATRIX, "store": "clamp_alone"},
+        "run",
+        requires=_LAYER,
+        limit=_LAYER_LIMIT,
+    ),
+)

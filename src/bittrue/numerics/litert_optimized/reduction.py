@@ -1,0 +1,70 @@
+"""Rows of `litert-optimized`: reductions, resizing, softmax and normalization."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_AWAY = {"softmax": "binary32_table_away"}
+_LOGARITHM = {"log_softmax": "binary32_table_even"}
+
+# Means over height and width, extents kept: vectors of channels, and scalars behind them.
+_PICTURE = {
+    "accumulate": "s32_wrap",
+    "mean": "binary32_real_two_step_up_up",
+    "mean_tail": "binary32_real_two_step_up_away",
+    "lanes": "blocks_of_16",
+    "store": "zero_point_then_clamp",
+}
+_SUM = {"accumulate": "s32_wrap", "mean": "binary32_affine_away", "store": "zero_point_then_clamp"}
+_FIRST = {"start": "first_element"}
+_NAN_SIGN = "where several NaNs meet, or NaN meets an infinity times 0, the sign bit of the resulting NaN may differ"
+
+ROWS: tuple[Row, ...] = (
+    Row("softmax", ("s8 -> s8",), _AWAY, "run", requires=(("output_is", 1 / 256, -128, 0.001),)),
+    Row("softmax", ("u8 -> u8",), {"softmax": "binary32_table_half_up"}, "run"),
+    Row("softmax", ("s8|u8 -> s16",), _AWAY, "run"),
+    Row("log_softmax", ("s8 -> s8",), _LOGARITHM, "run", requires=(("output_is", 1 / 16, 127),)),
+    Row("log_softmax", ("u8 -> u8",), _LOGARITHM, "run", requires=(("output_is", 1 / 16, 255),)),
+    Row(
+        "mean",
+        ("T s32 -> T",),
+        _PICTURE,
+        "run",
+        where=("s8", "u8"),
+        when=(("reduces", 4, 1, 2), ("attribute_is", "keep_dims", True)),
+    ),
+    Row(
+        "mean",
+        ("f32 s32 -> f32",),
+        {"mean": "binary32_divide", "order": "four_lanes_twice"},
+        "run",
+        when=(("reduces_rows",),),
+    ),
+    Row("mean", ("f32 s32 -> f32",), {"mean": "binary32_divide", **_FIRST}, "run"),
+    Row("sum", ("T s32 -> T",), _SUM, "run", where=("s8", "u8")),
+    Row("sum", ("s16 s32 -> s16",), _SUM, "run", requires=(("zero_points_are_zero", 0),)),
+    Row("sum", ("f32 s32 -> f32",), _FIRST, "run"),
+    *(
+        Row(stem, ("f32 s32 -> f32",), {"extreme": "last_unless_beyond"}, "run")
+        for stem in ("reduce_max", "reduce_min")
+    ),
+    Row("reduce_prod", ("f32 s32 -> f32",), _FIRST, "run", requires=(("input_has_no_scale",),)),
+    Row("resize_bilinear", ("u8 s32 -> u8",), {"interpolate": "binary32_weights_half_up"}, "run"),
+    Row(
+        "resize_bilinear",
+        ("f32 s32 -> f32",),
+        {"interpolate": "binary32_halves"},
+        "run",
+        when=(("doubles_picture",),),
+        limit=_NAN_SIGN,
+    ),
+    Row("resize_bilinear", ("f32 s32 -> f32",), {"interpolate": "binary32_weights"}, "run", limit=_NAN_SIGN),
+    Row(
+        "resize_nearest",
+        ("T s32 -> T",),
+        {},
+        "run",
+        where=("s8", "u8", "bool"),
+        requires=(("pictures_are_not_empty",),),
+    ),
+)

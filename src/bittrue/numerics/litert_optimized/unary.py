@@ -1,0 +1,56 @@
+"""Rows of `litert-optimized`: activations and quantization."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+# Vector loops, and the scalar loops behind them.
+_QUANTIZE = {
+    "quantize": "binary32_reciprocal_even_wrap",
+    "quantize_tail": "binary64_divide_away",
+    "lanes": "blocks_of_8",
+}
+_DEQUANTIZE = {
+    "dequantize": "binary32_multiply_add",
+    "dequantize_tail": "binary64_multiply",
+    "lanes": "blocks_of_8",
+}
+_REQUANTIZE = {
+    "scale_form": "binary64",
+    "rescale": "q31_two_step_up_up",
+    "rescale_tail": "q31_two_step_up_away",
+    "lanes": "blocks_of_16",
+    "store": "zero_point_then_clamp",
+}
+
+_SIGMOID = {"sigmoid": "s16_polynomial_or_table_256"}
+
+ROWS: tuple[Row, ...] = (
+    Row("quantize", ("f32 -> s8|u8|s16",), _QUANTIZE, "run", when=(("per_tensor",),)),
+    Row("quantize", ("s8|u8 -> s8|u8",), _REQUANTIZE, "run"),
+    Row("dequantize", ("s8|u8|s4|u4|s2 -> f32",), _DEQUANTIZE, "run", when=(("per_tensor",),)),
+    Row(
+        "dequantize",
+        ("s16 -> f32",),
+        _DEQUANTIZE,
+        "run",
+        requires=(("input_zero_points_are_zero", 0),),
+        when=(("per_tensor",),),
+    ),
+    Row(
+        "logistic",
+        ("s16 -> s16",),
+        _SIGMOID,
+        "run",
+        requires=(("zero_points_are_zero",), ("output_is", 1 / 32768, 0)),
+    ),
+    Row(
+        "tanh",
+        ("s16 -> s16",),
+        _SIGMOID,
+        "run",
+        requires=(("zero_points_are_zero",), ("output_is_power_of_two", -15)),
+    ),
+    Row("elu", ("s8 -> s8",), {"table": "binary32_reciprocal_256_away"}, "run"),
+    Row("elu", ("f32 -> f32",), {"real_function": "binary32_elementary"}, "run"),
+)

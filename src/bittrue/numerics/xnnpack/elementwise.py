@@ -1,0 +1,107 @@
+"""Rows of `xnnpack`: element-wise operators."""
+
+from __future__ import annotations
+
+from ..table import Row
+from .matrix import CLAMPS, QUANTIZED, SUBNORMAL
+
+_RANGE = {"store": "clamp_then_zero_point", "activation_range": "binary32_sum_even"}
+_BINARY = (("counts_within", (2, 2), (1, 1)), ("declared_rank", 0, 6, 0, 1))
+_UNARY = (("counts_within", (1, 1), (1, 1)), ("declared_rank", 0, 6, 0))
+_ALL_SCALED = ("one_scale", 0, 1, "output")
+_ONE_SCALED = ("one_scale", 0, "output")
+_ADDED = {**_RANGE, "align": "shared_21_bits_even"}
+_TABLE = {"table": "binary32_reciprocal_sum_256_even"}
+_Q8 = {"rescale": "q8_one_step_up", "store": "clamp_then_zero_point"}
+
+_REAL = ("f32 f32 -> f32",)
+_UNLIMITED = {"plain_range": "unlimited"}
+_TWO_NANS = (
+    "where both operands are NaN, the kernels keep the payload of one or the other; bittrue keeps the first one's; "
+    + SUBNORMAL
+)
+
+_ESTIMATE = (
+    "the delegate's result is off by one unit in the last place for a third of all arguments: it refines the "
+    "processor's own estimate, which differs between processors; bittrue rounds correctly"
+)
+
+ROWS: tuple[Row, ...] = (
+    *(
+        Row(stem, _REAL, _UNLIMITED, "run", when=(*_BINARY, CLAMPS), limit=_TWO_NANS)
+        for stem in ("add", "sub", "mul", "div")
+    ),
+    *(
+        Row(
+            stem,
+            ("T T -> T",),
+            _ADDED,
+            "run",
+            where=("s8", "u8"),
+            when=(*_BINARY, _ALL_SCALED, ("scale_ratio_within", 2.0**-10, 256.0, False, 0, 1), CLAMPS),
+            requires=QUANTIZED,
+        )
+        for stem in ("add", "sub")
+    ),
+    Row(
+        "mul",
+        ("T T -> T",),
+        {**_RANGE, "product": "exact_s32", "scale_form": "binary32", "rescale": "binary32_multiply_even"},
+        "run",
+        where=("s8", "u8"),
+        when=(*_BINARY, _ALL_SCALED, ("scale_product_within", 2.0**-16, 256.0), CLAMPS),
+        requires=QUANTIZED,
+    ),
+    Row("logistic", ("T -> T",), _TABLE, "run", ("s8", "u8"), when=(*_UNARY, _ONE_SCALED), requires=QUANTIZED),
+    Row("tanh", ("T -> T",), _TABLE, "run", ("s8", "u8"), when=(*_UNARY, _ONE_SCALED), requires=QUANTIZED),
+    Row(
+        "leaky_relu",
+        ("T -> T",),
+        {**_Q8, "scale_form": "binary32_quotient_first"},
+        "run",
+        ("s8", "u8"),
+        when=(*_UNARY, _ONE_SCALED, ("slopes_within", 2.0**-8, 128.0, -127.99609375)),
+        requires=QUANTIZED,
+    ),
+    Row(
+        "leaky_relu",
+        ("f32 -> f32",),
+        {"slope": "scaled_below_zero"},
+        "run",
+        when=(*_UNARY, ("slopes_within", 2.0**-8, 128.0, -127.99609375)),
+        limit=SUBNORMAL,
+    ),
+    *(
+        Row(stem, ("f32 -> f32",), {}, "run", when=_UNARY, limit=limit)
+        for stem, limit in (
+            *((stem, SUBNORMAL) for stem in ("abs", "neg", "square", "floor")),
+            *((stem, SUBNORMAL) for stem in ("relu", "relu6", "relu_n1_to_1")),
+            *((stem, _ESTIMATE) for stem in ("sqrt", "rsqrt")),
+        )
+    ),
+    Row(
+        "quantize",
+        ("f32 -> s8|u8",),
+        {"quantize": "binary32_reciprocal_even"},
+        "run",
+        when=(*_UNARY, _ONE_SCALED),
+        requires=QUANTIZED,
+    ),
+    Row(
+        "quantize",
+        ("T -> T",),
+        {**_Q8, "scale_form": "binary32"},
+        "run",
+        ("s8", "u8"),
+        when=(*_UNARY, _ONE_SCALED, ("scale_ratio_within", 2.0**-8, 128.0, True, 0)),
+        requires=QUANTIZED,
+    ),
+    Row(
+        "dequantize",
+        ("s8|u8 -> f32",),
+        {"dequantize": "binary64_multiply"},
+        "run",
+        when=(*_UNARY, ("one_scale", 0)),
+        requires=QUANTIZED,
+    ),
+)

@@ -1,0 +1,238 @@
+"""Rows of `xnnpack`: convolutions and fully-connected layers."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+CLAMPS = ("attribute_is", "activation", "none", "relu", "relu6", "relu_n1_to_1")
+QUANTIZED = (("scales_are_normal",), ("zero_points_fit",))
+_SCALED = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary32",
+    "rescale": "binary32_multiply_even",
+    "store": "clamp_then_zero_point",
+    "activation_range": "binary32_sum_even",
+}
+_PICTURES = (
+    ("counts_within", (3, 3), (1, 1)),
+    ("declared_rank", 4, 4, 0, 1, "output"),
+    ("declared_rank", 1, 1, 2),
+    ("stored_in_file", 1, 2),
+    ("bias_scaled",),
+    CLAMPS,
+)
+_LAYER = (
+    ("counts_within", (2, 3), (1, 1)),
+    ("declared_rank", 2, 2, 1),
+    ("one_scale", 0, "output"),
+    ("stored_in_file", 1),
+    ("constant_inputs", 2),
+    ("bias_scaled",),
+    CLAMPS,
+)
+# What makes the delegate give up, and the whole model with it.
+_CHECKED = (*QUANTIZED, ("input_zero_points_are_zero", 2), ("multiplier_below", 256.0))
+_SYMMETRIC = (*_CHECKED, ("input_zero_points_are_zero", 1), ("bias_is_scaled_like_weights",))
+
+_REAL = {"plain_range": "unlimited", "sum_of_products": "binary32_fused_from_bias"}
+_DYNAMIC = {
+    "accumulate": "s32_wrap",
+    "quantize_asymmetric": "binary32_range_even",
+    "byte_products": "exact",
+    "scale_back": "binary32_rows_then_fused",
+    "plain_range": "unlimited",
+}
+_REAL_PICTURES = (
+    ("counts_within", (3, 3), (1, 1)),
+    ("declared_rank", 4, 4, 0, 1, "output"),
+    ("declared_rank", 1, 1, 2),
+    ("stored", 1, 2),
+    CLAMPS,
+)
+SUBNORMAL = "the delegate takes subnormal binary32 numbers for zeros and makes none; bittrue keeps them"
+_NANS = (
+    "where NaN or an infinity enters, the bits of a NaN result follow the operands' order in the kernel's registers; "
+    + SUBNORMAL
+)
+_FINITE = "NaN and infinities in dynamically quantized activations are refused: what they become is undefined"
+_SYMMETRIC_WEIGHTS = (("scales_are_normal",), ("input_zero_points_are_zero", 1))
+
+ROWS: tuple[Row, ...] = (
+    *(
+        Row(
+            stem,
+            ("f32 f32 f32 -> f32",),
+            {**_REAL, "sum_of_products": "binary32_fused_from_bias_by_columns"},
+            "run",
+            when=(*_REAL_PICTURES, ("filters_of_one_channel", 25)),
+            limit=_NANS,
+        )
+        for stem in ("conv2d", "depthwise_conv2d")
+    ),
+    *(
+        Row(stem, ("f32 f32 f32 -> f32",), _REAL, "run", when=_REAL_PICTURES, limit=_NANS)
+        for stem in ("conv2d", "depthwise_conv2d")
+    ),
+    Row(
+        "fully_connected",
+        ("f32 f32 f32|- -> f32",),
+        _REAL,
+        "run",
+        when=(
+            ("counts_within", (2, 3), (1, 1)),
+            ("declared_rank", 2, 2, 1),
+            ("stored", 1),
+            ("constant_inputs", 2),
+            CLAMPS,
+        ),
+        limit=_NANS,
+    ),
+    Row(
+        "conv2d",
+        ("f32 s8 f32 -> f32",),
+        {**_DYNAMIC, "rows": "per_pixel"},
+        "run",
+        when=(("weights_scaled_along", 0), *_REAL_PICTURES, ("filters_of_one_pixel",)),
+        requires=_SYMMETRIC_WEIGHTS,
+        limit=_FINITE,
+    ),
+    Row(
+        "conv2d",
+        ("f32 s8 f32 -> f32",),
+        {**_DYNAMIC, "rows": "per_picture"},
+        "run",
+        when=(("weights_scaled_along", 0), *_REAL_PICTURES),
+        requires=_SYMMETRIC_WEIGHTS,
+        limit=_FINITE,
+    ),
+    Row(
+        "fully_connected",
+        ("f32 s8|s4|s2 f32|- -> f32",),
+        {**_DYNAMIC, "row_sums": "exact"},
+        "run",
+        when=(
+            ("counts_within", (2, 3), (1, 1)),
+            ("declared_rank", 2, 2, 1),
+            ("stored_in_file", 1),
+            ("constant_inputs", 2),
+            ("weights_in_rows",),
+            ("packed_rows_fill_bytes",),
+            CLAMPS,
+        ),
+        requires=_SYMMETRIC_WEIGHTS,
+        limit=_FINITE,
+    ),
+    Row(
+        "conv2d",
+        ("s8 s8 s32 -> s8",),
+        _SCALED,
+        "run",
+        when=(("one_scale", 0, "output"), ("weights_scaled_along", 0), *_PICTURES),
+        requires=_SYMMETRIC,
+    ),
+    Row(
+        "conv2d",
+        ("u8 u8 s32 -> u8",),
+        _SCALED,
+        "run",
+        when=(("one_scale", 0, 1, "output"), ("weights_scaled_along", 0), *_PICTURES),
+        requires=(*_CHECKED, ("bias_is_scaled_like_weights",)),
+    ),
+    Row(
+        "depthwise_conv2d",
+        ("s8 s8 s32 -> s8",),
+        _SCALED,
+        "run",
+        when=(("one_scale", 0, "output"), ("weights_scaled_along", 3), *_PICTURES),
+        requires=_SYMMETRIC,
+    ),
+    Row(
+        "depthwise_conv2d",
+        ("u8 u8 s32 -> u8",),
+        _SCALED,
+        "run",
+        when=(("one_scale", 0, 1, "output"), ("weights_scaled_along", 3), *_PICTURES),
+        requires=(*_CHECKED, ("bias_is_scaled_like_weights",)),
+    ),
+    Row(
+        "fully_connected",
+        ("s8 s8|s4|s2 s32|- -> s8",),
+        _SCALED,
+        "run",
+        when=(*_LAYER, ("layer_weights_scaled",), ("packed_rows_fill_bytes",)),
+        requires=(*_CHECKED, ("input_zero_points_are_zero", 1)),
+    ),
+    Row(
+        "fully_connected",
+        ("u8 u8 s32|- -> u8",),
+        _SCALED,
+        "run",
+        when=(*_LAYER, ("one_scale", 1)),
+        requires=_CHECKED,
+    ),
+    *(
+        Row(
+            "transpose_conv",
+            (f"s32 {dtype} {dtype} s32|- -> {dtype}",),
+            _SCALED,
+            "run",
+            when=(
+                ("counts_within", (3, 4), (1, 1)),
+                ("stored_in_file", 0, 1),
+                ("constant_inputs", 3),
+                ("declared_rank", 4, 4, 1, 2, "output"),
+                ("declared_rank", 1, 1, 0, 3),
+                ("one_scale", *scaled, "output"),
+                ("weights_scaled_along", 0),
+                ("bias_scaled", 3),
+                ("transposed_filter_fits",),
+                CLAMPS,
+            ),
+            requires=(
+                *QUANTIZED,
+                ("input_zero_points_are_zero", *symmetric, 3),
+                ("multiplier_below", 256.0, 2),
+                ("bias_is_scaled_like_weights", 3),
+            ),
+        )
+        for dtype, scaled, symmetric in (("s8", (2,), (1,)), ("u8", (1, 2), ()))
+    ),
+    Row(
+        "batch_matmul",
+        ("s8 s8 -> s8",),
+        _SCALED,
+        "run",
+        when=(
+            ("counts_within", (2, 2), (1, 1)),
+            ("declared_rank", 2, 6, 0, 1),
+            ("one_scale", 0, 1, "output"),
+            ("zero_point_is_zero", 1),
+        ),
+        requires=(*QUANTIZED, ("multiplier_below", 256.0)),
+    ),
+    Row(
+        "transpose_conv",
+        ("s32 f32 f32 f32|- -> f32",),
+        _REAL,
+        "run",
+        when=(
+            ("counts_within", (3, 4), (1, 1)),
+            ("stored_in_file", 0),
+            ("stored", 1),
+            ("constant_inputs", 3),
+            ("declared_rank", 4, 4, 1, 2, "output"),
+            ("declared_rank", 1, 1, 0, 3),
+            ("transposed_filter_fits",),
+            CLAMPS,
+        ),
+        limit=_NANS,
+    ),
+    Row(
+        "batch_matmul",
+        ("f32 f32 -> f32",),
+        {"sum_of_products": "binary32_fused_from_bias"},
+        "run",
+        when=(("counts_within", (2, 2), (1, 1)), ("declared_rank", 2, 6, 0, 1)),
+        limit=_NANS,
+    ),
+)

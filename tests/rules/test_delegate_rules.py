@@ -1,0 +1,222 @@
+"""Rules of binary32 delegates against the exact oracle, and cases that tell them from the others of their slots."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bittrue.arithmetic import exact, floats
+from bittrue.rules import (
+    activation_range,
+    align,
+    interpolate,
+    mean,
+    quantize,
+    quantize_rows,
+    rescale,
+    scale_back,
+    slope,
+    sum_of_products,
+    table,
+)
+
+F32 = np.float32
+normal = st.floats(-(2.0**40), 2.0**40, width=32)
+scales = st.floats(2.0**-12, 16, width=32)
+
+
+def nearest(value: Fraction) -> Fraction:
+    return Fraction(exact.nearest_binary(value)) if value else Fraction(0)
+
+
+def whole(value: Fraction) -> int:
+    return exact.nearest(value, "even")
+
+
+@given(normal, normal, normal)
+def test_fused_multiply_add_rounds_once(a: float, b: float, c: float) -> None:
+    assert Fraction(float(floats.fused_multiply_add(F32(a), F32(b), F32(c)))) == nearest(
+        Fraction(a) * Fraction(b) + Fraction(c)
+    )
+
+
+@given(st.data())
+def test_fused_multiply_add_near_ties(data: st.DataObject) -> None:
+    """Products of 48 bits whose sum with c lies a hair beside the middle of two neighbours."""
+    a = Fraction(data.draw(st.integers(2**23, 2**24 - 1)))
+    b = Fraction(data.draw(st.integers(2**23, 2**24 - 1)))
+    c = data.draw(st.integers(2**23, 2**24 - 1)) * Fraction(2) ** data.draw(st.integers(-60, 60))
+    sign = data.draw(st.sampled_from([1, -1]))
+    found = float(floats.fused_multiply_add(F32(float(a)), F32(float(b)), F32(sign * float(c))))
+    assert Fraction(found) == nearest(a * b + sign * c)
+
+
+def test_fused_multiply_add_of_special_values() -> None:
+    inf, nan = F32(np.inf), F32(np.nan)
+    assert floats.fused_multiply_add(inf, F32(2), F32(1)) == inf
+    assert np.isnan(floats.fused_multiply_add([inf, nan, inf], F32([0, 1, 1]), F32([1, 1, -np.inf]))).all()
+    assert floats.fused_multiply_add(F32(-0.0), F32(1), F32(-0.0)).tobytes() == F32(-0.0).tobytes()
+    assert floats.fused_multiply_add(F32(2.0**100), F32(2.0**100), F32(0)) == inf
+
+
+def test_sum_of_products_rules_are_told_apart() -> None:
+    """`sum_of_products`: (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24, but 0 when the product is rounded."""
+    first, second = F32([1 + 2.0**-12]), F32([1 + 2.0**-12])
+    found = {}
+    for name, rule in sum_of_products.RULES.items():
+        total = F32([-1 - 2.0**-11])
+        rule(total, first, second, np.empty(1, F32))
+        found[name] = float(total[0]), rule.by_columns
+    assert found == {
+        "binary32_in_order": (0.0, False),
+        "binary32_fused_from_bias": (2.0**-24, False),
+        "binary32_fused_from_bias_by_columns": (2.0**-24, True),
+    }
+    assert [rule.from_bias for rule in sum_of_products.RULES.values()] == [False, True, True]
+
+
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(0, 20))
+def test_add_matrix_is_one_term_after_the_other(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.standard_normal((3, k)).astype(F32), rng.standard_normal((k, 2)).astype(F32)
+    for name, rule in sum_of_products.RULES.items():
+        total = np.zeros((3, 2), F32)
+        sum_of_products.add_matrix(rule, total, a, b)
+        for m, n in np.ndindex(3, 2):
+            expected = Fraction(0)
+            for x, w in zip(a[m], b[:, n], strict=True):
+                product = Fraction(float(x)) * Fraction(float(w))
+                expected = nearest(expected + (product if rule.from_bias else nearest(product)))
+            assert Fraction(float(total[m, n])) == expected, name
+
+
+@given(total=st.integers(-(2**31), 2**31 - 1), row=scales, weight=scales, start=normal)
+def test_scale_back_from_a_start(total: int, row: float, weight: float, start: float) -> None:
+    found = scale_back.binary32_rows_then_fused(np.array([total]), F32(row), F32([weight]), F32([start]))
+    scaled = nearest(nearest(Fraction(total)) * Fraction(row))
+    assert Fraction(float(found[0])) == nearest(scaled * Fraction(weight) + Fraction(start))
+
+
+@given(st.lists(st.floats(-1000, 1000, width=32).filter(lambda v: v == 0 or abs(v) > 1e-6), min_size=1, max_size=20))
+def test_rows_by_their_range(row: list[float]) -> None:
+    """`quantize_asymmetric`: every operation of binary32_range_even by fractions."""
+    (q,), (scale,), (zero_point,) = quantize_rows.binary32_range_even(F32([row]))
+    low, high = min(Fraction(0), *map(Fraction, row)), max(Fraction(0), *map(Fraction, row))
+    steps = Fraction(1) if low == high else nearest(255 / nearest(high - low))
+    from_low, from_high = nearest(low * steps), nearest(high * steps)
+    more = nearest(nearest(-128 + from_low) + nearest(127 + from_high)) > 0
+    point = nearest(-128 - from_low) if more else nearest(127 - from_high)
+    assert zero_point == whole(min(max(point, Fraction(-128)), Fraction(127)))
+    assert Fraction(float(scale)) == nearest(1 / steps)
+    expected = [min(max(whole(nearest(Fraction(x) * steps)) + zero_point, -128), 127) for x in row]
+    assert q.tolist() == expected
+
+
+def test_quantize_asymmetric_rules_are_told_apart() -> None:
+    """`quantize_asymmetric`: a row of zeros, and a tie."""
+    answers = {name: int(rule(F32([[0, 0]]))[2][0]) for name, rule in quantize_rows.ASYMMETRIC.items()}
+    assert len(set(answers.values())) == len(answers)
+
+
+def test_rows_are_told_apart() -> None:
+    """`rows`: what shares a scale."""
+    x = np.zeros((2, 3, 3, 4), F32)
+    shapes = {name: rule(x).shape for name, rule in quantize_rows.ROWS.items()}
+    assert shapes == {"per_picture": (2, 36), "per_pixel": (18, 4)}
+
+
+@given(
+    st.floats(2.0**-12, 16, width=32),
+    st.integers(-128, 127),
+    st.sampled_from(["none", "relu", "relu6", "relu_n1_to_1"]),
+)
+def test_activation_range_by_fractions(scale: float, zero_point: int, activation: str) -> None:
+    def quantized(bound: int | None, end: int) -> int:
+        if bound is None:
+            return end
+        moved = nearest(nearest(Fraction(bound) / Fraction(scale)) + zero_point)
+        return whole(min(max(moved, Fraction(-128)), Fraction(127)))
+
+    lower, upper = {"none": (None, None), "relu": (0, None), "relu6": (0, 6), "relu_n1_to_1": (-1, 1)}[activation]
+    assert activation_range.binary32_sum_even(activation, scale, zero_point, -128, 127) == (
+        quantized(lower, -128),
+        quantized(upper, 127),
+    )
+
+
+def test_activation_range_rules_are_told_apart() -> None:
+    """`activation_range`: 6 / 4 is 1.5; with zero point 1 the sum 2.5 goes down to 2, the quotient away to 2 first."""
+    found = {name: rule("relu6", 4.0, 1, -128, 127) for name, rule in activation_range.RULES.items()}
+    assert found == {"binary32_quotient_away": (1, 3), "binary32_sum_even": (1, 2)}
+
+
+@given(q=st.integers(-255, 255), real=st.floats(-127.875, 128, width=32).filter(lambda v: abs(v) >= 2**-8))
+def test_q8_by_fractions(q: int, real: float) -> None:
+    """`rescale`: q8_one_step_up."""
+    factor = whole(Fraction(real) * 256)
+    found = int(rescale.apply("q8_one_step_up", np.int64(q), rescale.prepare("q8_one_step_up", real)))
+    assert found == exact.nearest(Fraction(q * factor, 256), "up")
+
+
+@given(scales, scales, scales, st.integers(-255, 255), st.integers(-255, 255))
+def test_shared_weights_by_fractions(first: float, second: float, output: float, a: int, b: int) -> None:
+    """`align`: shared_21_bits_even. The larger weight has 21 bits (22 when it rounds up to a power of two)."""
+    one, two, right = align.shared_weights("shared_21_bits_even", first, second, output)
+    ratios = [nearest(Fraction(scale) / Fraction(output)) for scale in (first, second)]
+    assert [one, two] == [whole(ratio * Fraction(2) ** right) for ratio in ratios]
+    assert 2**20 <= max(one, two) <= 2**21
+
+
+@given(st.lists(st.floats(-300, 300, width=32), min_size=1, max_size=8), scales, st.integers(-128, 127))
+def test_quantize_by_a_reciprocal(values: list[float], scale: float, zero_point: int) -> None:
+    found = quantize.binary32_reciprocal_even(F32(values), F32(scale), np.int64(zero_point), -128, 127)
+    inverse = nearest(1 / Fraction(scale))
+    steps = [min(max(nearest(Fraction(v) * inverse), Fraction(-32768)), Fraction(32767)) for v in values]
+    assert found.tolist() == [min(max(whole(step) + zero_point, -128), 127) for step in steps]
+
+
+def test_slope_rules_are_told_apart() -> None:
+    """`slope`: -0 under a positive slope, 0 under a negative one."""
+    signs = {
+        name: [bool(np.signbit(rule(F32(x), F32(a)))) for x, a in ((0.0, -1.0), (-0.0, -1.0))]
+        for name, rule in slope.RULES.items()
+    }
+    assert signs == {"scaled_unless_above_zero": [True, False], "scaled_below_zero": [False, True]}
+
+
+@given(st.integers(-(2**31), 2**31 - 1), scales, st.integers(1, 2000), st.integers(-128, 127), st.integers(-128, 127))
+def test_affine_mean_by_fractions(total: int, real: float, count: int, zero_point: int, output: int) -> None:
+    """`mean`: binary32_affine_even."""
+    rule = mean.RULES["binary32_affine_even"]
+    assert rule.prepare_affine is not None
+    arrays = rule.prepare_affine(real, count, zero_point, output)
+    factor = nearest(Fraction(real) * nearest(Fraction(1, count)))
+    offset = nearest(output - nearest(Fraction(count * zero_point) * factor))
+    moved = whole(nearest(nearest(nearest(Fraction(total)) * factor) + offset))
+    assert int(rule.apply(np.array([total]), arrays)[0]) == min(max(moved, -(2**31)), 2**31 - 1)
+
+
+@given(st.lists(st.integers(-128, 127), min_size=4, max_size=4), st.integers(0, 2048), st.integers(0, 2048))
+def test_eleven_bits_by_fractions(corners: list[int], y: int, x: int) -> None:
+    """`interpolate`: eleven_bits_half_up."""
+    found = interpolate.RULES["eleven_bits_half_up"].apply(
+        tuple(np.array([c]) for c in corners),  # type: ignore[arg-type]
+        np.array([y]),
+        np.array([x]),
+    )
+    low_low, high_low, low_high, high_high = map(Fraction, corners)
+    top, bottom = low_low + (low_high - low_low) * x / 2048, high_low + (high_high - high_low) * x / 2048
+    assert found.tolist() == [exact.nearest(top + (bottom - top) * y / 2048, "up")]
+
+
+@pytest.mark.parametrize("zero_point", [0, 1])
+def test_tables_add_the_zero_point_before_rounding(zero_point: int) -> None:
+    """`table`: ties of x / 2 go to even after the zero point is added."""
+    rule = table.RULES["binary32_reciprocal_sum_256_even"]
+    entries = rule.build(lambda x: x / 2, 1.0, 0, 1.0, zero_point, -128, 127)
+    expected = [min(max(whole(Fraction(q, 2) + zero_point), -128), 127) for q in range(-128, 128)]
+    assert entries.tolist() == expected

@@ -1,0 +1,318 @@
+"""Rules of vector loops and of binary32 tables (slots `quantize`, `dequantize`, `store`, ...) against integers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from bittrue.arithmetic import exact
+from bittrue.rules import (
+    align,
+    extreme,
+    interpolate,
+    lanes,
+    log_softmax,
+    mean,
+    order,
+    quantize,
+    rescale,
+    rules,
+    sigmoid,
+    softmax,
+    start,
+    store,
+)
+
+F32 = np.float32
+
+
+def f32(value: Fraction | float) -> Fraction:
+    """The nearest binary32 number, ties to even."""
+    return Fraction(exact.nearest_binary(Fraction(value)))
+
+
+def to_s32(value: Fraction, tie: str) -> int:
+    """Rounded; what does not fit 32 bits becomes -2^31."""
+    whole = exact.nearest(value, tie)
+    return whole if -(2**31) <= whole < 2**31 else -(2**31)
+
+
+def clamp(value: int, low: int, high: int) -> int:
+    return min(max(value, low), high)
+
+
+# Rescaled values, zero point 1, clamped to [-128, 127].
+STORED = {
+    "zero_point_then_clamp": [6, 127, -128, -128],
+    "clamp_then_zero_point": [6, 127, -128, 127],
+    "clamp_alone": [5, 127, -128, 127],
+    "wrap_s16_then_clamp": [6, -128, 127, 0],
+    "saturate_s16_then_clamp": [6, -128, -128, -128],
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_store_literals(name: str) -> None:
+    values = np.array([5, 40000, -40000, 2**31 - 1])
+    assert store.RULES[name](values, 1, -128, 127).tolist() == STORED[name]
+
+
+def test_every_pair_of_store_rules_is_told_apart() -> None:
+    assert set(STORED) == set(rules("store")) == set(rules("store_tail"))
+    assert all(STORED[one] != STORED[two] for one, two in combinations(STORED, 2))
+
+
+# One input with the real multiplier 3 * 2^-4, exponent -2: aligned steps of 2^20 of 5 and of -5, and of 1 with 2^-24.
+ALIGNED = {
+    "left_20": [(3 * 5) << 16, -((3 * 5) << 16)],
+    "left_20_exponent_first": [(3 * 5) << 16, -((3 * 5) << 16)],
+    "left_20_exponent_down": [(3 * 5) << 16, -((3 * 5) << 16)],
+}
+
+
+def aligned(name: str, q: int, real: float) -> int:
+    arrays = rescale.prepare("q31_two_step_up_away", real, "a_")
+    return int(align.apply(name, np.int64([q]), 0, "q31_two_step_up_away", arrays, "a_")[0])
+
+
+@pytest.mark.parametrize("name", ALIGNED)
+def test_align_without_anything_to_lose(name: str) -> None:
+    assert [aligned(name, q, 3 / 16) for q in (5, -5)] == ALIGNED[name]
+
+
+@pytest.mark.parametrize("real", [0.5, 0.4999, 0.3, 1e-3, 2.0**-19 * 1.7, 2.0**-25 * 1.3, 2.0**-30])
+def test_vector_alignment_against_integers(real: float) -> None:
+    multiplier, exponent = exact.encode_q31(real)
+    for q in (0, 1, -1, 2, 3, -3, 77, -255, 255):
+        moved = math.floor(Fraction(q) * Fraction(2) ** (20 + exponent))
+        assert aligned("left_20_exponent_first", q, real) == exact.doubling_high_multiply_up(moved, multiplier)
+        high = exact.doubling_high_multiply_up(q << 20, multiplier)
+        assert aligned("left_20_exponent_down", q, real) == math.floor(Fraction(high, 2**-exponent))
+
+
+def test_vector_alignments_are_told_apart() -> None:
+    """-1 * 2^20 * 1.7 * 2^-19 = -3.4: each power of two is taken at another place, and rounded there."""
+    names = ("left_20", "left_20_exponent_first", "left_20_exponent_down")
+    found = {
+        name: tuple(aligned(name, q, real) for q in (-1, 1, 3, -7) for real in (2.0**-19 * 1.7, 2.0**-23 * 1.3))
+        for name in names
+    }
+    assert len(set(found.values())) == 3, found
+
+
+def test_lanes() -> None:
+    for name, count in (("blocks_of_8", 8), ("blocks_of_16", 16)):
+        assert [lanes.RULES[name].body(n) for n in (0, 7, 8, 16, 31, 33)] == [
+            n // count * count for n in (0, 7, 8, 16, 31, 33)
+        ]
+    assert lanes.RULES["blocks_of_8"].body(8) != lanes.RULES["blocks_of_16"].body(8)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 0.003, 7.3])
+@pytest.mark.parametrize("row", [[0, 0, 0], [5, 4, 3, -20], [127, -128], [7], [*range(-128, 128, 5)]])
+@pytest.mark.parametrize("output_scale", [1 / 256, 0.0037, 1e-12])
+def test_binary32_softmax_against_fractions(scale: float, row: list[int], output_scale: float) -> None:
+    step, unit = f32(float(F32(scale))), f32(float(F32(output_scale)))
+    table = {d: f32(exact.exponential(float(f32(-step * d)))) for d in range(256)}
+    entries = [table[max(row) - x] for x in row]
+    total = entries[0]
+    for entry in entries[1:]:
+        total = f32(total + entry)
+    inverse = f32(1 / f32(total * unit))
+    shares = [f32(entry * inverse) for entry in entries]
+    expected = {
+        "binary32_table_away": [to_s32(share, "away") for share in shares],
+        "binary32_table_half_up": [
+            to_s32(Fraction(math.floor(f32(share + Fraction(1, 2)))), "even") for share in shares
+        ],
+    }
+    for name, values in expected.items():
+        rule = softmax.RULES[name]
+        prepared = {**rule.prepare(scale, 1.0), "output_scale": F32(output_scale)}
+        assert rule.apply(np.array([row]), prepared, 8)[0].tolist() == values
+    if output_scale == 1 / 256:
+        total_log = f32(math.log(float(total)))
+        moved = f32(f32(f32(step * max(row)) + total_log) / Fraction(1, 16))
+        ratio = f32(step / Fraction(1, 16))
+        logarithm = log_softmax.RULES["binary32_table_even"]
+        prepared = {**logarithm.prepare(scale), "output_scale": F32(1 / 16)}
+        found = logarithm.apply(np.array([row]), prepared)[0].tolist()
+        assert found == [to_s32(f32(f32(ratio * x) - moved), "even") for x in row]
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 0.003])
+@pytest.mark.parametrize("output_scale", [0.5, 0.0123, 2.0])
+@pytest.mark.parametrize("zero_point", [0, -7, 100])
+def test_means_and_sums_of_vector_loops_against_fractions(scale: float, output_scale: float, zero_point: int) -> None:
+    one, two = Fraction(float(F32(scale))), Fraction(float(F32(output_scale)))
+    totals = [0, 1, -1, 5, -5, 777, -12345, 2**20 + 1]
+    for count in (1, 3, 49):
+        moved = f32(f32(zero_point * one) / two)
+        moved = f32(moved + Fraction(1, 2)) if moved > 0 else f32(moved - Fraction(1, 2))
+        bias = 11 - math.trunc(moved)
+        multiplier, exponent = exact.encode_q31(float(f32(one / f32(count * two))))
+        factor = f32(one / two)
+        offset = f32(f32(-zero_point * factor) * count)
+        for total in totals:
+            high = exact.doubling_high_multiply_up(exact.wrap_s32(total * 2 ** max(exponent, 0)), multiplier)
+            up = exact.divide_by_power_of_two_up(high, max(-exponent, 0)) + bias
+            away = exact.divide_by_power_of_two_away(high, max(-exponent, 0)) + bias
+            line = to_s32(f32(f32(f32(total) * factor) + offset), "away") + 11
+            for name, expected in (
+                ("binary32_real_two_step_up_up", up),
+                ("binary32_real_two_step_up_away", away),
+                ("binary32_affine_away", line),
+            ):
+                rule = mean.RULES[name]
+                assert rule.prepare_scales is not None
+                prepared = rule.prepare_scales(scale, output_scale, count, zero_point, 11)
+                assert int(rule.apply(np.array([total]), prepared)[0]) == expected, (name, total, count)
+
+
+def test_means_of_vector_loops_are_told_apart() -> None:
+    """-2 / 4 = -1/2 is a tie: up to 0, away to -1; a sum does not divide."""
+    found = {}
+    for name in ("binary32_real_two_step_up_up", "binary32_real_two_step_up_away", "binary32_affine_away"):
+        prepare = mean.RULES[name].prepare_scales
+        assert prepare is not None
+        found[name] = int(mean.RULES[name].apply(np.array([-2]), prepare(1.0, 1.0, 4, 0, 0))[0])
+    assert found == {
+        "binary32_real_two_step_up_up": 0,
+        "binary32_real_two_step_up_away": -1,
+        "binary32_affine_away": -2,
+    }
+
+
+REALS = [
+    0.0,
+    -0.0,
+    0.25,
+    -0.25,
+    0.75,
+    0.35,
+    -0.35,
+    1e-40,
+    3e38,
+    -3e38,
+    math.inf,
+    -math.inf,
+    math.nan,
+    12.75,
+    214748364.8,
+]
+
+
+@pytest.mark.parametrize("scale", [0.5, 0.1, 1e-3])
+@pytest.mark.parametrize("zero_point", [0, -1, 5])
+def test_quantizations_of_vector_loops_against_fractions(scale: float, zero_point: int) -> None:
+    step = Fraction(float(F32(scale)))
+    inverse = f32(1 / step)
+    for x in np.float32(REALS):
+        finite = np.isfinite(x)
+        value = Fraction(float(x)) if finite else Fraction(0)
+        divided = Fraction(float(value) / float(step)) if finite else None
+        even = to_s32(f32(value * inverse), "even") if finite and abs(value * inverse) < 3e38 else -(2**31)
+        away = to_s32(divided, "away") if divided is not None else -(2**31)
+        for name, whole in (("binary32_reciprocal_even_wrap", even), ("binary64_divide_away", away)):
+            found = int(quantize.QUANTIZE[name](np.array([x]), F32(scale), np.int64(zero_point), -128, 127)[0])
+            assert found == clamp(exact.wrap_s32(whole + zero_point), -128, 127), (name, x)
+
+
+def test_quantizations_are_told_apart() -> None:
+    x = np.float32([0.35, 0.25, np.inf])
+    found = {
+        name: tuple(rule(x, F32(0.1), np.int64(0), -128, 127).tolist()) for name, rule in quantize.QUANTIZE.items()
+    }
+    assert len(set(found.values())) == len(found), found
+
+
+def test_dequantizations_against_fractions_and_apart() -> None:
+    differ = 0
+    for scale in (0.1, 0.0037, 3.3):
+        step = Fraction(float(F32(scale)))
+        for zero_point in (0, 3, -100, 128):
+            addend = f32(-zero_point * step)
+            for q in range(-128, 128, 7):
+                arguments = np.array([q]), F32(scale), np.int64([zero_point])
+                one = float(quantize.DEQUANTIZE["binary32_multiply_add"](*arguments)[0])
+                two = float(quantize.DEQUANTIZE["binary64_multiply"](*arguments)[0])
+                assert Fraction(one) == f32(f32(q * step) + addend)
+                differ += one != two
+    assert differ > 10
+
+
+@pytest.mark.parametrize("name", ["logistic", "tanh"])
+def test_sigmoid_by_polynomial_against_integers_and_apart(name: str) -> None:
+    rule, other = sigmoid.RULES["s16_polynomial_or_table_256"], sigmoid.RULES["s16_table_256_linear"]
+    values = np.int16([0, 1, -1, 1000, -1000, 12345, 32767, -32768])
+    for shift in (0, 1) if name == "tanh" else (0,):
+        multiplier, right = rule.prepare(2.0 ** (shift - 12), shift)
+        assert multiplier == 0
+        found = getattr(rule, name)(values, multiplier, right, rule.table()).tolist()
+        if name == "logistic":
+            assert found == [exact.logistic_s16(int(v)) for v in values]
+        else:
+            assert found == [exact.tanh_s16(clamp(int(v) << shift, -32768, 32767), 3) for v in values]
+        table = getattr(other, name)(values, *other.prepare(2.0 ** (shift - 12), shift), other.table()).tolist()
+        assert found != table
+    assert rule.prepare(0.001, 1) == other.prepare(0.001, 1)
+
+
+def test_extremes_against_a_loop() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        row = rng.choice(np.float32([np.nan, -0.0, 0.0, 1, -1, np.inf, -np.inf]), int(rng.integers(1, 9)))
+        for sign in (1, -1):
+            kept = row[0]
+            for x in row[1:]:
+                kept = kept if (kept > x if sign > 0 else kept < x) else x
+            found = extreme.RULES["last_unless_beyond"].apply(row[None], sign)
+            assert found.tobytes() == kept.tobytes(), (row, sign)
+
+
+def test_sums_begin_with_the_first_element() -> None:
+    assert start.RULES["first_element"].first
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 7, 8, 9, 12, 13, 17, 31])
+def test_order_of_lanes_against_a_loop(length: int) -> None:
+    rows = np.random.default_rng(length).standard_normal((9, length)).astype(F32)
+    found = order.RULES["four_lanes_twice"].sums(rows)
+    for j, row in enumerate(rows):
+        first = min(-(j * length) % 4, length)
+        vectors = [row[i : i + 4] for i in range(first, length - 3, 4)]
+        if vectors:
+            sums = vectors[:2]
+            paired = len(vectors) // 2 * 2
+            for i in range(2, paired):
+                sums[i % 2] = sums[i % 2] + vectors[i]
+            lane = sums[0] + sums[1] if len(vectors) > 1 else sums[0]
+            if len(vectors) > 1 and len(vectors) % 2:
+                lane = lane + vectors[-1]
+            total = F32(F32(lane[0] + lane[2]) + F32(lane[1] + lane[3]))
+            rest = [*row[:first], *row[first + 4 * len(vectors) :]]
+        else:
+            total, rest = row[0], list(row[1:])
+        for x in rest:
+            total = F32(total + x)
+        assert found[j].tobytes() == total.tobytes()
+
+
+def test_interpolation_by_weights_against_fractions() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        pixels = [int(v) for v in rng.integers(0, 256, 4)]
+        wy, wx = (Fraction(float(F32(v))) for v in rng.random(2))
+        weights = [f32(f32(1 - wy) * f32(1 - wx)), f32(wy * f32(1 - wx)), f32(f32(1 - wy) * wx), f32(wy * wx)]
+        products = [f32(p * w) for p, w in zip(pixels, weights, strict=True)]
+        total = f32(products[0] + products[2])
+        total = f32(f32(total + products[1]) + products[3])
+        corners = tuple(np.float32([p]) for p in pixels)
+        arguments = corners, F32([float(wy)]), F32([float(wx)])
+        assert Fraction(float(interpolate.RULES["binary32_weights"].apply(*arguments)[0])) == total
+        up = int(interpolate.RULES["binary32_weights_half_up"].apply(*arguments)[0])
+        assert up == math.floor(f32(total + Fraction(1, 2)))
