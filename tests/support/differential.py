@@ -114,8 +114,9 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
         check_native(session, feeds, values, isas=_instruction_sets(content))
         return Computed(names, values)
     except bittrue.BittrueError as caught:
-        # No refusal, but a plan of ours that contradicts itself.
-        assert caught.code != "BT-PLAN-STEP", f"{caught}"
+        if caught.code == "BT-PLAN-STEP":
+            # No refusal, but a plan of ours that contradicts itself.
+            raise AssertionError(f"{caught}") from caught
         graph = bittrue.load(content).graph
         names = {i: graph.tensors[i].name for node in graph.nodes for i in node.outputs}
         names = {i: name for i, name in names.items() if graph.tensors[i].dtype != "resource"}  # type: ignore[index]
