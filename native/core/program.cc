@@ -178,7 +178,10 @@ void Program::check_step(const ProgramStep& step) const {
     if (i >= 0 && tensors_[i].home == Home::none) throw std::invalid_argument("a step uses a tensor without a home");
   };
   for (const int i : step.inputs) check(i, true);
-  for (const int i : step.outputs) check(i, false);
+  for (const int i : step.outputs) {
+    check(i, false);
+    if (tensors_[i].home == Home::constant) throw std::invalid_argument("a step writes a constant");
+  }
 }
 
 void Program::place(const std::vector<bool>& needed) {

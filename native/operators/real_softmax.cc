@@ -40,13 +40,16 @@ class RealSoftmax final : public Kernel {
   }
 
  private:
+  // Of two NaNs the first one stays; compilers are free to exchange the operands of an addition.
+  static float plus(float sum, float x) { return std::isnan(sum) ? sum : sum + x; }
+
   void one(const float* in, float* out) const {
     if (lanes_) return in_lanes(in, out);
     float largest = std::numeric_limits<float>::lowest();
     for (int64_t i = 0; i < length_; ++i) largest = largest < in[i] ? in[i] : largest;
     float sum = 0.0f;
     if (logarithm_) {
-      for (int64_t i = 0; i < length_; ++i) sum += arithmetic::exp(in[i] - largest);
+      for (int64_t i = 0; i < length_; ++i) sum = plus(sum, arithmetic::exp(in[i] - largest));
       const float log_sum = arithmetic::log(sum);
       for (int64_t i = 0; i < length_; ++i) out[i] = in[i] - largest - log_sum;
       return;
@@ -54,7 +57,7 @@ class RealSoftmax final : public Kernel {
     for (int64_t i = 0; i < length_; ++i) {
       const float power = arithmetic::exp((in[i] - largest) * beta_);
       out[i] = power;
-      sum += power;
+      sum = plus(sum, power);
     }
     for (int64_t i = 0; i < length_; ++i) out[i] /= sum;
   }

@@ -394,13 +394,29 @@ def load_plan(
     threads: int = 1,
     isa: str | None = None,
     passes: Sequence[str] | None = None,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
     iteration_limit: int = DEFAULT_ITERATION_LIMIT,
 ) -> Session:
-    """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more."""
+    """A session from a plan that `session.plan.save(path)` wrote; the model file is not needed any more.
+
+    Args:
+        memory_limit: as for `Model.prepare`. Sizes in files are claims, so a plan that was prepared with a larger limit
+            needs it here, too.
+
+    Raises:
+        ModelFormatError: it is no plan file, or a damaged one; the session's `run` raises it for steps whose numbers
+            do not fit their tensors.
+        ResourceError: a run would exceed `memory_limit`.
+    """
     from .plan.file import load_plan as read_plan
 
     return Session(
-        read_plan(path), executor=executor, threads=threads, isa=isa, passes=passes, iteration_limit=iteration_limit
+        read_plan(path, memory_limit=memory_limit),
+        executor=executor,
+        threads=threads,
+        isa=isa,
+        passes=passes,
+        iteration_limit=iteration_limit,
     )
 
 

@@ -45,6 +45,10 @@ class InvalidModelError(BittrueError):
     """The file can be read, but what it describes is contradictory, undefined or refused by the runtime named."""
 
 
+# What Python and NumPy raise when numbers that came from a plan file, which is untrusted, do not fit together.
+MISFITS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
 class UnsupportedError(BittrueError):
     """The model is (or may be) fine, but bittrue or the chosen numerics does not implement what it asks for."""
 

@@ -8,21 +8,25 @@ from pathlib import Path
 
 import pytest
 
+from bittrue.operators import registry
 from support.graphs import growing, nested_loops, staged, stream
+from support.seeds import built_by_tests, operators_of
 from support.shared import REPOSITORY, shared_models
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
-from mutate import campaign
+from mutate import SMALL, campaign
 
 DEMO = REPOSITORY / "src" / "bittrue" / "data" / "demo" / "digits_int8.tflite"
 FILES = [DEMO, *shared_models()]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_mutations(path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
+def test_mutations(
+    path: Path, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
     # --deep: ten times the 20 000 files of every run.
     count = (20_000 // len(FILES) + 1) * (10 if request.config.getoption("--deep") else 1)
-    result = campaign(path, range(count))
+    result = campaign([path.read_bytes()], range(count), tmp_path)
     typed = sum(n for outcome, n in result["counts"].items() if outcome.startswith("BT-"))
     results, planned = result["counts"].get("result", 0), result["counts"].get("planned", 0)
     kinds = len([outcome for outcome in result["counts"] if outcome.startswith("BT-")])
@@ -38,8 +42,25 @@ def test_mutations(path: Path, request: pytest.FixtureRequest, record_property: 
 @pytest.mark.parametrize(
     "make", [nested_loops, lambda: growing(3, True), staged, stream], ids=["loops", "growing", "staged", "stream"]
 )
-def test_mutations_of_several_graphs(tmp_path: Path, make: Callable[[], bytes], request: pytest.FixtureRequest) -> None:
-    path = tmp_path / "model.tflite"
-    path.write_bytes(make())
-    counts = campaign(path, range(6000 if request.config.getoption("--deep") else 600))["counts"]
+def test_mutations_of_several_graphs(make: Callable[[], bytes], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    counts = campaign([make()], range(6000 if request.config.getoption("--deep") else 600), tmp_path)["counts"]
     assert any(outcome.startswith("BT-") for outcome in counts)
+
+
+def test_mutations_of_every_operator(
+    tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
+    """What the operators' own tests build: a few models of every operator, type and option."""
+    contents = [content for found in built_by_tests().values() for content in found]
+    readable = [content for content in contents if operators_of(content)]
+    met = set().union(*map(operators_of, readable))
+    assert registry().keys() <= met, f"no test builds {sorted(registry().keys() - met)}"
+    count = len(readable) * (100 if request.config.getoption("--deep") else 2)
+    result = campaign(readable, range(count), tmp_path, SMALL)
+    counts = result["counts"]
+    record_property(
+        "mutated",
+        f"{len(readable)} models of {len(met)} operators: {count} files, {counts['result']} results, slowest "
+        f"{result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB",
+    )
+    assert counts["result"] > count // 10

@@ -122,6 +122,9 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
             inexact = frozenset(names.values())
         return Computed(names, values, inexact=inexact)
     except bittrue.BittrueError as caught:
+        if caught.code == "BT-PLAN-STEP":
+            # No refusal, but a plan of ours that contradicts itself.
+            raise AssertionError(f"{caught}") from caught
         graph = bittrue.load(content).graph
         names = {i: graph.tensors[i].name for node in graph.nodes for i in node.outputs}
         names = {i: name for i, name in names.items() if graph.tensors[i].dtype != "resource"}  # type: ignore[index]

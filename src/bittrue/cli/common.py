@@ -127,7 +127,13 @@ def open_session(
         if shapes or outputs:
             raise InputError("BT-USAGE", "--shape and --until need the model; a plan is fixed")
         return api.load_plan(
-            path, executor=executor, threads=threads, isa=isa, passes=chosen, iteration_limit=iteration_limit
+            path,
+            executor=executor,
+            threads=threads,
+            isa=isa,
+            passes=chosen,
+            memory_limit=memory_limit << 20,
+            iteration_limit=iteration_limit,
         )
     return api.load(path).prepare(
         numerics,
@@ -150,7 +156,11 @@ def executor_name(session: api.Session) -> str:
 
 def is_plan(path: str) -> bool:
     """Whether the file is a plan that `bittrue plan --output` wrote."""
-    return zipfile.is_zipfile(path) and "plan.json" in zipfile.ZipFile(path).namelist()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "plan.json" in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

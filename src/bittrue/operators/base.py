@@ -20,6 +20,10 @@ class ValueUnknown(UnsupportedError):
     """A value that decides shapes is only known at run time: planning stops here and goes on while running."""
 
 
+# Shapes, axes and sizes of pieces in files are claims; lists of them are walked through one by one.
+_MOST_INTEGERS = 1 << 16
+
+
 @dataclass(frozen=True, eq=False)
 class Operand:
     """One input or output of a call: the tensor, the shape that the planner inferred, the value when it is known.
@@ -247,6 +251,12 @@ class Call:
         value = self.value(position, role)
         if value.dtype.kind not in "iu":
             raise self.invalid("BT-NODE-TYPE", f"input {position} ({role}) must be integer, found {value.dtype}")
+        if value.size > _MOST_INTEGERS:
+            raise self.unsupported(
+                "BT-NODE-LENGTH",
+                f"input {position} ({role}) holds {value.size:,} numbers, at most {_MOST_INTEGERS:,} are"
+                " meaningful for shapes and axes",
+            )
         return [int(v) for v in value.reshape(-1)]
 
     def rank(self, operand: Operand, low: int, high: int | None = None) -> None:

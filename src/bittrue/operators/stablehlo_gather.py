@@ -81,6 +81,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     batch = corners.shape[:-1]
     starts = np.zeros((math.prod(batch), x.ndim), np.int64)
     starts[:, list(step["axes"])] = corners.reshape(starts.shape[0], -1)
+    if any(size > extent for size, extent in zip(sizes, x.shape, strict=True)):
+        raise ValueError("boxes leave the operand")
     starts = np.clip(starts, 0, np.array(x.shape, np.int64) - np.array(sizes, np.int64))
     flat = np.zeros((starts.shape[0], 1), np.int64)
     for axis, (extent, size) in enumerate(zip(x.shape, sizes, strict=True)):

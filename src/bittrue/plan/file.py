@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import zipfile
 from dataclasses import replace
@@ -12,19 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BittrueError, InputError, ModelFormatError
+from ..errors import MISFITS, BittrueError, InputError, ModelFormatError, ResourceError
 from ..graph import DATA_TYPES, Graph, Quantization, find_disorder
 from ..numerics import find as find_numerics
 from ..operators import Bound, Step, find
 from ..rules import rules, slots
-from .graph_file import attribute, graph_entry, read_graph
+from .graph_file import attribute, check_quantization, graph_entry, read_graph
 from .plan import Later, Nested, Plan, PlanTensor, Source
-from .planner import check_graph
+from .planner import DEFAULT_MEMORY_LIMIT, MAX_RANK, check_graph
+from .schedule import Schedule
 
 FORMAT = "bittrue-plan-2"
+# Model files have 32 bits for it.
+_MAX_EXTENT = 2**31 - 1
+# Axes in which the weights of layers have the extents of the filter.
+_FILTERS = {
+    **dict.fromkeys(("conv2d", "depthwise_conv2d", "transpose_conv"), slice(1, 3)),
+    **dict.fromkeys(("conv3d", "conv3d_transpose"), slice(0, 3)),
+}
 _DESCRIPTION = "plan.json"
-# A plan file holds constants about as large as the model; refuse archives that unpack to absurd sizes.
-_MAX_UNPACKED = 4 << 30
+_KINDS = frozenset({"input", "constant", "folded", "variable", "computed", "unknown", "later", "unused"})
 
 
 class _Writer:
@@ -129,22 +137,28 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
 
 
-def load_plan(path: object) -> Plan:
+def load_plan(path: object, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> Plan:
     """Read a plan written by `save_plan`.
+
+    Args:
+        path: str or PathLike.
+        memory_limit: bytes of live activations that a run may need, for every stage.
 
     Raises:
         InputError: the file does not exist.
         ModelFormatError: it is no plan file, or it names rules, operators or tensors that do not exist.
+        ResourceError: a run would exceed `memory_limit`.
     """
     source = Path(os.fspath(path))  # type: ignore[call-overload]
     if not source.is_file():
         raise InputError("BT-FILE-MISSING", f"no file '{source}'", place="plan")
     try:
         with zipfile.ZipFile(source) as archive:
-            if sum(info.file_size for info in archive.infolist()) > _MAX_UNPACKED:
-                raise ModelFormatError("BT-PLAN-FILE", "the archive unpacks to more than 4 GiB", place=str(source))
+            # Plans are stored as they are, so nothing in them may become larger than the file.
+            if sum(info.file_size for info in archive.infolist()) > source.stat().st_size:
+                raise ModelFormatError("BT-PLAN-FILE", "the archive unpacks to more than its size", place=str(source))
             arrays = {
-                info.filename[:-4]: np.load(io.BytesIO(archive.read(info)), allow_pickle=False)
+                info.filename[:-4]: _read_array(archive.read(info))
                 for info in archive.infolist()
                 if info.filename.endswith(".npy")
             }
@@ -156,36 +170,43 @@ def load_plan(path: object) -> Plan:
                 place=str(source),
                 advice="write the plan again with this version of bittrue",
             )
-        plan = _Reader(arrays, description["source"]).plan(description)
-    except ModelFormatError:
+        plan = _Reader(arrays, description["source"], memory_limit).plan(description)
+    except (ModelFormatError, ResourceError):
         raise
-    except (
-        BittrueError,
-        RecursionError,
-        zipfile.BadZipFile,
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        IndexError,
-        EOFError,
-        OSError,
-    ) as error:
+    except MemoryError:
+        raise ResourceError("BT-MEMORY", "out of memory", place=str(source)) from None
+    except (*MISFITS, BittrueError, zipfile.BadZipFile, EOFError, OSError) as error:
         raise ModelFormatError(
             "BT-PLAN-FILE", f"not a readable plan file ({type(error).__name__}: {error})", place=str(source)
         ) from None
     return plan
 
 
+def _read_array(content: bytes) -> np.ndarray:
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version != (1, 0):
+        raise ValueError(f"arrays of version {version}")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    # Nothing is allocated for what is not there.
+    if math.prod(shape) * dtype.itemsize != len(content) - stream.tell() or min(shape, default=0) < 0:
+        raise ValueError("an array that does not fill its file")
+    if dtype.kind not in "biufcV" or dtype.names is not None or dtype.subdtype is not None or not dtype.isnative:
+        raise ValueError(f"an array of type {dtype}")
+    return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+
+
 class _Reader:
     """Plans from their descriptions, which are untrusted: whatever does not fit raises one of the usual errors."""
 
-    def __init__(self, arrays: dict[str, np.ndarray], source: dict[str, Any] | None) -> None:
+    def __init__(self, arrays: dict[str, np.ndarray], source: dict[str, Any] | None, memory_limit: int) -> None:
         self._arrays = arrays
+        self._memory_limit = memory_limit
         self.source: Source | None = None
         if source is not None:
             graphs = tuple(self.graph(entry) for entry in source["graphs"])
-            self.source = Source(find_numerics(source["numerics"]), graphs, int(source["memory_limit"]))
+            limit = min(memory_limit, int(source["memory_limit"]))
+            self.source = Source(find_numerics(source["numerics"]), graphs, limit)
 
     def array(self, name: str | None) -> np.ndarray | None:
         return None if name is None else self._arrays[name]
@@ -193,7 +214,10 @@ class _Reader:
     def quantization(self, entry: dict[str, Any]) -> Quantization | None:
         if entry["scales"] is None:
             return None
-        return Quantization(self._arrays[entry["scales"]], self._arrays[entry["zero_points"]], entry["axis"])
+        axis = entry["axis"]
+        if axis is not None and not isinstance(axis, int):
+            raise TypeError("an axis is no integer")
+        return Quantization(self._arrays[entry["scales"]], self._arrays[entry["zero_points"]], axis)
 
     def graph(self, entry: dict[str, Any]) -> Graph:
         return read_graph(entry, self.array, self.quantization)
@@ -249,6 +273,7 @@ class _Reader:
             self.source,
         )
         _check(plan)
+        _check_memory(plan, self._memory_limit)
         return plan
 
 
@@ -262,8 +287,14 @@ def _check(plan: Plan) -> None:
             raise ValueError(f"content of '{tensor.name}' does not fit its shape and type")
         if tensor.kind not in ("unknown", "later") and any(extent < 0 for extent in tensor.shape):
             raise ValueError(f"'{tensor.name}' has a negative extent")
+        if len(tensor.shape) > MAX_RANK or any(extent > _MAX_EXTENT for extent in tensor.shape):
+            raise ValueError(f"'{tensor.name}' has an impossible shape")
+        if tensor.kind not in _KINDS:
+            raise ValueError(f"unknown kind '{tensor.kind}'")
+        if tensor.quantization is not None:
+            check_quantization(tensor.name, tensor.quantization)
     ready = {i for i in indices if plan.tensors[i].value is not None or plan.tensors[i].kind in ("input", "variable")}
-    used = [*plan.inputs, *plan.folded, *plan.aliases.values()]
+    used = [*plan.folded, *plan.aliases.values()]
     for step in plan.steps:
         if find(step.operator) is None:
             raise ValueError(f"unknown operator '{step.operator}'")
@@ -272,13 +303,57 @@ def _check(plan: Plan) -> None:
                 raise ValueError(f"unknown rule {slot}={rule}")
         if any(i is not None and i not in ready for i in step.inputs):
             raise ValueError(f"step {step.index} reads a tensor that is never computed")
+        _check_sizes(plan, step)
+        for index in step.outputs:
+            if index in step.inputs or (index in ready and plan.tensors[index].kind != "variable"):
+                raise ValueError(f"step {step.index} writes what is there already")
+            ready.add(index)
         used += step.outputs
-        ready.update(step.outputs)
+    if any(
+        i not in indices or plan.tensors[i].kind != "input" or plan.tensors[i].value is not None for i in plan.inputs
+    ):
+        raise ValueError("an input is none, or has a value")
     if any(i not in indices for i in used) or any(i not in ready for i in plan.outputs):
         raise ValueError("a tensor index is out of range or never computed")
     if any(plan.tensors[i].value is None for i in plan.folded):
         raise ValueError("a folded tensor has no value")
     _check_beyond(plan)
+
+
+def _check_memory(plan: Plan, limit: int) -> None:
+    """A run stays within the limit, as the planner found."""
+    needed = Schedule(plan, plan.steps).offsets()[1] + sum(t.bytes for t in plan.tensors if t.kind == "variable")
+    if needed > limit:
+        raise ResourceError(
+            "BT-MEMORY",
+            f"a run would need {needed:,} bytes of activations, the limit is {limit:,}",
+            place=f"graph '{plan.name}'",
+            advice="pass the memory_limit that the plan was prepared with to load_plan()",
+        )
+
+
+def _check_sizes(plan: Plan, step: Step) -> None:
+    """Sizes in a step are those of its tensors, so that no loop is longer and no temporary larger than they allow."""
+    p = step.parameters
+    outputs = [plan.tensors[i] for i in step.outputs]
+    sizes = {math.prod(t.shape) for t in outputs if t.kind != "unknown"}
+    for name in ("shape", "output_shape"):
+        if name in p and sizes and math.prod(step[name]) not in sizes:
+            raise ValueError(f"step {step.index} has another result than its tensor")
+    if "segments" in p and outputs[0].shape[:1] != (step["segments"],):
+        raise ValueError(f"step {step.index} has another result than its tensor")
+    if "out_h" in p and (step["out_h"], step["out_w"]) != outputs[0].shape[1:3]:
+        raise ValueError(f"step {step.index} has another result than its tensor")
+    if step.operator in _FILTERS:
+        weights = plan.tensors[step.inputs[1] or 0].shape
+        extents = step["filter"] if "filter" in p else (step["filter_h"], step["filter_w"])
+        if extents != weights[_FILTERS[step.operator]]:
+            raise ValueError(f"step {step.index} has weights of another filter")
+    for axis, sides in (("h", ("top", "bottom")), ("w", ("left", "right"))):
+        for side in (side for side in sides if f"pad_{side}" in p and f"filter_{axis}" in p):
+            # A window that lies in the padding alone has no place in the output.
+            if not 0 <= step[f"pad_{side}"] <= (step[f"filter_{axis}"] - 1) * p.get(f"dilation_{axis}", 1):
+                raise ValueError(f"step {step.index} pads more than its filter")
 
 
 def _check_beyond(plan: Plan) -> None:

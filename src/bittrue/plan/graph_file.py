@@ -111,23 +111,28 @@ def _check_tensor(tensor: Tensor) -> None:
     signature = tensor.shape_signature
     if signature is not None and (len(signature) != len(tensor.shape) or min(signature, default=0) < -1):
         raise ValueError(f"the shape signature of '{tensor.name}' does not fit its shape")
-    quantization = tensor.quantization
-    if quantization is not None:
-        scales, points = quantization.scales, quantization.zero_points
-        count = 1 if quantization.axis is None else tensor.shape[quantization.axis]
-        if (
-            scales.shape != (count,)
-            or points.shape != (count,)
-            or scales.dtype != np.float32
-            or points.dtype != np.int64
-        ):
-            raise ValueError(f"the quantization of '{tensor.name}' does not fit its shape")
+    if tensor.quantization is not None:
+        check_quantization(tensor.name, tensor.quantization, tensor.shape)
     if tensor.data is None or not tensor.type.bits:
         return
     kind = np.dtype(np.uint8) if tensor.type.is_packed else tensor.type.numpy
     size = math.prod(tensor.shape)
     if tensor.data.dtype != kind or tensor.data.shape != ((size * tensor.type.bits + 7) // 8 // kind.itemsize,):
         raise ValueError(f"content of '{tensor.name}' does not fit its shape and type")
+
+
+def check_quantization(name: str, quantization: Quantization, shape: tuple[int, ...] | None = None) -> None:
+    """One scale, or one per slice of an axis of `shape` (None: it may have changed); as many zero points."""
+    scales, points = quantization.scales, quantization.zero_points
+    count = 1 if quantization.axis is None else scales.size if shape is None else shape[quantization.axis]
+    if (
+        not scales.size
+        or scales.shape != (count,)
+        or points.shape != (count,)
+        or scales.dtype != np.float32
+        or points.dtype != np.int64
+    ):
+        raise ValueError(f"the quantization of '{name}' does not fit its shape")
 
 
 def attribute(value: Any) -> Any:

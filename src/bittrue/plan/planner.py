@@ -30,7 +30,7 @@ _LOOK_ELEMENTS = 64
 # Far above any real model; bounds the planner's own time on hostile files.
 _MAX_NODES = 20_000
 # NumPy 1.x arrays end here; no kernel goes beyond 8.
-_MAX_RANK = 32
+MAX_RANK = 32
 
 
 Peek = Callable[[int], "np.ndarray | None"]
@@ -308,9 +308,9 @@ def _seed(state: _State, wanted: Mapping[int, tuple[int, ...]]) -> None:
 
 
 def _check_size(place: str, tensor: Tensor, shape: tuple[int, ...], limit: int) -> None:
-    if len(shape) > _MAX_RANK:
+    if len(shape) > MAX_RANK:
         raise UnsupportedError(
-            "BT-SHAPE-RANK", f"'{tensor.name}' would have rank {len(shape)}, the limit is {_MAX_RANK}", place=place
+            "BT-SHAPE-RANK", f"'{tensor.name}' would have rank {len(shape)}, the limit is {MAX_RANK}", place=place
         )
     size = math.prod(shape) * tensor.type.numpy.itemsize
     if size > limit:
@@ -333,6 +333,13 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
         if index is not None and index not in state.shapes:
             raise InvalidModelError(
                 "BT-NODE-ORDER", f"input '{graph.tensors[index].name}' is never computed", place=f"{node}"
+            )
+        if index in graph.inputs and operator.stateful and graph.tensors[index].is_variable:
+            raise UnsupportedError(
+                "BT-VARIABLE-INPUT",
+                f"variable tensor '{graph.tensors[index].name}' is a graph input as well, but this operator changes it",
+                place=f"{node}",
+                advice="keep the state in a tensor that is no graph input",
             )
     call = Call(
         node,

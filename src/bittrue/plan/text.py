@@ -96,11 +96,11 @@ def _details(step: Step) -> list[str]:
     p = step.parameters
     details = []
     if "filter_h" in p:
+        sizes = (("window", "filter"), ("stride", "stride"), ("dilation", "dilation"))
         details.append(
-            f"window {p['filter_h']}x{p['filter_w']} stride {p['stride_h']}x{p['stride_w']} "
-            f"dilation {p['dilation_h']}x{p['dilation_w']}"
+            " ".join(f"{word} {p[f'{key}_h']}x{p.get(f'{key}_w')}" for word, key in sizes if f"{key}_h" in p)
         )
-        details.append("pad " + ",".join(str(p[key]) for key in _PADDING))
+        details.append("pad " + ",".join(str(p[key]) for key in _PADDING if key in p))
     zero_points = [f"{key[:-11]} {p[key]}" for key in p if key.endswith("_zero_point")]
     if zero_points:
         details.append("zero points " + " ".join(zero_points))
@@ -114,5 +114,5 @@ def _details(step: Step) -> list[str]:
 def array_text(array: np.ndarray) -> str:
     """A few leading values and the length."""
     flat = array.reshape(-1)
-    shown = " ".join(f"{v:.9g}" if flat.dtype.kind == "f" else str(int(v)) for v in flat[:6])
+    shown = " ".join(f"{v:.9g}" if flat.dtype.kind == "f" else str(v) for v in flat[:6].tolist())
     return shown if flat.size <= 6 else f"{shown} ... ({flat.size})"

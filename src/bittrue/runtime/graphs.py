@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import BittrueError, InvalidModelError, ModelFormatError, ResourceError, RunError
-from ..operators import Step
+from ..errors import MISFITS, BittrueError, InvalidModelError, ModelFormatError, ResourceError, RunError
+from ..operators import Step, World, find
 from ..plan import Plan, PlanTensor
 from ..plan.plan import Source
 from ..plan.planner import Peek, plan_later, plan_nested
@@ -175,7 +175,8 @@ class Planned:
                 return asked.get(index)
 
             try:
-                plan = self._plan_for(shapes, peek)
+                with untrusted("planning while running"):
+                    plan = self._plan_for(shapes, peek)
             except InvalidModelError as error:
                 raise RunError(error.code, error.message, place=error.place, advice=error.advice) from None
             return self.add(plan, shapes, asked)
@@ -280,14 +281,55 @@ def _source(plan: Plan) -> Source:
     return plan.source
 
 
-def carry_out(step: Step, reference: Callable[..., list[np.ndarray]], *arguments: object) -> list[np.ndarray]:
-    """A step's reference with its errors placed at the step."""
+@contextmanager
+def untrusted(place: str) -> Iterator[None]:
+    """Typed errors for whatever goes wrong because the numbers of a plan file do not fit together."""
     try:
-        return reference(step, *arguments)
+        yield
     except MemoryError:
-        raise ResourceError("BT-MEMORY", "out of memory", place=step.place) from None
+        raise ResourceError("BT-MEMORY", "out of memory", place=place) from None
+    except MISFITS as error:
+        raise ModelFormatError(
+            "BT-PLAN-STEP",
+            f"the numbers of the plan do not fit together ({type(error).__name__}: {error})",
+            place=place,
+            advice="plan the model again",
+        ) from error
+
+
+def carry_out(plan: Plan, step: Step, arguments: Sequence[np.ndarray | None], *world: World) -> list[np.ndarray]:
+    """Results of a step's reference, then the new values of its variable tensors. Errors are placed at the step.
+
+    Raises:
+        ModelFormatError: the step's numbers do not fit its tensors.
+    """
+    operator = find(step.operator)
+    if operator is None:
+        raise ModelFormatError("BT-PLAN-STEP", f"unknown operator '{step.operator}'", place=step.place)
+    try:
+        with untrusted(step.place):
+            results = operator.reference(step, arguments, *world)
+            targets = written(plan, step)
+            if len(results) != len(targets):
+                raise ValueError(f"{len(results)} results for {len(targets)} tensors")
+            for index, result in zip(targets, results, strict=True):
+                tensor = plan.tensors[index]
+                if tensor.dtype != "resource" and result.dtype != tensor.type.numpy:
+                    raise ValueError(f"'{tensor.name}' would become {result.dtype}")
+                if tensor.kind not in ("unknown", "later") and result.shape != tensor.shape:
+                    raise ValueError(f"'{tensor.name}' would take shape {list(result.shape)}")
+            return results
     except BittrueError as error:
         if error.place.startswith("node "):
             raise
         place = f"{step.place}: {error.place}" if error.place else step.place
         raise type(error)(error.code, error.message, place=place, advice=error.advice) from None
+
+
+def written(plan: Plan, step: Step) -> list[int]:
+    """The tensors that a step writes: its outputs, then the variable tensors that it reads and changes."""
+    operator = find(step.operator)
+    targets = [*step.outputs]
+    if operator is not None and operator.stateful:
+        targets += [i for i in step.inputs if i is not None and plan.tensors[i].kind == "variable"]
+    return targets

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, ResourceError
+from ..errors import InputError
 from ..operators import Step, find
 from ..plan import Plan, PlanTensor
 from ..plan.passes import make_schedule
 from ..plan.schedule import Schedule, Then
-from .graphs import DEFAULT_ITERATION_LIMIT, Graphs, Observer, Run, State, carry_out, initial_state
+from .graphs import DEFAULT_ITERATION_LIMIT, Graphs, Observer, Run, State, carry_out, initial_state, untrusted, written
 from .isa import choose_isa, native_module
 from .profile import StepTime, step_time
 
@@ -56,6 +56,11 @@ class NativeExecutor:
         self._limit = iteration_limit
         # Variable tensors live in the program; between the stages of a run they pass through the state.
         self._shares_variables = state is not None or plan.later is not None
+        with untrusted(f"graph '{plan.name}'"):
+            self._prepare(plan, passes, state)
+
+    def _prepare(self, plan: Plan, passes: Sequence[str] | None, state: State | None) -> None:
+        threads, isa = self.threads, self.isa
         self.state = State(plan) if state is None else state
 
         def make(inner: Plan, shared: State) -> NativeExecutor:
@@ -67,7 +72,7 @@ class NativeExecutor:
         self._variables = [i for i, tensor in enumerate(plan.tensors) if tensor.kind == "variable"]
         if self._variables:
             schedule = Schedule(plan, plan.steps)
-        self._main = _Program(module, schedule, threads, self.isa, self._graphs)
+        self._main = _Program(self._module, schedule, threads, isa, self._graphs)
         self._alone = plan.later is None and not self._main.driven
         # Runs that reach beyond one program.
         self._lock = threading.RLock()
@@ -158,19 +163,16 @@ class _Program:
         # Values of tensors that have no memory in the program.
         self._held: dict[int, np.ndarray] = {}
         offsets, arena = schedule.offsets()
-        try:
-            self._program = module.Program(
-                [_tensor_row(schedule, offsets, i) for i in range(len(self.plan.tensors))],
-                [
-                    _NO_STEP if position in self.driven else _step_row(step, schedule.then.get(step.index))
-                    for position, step in enumerate(schedule.steps)
-                ],
-                arena,
-                threads,
-                isa,
-            )
-        except MemoryError:
-            raise ResourceError("BT-MEMORY", "out of memory", place=f"graph '{self.plan.name}'") from None
+        self._program = module.Program(
+            [_tensor_row(schedule, offsets, i) for i in range(len(self.plan.tensors))],
+            [
+                _NO_STEP if position in self.driven else _step_row(step, schedule.then.get(step.index))
+                for position, step in enumerate(schedule.steps)
+            ],
+            arena,
+            threads,
+            isa,
+        )
         self.missing = {p: reason for p, reason in self._program.missing if p not in self.driven}
         self._gaps = sorted(self.driven.union(self.missing))
         self._outputs = [(i, self.plan.tensors[i].shape, self.plan.tensors[i].type.numpy) for i in self.plan.outputs]
@@ -180,6 +182,9 @@ class _Program:
         self._lock = threading.Lock()
         # Inputs and outputs that are passed to C++ as bytes, or that no step computes.
         ends = [self.plan.tensors[i] for i in (*self.plan.inputs, *self.plan.outputs)]
+        for index, tensor in zip((*self.plan.inputs, *self.plan.outputs), ends, strict=True):
+            if index not in offsets and tensor.kind != "variable" and tensor.value is None and not _is_held(tensor):
+                raise ValueError(f"nothing holds '{tensor.name}'")
         self._opaque = any(
             t.value is not None or _is_held(t) or _plain(np.empty(0, t.type.numpy)).dtype != t.type.numpy for t in ends
         )
@@ -217,7 +222,7 @@ class _Program:
             try:
                 self._program.run(list(inputs.items()), results, 0, self._length)
             except self._undefined as error:
-                self._resume(int(str(error)), self._length)
+                self._native(self._refer_undefined(error), self._length)
                 return self._results()
         return [value for _, value in results]
 
@@ -234,7 +239,7 @@ class _Program:
                 try:
                     return y if call(source, x, target, y, length) else None
                 except undefined as error:
-                    self._resume(int(str(error)), length)
+                    self._native(self._refer_undefined(error), length)
                     return self._value(target)
 
         return run
@@ -319,15 +324,21 @@ class _Program:
         return seconds
 
     def _native(self, first: int, last: int) -> None:
-        try:
-            self._program.run([], [], first, last)
-        except self._undefined as error:
-            self._resume(int(str(error)), last)
+        while first < last:
+            try:
+                self._program.run([], [], first, last)
+                return
+            except self._undefined as error:
+                first = self._refer_undefined(error)
 
-    def _resume(self, position: int, last: int) -> None:
-        """A native kernel met values without a defined result: the reference explains, or knows better."""
+    def _refer_undefined(self, error: Exception) -> int:
+        """A native kernel met values without a defined result: the reference explains, or knows better.
+
+        Returns the step to go on with.
+        """
+        position = int(str(error))
         self._refer(position)
-        self._native(position + 1, last)
+        return position + 1
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
         """Runs of native steps [first, last) between those that are not."""
@@ -356,8 +367,10 @@ class _Program:
         return value
 
     def _results(self) -> list[np.ndarray]:
+        with untrusted(f"graph '{self.plan.name}'"):
+            values = [self._value(index) for index in self.plan.outputs]
         # Constants among the outputs belong to the plan.
-        return [value if value.flags.writeable else value.copy() for value in map(self._value, self.plan.outputs)]
+        return [value if value.flags.writeable else value.copy() for value in values]
 
     def _states(self, step: Step) -> list[int]:
         return [i for i in step.inputs if i is not None and self.plan.tensors[i].kind == "variable"]
@@ -372,7 +385,9 @@ class _Program:
         if operator is None:
             raise KeyError(step.operator)
         world = (self._graphs.world(run),) if operator.worldly and run is not None else ()
-        results = carry_out(step, operator.reference, self._arguments(step), *world)
+        with untrusted(step.place):
+            arguments = self._arguments(step)
+        results = carry_out(self.plan, step, arguments, *world)
         if "fused_table" in step.arrays:
             # What a pass moved into this step: stored values, counted from the smallest of the type.
             (value,) = results
@@ -381,15 +396,10 @@ class _Program:
             results = [moved.astype(value.dtype)]
         then = self.schedule.then.get(step.index)
         if then is not None:
-            added = find(then.step.operator)
             other = self._value(step.inputs[-1] or 0)
-            if added is None:
-                raise KeyError(then.step.operator)
-            results = added.reference(then.step, [results[0], other] if then.result_first else [other, results[0]])
-        targets = [*step.outputs]
-        if operator.stateful:
-            targets += self._states(step)
-        self._write(dict(zip(targets, results, strict=True)))
+            both = [results[0], other] if then.result_first else [other, results[0]]
+            results = carry_out(self.plan, then.step, both)
+        self._write(dict(zip(written(self.plan, step), results, strict=True)))
 
 
 # Stands for a step that the program leaves out.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..operators import Operator, Step, find
 from ..plan import Plan
-from .graphs import DEFAULT_ITERATION_LIMIT, Graphs, Observer, Run, State, carry_out
+from .graphs import DEFAULT_ITERATION_LIMIT, Graphs, Observer, Run, State, carry_out, untrusted, written
 from .profile import StepTime, step_medians, step_time
 
 
@@ -27,7 +27,8 @@ class ReferenceExecutor:
         self, plan: Plan, *, state: State | None = None, iteration_limit: int = DEFAULT_ITERATION_LIMIT
     ) -> None:
         self.plan = plan
-        self.state = State(plan) if state is None else state
+        with untrusted(f"graph '{plan.name}'"):
+            self.state = State(plan) if state is None else state
         self._limit = iteration_limit
         self._graphs = Graphs(plan, self.state, lambda inner, shared: ReferenceExecutor(inner, state=shared))
         self._constants = {i: t.value for i, t in enumerate(plan.tensors) if t.value is not None}
@@ -74,22 +75,18 @@ class ReferenceExecutor:
         for index in plan.folded:
             observe(index, values[index])
         for position, (step, operator) in enumerate(zip(plan.steps, self._operators, strict=True)):
-            arguments = [None if i is None else self._value(values, i) for i in step.inputs]
-            results = carry_out(step, operator.reference, arguments, *((world,) if operator.worldly else ()))
-            for index, result in zip(step.outputs, results, strict=False):
-                # A step may also write a variable tensor.
+            with untrusted(step.place):
+                arguments = [None if i is None else self._value(values, i) for i in step.inputs]
+            results = carry_out(plan, step, arguments, *((world,) if operator.worldly else ()))
+            for index, result in zip(written(plan, step), results, strict=True):
                 (variables if index in variables else values)[index] = result
                 observe(index, result)
-            if operator.stateful:
-                changed = [i for i in step.inputs if i is not None and i in variables]
-                for index, state in zip(changed, results[len(step.outputs) :], strict=True):
-                    variables[index] = state
-                    observe(index, state)
             for index in self._expiring.get(position, ()):
                 values.pop(index, None)
             if after_step is not None:
                 after_step(position)
-        return [self._value(values, i) for i in plan.outputs]
+        with untrusted(f"graph '{plan.name}'"):
+            return [self._value(values, i) for i in plan.outputs]
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
         """Median time of every step over `rounds` runs, all from the present state."""

@@ -1,0 +1,174 @@
+"""Plan files that lie: numbers, lists, names and arrays of saved plans changed at will, then loaded and run."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from watch import report
+
+import bittrue
+
+# Of activations; runs of larger plans would only take time.
+MEMORY_LIMIT = 16 << 20
+INTEGERS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 63, 64, 100, 127, 255, 1000, 65536)
+EXTREMES = (2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63), 2**64, 10**30)
+OTHERS = (None, True, False, "x", "", "int8", [], {}, [1], [[1]], 1.5, -0.0, 1e30, float("nan"), float("inf"))
+
+# Executor and instruction set.
+Executors = Sequence[tuple[str, str | None]]
+Members = tuple[dict[str, Any], dict[str, np.ndarray]]
+
+
+def members_of(content: bytes, folder: Path) -> Members:
+    """The description and the arrays of a model's plan file."""
+    path = folder / "true.plan"
+    bittrue.load(content).prepare(executor="reference").plan.save(path)
+    with zipfile.ZipFile(path) as archive:
+        arrays = {name: np.load(io.BytesIO(archive.read(name))) for name in archive.namelist() if name.endswith("npy")}
+        return json.loads(archive.read("plan.json")), arrays
+
+
+def write(members: Members, path: Path) -> None:
+    """A plan file of a description and arrays."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("plan.json", json.dumps(members[0]))
+        for name, array in members[1].items():
+            buffer = io.BytesIO()
+            np.save(buffer, array)
+            archive.writestr(name, buffer.getvalue())
+
+
+def lie(members: Members, seed: int) -> Members:
+    """One to four changes: mostly in steps and shapes, where numbers decide what memory is touched."""
+    rng = np.random.default_rng(seed)
+    description, arrays = copy.deepcopy(members[0]), dict(members[1])
+    for _ in range(int(rng.choice([1, 1, 1, 2, 4]))):
+        if arrays and rng.random() < 0.25:
+            name = str(rng.choice(list(arrays)))
+            arrays[name] = _other_array(arrays[name], rng)
+            continue
+        places = list(_places(description))
+        weights = np.array([_weight(path) for path in places])
+        path = places[int(rng.choice(len(places), p=weights / weights.sum()))]
+        holder = description
+        for key in path[:-1]:
+            holder = holder[key]
+        holder[path[-1]] = _other(holder[path[-1]], description, path, rng)
+    return description, arrays
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Any:
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from _places(inner, (*path, key))
+
+
+def _weight(path: tuple[Any, ...]) -> float:
+    """Names and what is for people only matter less."""
+    if path[-1] in ("name", "source", "index", "notes", "work", "signature", "version", "first", "offset"):
+        return 0.1
+    if "parameters" in path or "attributes" in path or "shape" in path:
+        return 4
+    return 1 if "steps" in path or "nodes" in path else 0.5
+
+
+def _other(value: Any, description: dict[str, Any], path: tuple[Any, ...], rng: np.random.Generator) -> Any:
+    kind = rng.random()
+    another = copy.deepcopy(OTHERS[rng.integers(len(OTHERS))])
+    if isinstance(value, bool):
+        return not value if kind < 0.7 else another
+    if isinstance(value, int):
+        if kind < 0.3:
+            return value + int(rng.choice([-2, -1, 1, 2]))
+        if kind < 0.4:
+            return -value
+        if kind < 0.7:
+            return INTEGERS[rng.integers(len(INTEGERS))]
+        if kind < 0.92:
+            return EXTREMES[rng.integers(len(EXTREMES))]
+    if isinstance(value, list) and kind < 0.8:
+        changed = copy.deepcopy(value)
+        if changed and kind < 0.3:
+            changed.pop(int(rng.integers(len(changed))))
+        elif kind < 0.6:
+            changed.insert(int(rng.integers(len(changed) + 1)), copy.deepcopy(changed[0]) if changed else 1)
+        else:
+            changed.reverse()
+        return changed
+    if isinstance(value, str) and kind < 0.8:
+        # What stands elsewhere under the same key: another rule, operator, type or array.
+        same = [_at(description, p) for p in _places(description) if p[-1] == path[-1] or p[-2:-1] == path[-2:-1]]
+        names = [other for other in same if isinstance(other, str)]
+        return names[rng.integers(len(names))]
+    return another
+
+
+def _at(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _other_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    kind = rng.integers(8)
+    if kind < 4 and array.size and array.dtype.kind in "iuf":
+        changed = array.copy()
+        if array.dtype.kind == "f":
+            some = rng.choice([0.0, -1.0, 1e-30, 1e30, np.inf, np.nan, 0.5, 1e9])
+        else:
+            info = np.iinfo(array.dtype)
+            some = min(max(int(rng.choice([0, 1, -1, 3, 100, -(2**31), 2**62])), int(info.min)), int(info.max))
+        changed.reshape(-1)[rng.integers(array.size, size=1 if kind < 3 else array.size)] = some
+        return changed
+    if kind == 4:
+        return array.reshape(-1)[: array.size // 2]
+    if kind == 5:
+        return np.concatenate([array.reshape(-1), array.reshape(-1)[:1]])
+    if kind == 6:
+        return np.zeros(array.shape, rng.choice(["int8", "uint8", "int16", "int32", "int64", "float32", "bool"]))
+    return array.reshape(*array.shape[::-1]).copy() if array.ndim > 1 else array.reshape(1, -1)
+
+
+def attempt(members: Members, path: Path, executors: Executors) -> str:
+    """``"result"`` or the codes of the typed errors; anything else is raised."""
+    write(members, path)
+    outcomes = []
+    for executor, isa in executors:
+        try:
+            session = bittrue.load_plan(
+                path, executor=executor, isa=isa, memory_limit=MEMORY_LIMIT, iteration_limit=100
+            )
+            assert str(session.plan)
+            rng = np.random.default_rng(0)
+            feed = {port.name: _values(rng, port) for port in session.inputs}
+            session.run(feed)
+            outcomes.append("result")
+        except bittrue.BittrueError as error:
+            outcomes.append(error.code)
+    return " ".join(dict.fromkeys(outcomes))
+
+
+def _values(rng: np.random.Generator, port: bittrue.Port) -> np.ndarray:
+    if rng.random() < 0.5:
+        return rng.integers(0, 3, port.shape).astype(port.dtype)
+    return np.frombuffer(rng.bytes(int(np.prod(port.shape)) * port.dtype.itemsize), port.dtype).reshape(port.shape)
+
+
+def work(pipe: Any, contents: list[bytes], seeds: Iterable[int], folder: str, executors: Executors) -> None:
+    """Seed by seed: a plan of one of the models with lies."""
+    plans: dict[int, Members] = {}
+
+    def one(seed: int) -> str:
+        which = seed % len(contents)
+        if which not in plans:
+            plans[which] = members_of(contents[which], Path(folder))
+        return attempt(lie(plans[which], seed), Path(folder) / "lying.plan", executors)
+
+    report(pipe, seeds, one)
