@@ -17,10 +17,7 @@ _PRODUCTS = (
     "in lanes; here sums have the order of 'litert', and last bits differ for "
 )
 _HYBRID = "these kernels scale and sum by vectors; here sums have the order of 'litert', and last bits differ for "
-_EXPONENTIALS = (
-    "these kernels use vector polynomials; here are the C library's functions, as in 'litert', "
-    "and last bits differ for "
-)
+_EXPONENTIALS = "here are the C library's functions, as in 'litert', there polynomials; last bits differ for "
 _VECTORS = (
     "these kernels order their operations by vectors; here they have the order of 'litert', and last bits differ for "
 )
