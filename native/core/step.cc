@@ -1,5 +1,6 @@
 #include "core/step.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace bittrue {
@@ -149,7 +150,12 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   require(first.count == 1 || first.count == columns, "one multiplier, or one per column, is needed");
   result.multipliers.resize(static_cast<size_t>(first.count));
   if (floating) {
-    for (int64_t i = 0; i < first.count; ++i) result.multipliers[i].factor = first.real(i);
+    for (int64_t i = 0; i < first.count; ++i) {
+      const double factor = result.multipliers[i].factor = first.real(i);
+      // What the twin converts to an integer and multiplies.
+      require(result.rescale != rules::RescaleRule::q8_one_step_up || std::abs(factor) <= 1 << 24,
+              "the multiplier is out of range");
+    }
     return result;
   }
   const Array& exponent = array(prefix + "exponent");
