@@ -16,6 +16,7 @@ _PICTURE = {
     "store": "zero_point_then_clamp",
 }
 _SUM = {"accumulate": "s32_wrap", "mean": "binary32_affine_away", "store": "zero_point_then_clamp"}
+_NOTHING = "without elements to add, this kernel leaves its output as it was"
 _FIRST = {"start": "first_element"}
 _NAN_SIGN = "where several NaNs meet, or NaN meets an infinity times 0, the sign bit of the resulting NaN may differ"
 
@@ -41,8 +42,16 @@ ROWS: tuple[Row, ...] = (
         when=(("reduces_rows",),),
     ),
     Row("mean", ("f32 s32 -> f32",), {"mean": "binary32_divide", **_FIRST}, "run"),
-    Row("sum", ("T s32 -> T",), _SUM, "run", where=("s8", "u8")),
-    Row("sum", ("s16 s32 -> s16",), _SUM, "run", requires=(("zero_points_are_zero", 0),)),
+    Row("sum", ("T s32 -> T",), _SUM, "run", where=("s8", "u8"), when=(("not_empty", 0),)),
+    Row(
+        "sum",
+        ("s16 s32 -> s16",),
+        _SUM,
+        "run",
+        requires=(("zero_points_are_zero", 0),),
+        when=(("not_empty", 0),),
+    ),
+    Row("sum", ("T s32 -> T",), where=("s8", "u8", "s16"), refuses=_NOTHING),
     Row("sum", ("f32 s32 -> f32",), _FIRST, "run"),
     *(
         Row(stem, ("f32 s32 -> f32",), {"extreme": "last_unless_beyond"}, "run")
