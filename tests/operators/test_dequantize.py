@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import bittrue
+from support import differential
 from support.build import T, chain
 from support.differential import check, feeds_for
 from support.strategies import scales, seeds, shapes, zero_points
@@ -29,6 +30,8 @@ def test_per_axis(data: st.DataObject) -> None:
     """16 bits with several scales are refused by both sides."""
     shape = data.draw(shapes(1))
     axis = data.draw(st.integers(0, len(shape) - 1))
+    # One scale along an axis other than the first keeps the delegate away, and is one scale to bittrue.
+    assume(differential.COMPARED != "xnnpack" or shape[axis] > 1)
     dtype = data.draw(st.sampled_from(["s8", "u8", "s8", "u8", "s16"]))
     scale = [data.draw(scales(1e-6, 100.0)) for _ in range(shape[axis])]
     zero_point = [data.draw(zero_points(dtype)) for _ in range(shape[axis])]

@@ -92,6 +92,8 @@ def _parts(x: np.ndarray, axes: Sequence[int], factor: np.float32) -> np.ndarray
     >>> RULES["parts_in_16_lanes"].scaled_sums(x, (0, 1), np.float32(0.5)).tolist()
     [8388609.0]
     """
+    if not axes:
+        return np.asarray(x.reshape(-1) * factor + np.float32(0))
     merged: list[int] = []
     reduced: list[bool] = []
     for axis, extent in enumerate(x.shape):

@@ -127,6 +127,17 @@ ROWS: tuple[Row, ...] = (
     *(
         Row(
             stem,
+            ("f32 f32 -> f32",),
+            {},
+            "run",
+            when=_BINARY,
+            limit=f"which operand is kept where one is NaN follows the order of the kernel's operands; {SUBNORMAL}",
+        )
+        for stem in ("maximum", "minimum")
+    ),
+    *(
+        Row(
+            stem,
             ("f16 f16 -> f16",),
             rules,
             "run",
