@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .floats import fused_multiply_add
+from bittrue.arithmetic.floats import fused_multiply_add
 
 F32 = npt.NDArray[Any]
 

@@ -21,6 +21,7 @@ from . import (
     mean,
     normalize,
     quantize,
+    real_function,
     rescale,
     scale_form,
     sigmoid,
@@ -219,6 +220,15 @@ def _interpolate(first: str, second: str) -> Iterator[Example]:
             yield Example(given, (f"{one[place]}", f"{other[place]}"))
 
 
+def _real_function(first: str, second: str) -> Iterator[Example]:
+    x = np.linspace(-4, 4, 2001, dtype=np.float32)
+    tables_of = [real_function.RULES[name].functions for name in (first, second)]
+    for stem in sorted({*tables_of[0]} & {*tables_of[1]}):
+        one, other = (functions[stem](x) for functions in tables_of)
+        for place in np.flatnonzero((one != other) & ~(np.isnan(one) & np.isnan(other)))[:1]:
+            yield Example(f"{stem} of {x[place]!s}", (f"{one[place]!s}", f"{other[place]!s}"))
+
+
 def _normalize(first: str, second: str) -> Iterator[Example]:
     for length in (2, 20, 200, 1000):
         for value in range(1, 256, 2):
@@ -276,6 +286,7 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "mean": _mean,
     "normalize": _normalize,
     "quantize": _quantize,
+    "real_function": _real_function,
     "rescale": _rescale,
     "scale_form": _scale_form,
     "scale_form_per_axis": _scale_form,
