@@ -18,6 +18,8 @@ BY_FORMULA = {
     "log_softmax",
     "plain_range",
     "quantize_asymmetric",
+    "real_gelu",
+    "real_softmax",
     "row_sums",
     "scale_back",
     "slope",
