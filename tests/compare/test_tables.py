@@ -16,6 +16,7 @@ BY_FORMULA = {
     "byte_products",
     "lanes",
     "log_softmax",
+    "order",
     "plain_range",
     "quantize_asymmetric",
     "real_gelu",
