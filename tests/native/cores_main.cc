@@ -572,7 +572,8 @@ void check_real_matmul(Context& context) {
   }
 }
 
-void check_real_taps(Context& context) {
+template <class Core, class Add>
+void check_taps(Context& context, const Core& core, const Add& add) {
   Random& random = context.random;
   for (int64_t i = 0; i < context.rounds(600); ++i) {
     const int64_t channels = random.one_in(2) ? random.between(1, 40) : random.between(1, 150), taps = random.between(0, 12);
@@ -584,18 +585,34 @@ void check_real_taps(Context& context) {
       (t % 2 == 0 ? inputs : weights).push_back(memory.back().data());
     }
     Exact<float> out(channels);
-    std::vector<float> expected(channels, 0.0f);
+    fill_reals(random, out);
+    std::vector<float> expected(out.data(), out.data() + channels);
     for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t t = 0; t < taps; ++t) {
-        const float product = inputs[t][c] * weights[t][c];
-        expected[c] = expected[c] + product;
-      }
+      expected[c] = add.start(expected[c]);
+      for (int64_t t = 0; t < taps; ++t) expected[c] = add(expected[c], inputs[t][c], weights[t][c]);
     }
-    context.cores.real_taps()(inputs.data(), weights.data(), taps, channels, out.data());
+    core(inputs.data(), weights.data(), taps, channels, out.data());
     context.report.expect_equal(out.data(), expected.data(), channels,
                                 std::to_string(taps) + " taps of " + std::to_string(channels));
   }
 }
+
+struct TwoRoundings {
+  static float start(float) { return 0.0f; }
+  float operator()(float sum, float x, float w) const {
+    const float product = x * w;
+    return sum + product;
+  }
+};
+
+// Goes on from what is in memory.
+struct OneRounding {
+  static float start(float sum) { return sum; }
+  float operator()(float sum, float x, float w) const { return std::fma(x, w, sum); }
+};
+
+void check_real_taps(Context& context) { check_taps(context, context.cores.real_taps(), TwoRoundings()); }
+void check_real_taps_fused(Context& context) { check_taps(context, context.cores.real_taps_fused(), OneRounding()); }
 
 // A measurement has no value to compare; it must say what it did.
 void check_peak(Context& context) {
@@ -685,6 +702,7 @@ constexpr CheckRow kChecks[] = {
     {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
     {"requantize_row", check_requantize_row}, {"row_terms", check_row_terms}, {"peak_multiply_adds", check_peak},
     {"real_matmul", check_real_matmul}, {"real_taps", check_real_taps},
+    {"real_taps_fused", check_real_taps_fused},
 };
 
 // The cores that `isa` brings itself; others have been checked with the set they come from.

@@ -21,13 +21,15 @@ def every(dtype: str) -> np.ndarray:
 @given(st.data())
 @pytest.mark.parametrize("dtype", ["s8", "u8"])
 def test_every_input_of_8_bits(dtype: str, data: st.DataObject) -> None:
-    """Input scales up to 2^24 give multipliers with large exponents; small output scales are refused by both."""
+    """Input scales up to 2^24 give multipliers with large exponents; small output scales are refused by both. A left
+    shift by 31 bits and more is undefined in the kernel and refused here.
+    """
     wide = st.booleans()
     x = T(dtype, (256,), data.draw(scales(1e-9, 2.0**24) if data.draw(wide) else scales(1e-3, 0.5)))
     x.zero_point = data.draw(zero_points(dtype))
     y = T(dtype, (), data.draw(scales(1e-9, 2.0**24) if data.draw(wide) else scales(1e-3, 0.5)))
     y.zero_point = data.draw(zero_points(dtype))
-    check(unary("HARD_SWISH", x, y), [[every(dtype)]])
+    check(unary("HARD_SWISH", x, y), [[every(dtype)]], may_refuse=("BT-MULTIPLIER",))
 
 
 @given(shape=shapes(0), seed=seeds)

