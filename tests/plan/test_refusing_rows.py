@@ -10,7 +10,6 @@ import pytest
 import bittrue
 from bittrue import numerics
 from bittrue.numerics import Numerics, Row
-from bittrue.operators import find
 from support.build import T, single
 from support.shared import SHARED, needs_shared
 
@@ -33,13 +32,6 @@ def test_svdf_with_an_int8_state_is_undefined(time: str, state: str) -> None:
         bittrue.load(svdf(time, state)).prepare()
     assert caught.value.code == "BT-UNDEFINED"
     assert "SVDF" in caught.value.place
-
-
-@pytest.mark.skipif(find("svdf") is not None, reason="SVDF is implemented")
-def test_svdf_with_16_bit_state_is_only_missing() -> None:
-    with pytest.raises(bittrue.UnsupportedError) as caught:
-        bittrue.load(svdf("s16", "s16")).prepare()
-    assert caught.value.code == "BT-OPERATOR"
 
 
 @needs_shared
