@@ -9,7 +9,6 @@ namespace bittrue::BITTRUE_ISA {
 namespace {
 
 typedef float Vector __attribute__((vector_size(32)));
-using Tiles = RealTiles<Vector>;
 
 struct OneRounding {
   static constexpr bool kFromSums = true;
@@ -18,29 +17,9 @@ struct OneRounding {
     return _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(x), _mm_set_ss(w), _mm_set_ss(sum)));
   }
 };
-using Fused = RealTiles<Vector, OneRounding>;
+constexpr int kTileRows[] = {8, 6, 4, 3};
 
-template <class Tiles>
-void run(const RealRows& rows, const float* panel, int64_t width) {
-  switch (width / Tiles::kLanes) {
-    case 1: return Tiles::template tiles<8, 1>(rows, 0, panel);
-    case 2: return Tiles::template tiles<6, 2>(rows, 0, panel);
-    case 3: return Tiles::template tiles<4, 3>(rows, 0, panel);
-    default: return Tiles::template tiles<3, 4>(rows, 0, panel);
-  }
-}
+#include "isa/real_cores.inc"
 
 }  // namespace
-
-const RealMatmul kRealMatmul = {Tiles::kLanes, 4, run<Tiles>, run<Fused>};
-
-void real_taps(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels, float* out) {
-  Tiles::all_taps(inputs, weights, count, channels, out);
-}
-
-void real_taps_fused(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
-                     float* out) {
-  Fused::all_taps(inputs, weights, count, channels, out);
-}
-
 }  // namespace bittrue::BITTRUE_ISA
