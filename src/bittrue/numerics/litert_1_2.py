@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .litert import LITERT
+from .litert.versions import VERSIONS
 from .table import Numerics, Row
 
 _EVIDENCE = "run against 1.2.0, and recorded"
@@ -100,88 +101,35 @@ def _inherited(row: Row) -> bool:
 
 _INHERITED = (_older(row) for row in LITERT.rows if _inherited(row))
 
-# Oldest and newest operator version, probed in the wheel; (1, 1) for those not named.
-_VERSIONS = {
-    "abs": (1, 3),
-    "add": (1, 5),
-    "arg_max": (1, 2),
-    "arg_min": (1, 2),
-    "average_pool2d": (1, 3),
+# Oldest and newest version of the operators whose newest one came later, probed in the wheel.
+_OLDER_VERSIONS = {
     "batch_matmul": (1, 3),
-    "batch_to_space": (1, 4),
-    "bidirectional_sequence_lstm": (1, 3),
-    "bidirectional_sequence_rnn": (1, 3),
     "broadcast_to": (2, 3),
     "cast": (1, 4),
     "concatenation": (1, 3),
-    "conv2d": (1, 8),
-    "depthwise_conv2d": (1, 6),
     "dequantize": (1, 4),
-    "div": (1, 2),
+    "dynamic_update_slice": (1, 1),
     "embedding_lookup": (1, 3),
     "equal": (1, 4),
-    "exp": (1, 2),
-    "fake_quant": (1, 2),
     "fill": (1, 3),
-    "floor_div": (1, 3),
-    "floor_mod": (1, 2),
     "fully_connected": (1, 11),
     "gather": (1, 6),
     "gather_nd": (1, 5),
-    "gelu": (1, 2),
-    "greater": (1, 2),
-    "greater_equal": (1, 3),
-    "l2_normalization": (1, 2),
-    "leaky_relu": (1, 2),
-    "less": (1, 3),
-    "less_equal": (1, 2),
-    "log": (1, 2),
-    "log_softmax": (1, 2),
-    "logistic": (1, 3),
-    "lstm": (1, 4),
-    "max_pool2d": (1, 3),
-    "maximum": (1, 4),
-    "mean": (1, 3),
-    "minimum": (1, 4),
-    "mirror_pad": (1, 3),
-    "mul": (1, 7),
     "not_equal": (1, 3),
     "pack": (1, 3),
     "pad": (1, 4),
     "pad_v2": (1, 4),
     "quantize": (1, 2),
-    "reduce_max": (1, 3),
-    "reduce_min": (1, 3),
-    "reduce_prod": (1, 2),
-    "relu": (1, 3),
-    "relu6": (1, 3),
-    "resize_bilinear": (1, 4),
-    "resize_nearest": (1, 4),
     "reverse_v2": (1, 2),
-    "rnn": (1, 3),
-    "rsqrt": (1, 3),
     "select": (1, 2),
+    "select_v2": (1, 1),
+    "sign": (1, 1),
     "slice": (1, 5),
-    "softmax": (1, 3),
-    "space_to_batch": (1, 4),
-    "space_to_depth": (1, 2),
-    "sparse_to_dense": (1, 3),
     "split": (1, 4),
     "split_v": (1, 2),
-    "squared_difference": (1, 2),
-    "strided_slice": (1, 4),
-    "sub": (1, 5),
-    "sum": (1, 2),
-    "svdf": (1, 4),
-    "tanh": (1, 3),
-    "tile": (1, 2),
-    "topk_v2": (1, 3),
+    "sqrt": (1, 1),
     "transpose": (1, 5),
-    "transpose_conv": (1, 5),
-    "unidirectional_sequence_lstm": (1, 3),
-    "unidirectional_sequence_rnn": (1, 3),
     "unpack": (1, 4),
-    "where": (1, 2),
 }
 
 LITERT_1_2 = Numerics(
@@ -190,5 +138,5 @@ LITERT_1_2 = Numerics(
     "the operator tests against ai-edge-litert 1.2.0, and vectors recorded from it: values, wherever it runs a model; "
     "some models that it refuses for their shapes or parameters run here",
     (*_OWN, *(row for row in _INHERITED if row is not None)),
-    _VERSIONS,
+    {**VERSIONS, **_OLDER_VERSIONS},
 )
