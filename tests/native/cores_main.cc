@@ -3,98 +3,15 @@
 // One line per (instruction set, core) with the number of cases; a line that starts with FAIL for each core that
 // differs; exit status 1 if any does. --threads runs every case on so many threads at once (for ThreadSanitizer).
 #include <algorithm>
-#include <cfenv>
-#include <thread>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include "core/core_set.h"
 #include "core/thread_pool.h"
 #include "cores_cases.h"
+#include "cores_real.h"
+#include "cores_report.h"
 
 namespace bittrue::test {
 namespace {
-
-struct Options {
-  uint64_t seed = 1;
-  int64_t scale = 100;
-  int threads = 1;
-  std::string isa;
-};
-
-// What a core may not change: how this thread rounds.
-unsigned environment() {
-#if defined(__x86_64__)
-  return _mm_getcsr() & ~_MM_EXCEPT_MASK;
-#else
-  return static_cast<unsigned>(std::fegetround());
-#endif
-}
-
-class Report {
- public:
-  Report(std::string isa, std::string core) : isa_(std::move(isa)), core_(std::move(core)) {}
-
-  void expect(bool equal, const std::string& description) {
-    ++cases_;
-    if (environment() != kEnvironment) fail(description + " (changed the rounding mode)");
-    if (!equal) fail(description);
-  }
-  template <class T>
-  void expect_equal(const T* ours, const T* expected, int64_t count, const std::string& description) {
-    for (int64_t i = 0; i < count; ++i) {
-      if (ours[i] == expected[i]) continue;
-      expect(false, description + ": element " + std::to_string(i) + " is " + std::to_string(ours[i]) + ", expected " +
-                        std::to_string(expected[i]));
-      return;
-    }
-    elements_ += count;
-    expect(true, description);
-  }
-  bool finish() const {
-    std::printf("%s %-13s %-15s %6lld cases %10lld elements\n", failed_ ? "FAIL" : "ok  ", isa_.c_str(), core_.c_str(),
-                static_cast<long long>(cases_), static_cast<long long>(elements_));
-    for (const std::string& line : lines_) std::printf("     %s\n", line.c_str());
-    std::fflush(stdout);
-    return !failed_;
-  }
-
- private:
-  void fail(const std::string& description) {
-    failed_ = true;
-    if (lines_.size() < 5) lines_.push_back(description);
-  }
-
-  static const unsigned kEnvironment;
-  std::string isa_, core_;
-  std::vector<std::string> lines_;
-  int64_t cases_ = 0, elements_ = 0;
-  bool failed_ = false;
-};
-
-const unsigned Report::kEnvironment = environment();
-
-struct Context {
-  const CoreSet& cores;
-  Options options;
-  Random random;
-  Report report;
-
-  int64_t rounds(int64_t count) const { return std::max<int64_t>(1, count * options.scale / 100); }
-};
-
-// run(k) for k in [0, threads) at the same time.
-template <class Run>
-void on_threads(int threads, const Run& run) {
-  std::vector<std::thread> others;
-  for (int k = 1; k < threads; ++k) others.emplace_back([&run, k] { run(k); });
-  run(0);
-  for (std::thread& thread : others) thread.join();
-}
-
-// matmul ----------------------------------------------------------------------------------------------------------
 
 struct MatmulCase {
   int64_t rows, columns, segments, depth;
@@ -512,107 +429,6 @@ void check_row_terms(Context& context) {
                                 std::to_string(count) + " rows of " + std::to_string(segments) + " times " + std::to_string(bytes));
   }
 }
-
-// Numbers whose sums round: many magnitudes, both signs, zeros, numbers below the smallest normal one.
-void fill_reals(Random& random, Exact<float>& out) {
-  const bool small = random.one_in(5);
-  for (int64_t i = 0; i < out.count(); ++i) {
-    const double fraction = static_cast<double>(random.between(-(1 << 24), 1 << 24)) / (1 << 24);
-    out[i] = random.one_in(12) ? (random.one_in(2) ? 0.0f : -0.0f)
-                               : static_cast<float>(std::ldexp(fraction, static_cast<int>(random.between(-12, 12)) - (small ? 70 : 0)));
-  }
-}
-
-void check_real_matmul(Context& context) {
-  Random& random = context.random;
-  const RealMatmul& core = context.cores.real_matmul();
-  const int64_t depths[] = {1, 2, 3, 4, 7, 8, 9, 16, 27, 33, 100};
-  for (int64_t i = 0; i < context.rounds(600); ++i) {
-    const int64_t width = core.lanes * random.between(1, core.vectors), depth = random.pick(depths);
-    const int64_t segments = random.between(1, 6), count = random.between(1, 27), capacity = count + random.between(0, 3);
-    std::vector<Exact<float>> memory;
-    std::vector<const float*> pointers(segments * capacity, nullptr);
-    for (int64_t s = 0; s < segments; ++s) {
-      if (random.one_in(6)) continue;  // left out
-      for (int64_t r = 0; r < count; ++r) {
-        memory.emplace_back(depth);
-        fill_reals(random, memory.back());
-        pointers[s * capacity + r] = memory.back().data();
-      }
-    }
-    Exact<float> panel(segments * depth * width);
-    fill_reals(random, panel);
-    const int64_t stride = width + random.between(0, 2);
-    Exact<float> sums((count - 1) * stride + width);
-    std::vector<float> expected(sums.count(), 0.0f);
-    for (int64_t r = 0; r < count; ++r) {
-      for (int64_t n = 0; n < width; ++n) {
-        float total = 0;
-        for (int64_t k = 0; k < segments * depth; ++k) {
-          const float* row = pointers[k / depth * capacity + r];
-          if (row == nullptr) continue;
-          const float product = row[k % depth] * panel[k * width + n];
-          total = total + product;
-        }
-        expected[r * stride + n] = total;
-      }
-    }
-    RealRows rows;
-    rows.rows = pointers.data();
-    rows.capacity = capacity;
-    rows.count = count;
-    rows.segments = segments;
-    rows.depth = depth;
-    rows.sums = sums.data();
-    rows.stride = stride;
-    core.run(rows, panel.data(), width);
-    context.report.expect_equal(sums.data(), expected.data(), sums.count(),
-                                std::to_string(count) + " rows of " + std::to_string(segments) + " times " +
-                                    std::to_string(depth) + " times " + std::to_string(width));
-  }
-}
-
-template <class Core, class Add>
-void check_taps(Context& context, const Core& core, const Add& add) {
-  Random& random = context.random;
-  for (int64_t i = 0; i < context.rounds(600); ++i) {
-    const int64_t channels = random.one_in(2) ? random.between(1, 40) : random.between(1, 150), taps = random.between(0, 12);
-    std::vector<Exact<float>> memory;
-    std::vector<const float*> inputs, weights;
-    for (int64_t t = 0; t < 2 * taps; ++t) {
-      memory.emplace_back(channels);
-      fill_reals(random, memory.back());
-      (t % 2 == 0 ? inputs : weights).push_back(memory.back().data());
-    }
-    Exact<float> out(channels);
-    fill_reals(random, out);
-    std::vector<float> expected(out.data(), out.data() + channels);
-    for (int64_t c = 0; c < channels; ++c) {
-      expected[c] = add.start(expected[c]);
-      for (int64_t t = 0; t < taps; ++t) expected[c] = add(expected[c], inputs[t][c], weights[t][c]);
-    }
-    core(inputs.data(), weights.data(), taps, channels, out.data());
-    context.report.expect_equal(out.data(), expected.data(), channels,
-                                std::to_string(taps) + " taps of " + std::to_string(channels));
-  }
-}
-
-struct TwoRoundings {
-  static float start(float) { return 0.0f; }
-  float operator()(float sum, float x, float w) const {
-    const float product = x * w;
-    return sum + product;
-  }
-};
-
-// Goes on from what is in memory.
-struct OneRounding {
-  static float start(float sum) { return sum; }
-  float operator()(float sum, float x, float w) const { return std::fma(x, w, sum); }
-};
-
-void check_real_taps(Context& context) { check_taps(context, context.cores.real_taps(), TwoRoundings()); }
-void check_real_taps_fused(Context& context) { check_taps(context, context.cores.real_taps_fused(), OneRounding()); }
 
 // A measurement has no value to compare; it must say what it did.
 void check_peak(Context& context) {

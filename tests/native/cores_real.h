@@ -1,0 +1,113 @@
+// The cores of binary32 sums: every sum keeps its order.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "cores_report.h"
+
+namespace bittrue::test {
+
+// Numbers whose sums round: many magnitudes, both signs, zeros, numbers below the smallest normal one.
+inline void fill_reals(Random& random, Exact<float>& out) {
+  const bool small = random.one_in(5);
+  for (int64_t i = 0; i < out.count(); ++i) {
+    const double fraction = static_cast<double>(random.between(-(1 << 24), 1 << 24)) / (1 << 24);
+    out[i] = random.one_in(12) ? (random.one_in(2) ? 0.0f : -0.0f)
+                               : static_cast<float>(std::ldexp(fraction, static_cast<int>(random.between(-12, 12)) - (small ? 70 : 0)));
+  }
+}
+
+inline void check_real_matmul(Context& context) {
+  Random& random = context.random;
+  const RealMatmul& core = context.cores.real_matmul();
+  const int64_t depths[] = {1, 2, 3, 4, 7, 8, 9, 16, 27, 33, 100};
+  for (int64_t i = 0; i < context.rounds(600); ++i) {
+    const int64_t width = core.lanes * random.between(1, core.vectors), depth = random.pick(depths);
+    const int64_t segments = random.between(1, 6), count = random.between(1, 27), capacity = count + random.between(0, 3);
+    std::vector<Exact<float>> memory;
+    std::vector<const float*> pointers(segments * capacity, nullptr);
+    for (int64_t s = 0; s < segments; ++s) {
+      if (random.one_in(6)) continue;  // left out
+      for (int64_t r = 0; r < count; ++r) {
+        memory.emplace_back(depth);
+        fill_reals(random, memory.back());
+        pointers[s * capacity + r] = memory.back().data();
+      }
+    }
+    Exact<float> panel(segments * depth * width);
+    fill_reals(random, panel);
+    const int64_t stride = width + random.between(0, 2);
+    Exact<float> sums((count - 1) * stride + width);
+    std::vector<float> expected(sums.count(), 0.0f);
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t n = 0; n < width; ++n) {
+        float total = 0;
+        for (int64_t k = 0; k < segments * depth; ++k) {
+          const float* row = pointers[k / depth * capacity + r];
+          if (row == nullptr) continue;
+          const float product = row[k % depth] * panel[k * width + n];
+          total = total + product;
+        }
+        expected[r * stride + n] = total;
+      }
+    }
+    RealRows rows;
+    rows.rows = pointers.data();
+    rows.capacity = capacity;
+    rows.count = count;
+    rows.segments = segments;
+    rows.depth = depth;
+    rows.sums = sums.data();
+    rows.stride = stride;
+    core.run(rows, panel.data(), width);
+    context.report.expect_equal(sums.data(), expected.data(), sums.count(),
+                                std::to_string(count) + " rows of " + std::to_string(segments) + " times " +
+                                    std::to_string(depth) + " times " + std::to_string(width));
+  }
+}
+
+template <class Core, class Add>
+void check_taps(Context& context, const Core& core, const Add& add) {
+  Random& random = context.random;
+  for (int64_t i = 0; i < context.rounds(600); ++i) {
+    const int64_t channels = random.one_in(2) ? random.between(1, 40) : random.between(1, 150), taps = random.between(0, 12);
+    std::vector<Exact<float>> memory;
+    std::vector<const float*> inputs, weights;
+    for (int64_t t = 0; t < 2 * taps; ++t) {
+      memory.emplace_back(channels);
+      fill_reals(random, memory.back());
+      (t % 2 == 0 ? inputs : weights).push_back(memory.back().data());
+    }
+    Exact<float> out(channels);
+    fill_reals(random, out);
+    std::vector<float> expected(out.data(), out.data() + channels);
+    for (int64_t c = 0; c < channels; ++c) {
+      expected[c] = add.start(expected[c]);
+      for (int64_t t = 0; t < taps; ++t) expected[c] = add(expected[c], inputs[t][c], weights[t][c]);
+    }
+    core(inputs.data(), weights.data(), taps, channels, out.data());
+    context.report.expect_equal(out.data(), expected.data(), channels,
+                                std::to_string(taps) + " taps of " + std::to_string(channels));
+  }
+}
+
+struct TwoRoundings {
+  static float start(float) { return 0.0f; }
+  float operator()(float sum, float x, float w) const {
+    const float product = x * w;
+    return sum + product;
+  }
+};
+
+// Goes on from what is in memory.
+struct OneRounding {
+  static float start(float sum) { return sum; }
+  float operator()(float sum, float x, float w) const { return std::fma(x, w, sum); }
+};
+
+inline void check_real_taps(Context& context) { check_taps(context, context.cores.real_taps(), TwoRoundings()); }
+inline void check_real_taps_fused(Context& context) { check_taps(context, context.cores.real_taps_fused(), OneRounding()); }
+
+}  // namespace bittrue::test
