@@ -22,7 +22,10 @@ inline constexpr TypeRow kTypes[] = {
     {"u64", Type::u64, 8}, {"f32", Type::f32, 4}, {"f64", Type::f64, 8},
     {"bool", Type::boolean, 1},
     // Types that are only moved: their size is all that matters.
-    {"u4", Type::bytes1, 1},   {"f8e4m3fn", Type::bytes1, 1}, {"f8e5m2", Type::bytes1, 1},
+    {"u2", Type::bytes1, 1},         {"u4", Type::bytes1, 1},     {"f8e4m3fn", Type::bytes1, 1},
+    {"f8e4m3fnuz", Type::bytes1, 1}, {"f8e5m2", Type::bytes1, 1}, {"f8e5m2fnuz", Type::bytes1, 1},
+    {"f8e8m0", Type::bytes1, 1},     {"f6e2m3", Type::bytes1, 1}, {"f6e3m2", Type::bytes1, 1},
+    {"f4e2m1", Type::bytes1, 1},
     {"f16", Type::bytes2, 2},  {"bf16", Type::bytes2, 2},     {"c64", Type::bytes8, 8},
     {"c128", Type::bytes16, 16},
 };

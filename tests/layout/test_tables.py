@@ -45,7 +45,8 @@ def test_conditions_of_the_two_files_have_different_names() -> None:
 
 
 def test_every_operator_has_a_row_and_a_test() -> None:
-    tests = "\n".join(path.read_text() for path in (REPOSITORY / "tests" / "operators").glob("test_*.py"))
+    folders = (REPOSITORY / "tests" / "operators", REPOSITORY / "tests" / "onnx_operators")
+    tests = "\n".join(path.read_text() for folder in folders for path in folder.glob("test_*.py"))
     tabled = set().union(*(numerics.find(name).operators() for name in numerics.names()))
     for stem, operator in registry().items():
         assert stem in tabled, f"no numerics has a row for '{stem}'"

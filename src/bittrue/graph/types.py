@@ -17,7 +17,7 @@ class DataType:
         name: short name, for example ``"s8"``.
         bits: storage bits of one element inside a model file (0: no fixed size).
         array: what NumPy calls it; the name of an `ml_dtypes` type as text. Sub-byte integers are widened to one byte
-            per element.
+            per element, floats narrower than a byte are so in files, too (importers unpack them).
         title: the everyday name, for example ``"int8"``.
     """
 
@@ -71,6 +71,7 @@ DATA_TYPES: dict[str, DataType] = _table(
     ("s16", 16, np.int16, "int16"),
     ("s32", 32, np.int32, "int32"),
     ("s64", 64, np.int64, "int64"),
+    ("u2", 2, np.uint8, "uint2"),
     ("u4", 4, np.uint8, "uint4"),
     ("u8", 8, np.uint8, "uint8"),
     ("u16", 16, np.uint16, "uint16"),
@@ -81,7 +82,14 @@ DATA_TYPES: dict[str, DataType] = _table(
     ("f32", 32, np.float32, "float32"),
     ("f64", 64, np.float64, "float64"),
     ("f8e4m3fn", 8, "float8_e4m3fn", "float8_e4m3fn"),
+    ("f8e4m3fnuz", 8, "float8_e4m3fnuz", "float8_e4m3fnuz"),
     ("f8e5m2", 8, "float8_e5m2", "float8_e5m2"),
+    ("f8e5m2fnuz", 8, "float8_e5m2fnuz", "float8_e5m2fnuz"),
+    # A power of two (or NaN): scales only.
+    ("f8e8m0", 8, "float8_e8m0fnu", "float8_e8m0"),
+    ("f6e2m3", 8, "float6_e2m3fn", "float6_e2m3"),
+    ("f6e3m2", 8, "float6_e3m2fn", "float6_e3m2"),
+    ("f4e2m1", 8, "float4_e2m1fn", "float4_e2m1"),
     ("c64", 64, np.complex64, "complex64"),
     ("c128", 128, np.complex128, "complex128"),
     ("bool", 8, np.bool_, "bool"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ..errors import InputError, ModelFormatError
@@ -20,17 +21,16 @@ def read_model(source: str | os.PathLike[str] | bytes | bytearray | memoryview |
     """Reads a model from a path, from bytes, or from a file opened in binary mode.
 
     A path is memory-mapped: constants of the result are views of the file, which stays mapped as long as one of them is
-    alive. Replace such a file by renaming another over it; never truncate it in place.
+    alive (ONNX models are decoded instead, only their external data is mapped). Replace such a file by renaming another
+    over it; never truncate it in place.
 
     Raises:
         InputError: there is no such file, or `source` is of the wrong kind.
-        ModelFormatError, InvalidModelError, UnsupportedError, ResourceError: see `bittrue.importers.tflite`.
+        ModelFormatError, InvalidModelError, UnsupportedError, ResourceError: see `.tflite` and `.onnx`.
     """
-    from .tflite import read_tflite
-
     if isinstance(source, (str, os.PathLike)):
         try:
-            return read_tflite(_map(source))
+            return _read(_map(source), Path(source).parent)
         except ModelFormatError as error:
             if error.place:
                 raise
@@ -39,7 +39,7 @@ def read_model(source: str | os.PathLike[str] | bytes | bytearray | memoryview |
             ) from None
     read = getattr(source, "read", None)
     if isinstance(source, mmap.mmap) or not callable(read):
-        return read_tflite(source)  # type: ignore[arg-type]
+        return _read(source)
     try:
         content = read()
     except (OSError, ValueError) as error:
@@ -48,6 +48,19 @@ def read_model(source: str | os.PathLike[str] | bytes | bytearray | memoryview |
         raise InputError(
             "BT-FILE-SOURCE", "the file is opened as text", place="source", advice="open it in binary mode ('rb')"
         )
+    return _read(content)
+
+
+def _read(source: object, folder: Path | None = None) -> ModelFile:
+    from .recognise import as_bytes, is_onnx
+
+    content = as_bytes(source)
+    if is_onnx(content):
+        from .onnx import read_onnx
+
+        return read_onnx(content, folder)
+    from .tflite import read_tflite
+
     return read_tflite(content)
 
 

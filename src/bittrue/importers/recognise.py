@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 IDENTIFIER = b"TFL3"
 
-_ONNX = "onnx files are not read; convert the model to .tflite"
-_CONVERT = "convert the model to .tflite first (tf.lite.TFLiteConverter or ai-edge-torch)"
+_ONNX = "pass the .onnx file that it was made from"
+_CONVERT = "convert the model to .tflite (tf.lite.TFLiteConverter or ai-edge-torch) or .onnx first"
 _UNPACK = "unpack it and pass the .tflite file inside"
 _FETCH = "download the file again and check the address: a server's error page may have been saved in its place"
 
@@ -66,16 +66,27 @@ def recognise(content: np.ndarray) -> tuple[str, str]:
         return "an XML or HTML text", _FETCH
     if start.startswith((b"{", b"[")):
         return "JSON text", _FETCH
-    # ModelProto: field 1 (ir_version, a small varint), then one of the fields 2 to 8 with a length.
-    if len(head) > 2 and head[0] == 0x08 and 2 <= head[1] < 0x20 and head[2] in range(0x12, 0x43, 8):
-        return "a protobuf that looks like an ONNX model", _ONNX
     if all(byte in b"\t\n\r\f" or 32 <= byte < 127 for byte in head):
         return "plain text", _FETCH
     if head[0] == 0x0A and len(head) > 2:
         return "a protobuf (a frozen TensorFlow graph?)", _CONVERT
     if len(head) < 8:
         return f"only {len(head)} bytes", "the file is truncated: fetch it again"
-    return f"an unknown format (first bytes {head[:8].hex(' ')})", "pass a .tflite file"
+    return f"an unknown format (first bytes {head[:8].hex(' ')})", "pass a .tflite or an .onnx file"
+
+
+def is_onnx(content: np.ndarray) -> bool:
+    """Whether the bytes look like an ONNX ModelProto.
+
+    That is, field 1 (ir_version, a small number) comes first, then one of the fields 2 to 8 with a length; or the
+    graph (field 7) or the operator sets (field 8) come first, as some writers put them.
+    """
+    head = content[:3].tobytes()
+    if len(head) < 3:
+        return False
+    if head[0] == 0x08:
+        return 2 <= head[1] < 0x20 and head[2] in range(0x12, 0x43, 8)
+    return head[0] in (0x3A, 0x42) and content[4:8].tobytes() != IDENTIFIER
 
 
 def as_bytes(source: object) -> np.ndarray:

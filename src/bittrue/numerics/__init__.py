@@ -14,6 +14,8 @@ _TABLES = {
     "xnnpack": ("xnnpack", "XNNPACK"),
     "litert@1.2": ("litert_1_2", "LITERT_1_2"),
     "single-rounding": ("single_rounding", "SINGLE_ROUNDING"),
+    "onnx": ("onnx", "ONNX"),
+    "onnxruntime": ("onnxruntime", "ONNXRUNTIME"),
 }
 
 DEFAULT = "litert"

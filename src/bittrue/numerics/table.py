@@ -76,7 +76,12 @@ class Row:
 
 
 # Types without a fixed element size never match `*`: no operator here moves strings or handles.
-_ANY = frozenset("s2 s4 s8 s16 s32 s64 u4 u8 u16 u32 u64 f16 bf16 f32 f64 f8e4m3fn f8e5m2 c64 c128 bool".split())
+_ANY = frozenset(
+    (
+        "s2 s4 s8 s16 s32 s64 u2 u4 u8 u16 u32 u64 f16 bf16 f32 f64 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f6e2m3"
+        " f6e3m2 f4e2m1 c64 c128 bool"
+    ).split()
+)
 
 
 def _match(pattern: str, wanted: tuple[tuple[str, ...], tuple[str, ...]], where: tuple[str, ...]) -> bool:
@@ -115,6 +120,7 @@ class Numerics:
         verified: how the table was verified, in one sentence.
         rows: the first row whose types and conditions match a node is taken.
         versions: oldest and newest version of an operator that the runtime knows; (1, 1) for operators not named.
+        rewrites: what the runtime does to a graph before it runs it, in order (see `bittrue.rewrites`).
     """
 
     name: str
@@ -122,6 +128,7 @@ class Numerics:
     verified: str
     rows: tuple[Row, ...]
     versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    rewrites: tuple[str, ...] = ()
 
     @cached_property
     def _by_operator(self) -> dict[str, list[Row]]:

@@ -22,6 +22,7 @@ _SHARED = frozenset(
         "hybrid_layers",
         "indexing",
         "lanes",
+        "late",
         "lstm_basic",
         "lstm_integer",
         "lstm_layout",

@@ -334,6 +334,9 @@ class Lowered:
 
     Attributes:
         work: multiply-accumulates; None means one per output element.
+        operator: stem of the operator that carries the step out, where it is not the node's own: one whose reference
+            and native twin do what is left once shapes and attributes are settled.
+        inputs: positions of the node's inputs that the step reads; None: all of them.
         scratch: bytes of temporary memory that a run needs beyond its tensors, for the memory limit.
     """
 
@@ -342,6 +345,8 @@ class Lowered:
     accumulator: Bound | None = None
     work: int | None = None
     scratch: int = 0
+    operator: str = ""
+    inputs: tuple[int, ...] | None = None
 
 
 Infer = Callable[[Call], list[Shape]]

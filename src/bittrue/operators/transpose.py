@@ -1,4 +1,4 @@
-"""transpose: the axes in another order."""
+"""transpose: the axes in another order, reversed where none is given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _MAX_RANK = 8
 
 
 def _permutation(call: Call) -> tuple[int, ...]:
-    call.expect(2)
+    call.expect((1, 2))
+    if not call.has(1):
+        return tuple(reversed(range(call.input(0).rank)))
     source, order = call.input(0), call.input(1, "permutation")
     call.rank(source, 1, _MAX_RANK)
     if order.shape != (source.rank,):

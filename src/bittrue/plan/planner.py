@@ -15,6 +15,7 @@ from ..operators import Call, Operand, Operator, Step, Subgraph, ValueUnknown, f
 from ..operators.base import GraphUse, place_errors
 from ..operators.conditions import CONDITIONS
 from ..operators.requirements import REQUIREMENTS
+from ..rewrites import rewrite
 from .calls import find_called
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
@@ -135,7 +136,8 @@ def make_plan(
         InvalidModelError: contradictions, and what the runtime itself refuses or leaves undefined.
         ResourceError: a run would exceed `memory_limit`.
     """
-    source = Source(numerics, tuple(graphs) or (graph,), memory_limit)
+    graph = rewrite(graph, numerics.rewrites)
+    source = Source(numerics, tuple(rewrite(g, numerics.rewrites) for g in graphs) or (graph,), memory_limit)
     check_graph(graph, source)
     return _plan_graph(_Job(source), graph, _wanted(graph, shapes or {}), {}, notes=tuple(notes))
 
@@ -365,7 +367,7 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
     state.scratch = max(state.scratch, scratch)
     state.unknown = [i for i, shape in zip(node.outputs, shapes, strict=True) if -1 in shape]
     state.shapes.update(pair for pair in zip(node.outputs, shapes, strict=True) if -1 not in pair[1])
-    if not _fold(state, operator, step, call):
+    if not _fold(state, find(step.operator) or operator, step, call):
         state.steps.append(step)
 
 
@@ -445,9 +447,9 @@ def _lower(
     lowered = operator.lower(call)
     step = Step(
         node.index,
-        node.operator,
+        lowered.operator or node.operator,
         node.source,
-        node.inputs,
+        node.inputs if lowered.inputs is None else tuple(node.inputs[position] for position in lowered.inputs),
         node.outputs,
         row.rules,
         lowered.parameters,

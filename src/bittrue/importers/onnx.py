@@ -1,0 +1,256 @@
+"""ONNX model files to graphs: operator sets 8 to 28, external data, initializers, local functions, subgraphs.
+
+The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[onnx]"``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
+from ..graph import Graph, ModelFile, Tensor, find_disorder
+from .onnx_operators import GraphBuilder, Source, map_node
+from .onnx_tensors import constant, type_name
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+OLDEST_OPSET, NEWEST_OPSET = 8, 28
+_DEFAULT_DOMAIN = "ai.onnx"
+_MOST_NODES = 100_000
+_DAMAGED = "the file is damaged or no ONNX model; fetch or export it again"
+
+
+def read_onnx(content: np.ndarray | bytes | memoryview, folder: Path | None = None) -> ModelFile:
+    """Reads an ONNX model.
+
+    Args:
+        content: the bytes of a ModelProto.
+        folder: where external data lies; None when the model did not come from a file.
+
+    Raises:
+        ModelFormatError: the bytes are no ModelProto, or external data is missing.
+        InvalidModelError: the model contradicts itself.
+        UnsupportedError: it uses a part of the format that bittrue does not read, or the `onnx` package is missing.
+    """
+    onnx = _package()
+    from google.protobuf.message import DecodeError
+
+    raw = bytes(content)
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(raw)
+    except (DecodeError, RuntimeError) as error:
+        raise ModelFormatError("BT-ONNX-FORMAT", f"no ONNX model: {error}", advice=_DAMAGED) from None
+    if not model.HasField("graph"):
+        raise ModelFormatError("BT-ONNX-FORMAT", "the model holds no graph", advice=_DAMAGED)
+    return _Reader(model, folder, len(raw)).read()
+
+
+def _package() -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise UnsupportedError(
+            "BT-ONNX-PACKAGE",
+            "reading ONNX models needs the package 'onnx', which is not installed",
+            advice='pip install "bittrue[onnx]"',
+        ) from None
+    return onnx
+
+
+@dataclass
+class _Reader:
+    """State of one reading."""
+
+    model: ModelProto
+    folder: Path | None
+    size: int
+    notes: list[str] = field(default_factory=list)
+    graphs: list[Graph | None] = field(default_factory=list)
+    opsets: dict[str, int] = field(default_factory=dict)
+    nodes: int = 0
+
+    def read(self) -> ModelFile:
+        if self.model.functions:
+            self._inline()
+        self._read_opsets()
+        self._graph(self.model.graph)
+        producer = f"{self.model.producer_name} {self.model.producer_version}".strip()
+        return ModelFile(
+            "onnx",
+            producer,
+            tuple(graph for graph in self.graphs if graph is not None),
+            {entry.key: entry.value.encode() for entry in self.model.metadata_props},
+            tuple(self.notes),
+            self.size,
+        )
+
+    def _inline(self) -> None:
+        import onnx.inliner
+
+        try:
+            self.model = onnx.inliner.inline_local_functions(self.model)
+        except Exception as error:
+            # The package's own C++ code raises what it likes.
+            raise InvalidModelError("BT-ONNX-FUNCTION", f"its local functions cannot be expanded: {error}") from None
+
+    def _read_opsets(self) -> None:
+        for entry in self.model.opset_import:
+            domain = "" if entry.domain == _DEFAULT_DOMAIN else entry.domain
+            self.opsets[domain] = entry.version
+        version = self.opsets.get("", NEWEST_OPSET if self.opsets else 1)
+        if not OLDEST_OPSET <= version <= NEWEST_OPSET:
+            raise UnsupportedError(
+                "BT-ONNX-OPSET",
+                f"operator set {version} is asked for, {OLDEST_OPSET} to {NEWEST_OPSET} are read",
+                place="opset_import",
+                advice="convert the model with onnx.version_converter",
+            )
+
+    # -- graphs ----------------------------------------------------------------------------------------------------
+    def _graph(self, proto: GraphProto) -> int:
+        """Reads a graph and those that its nodes call; its index."""
+        place = f"graph '{proto.name}'"
+        number = len(self.graphs)
+        self.graphs.append(None)
+        builder = GraphBuilder(claims=self._claims(proto))
+        for initializer in proto.initializer:
+            if not initializer.name or initializer.name in builder.names:
+                raise InvalidModelError("BT-ONNX-NAME", f"initializer '{initializer.name}' is given twice", place=place)
+            builder.add(constant(initializer, initializer.name, self.folder))
+        if proto.sparse_initializer:
+            raise UnsupportedError("BT-ONNX-SPARSE", "sparse initializers are not read", place=place)
+        inputs = []
+        for info in proto.input:
+            # Before IR version 4 every initializer had to be listed as an input, too.
+            if info.name in builder.names and builder.tensors[builder.names[info.name]].is_constant:
+                continue
+            if not info.name or info.name in builder.names:
+                raise InvalidModelError("BT-ONNX-NAME", f"input '{info.name}' is given twice", place=place)
+            inputs.append(builder.add(self._declared(info)))
+        for node in proto.node:
+            self._node(builder, node)
+        outputs = []
+        for info in proto.output:
+            if info.name not in builder.names:
+                raise InvalidModelError("BT-ONNX-NAME", f"nothing computes output '{info.name}'", place=place)
+            outputs.append(builder.names[info.name])
+        if not outputs:
+            raise InvalidModelError("BT-ONNX-OUTPUT", "the graph has no output", place=place)
+        disorder = find_disorder(builder.tensors, builder.nodes, inputs, outputs)
+        if disorder is not None:
+            tensor = builder.tensors[disorder.tensor].name
+            raise InvalidModelError(disorder.code, disorder.message, place=f"{disorder.where}, tensor '{tensor}'")
+        self.graphs[number] = Graph(
+            proto.name, tuple(builder.tensors), tuple(builder.nodes), tuple(inputs), tuple(outputs)
+        )
+        return number
+
+    def _claims(self, proto: GraphProto) -> Mapping[str, Tensor]:
+        """Types and shapes that the file declares; they are checked, not believed."""
+        found = {}
+        for info in (*proto.value_info, *proto.output):
+            if info.type.WhichOneof("value") == "tensor_type" and info.type.tensor_type.elem_type:
+                found[info.name] = self._declared(info)
+        return found
+
+    def _declared(self, info: ValueInfoProto) -> Tensor:
+        place = f"tensor '{info.name}'"
+        kind = info.type.WhichOneof("value")
+        if kind != "tensor_type":
+            raise UnsupportedError(
+                "BT-ONNX-TYPE", f"a {(kind or 'missing').replace('_', ' ')} where a tensor is needed", place=place
+            )
+        tensor = info.type.tensor_type
+        dtype = type_name(tensor.elem_type, place)
+        if not tensor.HasField("shape"):
+            return Tensor(info.name, dtype, ())
+        extents = [dim.dim_value if dim.WhichOneof("value") == "dim_value" else -1 for dim in tensor.shape.dim]
+        if min(extents, default=0) < -1 or len(extents) > 64:
+            raise InvalidModelError("BT-ONNX-SHAPE", f"shape {extents[:8]} is no shape", place=place)
+        free = -1 in extents
+        shape = tuple(1 if extent == -1 else extent for extent in extents)
+        return Tensor(info.name, dtype, shape, tuple(extents) if free else None)
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+    def _node(self, builder: GraphBuilder, proto: NodeProto) -> None:
+        self.nodes += 1
+        domain = "" if proto.domain == _DEFAULT_DOMAIN else proto.domain
+        label = proto.name or (proto.output[0] if proto.output else proto.op_type)
+        place = f"node {len(builder.nodes)} ({proto.op_type} '{label}')"
+        if self.nodes > _MOST_NODES:
+            raise UnsupportedError("BT-NODES", f"more than {_MOST_NODES:,} nodes", place=place)
+        attributes = {}
+        for attribute in proto.attribute:
+            if attribute.name in attributes:
+                raise InvalidModelError(
+                    "BT-ONNX-ATTRIBUTE", f"attribute '{attribute.name}' is given twice", place=place
+                )
+            attributes[attribute.name] = self._attribute(attribute, place)
+        if (domain, proto.op_type) == ("", "Constant"):
+            self._constant(builder, proto, attributes, place)
+            return
+        inputs: list[int | None] = []
+        for name in proto.input:
+            if name and name not in builder.names:
+                raise InvalidModelError(
+                    "BT-NODE-ORDER", f"input '{name}' is not computed before it is used", place=place
+                )
+            inputs.append(builder.names[name] if name else None)
+        version = self._version(domain, proto.op_type)
+        map_node(Source(proto.op_type, domain, version, label, inputs, list(proto.output), attributes, builder))
+
+    def _version(self, domain: str, op_type: str) -> int:
+        """The schema's since_version under the model's operator set; 1 for operators that the package does not know."""
+        import onnx.defs
+
+        if domain not in self.opsets:
+            # Runtimes of their own accept their own domains without an import.
+            if domain == "":
+                raise InvalidModelError("BT-ONNX-OPSET", "the model imports no version of the default operator set")
+            return 1
+        try:
+            return int(onnx.defs.get_schema(op_type, self.opsets[domain], domain).since_version)
+        except onnx.defs.SchemaError:
+            return 1
+
+    def _constant(self, builder: GraphBuilder, proto: NodeProto, attributes: Mapping[str, Any], place: str) -> None:
+        """A node without inputs whose attribute is its value."""
+        if len(attributes) != 1 or len(proto.output) != 1 or not proto.output[0] or proto.output[0] in builder.names:
+            raise InvalidModelError(
+                "BT-ONNX-CONSTANT", "a constant needs one attribute and one new output", place=place
+            )
+        ((kind, value),) = attributes.items()
+        name = proto.output[0]
+        if kind == "value" and isinstance(value, Tensor):
+            builder.add(Tensor(name, value.dtype, value.shape, data=value.data))
+            return
+        types = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+        if kind not in types or isinstance(value, (str, Tensor)):
+            raise UnsupportedError("BT-ONNX-CONSTANT", f"a constant given as '{kind}' is not read", place=place)
+        array = np.asarray(value, types[kind])
+        builder.add(Tensor(name, "f32" if "float" in kind else "s64", array.shape, data=array.reshape(-1)))
+
+    def _attribute(self, proto: AttributeProto, place: str) -> Any:
+        kind = proto.AttributeType.Name(proto.type) if proto.type else "UNDEFINED"
+        if kind == "FLOAT":
+            return float(proto.f)
+        if kind == "INT":
+            return int(proto.i)
+        if kind == "STRING":
+            return proto.s.decode("utf-8", "replace")
+        if kind == "FLOATS":
+            return tuple(float(v) for v in proto.floats)
+        if kind == "INTS":
+            return tuple(int(v) for v in proto.ints)
+        if kind == "STRINGS":
+            return tuple(v.decode("utf-8", "replace") for v in proto.strings)
+        if kind == "TENSOR":
+            return constant(proto.t, proto.name, self.folder)
+        raise UnsupportedError("BT-ONNX-ATTRIBUTE", f"attribute '{proto.name}' of kind {kind} is not read", place=place)

@@ -1,0 +1,59 @@
+"""ONNX operators to bittrue's: one table per theme. Operators that no table names keep their name and find no row."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from .base import GraphBuilder, Mapper, Source
+
+# Modules of this folder, each with a table MAPPERS.
+_THEMES = ("floating", "layers", "linear", "movement", "quantized")
+
+
+@cache
+def _table() -> dict[tuple[str, str], Mapper]:
+    import importlib
+
+    found: dict[tuple[str, str], Mapper] = {}
+    for theme in _THEMES:
+        mappers = importlib.import_module(f"{__name__}.{theme}").MAPPERS
+        double = found.keys() & mappers.keys()
+        if double:
+            raise RuntimeError(f"two mappings for {sorted(double)}")
+        found.update(mappers)
+    return found
+
+
+def snake_case(op_type: str) -> str:
+    """The stem that an ONNX operator has here unless a table says otherwise.
+
+    >>> [snake_case(name) for name in ("QLinearMatMul", "MatMulInteger", "QGemm", "DequantizeLinear")]
+    ['qlinear_mat_mul', 'mat_mul_integer', 'qgemm', 'dequantize_linear']
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op_type).lower()
+
+
+def map_node(source: Source) -> None:
+    """Adds what the node means to the graph.
+
+    Raises:
+        InvalidModelError, UnsupportedError: attributes or operands that do not fit; attributes that nobody reads.
+    """
+    mapper = _table().get((source.domain, source.op_type))
+    if mapper is None:
+        claims = source.builder.claims
+        types = [claims[name].dtype if name in claims else "variant" for name in source.outputs]
+        source.emit(snake_case(source.op_type), types)
+        return
+    mapper(source)
+    unread = sorted(set(source.attributes) - source.read)
+    if unread:
+        raise source.unsupported(
+            "BT-ONNX-ATTRIBUTE",
+            f"attribute '{unread[0]}' is not known for {source.op_type} version {source.version}",
+            "remove it, or export the model for an opset that has it",
+        )
+
+
+__all__ = ["GraphBuilder", "Source", "map_node"]

@@ -1,0 +1,233 @@
+"""What a mapping of one ONNX operator works with: the node as it is read, and the graph as it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidModelError, UnsupportedError
+from ...graph import Attribute, Node, Tensor
+from ..onnx_tensors import from_array
+
+
+@dataclass
+class GraphBuilder:
+    """Tensors and nodes of the graph that is being read.
+
+    Attributes:
+        names: tensor index by name.
+        claims: type and shape that the file declares for a computed tensor.
+    """
+
+    tensors: list[Tensor] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+    claims: Mapping[str, Tensor] = field(default_factory=dict)
+    computed: set[int] = field(default_factory=set)
+
+    def add(self, tensor: Tensor) -> int:
+        """A new tensor."""
+        self.names[tensor.name] = len(self.tensors)
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+    def unique(self, name: str) -> str:
+        """`name`, with a number behind it when there is such a tensor."""
+        found, number = name, 1
+        while found in self.names or found in self.claims:
+            number += 1
+            found = f"{name}#{number}"
+        return found
+
+
+@dataclass
+class Source:
+    """One node of the file while it is mapped.
+
+    Attributes:
+        op_type, domain: as in the file; the default domain is empty.
+        version: the operator version that the model's opset means (the schema's since_version).
+        label: for messages and for the names of tensors that a mapping adds.
+        inputs: tensor indices, None where omitted.
+        outputs: tensor names, empty where omitted.
+        attributes: decoded: int, float, str, tuples of these, arrays, GraphProtos.
+        builder: the graph so far.
+        called: turns a GraphProto into the index of a graph of the file.
+    """
+
+    op_type: str
+    domain: str
+    version: int
+    label: str
+    inputs: list[int | None]
+    outputs: list[str]
+    attributes: Mapping[str, Any]
+    builder: GraphBuilder
+    read: set[str] = field(default_factory=set)
+
+    # -- attributes ------------------------------------------------------------------------------------------------
+    def get(self, name: str, default: Any, kind: type | tuple[type, ...]) -> Any:
+        """Attribute `name` of a Python type, or the default."""
+        self.read.add(name)
+        value = self.attributes.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, kind):
+            raise self.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' has the wrong type ({type(value).__name__})")
+        return value
+
+    def integer(self, name: str, default: int) -> int:
+        return int(self.get(name, default, int))
+
+    def real(self, name: str, default: float) -> float:
+        """A float attribute: a binary32 number."""
+        return float(self.get(name, default, float))
+
+    def text(self, name: str, default: str) -> str:
+        return str(self.get(name, default, str))
+
+    def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...] | None:
+        """A list of integers; the default where the attribute is absent."""
+        value: tuple[int, ...] | None = self.get(name, default, tuple)
+        if value is not None and not all(isinstance(v, int) for v in value):
+            raise self.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' must be a list of integers")
+        return value
+
+    def has(self, name: str) -> bool:
+        """Whether attribute `name` is given."""
+        self.read.add(name)
+        return name in self.attributes
+
+    # -- operands --------------------------------------------------------------------------------------------------
+    def present(self, position: int) -> bool:
+        return position < len(self.inputs) and self.inputs[position] is not None
+
+    def tensor(self, position: int) -> Tensor:
+        """Input `position`; a typed error when it is absent."""
+        index = self.inputs[position] if position < len(self.inputs) else None
+        if index is None:
+            raise self.invalid("BT-NODE-INPUT", f"input {position} is missing")
+        return self.builder.tensors[index]
+
+    def type(self, position: int) -> str:
+        """Element type of input `position`."""
+        return self.tensor(position).dtype
+
+    def constant(self, array: Any, role: str) -> int:
+        """A new constant, for an attribute that we take as an operand."""
+        return self.builder.add(from_array(np.asarray(array), self.builder.unique(f"{self.label}/{role}")))
+
+    def temporary(self, dtype: str, role: str) -> str:
+        """The name of a new computed tensor between two nodes of a mapping."""
+        name = self.builder.unique(f"{self.label}/{role}")
+        self.builder.add(Tensor(name, dtype, ()))
+        return name
+
+    # -- result ----------------------------------------------------------------------------------------------------
+    def emit(
+        self,
+        operator: str,
+        types: str | Sequence[str],
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        inputs: Sequence[int | None] | None = None,
+        outputs: Sequence[str] | None = None,
+    ) -> tuple[int, ...]:
+        """Adds a node.
+
+        Args:
+            operator: stem.
+            types: types of the outputs; one for all of them when it is a string.
+            attributes: all that the operator asks for.
+            inputs: tensor indices; None: the file's.
+            outputs: tensor names; None: the file's. Trailing omitted ones are left out.
+
+        Returns:
+            Tensor indices of the outputs.
+        """
+        names = list(self.outputs if outputs is None else outputs)
+        while len(names) > 1 and not names[-1]:
+            names.pop()
+        wanted = [types] * len(names) if isinstance(types, str) else list(types)[: len(names)]
+        if len(wanted) < len(names):
+            raise self.invalid("BT-NODE-ARITY", f"{len(names)} outputs, at most {len(wanted)} are defined")
+        results = tuple(self._result(name, dtype) for name, dtype in zip(names, wanted, strict=True))
+        given = tuple(self.inputs if inputs is None else inputs)
+        while given and given[-1] is None:
+            given = given[:-1]
+        self.builder.nodes.append(
+            Node(
+                len(self.builder.nodes),
+                operator,
+                self.op_type,
+                self.version,
+                attributes or {},
+                given,
+                results,
+            )
+        )
+        return results
+
+    def index(self, name: str) -> int:
+        """Tensor index by name."""
+        return self.builder.names[name]
+
+    def _result(self, name: str, dtype: str) -> int:
+        builder = self.builder
+        name = name or builder.unique(f"{self.label}/unused")
+        claim = builder.claims.get(name)
+        if name in builder.names:
+            index = builder.names[name]
+            if index in builder.computed or builder.tensors[index].is_constant or claim is not None:
+                raise self.invalid("BT-ONNX-NAME", f"tensor '{name}' is written twice")
+            builder.tensors[index] = replace(builder.tensors[index], dtype=dtype)
+        else:
+            if claim is not None and claim.dtype not in (dtype, "variant"):
+                raise self.invalid(
+                    "BT-ONNX-TYPE",
+                    f"output '{name}' is declared as {claim.dtype}, but the operator gives {dtype}",
+                    "the file contradicts itself; export it again",
+                )
+            index = builder.add(Tensor(name, dtype, ()) if claim is None else replace(claim, dtype=dtype))
+        builder.computed.add(index)
+        return index
+
+    def invalid(self, code: str, message: str, advice: str = "") -> InvalidModelError:
+        """An error about this node: the model contradicts itself."""
+        return InvalidModelError(code, message, place=self.place, advice=advice)
+
+    def unsupported(self, code: str, message: str, advice: str = "") -> UnsupportedError:
+        """An error about this node: legal, but not read."""
+        return UnsupportedError(code, message, place=self.place, advice=advice)
+
+    @property
+    def place(self) -> str:
+        return f"node {len(self.builder.nodes)} ({self.op_type} '{self.label}')"
+
+
+Mapper = Callable[[Source], None]
+# (domain, op_type) to its mapping.
+Mappers = Mapping[tuple[str, str], Mapper]
+
+MICROSOFT = "com.microsoft"
+
+
+def same_type(operator: str, **attributes: Attribute) -> Mapper:
+    """An operator with the same operands, no attributes of its own, and outputs of the first input's type."""
+
+    def apply(source: Source) -> None:
+        source.emit(operator, source.type(0), attributes)
+
+    return apply
+
+
+def fixed_type(operator: str, *types: str, **attributes: Attribute) -> Mapper:
+    """The same with given types of the outputs."""
+
+    def apply(source: Source) -> None:
+        source.emit(operator, types if len(types) > 1 else types[0], attributes)
+
+    return apply

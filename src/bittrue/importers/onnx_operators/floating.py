@@ -1,0 +1,7 @@
+"""Mappings of operators on real numbers."""
+
+from __future__ import annotations
+
+from .base import Mappers
+
+MAPPERS: Mappers = {}

@@ -1,0 +1,7 @@
+"""Mappings of QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear."""
+
+from __future__ import annotations
+
+from .base import Mappers
+
+MAPPERS: Mappers = {}

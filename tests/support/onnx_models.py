@@ -1,0 +1,203 @@
+"""One-node ONNX models, ONNX Runtime as their oracle, and the property of tests/onnx_operators: equal bytes."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import bittrue
+
+from .differential import assert_same
+from .native import check_native
+
+MICROSOFT = "com.microsoft"
+# The IR version that goes with opset 21 and later.
+_IR_VERSION = 11
+# Random models of one property in CI; `--examples N` asks for N, `--deep` for 20 000.
+USUAL = 500
+
+
+def cases(
+    request: pytest.FixtureRequest, part: int = 0, parts: int = 1, usual: int = USUAL
+) -> Iterator[np.random.Generator]:
+    """One seeded generator per random model of this part of a property; a failing one names its seed.
+
+    CI always draws the same ones. `usual` is for properties whose single case is slow.
+    """
+    config = request.config
+    wanted = 20_000 if config.getoption("--deep") else int(config.getoption("--examples"))
+    count = usual if wanted == 200 else wanted
+    name = request.node.originalname or request.node.name
+    for number in range(part, count, parts):
+        try:
+            yield np.random.default_rng([zlib.crc32(name.encode()), number])
+        except GeneratorExit:
+            print(f"random model {number} of {name}")
+            raise
+
+
+def value_info(name: str, array: np.ndarray) -> onnx.ValueInfoProto:
+    """A graph input or output with the type and shape of an array."""
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+
+
+def single(
+    op_type: str,
+    inputs: Mapping[str, np.ndarray | None],
+    outputs: Sequence[int],
+    attributes: Mapping[str, Any] | None = None,
+    *,
+    domain: str = "",
+    opset: int = 21,
+    constants: Collection[str] = (),
+) -> tuple[bytes, list[np.ndarray]]:
+    """A model of one node, and what to feed it.
+
+    Args:
+        op_type, domain, attributes, opset: of the node; com.microsoft is imported as version 1 besides.
+        inputs: operands in order, None for omitted ones.
+        outputs: TensorProto types of the outputs (their shapes stay open).
+        constants: names of the operands that become initializers; the others are graph inputs.
+    """
+    names = [name if array is not None else "" for name, array in inputs.items()]
+    results = [f"y{i}" for i in range(len(outputs))]
+    node = helper.make_node(op_type, names, results, "node", domain=domain, **(attributes or {}))
+    given = {name: array for name, array in inputs.items() if array is not None}
+    return build(
+        [node],
+        {name: array for name, array in given.items() if name not in constants},
+        dict(zip(results, outputs, strict=True)),
+        {name: array for name, array in given.items() if name in constants},
+        opset=opset,
+    )
+
+
+def build(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Mapping[str, np.ndarray],
+    outputs: Mapping[str, int],
+    initializers: Mapping[str, np.ndarray] | None = None,
+    *,
+    opset: int = 21,
+) -> tuple[bytes, list[np.ndarray]]:
+    """A model of several nodes, and what to feed it. `outputs`: name to TensorProto type."""
+    graph = helper.make_graph(
+        list(nodes),
+        "graph",
+        [value_info(name, array) for name, array in inputs.items()],
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in (initializers or {}).items()],
+    )
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
+    return model.SerializeToString(), list(inputs.values())
+
+
+@dataclass(frozen=True)
+class Refused:
+    """ONNX Runtime's error."""
+
+    message: str
+
+
+def options(level: str = "ALL", **entries: str) -> onnxruntime.SessionOptions:
+    """The settings whose bits the numerics `onnxruntime` reproduces."""
+    chosen = onnxruntime.SessionOptions()
+    chosen.intra_op_num_threads = 1
+    chosen.log_severity_level = 4
+    chosen.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_ENABLE_{level}")
+    for key, value in {"session.qdqisint8allowed": "1", **entries}.items():
+        chosen.add_session_config_entry(key, value)
+    return chosen
+
+
+def run_runtime(content: bytes, feeds: Sequence[np.ndarray], level: str = "ALL") -> dict[str, np.ndarray] | Refused:
+    """Output name to array, or the error."""
+    try:
+        session = onnxruntime.InferenceSession(content, options(level), ["CPUExecutionProvider"])
+        names = [value.name for value in session.get_inputs()]
+        results = session.run(None, dict(zip(names, feeds, strict=True)))
+    except Exception as error:
+        # The package raises many types of its own.
+        return Refused(str(error))
+    return {value.name: np.asarray(array) for value, array in zip(session.get_outputs(), results, strict=True)}
+
+
+def check(
+    content: bytes,
+    feeds: Sequence[np.ndarray],
+    *,
+    may_refuse: Collection[str] = (),
+    level: str = "ALL",
+    numerics: str = "onnxruntime",
+    expected: Callable[[], dict[str, np.ndarray] | Refused] | None = None,
+    native: bool = True,
+) -> str:
+    """Every output of bittrue equals the runtime's byte for byte, natively too, or both refuse.
+
+    Args:
+        may_refuse: error codes with which bittrue may refuse what the runtime runs (a recorded limit).
+        expected: gives the results to compare with; ONNX Runtime's by default.
+
+    Returns:
+        ``"equal"`` or ``"refused"``.
+    """
+    theirs = run_runtime(content, feeds, level) if expected is None else expected()
+    refusal, values = None, {}
+    try:
+        session = bittrue.load(content).prepare(numerics, executor="reference")
+        values = session.trace(*feeds)
+    except bittrue.BittrueError as caught:
+        refusal = caught
+    if refusal is not None:
+        assert refusal.code != "BT-PLAN-STEP", f"a plan that contradicts itself: {refusal}"
+        assert isinstance(theirs, Refused) or refusal.code in may_refuse, f"refused what the runtime runs: {refusal}"
+        return "refused"
+    assert not isinstance(theirs, Refused), f"ran what the runtime refuses: {theirs.message}"
+    for name, array in theirs.items():
+        assert_same(name, values[name], array)
+    if native:
+        everything = bittrue.isas()
+        draw = zlib.crc32(content)
+        chosen = everything if draw % 8 == 0 else everything[draw // 8 % len(everything) :][:1] if everything else ()
+        check_native(session, [list(feeds)], values, isas=list(chosen))
+    return "equal"
+
+
+def scale(rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> np.ndarray:
+    """Positive binary32 scales over a few binades, a third of them round numbers, which make ties."""
+    smooth = np.exp2(rng.uniform(-10, 2, size))
+    round_ones = np.exp2(rng.integers(-8, 2, size).astype(np.float64))
+    return np.where(rng.random(size) < 0.33, round_ones, smooth).astype(np.float32)
+
+
+def integers(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> np.ndarray:
+    """Integers over the whole type, a tenth of them extremes."""
+    info = np.iinfo(dtype)
+    values = rng.integers(info.min, info.max, tuple(shape), dtype=dtype, endpoint=True)
+    ends = np.where(rng.random(tuple(shape)) < 0.5, info.min, info.max).astype(dtype)
+    return np.where(rng.random(tuple(shape)) < 0.1, ends, values).astype(dtype)
+
+
+def zero_point(rng: np.random.Generator, dtype: Any, size: int | tuple[int, ...] = ()) -> np.ndarray:
+    """Zero points: the ends, 0, the middle, or anything."""
+    info = np.iinfo(dtype)
+    usual = rng.choice([info.min, info.max, 0, (info.min + info.max + 1) // 2], size)
+    anything = rng.integers(info.min, info.max, size, endpoint=True)
+    return np.asarray(np.where(rng.random(size) < 0.5, usual, anything)).astype(dtype)
+
+
+KIND = {
+    np.dtype(np.uint8): TensorProto.UINT8,
+    np.dtype(np.int8): TensorProto.INT8,
+    np.dtype(np.int32): TensorProto.INT32,
+    np.dtype(np.float32): TensorProto.FLOAT,
+}
