@@ -91,6 +91,10 @@ std::unique_ptr<Depthwise> CoreSet::depthwise(const DepthwiseSpec& spec) const {
 
 std::unique_ptr<Elementwise> CoreSet::add(const AddSpec& spec) const { return first_made(chain_, &Cores::add, spec); }
 
+std::unique_ptr<Elementwise> CoreSet::fused_sum(const FusedSumSpec& spec) const {
+  return first_made(chain_, &Cores::fused_sum, spec);
+}
+
 std::unique_ptr<Elementwise> CoreSet::mul(const MulSpec& spec) const { return first_made(chain_, &Cores::mul, spec); }
 
 MaxRows CoreSet::max_rows() const { return first_with(chain_, &Cores::max_rows); }

@@ -27,6 +27,7 @@ class CoreSet {
   std::unique_ptr<Depthwise> depthwise(const DepthwiseSpec& spec) const;
   std::unique_ptr<Elementwise> add(const AddSpec& spec) const;
   std::unique_ptr<Elementwise> mul(const MulSpec& spec) const;
+  std::unique_ptr<Elementwise> fused_sum(const FusedSumSpec& spec) const;
   MaxRows max_rows() const;
   SumRows sum_rows() const;
   Lookup lookup() const;

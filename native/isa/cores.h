@@ -103,6 +103,14 @@ struct MulSpec {
   rules::Requantize requantize;                         // one multiplier
 };
 
+// out = round_even(a * first_scale + (b * second_scale + addend)) saturated to the type, element by element over 8-bit
+// operands; both multiply-adds are rounded once to binary32, a and b are the plan's own values. Everything that does not
+// fit 32 bits, and NaN, counts as -2^31, as x86 converts it.
+struct FusedSumSpec {
+  float first_scale = 0, second_scale = 0, addend = 0;
+  bool is_signed = false;  // all three types are s8, kept as q + 128
+};
+
 class Elementwise {
  public:
   virtual ~Elementwise() = default;
@@ -165,6 +173,7 @@ struct Cores {
   const RealMatmul* real_matmul = nullptr;
   RealTaps real_taps = nullptr;
   RealTapsFused real_taps_fused = nullptr;
+  std::unique_ptr<Elementwise> (*fused_sum)(const FusedSumSpec&) = nullptr;
 };
 
 }  // namespace bittrue

@@ -324,6 +324,46 @@ void check_add(Context& context) {
   }
 }
 
+void check_fused_sum(Context& context) {
+  Random& random = context.random;
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    FusedSumSpec spec;
+    spec.is_signed = random.one_in(2);
+    // Round numbers make ties; wild ones leave 32 bits.
+    const auto scale = [&] {
+      const double exponent = static_cast<double>(random.between(-1000, 300)) / 100;
+      const double real = std::exp2(random.one_in(3) ? std::floor(exponent) : exponent);
+      return static_cast<float>(random.one_in(20) ? real * 1e9 : real);
+    };
+    spec.first_scale = scale();
+    spec.second_scale = scale();
+    spec.addend = static_cast<float>(static_cast<double>(random.between(-40000, 40000)) / (random.one_in(2) ? 100 : 128));
+    const std::unique_ptr<Elementwise> core = context.cores.fused_sum(spec);
+    const int64_t count = random.pick(kCounts);
+    Exact<uint8_t> first(count), second(count);
+    fill_bytes(random, first);
+    fill_bytes(random, second);
+    std::vector<uint8_t> expected(count);
+    const int flip = spec.is_signed ? 128 : 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const float inner = std::fma(static_cast<float>(second[i] - flip), spec.second_scale, spec.addend);
+      const float sum = std::nearbyint(std::fma(static_cast<float>(first[i] - flip), spec.first_scale, inner));
+      const double stored = sum < 2147483648.0f ? static_cast<double>(sum) : -2147483648.0;
+      expected[i] = static_cast<uint8_t>(std::min(std::max(stored, -1.0 * flip), 255.0 - flip) + flip);
+    }
+    char text[160];
+    std::snprintf(text, sizeof text, "%lld elements, signed %d, %a * first + %a * second + %a", static_cast<long long>(count),
+                  spec.is_signed, static_cast<double>(spec.first_scale), static_cast<double>(spec.second_scale),
+                  static_cast<double>(spec.addend));
+    std::vector<Exact<uint8_t>> outs;
+    for (int k = 0; k < context.options.threads; ++k) outs.emplace_back(count);
+    on_threads(context.options.threads, [&](int k) { core->run(first.data(), second.data(), outs[k].data(), count); });
+    for (const Exact<uint8_t>& out : outs) context.report.expect_equal(out.data(), expected.data(), count, text);
+    core->run(first.data(), second.data(), first.data(), count);
+    context.report.expect_equal(first.data(), expected.data(), count, text + std::string(" in place"));
+  }
+}
+
 void check_mul(Context& context, rules::RescaleRule rule, rules::StoreRule store) {
   Random& random = context.random;
   MulSpec spec;
@@ -514,7 +554,7 @@ struct CheckRow {
 
 constexpr CheckRow kChecks[] = {
     {"matmul", check_matmul},     {"depthwise", check_depthwise}, {"add", check_add},
-    {"mul", check_mul},
+    {"mul", check_mul}, {"fused_sum", check_fused_sum},
     {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
     {"requantize_row", check_requantize_row}, {"row_terms", check_row_terms}, {"peak_multiply_adds", check_peak},
     {"real_matmul", check_real_matmul}, {"real_taps", check_real_taps},

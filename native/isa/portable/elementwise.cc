@@ -1,5 +1,6 @@
 // Element-wise cores in plain C++.
 #include <algorithm>
+#include <cmath>
 
 #include "isa/portable/aligned_values.h"
 #include "isa/portable/cores.h"
@@ -55,7 +56,33 @@ class PortableMul final : public Elementwise {
   Requantizer requantizer_;
 };
 
+class PortableFusedSum final : public Elementwise {
+ public:
+  explicit PortableFusedSum(const FusedSumSpec& spec) : first_scale_(spec.first_scale), flip_(spec.is_signed ? 128 : 0) {
+    for (int byte = 0; byte < 256; ++byte) {
+      second_[byte] = std::fma(static_cast<float>(byte - flip_), spec.second_scale, spec.addend);
+    }
+  }
+
+  void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
+    const float low = static_cast<float>(-flip_), high = static_cast<float>(255 - flip_);
+    for (int64_t i = 0; i < count; ++i) {
+      const float sum = std::nearbyint(std::fma(static_cast<float>(first[i] - flip_), first_scale_, second_[second[i]]));
+      // Too large for 32 bits, or NaN: the lowest.
+      const float stored = sum < 2147483648.0f ? std::min(std::max(sum, low), high) : low;
+      out[i] = static_cast<uint8_t>(static_cast<int32_t>(stored) + flip_);
+    }
+  }
+
+ private:
+  float second_[256];
+  float first_scale_;
+  int32_t flip_;
+};
+
 }  // namespace
+
+std::unique_ptr<Elementwise> make_fused_sum(const FusedSumSpec& spec) { return std::make_unique<PortableFusedSum>(spec); }
 
 std::unique_ptr<Elementwise> make_mul(const MulSpec& spec) { return std::make_unique<PortableMul>(spec); }
 
