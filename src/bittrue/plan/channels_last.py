@@ -30,11 +30,13 @@ class Layout:
         tensors: the plan's, and those that are added.
         steps: what has been rewritten so far.
         readers: operators that read each tensor of the plan; the empty name stands for the caller.
-        counts: what was done, for the note.
+        known: operators that may be rewritten.
+        rewritten, turned: how many steps were rewritten, and how many tensors change their layout.
     """
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, known: frozenset[str]) -> None:
         plan = schedule.plan
+        self.known = known
         self.tensors: list[PlanTensor] = list(plan.tensors)
         self.steps: list[Step] = []
         self.turned = 0
@@ -207,7 +209,7 @@ def _follow(step: Step, layout: Layout, data: Sequence[int]) -> bool:
             if value is None or value.ndim > rank:
                 return False
     wider = layout.tensors[target].type.numpy.itemsize > layout.tensors[pictures[0]].type.numpy.itemsize
-    if wider and not any(reader in FOLLOWERS or reader in HANDLERS for reader in layout.readers.get(target, [])):
+    if wider and not any(reader in layout.known for reader in layout.readers.get(target, [])):
         # Fewer bytes change their layout before it.
         return False
     inputs = list(step.inputs)
@@ -274,25 +276,35 @@ def _concatenation(step: Step, layout: Layout) -> bool:
     return True
 
 
-# Rewrites by operator. Those in ANCHORS want channels last in any case, the others follow what they read.
-ANCHORS: dict[str, Handler] = {}
-HANDLERS: dict[str, Handler] = {
+# Rewrites by operator, apart from those of layers.
+MOVEMENT: dict[str, Handler] = {
     "transpose": _transpose,
     **dict.fromkeys(_SAME_ELEMENTS, _reshape),
     "concatenation": _concatenation,
 }
 # Element-wise operators, with the positions of the operands that are pictures (or constants that broadcast to them).
-FOLLOWERS: dict[str, tuple[int, ...]] = {}
+FOLLOWERS: dict[str, tuple[int, ...]] = {
+    "qlinear_add": (0, 1),
+    "qlinear_mul": (0, 1),
+    "quantize_linear": (0,),
+    "dequantize_linear": (0,),
+}
 
 
-def apply(schedule: Schedule) -> Schedule:
-    """The pass."""
-    if not any(step.operator in ANCHORS for step in schedule.steps):
+def rewrite(schedule: Schedule, anchors: Mapping[str, Handler], layers: Mapping[str, Handler]) -> Schedule:
+    """The pass.
+
+    Args:
+        anchors: operators that want their channels last in any case.
+        layers: others that follow what they read, besides those of this file.
+    """
+    if not any(step.operator in anchors for step in schedule.steps):
         return schedule
-    layout = Layout(schedule)
+    handlers = {**anchors, **layers, **MOVEMENT}
+    layout = Layout(schedule, frozenset({*handlers, *FOLLOWERS}))
     for step in schedule.steps:
-        handler = ANCHORS.get(step.operator) or HANDLERS.get(step.operator)
-        if step.operator in FOLLOWERS:
+        handler = handlers.get(step.operator)
+        if step.operator in FOLLOWERS and not step.parameters.get("late"):
             done = _follow(step, layout, FOLLOWERS[step.operator])
         else:
             done = handler is not None and handler(step, layout)

@@ -13,6 +13,8 @@ import numpy as np
 
 from ..errors import BittrueError, InputError
 from ..operators import Step, find
+from .channels_last import rewrite
+from .channels_last_layers import ANCHORS, LAYERS
 from .plan import Plan
 from .schedule import Part, Schedule, Then
 
@@ -86,6 +88,11 @@ def stored_table(step: Step, plan: Plan) -> np.ndarray | None:
     if not np.array_equal(results[0], results[-1]):
         return None
     return (result.astype(np.int64) - target.minimum).astype(np.uint8)
+
+
+def _channels_last(schedule: Schedule) -> Schedule:
+    """Channels-first pictures are worked on with channels last."""
+    return rewrite(schedule, ANCHORS, LAYERS)
 
 
 def _identities(schedule: Schedule) -> Schedule:
@@ -186,9 +193,7 @@ def _additions(schedule: Schedule) -> Schedule:
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
         if (
-            step.operator != "add"
-            or step.parameters.get("form") != "rescaled"
-            or "lanes" in step.rules
+            not _is_addition(step)
             or len(set(step.inputs)) != 2
         ):
             continue
@@ -205,17 +210,24 @@ def _additions(schedule: Schedule) -> Schedule:
             ready = plan.tensors[other].kind in ("input", "computed") and uses.writer.get(other, -1) < before
             alone = uses.only_reader(source) == position and source not in plan.outputs and source not in schedule.parts
             simple = made_by.operator == "conv2d" and made_by["groups"] == 1 and "fused_table" not in made_by.arrays
-            if not (ready and alone and simple) or made_by.index in then:
+            if not (ready and alone and simple) or made_by.outputs[0] in then:
                 continue
             inputs = (*made_by.inputs, *(None,) * (3 - len(made_by.inputs)), other)
             steps[before] = replace(made_by, inputs=inputs, outputs=step.outputs)
             steps[position] = None
-            then[made_by.index] = Then(step, source == step.inputs[0])
+            then[step.outputs[0]] = Then(step, source == step.inputs[0])
             # Later additions may follow this one's result.
             uses.writer[step.outputs[0]] = before
             gone.append(f"{step.source} #{step.index} into {made_by.source} #{made_by.index}")
             break
     return replace(_noted(schedule, steps, schedule.parts, "additions fused", gone), then=then)
+
+
+def _is_addition(step: Step) -> bool:
+    """Whether a sum's operands are two tensors of stored integers, each with one scale."""
+    if step.operator == "qlinear_add":
+        return not step["late"] and step.rules["affine_sum"] == "binary32_fused_even"
+    return step.operator == "add" and step.parameters.get("form") == "rescaled" and "lanes" not in step.rules
 
 
 def _concatenations(schedule: Schedule) -> Schedule:
@@ -302,6 +314,7 @@ Pass = Callable[[Schedule], Schedule]
 
 # In the order in which they are applied.
 PASSES: dict[str, Pass] = {
+    "channels_last": _channels_last,
     "identities": _identities,
     "padding": _padding,
     "tables": _tables,

@@ -1,0 +1,132 @@
+"""How layers over pictures are done with channels last: what pass `channels_last` makes of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..operators import Step
+from .channels_last import Handler, Layout, last_axis_of, last_shape
+
+
+def _picture_source(step: Step, layout: Layout) -> int | None:
+    """The step's first input when it is a picture of 8-bit integers with one or two spatial axes."""
+    source = step.inputs[0]
+    if source is None or not layout.is_picture(source) or layout.tensors[source].dtype not in ("s8", "u8"):
+        return None
+    return source
+
+
+def _emit(step: Step, layout: Layout, changed: Mapping[str, Any], source: int, rest: tuple[int | None, ...] = ()) -> None:
+    """The step with its picture turned, reading and writing as it says itself when its channels are last already."""
+    if step.parameters.get("channels_last"):
+        inputs, outputs = (source, *rest), step.outputs
+    else:
+        inputs, outputs = (layout.last(source, step), *rest), (layout.produce(step.outputs[0]),)
+    layout.emit(replace(step, inputs=inputs, outputs=outputs, **changed))
+
+
+def _weights(step: Step, layout: Layout, index: int) -> tuple[np.ndarray, int] | None:
+    """Constant filters [O, C / groups, kh, kw] and their zero point; None where zero points leave more than 8 bits."""
+    value = layout.value(index)
+    if value is None or value.dtype.itemsize != 1:
+        return None
+    if value.ndim == 3:
+        value = value[:, :, None]
+    points = step.arrays.get("weight_zero_points")
+    if points is None:
+        return value, int(step["weight_zero_point"])
+    centered = value.astype(np.int64) - points.reshape(-1, 1, 1, 1)
+    if centered.min(initial=0) < -128 or centered.max(initial=0) > 127:
+        return None
+    return centered.astype(np.int8), 0
+
+
+def _qlinear_conv(step: Step, layout: Layout) -> bool:
+    source, filters = _picture_source(step, layout), step.inputs[3]
+    bias = step.inputs[8] if len(step.inputs) > 8 else None
+    if step["late"] or source is None or filters is None or (bias is not None and layout.value(bias) is None):
+        return False
+    if step["channels_last"] and len(layout.shape(source)) != 4:
+        return False
+    weights = _weights(step, layout, filters)
+    if weights is None or not weights[0].size:
+        return False
+    value, zero_point = weights
+    groups, channels = step["groups"], value.shape[0]
+    single = groups > 1 and value.shape[1] == 1 and channels == groups
+    # [1, kh, kw, C] for a filter per channel, [O, kh, kw, C / groups] otherwise.
+    turned = value.transpose((1, 2, 3, 0) if single else (0, 2, 3, 1))
+    name = f"{layout.tensors[filters].name} (channels last)"
+    parameters = {key: number for key, number in step.parameters.items() if key not in ("late", "channels_last", "groups")}
+    parameters |= {"weight_zero_point": zero_point, **({"multiplier": 1} if single else {"groups": groups})}
+    arrays = {key: array for key, array in step.arrays.items() if key != "weight_zero_points"}
+    changed = {
+        "operator": "depthwise_conv2d" if single else "conv2d",
+        "parameters": parameters,
+        "arrays": arrays,
+    }
+    _emit(step, layout, changed, source, (layout.constant(name, turned), bias))
+    return True
+
+
+def _max_pool(step: Step, layout: Layout) -> bool:
+    source = _picture_source(step, layout)
+    dilated = any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "hw")
+    cropped = any(step[f"pad_{side}"] < 0 for side in ("top", "left", "bottom", "right"))
+    if source is None or dilated or cropped or len(step.outputs) > 1:
+        return False
+    tensor = layout.tensors[source]
+    parameters = {**step.parameters, "low": tensor.type.minimum, "high": tensor.type.maximum}
+    _emit(step, layout, {"operator": "max_pool2d", "parameters": parameters}, source)
+    return True
+
+
+def _reduction(step: Step, layout: Layout) -> bool:
+    """Sums and means over axes that stay where they are: one picture layout is as good as the other."""
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or not layout.only_twin(source) or layout.tensors[source].dtype not in ("s8", "u8"):
+        return False
+    shape = layout.shape(source)
+    axes = tuple(sorted(last_axis_of(axis, len(shape)) for axis in step["axes"]))
+    if axes not in ((1, 2), (2,)) or (axes == (2,) and len(shape) == 4) or "body" in step.parameters:
+        return False
+    twin = layout.last(source, step)
+    kept = len(layout.shape(target)) == len(shape)
+    result = last_shape(layout.shape(target)) if kept else layout.shape(target)
+    parameters = {**step.parameters, "axes": axes, "shape": result}
+    outputs = (layout.produce(target),) if kept else step.outputs
+    layout.emit(replace(step, inputs=(twin,), outputs=outputs, parameters=parameters))
+    return True
+
+
+def _pad(step: Step, layout: Layout) -> bool:
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or not layout.only_twin(source) or not layout.is_picture(target):
+        return False
+    before = step["before"]
+    if len(before) == 3:
+        before = (*before[:2], 0, before[2])
+    parameters = {
+        **step.parameters,
+        "before": tuple(before[axis] for axis in (0, 2, 3, 1)),
+        "shape": last_shape(layout.shape(target)),
+    }
+    inputs = (layout.last(source, step), *step.inputs[1:])
+    layout.emit(replace(step, inputs=inputs, outputs=(layout.produce(target),), parameters=parameters))
+    return True
+
+
+ANCHORS: dict[str, Handler] = {
+    "qlinear_conv": _qlinear_conv,
+    "max_pool": _max_pool,
+}
+LAYERS: dict[str, Handler] = {
+    "sum": _reduction,
+    "mean": _reduction,
+    "pad": _pad,
+    "pad_v2": _pad,
+}
