@@ -231,6 +231,16 @@ def slices_are_whole_bytes(call: Call) -> None:
         )
 
 
+def undilated_same(call: Call) -> None:
+    """Windows whose pads follow from `auto_pad` SAME_UPPER or SAME_LOWER have no dilation."""
+    if str(call.attribute("auto_pad")).startswith("SAME") and any(d != 1 for d in call.attribute("dilations")):
+        raise call.invalid(
+            "BT-WINDOW",
+            f"dilations {list(call.attribute('dilations'))} together with auto_pad {call.attribute('auto_pad')}",
+            "the runtime refuses it, too; write the pads out",
+        )
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
@@ -250,4 +260,5 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "has_scale": has_scale,
     "input_has_no_scale": input_has_no_scale,
     "slices_are_whole_bytes": slices_are_whole_bytes,
+    "undilated_same": undilated_same,
 }

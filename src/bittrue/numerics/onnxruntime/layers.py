@@ -12,11 +12,29 @@ REQUANTIZE = {
     "store": "clamp_then_zero_point",
 }
 
+# Dilated windows with auto_pad SAME_* are refused.
+UNDILATED = (("undilated_same",),)
+# Codes and their zero points are of one type.
+PAIRS = tuple(f"{a} {b} {a}|- {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))
+_RUN = "run; facts/onnxruntime.md 2"
+
 ROWS: tuple[Row, ...] = (
+    Row("conv_integer", PAIRS, {"accumulate": "s32_wrap"}, _RUN, requires=UNDILATED),
+    Row(
+        "qlinear_conv",
+        (
+            "u8 f32 u8 u8 f32 u8 f32 u8 s32|- -> u8",
+            "u8 f32 u8 s8 f32 s8 f32 u8 s32|- -> u8",
+            "s8 f32 s8 s8 f32 s8 f32 s8 s32|- -> s8",
+        ),
+        REQUANTIZE,
+        _RUN,
+        requires=UNDILATED,
+    ),
     Row(
         "qlinear_matmul",
         ("u8 f32 u8 u8 f32 u8 f32 u8 -> u8", "u8 f32 u8 s8 f32 s8 f32 u8 -> u8", "s8 f32 s8 s8 f32 s8 f32 s8 -> s8"),
         REQUANTIZE,
-        "run; facts/onnxruntime.md 2",
+        _RUN,
     ),
 )
