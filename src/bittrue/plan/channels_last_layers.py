@@ -45,10 +45,15 @@ def _weights(step: Step, layout: Layout, index: int) -> tuple[np.ndarray, int] |
     return centered.astype(np.int8), 0
 
 
+def _crops(step: Step) -> bool:
+    """Whether negative pads leave something of the picture out."""
+    return any(step[f"pad_{side}"] < 0 for side in ("top", "left", "bottom", "right"))
+
+
 def _qlinear_conv(step: Step, layout: Layout) -> bool:
     source, filters = _picture_source(step, layout), step.inputs[3]
     bias = step.inputs[8] if len(step.inputs) > 8 else None
-    if step["late"] or source is None or filters is None or (bias is not None and layout.value(bias) is None):
+    if step["late"] or _crops(step) or source is None or filters is None or (bias is not None and layout.value(bias) is None):
         return False
     if step["channels_last"] and len(layout.shape(source)) != 4:
         return False
@@ -76,8 +81,7 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
 def _max_pool(step: Step, layout: Layout) -> bool:
     source = _picture_source(step, layout)
     dilated = any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "hw")
-    cropped = any(step[f"pad_{side}"] < 0 for side in ("top", "left", "bottom", "right"))
-    if source is None or dilated or cropped or len(step.outputs) > 1:
+    if source is None or dilated or _crops(step) or len(step.outputs) > 1:
         return False
     tensor = layout.tensors[source]
     parameters = {**step.parameters, "low": tensor.type.minimum, "high": tensor.type.maximum}
