@@ -84,7 +84,7 @@ class Model:
 
     def prepare(
         self,
-        numerics: str = numerics_tables.DEFAULT,
+        numerics: str | None = None,
         *,
         executor: str = "auto",
         threads: int = 1,
@@ -99,7 +99,8 @@ class Model:
         """Take every decision of `numerics` for one graph and return a session that runs it.
 
         Args:
-            numerics: whose arithmetic, for example ``"litert"``; `bittrue.numerics_names()` lists them.
+            numerics: whose arithmetic, for example ``"litert"``; `bittrue.numerics_names()` lists them. None: that of
+                the runtime that the file's format comes with (``"litert"`` or ``"onnxruntime"``).
             executor: ``"auto"`` (the fastest one available), ``"native"`` (C++) or ``"reference"`` (NumPy).
             threads: for executors that use threads; the result never depends on it. The reference executor runs its
                 steps on one thread and leaves matrix products to NumPy's BLAS.
@@ -127,7 +128,7 @@ class Model:
             chosen = chosen.cut(_tensor_indices(chosen, outputs))
         plan = make_plan(
             chosen,
-            numerics_tables.find(numerics),
+            numerics_tables.find(numerics or numerics_tables.default_of(self.format)),
             shapes=shapes,
             memory_limit=memory_limit,
             notes=self.notes,
