@@ -175,7 +175,7 @@ def main() -> None:
     arguments = parser.parse_args()
     paths: list[Path] = []
     for path in arguments.models or [MODELS]:
-        paths += sorted(path.glob("*.tflite")) if path.is_dir() else [path]
+        paths += sorted(p for p in path.iterdir() if p.suffix in (".tflite", ".onnx")) if path.is_dir() else [path]
     missing = [path for path in paths if not path.is_file()]
     if missing or not paths:
         parser.error(f"no models: {', '.join(map(str, missing)) or 'the folders hold none'}")
