@@ -32,6 +32,7 @@ _SHARED = frozenset(
         "real_layers",
         "recurrent",
         "requirements",
+        "scalar_operands",
         "spatial",
     }
 )
@@ -60,7 +61,9 @@ _FAMILIES: dict[str, str] = {
     "pad": "pad_v2 mirror_pad",
     "plain": "plain_add plain_multiply plain_maximum plain_minimum",
     "pool2d": "average_pool2d l2_pool2d max_pool2d",
+    "qlinear_add": "qlinear_mul",
     "qlinear_conv": "conv_integer",
+    "qlinear_global_average_pool": "qlinear_reduce_mean",
     "rank": "zeros_like",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",

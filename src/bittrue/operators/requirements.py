@@ -42,6 +42,18 @@ def _zero_points_are_zero(call: Call, operands: Iterable[Operand | None]) -> Non
                 )
 
 
+def rank_zero(call: Call, *positions: int) -> None:
+    """Inputs at `positions` that are present are scalars, not vectors of one element."""
+    for position in positions:
+        if call.has(position) and call.input(position).rank:
+            operand = call.input(position)
+            raise call.invalid(
+                "BT-SHAPE-RANK",
+                f"tensor '{operand.name}' must be a scalar, found shape {list(operand.shape)}",
+                "reshape it to []; the runtime refuses to load the model otherwise",
+            )
+
+
 def zero_points_are_zero(call: Call, *positions: int) -> None:
     """Inputs at `positions` (all when none are given) and every output have zero point 0 everywhere."""
     input_zero_points_are_zero(call, *(positions or range(len(call.inputs))))
@@ -249,6 +261,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "pictures_are_not_empty": pictures_are_not_empty,
     "output_is_power_of_two": output_is_power_of_two,
     "same_quantization": same_quantization,
+    "rank_zero": rank_zero,
     "zero_points_are_zero": zero_points_are_zero,
     "input_zero_points_are_zero": input_zero_points_are_zero,
     "output_is": output_is,
