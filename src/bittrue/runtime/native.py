@@ -302,7 +302,7 @@ class _Program:
         # Removed steps are gone from the schedule, so positions are found by node.
         positions = {step.index: position for position, step in enumerate(self.plan.steps)}
         return [
-            step_time(self.plan, positions[step.index], statistics.median(run[i] for run in runs), self._note(i))
+            step_time(self.plan, positions[step.index], statistics.median(run[i] for run in runs), self._note(i), step)
             for i, step in enumerate(self.schedule.steps)
         ]
 
