@@ -105,6 +105,7 @@ RowTerms CoreSet::row_terms() const { return first_with(chain_, &Cores::row_term
 const RealMatmul& CoreSet::real_matmul() const { return *first_with(chain_, &Cores::real_matmul); }
 RealTapsFused CoreSet::real_taps_fused() const { return first_with(chain_, &Cores::real_taps_fused); }
 RealTaps CoreSet::real_taps() const { return first_with(chain_, &Cores::real_taps); }
+QuantizeReals CoreSet::quantize_reals() const { return first_with(chain_, &Cores::quantize_reals); }
 PeakMultiplyAdds CoreSet::peak_multiply_adds() const { return first_with(chain_, &Cores::peak_multiply_adds); }
 
 }  // namespace bittrue

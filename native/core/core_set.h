@@ -37,6 +37,7 @@ class CoreSet {
   RealTaps real_taps() const;
   RealTapsFused real_taps_fused() const;
   PeakMultiplyAdds peak_multiply_adds() const;
+  QuantizeReals quantize_reals() const;
 
  private:
   std::vector<const Cores*> chain_;  // from the chosen set down to portable

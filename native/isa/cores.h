@@ -28,6 +28,7 @@ struct MatmulSpec {
   const int32_t* bias = nullptr;    // [columns]
   bool row_terms = false;
   rules::Requantize requantize;  // the stored type is 8-bit
+  bool sums = false;             // acc itself is the result: 32-bit numbers in place of the bytes of `out`
 };
 
 // Rows that lie evenly: row r is position first + r of a grid of `width` positions per line. Line y, position x begins
@@ -129,6 +130,13 @@ using RowTerms = void (*)(const uint8_t* const* rows, int64_t capacity, int64_t 
 using Lookup = void (*)(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
 // out[i] = requantize(acc[i], column i).
 using RequantizeRow = void (*)(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
+// out[i] = round_even(clamp(in[i] / scale, low, high)) + zero_point, one rounding per operation; NaN counts as `low`. low and
+// high are integers such that all results are bytes.
+struct QuantizeSpec {
+  float scale = 1, low = 0, high = 255;
+  int32_t zero_point = 0;
+};
+using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count);
 // Runs the fastest multiply-add instruction `rounds` times over registers; returns how many 8-bit multiply-adds it did.
 using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 
@@ -174,6 +182,7 @@ struct Cores {
   RealTaps real_taps = nullptr;
   RealTapsFused real_taps_fused = nullptr;
   std::unique_ptr<Elementwise> (*fused_sum)(const FusedSumSpec&) = nullptr;
+  QuantizeReals quantize_reals = nullptr;
 };
 
 }  // namespace bittrue

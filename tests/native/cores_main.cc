@@ -28,6 +28,7 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   }
   MatmulSpec spec;
   spec.row_terms = random.one_in(2);
+  spec.sums = random.one_in(4);
   const bool wild = random.one_in(6);
   const int64_t reach = wild ? INT32_MAX : 20000;
   Exact<int32_t> bias(c.columns), terms(c.rows);
@@ -80,7 +81,8 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
       pointers[s * capacity + r] = memory.back().data();
     }
   }
-  std::vector<uint8_t> expected(c.rows * c.columns);
+  const int64_t item = spec.sums ? 4 : 1;
+  std::vector<uint8_t> expected(c.rows * c.columns * item);
   for (int64_t r = 0; r < c.rows; ++r) {
     for (int64_t n = 0; n < c.columns; ++n) {
       uint32_t acc = static_cast<uint32_t>(bias[n]) + (spec.row_terms ? static_cast<uint32_t>(terms[r]) : 0);
@@ -88,16 +90,20 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
         const int32_t x = pointers[k / c.depth * capacity + r][k % c.depth];
         acc += static_cast<uint32_t>(x * weights[n * total + k]);
       }
+      if (spec.sums) {
+        std::memcpy(&expected[(r * c.columns + n) * 4], &acc, 4);
+        continue;
+      }
       expected[r * c.columns + n] =
           static_cast<uint8_t>(rules::requantize(spec.requantize, static_cast<int32_t>(acc), static_cast<size_t>(n)));
     }
   }
   // Panels one by one or together; the bytes between rows must stay.
-  const int64_t gap = random.between(0, 3), stride = c.columns + gap, panels = core->panels();
+  const int64_t gap = random.between(0, 3), width = c.columns * item, stride = width + gap, panels = core->panels();
   const bool together = random.one_in(2);
   std::vector<Exact<uint8_t>> outs;
   for (int k = 0; k < context.options.threads; ++k) {
-    outs.emplace_back((c.rows - 1) * stride + c.columns);
+    outs.emplace_back((c.rows - 1) * stride + width);
     std::memset(outs.back().data(), 0xa5, outs.back().count());
   }
   on_threads(context.options.threads, [&](int k) {
@@ -114,13 +120,13 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     }
   });
   char text[120];
-  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d weights %d wild %d; ", static_cast<long long>(c.rows),
+  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d sums %d weights %d wild %d; ", static_cast<long long>(c.rows),
                 static_cast<long long>(c.columns), static_cast<long long>(c.segments), static_cast<long long>(c.depth),
-                in_grid, spec.row_terms, static_cast<int>(kind), wild);
+                in_grid, spec.row_terms, spec.sums, static_cast<int>(kind), wild);
   const std::string description = text + describe(spec.requantize);
   for (const Exact<uint8_t>& out : outs) {
     std::vector<uint8_t> whole(out.count(), 0xa5);
-    for (int64_t r = 0; r < c.rows; ++r) std::memcpy(&whole[r * stride], &expected[r * c.columns], c.columns);
+    for (int64_t r = 0; r < c.rows; ++r) std::memcpy(&whole[r * stride], &expected[r * width], width);
     context.report.expect_equal(out.data(), whole.data(), out.count(), description);
   }
 }
@@ -364,6 +370,41 @@ void check_fused_sum(Context& context) {
   }
 }
 
+void check_quantize_reals(Context& context) {
+  Random& random = context.random;
+  const QuantizeReals core = context.cores.quantize_reals();
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    QuantizeSpec spec;
+    const double exponent = static_cast<double>(random.between(-1000, 300)) / 100;
+    spec.scale = static_cast<float>(std::exp2(random.one_in(2) ? std::floor(exponent) : exponent));
+    spec.zero_point = static_cast<int32_t>(random.between(0, 255));
+    spec.low = static_cast<float>(-spec.zero_point);
+    spec.high = static_cast<float>(255 - spec.zero_point);
+    const int64_t count = random.pick(kCounts);
+    Exact<float> in(count);
+    const float strange[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f, 1e-45f};
+    for (int64_t i = 0; i < count; ++i) {
+      // Ties, and numbers beside them.
+      const float tie = static_cast<float>(random.between(-520, 520)) / 2 * spec.scale;
+      in[i] = random.one_in(20)  ? random.pick(strange)
+              : random.one_in(3) ? std::nextafterf(tie, random.one_in(2) ? INFINITY : -INFINITY)
+                                 : tie;
+    }
+    std::vector<uint8_t> expected(count);
+    for (int64_t i = 0; i < count; ++i) {
+      const float quotient = in[i] / spec.scale;
+      const float limited = std::isnan(quotient) ? spec.low : std::min(std::max(quotient, spec.low), spec.high);
+      expected[i] = static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(limited)) + spec.zero_point);
+    }
+    char text[100];
+    std::snprintf(text, sizeof text, "%lld elements, scale %a zero point %d", static_cast<long long>(count),
+                  static_cast<double>(spec.scale), spec.zero_point);
+    Exact<uint8_t> out(count);
+    core(spec, in.data(), out.data(), count);
+    context.report.expect_equal(out.data(), expected.data(), count, text);
+  }
+}
+
 void check_mul(Context& context, rules::RescaleRule rule, rules::StoreRule store) {
   Random& random = context.random;
   MulSpec spec;
@@ -554,7 +595,7 @@ struct CheckRow {
 
 constexpr CheckRow kChecks[] = {
     {"matmul", check_matmul},     {"depthwise", check_depthwise}, {"add", check_add},
-    {"mul", check_mul}, {"fused_sum", check_fused_sum},
+    {"mul", check_mul}, {"fused_sum", check_fused_sum}, {"quantize_reals", check_quantize_reals},
     {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
     {"requantize_row", check_requantize_row}, {"row_terms", check_row_terms}, {"peak_multiply_adds", check_peak},
     {"real_matmul", check_real_matmul}, {"real_taps", check_real_taps},

@@ -1,6 +1,7 @@
 // Element-wise cores in plain C++.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "isa/portable/aligned_values.h"
 #include "isa/portable/cores.h"
@@ -125,6 +126,21 @@ void row_terms(const uint8_t* const* rows, int64_t capacity, int64_t segments, i
 
 void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = table[in[i]];
+}
+
+void quantize_reals(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count) {
+  const float scale = spec.scale, low = spec.low, high = spec.high;
+  const int32_t zero_point = spec.zero_point - 0x4B400000;
+  for (int64_t i = 0; i < count; ++i) {
+    float value = in[i] / scale;
+    value = value > low ? value : low;
+    value = value < high ? value : high;
+    // Rounds ties to even: the unit in the last place is 1 there.
+    value += 12582912.0f;
+    int32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    out[i] = static_cast<uint8_t>(bits + zero_point);
+  }
 }
 
 void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {
