@@ -64,6 +64,7 @@ _FAMILIES: dict[str, str] = {
     "qlinear_add": "qlinear_mul",
     "qlinear_conv": "conv_integer",
     "qlinear_global_average_pool": "qlinear_reduce_mean",
+    "qlinear_matmul": "matmul_integer matmul_integer_to_float",
     "rank": "zeros_like",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",

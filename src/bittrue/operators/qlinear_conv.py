@@ -22,9 +22,12 @@ from .geometry import Window
 from .integer_layers import (
     REQUANTIZE_SLOTS,
     bound,
+    centered,
     check_channels,
     check_single,
+    points_of,
     prepare_multiplier,
+    single,
     weight_zero_points,
     zero_point_of,
 )
@@ -94,7 +97,10 @@ def infer_integer(call: Call) -> list[Shape]:
 def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) -> Prepared:
     parameters, arrays = weight_zero_points(values[5])
     points = {"input_zero_point": zero_point_of(values[2]), "output_zero_point": zero_point_of(values[7])}
-    return {**parameters, **points}, {**arrays, **prepare_multiplier(rules, values[1], values[4], values[6])}
+    return {**parameters, **points}, {
+        **arrays,
+        **prepare_multiplier(rules, single(values[1]), np.reshape(values[4], -1), single(values[6])),
+    }
 
 
 def _prepare_integer(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) -> Prepared:
@@ -138,27 +144,20 @@ def _five(array: np.ndarray) -> np.ndarray:
     return array.reshape(*array.shape[:2], *(1,) * (5 - array.ndim), *array.shape[2:])
 
 
-def _centered(array: np.ndarray, zero_point: Any, dtype: np.dtype) -> np.ndarray:
-    moved = array.astype(dtype)
-    moved -= np.asarray(zero_point).astype(dtype)
-    return moved
-
-
 def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tuple[int, int, slice], np.ndarray]]:
     """(picture, depth, rows) of the output and its exact sums [O, rows, W'], block by block."""
     windows = step_windows(step, x.shape)
     limit = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(limit)
     groups, filters = step["groups"], weights.shape[0]
-    points = step.arrays.get("weight_zero_points")
-    point = step["weight_zero_point"] if points is None else points.reshape(-1, *(1,) * (weights.ndim - 1))
-    matrices = _centered(weights, point, work_type).reshape(groups, filters // groups, -1)
+    points = np.reshape(points_of(step, "weight_zero_point"), (-1, *(1,) * (weights.ndim - 1)))
+    matrices = centered(weights, points, work_type).reshape(groups, filters // groups, -1)
     out_d, out_h, out_w = spatial_shape(windows)
     rows = max(1, PATCH_BYTES // max(1, out_w * matrices.shape[2] * groups * work_type.itemsize))
     for n, picture in enumerate(_five(x)):
-        centered = padded(_centered(picture, step["input_zero_point"], work_type), windows, 0)
+        pixels = padded(centered(picture, step["input_zero_point"], work_type), windows, 0)
         # [C, taps, D', H', W']: unfolding copies whole rows of pixels.
-        view = sliding(centered, windows).transpose(0, 4, 5, 6, 1, 2, 3)
+        view = sliding(pixels, windows).transpose(0, 4, 5, 6, 1, 2, 3)
         for d in range(out_d):
             for top in range(0, out_h, rows):
                 block = view[..., d, top : top + rows, :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...graph import Attribute
-from .base import MICROSOFT, Mappers, Source
+from .base import MICROSOFT, Mappers, Source, fixed_type
 from .windows import window_attributes
 
 
@@ -28,9 +28,32 @@ def _conv_integer(source: Source) -> None:
     source.emit("conv_integer", "s32", _convolution(source))
 
 
+def _qgemm(source: Source) -> None:
+    attributes = {
+        "alpha": source.real("alpha", 1.0),
+        "trans_a": bool(source.integer("transA", 0)),
+        "trans_b": bool(source.integer("transB", 0)),
+    }
+    source.emit("qgemm", source.type(8) if source.present(8) else "f32", attributes)
+
+
+def _dynamic_quantize_matmul(source: Source) -> None:
+    """Two nodes: what is quantized, and the product."""
+    names = [source.temporary("u8", "a"), source.temporary("f32", "a_scale"), source.temporary("u8", "a_zero_point")]
+    a, scale, point = source.emit(
+        "dynamic_quantize_linear", ("u8", "f32", "u8"), inputs=source.inputs[:1], outputs=names
+    )
+    b, b_scale, b_point, bias = (*source.inputs[1:], None, None)[:4]
+    source.emit("matmul_integer_to_float", "f32", inputs=(a, b, scale, b_scale, point, b_point, bias))
+
+
 MAPPERS: Mappers = {
     ("", "ConvInteger"): _conv_integer,
+    ("", "MatMulInteger"): fixed_type("matmul_integer", "s32"),
     ("", "QLinearConv"): _qlinear_conv,
     ("", "QLinearMatMul"): _qlinear_matmul,
+    (MICROSOFT, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
+    (MICROSOFT, "MatMulIntegerToFloat"): fixed_type("matmul_integer_to_float", "f32"),
+    (MICROSOFT, "QGemm"): _qgemm,
     (MICROSOFT, "QLinearConv"): _qlinear_conv,
 }
