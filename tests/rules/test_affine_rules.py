@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact, steps
-from bittrue.rules import affine_product, affine_sum, mean
+from bittrue.rules import affine_average, affine_product, affine_sum, mean
 
 F32 = np.float32
 scales = st.one_of(
@@ -78,6 +78,31 @@ def test_exact_sum_and_product_are_the_oracle(case: tuple) -> None:
         assert found.tolist() == [expected]
 
 
+windows = st.lists(codes, min_size=1, max_size=30)
+
+
+@given(st.floats(2.0**-10, 2.0**10, width=32), st.floats(2.0**-10, 2.0**10, width=32), codes, codes, windows)
+def test_binary32_average_is_the_oracle(s: float, t: float, z: int, w: int, window: list[int]) -> None:
+    rule = affine_average.RULES["binary32_in_order_even"]
+    prepared = rule.prepare((s, z), (t, w), -128, 127)
+    total, summed = Fraction(0), F32(0)
+    for q in window:
+        total, summed = _f32(total + _f32((q - z) * Fraction(s))), summed + prepared["values"][q + 128]
+    average = _f32(total / len(window))
+    expected = _clamp(round(_f32(_f32(average / Fraction(t)) + w)))
+    assert rule.finish(np.array([summed]), np.int64(len(window)), prepared, -128, 127).tolist() == [expected]
+
+
+@given(scales, scales, codes, codes, windows)
+def test_exact_average_is_the_oracle(s: float, t: float, z: int, w: int, window: list[int]) -> None:
+    rule = affine_average.RULES["exact_even"]
+    prepared = rule.prepare((s, z), (t, w), -128, 127)
+    total = sum(int(prepared["values"][q + 128]) for q in window)
+    real = Fraction(float(F32(s))) * sum(q - z for q in window) / (len(window) * Fraction(float(F32(t))))
+    found = rule.finish(np.array([total, 0]), np.array([len(window), 1]), prepared, -128, 127)
+    assert found.tolist() == [_clamp(exact.nearest(real, "even") + w), w]
+
+
 @given(scales, scales, st.integers(1, 2**20), st.integers(-(2**28), 2**28), st.integers(-600, 600))
 def test_exact_mean_is_the_oracle(scale: float, output: float, count: int, total: int, near: int) -> None:
     """At a random sum, and around the one that is nearest to a tie."""
@@ -107,6 +132,15 @@ def test_affine_sum_rules_are_told_apart() -> None:
         prepared = rule.prepare((0.5, 0), (0.5, 0), (1.0, 1))
         results[name] = rule.apply(np.int8([1]), np.int8([0]), prepared, -128, 127).tolist()
     assert results == {"binary32_fused_even": [2], "exact_even": [1]}
+
+
+def test_affine_average_rules_are_told_apart() -> None:
+    """5 / 2 with zero point 1: the tie goes to even with it or without it."""
+    results = {}
+    for name, rule in affine_average.RULES.items():
+        prepared = rule.prepare((1, 0), (1, 1), -128, 127)
+        results[name] = rule.finish(prepared["values"][[133]], np.int64(2), prepared, -128, 127).tolist()
+    assert results == {"binary32_in_order_even": [4], "exact_even": [3]}
 
 
 def test_affine_product_rules_are_told_apart() -> None:

@@ -11,6 +11,7 @@ _TABLES = {
     "accumulate": ("accumulate", "RULES"),
     "activation": ("activation", "RULES"),
     "activation_range": ("activation_range", "RULES"),
+    "affine_average": ("affine_average", "RULES"),
     "affine_product": ("affine_product", "RULES"),
     "affine_sum": ("affine_sum", "RULES"),
     "align": ("align", "RULES"),

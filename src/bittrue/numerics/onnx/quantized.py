@@ -16,6 +16,7 @@ _MEAN = {"accumulate": "s64", "mean": "exact_even", "store": "clamp_then_zero_po
 ROWS: tuple[Row, ...] = (
     Row("qlinear_add", _BINARY, {"affine_sum": "exact_even"}, _TEXT, where=BYTES),
     Row("qlinear_mul", _BINARY, {"affine_product": "exact_even"}, _TEXT, where=BYTES),
+    Row("qlinear_average_pool", ("T f32 T|- f32 T|- -> T",), {"affine_average": "exact_even"}, _TEXT, where=BYTES),
     Row("qlinear_global_average_pool", UNARY, _MEAN, _TEXT, where=BYTES),
     Row("qlinear_reduce_mean", UNARY, _MEAN, _TEXT, where=BYTES),
 )

@@ -28,6 +28,14 @@ ROWS: tuple[Row, ...] = (
         requires=_SCALARS,
     ),
     Row(
+        "qlinear_average_pool",
+        ("T f32 T f32 T|- -> T",),
+        {"affine_average": "binary32_in_order_even"},
+        _RUN,
+        where=BYTES,
+        requires=(("rank_zero", 1, 2, 3, 4), ("has_windows_with_channels_last",)),
+    ),
+    Row(
         "qlinear_global_average_pool",
         UNARY,
         {
