@@ -10,4 +10,5 @@ ONNXRUNTIME = Numerics(
     reproduces="ONNX Runtime 1.31 CPU provider, x86-64 with VNNI, session.qdqisint8allowed=1",
     verified="run against onnxruntime 1.31.1: every row by random single-node models, recorded vectors, whole models",
     rows=(*linear.ROWS, *layers.ROWS, *quantized.ROWS, *floating.ROWS, *movement.ROWS),
+    rewrites=("fuse_quantized",),
 )
