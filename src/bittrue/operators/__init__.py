@@ -31,6 +31,7 @@ _SHARED = frozenset(
         "real_layers",
         "recurrent",
         "requirements",
+        "spatial",
     }
 )
 
