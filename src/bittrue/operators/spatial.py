@@ -7,6 +7,7 @@ as a picture of height 1, so steps speak of height and width, and of depth where
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -151,15 +152,16 @@ def padded(x: np.ndarray, windows: Sequence[Window], value: object) -> np.ndarra
     for one in windows:
         reached = (one.out - 1) * one.stride + one.reach if one.out else one.reach
         pads.append((max(0, one.before), max(0, reached - one.extent - one.before)))
-    x = x[(..., *(slice(max(0, -one.before), None) for one in windows))]
-    return np.pad(x, pads, constant_values=value) if any(map(any, pads)) else x  # type: ignore[call-overload, no-any-return]
+    inside: list[Any] = [slice(max(0, -one.before), None) for one in windows]
+    x = x[(..., *inside)]
+    return np.pad(x, pads, constant_values=value) if any(map(any, pads)) else x  # type: ignore[call-overload]
 
 
 def sliding(x: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
     """A view [..., D', H', W', taps_d, taps_h, taps_w] of all windows of what `padded` returns."""
     reach = [one.reach for one in windows]
     view = np.lib.stride_tricks.sliding_window_view(x, reach, axis=(-3, -2, -1))
-    index: list[slice] = [slice(0, (one.out - 1) * one.stride + 1, one.stride) for one in windows]
+    index: list[Any] = [slice(0, (one.out - 1) * one.stride + 1, one.stride) for one in windows]
     index += [slice(None, None, one.dilation) for one in windows]
     return view[(..., *index)]
 
