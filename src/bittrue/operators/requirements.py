@@ -289,6 +289,9 @@ def version_at_most(call: Call, version: int) -> None:
             "BT-OPERATOR-VERSION",
             f"version {call.node.version} of {call.node.source} is newer than {version}, the newest that runs",
             "export the model for an older operator set",
+        )
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
