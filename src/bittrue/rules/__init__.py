@@ -19,6 +19,7 @@ _TABLES = {
     "average": ("average", "RULES"),
     "byte_products": ("byte_products", "RULES"),
     "cast": ("cast", "RULES"),
+    "cast_tail": ("cast", "RULES"),
     "combine": ("combine", "RULES"),
     "compare": ("compare", "RULES"),
     "dequantize": ("quantize", "DEQUANTIZE"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Numerics
-from . import floating, layers, linear, movement, quantized
+from . import floating, indexing, integers, layers, linear, movement, quantized
 
 ONNXRUNTIME = Numerics(
     name="onnxruntime",
@@ -11,4 +11,13 @@ ONNXRUNTIME = Numerics(
     verified="run against onnxruntime 1.31.1: every row by random single-node models, recorded vectors, whole models",
     rows=(*linear.ROWS, *layers.ROWS, *quantized.ROWS, *floating.ROWS, *movement.ROWS),
     rewrites=("fuse_quantized",),
+    rows=(
+        *linear.ROWS,
+        *layers.ROWS,
+        *quantized.ROWS,
+        *floating.ROWS,
+        *movement.ROWS,
+        *integers.ROWS,
+        *indexing.ROWS,
+    ),
 )
