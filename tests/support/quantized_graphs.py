@@ -94,7 +94,9 @@ class GraphMaker:
             operands.append(self.constant(value.zero))
         return self.node("DequantizeLinear", *operands, **attributes)[0]
 
-    def quantize(self, name: str, shape: tuple[int, ...], like: Value, *, same: bool = False, low: bool = False) -> None:
+    def quantize(
+        self, name: str, shape: tuple[int, ...], like: Value, *, same: bool = False, low: bool = False
+    ) -> None:
         """A quantization; with the parameters of `like` (same), or with the lowest zero point (low)."""
         if self.rng.random() < 0.06:
             # The result stays real.

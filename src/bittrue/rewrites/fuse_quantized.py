@@ -10,7 +10,6 @@ Source: ORT 1.31.1, what its optimised graphs show (tests/onnx_operators/test_fu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from .quantized_pairs import (
     split_dequantizations,
     zero_point_index,
 )
-from .quantized_preparation import join_products, quantize_constants, remove_idle, share_equal
+from .quantized_preparation import join_products, quantize_choices, quantize_constants, remove_idle, share_equal
 
 # Each round only enlarges what the one before it prepared.
 _ROUNDS = 10
@@ -45,6 +44,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in graph.nodes):
         return graph, ()
     editor = Editor(graph)
+    quantize_choices(editor)
     split_dequantizations(editor)
     for _ in range(_ROUNDS):
         editor.changed = False
