@@ -48,6 +48,23 @@ def remove_idle(editor: Editor) -> None:
         editor.remove(node)
 
 
+def join_clamps(editor: Editor) -> None:
+    """A Relu that only a clamp with a constant lower limit reads: the limit rises to 0."""
+    for relu in editor.nodes():
+        clip = editor.only_reader(relu) if relu.source == "Relu" else None
+        if clip is None or clip.source != "Clip" or clip.inputs[0] != relu.outputs[0] or relu.inputs[0] is None:
+            continue
+        low = editor.value(clip.inputs[1]) if len(clip.inputs) > 1 else None
+        if low is None or low.size != 1 or low.dtype != np.float32:
+            continue
+        inputs = [relu.inputs[0], *clip.inputs[1:]]
+        if not low.reshape(()) >= 0:
+            name = editor.tensors[clip.inputs[1] or 0].name
+            inputs[1] = editor.constant(np.float32(0), f"{name}/risen", "f32")
+        editor.remove(relu)
+        editor.change(clip, inputs=tuple(inputs))
+
+
 # -- equal nodes ---------------------------------------------------------------------------------------------------
 def share_equal(editor: Editor) -> None:
     """Nodes that compute the same become one; dequantizations, which belong to their readers, do not."""
