@@ -173,8 +173,8 @@ class Editor:
         for index in node.outputs:
             if self._writer.get(index) is node:
                 del self._writer[index]
-        for index in {i for i in node.inputs if i is not None}:
-            self._readers[index] = [edge for edge in self._readers[index] if edge[0] is not node]
+        for read in {i for i in node.inputs if i is not None}:
+            self._readers[read] = [edge for edge in self._readers[read] if edge[0] is not node]
         return self._rank.pop(node)
 
     def _tensor(self, tensor: Tensor) -> int:

@@ -1,8 +1,9 @@
 """fuse_quantized: operators between dequantizations and quantizations become operators on integers.
 
 First the graph is prepared until nothing changes: operators without effect go, double pairs merge, equal nodes are
-shared, a product and a sum become one, pairs move through data movement, real weights and biases are quantized, and every
-input gets a dequantization of its own. Then redundant clamps go, groups are replaced, and pairs that undo each other go.
+shared, a product and a sum become one, pairs move through data movement, real weights and biases are quantized, and
+every input gets a dequantization of its own. Then redundant clamps go, groups are replaced, and pairs that undo each
+other go.
 Inputs and outputs of the graph stay. Notes say which operators between pairs stay real, and why.
 Source: ORT 1.31.1, what its optimised graphs show (tests/onnx_operators/test_fusion.py compares them).
 """
@@ -10,7 +11,6 @@ Source: ORT 1.31.1, what its optimised graphs show (tests/onnx_operators/test_fu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -29,7 +29,14 @@ from .quantized_pairs import (
     split_dequantizations,
     zero_point_index,
 )
-from .quantized_preparation import join_products, quantize_constants, remove_idle, share_equal
+from .quantized_preparation import (
+    join_clamps,
+    join_products,
+    quantize_choices,
+    quantize_constants,
+    remove_idle,
+    share_equal,
+)
 
 # Each round only enlarges what the one before it prepared.
 _ROUNDS = 10
@@ -45,10 +52,12 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in graph.nodes):
         return graph, ()
     editor = Editor(graph)
+    quantize_choices(editor)
     split_dequantizations(editor)
     for _ in range(_ROUNDS):
         editor.changed = False
         remove_idle(editor)
+        join_clamps(editor)
         merge_double_pairs(editor)
         share_equal(editor)
         join_products(editor, shapes)

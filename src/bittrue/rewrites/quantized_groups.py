@@ -17,8 +17,6 @@ from .editing import Editor
 from .quantized_pairs import (
     DEQUANTIZE,
     QUANTIZE,
-    is_dequantize,
-    is_quantize,
     same_parameters,
     scalar,
     zero_point_index,

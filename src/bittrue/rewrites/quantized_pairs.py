@@ -244,7 +244,7 @@ def pair_attributes(pair: Node, scale: str) -> tuple[dict[str, Attribute], dict[
 
 # -- pairs that undo each other ------------------------------------------------------------------------------------
 def remove_inverse_pairs(editor: Editor) -> None:
-    """A dequantization that only a quantization of the same parameters reads: both go."""
+    """A dequantization that only a quantization of the same parameters reads: both go if that is used once."""
     for first in editor.nodes():
         if not editor.alive(first) or not is_dequantize(first):
             continue
@@ -254,9 +254,9 @@ def remove_inverse_pairs(editor: Editor) -> None:
         before, after = first.inputs[0], second.outputs[0]
         writer = editor.writer(before)
         assert before is not None
+        if editor.edges(second) + editor.gives_result(second) != 1:
+            continue
         if editor.gives_result(second):
-            if editor.edges(second):
-                continue
             if writer is None or before in editor.results or len(editor.readers(before)) > 1:
                 # Nothing else can write the result.
                 editor.remove(first, second)

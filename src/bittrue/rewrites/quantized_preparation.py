@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph import Attribute, Node, Tensor
+from ..graph import Attribute, Node, Tensor, data_type
 from . import Shapes
 from .editing import Editor
 from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_dequantize, is_quantize, pair_attributes, scalar
@@ -46,6 +46,23 @@ def remove_idle(editor: Editor) -> None:
             continue
         editor.replace_reads(node.outputs[0], source)
         editor.remove(node)
+
+
+def join_clamps(editor: Editor) -> None:
+    """A Relu that only a clamp with a constant lower limit reads: the limit rises to 0."""
+    for relu in editor.nodes():
+        clip = editor.only_reader(relu) if relu.source == "Relu" else None
+        if clip is None or clip.source != "Clip" or clip.inputs[0] != relu.outputs[0] or relu.inputs[0] is None:
+            continue
+        low = editor.value(clip.inputs[1]) if len(clip.inputs) > 1 else None
+        if low is None or low.size != 1 or low.dtype != np.float32:
+            continue
+        inputs = [relu.inputs[0], *clip.inputs[1:]]
+        if not low.reshape(()) >= 0:
+            name = editor.tensors[clip.inputs[1] or 0].name
+            inputs[1] = editor.constant(np.float32(0), f"{name}/risen", "f32")
+        editor.remove(relu)
+        editor.change(clip, inputs=tuple(inputs))
 
 
 # -- equal nodes ---------------------------------------------------------------------------------------------------
@@ -123,6 +140,51 @@ def _join(editor: Editor, product: Node, total: Node, bias: int | None, a: tuple
 def _reshape(editor: Editor, near: Node, source: int, target: int, shape: tuple[int, ...], name: str) -> None:
     extents = editor.constant(np.array(shape, np.int64), name, "s64")
     editor.add(near, "reshape_to", (source, extents), (target,), {"allow_zero": False}, source="Reshape", version=14)
+
+
+# -- choices between codes and a real number -----------------------------------------------------------------------
+def quantize_choices(editor: Editor) -> None:
+    """A choice between dequantized codes and a constant real number, quantized: the number is dequantized, too.
+
+    Its code is the end of the type on its side, its zero point the middle, and its scale what gives the number back.
+    """
+    for node in editor.nodes():
+        if node.source != "Where" or len(node.inputs) != 3 or len(editor.readers(node.outputs[0])) != 1:
+            continue
+        after = editor.readers(node.outputs[0])[0][0]
+        for position, other in ((1, 2), (2, 1)):
+            pair, number = editor.writer(node.inputs[position]), editor.value(node.inputs[other])
+            if pair is None or pair.operator != DEQUANTIZE or after.operator != QUANTIZE or number is None:
+                continue
+            if number.ndim == 0 and _parameters_are_constant(editor, pair, after, number):
+                _quantize_number(editor, node, other, pair, np.float32(number))
+
+
+def _parameters_are_constant(editor: Editor, pair: Node, after: Node, number: np.ndarray) -> bool:
+    kind = editor.type(pair.inputs[0])
+    if kind != editor.type(after.outputs[0]) or kind not in ("u8", "s8", "u16", "s16") or len(pair.inputs) < 3:
+        return False
+    scale = editor.value(pair.inputs[1])
+    return scale is not None and scale.dtype == number.dtype == np.float32 and editor.value(pair.inputs[2]) is not None
+
+
+def _quantize_number(editor: Editor, node: Node, position: int, pair: Node, number: np.float32) -> None:
+    dtype = data_type(editor.type(pair.inputs[0]))
+    zero = 0 if dtype.minimum < 0 else dtype.maximum // 2
+    code = dtype.maximum if number > 0 else zero if number == 0 else dtype.minimum
+    scale = np.float32(1) if number == 0 else number / np.float32(code - zero)
+    index = node.inputs[position]
+    assert index is not None
+    name = editor.tensors[index].name
+    again = editor.computed(index, f"{name}/quantized", "f32")
+    operands = (
+        editor.constant(np.array(code, dtype.numpy), f"{name}/codes", dtype.name),
+        editor.constant(scale, f"{name}/scale", "f32"),
+        editor.constant(np.array(zero, dtype.numpy), f"{name}/zero_point", dtype.name),
+    )
+    attributes = pair_attributes(pair, "f32")[1]
+    editor.add(pair, DEQUANTIZE, operands, (again,), attributes, source=pair.source, version=pair.version)
+    editor.redirect(node, position, again)
 
 
 # -- real weights and biases ---------------------------------------------------------------------------------------
