@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import real_product
+from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window
 from .spatial import padded, sliding, spatial_parameters, spatial_shape, spatial_windows, step_windows
@@ -79,7 +80,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             # [C, D', H', W', taps...] to [C, taps..., D', H', W']
             unfolded = part.transpose(0, 4, 5, 6, 1, 2, 3).reshape(weights.shape[2], -1)
             more = None if added is None else added[g]
-            out[n, g] = rule.apply(weights[g], unfolded, more, 1.0, 1.0)
+            out[n, g] = rule.apply(weights[g], unfolded, more, 1.0, 1.0, Layout(added_last=True))
     return [out.reshape(shape)]
 
 
