@@ -9,8 +9,6 @@ ONNXRUNTIME = Numerics(
     name="onnxruntime",
     reproduces="ONNX Runtime 1.31 CPU provider, x86-64 with VNNI, session.qdqisint8allowed=1",
     verified="run against onnxruntime 1.31.1: every row by random single-node models, recorded vectors, whole models",
-    rows=(*linear.ROWS, *layers.ROWS, *quantized.ROWS, *floating.ROWS, *movement.ROWS),
-    rewrites=("fuse_quantized",),
     rows=(
         *linear.ROWS,
         *layers.ROWS,
@@ -20,4 +18,5 @@ ONNXRUNTIME = Numerics(
         *integers.ROWS,
         *indexing.ROWS,
     ),
+    rewrites=("fuse_quantized",),
 )
