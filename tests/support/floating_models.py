@@ -178,7 +178,7 @@ def _conv(rng: np.random.Generator) -> Model:
     if rng.random() < 0.3:
         groups, depth, each = int(rng.integers(1, 20)), 1, int(rng.choice([1, 1, 2]))
     if rng.random() < 0.15:
-        groups, depth, each = 1, int(rng.choice([16, 32, 3])), 16
+        groups, depth, each = int(rng.choice([1, 1, 2])), int(rng.choice([16, 20, 32, 17, 136])), 16
     taps = tuple(int(v) for v in rng.integers(1, 4, rank))
     extents = tuple(int(v) for v in rng.integers(4, 11 if rank < 3 else 7, rank))
     x = reals(rng, (int(rng.integers(1, 3)), groups * depth, *extents))
@@ -188,7 +188,8 @@ def _conv(rng: np.random.Generator) -> Model:
     if rng.random() < 0.5:
         attributes["kernel_shape"] = list(taps)
     constants = ["w", "bias"] if rng.random() < 0.8 else []
-    return single("Conv", {"x": x, "w": w, "bias": bias}, [_FLOAT], attributes, constants=constants)
+    operands = {"x": x, "w": w} if bias is None else {"x": x, "w": w, "bias": bias}
+    return single("Conv", operands, [_FLOAT], attributes, constants=constants)
 
 
 def _conv_transpose(rng: np.random.Generator) -> Model:

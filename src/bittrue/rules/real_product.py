@@ -24,12 +24,14 @@ class Layout:
         packed: the second factor is a constant, rearranged ahead of time.
         turned_a, turned_b: that factor lies transposed in memory.
         added_last: `c` is added to the finished sum, instead of being what the sum begins with.
+        split: terms of a block, where the operator says so; 0: the rule decides.
     """
 
     packed: bool = False
     turned_a: bool = False
     turned_b: bool = False
     added_last: bool = False
+    split: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,13 @@ class RealProductRule:
     """`apply(a, b, c, alpha, beta, layout)`: alpha * a[M, K] b[K, N] + beta * c.
 
     Arrays are binary32; `c` broadcasts over the result, None stands for nothing to add. Products of batches are made
-    one by one by `products`.
+    one by one by `products`. Rules with `blocked_channels` have convolutions add up blocks of channels.
     """
 
     apply: Callable[[np.ndarray, np.ndarray, np.ndarray | None, float, float, Layout], np.ndarray]
     formula: str
     source: str
+    blocked_channels: bool = False
 
 
 def products(rule: RealProductRule, a: np.ndarray, b: np.ndarray, layout: Layout) -> np.ndarray:
@@ -104,8 +107,8 @@ def block_depth(columns: int, depth: int, layout: Layout) -> int:
     >>> [block_depth(n, 700, Layout()) for n in (7, 20, 64, 65, 1000)], block_depth(7, 700, Layout(packed=True))
     ([1024, 512, 256, 128, 128], 256)
     """
-    if layout.packed:
-        return _PACKED_DEPTH
+    if layout.packed or layout.split:
+        return layout.split or _PACKED_DEPTH
     found, wide = _DEPTH, _COLUMNS
     if columns < depth and not layout.turned_a:
         while wide > 16 and wide // 2 >= columns:
@@ -173,7 +176,7 @@ def _fused_blocks_quietly(
     total = np.zeros((rows, columns), np.float32)
     if not zero:
         total[...] = np.broadcast_to(np.asarray(c), total.shape)
-    plain = not layout.packed and alpha == 1 and (zero or beta == 1)
+    plain = not layout.packed and not layout.split and alpha == 1 and (zero or beta == 1)
     if plain and rows == 1 and not layout.turned_a:
         if layout.turned_b:
             return _column_of_lanes(a[0], np.ascontiguousarray(b.T), total[0])[None]
@@ -206,5 +209,6 @@ RULES: dict[str, RealProductRule] = {
         "0 on, s = fma(block, alpha, s), s = beta * c at first; single rows and columns multiply and add in fours or "
         "in 8 lanes",
         "a library of matrix kernels for x86-64 with 512-bit vectors, read; verified by running",
+        blocked_channels=True,
     ),
 }
