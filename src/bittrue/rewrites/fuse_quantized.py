@@ -24,6 +24,7 @@ from .quantized_pairs import (
     is_quantize,
     merge_double_pairs,
     propagate_pairs,
+    remove_equal_pairs,
     remove_inverse_pairs,
     scalar,
     split_dequantizations,
@@ -62,6 +63,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         share_equal(editor)
         join_products(editor, shapes)
         propagate_pairs(editor)
+        remove_equal_pairs(editor)
         quantize_constants(editor, shapes)
         split_dequantizations(editor)
         if not editor.changed:

@@ -155,6 +155,10 @@ def _movement(editor: Editor, group: Group, excluded: tuple[str, ...] = (), *, o
     return "scales or zero points before and after it differ"
 
 
+def _blocks(editor: Editor, group: Group) -> str:
+    return _movement(editor, group, _SIXTEEN)
+
+
 def _resize(editor: Editor, group: Group) -> str:
     if group.target.attributes.get("mode") != "nearest":
         return f"mode '{group.target.attributes.get('mode')}' has no integer kernel"
@@ -274,11 +278,12 @@ CHECKS: Mapping[str, Check] = {
     "Gemm": _gemm,
     **dict.fromkeys(
         (
-            *("DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "Reshape", "Slice", "Squeeze", "Tile"),
+            *("Expand", "Flatten", "Gather", "GatherElements", "Reshape", "Slice", "Squeeze", "Tile"),
             *("Transpose", "Unsqueeze"),
         ),
         _movement,
     ),
+    "DepthToSpace": _blocks,
     "Resize": _resize,
     "MaxPool": _max_pool,
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _extremes),

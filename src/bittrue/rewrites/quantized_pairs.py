@@ -5,6 +5,8 @@ Source: ORT 1.31.1, what its optimised graphs show (tests/onnx_operators/test_fu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..graph import Attribute, Node, data_type
@@ -101,42 +103,48 @@ def merge_double_pairs(editor: Editor) -> None:
         first, second = editor.writer(inner.inputs[0]), editor.only_reader(inner)
         if second is None or first is None or not is_quantize(first) or not is_quantize(second):
             continue
-        last = editor.only_reader(second)
-        if last is None or not is_dequantize(last) or editor.only_reader(first) is not inner:
+        last = [reader for reader, _ in editor.readers(second.outputs[0])]
+        if not last or editor.gives_result(second) or editor.only_reader(first) is not inner:
             continue
-        if not same_parameters(editor, first, inner) or not same_parameters(editor, second, last):
+        same = same_parameters(editor, first, inner)
+        if not same or not all(is_dequantize(r) and same_parameters(editor, second, r) for r in last):
             continue
-        if editor.type(inner.inputs[0]) not in ("u8", "s8") or editor.type(inner.inputs[1]) != "f32":
-            continue
-        if editor.type(inner.inputs[0]) != editor.type(second.outputs[0]) or editor.type(last.inputs[1]) != "f32":
-            continue
-        _merge(editor, first, inner, second, last)
+        kinds = {editor.type(inner.inputs[0]), editor.type(second.outputs[0])}
+        scales = {editor.type(node.inputs[1]) for node in (inner, second)}
+        if kinds in ({"u8"}, {"s8"}) and scales == {"f32"}:
+            _merge(editor, first, inner, second, last)
 
 
-def _merge(editor: Editor, first: Node, inner: Node, second: Node, last: Node) -> None:
+def _merge(editor: Editor, first: Node, inner: Node, second: Node, last: list[Node]) -> None:
     dtype = data_type(editor.type(inner.inputs[0]))
-    scales = [np.float32(scalar(editor, node.inputs[1])) for node in (inner, second)]
-    zeros = [int(scalar(editor, zero_point_index(node))) for node in (inner, second)]  # type: ignore[arg-type]
-    inputs = first.inputs
+    scales = [np.float32(_element(editor, node.inputs[1])) for node in (inner, second)]
+    zeros = [int(_element(editor, zero_point_index(node))) for node in (inner, second)]
+    parameters = first.inputs[1:]
     if zeros[0] != zeros[1] or not abs(scales[0] - scales[1]) < np.float32(1e-20):
-        low = max(np.float32(dtype.minimum - z) * s for z, s in zip(zeros, scales, strict=True))
-        high = min(np.float32(dtype.maximum - z) * s for z, s in zip(zeros, scales, strict=True))
-        scale = (high - low) / np.float32(dtype.maximum - dtype.minimum)
-        real = np.float32(dtype.minimum) - low / scale
-        # Halves away from zero.
-        rounded = np.copysign(np.floor(np.abs(real) + np.float32(0.5)), real)
-        if not np.isfinite(rounded) or not dtype.minimum <= rounded <= dtype.maximum:
+        with np.errstate(all="ignore"):
+            low = max(np.float32(dtype.minimum - z) * s for z, s in zip(zeros, scales, strict=True))
+            high = min(np.float32(dtype.maximum - z) * s for z, s in zip(zeros, scales, strict=True))
+            scale = (high - low) / np.float32(dtype.maximum - dtype.minimum)
+            real = np.float32(dtype.minimum) - low / scale
+            # Halves away from zero.
+            rounded = np.copysign(np.floor(np.abs(np.float64(real)) + 0.5), real)
+        if not dtype.minimum <= rounded <= dtype.maximum:
             return
         name = editor.tensors[first.outputs[0]].name
-        inputs = (
-            first.inputs[0],
+        parameters = (
             editor.constant(np.float32(scale), f"{name}/merged_scale", "f32"),
             editor.constant(np.array(rounded).astype(dtype.numpy), f"{name}/merged_zero_point", dtype.name),
         )
-    result = first.outputs[0]
     editor.remove(inner, second)
-    editor.change(first, inputs=inputs)
-    editor.change(last, inputs=(result, *inputs[1:]))
+    for reader in last:
+        editor.change(reader, inputs=(first.outputs[0], *parameters))
+    editor.change(first, inputs=(first.inputs[0], *parameters))
+
+
+def _element(editor: Editor, index: int | None) -> np.ndarray:
+    value = scalar(editor, index)
+    assert value is not None
+    return value
 
 
 # -- pairs through data movement -----------------------------------------------------------------------------------
@@ -243,27 +251,55 @@ def pair_attributes(pair: Node, scale: str) -> tuple[dict[str, Attribute], dict[
 
 
 # -- pairs that undo each other ------------------------------------------------------------------------------------
+def remove_equal_pairs(editor: Editor) -> None:
+    """A dequantization that only a quantization of the same type and parameters reads: both go if that is used once.
+
+    Parameters may be vectors, and an absent zero point is 0.
+    """
+    for first, second in _undoing_pairs(editor):
+        if first.attributes.get("axis") == second.attributes.get("axis") and _equal(editor, first, second):
+            _bridge(editor, first, second, identity=False)
+
+
+def _equal(editor: Editor, first: Node, second: Node) -> bool:
+    kind = editor.type(first.inputs[0])
+    scales = [editor.value(node.inputs[1]) for node in (first, second)]
+    zeros = [editor.value(zero_point_index(node)) for node in (first, second)]
+    absent = [zero_point_index(node) is None for node in (first, second)]
+    if kind != editor.type(second.outputs[0]) or scales[0] is None or scales[1] is None:
+        return False
+    if scales[0].dtype != scales[1].dtype or not np.array_equal(scales[0].reshape(-1), scales[1].reshape(-1)):
+        return False
+    if any(zero is None and not gone for zero, gone in zip(zeros, absent, strict=True)):
+        return False
+    present = [zero.reshape(-1) for zero in zeros if zero is not None]
+    return np.array_equal(*present) if len(present) == 2 else not any(zero.any() for zero in present)
+
+
 def remove_inverse_pairs(editor: Editor) -> None:
-    """A dequantization that only a quantization of the same parameters reads: both go if that is used once."""
+    """The same for scalar parameters that are all there, also where nothing before it can write the graph's result."""
+    for first, second in _undoing_pairs(editor):
+        if same_parameters(editor, second, first):
+            _bridge(editor, first, second, identity=True)
+
+
+def _undoing_pairs(editor: Editor) -> Iterator[tuple[Node, Node]]:
     for first in editor.nodes():
-        if not editor.alive(first) or not is_dequantize(first):
-            continue
-        second = editor.only_reader(first)
-        if second is None or not is_quantize(second) or not same_parameters(editor, second, first):
-            continue
-        before, after = first.inputs[0], second.outputs[0]
-        writer = editor.writer(before)
-        assert before is not None
-        if editor.edges(second) + editor.gives_result(second) != 1:
-            continue
-        if editor.gives_result(second):
-            if writer is None or before in editor.results or len(editor.readers(before)) > 1:
-                # Nothing else can write the result.
-                editor.remove(first, second)
-                editor.add(second, "identity", (before,), (after,), source="Identity")
-                continue
-            editor.remove(first, second)
-            editor.change(writer, outputs=tuple(after if i == before else i for i in writer.outputs))
-            continue
+        second = editor.only_reader(first) if editor.alive(first) and is_dequantize(first) else None
+        if second is not None and is_quantize(second) and editor.edges(second) + editor.gives_result(second) == 1:
+            yield first, second
+
+
+def _bridge(editor: Editor, first: Node, second: Node, *, identity: bool) -> None:
+    before, after = first.inputs[0], second.outputs[0]
+    writer = editor.writer(before)
+    assert before is not None
+    if not editor.gives_result(second):
         editor.remove(first, second)
         editor.replace_reads(after, before)
+    elif writer is not None and before not in editor.results and len(editor.readers(before)) == 1:
+        editor.remove(first, second)
+        editor.change(writer, outputs=tuple(after if i == before else i for i in writer.outputs))
+    elif identity:
+        editor.remove(first, second)
+        editor.add(second, "identity", (before,), (after,), source="Identity")
