@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,9 @@ from .base import Call, Lowered, Operator, Shape, Step
 
 def _slices(x: np.ndarray, axis: int | None) -> np.ndarray:
     """[slices, elements of a slice]."""
-    return x.reshape(-1, 1) if axis is None else np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
+    if axis is None:
+        return x.reshape(-1, 1)
+    return np.moveaxis(x, axis, 0).reshape(x.shape[axis], math.prod(x.shape[:axis] + x.shape[axis + 1 :]))
 
 
 def _found(x: np.ndarray, axis: int | None, in_order: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..rules import remainder as rules
 from .base import Operator, Step, broadcast_shape, nothing_to_prepare
 from .div import refuse_divisor
 from .elementwise import blockwise
@@ -19,11 +20,17 @@ def _block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A float divisor of 0 gives NaN, an integer one is an error."""
     first, second = inputs
-    if first.dtype.kind != "f":
-        refuse_divisor(step, second, 0, "0")
-    return [blockwise(_block, [first, second], first.dtype, first.dtype)]
+    if first.dtype.kind == "f":
+        return [blockwise(_block, [first, second], first.dtype, first.dtype)]
+    refuse_divisor(step, second, 0, "0")
+    return [blockwise(rules.RULES[step.rules["remainder"]], [first, second], first.dtype, first.dtype)]
 
 
 OPERATOR = Operator(
-    "remainder", (), broadcast_shape, nothing_to_prepare, reference, "what truncated division leaves, dividend's sign"
+    "remainder",
+    ("remainder",),
+    broadcast_shape,
+    nothing_to_prepare,
+    reference,
+    "what truncated division leaves, dividend's sign",
 )

@@ -54,6 +54,7 @@ _TABLES = {
     "real_product": ("real_product", "RULES"),
     "real_softmax": ("real_softmax", "RULES"),
     "real_sum": ("real_sum", "RULES"),
+    "remainder": ("remainder", "RULES"),
     "rescale": ("rescale", "RULES"),
     "rescale_tail": ("rescale", "RULES"),
     "row_product": ("row_product", "RULES"),

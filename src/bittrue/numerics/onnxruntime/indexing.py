@@ -36,6 +36,7 @@ ROWS: tuple[Row, ...] = (
         {},
         "run",
         where=("f32", "f64", "s8", "s64"),
+        limit="cutting an empty tensor along an axis ends the runtime's process",
     ),
 )
 
