@@ -146,6 +146,8 @@ def test_quotients_of_zeros_and_infinities() -> None:
         assert np.isnan(result[:3]).all(), name
         assert np.signbit(result).tolist() == [True, True, False, False, True, True], name
         assert result[3:5].tolist() == [np.inf, -np.inf]
+        two = rule.divide(np.array([np.nan, -np.nan]), np.array([-np.nan, np.nan]))
+        assert np.signbit(two).tolist() == [False, True]
 
 
 def test_quotient_rules_are_told_apart() -> None:
@@ -214,6 +216,8 @@ def test_products_of_zeros_and_infinities() -> None:
         assert infinite[:2].tolist() == [np.inf, -np.inf]
         assert np.isnan(infinite[2:]).all()
         assert np.signbit(infinite[2:]).all()
+        two = rule(np.array([np.nan, -np.nan]), F32([-np.nan, np.nan]), np.int64(0))
+        assert np.signbit(two).tolist() == [False, True]
 
 
 def lanes(x: list[float], larger: bool) -> float:
