@@ -14,7 +14,7 @@ import numpy as np
 
 from ..graph import Attribute, data_type
 from ..rules import rescale, scale_back, store
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Operand, Operator, Shape, Step
 from .integer_layers import (
     REQUANTIZE_SLOTS,
     bound,
@@ -74,17 +74,29 @@ def infer_integer(call: Call) -> list[Shape]:
     return [matmul_shape(call, 0, 1)]
 
 
+def _order(call: Call) -> tuple[bool, tuple[Operand, bool], tuple[Operand, bool]]:
+    """Whether s_b comes first, and both scales in order with whether they go into the multiplier."""
+    scales = [call.input(2, "a_scale"), call.input(3, "b_scale")]
+    swapped = scales[0].shape[-1:] not in ((), (1,))
+    first, second = scales[::-1] if swapped else scales
+    return swapped, (first, first.shape in ((), (1,))), (second, fits_columns(second.shape, call.input(1).shape))
+
+
 def infer_to_float(call: Call) -> list[Shape]:
     """As NumPy's matmul. Scales may have any shape that broadcasts to the result's."""
     call.expect((4, 7))
     shape = matmul_shape(call, 0, 1)
     check_rows(call, 4, 0, "a_zero_point")
     check_columns(call, 5, 1, "b_zero_point")
-    for position, role in ((2, "a_scale"), (3, "b_scale")):
-        found = call.input(position, role).shape
-        fits = len(found) <= len(shape) and all(p in (1, q) for p, q in zip(found[::-1], shape[::-1], strict=False))
-        if not fits and not fits_columns(found, call.input(1).shape):
-            raise call.invalid("BT-SHAPE-BROADCAST", f"{role} {list(found)} does not broadcast to {list(shape)}")
+    _, *scales = _order(call)
+    for operand, inside in scales:
+        fits = operand.rank <= len(shape) and all(
+            p in (1, q) for p, q in zip(operand.shape[::-1], shape[::-1], strict=False)
+        )
+        if not inside and not fits:
+            raise call.invalid(
+                "BT-SHAPE-BROADCAST", f"'{operand.name}' {list(operand.shape)} does not broadcast to {list(shape)}"
+            )
     columns = call.input(1).shape[-1] if call.input(1).rank > 1 else 1
     if call.has(6) and call.input(6).size != columns:
         raise call.invalid("BT-BIAS-LENGTH", f"bias has {call.input(6).size} values for {columns} columns")
@@ -146,13 +158,11 @@ def lower_integer(call: Call) -> Lowered:
 
 def lower_to_float(call: Call) -> Lowered:
     """Zero points, the accumulator bound, and which scales go into one multiplier per column."""
-    scales = [call.input(position).shape for position in (2, 3)]
-    swapped = scales[0][-1:] not in ((), (1,))
-    first, second = scales[::-1] if swapped else scales
+    swapped, (_, first), (_, second) = _order(call)
     forms: dict[str, Attribute] = {
         "b_scale_first": swapped,
-        "first_in_multiplier": first in ((), (1,)),
-        "second_in_multiplier": fits_columns(second, call.input(1).shape),
+        "first_in_multiplier": first,
+        "second_in_multiplier": second,
     }
     return _lowered(call, *prepare_now(call, (4, 5), forms, _prepare_to_float), (0, 4), (1, 5))
 
