@@ -147,3 +147,36 @@ def test_random_real_models(request: pytest.FixtureRequest, part: int) -> None:
         # Scales with more axes than the result make it write beyond its output.
         outcomes.add(check(content, feeds, may_refuse=("BT-SHAPE-BROADCAST", *idle)))
     assert outcomes == {"equal", "refused"}
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_models_with_dynamic_scales(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = set()
+    for rng in cases(request, part, 2):
+        second = rng.choice([U8, S8])
+        left, right = shapes(rng)
+        result = np.matmul(np.zeros(left), np.zeros(right)).shape
+        a = rng.standard_normal(left).astype(np.float32) * scale(rng) + np.float32(rng.choice([0, 0, 1, -3]))
+        if rng.random() < 0.2:
+            a = np.where(rng.random(left) < 0.3, rng.choice(np.float32([0, 1e-45, np.inf, 3e38, -3e38])), a)
+        inputs: Inputs = {
+            "a": a.astype(np.float32),
+            "b": integers(rng, right, second),
+            "b_scale": real(rng, scale_shape(rng, columns(rng, right), result)),
+        }
+        if rng.random() < 0.6:
+            inputs["b_zero"] = zero_point(rng, second, columns(rng, right))
+        if rng.random() < 0.5:
+            inputs.setdefault("b_zero", None)
+            count = (right[-1] if len(right) > 1 else 1) + (rng.random() < 0.05)
+            inputs["bias"] = rng.standard_normal(count).astype(np.float32) * np.float32(100)
+        content, feeds = single(
+            "DynamicQuantizeMatMul",
+            inputs,
+            [KIND[np.dtype(np.float32)]],
+            domain=MICROSOFT,
+            constants=constants(rng, inputs),
+        )
+        idle = ("BT-BIAS-LENGTH", "BT-QUANT-AXIS") if 0 in result else ()
+        outcomes.add(check(content, feeds, may_refuse=("BT-SHAPE-BROADCAST", *idle)))
+    assert outcomes == {"equal", "refused"}
