@@ -63,10 +63,7 @@ std::unique_ptr<Kernel> make_from(const Step& step) {
   }
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
-  require(step.rule("cast") == "truncate_saturate_nan_maximum", "no native rule for this slot");
+std::unique_ptr<Kernel> make_any(const Step& step) {
   switch (step.input(0).type) {
     case Type::boolean: return make_from<bool>(step);
     case Type::s8: return make_from<Flipped>(step);
@@ -80,6 +77,20 @@ std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
     case Type::f64: return make_from<double>(step);
     default: return nullptr;
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
+  require(step.rule("cast") == "truncate_saturate_nan_maximum", "no native rule for this slot");
+  return make_any(step);
+}
+
+std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet&) {
+  const auto real = [](Type type) { return type == Type::f32 || type == Type::f64; };
+  const Type from = step.input(0).type, to = step.output().type;
+  require(!real(from) || real(to) || to == Type::boolean, "no native rule from real numbers to integers");
+  return make_any(step);
 }
 
 }  // namespace bittrue

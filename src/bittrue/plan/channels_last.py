@@ -19,7 +19,7 @@ from .plan import PlanTensor
 from .schedule import Schedule
 
 # Axes of channels-first pictures in the order of channels-last ones, and back.
-_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 _SAME_ELEMENTS = frozenset({"reshape", "squeeze", "expand_dims"})
 
 
@@ -100,11 +100,11 @@ class Layout:
         shape = last_shape(tensor.shape)
         name = f"{tensor.name} (channels last)"
         if tensor.value is not None:
-            turned = _picture(tensor.value).transpose(_TO_LAST)
+            turned = _picture(tensor.value).transpose(TO_LAST)
             twin = self._add(replace(tensor, name=name, shape=shape, value=np.ascontiguousarray(turned)))
         else:
             twin = self._add(PlanTensor(name, tensor.dtype, shape, "computed"))
-            self._turn(index, _picture_shape(tensor.shape), _TO_LAST, twin, step)
+            self._turn(index, _picture_shape(tensor.shape), TO_LAST, twin, step)
         self._twins[index] = twin
         return twin
 
@@ -114,7 +114,7 @@ class Layout:
             return
         self._only_twin.remove(index)
         twin = self._twins[index]
-        self._turn(twin, self.tensors[twin].shape, _TO_FIRST, index, step)
+        self._turn(twin, self.tensors[twin].shape, TO_FIRST, index, step)
 
     def _add(self, tensor: PlanTensor) -> int:
         self.tensors.append(tensor)
@@ -182,12 +182,12 @@ def _picture(value: np.ndarray) -> np.ndarray:
 def last_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of a picture's twin."""
     picture = _picture_shape(shape)
-    return tuple(picture[axis] for axis in _TO_LAST)
+    return tuple(picture[axis] for axis in TO_LAST)
 
 
 def last_axis_of(axis: int, rank: int) -> int:
     """Where an axis of a picture lies in its twin."""
-    return _TO_LAST.index(axis + 1 if rank == 3 and axis == 2 else axis)
+    return TO_LAST.index(axis + 1 if rank == 3 and axis == 2 else axis)
 
 
 # Rewrites a step and returns True, or leaves everything alone and returns False.
@@ -202,6 +202,9 @@ def _follow(step: Step, layout: Layout, data: Sequence[int]) -> bool:
     if not any(layout.only_twin(index) for index in pictures) or not layout.is_picture(target):
         return False
     rank = len(layout.shape(target))
+    # What depends on places in memory stays where it is.
+    if "lanes" in step.rules or step.parameters.get("block_size", 0):
+        return False
     for index in pictures:
         single = math.prod(layout.shape(index)) == 1
         if not single and not (layout.is_picture(index) and len(layout.shape(index)) == rank):
@@ -223,9 +226,11 @@ def _follow(step: Step, layout: Layout, data: Sequence[int]) -> bool:
             value = layout.value(index)
             assert value is not None, "looked at above"
             spread = value.reshape((1,) * (rank - value.ndim) + value.shape)
-            turned = _picture(spread).transpose(_TO_LAST)
+            turned = _picture(spread).transpose(TO_LAST)
             inputs[position] = layout.constant(f"{layout.tensors[index].name} (channels last)", turned)
     parameters = dict(step.parameters)
+    if parameters.get("axis", -1) >= 0:
+        parameters["axis"] = last_axis_of(int(parameters["axis"]), rank)
     for key in ("shape", "output_shape"):
         if key in parameters:
             parameters[key] = last_shape(layout.shape(target))
@@ -239,14 +244,14 @@ def _transpose(step: Step, layout: Layout) -> bool:
         return False
     if not layout.only_twin(source):
         # A channels-last picture that the model turns: nothing need be done until someone asks for the result.
-        if tuple(order[axis] for axis in _TO_LAST) == (0, 1, 2, 3) and layout.is_picture(target):
+        if tuple(order[axis] for axis in TO_LAST) == (0, 1, 2, 3) and layout.is_picture(target):
             layout.name(target, source)
             layout.rewritten += 1
             return True
         return False
     twin = layout.last(source, step)
     # Both orders at once.
-    layout.turn(twin, tuple(_TO_FIRST[axis] for axis in order), target, step)
+    layout.turn(twin, tuple(TO_FIRST[axis] for axis in order), target, step)
     return True
 
 
@@ -255,7 +260,7 @@ def _reshape(step: Step, layout: Layout) -> bool:
     if source is None or not layout.only_twin(source):
         return False
     twin = layout.last(source, step)
-    if not keeps_order(layout.shape(twin), _TO_FIRST):
+    if not keeps_order(layout.shape(twin), TO_FIRST):
         return False
     layout.emit(replace(step, inputs=(twin,)))
     return True
@@ -284,10 +289,10 @@ MOVEMENT: dict[str, Handler] = {
 }
 # Element-wise operators, with the positions of the operands that are pictures (or constants that broadcast to them).
 FOLLOWERS: dict[str, tuple[int, ...]] = {
-    "qlinear_add": (0, 1),
-    "qlinear_mul": (0, 1),
-    "quantize_linear": (0,),
-    "dequantize_linear": (0,),
+    **dict.fromkeys(("qlinear_add", "qlinear_mul", "add", "sub", "mul", "div"), (0, 1)),
+    **dict.fromkeys(("quantize_linear", "dequantize_linear", "convert", "clip"), (0,)),
+    **dict.fromkeys(("relu", "leaky_relu", "logistic", "tanh", "hard_swish", "hard_sigmoid", "exp", "erf"), (0,)),
+    **dict.fromkeys(("neg", "abs", "sqrt", "floor", "ceil"), (0,)),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import Step
-from .channels_last import Handler, Layout, last_axis_of, last_shape
+from .channels_last import TO_FIRST, Handler, Layout, last_axis_of, last_shape
 
 
 def _picture_source(step: Step, layout: Layout) -> int | None:
@@ -78,13 +78,54 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
     return True
 
 
-def _max_pool(step: Step, layout: Layout) -> bool:
+def _conv_integer(step: Step, layout: Layout) -> bool:
+    source, filters = _picture_source(step, layout), step.inputs[1]
+    points = step.inputs[3] if len(step.inputs) > 3 else None
+    if source is None or filters is None or layout.value(filters) is None or _crops(step):
+        return False
+    if (points is not None and layout.value(points) is None) or step["channels_last"]:
+        return False
+    rank = len(layout.shape(source))
+    value = layout.value(filters)
+    assert value is not None, "looked at above"
+    if rank == 3:
+        filters = layout.constant(f"{layout.tensors[filters].name} (picture)", value[:, :, None])
+    parameters = {**step.parameters, "channels_last": True}
+    _emit(step, layout, {"parameters": parameters}, source, (filters, *step.inputs[2:]))
+    return True
+
+
+def _dynamic_quantize_linear(step: Step, layout: Layout) -> bool:
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or not layout.only_twin(source) or not layout.is_picture(target):
+        return False
+    twin = layout.last(source, step)
+    outputs = (layout.produce(target), *step.outputs[1:])
+    layout.emit(replace(step, inputs=(twin,), outputs=outputs, parameters={**step.parameters, "order": TO_FIRST}))
+    return True
+
+
+def _average_pool(step: Step, layout: Layout) -> bool:
     source = _picture_source(step, layout)
+    if source is None or step["late"] or _crops(step) or step["channels_last"]:
+        return False
+    _emit(step, layout, {"parameters": {**step.parameters, "channels_last": True}}, source)
+    return True
+
+
+def _max_pool(step: Step, layout: Layout) -> bool:
+    source = step.inputs[0]
+    if source is None or not layout.is_picture(source):
+        return False
+    real = layout.tensors[source].dtype == "f32"
+    if layout.tensors[source].dtype not in ("s8", "u8") and not (real and layout.only_twin(source)):
+        return False
     dilated = any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "hw")
-    if source is None or dilated or _crops(step) or len(step.outputs) > 1:
+    if dilated or _crops(step) or len(step.outputs) > 1:
         return False
     tensor = layout.tensors[source]
-    parameters = {**step.parameters, "low": tensor.type.minimum, "high": tensor.type.maximum}
+    ends = (-np.inf, np.inf) if real else (tensor.type.minimum, tensor.type.maximum)
+    parameters = {**step.parameters, "low": ends[0], "high": ends[1]}
     _emit(step, layout, {"operator": "max_pool2d", "parameters": parameters}, source)
     return True
 
@@ -125,10 +166,13 @@ def _pad(step: Step, layout: Layout) -> bool:
 
 
 ANCHORS: dict[str, Handler] = {
-    "qlinear_conv": _qlinear_conv,
+    "conv_integer": _conv_integer,
     "max_pool": _max_pool,
+    "qlinear_average_pool": _average_pool,
+    "qlinear_conv": _qlinear_conv,
 }
 LAYERS: dict[str, Handler] = {
+    "dynamic_quantize_linear": _dynamic_quantize_linear,
     "sum": _reduction,
     "mean": _reduction,
     "pad": _pad,
