@@ -19,6 +19,7 @@ _SHARED = frozenset(
         "conditions",
         "elementwise",
         "geometry",
+        "granularity",
         "hybrid_layers",
         "indexing",
         "lanes",

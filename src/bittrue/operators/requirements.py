@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arithmetic.powers import nearly_power_of_two
 from .base import Call, Operand
+from .granularity import refuse_block_size_per_tensor
 from .indexing import parameters_or_zero
 
 
@@ -231,6 +232,16 @@ def slices_are_whole_bytes(call: Call) -> None:
         )
 
 
+def version_at_most(call: Call, version: int) -> None:
+    """The runtime knows the operator up to this version."""
+    if call.node.version > version:
+        raise call.unsupported(
+            "BT-OPERATOR-VERSION",
+            f"version {call.node.version} of {call.node.source} is newer than {version}, the newest that runs",
+            "export the model for an older operator set",
+        )
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
@@ -249,5 +260,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "zero_points_fit": zero_points_fit,
     "has_scale": has_scale,
     "input_has_no_scale": input_has_no_scale,
+    "refuse_block_size_per_tensor": refuse_block_size_per_tensor,
     "slices_are_whole_bytes": slices_are_whole_bytes,
+    "version_at_most": version_at_most,
 }

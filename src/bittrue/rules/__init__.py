@@ -22,6 +22,7 @@ _TABLES = {
     "dequantize_tail": ("quantize", "DEQUANTIZE"),
     "divide": ("divide", "RULES"),
     "dot": ("dot", "RULES"),
+    "dynamic_range": ("dynamic_range", "RULES"),
     "extreme": ("extreme", "RULES"),
     "gate": ("gate", "RULES"),
     "hard_swish": ("hard_swish", "RULES"),
@@ -32,6 +33,7 @@ _TABLES = {
     "log_softmax": ("log_softmax", "RULES"),
     "mean": ("mean", "RULES"),
     "mean_tail": ("mean", "RULES"),
+    "narrow": ("narrow", "RULES"),
     "normalize": ("normalize", "RULES"),
     "order": ("order", "RULES"),
     "plain_range": ("plain_range", "RULES"),
@@ -40,6 +42,7 @@ _TABLES = {
     "quantize_asymmetric": ("quantize_rows", "ASYMMETRIC"),
     "quantize_symmetric": ("quantize_rows", "SYMMETRIC"),
     "quantize_tail": ("quantize", "QUANTIZE"),
+    "quotient": ("quotient", "RULES"),
     "real_function": ("real_function", "RULES"),
     "real_gelu": ("real_gelu", "RULES"),
     "real_softmax": ("real_softmax", "RULES"),
@@ -61,6 +64,9 @@ _TABLES = {
     "store_tail": ("store", "RULES"),
     "sum_of_products": ("sum_of_products", "RULES"),
     "table": ("table", "RULES"),
+    "to_integer": ("to_integer", "RULES"),
+    "to_integer_tail": ("to_integer", "RULES"),
+    "zero_points": ("zero_points", "RULES"),
 }
 
 
