@@ -22,6 +22,7 @@ _SHARED = frozenset(
         "granularity",
         "hybrid_layers",
         "indexing",
+        "integer_layers",
         "lanes",
         "late",
         "lstm_basic",
@@ -32,6 +33,7 @@ _SHARED = frozenset(
         "real_layers",
         "recurrent",
         "requirements",
+        "spatial",
     }
 )
 
@@ -59,6 +61,8 @@ _FAMILIES: dict[str, str] = {
     "pad": "pad_v2 mirror_pad",
     "plain": "plain_add plain_multiply plain_maximum plain_minimum",
     "pool2d": "average_pool2d l2_pool2d max_pool2d",
+    "qlinear_conv": "conv_integer",
+    "qlinear_matmul": "matmul_integer matmul_integer_to_float",
     "rank": "zeros_like",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
