@@ -33,6 +33,7 @@ _SHARED = frozenset(
         "real_layers",
         "recurrent",
         "requirements",
+        "scalar_operands",
         "spatial",
     }
 )
@@ -63,6 +64,8 @@ _FAMILIES: dict[str, str] = {
     "pool2d": "average_pool2d l2_pool2d max_pool2d",
     "qlinear_conv": "conv_integer",
     "qlinear_matmul": "matmul_integer matmul_integer_to_float",
+    "qlinear_add": "qlinear_mul",
+    "qlinear_global_average_pool": "qlinear_reduce_mean",
     "rank": "zeros_like",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
