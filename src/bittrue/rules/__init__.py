@@ -46,6 +46,7 @@ _TABLES = {
     "real_function": ("real_function", "RULES"),
     "real_gelu": ("real_gelu", "RULES"),
     "real_softmax": ("real_softmax", "RULES"),
+    "requantize": ("requantize", "RULES"),
     "rescale": ("rescale", "RULES"),
     "rescale_tail": ("rescale", "RULES"),
     "row_product": ("row_product", "RULES"),
