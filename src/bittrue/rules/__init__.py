@@ -53,6 +53,7 @@ _TABLES = {
     "real_product": ("real_product", "RULES"),
     "real_softmax": ("real_softmax", "RULES"),
     "real_sum": ("real_sum", "RULES"),
+    "requantize": ("requantize", "RULES"),
     "rescale": ("rescale", "RULES"),
     "rescale_tail": ("rescale", "RULES"),
     "row_product": ("row_product", "RULES"),
