@@ -110,8 +110,8 @@ RULES: dict[str, AffineSoftmaxRule] = {
         _prepare_binary32,
         _apply_binary32,
         "round_even(f32(f32(e * c) / S)) as an integer of 32 bits, plus the output zero point, clamped; c = floor(f32("
-        "1 / output scale)), S = sum of e from left to right in binary32, e = f32(exp((d + k) * scale)) with d = x - row "
-        "maximum and k = max(0, f32(ln(f32(largest binary32 / length))) - 5) / scale in binary64; what does not fit "
+        "1 / output scale)), S = sum of e from left to right in binary32, e = f32(exp((d + k) * scale)), d = x - row "
+        "maximum, k = max(0, f32(ln(f32(largest binary32 / length))) - 5) / scale in binary64; what does not fit "
         "becomes -2^31 as a signed integer, its low half as an unsigned one",
         "facts/onnxruntime.md 2 (QLinearSoftmax), verified by running",
     ),
