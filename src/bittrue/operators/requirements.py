@@ -264,6 +264,34 @@ def version_at_most(call: Call, version: int) -> None:
         )
 
 
+def undilated_same(call: Call) -> None:
+    """Windows whose pads follow from `auto_pad` SAME_UPPER or SAME_LOWER have no dilation."""
+    if str(call.attribute("auto_pad")).startswith("SAME") and any(d != 1 for d in call.attribute("dilations")):
+        raise call.invalid(
+            "BT-WINDOW",
+            f"dilations {list(call.attribute('dilations'))} together with auto_pad {call.attribute('auto_pad')}",
+            "the runtime refuses it, too; write the pads out",
+        )
+
+
+def single_values(call: Call, *positions: int) -> None:
+    """Inputs at `positions`, where present, are scalars or vectors of one element."""
+    for position in positions:
+        if call.has(position) and call.input(position).shape not in ((), (1,)):
+            operand = call.input(position)
+            raise call.invalid(
+                "BT-QUANT-AXIS",
+                f"input {position} ('{operand.name}') has shape {list(operand.shape)}, expected one value",
+                "the runtime refuses it, too",
+            )
+
+
+def sums_have_products(call: Call, factor: int) -> None:
+    """The matrix product with input `factor` adds something up, or has no elements."""
+    if call.output.size and not call.input(factor).size:
+        raise call.invalid("BT-MATMUL-DEPTH", "sums of no products: the runtime leaves its output unwritten")
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
@@ -287,4 +315,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "refuse_block_size_per_tensor": refuse_block_size_per_tensor,
     "slices_are_whole_bytes": slices_are_whole_bytes,
     "version_at_most": version_at_most,
+    "single_values": single_values,
+    "sums_have_products": sums_have_products,
+    "undilated_same": undilated_same,
 }
