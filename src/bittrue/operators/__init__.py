@@ -69,7 +69,9 @@ _FAMILIES: dict[str, str] = {
     "qlinear_conv": "conv_integer",
     "qlinear_matmul": "matmul_integer matmul_integer_to_float",
     "qlinear_add": "qlinear_mul",
+    "qlinear_concat": "qlinear_where",
     "qlinear_global_average_pool": "qlinear_reduce_mean",
+    "qlinear_sigmoid": "qlinear_leaky_relu",
     "rank": "zeros_like",
     "real_functions": "celu erf hard_sigmoid mish parametric_elu quick_gelu selu "
     "softplus softsign thresholded_relu ceil round_even reciprocal",

@@ -13,6 +13,7 @@ _TABLES = {
     "activation_range": ("activation_range", "RULES"),
     "affine_average": ("affine_average", "RULES"),
     "affine_product": ("affine_product", "RULES"),
+    "affine_softmax": ("affine_softmax", "RULES"),
     "affine_sum": ("affine_sum", "RULES"),
     "align": ("align", "RULES"),
     "align_tail": ("align", "RULES"),
