@@ -33,6 +33,7 @@ _TABLES = {
     "log_softmax": ("log_softmax", "RULES"),
     "mean": ("mean", "RULES"),
     "mean_tail": ("mean", "RULES"),
+    "nearest": ("nearest", "RULES"),
     "normalize": ("normalize", "RULES"),
     "order": ("order", "RULES"),
     "plain_range": ("plain_range", "RULES"),
@@ -63,6 +64,7 @@ _TABLES = {
     "store_tail": ("store", "RULES"),
     "sum_of_products": ("sum_of_products", "RULES"),
     "table": ("table", "RULES"),
+    "weighted": ("interpolate", "WEIGHTED"),
 }
 
 
