@@ -20,6 +20,7 @@ _TABLES = {
     "average": ("average", "RULES"),
     "byte_products": ("byte_products", "RULES"),
     "cast": ("cast", "RULES"),
+    "cast_tail": ("cast", "RULES"),
     "combine": ("combine", "RULES"),
     "compare": ("compare", "RULES"),
     "dequantize": ("quantize", "DEQUANTIZE"),
@@ -38,6 +39,7 @@ _TABLES = {
     "mean": ("mean", "RULES"),
     "mean_tail": ("mean", "RULES"),
     "narrow": ("narrow", "RULES"),
+    "nearest": ("nearest", "RULES"),
     "normalize": ("normalize", "RULES"),
     "order": ("order", "RULES"),
     "plain_range": ("plain_range", "RULES"),
@@ -55,6 +57,7 @@ _TABLES = {
     "real_softmax": ("real_softmax", "RULES"),
     "real_sum": ("real_sum", "RULES"),
     "requantize": ("requantize", "RULES"),
+    "remainder": ("remainder", "RULES"),
     "rescale": ("rescale", "RULES"),
     "rescale_tail": ("rescale", "RULES"),
     "row_product": ("row_product", "RULES"),
@@ -76,6 +79,7 @@ _TABLES = {
     "to_integer": ("to_integer", "RULES"),
     "to_integer_tail": ("to_integer", "RULES"),
     "zero_points": ("zero_points", "RULES"),
+    "weighted": ("interpolate", "WEIGHTED"),
 }
 
 
