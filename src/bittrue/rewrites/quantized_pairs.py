@@ -111,7 +111,7 @@ def merge_double_pairs(editor: Editor) -> None:
             continue
         kinds = {editor.type(inner.inputs[0]), editor.type(second.outputs[0])}
         scales = {editor.type(node.inputs[1]) for node in (inner, second)}
-        if kinds in ({"u8"}, {"s8"}) and scales == {"f32"}:
+        if kinds in ({"u8"}, {"s8"}, {"u16"}, {"s16"}) and scales == {"f32"}:
             _merge(editor, first, inner, second, last)
 
 
