@@ -42,7 +42,9 @@ def all_values(content: bytes, feeds: Sequence[np.ndarray]) -> dict[str, np.ndar
         for name in node.output:
             if name and name not in known:
                 model.graph.output.append(onnx.ValueInfoProto(name=name))
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options("DISABLE"), ["CPUExecutionProvider"])
+    chosen = options()
+    chosen.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), chosen, ["CPUExecutionProvider"])
     names = [value.name for value in session.get_inputs()]
     results = session.run(None, dict(zip(names, feeds, strict=True)))
     return {value.name: np.asarray(array) for value, array in zip(session.get_outputs(), results, strict=True)}
