@@ -18,4 +18,6 @@ ONNXRUNTIME = Numerics(
         *integers.ROWS,
         *indexing.ROWS,
     ),
+    rows=(*linear.ROWS, *layers.ROWS, *quantized.ROWS, *floating.ROWS, *movement.ROWS),
+    rewrites=("fuse_quantized",),
 )
