@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import BittrueError, InputError
-from ..graph import data_type
 from ..numerics import Numerics, find
 from ..plan import make_plan
 from ..runtime import NativeExecutor, ReferenceExecutor, native_module
