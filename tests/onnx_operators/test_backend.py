@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+import unittest
 import warnings
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import onnx
 import onnx.backend.test
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
 
 import bittrue
 import bittrue.onnx_backend
+from bittrue.onnx_backend import BittrueBackend
 
 # The official tests that must pass; of the others, all that can be prepared must give the expected values, too.
 DEMANDED = re.compile(
