@@ -11,6 +11,9 @@ from bittrue.rules import rules, slots
 SEPARATED = {
     "accumulate": ("test_core_rules", "test_accumulate_rules_are_told_apart"),
     "activation_range": ("test_delegate_rules", "test_activation_range_rules_are_told_apart"),
+    "affine_average": ("test_affine_rules", "test_affine_average_rules_are_told_apart"),
+    "affine_product": ("test_affine_rules", "test_affine_product_rules_are_told_apart"),
+    "affine_sum": ("test_affine_rules", "test_affine_sum_rules_are_told_apart"),
     "align": ("test_elementwise_rules", "test_every_pair_of_align_rules_is_told_apart"),
     "align_tail": ("test_elementwise_rules", "test_every_pair_of_align_rules_is_told_apart"),
     "average": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),

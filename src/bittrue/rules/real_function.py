@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary, fused
+from ..arithmetic import elementary, fused, rounded_functions
 
-Function = Callable[[np.ndarray], np.ndarray]
+# The operator's parameters are named arguments.
+Function = Callable[..., np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -53,5 +54,10 @@ RULES: dict[str, RealFunctionRule] = {
         },
         "the functions of arithmetic/fused: polynomials, or quotients of two, of fused multiply-adds",
         "docs/facts/xnnpack.md 3.6, verified by running",
+    ),
+    "rounded_once": RealFunctionRule(
+        rounded_functions.FUNCTIONS,
+        "the real result rounded to binary32, ties to even; a vanishing factor makes x times it a zero of the sign of x",
+        "the definition of correct rounding; decimal arithmetic with 260 digits",
     ),
 }

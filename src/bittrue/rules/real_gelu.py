@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, rational
+from ..arithmetic import elementary, fused, rational, rounded_functions
 
 # Elements that the vector form takes at a time; blocks given to a rule begin at a multiple of it.
 LANES = 4
@@ -22,6 +22,10 @@ class RealGeluRule:
     apply: Callable[[np.ndarray, bool], np.ndarray]
     formula: str
     source: str
+
+
+def _rounded_once(x: np.ndarray, approximate: bool) -> np.ndarray:
+    return rounded_functions.FUNCTIONS["gelu_tanh" if approximate else "gelu"](x)
 
 
 _HALF, _ONE = np.float32(0.5), np.float32(1)
@@ -69,5 +73,10 @@ RULES: dict[str, RealGeluRule] = {
         "x / 2 * (1 + z P(z^2) / Q(z^2)), z = x limited, polynomials of degrees 11 and 10 of fused multiply-adds, "
         "others for the approximate form",
         "docs/facts/xnnpack.md 3.6, verified by running",
+    ),
+    "rounded_once": RealGeluRule(
+        _rounded_once,
+        "x / 2 * (1 + erf(x / sqrt 2)), or x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), rounded once to binary32",
+        "the definition of correct rounding; decimal arithmetic with 260 digits",
     ),
 }

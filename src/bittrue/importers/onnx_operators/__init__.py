@@ -8,7 +8,7 @@ from functools import cache
 from .base import GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
-_THEMES = ("floating", "layers", "linear", "movement", "quantized")
+_THEMES = ("convolutions", "floating", "layers", "linear", "movement", "quantized", "reductions")
 
 
 @cache
