@@ -25,7 +25,7 @@ from .importers.onnx_tensors import TYPES
 
 onnx_package()
 
-from onnx.backend.base import Backend, BackendRep, namedtupledict
+from onnx.backend.base import Backend, BackendRep, namedtupledict  # noqa: E402 (a typed error comes first)
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
@@ -148,14 +148,14 @@ class BittrueBackend(Backend):
             for name, array in zip(names, arrays, strict=True)
         ]
         results = [name for name in node.output if name]
-        known = [(_number(np.dtype(kind)), shape) for kind, shape in outputs_info or ()] or [(0, None)] * len(results)
+        known: list[tuple[int, Any]] = [(_number(np.dtype(kind)), shape) for kind, shape in outputs_info or ()]
         graph = onnx.helper.make_graph(
             [node],
             "node",
             infos,
             [
                 onnx.helper.make_tensor_value_info(name, kind, shape)
-                for name, (kind, shape) in zip(results, known, strict=True)
+                for name, (kind, shape) in zip(results, known or [(0, None)] * len(results), strict=True)
             ],
         )
         imports = [onnx.helper.make_opsetid("", int(options.pop("opset_version", NEWEST_OPSET)))]

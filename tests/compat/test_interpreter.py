@@ -45,9 +45,7 @@ def open_both(path: Path | bytes, **options: Any) -> tuple[ours.Interpreter, Any
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            real = theirs.Interpreter(
-                **given, experimental_op_resolver_type=theirs.OpResolverType[resolver], **options
-            )
+            real = theirs.Interpreter(**given, experimental_op_resolver_type=theirs.OpResolverType[resolver], **options)
     except ValueError as error:
         pytest.skip(f"the real package refuses the file: {str(error)[:80]}")
     try:
@@ -163,7 +161,9 @@ def test_tensor_gives_the_array_itself() -> None:
 
 
 def test_resizing() -> None:
-    content = single("ABS", None, [T("f32", (1, 3), name="x", signature=(-1, 3))], [T("f32", (1, 3), signature=(-1, 3))])
+    content = single(
+        "ABS", None, [T("f32", (1, 3), name="x", signature=(-1, 3))], [T("f32", (1, 3), signature=(-1, 3))]
+    )
     results = []
     for interpreter in open_both(content):
         index = interpreter.get_input_details()[0]["index"]

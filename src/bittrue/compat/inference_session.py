@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _TITLES = {"float32": "float", "float64": "double"}
 # From here on, initializers that are inputs, too, are defaults.
 _IR_WITH_DEFAULTS = 4
+_MADE_UP = "unk__"
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,7 @@ class InferenceSession:
         self._options = sess_options if sess_options is not None else SessionOptions()
         model = load(path_or_bytes)
         self.numerics = numerics or default_of(model.format)
-        self._sessions = Sessions(
-            model, numerics=self.numerics, executor=executor, threads=thread_count(self._options)
-        )
+        self._sessions = Sessions(model, numerics=self.numerics, executor=executor, threads=thread_count(self._options))
         self._known: ModelProto | None = None
         self._sessions.check()
         graph = model.graph
@@ -221,7 +220,9 @@ class InferenceSession:
 
             onnx = onnx_package()
             if self._sessions.model.format != "onnx":
-                raise ArgumentError("BT-COMPAT-FORMAT", "only ONNX files hold this", advice="use bittrue.compat.Interpreter")
+                raise ArgumentError(
+                    "BT-COMPAT-FORMAT", "only ONNX files hold this", advice="use bittrue.compat.Interpreter"
+                )
             content = self._source
             if not isinstance(content, bytes):
                 with open(content, "rb") as file:
@@ -231,6 +232,11 @@ class InferenceSession:
             # Weights would only take memory.
             for initializer in model.graph.initializer:
                 initializer.ClearField("raw_data")
+            overrides = getattr(self._options, "free_dimensions", {})
+            for info in (*model.graph.input, *model.graph.value_info, *model.graph.output):
+                for dim in info.type.tensor_type.shape.dim if overrides else ():
+                    if dim.dim_param in overrides:
+                        dim.dim_value = overrides[dim.dim_param]
             self._known = model
         return self._known
 
@@ -239,23 +245,14 @@ class InferenceSession:
         tensor = self._inputs[name]
         if tensor.shape_signature is None and tensor.shape:
             return list(tensor.shape)
+        if self._sessions.model.format != "onnx":
+            return [None if extent == -1 else extent for extent in tensor.shape_signature or tensor.shape]
         if name not in self._input_shapes:
-            if self._sessions.model.format != "onnx":
-                free = tensor.shape_signature or tensor.shape
-                self._input_shapes[name] = [None if extent == -1 else extent for extent in free]
-            else:
-                overrides = getattr(self._options, "free_dimensions", {})
-                info = next(info for info in self._proto().graph.input if info.name == name)
-                shape = _declared(info)
-                self._input_shapes[name] = shape and [
-                    overrides.get(extent, extent) if isinstance(extent, str) else extent for extent in shape
-                ]
-                if shape == []:
-                    self._input_shapes[name] = []
+            self._input_shapes[name] = _declared(next(i for i in self._proto().graph.input if i.name == name))
         return self._input_shapes[name]
 
     def _output_shape(self, name: str, tensor: Tensor) -> list[int | str | None]:
-        if self._sessions.is_fixed() and all(self._shape(name) is not None for name in self._inputs):
+        if self._sessions.is_fixed():
             port = next(port for port in self._sessions.find({}).outputs if port.name == name)
             return [None if extent == -1 else extent for extent in port.shape]
         if self._sessions.model.format != "onnx":
@@ -266,7 +263,9 @@ class InferenceSession:
             from onnx.shape_inference import infer_shapes
 
             inferred = infer_shapes(self._proto(), data_prop=True).graph.output
-            shape = _declared(next(info for info in inferred if info.name == name)) or shape
+            found = _declared(next(info for info in inferred if info.name == name))
+            # Names that the inference made up say nothing.
+            shape = [None if str(extent).startswith(_MADE_UP) else extent for extent in found] if found else shape
         return shape or []
 
     def _defaults(self) -> set[str]:

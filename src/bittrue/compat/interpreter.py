@@ -82,7 +82,7 @@ class Interpreter:
             raise ArgumentError("BT-COMPAT-RESOLVER", f"{experimental_op_resolver_type!r} is no op resolver type")
         self.numerics = numerics or _NUMERICS[resolver]
         self._model: Model = load(model_path or model_content)
-        self._options = {"numerics": self.numerics, "executor": executor, "threads": num_threads or 1}
+        self._options: dict[str, Any] = {"numerics": self.numerics, "executor": executor, "threads": num_threads or 1}
         self._sessions = Sessions(self._model, **self._options)
         self._sessions.check()
         self._keeps = bool(experimental_preserve_all_tensors)

@@ -8,7 +8,6 @@ from typing import Any
 
 from .sessions import ArgumentError
 
-
 PROVIDER = "CPUExecutionProvider"
 
 

@@ -42,15 +42,19 @@ class Sessions:
         self._kept: OrderedDict[object, Session] = OrderedDict()
 
     def is_fixed(self) -> bool:
-        """Whether the file leaves no dimension of an input free."""
-        return all(self.graph.tensors[i].shape_signature is None for i in self.graph.inputs)
+        """Whether the file leaves nothing of the shapes of inputs open, as far as its graph tells.
+
+        In ONNX files, an input whose rank is open looks like a scalar.
+        """
+        tensors = [self.graph.tensors[i] for i in self.graph.inputs]
+        return all(t.shape_signature is None and (t.shape or self.model.format != "onnx") for t in tensors)
 
     def check(self) -> None:
         """What can be refused before any shape is known."""
         try:
             self.find({})
         except BittrueError as error:
-            if self.is_fixed() or error.code in _ALWAYS:
+            if isinstance(error, InputError) or self.is_fixed() or error.code in _ALWAYS:
                 raise
 
     def find(self, shapes: Shapes, replaced: Shapes | None = None) -> Session:

@@ -99,5 +99,3 @@ def _array(path: Path, name: str) -> Recorded:
         raise UnsupportedError("BT-VECTORS-FORMAT", "only tensors are read", place=str(path))
     tensor = constant(proto, name, None)
     return Recorded(name, data_type(tensor.dtype), tensor.values())
-
-

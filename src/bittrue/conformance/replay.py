@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import BittrueError, InputError
-from ..graph import data_type
 from ..numerics import Numerics, find
 from ..plan import make_plan
 from ..runtime import NativeExecutor, ReferenceExecutor, native_module
@@ -247,7 +246,7 @@ def _run(trial: Trial, table: Numerics, executor: str) -> list[np.ndarray]:
 
 
 def compare(expected: Recorded, found: np.ndarray) -> tuple[int, FirstDifference | None]:
-    """How many elements have other bytes than recorded, and the first one of them.
+    """How many elements have other bytes than recorded, and the first one of them; a narrow float's NaN is any NaN.
 
     >>> y = Recorded("y", data_type("s8"), np.int8([[1, 2], [3, 4]]))
     >>> count, first = compare(y, np.int8([[1, 2], [3, 5]]))
@@ -266,6 +265,9 @@ def compare(expected: Recorded, found: np.ndarray) -> tuple[int, FirstDifference
             for array in (value, found)
         )
         apart = (one != two).any(1)
+        if value.dtype.itemsize == 1 and isinstance(expected.dtype.array, str):
+            # Several codes of a narrow float mean NaN, and recorders write the one that their conversion gives.
+            apart &= ~(np.isnan(value) & np.isnan(found)).reshape(-1)
     places = np.flatnonzero(apart)
     if not places.size:
         return 0, None

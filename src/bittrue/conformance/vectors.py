@@ -216,7 +216,8 @@ def _typed(array: np.ndarray, dtype: DataType, place: str) -> np.ndarray:
         if dtype.minimum <= low and high <= dtype.maximum:
             return array.astype(wanted)
         raise damaged(f"values {low} to {high} are no {dtype.title}", place)
-    if wanted.kind == "V" and width == wanted.itemsize and kind in "iuV" and array.dtype.names is None:
+    codes = isinstance(dtype.array, str) or dtype.name == "f16"
+    if codes and width == wanted.itemsize and kind in "iuV" and array.dtype.names is None:
         return np.ascontiguousarray(array).view(wanted).reshape(array.shape)
     if array.dtype == wanted.newbyteorder():
         return array.astype(wanted)
