@@ -282,13 +282,16 @@ class Session:
         steps = self._executor.profile(inputs, rounds)
         return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
 
-    def reset(self) -> None:
+    def reset(self, *, resources: bool = True) -> None:
         """Put all state back to its start: the next run is like the first one of a new session.
 
         Variable tensors get the first values that the runtime gives them, resource variables and what initialised them
-        are forgotten. Interpreters reset variable tensors only, and have to be made anew for the others.
+        are forgotten.
+
+        Args:
+            resources: False resets variable tensors only, as interpreters do.
         """
-        self._executor.reset()
+        self._executor.reset(resources)
 
     def _port(self, index: int) -> Port:
         tensor = self.plan.tensors[index]

@@ -13,6 +13,7 @@ SEPARATED = {
     "activation_range": ("test_delegate_rules", "test_activation_range_rules_are_told_apart"),
     "affine_average": ("test_affine_rules", "test_affine_average_rules_are_told_apart"),
     "affine_product": ("test_affine_rules", "test_affine_product_rules_are_told_apart"),
+    "affine_softmax": ("test_affine_rules", "test_affine_softmax_rules_are_told_apart"),
     "affine_sum": ("test_affine_rules", "test_affine_sum_rules_are_told_apart"),
     "align": ("test_elementwise_rules", "test_every_pair_of_align_rules_is_told_apart"),
     "align_tail": ("test_elementwise_rules", "test_every_pair_of_align_rules_is_told_apart"),

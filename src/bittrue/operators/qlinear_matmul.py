@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Attribute, data_type
-from ..rules import rescale, scale_back, store
+from ..rules import scale_back
 from .base import Call, Lowered, Operand, Operator, Shape, Step
 from .integer_layers import (
     REQUANTIZE_SLOTS,
@@ -26,6 +26,7 @@ from .integer_layers import (
     of_columns,
     of_rows,
     prepare_multiplier,
+    requantized,
     single,
     weight_zero_points,
     zero_point_of,
@@ -165,14 +166,6 @@ def lower_to_float(call: Call) -> Lowered:
         "second_in_multiplier": second,
     }
     return _lowered(call, *prepare_now(call, (4, 5), forms, _prepare_to_float), (0, 4), (1, 5))
-
-
-def requantized(step: Step, acc: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Accumulators [..., M, N] rescaled and stored, whatever axes the multipliers follow."""
-    if all(array.ndim <= 1 for array in step.arrays.values()):
-        return store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, dtype)
-    moved = rescale.apply(step.rules["rescale"], acc, step.arrays)
-    return store.RULES[step.rules["store"]](moved, step["output_zero_point"], step["low"], step["high"]).astype(dtype)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

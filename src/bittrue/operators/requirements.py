@@ -254,6 +254,16 @@ def slices_are_whole_bytes(call: Call) -> None:
         )
 
 
+def version_at_most(call: Call, version: int) -> None:
+    """The runtime knows the operator up to this version."""
+    if call.node.version > version:
+        raise call.unsupported(
+            "BT-OPERATOR-VERSION",
+            f"version {call.node.version} of {call.node.source} is newer than {version}, the newest that runs",
+            "export the model for an older operator set",
+        )
+
+
 def undilated_same(call: Call) -> None:
     """Windows whose pads follow from `auto_pad` SAME_UPPER or SAME_LOWER have no dilation."""
     if str(call.attribute("auto_pad")).startswith("SAME") and any(d != 1 for d in call.attribute("dilations")):
@@ -282,16 +292,6 @@ def sums_have_products(call: Call, factor: int) -> None:
         raise call.invalid("BT-MATMUL-DEPTH", "sums of no products: the runtime leaves its output unwritten")
 
 
-def version_at_most(call: Call, version: int) -> None:
-    """The runtime knows the operator up to this version."""
-    if call.node.version > version:
-        raise call.unsupported(
-            "BT-OPERATOR-VERSION",
-            f"version {call.node.version} of {call.node.source} is newer than {version}, the newest that runs",
-            "export the model for an older operator set",
-        )
-
-
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
@@ -314,8 +314,8 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "input_has_no_scale": input_has_no_scale,
     "refuse_block_size_per_tensor": refuse_block_size_per_tensor,
     "slices_are_whole_bytes": slices_are_whole_bytes,
+    "version_at_most": version_at_most,
     "single_values": single_values,
     "sums_have_products": sums_have_products,
     "undilated_same": undilated_same,
-    "version_at_most": version_at_most,
 }

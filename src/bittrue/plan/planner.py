@@ -139,7 +139,7 @@ def make_plan(
         ResourceError: a run would exceed `memory_limit`.
     """
     rewritten = {
-        id(g): rewrite(g, numerics.rewrites, _declared_shapes(numerics, memory_limit)) for g in (graph, *graphs)
+        id(g): rewrite(g, numerics.rewrites, declared_shapes(numerics, memory_limit)) for g in (graph, *graphs)
     }
     graph, found = rewritten[id(graph)]
     source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit)
@@ -147,7 +147,7 @@ def make_plan(
     return _plan_graph(_Job(source), graph, _wanted(graph, shapes or {}), {}, notes=(*notes, *found))
 
 
-def _declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], Shapes]:
+def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], Shapes]:
     """For rewrites: shapes that follow from what a file declares, -1 where they depend on a free extent of an input.
 
     An extent is free when it changes with those of the inputs. What cannot be planned is left out.

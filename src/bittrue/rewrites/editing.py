@@ -165,9 +165,9 @@ class Editor:
         self._rank[node] = rank
         for index in node.outputs:
             self._writer[index] = node
-        for position, index in enumerate(node.inputs):
-            if index is not None:
-                self._readers.setdefault(index, []).append((node, position))
+        for position, read in enumerate(node.inputs):
+            if read is not None:
+                self._readers.setdefault(read, []).append((node, position))
 
     def _leave(self, node: Node) -> float:
         for index in node.outputs:

@@ -111,7 +111,7 @@ def merge_double_pairs(editor: Editor) -> None:
             continue
         kinds = {editor.type(inner.inputs[0]), editor.type(second.outputs[0])}
         scales = {editor.type(node.inputs[1]) for node in (inner, second)}
-        if kinds in ({"u8"}, {"s8"}) and scales == {"f32"}:
+        if kinds in ({"u8"}, {"s8"}, {"u16"}, {"s16"}) and scales == {"f32"}:
             _merge(editor, first, inner, second, last)
 
 
@@ -128,12 +128,12 @@ def _merge(editor: Editor, first: Node, inner: Node, second: Node, last: list[No
             real = np.float32(dtype.minimum) - low / scale
             # Halves away from zero.
             rounded = np.copysign(np.floor(np.abs(np.float64(real)) + 0.5), real)
-        if not dtype.minimum <= rounded <= dtype.maximum:
-            return
+        # The processor makes a 32-bit integer of it, its minimum of what is none; the low bits stay.
+        code = np.array(int(rounded) if abs(rounded) < 2**31 else -(2**31)).astype(dtype.numpy)
         name = editor.tensors[first.outputs[0]].name
         parameters = (
             editor.constant(np.float32(scale), f"{name}/merged_scale", "f32"),
-            editor.constant(np.array(rounded).astype(dtype.numpy), f"{name}/merged_zero_point", dtype.name),
+            editor.constant(code, f"{name}/merged_zero_point", dtype.name),
         )
     editor.remove(inner, second)
     for reader in last:
@@ -273,7 +273,9 @@ def _equal(editor: Editor, first: Node, second: Node) -> bool:
     if any(zero is None and not gone for zero, gone in zip(zeros, absent, strict=True)):
         return False
     present = [zero.reshape(-1) for zero in zeros if zero is not None]
-    return np.array_equal(*present) if len(present) == 2 else not any(zero.any() for zero in present)
+    if len(present) == 2:
+        return np.array_equal(present[0], present[1])
+    return not any(zero.any() for zero in present)
 
 
 def remove_inverse_pairs(editor: Editor) -> None:

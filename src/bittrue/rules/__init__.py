@@ -13,6 +13,7 @@ _TABLES = {
     "activation_range": ("activation_range", "RULES"),
     "affine_average": ("affine_average", "RULES"),
     "affine_product": ("affine_product", "RULES"),
+    "affine_softmax": ("affine_softmax", "RULES"),
     "affine_sum": ("affine_sum", "RULES"),
     "align": ("align", "RULES"),
     "align_tail": ("align", "RULES"),
@@ -38,6 +39,7 @@ _TABLES = {
     "mean": ("mean", "RULES"),
     "mean_tail": ("mean", "RULES"),
     "narrow": ("narrow", "RULES"),
+    "nearest": ("nearest", "RULES"),
     "normalize": ("normalize", "RULES"),
     "order": ("order", "RULES"),
     "plain_range": ("plain_range", "RULES"),
@@ -54,6 +56,7 @@ _TABLES = {
     "real_product": ("real_product", "RULES"),
     "real_softmax": ("real_softmax", "RULES"),
     "real_sum": ("real_sum", "RULES"),
+    "requantize": ("requantize", "RULES"),
     "remainder": ("remainder", "RULES"),
     "rescale": ("rescale", "RULES"),
     "rescale_tail": ("rescale", "RULES"),
@@ -76,6 +79,7 @@ _TABLES = {
     "to_integer": ("to_integer", "RULES"),
     "to_integer_tail": ("to_integer", "RULES"),
     "zero_points": ("zero_points", "RULES"),
+    "weighted": ("interpolate", "WEIGHTED"),
 }
 
 

@@ -94,6 +94,37 @@ def _unique(source: Source) -> None:
     source.emit("distinct", types, attributes, outputs=_named(source, source.outputs))
 
 
+def _resize(source: Source) -> None:
+    """Upsample and Resize of all versions; scales as attribute, as second or as third input."""
+    mode = source.text("mode", "nearest")
+    cubic = source.real("cubic_coeff_a", -0.75), source.integer("exclude_outside", 0)
+    modern = source.op_type == "Resize" and source.version >= 11
+    attributes: dict[str, str | tuple[int, ...]] = {
+        "transformation": source.text("coordinate_transformation_mode", "half_pixel") if modern else "asymmetric",
+        "policy": source.text("keep_aspect_ratio_policy", "stretch"),
+    }
+    source.real("extrapolation_value", 0.0)
+    rounding = source.text("nearest_mode", "round_prefer_floor") if modern else "simple"
+    axes = source.integers("axes")
+    if axes is not None:
+        attributes["axes"] = axes
+    if mode == "cubic" or source.integer("antialias", 0) or cubic[1]:
+        raise source.unsupported("BT-RESIZE-MODE", "cubic interpolation and antialiasing are not made")
+    if mode not in ("nearest", "linear", "bilinear"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither nearest nor linear")
+    inputs = list(source.inputs)
+    if not modern:
+        scales = source.get("scales", None, tuple)
+        factors = inputs[1:] if scales is None else [source.constant(np.array(scales, np.float32), "scales")]
+        inputs = [*inputs[:1], None, *factors]
+    elif len(inputs) > 1:
+        # The region only matters for transformations that are not made.
+        inputs[1] = None
+    if mode == "nearest":
+        attributes["nearest"] = rounding
+    source.emit("resample_nearest" if mode == "nearest" else "resample_linear", source.type(0), attributes, inputs=inputs)
+
+
 MAPPERS: Mappers = {
     ("", "ArgMax"): _position("position_of_largest"),
     ("", "ArgMin"): _position("position_of_smallest"),
@@ -103,10 +134,12 @@ MAPPERS: Mappers = {
     ("", "GatherND"): _gather_nd,
     ("", "NonZero"): _non_zero,
     ("", "OneHot"): _one_hot,
+    ("", "Resize"): _resize,
     ("", "Scatter"): _scatter_elements,
     ("", "ScatterElements"): _scatter_elements,
     ("", "ScatterND"): _scatter_nd,
     ("", "TopK"): _top,
     ("", "Trilu"): _trilu,
     ("", "Unique"): _unique,
+    ("", "Upsample"): _resize,
 }

@@ -38,6 +38,14 @@ def _reduce_mean(source: Source) -> None:
     source.emit("qlinear_reduce_mean", source.type(0), attributes)
 
 
+def _softmax(source: Source) -> None:
+    if not source.has("opset"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'opset' is missing: it decides what a row is")
+    # Before operator set 13, a row was everything from the axis on.
+    attributes = {"axis": source.integer("axis", -1), "to_the_end": source.integer("opset", 0) < 13}
+    source.emit("qlinear_softmax", source.type(0), attributes)
+
+
 def _where(source: Source) -> None:
     source.emit("qlinear_where", source.type(1))
 
@@ -51,5 +59,6 @@ MAPPERS: Mappers = {
     (MICROSOFT, "QLinearMul"): same_type("qlinear_mul"),
     (MICROSOFT, "QLinearReduceMean"): _reduce_mean,
     (MICROSOFT, "QLinearSigmoid"): same_type("qlinear_sigmoid"),
+    (MICROSOFT, "QLinearSoftmax"): _softmax,
     (MICROSOFT, "QLinearWhere"): _where,
 }

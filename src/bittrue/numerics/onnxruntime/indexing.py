@@ -28,6 +28,20 @@ ROWS: tuple[Row, ...] = (
         {},
         "run",
     ),
+    Row(
+        "resample_nearest",
+        ("T - f32|- s64|- -> T",),
+        {"nearest": "ties_within_a_millionth"},
+        "run",
+        where=("f32", "u8", "s8", "s32"),
+    ),
+    Row(
+        "resample_linear",
+        ("T - f32|- s64|- -> T",),
+        {"weighted": "binary32_weights_in_order"},
+        "run",
+        where=("f32", "u8", "s8"),
+    ),
     Row("eye", ("f32|f64|s32|s64|u64 -> f32|f64|s32|s64|u64",), {}, "run"),
     Row("triangle", ("T s64|- -> T",), {}, "run", where=("f32", "f64", "s32", "s64", "bool")),
     Row(
