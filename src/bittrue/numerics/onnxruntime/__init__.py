@@ -18,6 +18,5 @@ ONNXRUNTIME = Numerics(
         *integers.ROWS,
         *indexing.ROWS,
     ),
-    rows=(*linear.ROWS, *layers.ROWS, *quantized.ROWS, *floating.ROWS, *movement.ROWS),
     rewrites=("fuse_quantized",),
 )
