@@ -166,8 +166,8 @@ def _blocks(editor: Editor, group: Group) -> str:
 
 
 def _resize(editor: Editor, group: Group) -> str:
-    if group.target.attributes.get("mode") != "nearest":
-        return f"mode '{group.target.attributes.get('mode')}' has no integer kernel"
+    if group.target.operator != "resample_nearest":
+        return "only the nearest mode has an integer kernel"
     return _movement(editor, group, _SIXTEEN)
 
 
@@ -388,8 +388,14 @@ def _matmul_operands(editor: Editor, group: Group) -> Replacement:
     return [part[kind] for kind in range(3) for part in (a, b)], "matmul_integer_to_float", {}
 
 
-def _same(node: Node) -> Mapping[str, Attribute]:
-    return node.attributes
+def _slope(node: Node) -> Mapping[str, Attribute]:
+    alpha = node.attributes["alpha"]
+    assert isinstance(alpha, float)
+    return {"alpha": float(np.float32(alpha))}
+
+
+def _rows(node: Node) -> Mapping[str, Attribute]:
+    return {"axis": node.attributes["axis"], "to_the_end": node.attributes["flattened"]}
 
 
 def _pool(node: Node) -> Mapping[str, Attribute]:
@@ -411,10 +417,10 @@ _REPLACEMENTS: Mapping[str, Callable[[Editor, Group], Replacement]] = {
     "Conv": _conv_operands,
     "Gemm": _gemm_operands,
     "GlobalAveragePool": _plain("qlinear_global_average_pool", _global_pool),
-    "LeakyRelu": _plain("qlinear_leaky_relu", _same),
+    "LeakyRelu": _plain("qlinear_leaky_relu", _slope),
     "MatMul": _matmul_operands,
     "Mul": _plain("qlinear_mul", _none),
     "Sigmoid": _plain("qlinear_sigmoid", _none),
-    "Softmax": _plain("qlinear_softmax", _same),
+    "Softmax": _plain("qlinear_softmax", _rows),
     "Where": _where_operands,
 }
