@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -74,6 +75,34 @@ def _integers(kind: str, rows: np.ndarray) -> np.ndarray:
     return _saturated(total / rows.shape[1] if kind == "mean" else total, rows.dtype)
 
 
+def _way(kind: str, shape: Sequence[int], axes: Sequence[int], rows: Shape) -> real_sum.Way:
+    """The order of rules that have one: neighbouring axes are one, axes of extent 1 none.
+
+    Reducing everything, or sums along the last axes alone, go by packets; sums along the first and the last axes by runs.
+    """
+    pattern: list[list[int]] = []  # [reduced, extent]
+    for axis, extent in enumerate(shape):
+        if extent == 1:
+            continue
+        reduced_one = int(axis in axes)
+        if pattern and pattern[-1][0] == reduced_one:
+            pattern[-1][1] *= extent
+        else:
+            pattern.append([reduced_one, extent])
+    kinds = [which for which, _ in pattern]
+    if kinds == [1] or (kinds == [0, 1] and kind in ("sum", "mean")):
+        return real_sum.Way("packets", np.arange(rows[0]) * rows[1])
+    if kinds == [1, 0, 1] and kind in ("sum", "mean"):
+        outer, kept, inner = (extent for _, extent in pattern)
+        starts = (np.arange(outer) * kept + np.arange(kept)[:, None]) * inner
+        return real_sum.Way("runs", starts, inner)
+    return real_sum.Way()
+
+
+def _part(way: real_sum.Way, begin: int, end: int) -> real_sum.Way:
+    return way if way.starts is None else replace(way, starts=way.starts[begin:end])
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray], kind: str) -> list[np.ndarray]:
     """The rule's reduction of the elements of every output, in row-major order."""
     x = inputs[0]
@@ -83,12 +112,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray], kind: str) -> list[np.nd
     if x.dtype.kind in "iu":
         return [_integers(kind, rows).reshape(step["shape"])]
     reduce = real_sum.RULES[step.rules["real_sum"]].reductions["sum" if kind == "mean" else kind]
+    way = _way(kind, x.shape, step["axes"], rows.shape)
     out = np.empty(rows.shape[0], np.float32)
     per_block = max(1, BLOCK // max(1, rows.shape[1]))
     for begin in range(0, out.size, per_block):
         block = rows[begin : begin + per_block]
         out[begin : begin + per_block] = reduce(
-            block.astype(np.float32, copy=False), np.full(len(block), float(rows.shape[1])) if kind == "mean" else None
+            block.astype(np.float32, copy=False),
+            np.full(len(block), float(rows.shape[1])) if kind == "mean" else None,
+            _part(way, begin, begin + per_block),
         )
     return [out.astype(x.dtype, copy=False).reshape(step["shape"])]
 

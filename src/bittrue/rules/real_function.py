@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, fused_polynomials, rounded_functions
+from ..arithmetic import elementary, fused, fused_polynomials, rational, rounded_functions
 
 # The operator's parameters are named arguments.
 Function = Callable[..., np.ndarray]
@@ -28,6 +28,41 @@ def _elu(x: np.ndarray) -> np.ndarray:
 
 def _quick_gelu(x: np.ndarray, alpha: float) -> np.ndarray:
     return np.asarray(x * fused_polynomials.logistic(x * np.float32(alpha)))
+
+
+_f32 = np.float32
+_ONE, _ZERO = _f32(1), _f32(0)
+
+
+def _between(x: np.ndarray) -> np.ndarray:
+    """Limited to 0..1; NaN stays."""
+    lowered = np.where(x > _ONE, _ONE, x)
+    return np.where(lowered < _ZERO, _ZERO, lowered)
+
+
+def _celu(x: np.ndarray, alpha: float) -> np.ndarray:
+    below = _f32(alpha) * (rational.exp(x / _f32(alpha)) - _ONE)
+    return np.where(x > 0, x, _ZERO) + np.where(below < 0, below, _ZERO)
+
+
+def _parametric_elu(x: np.ndarray, alpha: float) -> np.ndarray:
+    return np.where(x < 0, _f32(alpha) * (rational.exp(x) - _ONE), x)
+
+
+def _selu(x: np.ndarray, alpha: float, gamma: float) -> np.ndarray:
+    return np.where(x > 0, _f32(gamma) * x, _f32(gamma) * _f32(alpha) * (rational.exp(x) - _ONE))
+
+
+def _hard_sigmoid(x: np.ndarray, alpha: float, beta: float) -> np.ndarray:
+    return _between(x * _f32(alpha) + _f32(beta))
+
+
+def _hard_swish(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x * _between(x * _f32(1 / 6) + _f32(0.5)))
+
+
+def _softsign(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x * (_ONE / (_ONE + np.abs(x))))
 
 
 RULES: dict[str, RealFunctionRule] = {
@@ -75,5 +110,19 @@ RULES: dict[str, RealFunctionRule] = {
         "the functions of arithmetic/fused_polynomials: fused multiply-adds, subnormal numbers kept; quick_gelu(x) = "
         "x logistic(alpha x)",
         "a library of vector kernels for x86-64, read; 200 000 numbers each, run",
+    ),
+    "binary32_single_operations": RealFunctionRule(
+        {
+            "celu": _celu,
+            "hard_sigmoid": _hard_sigmoid,
+            "hard_swish": _hard_swish,
+            "parametric_elu": _parametric_elu,
+            "selu": _selu,
+            "softsign": _softsign,
+        },
+        "hard_sigmoid(x) = clamp(x alpha + beta), hard_swish(x) = x clamp(x f32(1 / 6) + 1/2), softsign(x) = x (1 / (1 + "
+        "|x|)), elu(x) = alpha (e^x - 1), celu(x) = alpha (e^(x / alpha) - 1), selu(x) = (gamma alpha) (e^x - 1) for x < "
+        "0; every operation rounded, the exponential of arithmetic/rational",
+        "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
     ),
 }

@@ -45,8 +45,8 @@ def _other(stem: str, types: tuple[str, ...], rules: dict[str, str]) -> Row:
     return Row(stem, types, rules, "run; see the limit", limit=_LIMIT, inexact=True)
 
 
-_PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "rounded_once"}
-_NORMAL, _SOFTMAX = {"real_normalization": "rounded_once"}, {"real_softmax": "rounded_once"}
+_PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "binary32_packets_4"}
+_NORMAL, _SOFTMAX = {"real_normalization": "rounded_once"}, {"real_softmax": "binary32_polynomial_16_lanes"}
 _ONE = ("f32 -> f32",)
 
 ROWS: tuple[Row, ...] = (
@@ -54,22 +54,20 @@ ROWS: tuple[Row, ...] = (
     *(
         _other(stem, _ONE, {"real_function": "rounded_once"})
         for stem in (
-            "celu",
             "cos",
-            "hard_sigmoid",
-            "hard_swish",
             "log",
             "mish",
-            "parametric_elu",
-            "selu",
             "sin",
             "softplus",
-            "softsign",
         )
     ),
     *(
         Row(stem, _ONE, {"real_function": "binary32_fused_polynomials"}, _MACHINE)
         for stem in ("erf", "exp", "logistic", "quick_gelu", "tanh")
+    ),
+    *(
+        Row(stem, _ONE, {"real_function": "binary32_single_operations"}, _RUN)
+        for stem in ("celu", "hard_sigmoid", "hard_swish", "parametric_elu", "selu", "softsign")
     ),
     Row("gelu", _ONE, {"real_gelu": "binary32_fused_polynomials"}, _MACHINE),
     _other("power", ("f32 f32|s32|s64 -> f32",), {"power": "binary32_products_or_library"}),
