@@ -106,6 +106,7 @@ const RealMatmul& CoreSet::real_matmul() const { return *first_with(chain_, &Cor
 RealTapsFused CoreSet::real_taps_fused() const { return first_with(chain_, &Cores::real_taps_fused); }
 RealTaps CoreSet::real_taps() const { return first_with(chain_, &Cores::real_taps); }
 QuantizeReals CoreSet::quantize_reals() const { return first_with(chain_, &Cores::quantize_reals); }
+RealFunctionCore CoreSet::real_function() const { return first_with(chain_, &Cores::real_function); }
 PeakMultiplyAdds CoreSet::peak_multiply_adds() const { return first_with(chain_, &Cores::peak_multiply_adds); }
 
 }  // namespace bittrue

@@ -38,6 +38,7 @@ class CoreSet {
   RealTapsFused real_taps_fused() const;
   PeakMultiplyAdds peak_multiply_adds() const;
   QuantizeReals quantize_reals() const;
+  RealFunctionCore real_function() const;
 
  private:
   std::vector<const Cores*> chain_;  // from the chosen set down to portable

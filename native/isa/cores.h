@@ -137,6 +137,9 @@ struct QuantizeSpec {
   int32_t zero_point = 0;
 };
 using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count);
+// out[i] = the function of arithmetic/fused_polynomials at in[i]; out may be in.
+enum class RealFunction : uint8_t { exp, logistic, tanh, erf };
+using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
 // Runs the fastest multiply-add instruction `rounds` times over registers; returns how many 8-bit multiply-adds it did.
 using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 
@@ -183,6 +186,7 @@ struct Cores {
   RealTapsFused real_taps_fused = nullptr;
   std::unique_ptr<Elementwise> (*fused_sum)(const FusedSumSpec&) = nullptr;
   QuantizeReals quantize_reals = nullptr;
+  RealFunctionCore real_function = nullptr;
 };
 
 }  // namespace bittrue

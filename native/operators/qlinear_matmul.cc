@@ -1,6 +1,7 @@
 // qlinear_matmul and qgemm with 8-bit results: rows times a constant matrix, as a layer.
 #include "operators/integer_layer.h"
 #include "operators/matmul_layer.h"
+#include "operators/registry.h"
 
 namespace bittrue {
 namespace {
@@ -24,6 +25,37 @@ std::vector<int64_t> column_addends(const Step& step, size_t input, int64_t colu
   return values;
 }
 
+// A kernel for a step of fewer inputs.
+class Rearranged final : public Kernel {
+ public:
+  Rearranged(std::unique_ptr<Kernel> kernel, size_t first, size_t second)
+      : kernel_(std::move(kernel)), first_(first), second_(second) {}
+
+  void run(const Run& run) const override {
+    uint8_t* inputs[] = {run.inputs[first_], run.inputs[second_]};
+    kernel_->run({inputs, run.outputs, run.scratch, run.pool});
+  }
+  int64_t scratch_bytes(int threads) const override { return kernel_->scratch_bytes(threads); }
+  bool packs(size_t input) const override { return input != first_ && input != second_; }
+  std::string note() const override { return kernel_->note(); }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+  size_t first_, second_;
+};
+
+// Both factors are computed: the step of batch_matmul that does the same.
+std::unique_ptr<Kernel> make_computed_product(const Step& step, const CoreSet& cores) {
+  Step product = step;
+  product.name = "batch_matmul";
+  product.inputs = {step.inputs[0], step.inputs[3]};
+  product.integers["adj_x"] = product.integers["adj_y"] = {0};
+  product.texts["form"] = "quantized";
+  auto kernel = find_factory(product.name)(product, cores);
+  if (kernel == nullptr) return nullptr;
+  return std::make_unique<Rearranged>(std::move(kernel), 0, 3);
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_qlinear_matmul(const Step& step, const CoreSet& cores) {
@@ -32,6 +64,7 @@ std::unique_ptr<Kernel> make_qlinear_matmul(const Step& step, const CoreSet& cor
           "no native kernel for these types");
   require_column_multipliers(step);
   const Operand &a = step.input(0), &b = step.input(3);
+  if (b.constant == nullptr) return make_computed_product(step, cores);
   const SignedWeights weights = column_weights(b, weight_zero_points(step, 5));
   const int64_t depth = b.shape[b.rank() - 2], columns = b.shape[b.rank() - 1];
   require(a.rank() >= 1 && a.shape.back() == depth, "the shapes do not fit");

@@ -370,6 +370,38 @@ void check_fused_sum(Context& context) {
   }
 }
 
+namespace twin {
+#include "isa/real_functions.inc"
+}  // namespace twin
+
+void check_real_function(Context& context) {
+  Random& random = context.random;
+  const RealFunctionCore core = context.cores.real_function();
+  for (const RealFunction function : {RealFunction::exp, RealFunction::logistic, RealFunction::tanh, RealFunction::erf}) {
+    for (int64_t round = 0; round < context.rounds(100); ++round) {
+      const int64_t count = random.pick(kCounts);
+      Exact<float> in(count), out(count);
+      const float strange[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f, 1e-45f, 0.921875f, 3.925f};
+      for (int64_t i = 0; i < count; ++i) {
+        const double size = std::exp2(static_cast<double>(random.between(-3000, 700)) / 100);
+        in[i] = random.one_in(12) ? random.pick(strange) : static_cast<float>(random.one_in(2) ? size : -size);
+      }
+      std::vector<float> expected(count);
+      for (int64_t i = 0; i < count; ++i) {
+        // One at a time, so that no vectors are made of it.
+        volatile float x = in[i];
+        const float one = x;
+        twin::real_function(function, &one, &expected[i], 1);
+      }
+      core(function, in.data(), out.data(), count);
+      char text[80];
+      std::snprintf(text, sizeof text, "function %d of %lld elements", static_cast<int>(function), static_cast<long long>(count));
+      context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
+                                  reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+    }
+  }
+}
+
 void check_quantize_reals(Context& context) {
   Random& random = context.random;
   const QuantizeReals core = context.cores.quantize_reals();
@@ -596,6 +628,7 @@ struct CheckRow {
 constexpr CheckRow kChecks[] = {
     {"matmul", check_matmul},     {"depthwise", check_depthwise}, {"add", check_add},
     {"mul", check_mul}, {"fused_sum", check_fused_sum}, {"quantize_reals", check_quantize_reals},
+    {"real_function", check_real_function},
     {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
     {"requantize_row", check_requantize_row}, {"row_terms", check_row_terms}, {"peak_multiply_adds", check_peak},
     {"real_matmul", check_real_matmul}, {"real_taps", check_real_taps},

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import Step
-from .channels_last import TO_FIRST, Handler, Layout, last_axis_of, last_shape
+from .channels_last import TO_FIRST, TO_LAST, Handler, Layout, last_axis_of, last_shape
 
 
 def _picture_source(step: Step, layout: Layout) -> int | None:
@@ -165,6 +165,17 @@ def _pad(step: Step, layout: Layout) -> bool:
     return True
 
 
+def _resample(step: Step, layout: Layout) -> bool:
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or not layout.only_twin(source) or len(layout.shape(source)) != 4:
+        return False
+    arrays = {f"positions_{to}": step.arrays[f"positions_{axis}"] for to, axis in enumerate(TO_LAST)}
+    parameters = {**step.parameters, "shape": last_shape(layout.shape(target))}
+    twin = layout.last(source, step)
+    layout.emit(replace(step, inputs=(twin,), outputs=(layout.produce(target),), parameters=parameters, arrays=arrays))
+    return True
+
+
 ANCHORS: dict[str, Handler] = {
     "conv_integer": _conv_integer,
     "max_pool": _max_pool,
@@ -177,4 +188,5 @@ LAYERS: dict[str, Handler] = {
     "mean": _reduction,
     "pad": _pad,
     "pad_v2": _pad,
+    "resample_nearest": _resample,
 }
