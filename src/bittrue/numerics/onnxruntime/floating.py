@@ -46,7 +46,7 @@ def _other(stem: str, types: tuple[str, ...], rules: dict[str, str]) -> Row:
 
 
 _PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "binary32_packets_4"}
-_NORMAL, _SOFTMAX = {"real_normalization": "rounded_once"}, {"real_softmax": "binary32_polynomial_16_lanes"}
+_NORMAL, _SOFTMAX = {"real_normalization": "binary32_lanes"}, {"real_softmax": "binary32_polynomial_16_lanes"}
 _ONE = ("f32 -> f32",)
 
 ROWS: tuple[Row, ...] = (
