@@ -178,13 +178,16 @@ def _eighths(rows: np.ndarray) -> np.ndarray:
 
 
 def _squares_in_lanes(x: np.ndarray) -> np.ndarray:
-    """Sums of squares by fused multiply-adds in 8 lanes; the rest one by one behind them."""
+    """Sums of squares by fused multiply-adds in 8 lanes; then four by four, squares rounded, then fused ones."""
     whole = x.shape[1] // 8 * 8
     lanes = np.zeros((x.shape[0], 8), np.float32)
     for i in range(0, whole, 8):
         lanes = fma(x[:, i : i + 8], x[:, i : i + 8], lanes)
     total = _eighths(lanes)
-    for i in range(whole, x.shape[1]):
+    fours = x.shape[1] // 4 * 4
+    for i in range(whole, fours):
+        total = total + x[:, i] * x[:, i]
+    for i in range(fours, x.shape[1]):
         total = fma(x[:, i], x[:, i], total)
     return total
 
@@ -248,7 +251,7 @@ def _rows_in_lanes(
             deviation = np.sqrt(variance + small)
             return (x - mean[:, None]) / deviation[:, None] * by + add, mean, _ONE / deviation
         apart = x - mean[:, None]
-        inverse = _ONE / np.sqrt(aligned_packets(apart * apart, starts) / count + small)
+        inverse = _ONE / np.sqrt(aligned_packets(apart * apart, 0 * starts) / count + small)
         factor = inverse[:, None] * by
         return x * factor + (add - mean[:, None] * factor), mean, inverse
 
