@@ -49,6 +49,22 @@ def _exp(x: np.ndarray) -> np.ndarray:
     return np.concatenate([rational.exp(x[:whole]), elementary.exp(x[whole:])])
 
 
+def _log(x: np.ndarray) -> np.ndarray:
+    whole = x.size // LANES * LANES
+    return np.concatenate([rational.log(x[:whole]), elementary.log(x[whole:])])
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    powers = _exp(-np.abs(x))
+    whole = x.size // LANES * LANES
+    logarithms = np.concatenate([rational.log1p(powers[:whole]), elementary.log1p(powers[whole:])])
+    return np.where(x > 0, x + logarithms, logarithms)
+
+
+def _mish(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x * fused_polynomials.tanh(_softplus(x)))
+
+
 def _celu(x: np.ndarray, alpha: float) -> np.ndarray:
     below = _f32(alpha) * (_exp(x / _f32(alpha)) - _ONE)
     return np.where(x > 0, x, _ZERO) + np.where(below < 0, below, _ZERO)
@@ -125,13 +141,17 @@ RULES: dict[str, RealFunctionRule] = {
             "celu": _celu,
             "hard_sigmoid": _hard_sigmoid,
             "hard_swish": _hard_swish,
+            "log": _log,
+            "mish": _mish,
             "parametric_elu": _parametric_elu,
             "selu": _selu,
+            "softplus": _softplus,
             "softsign": _softsign,
         },
         "hard_sigmoid(x) = clamp(x alpha + beta), hard_swish(x) = x clamp(x f32(1 / 6) + 1/2), softsign(x) = x (1 / (1 + "
         "|x|)), elu(x) = alpha (e^x - 1), celu(x) = alpha (e^(x / alpha) - 1), selu(x) = (gamma alpha) (e^x - 1) for x < "
-        "0; every operation rounded, the exponential of arithmetic/rational in fours, the C library's for the rest",
+        "0, softplus(x) = max(x, 0) + log1p(e^-|x|), mish(x) = x tanh(softplus(x)); every operation rounded; exponential "
+        "and logarithms of arithmetic/rational in fours, the C library's for the rest",
         "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
     ),
 }
