@@ -134,7 +134,8 @@ def lower_average(call: Call) -> Lowered:
     lowered, windows, x = lower(call), _windows(call), call.input(0)
     blocked = len(windows) == 2 and x.shape[1] % _CHANNELS == 0
     ordered = real_sum.RULES[call.rules["real_sum"]].ordered
-    vectors = ordered and not blocked and call.node.version <= _LATEST_VECTORS
+    ends_late = call.attribute("ceil_mode") and call.attribute("count_include_pad")
+    vectors = ordered and not blocked and call.node.version <= _LATEST_VECTORS and not ends_late
     order = "in_order"
     if vectors and all(
         one.taps == one.extent and one.stride == 1 and not one.before and not one.after for one in windows
@@ -143,7 +144,7 @@ def lower_average(call: Call) -> Lowered:
     elif vectors and len(windows) > 1 and windows[-1].stride <= 2 and all(one.taps <= _SMALL for one in windows):
         last = windows[-1]
         order = "columns" if last.before + last.after + last.extent <= _ROW else order
-    full = ordered and (vectors or blocked)
+    full = ordered and (vectors or (blocked and not ends_late))
     return Lowered({**lowered.parameters, "order": order, "full": full}, work=lowered.work, scratch=lowered.scratch)
 
 

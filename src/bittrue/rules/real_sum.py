@@ -19,7 +19,8 @@ class Way:
 
     Attributes:
         order: ``in_order``; ``packets`` of 4 as they are aligned in memory; ``lanes`` of 4 from the first element on;
-            ``columns``, whose sums are added up; ``runs``, the packet sums of which are added up.
+            ``columns``, whose sums are added up; ``runs``, the packet sums of which are added up; ``fours`` (then two,
+            then one), the sums of which are added to what there is.
         starts: position in memory of every row (of every run for ``runs``, a matrix then), for packets.
         width: summands of a run, or number of columns.
         by_reciprocal: the sum is multiplied by the rounded reciprocal of the divisor.
@@ -181,7 +182,8 @@ def _packets(rows: np.ndarray, start: int, operation: np.ufunc = np.add) -> np.n
     return np.asarray(result)
 
 
-def _aligned(rows: np.ndarray, starts: np.ndarray, operation: np.ufunc = np.add) -> np.ndarray:
+def aligned_packets(rows: np.ndarray, starts: np.ndarray, operation: np.ufunc = np.add) -> np.ndarray:
+    """Sums of rows by packets of 4, as every row's start in memory has it."""
     out = np.empty(rows.shape[0], np.float32)
     for start in range(4):
         chosen = starts % 4 == start
@@ -201,6 +203,15 @@ def _lanes(rows: np.ndarray) -> np.ndarray:
     return total
 
 
+def _fours(rows: np.ndarray) -> np.ndarray:
+    total, k = np.zeros(rows.shape[0], np.float32), 0
+    for width in (4, 2, 1):
+        while rows.shape[1] - k >= width:
+            total = _in_order(rows[:, k : k + width]) + total
+            k += width
+    return total
+
+
 def _ordered(rows: np.ndarray, way: Way, operation: np.ufunc = np.add) -> np.ndarray:
     with np.errstate(all="ignore"):
         if way.order == "lanes":
@@ -208,10 +219,12 @@ def _ordered(rows: np.ndarray, way: Way, operation: np.ufunc = np.add) -> np.nda
         if way.order == "columns":
             columns = rows.reshape(rows.shape[0], -1, way.width)
             return _in_order(np.add.accumulate(columns, axis=1)[:, -1])
+        if way.order == "fours":
+            return _fours(rows)
         if way.order == "packets" and way.starts is not None:
-            return _aligned(rows, way.starts, operation)
+            return aligned_packets(rows, way.starts, operation)
         if way.order == "runs" and way.starts is not None:
-            runs = _aligned(rows.reshape(-1, way.width), way.starts.reshape(-1))
+            runs = aligned_packets(rows.reshape(-1, way.width), way.starts.reshape(-1))
             return _in_order(runs.reshape(rows.shape[0], -1))
         return _in_order(rows, operation)
 
@@ -266,7 +279,7 @@ RULES: dict[str, RealSumRule] = {
             "prod": lambda rows, divisor, way: _ordered(rows, way, np.multiply),
         },
         "one summand after the other, or as the operator says: packets of 4 in two sets that take turns, (l0 + l2) + "
-        "(l1 + l3), then what is not aligned; lanes of 4; columns or runs first",
+        "(l1 + l3), then what is not aligned; lanes of 4; columns or runs first; fours",
         "a linear algebra library and a library of vector kernels for x86-64, read; verified by running",
         ordered=True,
     ),

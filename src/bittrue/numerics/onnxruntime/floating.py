@@ -46,7 +46,7 @@ def _other(stem: str, types: tuple[str, ...], rules: dict[str, str]) -> Row:
 
 
 _PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "binary32_packets_4"}
-_NORMAL, _SOFTMAX = {"real_normalization": "rounded_once"}, {"real_softmax": "binary32_polynomial_16_lanes"}
+_NORMAL, _SOFTMAX = {"real_normalization": "binary32_lanes"}, {"real_softmax": "binary32_polynomial_16_lanes"}
 _ONE = ("f32 -> f32",)
 
 ROWS: tuple[Row, ...] = (
@@ -55,10 +55,7 @@ ROWS: tuple[Row, ...] = (
         _other(stem, _ONE, {"real_function": "rounded_once"})
         for stem in (
             "cos",
-            "log",
-            "mish",
             "sin",
-            "softplus",
         )
     ),
     *(
@@ -67,7 +64,17 @@ ROWS: tuple[Row, ...] = (
     ),
     *(
         Row(stem, _ONE, {"real_function": "binary32_single_operations"}, _RUN)
-        for stem in ("celu", "hard_sigmoid", "hard_swish", "parametric_elu", "selu", "softsign")
+        for stem in (
+            "celu",
+            "hard_sigmoid",
+            "hard_swish",
+            "log",
+            "mish",
+            "parametric_elu",
+            "selu",
+            "softplus",
+            "softsign",
+        )
     ),
     Row("gelu", _ONE, {"real_gelu": "binary32_fused_polynomials"}, _MACHINE),
     _other("power", ("f32 f32|s32|s64 -> f32",), {"power": "binary32_products_or_library"}),
