@@ -43,7 +43,6 @@ _SHARED = frozenset(
 _FAMILIES: dict[str, str] = {
     "add": "sub",
     "arg_max": "arg_min",
-    "bitwise": "bitwise_xor right_shift",
     "broadcast_sum": "broadcast_mean",
     "bitwise": "bitwise_and bitwise_or bitwise_not bitwise_xor right_shift shift_left shift_right",
     "classes": "is_nan is_infinite",

@@ -292,16 +292,6 @@ def sums_have_products(call: Call, factor: int) -> None:
         raise call.invalid("BT-MATMUL-DEPTH", "sums of no products: the runtime leaves its output unwritten")
 
 
-def version_at_most(call: Call, version: int) -> None:
-    """The runtime knows the operator up to this version."""
-    if call.node.version > version:
-        raise call.unsupported(
-            "BT-OPERATOR-VERSION",
-            f"version {call.node.version} of {call.node.source} is newer than {version}, the newest that runs",
-            "export the model for an older operator set",
-        )
-
-
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
@@ -328,8 +318,4 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "single_values": single_values,
     "sums_have_products": sums_have_products,
     "undilated_same": undilated_same,
-    "single_values": single_values,
-    "sums_have_products": sums_have_products,
-    "undilated_same": undilated_same,
-    "version_at_most": version_at_most,
 }
