@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from .base import GraphBuilder, Mapper, Source
+from .base import Arrange, Called, GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
-_THEMES = ("arithmetic", "floating", "indexing", "layers", "linear", "movement", "quantized")
+_THEMES = ("arithmetic", "control", "floating", "indexing", "layers", "linear", "movement", "quantized")
 
 
 @cache
@@ -56,4 +56,4 @@ def map_node(source: Source) -> None:
         )
 
 
-__all__ = ["GraphBuilder", "Source", "map_node"]
+__all__ = ["Arrange", "Called", "GraphBuilder", "Source", "map_node"]
