@@ -39,7 +39,7 @@ CASES = {
         ((np.uint8([255]), 1e9, 0, 1.0, 0, 0, 255), {"copy": [255], "binary32_affine_away": [0]}),
         # Equal parameters copy under both.
         ((np.uint8([7]), 0.3, 9, float(np.float32(0.3)), 9, 0, 255), {"copy": [7], "binary32_affine_away": [7]}),
-    ]
+    ],
 }
 
 

@@ -227,7 +227,9 @@ class _Reader:
                 )
             inputs.append(builder.names[name] if name else None)
         version = self._version(domain, proto.op_type)
-        source = Source(proto.op_type, domain, version, label, inputs, list(proto.output), attributes, builder, self._call)
+        source = Source(
+            proto.op_type, domain, version, label, inputs, list(proto.output), attributes, builder, self._call
+        )
         map_node(source)
 
     def _call(self, builder: GraphBuilder, protos: Sequence[GraphProto], arrange: Arrange | None) -> Called:

@@ -88,10 +88,14 @@ def _stacked(step: Step, number: int, parts: Sequence[np.ndarray]) -> np.ndarray
     shape = step[f"shape_{number}"]
     if parts:
         if any(part.shape != parts[0].shape for part in parts):
-            raise RunError("BT-CONTROL-SLICES", f"slices {number} of the rounds have different shapes", place=step.place)
+            raise RunError(
+                "BT-CONTROL-SLICES", f"slices {number} of the rounds have different shapes", place=step.place
+            )
         return np.stack(parts)
     if -1 in shape:
-        raise RunError("BT-CONTROL-SLICES", f"no round ran that would tell the shape of slices {number}", place=step.place)
+        raise RunError(
+            "BT-CONTROL-SLICES", f"no round ran that would tell the shape of slices {number}", place=step.place
+        )
     return np.zeros((0, *shape), DATA_TYPES[step[f"type_{number}"]].numpy)
 
 
@@ -104,7 +108,9 @@ def reference_loop(step: Step, inputs: Sequence[np.ndarray], world: World) -> li
     while done < most and bool(going.reshape(-1)[0]):
         results = world.call(step["body"], [np.full(rounds.shape, done, np.int64), going, *carried, *outside])
         if results[0].size != 1:
-            raise RunError("BT-CONTROL-CONDITION", f"the body's condition has shape {results[0].shape}", place=step.place)
+            raise RunError(
+                "BT-CONTROL-CONDITION", f"the body's condition has shape {results[0].shape}", place=step.place
+            )
         going, carried, done = results[0].reshape(inputs[1].shape), results[2 : 2 + count], done + 1
         for part, result in zip(collected, results[len(results) - slices :] if slices else [], strict=True):
             part.append(result)

@@ -6,5 +6,11 @@ from ..table import Row
 
 ROWS: tuple[Row, ...] = (
     Row("branch", ("bool *... -> *...",), {}, "run"),
-    Row("loop", ("s64 bool *... -> *...",), {}, "run"),
+    Row(
+        "loop",
+        ("s64 bool *... -> *...",),
+        {},
+        "run",
+        limit="slices of a loop without rounds have the rank of the body's slices; the runtime goes by declared shapes",
+    ),
 )
