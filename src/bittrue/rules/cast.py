@@ -33,7 +33,7 @@ def truncate_saturate_nan_maximum(x: np.ndarray, minimum: int, maximum: int) -> 
 
 
 def _indefinite(x: np.ndarray, bits: int) -> np.ndarray:
-    """`x` in binary64 without its fraction as a signed integer of `bits`; what does not fit becomes the smallest one."""
+    """`x` in binary64 without its fraction as a signed integer of `bits`; what does not fit is the smallest one."""
     beyond = float(1 << (bits - 1))
     truncated = np.trunc(np.asarray(x, np.float64))
     inside = (truncated >= -beyond) & (truncated < beyond)

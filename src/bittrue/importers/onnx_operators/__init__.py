@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from .base import GraphBuilder, Mapper, Source
+from .base import Arrange, Called, GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
 _THEMES = (
@@ -19,6 +19,7 @@ _THEMES = (
     "quantized",
     "reductions",
 )
+_THEMES = ("arithmetic", "control", "floating", "indexing", "layers", "linear", "movement", "quantized")
 
 
 @cache
@@ -71,4 +72,4 @@ def map_node(source: Source) -> None:
         )
 
 
-__all__ = ["GraphBuilder", "Source", "map_node"]
+__all__ = ["Arrange", "Called", "GraphBuilder", "Source", "map_node"]
