@@ -82,20 +82,6 @@ std::unique_ptr<Kernel> make_any(const Step& step) {
   }
 }
 
-std::unique_ptr<Kernel> make_any(const Step& step) {
-  switch (step.input(0).type) {
-    case Type::boolean: return make_from<bool>(step);
-    case Type::s8: return make_from<Flipped>(step);
-    case Type::u8: return make_from<uint8_t>(step);
-    case Type::s16: return make_from<int16_t>(step);
-    case Type::u16: return make_from<uint16_t>(step);
-    case Type::s32: return make_from<int32_t>(step);
-    case Type::u32: return make_from<uint32_t>(step);
-    case Type::s64: return make_from<int64_t>(step);
-    case Type::f32: return make_from<float>(step);
-    case Type::f64: return make_from<double>(step);
-    default: return nullptr;
-  }
 }  // namespace
 
 std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
@@ -108,20 +94,6 @@ std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet&) {
   require(step.rules.empty() || (step.rules.size() == 1 && step.rule("cast") == "truncate_low_bits"),
           "no native rule for this slot");
   return make_any<true>(step);
-}
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
-  require(step.rule("cast") == "truncate_saturate_nan_maximum", "no native rule for this slot");
-  return make_any(step);
-}
-
-std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet&) {
-  const auto real = [](Type type) { return type == Type::f32 || type == Type::f64; };
-  const Type from = step.input(0).type, to = step.output().type;
-  require(!real(from) || real(to) || to == Type::boolean, "no native rule from real numbers to integers");
-  return make_any(step);
 }
 
 }  // namespace bittrue

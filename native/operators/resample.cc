@@ -1,4 +1,3 @@
-// resample_nearest: for every place of the output the place of the input that it is taken from, axis by axis.
 // resample_nearest and resample_linear: tensors of another size, channels first.
 #include <cstring>
 
@@ -9,24 +8,14 @@
 namespace bittrue {
 namespace {
 
-class ResampleNearest final : public Kernel {
+class Picked final : public Kernel {
  public:
-  explicit ResampleNearest(TableCopy copy) : copy_(std::move(copy)) {}
+  explicit Picked(const Step& step) : copy_(make(step)) {}
 
   void run(const Run& run) const override { copy_.run(run.inputs[0], run.outputs[0], run.pool); }
-  bool packs(size_t input) const override { return input != 0; }
-  std::string note() const override { return "places by table"; }
+  std::string note() const override { return "table of positions"; }
 
  private:
-  TableCopy copy_;
-};
-
-class Nothing final : public Kernel {
- public:
-  void run(const Run&) const override {}
-class Picked final : public Kernel {
-  explicit Picked(const Step& step) : copy_(make(step)) {}
-  std::string note() const override { return "table of positions"; }
   static TableCopy make(const Step& step) {
     const Operand &in = step.input(0), &out = step.output();
     require_same_type(in, out);
@@ -57,9 +46,14 @@ class Picked final : public Kernel {
     if (axes.empty()) axes.push_back({{0}, 0});
     return TableCopy(std::move(axes), chunk);
   }
+
+  TableCopy copy_;
+};
+
 struct Places {
   std::vector<int64_t> low, high;
   std::vector<float> low_weight, high_weight;
+
   Places(const Step& step, const std::string& side, int64_t extent, int64_t out) {
     const Array &l = step.array("low_" + side), &h = step.array("high_" + side);
     const Array &lw = step.array("weight_low_" + side), &hw = step.array("weight_high_" + side);
@@ -75,8 +69,11 @@ struct Places {
               "a weight is out of range");
     }
   }
+};
+
 template <class T, int kFlip>
 class Linear final : public Kernel {
+ public:
   explicit Linear(const Step& step)
       : rank_(step.input(0).rank()),
         height_(extent(step.input(0), 2)),
@@ -95,6 +92,7 @@ class Linear final : public Kernel {
     }
     if (out.elements == 0) pictures_ = 0;
   }
+
   void run(const Run& run) const override {
     const T* in = reinterpret_cast<const T*>(run.inputs[0]);
     T* out = reinterpret_cast<T*>(run.outputs[0]);
@@ -110,15 +108,19 @@ class Linear final : public Kernel {
     });
   }
   std::string note() const override { return "two weights per place"; }
+
+ private:
   static int64_t extent(const Operand& operand, int from_behind) {
     require(operand.rank() >= 2, "pictures have two axes");
     return operand.shape[static_cast<size_t>(operand.rank() - from_behind)];
   }
+
   static float real(T x) { return static_cast<float>(x) - static_cast<float>(kFlip); }
   static T stored(float x) {
     if constexpr (sizeof(T) == 1) return static_cast<T>(static_cast<int32_t>(x) + kFlip);
     return static_cast<T>(x);
   }
+
   void row(const T* picture, int64_t y, T* out) const {
     const T *low = picture + rows_.low[y] * width_, *high = picture + rows_.high[y] * width_;
     const float low_y = rows_.low_weight[y], high_y = rows_.high_weight[y];
@@ -129,6 +131,7 @@ class Linear final : public Kernel {
       out[x] = stored(total + low_x * high_y * real(high[left]) + high_x * high_y * real(high[right]));
     }
   }
+
   int rank_;
   int64_t height_, width_, out_height_, out_width_, pictures_ = 0;
   Places rows_, columns_;
@@ -137,32 +140,6 @@ class Linear final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_resample_nearest(const Step& step, const CoreSet&) {
-  const Operand &in = step.input(0), &out = step.output();
-  require_same_type(in, out);
-  require(in.rank() == out.rank() && in.rank() >= 1 && in.dense() && out.dense(), "both sides must be dense");
-  if (out.elements == 0) return std::make_unique<Nothing>();
-  const std::vector<int64_t> from = byte_strides(in), to = byte_strides(out);
-  std::vector<TableAxis> axes;
-  int64_t chunk = type_bytes(in.type);
-  for (int axis = in.rank() - 1; axis >= 0; --axis) {
-    const Array& places = step.array("positions_" + std::to_string(axis));
-    require(places.count == out.shape[axis], "one place per output position is needed");
-    bool same = in.shape[axis] == out.shape[axis];
-    TableAxis table{{}, to[axis]};
-    for (int64_t i = 0; i < places.count; ++i) {
-      const int64_t place = places.integer(i);
-      require(place >= 0 && place < in.shape[axis], "a place lies outside of the tensor");
-      same = same && place == i;
-      table.source.push_back(place * from[axis]);
-    }
-    // Inner axes that stay are copied whole.
-    if (same && axes.empty() && axis > 0) {
-      chunk *= in.shape[axis];
-    } else {
-      axes.insert(axes.begin(), std::move(table));
-    }
-  }
-  return std::make_unique<ResampleNearest>(TableCopy(std::move(axes), chunk));
   return std::make_unique<Picked>(step);
 }
 
@@ -173,6 +150,7 @@ std::unique_ptr<Kernel> make_resample_linear(const Step& step, const CoreSet&) {
     case Type::u8: return std::make_unique<Linear<uint8_t, 0>>(step);
     case Type::s8: return std::make_unique<Linear<uint8_t, 128>>(step);
     default: return nullptr;
+  }
 }
 
 }  // namespace bittrue

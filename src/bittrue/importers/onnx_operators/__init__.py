@@ -10,6 +10,7 @@ from .base import Arrange, Called, GraphBuilder, Mapper, Source
 # Modules of this folder, each with a table MAPPERS.
 _THEMES = (
     "arithmetic",
+    "control",
     "convolutions",
     "floating",
     "indexing",
@@ -19,7 +20,6 @@ _THEMES = (
     "quantized",
     "reductions",
 )
-_THEMES = ("arithmetic", "control", "floating", "indexing", "layers", "linear", "movement", "quantized")
 
 
 @cache
