@@ -107,6 +107,8 @@ RealTapsFused CoreSet::real_taps_fused() const { return first_with(chain_, &Core
 RealTaps CoreSet::real_taps() const { return first_with(chain_, &Cores::real_taps); }
 QuantizeReals CoreSet::quantize_reals() const { return first_with(chain_, &Cores::quantize_reals); }
 RealFunctionCore CoreSet::real_function() const { return first_with(chain_, &Cores::real_function); }
+SoftmaxRow CoreSet::softmax_row() const { return first_with(chain_, &Cores::softmax_row); }
+NormalizeRow CoreSet::normalize_row() const { return first_with(chain_, &Cores::normalize_row); }
 PeakMultiplyAdds CoreSet::peak_multiply_adds() const { return first_with(chain_, &Cores::peak_multiply_adds); }
 
 }  // namespace bittrue

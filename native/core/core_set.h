@@ -39,6 +39,8 @@ class CoreSet {
   PeakMultiplyAdds peak_multiply_adds() const;
   QuantizeReals quantize_reals() const;
   RealFunctionCore real_function() const;
+  SoftmaxRow softmax_row() const;
+  NormalizeRow normalize_row() const;
 
  private:
   std::vector<const Cores*> chain_;  // from the chosen set down to portable

@@ -140,6 +140,13 @@ using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_
 // out[i] = the function of arithmetic/fused_polynomials at in[i]; out may be in.
 enum class RealFunction : uint8_t { exp, logistic, tanh, erf };
 using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
+// out[i] = e[i] * f32(1 / sum of e), e[i] = exp(in[i] - max), by the rule binary32_polynomial_16_lanes. False where a sum is
+// NaN. count is at least 1, out does not overlap in.
+using SoftmaxRow = bool (*)(const float* in, float* out, int64_t count);
+// out[i] = fma((in[i] - mean) * inverse deviation, scale[i], bias[i]) by the rule binary32_lanes; without a bias the product
+// alone. False where mean or deviation are no numbers. count is at least 8.
+using NormalizeRow = bool (*)(const float* in, const float* scale, const float* bias, float epsilon, float* out,
+                              int64_t count);
 // Runs the fastest multiply-add instruction `rounds` times over registers; returns how many 8-bit multiply-adds it did.
 using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 
@@ -187,6 +194,8 @@ struct Cores {
   std::unique_ptr<Elementwise> (*fused_sum)(const FusedSumSpec&) = nullptr;
   QuantizeReals quantize_reals = nullptr;
   RealFunctionCore real_function = nullptr;
+  SoftmaxRow softmax_row = nullptr;
+  NormalizeRow normalize_row = nullptr;
 };
 
 }  // namespace bittrue

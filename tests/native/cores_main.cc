@@ -402,6 +402,40 @@ void check_real_function(Context& context) {
   }
 }
 
+void check_real_rows(Context& context, bool softmax) {
+  Random& random = context.random;
+  const SoftmaxRow softmax_core = context.cores.softmax_row();
+  const NormalizeRow normalize_core = context.cores.normalize_row();
+  for (int64_t round = 0; round < context.rounds(200); ++round) {
+    const int64_t count = softmax ? random.pick(kCounts) : random.pick(kCounts) + 7;
+    Exact<float> in(count), scale(count), bias(count), out(count), expected(count);
+    for (int64_t i = 0; i < count; ++i) {
+      const auto real = [&] { return static_cast<float>(static_cast<double>(random.between(-4000, 4000)) / 700); };
+      in[i] = random.one_in(50) ? -INFINITY : real() * (random.one_in(10) ? 30.0f : 1.0f);
+      if (!softmax && !(in[i] - in[i] == 0.0f)) in[i] = 0.5f;
+      scale[i] = real();
+      bias[i] = real();
+    }
+    const float* addend = random.one_in(3) ? nullptr : bias.data();
+    bool same;
+    if (softmax) {
+      same = twin::softmax_row(in.data(), expected.data(), count) == softmax_core(in.data(), out.data(), count);
+    } else {
+      same = twin::normalize_row(in.data(), scale.data(), addend, 1e-5f, expected.data(), count) ==
+             normalize_core(in.data(), scale.data(), addend, 1e-5f, out.data(), count);
+    }
+    char text[80];
+    std::snprintf(text, sizeof text, "%lld elements, verdicts equal %d", static_cast<long long>(count), same);
+    const uint8_t right = 1, found = same;
+    context.report.expect_equal(&found, &right, 1, text);
+    context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
+                                reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+  }
+}
+
+void check_softmax_row(Context& context) { check_real_rows(context, true); }
+void check_normalize_row(Context& context) { check_real_rows(context, false); }
+
 void check_quantize_reals(Context& context) {
   Random& random = context.random;
   const QuantizeReals core = context.cores.quantize_reals();
@@ -628,7 +662,7 @@ struct CheckRow {
 constexpr CheckRow kChecks[] = {
     {"matmul", check_matmul},     {"depthwise", check_depthwise}, {"add", check_add},
     {"mul", check_mul}, {"fused_sum", check_fused_sum}, {"quantize_reals", check_quantize_reals},
-    {"real_function", check_real_function},
+    {"real_function", check_real_function}, {"softmax_row", check_softmax_row}, {"normalize_row", check_normalize_row},
     {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
     {"requantize_row", check_requantize_row}, {"row_terms", check_row_terms}, {"peak_multiply_adds", check_peak},
     {"real_matmul", check_real_matmul}, {"real_taps", check_real_taps},

@@ -203,7 +203,8 @@ def _follow(step: Step, layout: Layout, data: Sequence[int]) -> bool:
         return False
     rank = len(layout.shape(target))
     # What depends on places in memory stays where it is.
-    if "lanes" in step.rules or step.parameters.get("block_size", 0):
+    tails = any(slot.endswith("_tail") for slot in step.rules)
+    if tails or "lanes" in step.rules or step.parameters.get("block_size", 0):
         return False
     for index in pictures:
         single = math.prod(layout.shape(index)) == 1

@@ -124,10 +124,11 @@ def _padding(schedule: Schedule) -> Schedule:
     plan = schedule.plan
     steps: list[Step | None] = list(schedule.steps)
     uses = _Uses.of(steps)
+    shared = _shared(schedule)
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
         reader = uses.only_reader(step.outputs[0]) if step.operator in ("pad", "pad_v2") else None
-        if reader is None or step.outputs[0] in plan.outputs:
+        if reader is None or step.outputs[0] in plan.outputs or step.outputs[0] in shared:
             continue
         follower = steps[reader]
         source = step.inputs[0]
@@ -166,10 +167,11 @@ def _tables(schedule: Schedule) -> Schedule:
     plan = schedule.plan
     steps: list[Step | None] = list(schedule.steps)
     uses = _Uses.of(steps)
+    shared = _shared(schedule)
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
         source = step.inputs[0] if step.inputs else None
-        if source is None or source in plan.outputs or uses.only_reader(source) != position:
+        if source is None or source in plan.outputs or source in shared or uses.only_reader(source) != position:
             continue
         before = uses.writer.get(source)
         writer = None if before is None else steps[before]
@@ -189,6 +191,7 @@ def _additions(schedule: Schedule) -> Schedule:
     plan = schedule.plan
     steps: list[Step | None] = list(schedule.steps)
     uses = _Uses.of(steps)
+    shared = _shared(schedule)
     then: dict[int, Then] = {}
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
@@ -208,7 +211,8 @@ def _additions(schedule: Schedule) -> Schedule:
                 continue
             # The other operand must be there when the convolution runs.
             ready = plan.tensors[other].kind in ("input", "computed") and uses.writer.get(other, -1) < before
-            alone = uses.only_reader(source) == position and source not in plan.outputs and source not in schedule.parts
+            alone = uses.only_reader(source) == position and source not in plan.outputs
+            alone = alone and source not in schedule.parts and source not in shared
             simple = made_by.operator == "conv2d" and made_by["groups"] == 1 and "fused_table" not in made_by.arrays
             if not (ready and alone and simple) or made_by.outputs[0] in then:
                 continue
@@ -221,6 +225,11 @@ def _additions(schedule: Schedule) -> Schedule:
             gone.append(f"{step.source} #{step.index} into {made_by.source} #{made_by.index}")
             break
     return replace(_noted(schedule, steps, schedule.parts, "additions fused", gone), then=then)
+
+
+def _shared(schedule: Schedule) -> set[int]:
+    """Tensors whose memory has other names, too: who reads those is not among their readers."""
+    return {part.root for part in schedule.parts.values()}
 
 
 def _is_addition(step: Step) -> bool:
