@@ -1,4 +1,4 @@
-"""Pass channels_last: random networks of channels-first pictures keep their bytes, and change their layout at the ends only."""
+"""Pass channels_last: random networks of pictures keep their bytes, and change their layout at the ends only."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class Network:
             self._constant(f"{name}_zero", zero_point(self.rng, self.dtype)),
         )
 
-    def _emit(self, op_type: str, inputs: list[str], shape: tuple[int, ...], domain: str = "", **attributes: object) -> str:
+    def _emit(
+        self, op_type: str, inputs: list[str], shape: tuple[int, ...], domain: str = "", **attributes: object
+    ) -> str:
         name = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(op_type, inputs, [name], name, domain=domain, **attributes))
         self.shapes[name] = shape
@@ -167,7 +169,15 @@ def test_random_networks(request: pytest.FixtureRequest, part: int) -> None:
     for rng in cases(request, part, 2, usual=160):
         network = Network(rng, 1 if rng.random() < 0.2 else 2)
         network.convolution()
-        actions = [network.convolution, network.pool, network.sum, network.table, network.real, network.joined, network.turned]
+        actions = [
+            network.convolution,
+            network.pool,
+            network.sum,
+            network.table,
+            network.real,
+            network.joined,
+            network.turned,
+        ]
         for _ in range(int(rng.integers(1, 7))):
             actions[int(rng.integers(len(actions)))]()
         if rng.random() < 0.3:

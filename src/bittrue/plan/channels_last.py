@@ -1,4 +1,4 @@
-"""Pass `channels_last`: pictures whose channels come first are worked on with channels last, where native layers have them.
+"""Pass `channels_last`: pictures with channels first are worked on with channels last, as native layers have them.
 
 Convolutions and pools over [N, C, H, W] become the steps of [N, H, W, C] that every executor has; element-wise steps
 between them follow, so that a picture changes its layout where it enters such a stretch and where it leaves it, and
@@ -216,22 +216,22 @@ def _follow(step: Step, layout: Layout, data: Sequence[int]) -> bool:
     if wider and not any(reader in layout.known for reader in layout.readers.get(target, [])):
         # Fewer bytes change their layout before it.
         return False
-    inputs = list(step.inputs)
+    inputs: list[int | None] = list(step.inputs)
     for position in data:
-        index = step.inputs[position] if position < len(step.inputs) else None
-        if index is None:
+        operand = step.inputs[position] if position < len(step.inputs) else None
+        if operand is None:
             continue
-        if len(layout.shape(index)) == rank:
-            inputs[position] = layout.last(index, step)
-        elif math.prod(layout.shape(index)) > 1:
-            value = layout.value(index)
+        if len(layout.shape(operand)) == rank:
+            inputs[position] = layout.last(operand, step)
+        elif math.prod(layout.shape(operand)) > 1:
+            value = layout.value(operand)
             assert value is not None, "looked at above"
             spread = value.reshape((1,) * (rank - value.ndim) + value.shape)
             turned = _picture(spread).transpose(TO_LAST)
-            inputs[position] = layout.constant(f"{layout.tensors[index].name} (channels last)", turned)
-    parameters = dict(step.parameters)
+            inputs[position] = layout.constant(f"{layout.tensors[operand].name} (channels last)", turned)
+    parameters: dict[str, Any] = dict(step.parameters)
     if parameters.get("axis", -1) >= 0:
-        parameters["axis"] = last_axis_of(int(parameters["axis"]), rank)
+        parameters["axis"] = last_axis_of(parameters["axis"], rank)
     for key in ("shape", "output_shape"):
         if key in parameters:
             parameters[key] = last_shape(layout.shape(target))

@@ -20,7 +20,9 @@ def _picture_source(step: Step, layout: Layout) -> int | None:
     return source
 
 
-def _emit(step: Step, layout: Layout, changed: Mapping[str, Any], source: int, rest: tuple[int | None, ...] = ()) -> None:
+def _emit(
+    step: Step, layout: Layout, changed: Mapping[str, Any], source: int, rest: tuple[int | None, ...] = ()
+) -> None:
     """The step with its picture turned, reading and writing as it says itself when its channels are last already."""
     if step.parameters.get("channels_last"):
         inputs, outputs = (source, *rest), step.outputs
@@ -53,7 +55,13 @@ def _crops(step: Step) -> bool:
 def _qlinear_conv(step: Step, layout: Layout) -> bool:
     source, filters = _picture_source(step, layout), step.inputs[3]
     bias = step.inputs[8] if len(step.inputs) > 8 else None
-    if step["late"] or _crops(step) or source is None or filters is None or (bias is not None and layout.value(bias) is None):
+    if (
+        step["late"]
+        or _crops(step)
+        or source is None
+        or filters is None
+        or (bias is not None and layout.value(bias) is None)
+    ):
         return False
     if step["channels_last"] and len(layout.shape(source)) != 4:
         return False
@@ -66,7 +74,9 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
     # [1, kh, kw, C] for a filter per channel, [O, kh, kw, C / groups] otherwise.
     turned = value.transpose((1, 2, 3, 0) if single else (0, 2, 3, 1))
     name = f"{layout.tensors[filters].name} (channels last)"
-    parameters = {key: number for key, number in step.parameters.items() if key not in ("late", "channels_last", "groups")}
+    parameters = {
+        key: number for key, number in step.parameters.items() if key not in ("late", "channels_last", "groups")
+    }
     parameters |= {"weight_zero_point": zero_point, **({"multiplier": 1} if single else {"groups": groups})}
     arrays = {key: array for key, array in step.arrays.items() if key != "weight_zero_points"}
     changed = {

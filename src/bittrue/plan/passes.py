@@ -195,10 +195,7 @@ def _additions(schedule: Schedule) -> Schedule:
     then: dict[int, Then] = {}
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
-        if (
-            not _is_addition(step)
-            or len(set(step.inputs)) != 2
-        ):
+        if not _is_addition(step) or len(set(step.inputs)) != 2:
             continue
         shapes = {plan.tensors[i].shape for i in (*step.inputs, *step.outputs) if i is not None}
         types = {plan.tensors[i].dtype for i in (*step.inputs, *step.outputs) if i is not None}
