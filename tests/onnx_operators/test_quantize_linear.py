@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -238,6 +239,31 @@ def test_types_are_those_of_the_schema(op_type: str, opset: int) -> None:
             with pytest.raises(bittrue.InvalidModelError, match="BT-ONNX-TYPE"):
                 bittrue.load(content)
     assert read >= (4 if quantizes else 3)
+
+
+def test_a_block_larger_than_memory() -> None:
+    inputs = {"x": np.float32([[1, 2, 3]]), "scale": np.float32([[0.5]])}
+    content, feeds = single("QuantizeLinear", inputs, [TensorProto.UINT8], {"block_size": 1 << 50}, constants=["scale"])
+    for numerics in ("onnx", "onnxruntime"):
+        assert bittrue.load(content).prepare(numerics).run(*feeds)["y0"].tolist() == [[2, 4, 6]]
+
+
+def test_plans_keep_scales_of_every_kind(tmp_path: Path) -> None:
+    """Blocked ones, integers, and those that come late."""
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    blocked = {"x": x, "scale": np.full((3, 2), 0.5, np.float32), "zero": np.full((3, 2), 3, np.int8)}
+    whole = {"x": x, "scale": np.int32(2), "zero": np.zeros((), ml_dtypes.float8_e5m2)}
+    for inputs, attributes, constants in (
+        (blocked, {"block_size": 2}, ["scale", "zero"]),
+        (blocked, {"block_size": 2}, []),
+        (whole, {}, ["scale", "zero"]),
+    ):
+        kind = helper.np_dtype_to_tensor_dtype(inputs["zero"].dtype)
+        content, feeds = single("QuantizeLinear", inputs, [kind], attributes, constants=constants, opset=25)
+        session = bittrue.load(content).prepare("onnx")
+        session.plan.save(tmp_path / "plan")
+        again = bittrue.load_plan(tmp_path / "plan")
+        assert again.run(*feeds)["y0"].tobytes() == session.run(*feeds)["y0"].tobytes()
 
 
 def test_output_dtype_and_zero_point_agree() -> None:
