@@ -97,7 +97,7 @@ def _length(place: str, shape: tuple[int, ...], found: int, unit: str) -> Invali
 
 def _width(dtype: DataType) -> int:
     """Bits of an element in raw_data."""
-    return 4 if dtype.name == "f4e2m1" else dtype.bits
+    return {"f4e2m1": 4, "f6e2m3": 6, "f6e3m2": 6}.get(dtype.name, dtype.bits)
 
 
 def _bytes(dtype: DataType, count: int) -> int:
@@ -112,6 +112,9 @@ def _from_bytes(raw: np.ndarray, dtype: DataType, shape: tuple[int, ...], place:
         return raw
     if dtype.name == "f4e2m1":
         return unpack_integers(raw, data_type("u4"), count).view(dtype.numpy)
+    if _width(dtype) == 6:
+        bits = np.unpackbits(raw, count=6 * count, bitorder="little").reshape(-1, 6)
+        return np.packbits(bits, axis=1, bitorder="little").reshape(-1).view(dtype.numpy)
     if dtype.name == "bool":
         return raw != 0
     if dtype.numpy.itemsize == 1:
@@ -135,7 +138,7 @@ def _from_field(proto: TensorProto, dtype: DataType, shape: tuple[int, ...], pla
             raise _length(place, shape, pairs.size, "numbers")
         return pairs.view(dtype.numpy)
     width = _width(dtype)
-    if width < 8:
+    if width < 8 and width != 6:
         # Every entry holds one byte of packed elements.
         packed = np.array(entries, np.int64).astype(np.uint8)
         return _from_bytes(packed, dtype, shape, place)
@@ -143,7 +146,7 @@ def _from_field(proto: TensorProto, dtype: DataType, shape: tuple[int, ...], pla
         raise _length(place, shape, len(entries), "numbers")
     if _is_foreign(dtype) or dtype.name == "f16":
         # Entries hold bit patterns.
-        patterns = np.array(entries, np.int64).astype(np.uint16 if width == 16 else np.uint8)
+        patterns = (np.array(entries, np.int64) & ((1 << width) - 1)).astype(np.uint16 if width == 16 else np.uint8)
         return patterns.view(dtype.numpy)
     if dtype.name in ("f32", "f64"):
         return np.array(entries, dtype.numpy)
