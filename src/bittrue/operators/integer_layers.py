@@ -164,7 +164,9 @@ def bound(
     if bias is not None and call.has(bias):
         value = call.input(bias).value
         worst += 2**31 if value is None else int(np.abs(value.astype(np.int64)).max(initial=0))
-    return Bound(worst, worst > accumulate.RULES[call.rules["accumulate"]].limit)
+    rule = accumulate.RULES[call.rules["accumulate"]]
+    # Where something is lost before the register, it does not hold the sum, however small that is.
+    return Bound(worst, worst > rule.limit or rule.lost is not None)
 
 
 def centered(array: np.ndarray, zero_point: Any, dtype: np.dtype) -> np.ndarray:
@@ -182,6 +184,9 @@ def centered_product(step: Step, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     left = centered(rows, points_of(step, "input_zero_point"), work_type)
     right = centered(columns, points_of(step, "weight_zero_point"), work_type)
     exact = exact_matmul(left, right, limit).astype(np.int64)
+    lost = accumulate.RULES[step.rules["accumulate"]].lost
+    if lost is not None:
+        exact -= lost(rows, columns)
     return finish_accumulator(step.rules["accumulate"], step.accumulator, exact)
 
 
