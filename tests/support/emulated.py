@@ -125,8 +125,21 @@ OPERATORS = (
 )
 
 
+def known_example() -> Draw:
+    """One pair of 255 * 127 twice beside seven of 255 * 127 once: 103 where sums are exact, 92 where pairs saturate."""
+    a = np.array([[255, 255, *[255, 0] * 7]], U8)
+    b = np.full((16, 1), 127, S8)
+    y_scale = F32((2 * 255 + 7 * 255) * 127 / 103)
+    names = ("a", "a_scale", "a_zero", "b", "b_scale", "b_zero", "y_scale", "y_zero")
+    values = (a, F32(1), U8(0), b, F32(1), S8(0), y_scale, U8(0))
+    inputs: Inputs = {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
+    return "QLinearMatMul", "", inputs, {}, U8
+
+
 def draws(count: int, seed: int = 0) -> Iterator[tuple[Draw, list[str]]]:
-    """Random nodes, the operators in turn, and the names of their constants."""
+    """The known example, then random nodes, the operators in turn; and the names of their constants."""
+    example = known_example()
+    yield example, [name for name in example[2] if name != "a"]
     for number in range(count):
         rng = np.random.default_rng([20261121, seed, number])
         op_type = OPERATORS[number % len(OPERATORS)]
@@ -137,6 +150,24 @@ def draws(count: int, seed: int = 0) -> Iterator[tuple[Draw, list[str]]]:
         weights = "w" if convolution else "b"
         constants = [n for n in drawn[2] if n != first and (n != weights or known < 0.7)] if known > 0.1 else []
         yield drawn, constants
+
+
+def recorded() -> Iterator[tuple[str, bytes, list[np.ndarray], np.ndarray]]:
+    """Name, model, inputs and result of every recorded case."""
+    manifest = json.loads((FOLDER / "manifest.json").read_text())
+    with np.load(FOLDER / "cases.npz") as arrays:
+        for case in manifest["cases"]:
+            result = arrays[case["outputs"][0]["key"]]
+            content, feeds = single(
+                case["operator"],
+                {entry["name"]: arrays[entry["key"]] for entry in case["inputs"]},
+                [KIND[result.dtype]],
+                case["attributes"],
+                domain=case["domain"],
+                opset=case["opset"],
+                constants=[entry["name"] for entry in case["inputs"] if entry["initializer"]],
+            )
+            yield case["id"], content, feeds, result
 
 
 def main(folder: Path, count: int, seed: int) -> None:
