@@ -6,7 +6,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -110,7 +109,7 @@ def test_random_models_of_floats(request: pytest.FixtureRequest) -> None:
 
 def test_random_models_of_the_contributed_operator(request: pytest.FixtureRequest) -> None:
     outcomes = set()
-    for rng in cases(request, usual=100):
+    for rng in cases(request):
         target = INTEGERS[rng.integers(6)]
         content, feeds = model(rng, target, F32 if rng.random() < 0.6 else F16, domain=MICROSOFT)
         outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))

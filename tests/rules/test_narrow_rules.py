@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import ml_dtypes
 import numpy as np
@@ -38,7 +38,7 @@ def critical(name: str) -> np.ndarray:
     grid = numbers(name)
     if len(grid) > 300:
         grid = [*grid[:40], *grid[1000 : len(grid) : 997], *grid[-40:]]
-    middles = [(a + b) / 2 for a, b in zip(grid, grid[1:], strict=False)]
+    middles = [(a + b) / 2 for a, b in pairwise(grid)]
     step = numbers(name)[-1] - numbers(name)[-2]
     beyond = [numbers(name)[-1] + step * Fraction(k, 4) for k in range(1, 14)]
     with np.errstate(over="ignore"):
@@ -146,6 +146,8 @@ def test_quotients_of_zeros_and_infinities() -> None:
         assert np.isnan(result[:3]).all(), name
         assert np.signbit(result).tolist() == [True, True, False, False, True, True], name
         assert result[3:5].tolist() == [np.inf, -np.inf]
+        two = rule.divide(np.array([np.nan, -np.nan]), np.array([-np.nan, np.nan]))
+        assert np.signbit(two).tolist() == [False, True]
 
 
 def test_quotient_rules_are_told_apart() -> None:
@@ -211,8 +213,11 @@ def test_products_of_zeros_and_infinities() -> None:
         assert np.isnan(result).tolist() == [True, False, False, True, False]
         assert np.signbit(result).tolist() == [True, True, False, False, True]
         infinite = rule(np.array([np.inf, -np.inf, np.inf, -np.nan]), F32([2, 2, 0, 1]), np.int64(0))
-        assert infinite[:2].tolist() == [np.inf, -np.inf] and np.isnan(infinite[2:]).all()
+        assert infinite[:2].tolist() == [np.inf, -np.inf]
+        assert np.isnan(infinite[2:]).all()
         assert np.signbit(infinite[2:]).all()
+        two = rule(np.array([np.nan, -np.nan]), F32([-np.nan, np.nan]), np.int64(0))
+        assert np.signbit(two).tolist() == [False, True]
 
 
 def lanes(x: list[float], larger: bool) -> float:
@@ -257,7 +262,8 @@ def test_dynamic_ranges_against_fractions_and_lanes() -> None:
         low, high = (lanes([float(v) for v in x], larger) for larger in (False, True))
         low, high = (0.0 if low > 0 else low), (0.0 if high < 0 else high)
         if math.isnan(low) or math.isnan(high):
-            assert np.isnan(scale) and zero_point == 255
+            assert np.isnan(scale)
+            assert zero_point == 255
             continue
         width = to_precision(Fraction(high) - Fraction(low), "f32")
         step = to_precision(width / 255, "f32") if width else Fraction(1)

@@ -154,9 +154,15 @@ def exact_multiply_odd(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray)
 
 
 def _signed_nan(result: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Processors differ in the sign of the NaN that an invalid operation gives; it is negative here."""
-    invalid = np.isnan(result) & ~np.isnan(first) & ~np.isnan(second)
-    return np.where(invalid, np.copysign(result, -1), result) if invalid.any() else result
+    """Processors differ in the NaN that an invalid operation gives, and in which of two they keep.
+
+    Here the former is negative, and the first operand is kept.
+    """
+    missing = np.isnan(result)
+    if not missing.any():
+        return result
+    one, other = np.isnan(first), np.isnan(second)
+    return np.where(missing & ~one & ~other, np.copysign(result, -1), np.where(one & other, first, result))
 
 
 QUANTIZE: dict[str, QuantizeRule] = {

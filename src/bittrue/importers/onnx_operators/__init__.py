@@ -8,7 +8,8 @@ from functools import cache
 from .base import GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
-_THEMES = ("floating", "layers", "linear", "movement", "quantized")
+_THEMES = ("convolutions", "floating", "layers", "linear", "movement", "quantized", "reductions")
+_THEMES = ("arithmetic", "floating", "indexing", "layers", "linear", "movement", "quantized")
 
 
 @cache
@@ -42,8 +43,13 @@ def map_node(source: Source) -> None:
     """
     mapper = _table().get((source.domain, source.op_type))
     if mapper is None:
+        from .schema_types import UNKNOWN, result_types
+
         claims = source.builder.claims
-        types = [claims[name].dtype if name in claims else "variant" for name in source.outputs]
+        types = [
+            claims[name].dtype if kind == UNKNOWN and name in claims else kind
+            for name, kind in zip(source.outputs, result_types(source), strict=True)
+        ]
         source.emit(snake_case(source.op_type), types)
         return
     mapper(source)
