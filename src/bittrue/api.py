@@ -84,7 +84,7 @@ class Model:
 
     def prepare(
         self,
-        numerics: str = numerics_tables.DEFAULT,
+        numerics: str | None = None,
         *,
         executor: str = "auto",
         threads: int = 1,
@@ -99,7 +99,8 @@ class Model:
         """Take every decision of `numerics` for one graph and return a session that runs it.
 
         Args:
-            numerics: whose arithmetic, for example ``"litert"``; `bittrue.numerics_names()` lists them.
+            numerics: whose arithmetic, for example ``"litert"``; `bittrue.numerics_names()` lists them. None: that of
+                the runtime that the file's format comes with (``"litert"`` or ``"onnxruntime"``).
             executor: ``"auto"`` (the fastest one available), ``"native"`` (C++) or ``"reference"`` (NumPy).
             threads: for executors that use threads; the result never depends on it. The reference executor runs its
                 steps on one thread and leaves matrix products to NumPy's BLAS.
@@ -127,7 +128,7 @@ class Model:
             chosen = chosen.cut(_tensor_indices(chosen, outputs))
         plan = make_plan(
             chosen,
-            numerics_tables.find(numerics),
+            numerics_tables.find(numerics or numerics_tables.default_of(self.format)),
             shapes=shapes,
             memory_limit=memory_limit,
             notes=self.notes,
@@ -281,13 +282,16 @@ class Session:
         steps = self._executor.profile(inputs, rounds)
         return Profile(self.plan.name, tuple(steps), rounds, self.executor, self.isa, self.threads, peak)
 
-    def reset(self) -> None:
+    def reset(self, *, resources: bool = True) -> None:
         """Put all state back to its start: the next run is like the first one of a new session.
 
         Variable tensors get the first values that the runtime gives them, resource variables and what initialised them
-        are forgotten. Interpreters reset variable tensors only, and have to be made anew for the others.
+        are forgotten.
+
+        Args:
+            resources: False resets variable tensors only, as interpreters do.
         """
-        self._executor.reset()
+        self._executor.reset(resources)
 
     def _port(self, index: int) -> Port:
         tensor = self.plan.tensors[index]

@@ -14,11 +14,13 @@ PACKAGE = REPOSITORY / "src" / "bittrue"
 # Left to right: a folder may import itself and what stands left of it. `errors` and `graph` import nothing of ours
 # but errors; the modules beside the folders form the public API, which only the command line imports.
 ORDER = ("errors", "graph", "arithmetic", "rules", "operators", "numerics", "importers", "rewrites", "plan")
-ORDER += ("runtime", "compare")
+ORDER += ("runtime", "compare", "conformance")
 ALLOWED_EXCEPTIONS = {
     # importers build graphs and know nothing of operators, rules or numerics
     "importers": {"errors", "graph", "importers"},
     "graph": {"graph"},
+    # recorded cases become model files
+    "conformance": {"importers", *ORDER},
     "rewrites": {"errors", "graph", "rewrites"},
     "arithmetic": {"arithmetic"},
     "rules": {"arithmetic", "rules"},

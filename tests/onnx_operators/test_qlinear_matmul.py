@@ -1,36 +1,182 @@
-"""qlinear_matmul: random one-node models against ONNX Runtime."""
+"""qlinear_matmul, matmul_integer, matmul_integer_to_float: random one-node models against ONNX Runtime."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from support.onnx_models import KIND, cases, check, integers, scale, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, cases, check, integers, scale, single, zero_point
 
 U8, S8 = np.uint8, np.int8
+Inputs = dict[str, "np.ndarray | None"]
+_PAIRS = [(U8, U8), (U8, S8), (S8, S8)]
+
+
+def shapes(rng: np.random.Generator) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of two factors: matrices, batches that broadcast, vectors, now and then empty or with several batch axes."""
+    m, k, n = (int(v) for v in rng.integers(1, 20, 3))
+    empty = rng.random() < 0.05
+    if empty:
+        m, n = (0, n) if rng.random() < 0.5 else (m, 0)
+    batch = tuple(int(v) for v in rng.integers(1, 4, rng.integers(3)))
+    first, second = (*batch, m, k), (*batch, k, n)
+    drawn = rng.random()
+    if drawn < 0.4:
+        second = (k, n)
+    elif drawn < 0.5:
+        first = (m, k)
+    elif drawn < 0.6:
+        second = (1,) * len(batch) + (k, n)
+    elif drawn < 0.65:
+        first = (k,)
+    # Batches without matrices meet vectors in few versions of the runtime.
+    elif drawn < 0.7 and not empty:
+        second = (k,)
+    return first, second
+
+
+def columns(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of parameters of a right factor; one in twenty does not fit."""
+    drawn = rng.random()
+    if drawn < 0.5 or len(shape) < 2:
+        return ((), (1,))[rng.integers(2)]
+    if drawn < 0.95:
+        return shape[1:] if len(shape) == 2 and drawn < 0.8 else (*shape[:-2], 1, shape[-1])
+    return ((1, 1), shape[-1:], shape[-2:-1], (1, *shape[-1:]))[rng.integers(4)]
+
+
+def single_shape(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of parameters of a left factor: one value; one in fifty is per row."""
+    return shape[:-1] if rng.random() < 0.02 else ((), (1,))[rng.integers(2)]
+
+
+def constants(rng: np.random.Generator, inputs: Inputs) -> list[str]:
+    drawn = rng.random()
+    if drawn < 0.1:
+        return []
+    return [name for name in inputs if name != "a" and (name != "b" or drawn < 0.7)]
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
     outcomes = set()
     for rng in cases(request, part, 2):
-        first, second, out = [(U8, U8, U8), (U8, S8, U8), (S8, S8, S8)][rng.integers(3)]
-        m, k, n = (int(v) for v in rng.integers(1, 20, 3))
-        batch = tuple(int(v) for v in rng.integers(1, 4, rng.integers(3)))
-        columns = (n,) if rng.random() < 0.4 else ()
-        inputs = {
-            "a": integers(rng, (*batch, m, k), first),
-            "a_scale": scale(rng),
-            "a_zero": zero_point(rng, first),
-            "b": integers(rng, (k, n) if rng.random() < 0.6 else (*batch, k, n), second),
-            "b_scale": scale(rng, columns),
-            "b_zero": zero_point(rng, second, columns),
-            "y_scale": scale(rng) * np.float32(16 * k),
-            "y_zero": zero_point(rng, out),
+        first, second = _PAIRS[rng.integers(3)]
+        left, right = shapes(rng)
+        inputs: Inputs = {
+            "a": integers(rng, left, first),
+            "a_scale": scale(rng, single_shape(rng, left)),
+            "a_zero": zero_point(rng, first, single_shape(rng, left)),
+            "b": integers(rng, right, second),
+            "b_scale": scale(rng, columns(rng, right)),
+            "b_zero": zero_point(rng, second, columns(rng, right)),
+            "y_scale": scale(rng, ((), (1,))[rng.integers(2)]) * np.float32(16 * left[-1]),
+            "y_zero": zero_point(rng, first),
         }
-        constants = [name for name in inputs if name != "a" and (name != "b" or rng.random() < 0.7)]
-        if rng.random() < 0.1:
-            constants = []
-        content, feeds = single("QLinearMatMul", inputs, [KIND[np.dtype(out)]], constants=constants)
+        if rng.random() < 0.2:
+            inputs |= {n: a.astype(np.float16) for n, a in inputs.items() if n.endswith("scale") and a is not None}
+        content, feeds = single("QLinearMatMul", inputs, [KIND[np.dtype(first)]], constants=constants(rng, inputs))
         outcomes.add(check(content, feeds))
-    assert "equal" in outcomes
+    assert outcomes == {"equal", "refused"}
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_integer_models(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = set()
+    for rng in cases(request, part, 2):
+        first, second = rng.choice([U8, S8]), rng.choice([U8, S8])
+        left, right = shapes(rng)
+        inputs: Inputs = {"a": integers(rng, left, first), "b": integers(rng, right, second)}
+        if rng.random() < 0.7:
+            inputs["a_zero"] = zero_point(rng, first, single_shape(rng, left))
+        if rng.random() < 0.6:
+            inputs.setdefault("a_zero", None)
+            inputs["b_zero"] = zero_point(rng, second, columns(rng, right))
+        content, feeds = single("MatMulInteger", inputs, [KIND[np.dtype(np.int32)]], constants=constants(rng, inputs))
+        outcomes.add(check(content, feeds))
+    assert outcomes == {"equal", "refused"}
+
+
+def real(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Scales of any size, now and then 0, negative, infinite or NaN."""
+    values = scale(rng, shape)
+    odd = rng.choice(np.float32([0, -0.5, np.inf, np.nan, 3e38, 1e-40]), shape)
+    return np.asarray(np.where(rng.random(shape) < 0.02, odd, values), np.float32)
+
+
+def scale_shape(rng: np.random.Generator, shape: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, ...]:
+    """Of scales that are multiplied with the result: any shape that broadcasts to it."""
+    if rng.random() < 0.5:
+        return shape
+    kept = tuple(extent if rng.random() < 0.5 else 1 for extent in result)
+    return kept[int(rng.integers(len(kept) + 1)) :]
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_real_models(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = set()
+    for rng in cases(request, part, 2):
+        first, second = _PAIRS[rng.integers(3)]
+        left, right = shapes(rng)
+        result = np.matmul(np.zeros(left), np.zeros(right)).shape
+        inputs: Inputs = {
+            "a": integers(rng, left, first),
+            "b": integers(rng, right, second),
+            "a_scale": real(rng, scale_shape(rng, ((), (1,))[rng.integers(2)], result)),
+            "b_scale": real(rng, scale_shape(rng, columns(rng, right), result)),
+        }
+        if rng.random() < 0.7:
+            inputs["a_zero"] = zero_point(rng, first, single_shape(rng, left))
+        if rng.random() < 0.6:
+            inputs.setdefault("a_zero", None)
+            inputs["b_zero"] = zero_point(rng, second, columns(rng, right))
+        if rng.random() < 0.5:
+            inputs.setdefault("a_zero", None)
+            inputs.setdefault("b_zero", None)
+            count = (right[-1] if len(right) > 1 else 1) + (rng.random() < 0.05)
+            inputs["bias"] = rng.standard_normal(count).astype(np.float32) * np.float32(100)
+        content, feeds = single(
+            "MatMulIntegerToFloat",
+            inputs,
+            [KIND[np.dtype(np.float32)]],
+            domain=MICROSOFT,
+            constants=constants(rng, inputs),
+        )
+        # Where there is nothing to compute, the runtime looks neither at the bias nor at zero points.
+        idle = ("BT-BIAS-LENGTH", "BT-QUANT-AXIS") if 0 in result else ()
+        # Scales with more axes than the result make it write beyond its output.
+        outcomes.add(check(content, feeds, may_refuse=("BT-SHAPE-BROADCAST", *idle)))
+    assert outcomes == {"equal", "refused"}
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_models_with_dynamic_scales(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = set()
+    for rng in cases(request, part, 2):
+        second = rng.choice([U8, S8])
+        left, right = shapes(rng)
+        result = np.matmul(np.zeros(left), np.zeros(right)).shape
+        a = rng.standard_normal(left).astype(np.float32) * scale(rng) + np.float32(rng.choice([0, 0, 1, -3]))
+        if rng.random() < 0.2:
+            a = np.where(rng.random(left) < 0.3, rng.choice(np.float32([0, 1e-45, np.inf, 3e38, -3e38])), a)
+        inputs: Inputs = {
+            "a": a.astype(np.float32),
+            "b": integers(rng, right, second),
+            "b_scale": real(rng, scale_shape(rng, columns(rng, right), result)),
+        }
+        if rng.random() < 0.6:
+            inputs["b_zero"] = zero_point(rng, second, columns(rng, right))
+        if rng.random() < 0.5:
+            inputs.setdefault("b_zero", None)
+            count = (right[-1] if len(right) > 1 else 1) + (rng.random() < 0.05)
+            inputs["bias"] = rng.standard_normal(count).astype(np.float32) * np.float32(100)
+        content, feeds = single(
+            "DynamicQuantizeMatMul",
+            inputs,
+            [KIND[np.dtype(np.float32)]],
+            domain=MICROSOFT,
+            constants=constants(rng, inputs),
+        )
+        idle = ("BT-BIAS-LENGTH", "BT-QUANT-AXIS") if 0 in result else ()
+        outcomes.add(check(content, feeds, may_refuse=("BT-SHAPE-BROADCAST", *idle)))
+    assert outcomes == {"equal", "refused"}

@@ -11,6 +11,10 @@ from bittrue.rules import rules, slots
 SEPARATED = {
     "accumulate": ("test_core_rules", "test_accumulate_rules_are_told_apart"),
     "activation_range": ("test_delegate_rules", "test_activation_range_rules_are_told_apart"),
+    "affine_average": ("test_affine_rules", "test_affine_average_rules_are_told_apart"),
+    "affine_product": ("test_affine_rules", "test_affine_product_rules_are_told_apart"),
+    "affine_softmax": ("test_affine_rules", "test_affine_softmax_rules_are_told_apart"),
+    "affine_sum": ("test_affine_rules", "test_affine_sum_rules_are_told_apart"),
     "align": ("test_elementwise_rules", "test_every_pair_of_align_rules_is_told_apart"),
     "align_tail": ("test_elementwise_rules", "test_every_pair_of_align_rules_is_told_apart"),
     "average": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
@@ -22,12 +26,14 @@ SEPARATED = {
     "dequantize": ("test_vector_rules", "test_dequantizations_against_fractions_and_apart"),
     "dequantize_tail": ("test_vector_rules", "test_dequantizations_against_fractions_and_apart"),
     "dot": ("test_recurrent_rules", "test_dot_rules_are_told_apart"),
+    "dynamic_range": ("test_narrow_rules", "test_dynamic_range_rules_are_told_apart"),
     "interpolate": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "lanes": ("test_vector_rules", "test_lanes"),
     "log_softmax": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "mean": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "mean_tail": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "order": ("test_delegate_rules", "test_order_rules_are_told_apart"),
+    "narrow": ("test_narrow_rules", "test_narrow_rules_are_told_apart"),
     "normalize": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "plain_range": ("test_real_rules", "test_plain_ranges_are_told_apart"),
     "product": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
@@ -37,6 +43,7 @@ SEPARATED = {
     "quantize": ("test_vector_rules", "test_quantizations_are_told_apart"),
     "quantize_asymmetric": ("test_delegate_rules", "test_quantize_asymmetric_rules_are_told_apart"),
     "quantize_tail": ("test_vector_rules", "test_quantizations_are_told_apart"),
+    "quotient": ("test_narrow_rules", "test_quotient_rules_are_told_apart"),
     "remainder": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "rescale": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
     "rescale_tail": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
@@ -53,6 +60,9 @@ SEPARATED = {
     "store_tail": ("test_vector_rules", "test_every_pair_of_store_rules_is_told_apart"),
     "sum_of_products": ("test_delegate_rules", "test_sum_of_products_rules_are_told_apart"),
     "table": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
+    "to_integer": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
+    "to_integer_tail": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
+    "zero_points": ("test_narrow_rules", "test_zero_points_are_told_apart"),
 }
 
 

@@ -36,6 +36,8 @@ CASES: dict[str, dict[str, list[float]]] = {
         "binary32_real_two_step_up_up": [10, 8, 9],
         "binary32_real_two_step_up_away": [10, 7, 8],
         "binary32_affine_away": [9, 0, 4],
+        # Without the output's zero point.
+        "exact_even": [1, -2, 0],
     },
     # The row (18, 9), in 1/128 for the integer rules; 18 / sqrt(405) is 0.89443, or 114.49 of 128. Then -105 in a
     # long row, -6.34 of 128: two roundings take it to -6.5 and -7.

@@ -98,7 +98,7 @@ def build(
     )
     imports = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
     model = helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
-    return model.SerializeToString(), list(inputs.values())
+    return model.SerializeToString(), [np.asarray(array) for array in inputs.values()]
 
 
 @dataclass(frozen=True)

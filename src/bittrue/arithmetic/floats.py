@@ -55,30 +55,41 @@ def round_even(x: npt.ArrayLike) -> Floats:
     return np.asarray(np.rint(_float_array(x)))
 
 
-def fused_multiply_add(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """a * b + c in binary32 with one rounding, ties to even; broadcasts.
+def add_to_odd(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """a + b in binary64, rounded to odd: an inexact sum becomes the one of its two neighbours whose last bit is 1.
 
-    The product is exact in binary64. Its sum with c is rounded to odd there: 53 bits with a sticky last one leave the
-    second rounding, to 24 bits, as if it were the only one. Domain: all of binary32; NaN payloads are not defined.
-    Source: IEEE 754, section 5.4.1; compared with C `fmaf`.
+    The last bit then says that something was lost, so that a second rounding, to 51 bits or fewer, gives what a single
+    one would have given. Domain: all; infinities and NaN as in IEEE 754.
 
-    >>> one = np.float32(1 + 2**-12)
-    >>> float(fused_multiply_add(one, one, np.float32(-1 - 2**-11))) == 2.0**-24
-    True
+    >>> float(add_to_odd(1.0, 2.0**-60)) == 1 + 2.0**-52, float(add_to_odd(1.0, 2.0**-52)) == 1 + 2.0**-52
+    (True, True)
     """
     with np.errstate(all="ignore"):
-        product = np.multiply(a, b, dtype=np.float64)
-        addend = np.asarray(c, np.float64)
-        total = np.asarray(product + addend)
-        back = total - product
-        lost = (product - (total - back)) + (addend - back)
+        a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        total = np.asarray(a + b)
+        back = total - a
+        lost = (a - (total - back)) + (b - back)
         # Where something was lost, the sum is no neighbour of infinity: it goes to the odd neighbour on that side.
         wrong = (lost != 0) & np.isfinite(total)
         if wrong.any():
             bits = total.view(np.int64)
             step = np.where((lost > 0) == (total > 0), 1, -1)
             total = np.where(wrong & (bits & 1 == 0), bits + step, bits).view(np.float64)
-        return total.astype(np.float32)
+        return total
+
+
+def fused_multiply_add(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """a * b + c in binary32 with one rounding, ties to even; broadcasts.
+
+    The product is exact in binary64, and its sum with c is rounded to odd there (see `add_to_odd`). Domain: all of
+    binary32; NaN payloads are not defined. Source: IEEE 754, section 5.4.1; compared with C `fmaf`.
+
+    >>> one = np.float32(1 + 2**-12)
+    >>> float(fused_multiply_add(one, one, np.float32(-1 - 2**-11))) == 2.0**-24
+    True
+    """
+    with np.errstate(all="ignore"):
+        return add_to_odd(np.multiply(a, b, dtype=np.float64), c).astype(np.float32)
 
 
 def truncate_to_s32(x: npt.ArrayLike) -> S64:

@@ -21,6 +21,7 @@ _COMMANDS = {
     "plan": "plan",
     "bench": "bench",
     "numerics": "numerics",
+    "replay": "replay",
     "demo": "demo",
 }
 

@@ -37,10 +37,8 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
         (
             click.option(
                 "--numerics",
-                default=numerics.DEFAULT,
-                show_default=True,
                 type=click.Choice(numerics.names()),
-                help="Whose arithmetic.",
+                help="Whose arithmetic; by default that of the runtime that the file's format comes with.",
             ),
             click.option("--graph", default="0", show_default=True, help="Graph index, name or signature key."),
             click.option("--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input."),
@@ -110,7 +108,7 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def open_session(
     path: str,
     *,
-    numerics: str,
+    numerics: str | None,
     graph: str,
     shapes: tuple[str, ...],
     outputs: tuple[str, ...],

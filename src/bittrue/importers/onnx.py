@@ -38,7 +38,7 @@ def read_onnx(content: np.ndarray | bytes | memoryview, folder: Path | None = No
         InvalidModelError: the model contradicts itself.
         UnsupportedError: it uses a part of the format that bittrue does not read, or the `onnx` package is missing.
     """
-    onnx = _package()
+    onnx = onnx_package()
     from google.protobuf.message import DecodeError
 
     raw = bytes(content)
@@ -52,7 +52,8 @@ def read_onnx(content: np.ndarray | bytes | memoryview, folder: Path | None = No
     return _Reader(model, folder, len(raw)).read()
 
 
-def _package() -> Any:
+def onnx_package() -> Any:
+    """The package `onnx`; UnsupportedError without it."""
     try:
         import onnx
     except ImportError:

@@ -114,8 +114,16 @@ def _from_bytes(raw: np.ndarray, dtype: DataType, shape: tuple[int, ...], place:
         return unpack_integers(raw, data_type("u4"), count).view(dtype.numpy)
     if dtype.name == "bool":
         return raw != 0
-    little = raw.view(np.dtype(dtype.numpy).newbyteorder("<")) if dtype.numpy.kind != "V" else raw.view(dtype.numpy)
-    return little if little.dtype.isnative else little.astype(dtype.numpy)
+    if dtype.numpy.itemsize == 1:
+        return raw.view(dtype.numpy)
+    if _is_foreign(dtype):
+        return raw.view("<u2").astype(np.uint16).view(dtype.numpy)
+    return raw.view(dtype.numpy.newbyteorder("<")).astype(dtype.numpy, copy=False)
+
+
+def _is_foreign(dtype: DataType) -> bool:
+    """Whether the elements are floats that NumPy itself does not know."""
+    return isinstance(dtype.array, str)
 
 
 def _from_field(proto: TensorProto, dtype: DataType, shape: tuple[int, ...], place: str) -> np.ndarray:
@@ -133,7 +141,7 @@ def _from_field(proto: TensorProto, dtype: DataType, shape: tuple[int, ...], pla
         return _from_bytes(packed, dtype, shape, place)
     if len(entries) != count:
         raise _length(place, shape, len(entries), "numbers")
-    if dtype.numpy.kind == "V" or dtype.name == "f16":
+    if _is_foreign(dtype) or dtype.name == "f16":
         # Entries hold bit patterns.
         patterns = np.array(entries, np.int64).astype(np.uint16 if width == 16 else np.uint8)
         return patterns.view(dtype.numpy)

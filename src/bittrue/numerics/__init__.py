@@ -19,6 +19,13 @@ _TABLES = {
 }
 
 DEFAULT = "litert"
+# What people mean who name no numerics, by the format of their model file.
+_BY_FORMAT = {"tflite": "litert", "onnx": "onnxruntime"}
+
+
+def default_of(file_format: str) -> str:
+    """The numerics of the runtime that a format comes with."""
+    return _BY_FORMAT.get(file_format, DEFAULT)
 
 
 def names() -> tuple[str, ...]:
@@ -35,4 +42,4 @@ def find(name: str) -> Numerics:
     return table
 
 
-__all__ = ["DEFAULT", "Numerics", "Row", "find", "names"]
+__all__ = ["DEFAULT", "Numerics", "Row", "default_of", "find", "names"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .base import Call
+from .granularity import blocks_interleave
 from .lanes import broadcast_runs
 from .partition import PARTITION
 from .reduce import reduced_axes
@@ -113,6 +114,7 @@ def per_tensor(call: Call) -> bool:
 
 CONDITIONS: dict[str, Callable[..., bool]] = {
     "attribute_is": attribute_is,
+    "blocks_interleave": blocks_interleave,
     "broadcast_form": broadcast_form,
     "constant_inputs": constant_inputs,
     "doubles_picture": doubles_picture,

@@ -15,8 +15,8 @@ from .base import Call, Lowered, Operator, Step, same_shape
 from .cast import narrow
 from .elementwise import blockwise, in_lanes
 
-# Elements that a vector conversion takes at once.
-_LANES = 4
+# Elements that a vector conversion takes at once, by how wide the source is stored.
+_LANES = {"bf16": 8, "f32": 4, "f64": 4}
 
 
 def lower(call: Call) -> Lowered:
@@ -45,7 +45,8 @@ def _to_integer(step: Step, x: np.ndarray, target: DataType) -> np.ndarray:
     body, real = cast_rules.RULES[step.rules["cast"]], np.dtype(np.float64)
     if "cast_tail" not in step.rules:
         return blockwise(lambda block: body(block, low, high), [x], target.numpy, real)
-    tail, split = cast_rules.RULES[step.rules["cast_tail"]], x.size // _LANES * _LANES
+    lanes = _LANES[step["from"]]
+    tail, split = cast_rules.RULES[step.rules["cast_tail"]], x.size // lanes * lanes
     return in_lanes(
         lambda block: body(block, low, high), lambda block: tail(block, low, high), split, [x], target.numpy, real
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arithmetic.powers import nearly_power_of_two
 from .base import Call, Operand
+from .granularity import refuse_block_size_per_tensor
 from .indexing import parameters_or_zero
 
 
@@ -40,6 +41,28 @@ def _zero_points_are_zero(call: Call, operands: Iterable[Operand | None]) -> Non
                 raise call.invalid(
                     "BT-QUANT-ZERO-POINT", f"'{operand.name}' must have zero point 0, found {int(bad[0])}"
                 )
+
+
+def has_windows_with_channels_last(call: Call) -> None:
+    """With channels behind the picture, there is at least one window."""
+    if call.attribute("channels_last") and not call.output.size and call.input(0).size:
+        raise call.invalid(
+            "BT-WINDOW-NONE",
+            f"no window fits into shape {list(call.input(0).shape)}: the output has shape {list(call.output.shape)}",
+            "the runtime divides by zero and dies; make the window smaller, or pad",
+        )
+
+
+def rank_zero(call: Call, *positions: int) -> None:
+    """Inputs at `positions` that are present are scalars, not vectors of one element."""
+    for position in positions:
+        if call.has(position) and call.input(position).rank:
+            operand = call.input(position)
+            raise call.invalid(
+                "BT-SHAPE-RANK",
+                f"tensor '{operand.name}' must be a scalar, found shape {list(operand.shape)}",
+                "reshape it to []; the runtime refuses to load the model otherwise",
+            )
 
 
 def zero_points_are_zero(call: Call, *positions: int) -> None:
@@ -231,6 +254,44 @@ def slices_are_whole_bytes(call: Call) -> None:
         )
 
 
+def version_at_most(call: Call, version: int) -> None:
+    """The runtime knows the operator up to this version."""
+    if call.node.version > version:
+        raise call.unsupported(
+            "BT-OPERATOR-VERSION",
+            f"version {call.node.version} of {call.node.source} is newer than {version}, the newest that runs",
+            "export the model for an older operator set",
+        )
+
+
+def undilated_same(call: Call) -> None:
+    """Windows whose pads follow from `auto_pad` SAME_UPPER or SAME_LOWER have no dilation."""
+    if str(call.attribute("auto_pad")).startswith("SAME") and any(d != 1 for d in call.attribute("dilations")):
+        raise call.invalid(
+            "BT-WINDOW",
+            f"dilations {list(call.attribute('dilations'))} together with auto_pad {call.attribute('auto_pad')}",
+            "the runtime refuses it, too; write the pads out",
+        )
+
+
+def single_values(call: Call, *positions: int) -> None:
+    """Inputs at `positions`, where present, are scalars or vectors of one element."""
+    for position in positions:
+        if call.has(position) and call.input(position).shape not in ((), (1,)):
+            operand = call.input(position)
+            raise call.invalid(
+                "BT-QUANT-AXIS",
+                f"input {position} ('{operand.name}') has shape {list(operand.shape)}, expected one value",
+                "the runtime refuses it, too",
+            )
+
+
+def sums_have_products(call: Call, factor: int) -> None:
+    """The matrix product with input `factor` adds something up, or has no elements."""
+    if call.output.size and not call.input(factor).size:
+        raise call.invalid("BT-MATMUL-DEPTH", "sums of no products: the runtime leaves its output unwritten")
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
@@ -239,6 +300,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "pictures_are_not_empty": pictures_are_not_empty,
     "output_is_power_of_two": output_is_power_of_two,
     "same_quantization": same_quantization,
+    "rank_zero": rank_zero,
     "zero_points_are_zero": zero_points_are_zero,
     "input_zero_points_are_zero": input_zero_points_are_zero,
     "output_is": output_is,
@@ -248,6 +310,12 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "rank_without_scale_within": rank_without_scale_within,
     "zero_points_fit": zero_points_fit,
     "has_scale": has_scale,
+    "has_windows_with_channels_last": has_windows_with_channels_last,
     "input_has_no_scale": input_has_no_scale,
+    "refuse_block_size_per_tensor": refuse_block_size_per_tensor,
     "slices_are_whole_bytes": slices_are_whole_bytes,
+    "version_at_most": version_at_most,
+    "single_values": single_values,
+    "sums_have_products": sums_have_products,
+    "undilated_same": undilated_same,
 }

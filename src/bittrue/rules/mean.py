@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from ..arithmetic import fixed_point, floats, multiplier
+from ..arithmetic import fixed_point, floats, multiplier, steps
 from . import rescale
 
 Prepared = dict[str, np.ndarray]
@@ -167,6 +168,23 @@ def _affine_away(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.nd
     return fixed_point.wrap_s32(floats.truncate_to_s32(floats.round_away(moved)) + prepared["bias"])
 
 
+def _prepare_exact(scale: float, output_scale: float, count: int, zero_point: int, output_zero_point: int) -> Prepared:
+    first, second = float(np.float32(scale)), float(np.float32(output_scale))
+    if not (0 < first < np.inf and 0 < second < np.inf):
+        raise ValueError(f"scales {first!r} and {second!r} have no meaning, they must be finite and above 0")
+    return {"steps": steps.even_steps(Fraction(first) / (count * Fraction(second)))}
+
+
+def _exact_even(total: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """One rounding, ties to even.
+
+    >>> rule = RULES["exact_even"]
+    >>> [int(v) for v in rule.apply(np.array([1, 3, -1]), rule.prepare_scales(1.0, 1.0, 2, 0, 10))]
+    [0, 2, 0]
+    """
+    return steps.apply_steps(total, prepared["steps"])
+
+
 def _needs_scales(real: float, count: int) -> Prepared:
     raise NotImplementedError("this rule is prepared from both scales")
 
@@ -231,5 +249,13 @@ RULES: dict[str, MeanRule] = {
         "z = f32(f32(-zero point * s) * count), total without zero points taken off",
         "kernels/internal/optimized/reduce.h (QuantizedMeanOrSum), verified by running",
         prepare_scales=_prepare_sum,
+    ),
+    "exact_even": MeanRule(
+        _needs_scales,
+        _exact_even,
+        "round_even(scale * total / (count * output scale)) in real numbers, limited to -511..511, total without zero "
+        "points",
+        "definition",
+        prepare_scales=_prepare_exact,
     ),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, rational
+from ..arithmetic import elementary, fused, fused_polynomials, rational, rounded_functions
 
 # Elements that the vector form takes at a time; blocks given to a rule begin at a multiple of it.
 LANES = 4
@@ -22,6 +22,10 @@ class RealGeluRule:
     apply: Callable[[np.ndarray, bool], np.ndarray]
     formula: str
     source: str
+
+
+def _rounded_once(x: np.ndarray, approximate: bool) -> np.ndarray:
+    return rounded_functions.FUNCTIONS["gelu_tanh" if approximate else "gelu"](x)
 
 
 _HALF, _ONE = np.float32(0.5), np.float32(1)
@@ -57,6 +61,23 @@ def _lanes_4(x: np.ndarray, approximate: bool) -> np.ndarray:
         return _HALF * x * np.concatenate([grouped, rest])
 
 
+_CUBE = np.float32(0.044715) * _ROOT_OF_TWO_OVER_PI
+
+
+def _fused_polynomials(x: np.ndarray, approximate: bool) -> np.ndarray:
+    """Approximately x / 2 * (tanh(x (c x x + r)) + 1), c = f32(0.044715 r), r = sqrt(2 / pi).
+
+    >>> RULES["binary32_fused_polynomials"].apply(np.float32([0, 1, -1]), False).tolist()
+    [0.0, 0.8413447141647339, -0.1586552560329437]
+    """
+    with np.errstate(all="ignore"):
+        if approximate:
+            gate = fused_polynomials.tanh(x * (_CUBE * x * x + _ROOT_OF_TWO_OVER_PI))
+        else:
+            gate = fused_polynomials.erf(x * _ROOT_OF_HALF)
+        return np.asarray(_HALF * x * (gate + _ONE))
+
+
 RULES: dict[str, RealGeluRule] = {
     "binary32_rational_lanes_4": RealGeluRule(
         _lanes_4,
@@ -69,5 +90,16 @@ RULES: dict[str, RealGeluRule] = {
         "x / 2 * (1 + z P(z^2) / Q(z^2)), z = x limited, polynomials of degrees 11 and 10 of fused multiply-adds, "
         "others for the approximate form",
         "docs/facts/xnnpack.md 3.6, verified by running",
+    ),
+    "rounded_once": RealGeluRule(
+        _rounded_once,
+        "x / 2 * (1 + erf(x / sqrt 2)), or x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), rounded once to binary32",
+        "the definition of correct rounding; decimal arithmetic with 260 digits",
+    ),
+    "binary32_fused_polynomials": RealGeluRule(
+        _fused_polynomials,
+        "x / 2 * (erf(x / sqrt 2) + 1), or x / 2 * (tanh(x (c x x + r)) + 1), r = sqrt(2 / pi), c = f32(0.044715 r), "
+        "functions of arithmetic/fused_polynomials",
+        "a library of vector kernels for x86-64, read; run",
     ),
 }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
 from ..arithmetic import elementary, fused
+from ..arithmetic.correct_rounding import decimal, in_digits, settle
 
 _NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 
@@ -99,6 +101,56 @@ def _no_logarithm(rows: np.ndarray) -> np.ndarray:
     raise NotImplementedError("this rule has no log_softmax")
 
 
+def _differences(rows: np.ndarray) -> np.ndarray:
+    """x - max in binary64, exact to half a unit in the last place; NaN and +infinity give NaN."""
+    wide = rows.astype(np.float64)
+    return wide - wide.max(axis=1, keepdims=True, initial=-np.inf)
+
+
+def _softmax_rounded_once(rows: np.ndarray, beta: float) -> np.ndarray:
+    """beta must be 1.
+
+    >>> RULES["rounded_once"].softmax(np.float32([[0, 1]]), 1.0).tolist()
+    [[0.2689414322376251, 0.7310585975646973]]
+    """
+    with np.errstate(all="ignore"):
+        differences = _differences(rows)
+        powers = np.exp(differences)
+        value = powers / powers.sum(axis=1, keepdims=True)
+        error = np.abs(value) * (2.0**-53 * (rows.shape[1] + 256))
+
+    @in_digits
+    def exact(place: int) -> Decimal:
+        row = [decimal(x) for x in rows[place // rows.shape[1]] if x != -np.inf]
+        x = decimal(rows.reshape(-1)[place])
+        return 1 / sum(((other - x).exp() for other in row), Decimal(0))
+
+    return settle(value, np.where(np.isfinite(error), error, 0), exact)
+
+
+def _log_softmax_rounded_once(rows: np.ndarray) -> np.ndarray:
+    """
+    >>> RULES["rounded_once"].log_softmax(np.float32([[0, 1]])).tolist()
+    [[-1.31326162815094, -0.3132616877555847]]
+    """
+    with np.errstate(all="ignore"):
+        differences = _differences(rows)
+        largest = differences == 0
+        # The greatest element is 1; the others are summed beside it, so that a small logarithm keeps its digits.
+        rest = np.exp(differences).sum(axis=1, keepdims=True, where=~largest) + (largest.sum(axis=1, keepdims=True) - 1)
+        logarithm = np.log1p(rest)
+        value = differences - logarithm
+        error = 2.0**-52 * (np.abs(differences) + logarithm * (rows.shape[1] + 64))
+
+    @in_digits
+    def exact(place: int) -> Decimal:
+        row = [decimal(x) for x in rows[place // rows.shape[1]] if x != -np.inf]
+        x = decimal(rows.reshape(-1)[place])
+        return -sum(((other - x).exp() for other in row), Decimal(0)).ln()
+
+    return settle(value, np.where(np.isfinite(value), error, 0), exact)
+
+
 RULES: dict[str, RealSoftmaxRule] = {
     "binary32_in_order": RealSoftmaxRule(
         _softmax,
@@ -112,5 +164,11 @@ RULES: dict[str, RealSoftmaxRule] = {
         "e = exp_on_negative(x - max) of arithmetic/fused, s = sums of e in 16 lanes (two sets of them in turn while "
         "64 elements are left), lanes folded in halves, e * f32(1 / s)",
         "docs/facts/xnnpack.md 3.7, verified by running",
+    ),
+    "rounded_once": RealSoftmaxRule(
+        _softmax_rounded_once,
+        _log_softmax_rounded_once,
+        "e^x / sum of e^x, and its logarithm, as real numbers, rounded once to binary32",
+        "the definition of correct rounding; decimal arithmetic with 260 digits",
     ),
 }

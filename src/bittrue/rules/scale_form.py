@@ -42,11 +42,20 @@ def binary32_quotient_first(first: npt.ArrayLike, second: npt.ArrayLike, output:
     return (_f32(first) / _f32(output) * _f32(second)).astype(np.float64)
 
 
+def binary32_over_product(first: npt.ArrayLike, second: npt.ArrayLike, output: npt.ArrayLike) -> np.ndarray:
+    """f64(f32(first / f32(output * second))): `second` is a divisor, like the count of an average.
+
+    Source: facts/onnxruntime.md 2 (global average), verified by running.
+    """
+    return (_f32(first) / (_f32(output) * _f32(second))).astype(np.float64)
+
+
 RULES: dict[str, ScaleForm] = {
     "binary64": binary64,
     "binary32_product": binary32_product,
     "binary32": binary32,
     "binary32_quotient_first": binary32_quotient_first,
+    "binary32_over_product": binary32_over_product,
 }
 
 

@@ -52,11 +52,12 @@ class State:
         inner.variables = {}
         return inner
 
-    def reset(self) -> None:
-        """Everything as in a new session."""
+    def reset(self, resources: bool = True) -> None:
+        """Everything as in a new session, or the variable tensors alone."""
         self.variables.update({index: initial_state(tensor) for index, tensor in self._first.items()})
-        self.resources.clear()
-        self.done.clear()
+        if resources:
+            self.resources.clear()
+            self.done.clear()
 
     @contextmanager
     def kept(self) -> Iterator[None]:

@@ -137,10 +137,10 @@ class NativeExecutor:
                 return times
             return times + self._graphs.profile_later(self._stage(inputs, None, Run(None, self._limit)), rounds)
 
-    def reset(self) -> None:
-        """Put all state back to its start."""
+    def reset(self, resources: bool = True) -> None:
+        """Put all state back to its start, or the variable tensors alone."""
         with self._lock:
-            self.state.reset()
+            self.state.reset(resources)
             self._main.reset()
 
     @cached_property

@@ -39,9 +39,9 @@ class ReferenceExecutor:
             if tensor.kind in ("input", "computed") and tensor.last < len(plan.steps):
                 self._expiring.setdefault(tensor.last, []).append(index)
 
-    def reset(self) -> None:
-        """Put all state back to its start."""
-        self.state.reset()
+    def reset(self, resources: bool = True) -> None:
+        """Put all state back to its start, or the variable tensors alone."""
+        self.state.reset(resources)
 
     def run(
         self,

@@ -8,7 +8,18 @@ from functools import cache
 from .base import Arrange, Called, GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
-_THEMES = ("arithmetic", "control", "floating", "indexing", "layers", "linear", "movement", "quantized")
+_THEMES = (
+    "arithmetic",
+    "control",
+    "convolutions",
+    "floating",
+    "indexing",
+    "layers",
+    "linear",
+    "movement",
+    "quantized",
+    "reductions",
+)
 
 
 @cache
@@ -42,8 +53,13 @@ def map_node(source: Source) -> None:
     """
     mapper = _table().get((source.domain, source.op_type))
     if mapper is None:
+        from .schema_types import UNKNOWN, result_types
+
         claims = source.builder.claims
-        types = [claims[name].dtype if name in claims else "variant" for name in source.outputs]
+        types = [
+            claims[name].dtype if kind == UNKNOWN and name in claims else kind
+            for name, kind in zip(source.outputs, result_types(source), strict=True)
+        ]
         source.emit(snake_case(source.op_type), types)
         return
     mapper(source)

@@ -1,7 +1,106 @@
-"""Mappings of operators on real numbers."""
+"""Mappings of element-wise operators on real numbers."""
 
 from __future__ import annotations
 
-from .base import Mappers
+import numpy as np
 
-MAPPERS: Mappers = {}
+from ...graph import Attribute
+from .base import MICROSOFT, Mapper, Mappers, Source, same_type
+
+_PLAIN: dict[str, Attribute] = {"activation": "none"}
+
+
+def with_reals(operator: str, **defaults: float) -> Mapper:
+    """An operator of the same operands, whose attributes are all real numbers."""
+
+    def apply(source: Source) -> None:
+        source.emit(operator, source.type(0), {name: source.real(name, value) for name, value in defaults.items()})
+
+    return apply
+
+
+def _clip(source: Source) -> None:
+    if source.version >= 11:
+        source.emit("clip", source.type(0))
+        return
+    ends = [
+        source.constant(np.float32(source.real(name, 0.0)), name) if source.has(name) else None
+        for name in ("min", "max")
+    ]
+    source.emit("clip", source.type(0), inputs=[*source.inputs[:1], *ends])
+
+
+def _relu(source: Source) -> None:
+    dtype = source.type(0)
+    if dtype == "f32":
+        source.emit("relu", dtype)
+        return
+    zero = source.constant(np.zeros((), source.tensor(0).type.numpy), "zero")
+    source.emit("clip", dtype, inputs=[*source.inputs[:1], zero])
+
+
+def _gelu(source: Source) -> None:
+    form = source.text("approximate", "none")
+    if form not in ("none", "tanh"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute 'approximate' is '{form}'")
+    source.emit("gelu", source.type(0), {"approximate": form == "tanh"})
+
+
+def _biased_gelu(approximate: bool) -> Mapper:
+    def apply(source: Source) -> None:
+        dtype, inputs = source.type(0), source.inputs[:1]
+        if source.present(1):
+            sum_of = source.temporary(dtype, "biased")
+            inputs = list(source.emit("add", dtype, _PLAIN, inputs=source.inputs[:2], outputs=[sum_of]))
+        source.emit("gelu", dtype, {"approximate": approximate}, inputs=inputs)
+
+    return apply
+
+
+def _softmax(stem: str) -> Mapper:
+    def apply(source: Source) -> None:
+        flattened = source.version < 13
+        axis = source.integer("axis", 1 if flattened else -1)
+        source.emit(stem, source.type(0), {"axis": axis, "flattened": flattened})
+
+    return apply
+
+
+MAPPERS: Mappers = {
+    ("", "Ceil"): same_type("ceil"),
+    ("", "Celu"): with_reals("celu", alpha=1.0),
+    ("", "Clip"): _clip,
+    ("", "Cos"): same_type("cos"),
+    ("", "Elu"): with_reals("parametric_elu", alpha=1.0),
+    ("", "Erf"): same_type("erf"),
+    ("", "Exp"): same_type("exp"),
+    ("", "Floor"): same_type("floor"),
+    ("", "Gelu"): _gelu,
+    ("", "HardSigmoid"): with_reals("hard_sigmoid", alpha=0.2, beta=0.5),
+    ("", "HardSwish"): same_type("hard_swish"),
+    ("", "LeakyRelu"): with_reals("leaky_relu", alpha=0.01),
+    ("", "Log"): same_type("log"),
+    ("", "LogSoftmax"): _softmax("log_softmax_along"),
+    ("", "Mean"): same_type("broadcast_mean"),
+    ("", "Mish"): same_type("mish"),
+    ("", "PRelu"): same_type("prelu"),
+    ("", "Pow"): same_type("power"),
+    ("", "Reciprocal"): same_type("reciprocal"),
+    ("", "Relu"): _relu,
+    ("", "Round"): same_type("round_even"),
+    ("", "Selu"): with_reals("selu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    ("", "Sigmoid"): same_type("logistic"),
+    ("", "Sign"): same_type("sign"),
+    ("", "Sin"): same_type("sin"),
+    ("", "Softmax"): _softmax("softmax_along"),
+    ("", "Softplus"): same_type("softplus"),
+    ("", "Softsign"): same_type("softsign"),
+    ("", "Sqrt"): same_type("sqrt"),
+    ("", "Sum"): same_type("broadcast_sum"),
+    ("", "Tanh"): same_type("tanh"),
+    ("", "ThresholdedRelu"): with_reals("thresholded_relu", alpha=1.0),
+    (MICROSOFT, "BiasGelu"): _biased_gelu(False),
+    (MICROSOFT, "FastGelu"): _biased_gelu(True),
+    (MICROSOFT, "Gelu"): same_type("gelu", approximate=False),
+    (MICROSOFT, "QuickGelu"): with_reals("quick_gelu", alpha=1.702),
+}

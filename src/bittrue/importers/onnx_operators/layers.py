@@ -2,13 +2,58 @@
 
 from __future__ import annotations
 
-from .base import Mappers, Source
+from ...graph import Attribute
+from .base import MICROSOFT, Mappers, Source, fixed_type
+from .windows import window_attributes
 
 
 def _qlinear_matmul(source: Source) -> None:
     source.emit("qlinear_matmul", source.type(7))
 
 
+def _convolution(source: Source) -> dict[str, Attribute]:
+    if source.has("auto_pad") and source.has("pads") and source.text("auto_pad", "NOTSET") != "NOTSET":
+        raise source.invalid(
+            "BT-ONNX-ATTRIBUTE", "has both 'auto_pad' and 'pads'", "the runtime refuses it, too; remove one of them"
+        )
+    last = bool(source.integer("channels_last", 0)) if source.domain == MICROSOFT else False
+    return {**window_attributes(source), "groups": source.integer("group", 1), "channels_last": last}
+
+
+def _qlinear_conv(source: Source) -> None:
+    source.emit("qlinear_conv", source.type(7), _convolution(source))
+
+
+def _conv_integer(source: Source) -> None:
+    source.emit("conv_integer", "s32", _convolution(source))
+
+
+def _qgemm(source: Source) -> None:
+    attributes = {
+        "alpha": source.real("alpha", 1.0),
+        "trans_a": bool(source.integer("transA", 0)),
+        "trans_b": bool(source.integer("transB", 0)),
+    }
+    source.emit("qgemm", source.type(8) if source.present(8) else "f32", attributes)
+
+
+def _dynamic_quantize_matmul(source: Source) -> None:
+    """Two nodes: what is quantized, and the product."""
+    names = [source.temporary("u8", "a"), source.temporary("f32", "a_scale"), source.temporary("u8", "a_zero_point")]
+    a, scale, point = source.emit(
+        "dynamic_quantize_linear", ("u8", "f32", "u8"), inputs=source.inputs[:1], outputs=names
+    )
+    b, b_scale, b_point, bias = (*source.inputs[1:], None, None)[:4]
+    source.emit("matmul_integer_to_float", "f32", inputs=(a, b, scale, b_scale, point, b_point, bias))
+
+
 MAPPERS: Mappers = {
+    ("", "ConvInteger"): _conv_integer,
+    ("", "MatMulInteger"): fixed_type("matmul_integer", "s32"),
+    ("", "QLinearConv"): _qlinear_conv,
     ("", "QLinearMatMul"): _qlinear_matmul,
+    (MICROSOFT, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
+    (MICROSOFT, "MatMulIntegerToFloat"): fixed_type("matmul_integer_to_float", "f32"),
+    (MICROSOFT, "QGemm"): _qgemm,
+    (MICROSOFT, "QLinearConv"): _qlinear_conv,
 }

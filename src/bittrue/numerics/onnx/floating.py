@@ -1,7 +1,57 @@
-"""Rows of `onnx`: operators on real numbers."""
+"""Rows of `onnx`: operators on real numbers, every result the real one rounded once to binary32, ties to even.
+
+One operator is one real function: sums of products, softmax and normalizations are rounded at the end only. What IEEE
+754 defines (sums of two, products, quotients, roots, whole numbers, comparisons) is the same as in any runtime.
+"""
 
 from __future__ import annotations
 
+from ..onnxruntime.floating import EXACT
 from ..table import Row
 
-ROWS: tuple[Row, ...] = ()
+_ONCE = "an oracle of fractions or decimals in tests; the specification defines a real function and no rounding"
+_FUNCTIONS = (
+    "celu",
+    "cos",
+    "erf",
+    "exp",
+    "hard_sigmoid",
+    "hard_swish",
+    "log",
+    "logistic",
+    "mish",
+    "parametric_elu",
+    "quick_gelu",
+    "selu",
+    "sin",
+    "softplus",
+    "softsign",
+    "tanh",
+)
+_SUMS = ("mean", "sum", "sum_square", "l1", "l2", "log_sum", "log_sum_exp")
+_PRODUCT, _SUM = {"real_product": "rounded_once"}, {"real_sum": "rounded_once"}
+_NORMAL, _SOFTMAX = {"real_normalization": "rounded_once"}, {"real_softmax": "rounded_once"}
+
+ROWS: tuple[Row, ...] = (
+    *EXACT,
+    *(Row(stem, ("f32 -> f32",), {"real_function": "rounded_once"}, _ONCE) for stem in _FUNCTIONS),
+    Row("gelu", ("f32 -> f32",), {"real_gelu": "rounded_once"}, _ONCE),
+    Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "rounded_once"}, _ONCE),
+    Row("softmax_along", ("f32 -> f32",), _SOFTMAX, _ONCE),
+    Row("log_softmax_along", ("f32 -> f32",), _SOFTMAX, _ONCE),
+    *(Row(stem, ("f32... -> f32",), _SUM, _ONCE) for stem in ("broadcast_sum", "broadcast_mean")),
+    *(Row(f"reduce_{kind}", ("f32 s64|- -> f32",), _SUM, _ONCE) for kind in _SUMS),
+    Row("axes_prod", ("f32 s64|- -> f32",), _SUM, _ONCE),
+    *(Row(stem, ("f32 -> f32",), _SUM, _ONCE) for stem in ("average_pool", "lp_pool", "global_average_pool")),
+    *(Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _ONCE) for stem in ("conv", "conv_transpose", "gemm")),
+    Row("matmul", ("f32 f32 -> f32",), _PRODUCT, _ONCE),
+    Row("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), _NORMAL, _ONCE),
+    *(Row(f"{kind}_normalization", ("f32 f32 f32 -> f32",), _NORMAL, _ONCE) for kind in ("group", "instance")),
+    Row(
+        "layer_normalization",
+        tuple(f"f32 f32 f32|- -> {out}" for out in ("f32", "f32 f32", "f32 f32 f32")),
+        _NORMAL,
+        _ONCE,
+    ),
+    *(Row(stem, ("f32 -> f32",), _NORMAL, _ONCE) for stem in ("lp_normalization", "channel_response_normalization")),
+)

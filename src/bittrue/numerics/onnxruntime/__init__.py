@@ -19,4 +19,5 @@ ONNXRUNTIME = Numerics(
         *indexing.ROWS,
         *control.ROWS,
     ),
+    rewrites=("fuse_quantized",),
 )

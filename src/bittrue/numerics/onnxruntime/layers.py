@@ -12,11 +12,68 @@ REQUANTIZE = {
     "store": "clamp_then_zero_point",
 }
 
+# Dilated windows with auto_pad SAME_* are refused.
+UNDILATED = (("undilated_same",),)
+# Codes and their zero points are of one type.
+PAIRS = tuple(f"{a} {b} {a}|- {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))
+_RUN = "run; facts/onnxruntime.md 2"
+
 ROWS: tuple[Row, ...] = (
+    Row("conv_integer", PAIRS, {"accumulate": "s32_wrap"}, _RUN, requires=UNDILATED),
+    Row(
+        "qlinear_conv",
+        (
+            "u8 f32 u8 u8 f32 u8 f32 u8 s32|- -> u8",
+            "u8 f32 u8 s8 f32 s8 f32 u8 s32|- -> u8",
+            "s8 f32 s8 s8 f32 s8 f32 s8 s32|- -> s8",
+        ),
+        REQUANTIZE,
+        _RUN,
+        requires=UNDILATED,
+    ),
+    Row(
+        "matmul_integer",
+        PAIRS,
+        {"accumulate": "s32_wrap"},
+        _RUN,
+        requires=(("single_values", 2), ("sums_have_products", 1)),
+    ),
+    Row(
+        "matmul_integer_to_float",
+        tuple(f"{a} {b} f32 f32 {a}|- {b}|- f32|- -> f32" for a, b in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))),
+        {"accumulate": "s32_wrap", "scale_back": "binary32_product_of_scales"},
+        _RUN,
+        limit="scales that do not broadcast to the result are refused; the runtime may write beyond its output",
+        requires=(("single_values", 4), ("sums_have_products", 1)),
+    ),
+    Row(
+        "qgemm",
+        tuple(f"{a} f32 {a} {b} f32 {b} s32|- f32|- {a} -> {a}" for a, b in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))),
+        REQUANTIZE,
+        _RUN,
+        requires=(("sums_have_products", 3),),
+    ),
+    Row(
+        "qgemm",
+        tuple(f"{a} f32 {a} {b} f32 {b} s32|- f32|- - -> f32" for a, b in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))),
+        {
+            "accumulate": "s32_wrap",
+            "scale_form": "binary32",
+            "rescale": "binary32_multiply_even",
+            "scale_back": "binary32_product_of_scales",
+        },
+        _RUN,
+        requires=(("sums_have_products", 3),),
+    ),
     Row(
         "qlinear_matmul",
-        ("u8 f32 u8 u8 f32 u8 f32 u8 -> u8", "u8 f32 u8 s8 f32 s8 f32 u8 -> u8", "s8 f32 s8 s8 f32 s8 f32 s8 -> s8"),
+        tuple(
+            f"{a} {scale} {a} {b} {scale} {b} {scale} {a} -> {a}"
+            for scale in ("f32", "f16")
+            for a, b in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))
+        ),
         REQUANTIZE,
-        "run; facts/onnxruntime.md 2",
+        f"{_RUN}; binary16 scales are widened",
+        requires=(("single_values", 1, 2), ("sums_have_products", 3)),
     ),
 )

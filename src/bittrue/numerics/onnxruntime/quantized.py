@@ -4,4 +4,68 @@ from __future__ import annotations
 
 from ..table import Row
 
-ROWS: tuple[Row, ...] = ()
+BYTES = ("u8", "s8")
+_BINARY = ("T f32 T T f32 T f32 T|- -> T",)
+_SCALARS = (("rank_zero", 1, 2, 4, 5, 6, 7),)
+_TABLE = ("T f32 T|- f32 T -> T",)
+CONCAT = ("f32 T T|f32... -> T",)
+WHERE = ("bool T f32 T T f32 T f32 T -> T",)
+UNARY = ("T f32 T f32 T -> T",)
+_RUN = "run: random single-node models, recorded vectors; facts/onnxruntime.md 2"
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "qlinear_add",
+        _BINARY,
+        {"affine_sum": "binary32_fused_even"},
+        f"{_RUN}; machines without fused multiply-add differ in 1e-5 of all elements, ARM uses 22-bit integers (read)",
+        where=BYTES,
+        requires=_SCALARS,
+    ),
+    Row(
+        "qlinear_mul",
+        _BINARY,
+        {"affine_product": "binary32_zero_point_even"},
+        _RUN,
+        where=BYTES,
+        requires=_SCALARS,
+    ),
+    Row(
+        "qlinear_average_pool",
+        ("T f32 T f32 T|- -> T",),
+        {"affine_average": "binary32_in_order_even"},
+        _RUN,
+        where=BYTES,
+        requires=(("rank_zero", 1, 2, 3, 4), ("has_windows_with_channels_last",)),
+    ),
+    Row("qlinear_concat", CONCAT, {"combine": "binary32_divide_even"}, _RUN, where=BYTES),
+    Row("qlinear_where", WHERE, {"combine": "binary32_divide_even"}, _RUN, where=BYTES),
+    Row("qlinear_leaky_relu", _TABLE, {"table": "binary32_divide_256_even"}, _RUN, where=BYTES),
+    Row(
+        "qlinear_sigmoid",
+        _TABLE,
+        {"table": "binary32_divide_256_even"},
+        f"{_RUN}; machines without fused multiply-add differ in 3e-6 of all table entries",
+        where=BYTES,
+    ),
+    Row("qlinear_softmax", _TABLE, {"affine_softmax": "binary32_table_even"}, _RUN, where=BYTES),
+    Row(
+        "qlinear_global_average_pool",
+        UNARY,
+        {
+            "accumulate": "s32_wrap",
+            "scale_form": "binary32_over_product",
+            "rescale": "binary32_multiply_even",
+            "store": "clamp_then_zero_point",
+        },
+        f"{_RUN}; ARM multiplies by 24-bit integers (read)",
+        where=BYTES,
+    ),
+    Row(
+        "qlinear_reduce_mean",
+        UNARY,
+        evidence="run: NOT_IMPLEMENTED when the model is loaded",
+        where=BYTES,
+        refuses="ONNX Runtime's CPU provider has no kernel for QLinearReduceMean",
+    ),
+)

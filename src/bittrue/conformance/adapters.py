@@ -1,0 +1,64 @@
+"""Recorded cases as models: one adapter per framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+import numpy as np
+
+from ..errors import InputError
+from ..graph import ModelFile
+from .vectors import Case, Recorded
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A case, ready to run.
+
+    Attributes:
+        model: what is run.
+        feeds: one array per input of its graph.
+        expected: one entry per output of its graph; None where nothing is expected.
+    """
+
+    model: ModelFile
+    feeds: Sequence[np.ndarray]
+    expected: Sequence[Recorded | None]
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """How the cases of one framework are run.
+
+    Attributes:
+        module: of this folder; its function `trial` makes a Case a Trial.
+        numerics: whose arithmetic they were recorded with.
+    """
+
+    module: str
+    numerics: str
+
+    @property
+    def trial(self) -> Callable[[Case], Trial]:
+        found: Callable[[Case], Trial] = import_module(f".{self.module}", __package__).trial
+        return found
+
+
+# By the framework that a manifest names.
+ADAPTERS: Mapping[str, Adapter] = {
+    "onnx": Adapter("onnx_case", "onnx"),
+    "onnxruntime": Adapter("onnx_case", "onnxruntime"),
+}
+
+
+def find_adapter(framework: str) -> Adapter:
+    """The adapter of a framework; InputError for one that has none."""
+    if framework not in ADAPTERS:
+        raise InputError(
+            "BT-VECTORS-FRAMEWORK",
+            f"vectors of '{framework}' cannot be replayed",
+            advice=f"frameworks: {', '.join(ADAPTERS)}",
+        )
+    return ADAPTERS[framework]

@@ -1,0 +1,224 @@
+"""Folders of recorded vectors: a manifest.json of the form ``bittrue-vectors-1`` and the .npz files that it names.
+
+Both are untrusted. Fields of a case that this file does not know stay in `Case.fields`, for the adapters.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, ModelFormatError, ResourceError
+from ..graph import DataType, data_type
+
+FORMAT = "bittrue-vectors-1"
+MANIFEST = "manifest.json"
+# Bytes of one manifest and of one array.
+_MOST_BYTES = 1 << 28
+_MOST_CASES = 1_000_000
+_MEANINGS = "the folder is damaged or incomplete; fetch it again"
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """One input or output of a case.
+
+    Attributes:
+        name: of the operand.
+        dtype: element type. Narrow integers take a byte per element.
+        value: the array, in the shape that the manifest gives.
+        fields: all that the manifest says about it, for example ``initializer`` or ``scale``.
+    """
+
+    name: str
+    dtype: DataType
+    value: np.ndarray
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One recorded call.
+
+    Attributes:
+        identity: unique in the set.
+        operator: what the framework calls it.
+        fields: the manifest's entry.
+    """
+
+    identity: str
+    operator: str
+    fields: Mapping[str, Any]
+    folder: Path
+
+    @property
+    def place(self) -> str:
+        return f"case '{self.identity}'"
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        found = self.fields.get("attributes") or {}
+        if not isinstance(found, dict):
+            raise damaged("'attributes' is no object", self.place)
+        return found
+
+    def inputs(self) -> list[Recorded | None]:
+        """Operands in order; None for an omitted one."""
+        return [None if entry is None else self._recorded(entry) for entry in self._list("inputs")]
+
+    def outputs(self) -> list[Recorded | None]:
+        """Expected results in order; None for one that the call leaves out."""
+        return [None if entry is None else self._recorded(entry) for entry in self._list("outputs")]
+
+    def _list(self, name: str) -> list[Any]:
+        found = self.fields.get(name)
+        if not isinstance(found, list):
+            raise damaged(f"'{name}' is no list", self.place)
+        return found
+
+    def _recorded(self, entry: Any) -> Recorded:
+        if not isinstance(entry, dict):
+            raise damaged("an operand is no object", self.place)
+        name = str(entry.get("name", ""))
+        place = f"{self.place}, '{name}'"
+        file, key = entry.get("file", self.fields.get("file")), entry.get("key", name)
+        if not isinstance(file, str) or not isinstance(key, str):
+            raise damaged("'file' and 'key' must be texts", place)
+        array = _read_array(_inside(self.folder, file, place), key, place)
+        dtype = _type(entry.get("dtype", array.dtype.name), place)
+        shape = entry.get("shape", list(array.shape))
+        if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):
+            raise damaged(f"shape {shape} is no shape", place)
+        if list(array.shape) != shape:
+            raise damaged(f"array '{key}' of {file} has shape {list(array.shape)}, the manifest says {shape}", place)
+        return Recorded(name, dtype, _typed(array, dtype, place), entry)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorSet:
+    """A folder of recorded vectors.
+
+    Attributes:
+        framework: who recorded them, as the manifest says.
+        version: free text.
+    """
+
+    folder: Path
+    framework: str
+    version: str
+    cases: tuple[Case, ...]
+
+
+def read_vectors(folder: Path) -> VectorSet:
+    """The cases of a folder. Arrays are read when they are asked for.
+
+    Raises:
+        InputError: there is no manifest.
+        ModelFormatError: it is damaged, or of another form.
+    """
+    path = folder / MANIFEST
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ResourceError("BT-VECTORS-SIZE", f"a manifest of more than {_MOST_BYTES:,} bytes", place=str(path))
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise InputError("BT-VECTORS-PATH", f"cannot read the manifest: {error.strerror}", place=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise damaged(f"no UTF-8 text: {error.reason}", str(path)) from None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged(f"no JSON: {error}", str(path)) from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = content.get("format") if isinstance(content, dict) else type(content).__name__
+        raise damaged(f"expected the format '{FORMAT}', found {found!r}", str(path))
+    entries = content.get("cases")
+    if not isinstance(entries, list) or len(entries) > _MOST_CASES:
+        raise damaged("'cases' is no list, or too long a one", str(path))
+    return VectorSet(
+        folder, str(content.get("framework", "")), str(content.get("version", "")), tuple(_cases(entries, folder))
+    )
+
+
+def _cases(entries: list[Any], folder: Path) -> Iterator[Case]:
+    seen: set[str] = set()
+    for position, entry in enumerate(entries):
+        place = f"case {position}"
+        if not isinstance(entry, dict) or not isinstance(entry.get("operator"), str):
+            raise damaged("a case is an object with an operator", place)
+        identity = str(entry.get("id", position))
+        if identity in seen:
+            raise damaged(f"two cases are called '{identity}'", place)
+        seen.add(identity)
+        yield Case(identity, entry["operator"], entry, folder)
+
+
+def damaged(message: str, place: str) -> ModelFormatError:
+    """The error for a folder that contradicts itself."""
+    return ModelFormatError("BT-VECTORS-FORMAT", message, place=place, advice=_MEANINGS)
+
+
+def _inside(folder: Path, name: str, place: str) -> Path:
+    parts = PurePosixPath(name).parts
+    if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\0" in name:
+        raise damaged(f"'{name}' is no file of the folder", place)
+    return folder / name
+
+
+@lru_cache(maxsize=4)
+def _archive(path: Path, stamp: tuple[int, int]) -> zipfile.ZipFile:
+    return zipfile.ZipFile(path)
+
+
+def _read_array(path: Path, key: str, place: str) -> np.ndarray:
+    """One array of an .npz file. Pickles are never opened."""
+    try:
+        status = path.stat()
+        archive = _archive(path, (status.st_mtime_ns, status.st_size))
+        entry = archive.getinfo(f"{key}.npy")
+        if entry.file_size > _MOST_BYTES:
+            raise ResourceError("BT-VECTORS-SIZE", f"array '{key}' takes more than {_MOST_BYTES:,} bytes", place=place)
+        array: np.ndarray = np.load(io.BytesIO(archive.read(entry)), allow_pickle=False)
+    except KeyError:
+        raise damaged(f"{path.name} has no array '{key}'", place) from None
+    except (OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError) as error:
+        raise damaged(f"cannot read array '{key}' of {path.name}: {error}", place) from None
+    except (zipfile.BadZipFile, zlib.error, SyntaxError, TypeError) as error:
+        raise damaged(f"array '{key}' of {path.name} is damaged: {error}", place) from None
+    return array
+
+
+def _type(name: Any, place: str) -> DataType:
+    try:
+        return data_type(name)
+    except (KeyError, TypeError):
+        raise damaged(f"element type {name!r} is not known", place) from None
+
+
+def _typed(array: np.ndarray, dtype: DataType, place: str) -> np.ndarray:
+    """The array in the type that the manifest names: arrays hold codes of narrow floats and values of integers."""
+    wanted = dtype.numpy
+    if array.dtype == wanted and not dtype.is_packed:
+        return array
+    kind, width = array.dtype.kind, array.dtype.itemsize
+    if dtype.is_integer and kind in "iu":
+        # Smaller storage types are allowed; what does not fit is an error.
+        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+        if dtype.minimum <= low and high <= dtype.maximum:
+            return array.astype(wanted)
+        raise damaged(f"values {low} to {high} are no {dtype.title}", place)
+    codes = isinstance(dtype.array, str) or dtype.name == "f16"
+    if codes and width == wanted.itemsize and kind in "iuV" and array.dtype.names is None:
+        return np.ascontiguousarray(array).view(wanted).reshape(array.shape)
+    if array.dtype == wanted.newbyteorder():
+        return array.astype(wanted)
+    raise damaged(f"an array of {array.dtype} does not hold {dtype.title}", place)

@@ -1,0 +1,131 @@
+"""Mappings of reductions and normalizations of real numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Attribute
+from .base import MICROSOFT, Mapper, Mappers, Source
+
+# Version from which the axes of a reduction are an operand.
+_OPERAND = {"ReduceSum": 13}
+
+
+def _reduce(stem: str) -> Mapper:
+    def apply(source: Source) -> None:
+        operand = source.version >= _OPERAND.get(source.op_type, 18)
+        attributes: dict[str, Attribute] = {
+            "keep_dims": bool(source.integer("keepdims", 1)),
+            "keeps_without_axes": False,
+        }
+        inputs = list(source.inputs)
+        if operand:
+            attributes["keeps_without_axes"] = bool(source.integer("noop_with_empty_axes", 0))
+        else:
+            axes = source.integers("axes")
+            inputs = inputs[:1] + ([source.constant(np.array(axes, np.int64), "axes")] if axes else [])
+        source.emit(stem, source.type(0), attributes, inputs=inputs)
+
+    return apply
+
+
+def _batch_normalization(source: Source) -> None:
+    if source.integer("training_mode", 0) or len([name for name in source.outputs if name]) > 1:
+        raise source.unsupported("BT-ONNX-TRAINING", "batch normalization while training is not read")
+    source.real("momentum", 0.9)
+    if source.version < 9 and source.integer("spatial", 1) != 1:
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "spatial = 0 is not read")
+    source.emit(
+        "batch_normalization", source.type(0), {"epsilon": source.real("epsilon", 1e-5)}, outputs=source.outputs[:1]
+    )
+
+
+def _layer_normalization(source: Source) -> None:
+    if source.integer("stash_type", 1) != 1:
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "only stash_type 1 (binary32) is read")
+    attributes: dict[str, Attribute] = {
+        "axis": source.integer("axis", -1),
+        "epsilon": source.real("epsilon", 1e-5),
+        "centred": source.op_type == "LayerNormalization",
+    }
+    source.emit("layer_normalization", [source.type(0), "f32", "f32"], attributes)
+
+
+def _instance_normalization(source: Source) -> None:
+    source.emit("instance_normalization", source.type(0), {"epsilon": source.real("epsilon", 1e-5)})
+
+
+def _group_normalization(source: Source) -> None:
+    if source.integer("stash_type", 1) != 1:
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "only stash_type 1 (binary32) is read")
+    attributes: dict[str, Attribute] = {
+        "groups": source.integer("num_groups", 0),
+        "epsilon": source.real("epsilon", 1e-5),
+        "per_group": source.version < 21,
+    }
+    source.emit("group_normalization", source.type(0), attributes)
+
+
+def _skip_layer_normalization(source: Source) -> None:
+    """Sum of input, skip and bias, normalized over the last axis. Outputs: result, mean, inverse deviation, the sum."""
+    dtype = source.type(0)
+    simplified = source.op_type == "SkipSimplifiedLayerNormalization"
+    names = (source.outputs + [""] * 4)[:4]
+    bias = 3 if simplified else 4
+    total = names[3] or source.temporary(dtype, "sum")
+    first = source.temporary(dtype, "skipped") if source.present(bias) else total
+    plain: dict[str, Attribute] = {"activation": "none"}
+    (sum_of,) = source.emit("add", dtype, plain, inputs=source.inputs[:2], outputs=[first])
+    if source.present(bias):
+        (sum_of,) = source.emit("add", dtype, plain, inputs=[sum_of, source.inputs[bias]], outputs=[total])
+    attributes: dict[str, Attribute] = {
+        "axis": -1,
+        "epsilon": source.real("epsilon", 1e-12),
+        "centred": not simplified,
+    }
+    beta = None if simplified or not source.present(3) else source.inputs[3]
+    source.emit(
+        "layer_normalization",
+        [dtype, "f32", "f32"],
+        attributes,
+        inputs=[sum_of, source.inputs[2], beta],
+        outputs=names[:3],
+    )
+
+
+def _lp_normalization(source: Source) -> None:
+    source.emit("lp_normalization", source.type(0), {"axis": source.integer("axis", -1), "p": source.integer("p", 2)})
+
+
+def _lrn(source: Source) -> None:
+    attributes: dict[str, Attribute] = {
+        "size": source.integer("size", 0),
+        "alpha": source.real("alpha", 0.0001),
+        "beta": source.real("beta", 0.75),
+        "bias": source.real("bias", 1.0),
+    }
+    source.emit("channel_response_normalization", source.type(0), attributes)
+
+
+MAPPERS: Mappers = {
+    ("", "BatchNormalization"): _batch_normalization,
+    ("", "GroupNormalization"): _group_normalization,
+    ("", "InstanceNormalization"): _instance_normalization,
+    ("", "LRN"): _lrn,
+    ("", "LayerNormalization"): _layer_normalization,
+    ("", "LpNormalization"): _lp_normalization,
+    ("", "RMSNormalization"): _layer_normalization,
+    ("", "ReduceL1"): _reduce("reduce_l1"),
+    ("", "ReduceL2"): _reduce("reduce_l2"),
+    ("", "ReduceLogSum"): _reduce("reduce_log_sum"),
+    ("", "ReduceLogSumExp"): _reduce("reduce_log_sum_exp"),
+    ("", "ReduceMax"): _reduce("axes_max"),
+    ("", "ReduceMean"): _reduce("reduce_mean"),
+    ("", "ReduceMin"): _reduce("axes_min"),
+    ("", "ReduceProd"): _reduce("axes_prod"),
+    ("", "ReduceSum"): _reduce("reduce_sum"),
+    ("", "ReduceSumSquare"): _reduce("reduce_sum_square"),
+    ("", "SimplifiedLayerNormalization"): _layer_normalization,
+    (MICROSOFT, "SkipLayerNormalization"): _skip_layer_normalization,
+    (MICROSOFT, "SkipSimplifiedLayerNormalization"): _skip_layer_normalization,
+}

@@ -1,0 +1,64 @@
+"""Types of results that follow from an operator's schema alone: for nodes that have no mapping.
+
+So a model with one foreign operator is refused for that operator, and not for what comes after it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..onnx_tensors import TYPES
+from .base import Source
+
+if TYPE_CHECKING:
+    from onnx.defs import OpSchema
+
+UNKNOWN = "variant"
+# Attributes that name the type of the results.
+_NAMING = ("to", "dtype", "output_dtype")
+
+
+def result_types(source: Source) -> list[str]:
+    """Types of all results; ``"variant"`` where the schema leaves them open, or there is none."""
+    import onnx.defs
+
+    try:
+        schema = onnx.defs.get_schema(source.op_type, source.version, source.domain)
+    except onnx.defs.SchemaError:
+        return [UNKNOWN] * len(source.outputs)
+    bound = _bound(schema, source)
+    return [_result(schema, position, bound, source) for position in range(len(source.outputs))]
+
+
+def _bound(schema: OpSchema, source: Source) -> dict[str, str]:
+    """What the types of the operands say about the schema's type variables."""
+    found: dict[str, str] = {}
+    for position, index in enumerate(source.inputs):
+        if index is not None and schema.inputs:
+            formal = schema.inputs[min(position, len(schema.inputs) - 1)]
+            found.setdefault(formal.type_str, source.builder.tensors[index].dtype)
+    return found
+
+
+def _result(schema: OpSchema, position: int, bound: dict[str, str], source: Source) -> str:
+    if not schema.outputs:
+        return UNKNOWN
+    variable = schema.outputs[min(position, len(schema.outputs) - 1)].type_str
+    for name in _NAMING:
+        number = source.attributes.get(name)
+        if isinstance(number, int) and number in TYPES and number:
+            return TYPES[number]
+    allowed = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == variable), [variable])
+    single = _type_of(next(iter(allowed))) if len(allowed) == 1 else UNKNOWN
+    return bound.get(variable, single)
+
+
+def _type_of(text: str) -> str:
+    """Our name of, for example, ``"tensor(float)"``."""
+    if not text.startswith("tensor("):
+        return UNKNOWN
+    import onnx
+
+    title = {"float": "FLOAT", "double": "DOUBLE"}.get(text[7:-1], text[7:-1].upper())
+    number = dict(onnx.TensorProto.DataType.items()).get(title, 0)
+    return TYPES[number] if number in TYPES and number else UNKNOWN

@@ -1,0 +1,223 @@
+"""qlinear_conv and conv_integer: acc[n, o, p] = sum over c, t of (x[n, c, p + t] - z_x)(w[o, c, t] - z_w) + bias[o].
+
+qlinear_conv: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias; acc is rescaled and
+stored. conv_integer: x, w, x_zero_point, w_zero_point; acc is the result.
+x is [N, C, D, H, W] with one to three spatial axes, or [N, D, H, W, C] with `channels_last`; w is [O, C / groups, ...].
+Padded positions hold z_x. w's scales and zero points may be one per output channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arithmetic.matmul import exact_matmul, product_type
+from ..graph import data_type
+from .accumulator import finish_accumulator
+from .base import Call, Lowered, Operator, Shape, Step
+from .geometry import Window
+from .integer_layers import (
+    REQUANTIZE_SLOTS,
+    bound,
+    centered,
+    check_channels,
+    check_single,
+    points_of,
+    prepare_multiplier,
+    requantized,
+    single,
+    weight_zero_points,
+    zero_point_of,
+)
+from .late import Prepared, Values, prepare_late, prepare_now
+from .spatial import padded, sliding, spatial_bytes, spatial_parameters, spatial_shape, spatial_windows, step_windows
+
+# Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
+PATCH_BYTES = 4 << 20
+
+
+def _channels_first(call: Call, shape: Shape) -> Shape:
+    return (shape[0], shape[-1], *shape[1:-1]) if call.attribute("channels_last") else shape
+
+
+def _geometry(call: Call, weights_at: int) -> tuple[tuple[Window, ...], int]:
+    source, weights = call.input(0), call.input(weights_at, "weights")
+    call.rank(source, 3, 5)
+    call.rank(weights, source.rank)
+    shape, groups = _channels_first(call, source.shape), call.attribute("groups")
+    channels, filters, depth = shape[1], weights.shape[0], weights.shape[1]
+    if groups < 1 or depth < 1 or channels != depth * groups:
+        raise call.invalid(
+            "BT-CONV-CHANNELS", f"{channels} input channels are no {groups} groups of {depth} filter channels"
+        )
+    if filters % groups:
+        raise call.invalid("BT-CONV-CHANNELS", f"{filters} filters cannot be split into {groups} groups")
+    kernel = tuple(call.attribute("kernel_shape"))
+    if kernel and kernel != weights.shape[2:]:
+        raise call.invalid(
+            "BT-CONV-KERNEL", f"kernel_shape is {list(kernel)}, but the weights have shape {list(weights.shape)}"
+        )
+    return spatial_windows(call, shape, weights.shape[2:]), groups
+
+
+def _infer(call: Call, weights_at: int) -> list[Shape]:
+    windows, _ = _geometry(call, weights_at)
+    batch, filters = call.input(0).shape[0], call.input(weights_at).shape[0]
+    inner = spatial_shape(windows)
+    return [(batch, *inner, filters) if call.attribute("channels_last") else (batch, filters, *inner)]
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, O, extents of the windows], or with the channels last."""
+    call.expect((8, 9))
+    shapes = _infer(call, 3)
+    channels = call.input(3).shape[0]
+    for position, role in ((1, "x_scale"), (2, "x_zero_point"), (6, "y_scale"), (7, "y_zero_point")):
+        check_single(call, position, role)
+    for position, role in ((4, "w_scale"), (5, "w_zero_point")):
+        check_channels(call, position, channels, role)
+    if call.has(8) and call.input(8).shape != (channels,):
+        raise call.invalid(
+            "BT-BIAS-LENGTH", f"bias has shape {list(call.input(8).shape)} for {channels} output channels"
+        )
+    return shapes
+
+
+def infer_integer(call: Call) -> list[Shape]:
+    """As qlinear_conv."""
+    call.expect((2, 4))
+    shapes = _infer(call, 1)
+    check_single(call, 2, "x_zero_point")
+    check_channels(call, 3, call.input(1).shape[0], "w_zero_point")
+    return shapes
+
+
+def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) -> Prepared:
+    parameters, arrays = weight_zero_points(values[5])
+    points = {"input_zero_point": zero_point_of(values[2]), "output_zero_point": zero_point_of(values[7])}
+    return {**parameters, **points}, {
+        **arrays,
+        **prepare_multiplier(rules, single(values[1]), np.reshape(values[4], -1), single(values[6])),
+    }
+
+
+def _prepare_integer(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) -> Prepared:
+    parameters, arrays = weight_zero_points(values[3] if len(values) > 3 else None)
+    return {**parameters, "input_zero_point": zero_point_of(values[2] if len(values) > 2 else None)}, arrays
+
+
+def _lowered(call: Call, weights_at: int, parameters: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Lowered:
+    windows, groups = _geometry(call, weights_at)
+    source, weights = call.input(0), call.input(weights_at)
+    depth = weights.size // max(1, weights.shape[0])
+    positions = ((0, 2), (3, 5), 8) if weights_at == 3 else ((0, 2), (1, 3), None)
+    return Lowered(
+        {
+            **parameters,
+            **spatial_parameters(windows),
+            "groups": groups,
+            "channels_last": bool(call.attribute("channels_last")),
+        },
+        arrays,
+        bound(call, positions[0], positions[1], depth, 0, positions[2]),
+        call.output.size * depth,
+        spatial_bytes(windows, source.size // max(1, source.shape[0]), 1) * 16 + 16 * PATCH_BYTES,
+    )
+
+
+def lower(call: Call) -> Lowered:
+    """Geometry, zero points, multipliers per channel and the accumulator bound."""
+    dtype = data_type(call.output.dtype)
+    limits = {"low": dtype.minimum, "high": dtype.maximum}
+    return _lowered(call, 3, *prepare_now(call, (1, 2, 4, 5, 6, 7), limits, _prepare))
+
+
+def lower_integer(call: Call) -> Lowered:
+    """Geometry, zero points and the accumulator bound."""
+    return _lowered(call, 1, *prepare_now(call, (2, 3), {}, _prepare_integer))
+
+
+def _five(array: np.ndarray) -> np.ndarray:
+    """[N, C, ...] as [N, C, D, H, W]."""
+    return array.reshape(*array.shape[:2], *(1,) * (5 - array.ndim), *array.shape[2:])
+
+
+def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tuple[int, int, slice], np.ndarray]]:
+    """(picture, depth, rows) of the output and its exact sums [O, rows, W'], block by block."""
+    windows = step_windows(step, x.shape)
+    limit = step.accumulator.magnitude if step.accumulator else 2**62
+    work_type = product_type(limit)
+    groups, filters = step["groups"], weights.shape[0]
+    points = np.reshape(points_of(step, "weight_zero_point"), (-1, *(1,) * (weights.ndim - 1)))
+    matrices = centered(weights, points, work_type).reshape(groups, filters // groups, -1)
+    out_d, out_h, out_w = spatial_shape(windows)
+    rows = max(1, PATCH_BYTES // max(1, out_w * matrices.shape[2] * groups * work_type.itemsize))
+    for n, picture in enumerate(_five(x)):
+        pixels = padded(centered(picture, step["input_zero_point"], work_type), windows, 0)
+        # [C, taps, D', H', W']: unfolding copies whole rows of pixels.
+        view = sliding(pixels, windows).transpose(0, 4, 5, 6, 1, 2, 3)
+        for d in range(out_d):
+            for top in range(0, out_h, rows):
+                block = view[..., d, top : top + rows, :]
+                columns = block.reshape(groups, matrices.shape[2], block.shape[-2] * out_w)
+                sums = exact_matmul(matrices, columns, limit)
+                yield (n, d, slice(top, top + block.shape[-2])), sums.reshape(filters, -1, out_w).astype(np.int64)
+
+
+def _outputs(step: Step, x: np.ndarray, weights: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """x with its channels first, and an output [N, O, D', H', W'] to fill."""
+    first = np.moveaxis(x, -1, 1) if step["channels_last"] else x
+    out = np.empty((x.shape[0], weights.shape[0], *spatial_shape(step_windows(step, first.shape))), dtype)
+    return first, out
+
+
+def _result(step: Step, out: np.ndarray, rank: int) -> list[np.ndarray]:
+    flat = out.reshape(*out.shape[:2], *out.shape[2:][5 - rank :])
+    return [np.ascontiguousarray(np.moveaxis(flat, 1, -1)) if step["channels_last"] else flat]
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The filter matrix times unfolded windows; exact because every partial sum is below the float's bound."""
+    step = prepare_late(step, inputs, _prepare)
+    weights, bias = inputs[3], inputs[8] if len(inputs) > 8 else None
+    x, out = _outputs(step, inputs[0], weights, inputs[7].dtype)
+    if out.size:
+        for (n, d, rows), sums in _sums(step, x, weights):
+            if bias is not None:
+                sums += bias.astype(np.int64)[:, None, None]
+            acc = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
+            # Multipliers per channel go with the last axis.
+            out[n, :, d, rows] = np.moveaxis(requantized(step, np.moveaxis(acc, 0, -1), out.dtype), -1, 0)
+    return _result(step, out, inputs[0].ndim)
+
+
+def reference_integer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The sums as they are."""
+    step = prepare_late(step, inputs, _prepare_integer)
+    x, out = _outputs(step, inputs[0], inputs[1], np.dtype(np.int32))
+    if out.size:
+        for (n, d, rows), sums in _sums(step, x, inputs[1]):
+            out[n, :, d, rows] = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
+    return _result(step, out, inputs[0].ndim)
+
+
+OPERATORS = (
+    Operator(
+        "qlinear_conv",
+        REQUANTIZE_SLOTS,
+        infer,
+        lower,
+        reference,
+        "convolution over one to three axes whose scales and zero points are operands",
+    ),
+    Operator(
+        "conv_integer",
+        ("accumulate",),
+        infer_integer,
+        lower_integer,
+        reference_integer,
+        "convolution of integers over one to three axes that gives its sums",
+    ),
+)

@@ -1,0 +1,135 @@
+"""Sums along axes, and functions of sums, of real numbers; integers saturate. Also the extremes and products of any type.
+
+Inputs: x and, optionally, the axes. Without axes everything is reduced, or nothing with `keeps_without_axes`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from ..rules import real_sum
+from .base import Call, Lowered, Operator, Shape, Step
+from .elementwise import BLOCK
+from .reduce import row_major
+
+
+def reduced(call: Call) -> tuple[int, ...] | None:
+    """Axes from the front; None where nothing is reduced."""
+    call.expect((1, 2))
+    rank = call.input(0).rank
+    axes = call.integers(1, "axes") if call.has(1) else []
+    if not axes:
+        return None if call.attribute("keeps_without_axes") else tuple(range(rank))
+    found = [call.axis(axis, rank) for axis in axes]
+    if rank and len(set(found)) < len(found):
+        raise call.invalid("BT-SHAPE-AXIS", f"axes {axes} name an axis twice")
+    return tuple(sorted(found)) if rank else ()
+
+
+def infer(call: Call) -> list[Shape]:
+    """Reduced axes disappear, or keep an extent of 1 with `keep_dims`."""
+    axes, shape = reduced(call), call.input(0).shape
+    if axes is None:
+        return [shape]
+    kept = call.attribute("keep_dims")
+    return [tuple(1 if i in axes else extent for i, extent in enumerate(shape) if kept or i not in axes)]
+
+
+def lower(call: Call) -> Lowered:
+    """Axes and output shape."""
+    source, axes = call.input(0), reduced(call)
+    return Lowered(
+        parameters={"axes": () if axes is None else axes, "shape": call.output.shape, "identity": axes is None},
+        work=max(source.size, call.output.size),
+        scratch=3 * source.size * max(8, source.type.numpy.itemsize) + 16 * BLOCK,
+    )
+
+
+def _saturated(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """binary64 without its fraction, limited to the type."""
+    info = np.iinfo(dtype)
+    whole = np.trunc(total)
+    inside = np.where((whole >= float(info.min)) & (whole < float(info.max) + 1), whole, 0).astype(np.int64)
+    return np.where(whole >= float(info.max), info.max, np.where(whole <= float(info.min), info.min, inside)).astype(
+        dtype
+    )
+
+
+def _integers(kind: str, rows: np.ndarray) -> np.ndarray:
+    """Sums (products) of 32-bit and 64-bit integers in binary64, one after the other, fractions dropped, saturated."""
+    wide = rows.astype(np.float64)
+    if kind == "sum_square":
+        wide = wide * wide
+    elif kind == "l1":
+        wide = np.abs(wide)
+    if not rows.shape[1]:
+        return np.full(rows.shape[0], kind == "prod", rows.dtype)
+    with np.errstate(over="ignore"):
+        operation = np.multiply if kind == "prod" else np.add
+        total = operation.accumulate(wide, axis=1)[:, -1]
+    return _saturated(total / rows.shape[1] if kind == "mean" else total, rows.dtype)
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray], kind: str) -> list[np.ndarray]:
+    """The rule's reduction of the elements of every output, in row-major order."""
+    x = inputs[0]
+    if step["identity"]:
+        return [x.copy()]
+    rows = row_major(x, step["axes"])
+    if x.dtype.kind in "iu":
+        return [_integers(kind, rows).reshape(step["shape"])]
+    reduce = real_sum.RULES[step.rules["real_sum"]].reductions["sum" if kind == "mean" else kind]
+    out = np.empty(rows.shape[0], np.float32)
+    per_block = max(1, BLOCK // max(1, rows.shape[1]))
+    for begin in range(0, out.size, per_block):
+        block = rows[begin : begin + per_block]
+        out[begin : begin + per_block] = reduce(
+            block.astype(np.float32, copy=False), np.full(len(block), float(rows.shape[1])) if kind == "mean" else None
+        )
+    return [out.astype(x.dtype, copy=False).reshape(step["shape"])]
+
+
+def _extreme(step: Step, inputs: Sequence[np.ndarray], sign: int) -> list[np.ndarray]:
+    """A NaN among the elements is the result; equal zeros give the first one. Without elements: the end of the type."""
+    x = inputs[0]
+    if step["identity"]:
+        return [x.copy()]
+    rows = row_major(x, step["axes"])
+    if not rows.shape[1]:
+        none = _end(x.dtype, -sign)
+        return [np.full(step["shape"], none, x.dtype)]
+    best = rows.argmax(axis=1) if sign > 0 else rows.argmin(axis=1)
+    return [rows[np.arange(rows.shape[0]), best].reshape(step["shape"])]
+
+
+def _end(dtype: np.dtype, sign: int) -> object:
+    if dtype.kind == "f":
+        return sign * math.inf
+    if dtype.kind == "b":
+        return sign > 0
+    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
+
+
+_SUMS = {
+    "sum": "sum",
+    "mean": "average",
+    "sum_square": "sum of squares",
+    "l1": "sum of magnitudes",
+    "l2": "root of the sum of squares",
+    "log_sum": "logarithm of the sum",
+    "log_sum_exp": "logarithm of the sum of e^x",
+}
+
+OPERATORS = (
+    *(
+        Operator(f"reduce_{kind}", ("real_sum",), infer, lower, partial(reference, kind=kind), f"{summary}, along axes")
+        for kind, summary in _SUMS.items()
+    ),
+    Operator("axes_max", (), infer, lower, partial(_extreme, sign=1), "largest element along axes, NaN included"),
+    Operator("axes_min", (), infer, lower, partial(_extreme, sign=-1), "smallest element along axes, NaN included"),
+    Operator("axes_prod", ("real_sum",), infer, lower, partial(reference, kind="prod"), "product along axes"),
+)

@@ -1,0 +1,144 @@
+"""`bittrue.onnx_backend`: the official backend tests of the onnx package, and the interface they go through."""
+
+from __future__ import annotations
+
+import re
+import unittest
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.backend.test
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+import bittrue
+import bittrue.onnx_backend
+from bittrue.onnx_backend import BittrueBackend
+
+# The official tests that must pass; of the others, all that can be prepared must give the expected values, too.
+DEMANDED = re.compile(
+    r"test_(quantizelinear|dequantizelinear|dynamicquantizelinear|qlinear(conv|matmul)|matmulinteger|(basic_)?convinteger)"
+)
+
+with warnings.catch_warnings():
+    # Collecting its cases, the package converts to narrow types beyond their range.
+    warnings.simplefilter("ignore")
+    OFFICIAL = onnx.backend.test.BackendTest(bittrue.onnx_backend, __name__)
+    CASES = collect_testcases(None)
+OFFICIAL.include(DEMANDED.pattern + ".*_cpu$")
+# The package's own way to run them, unchanged: unittest classes in this module.
+globals().update(OFFICIAL.test_cases)
+
+
+def values_of(data: Any) -> Any:
+    return numpy_helper.to_array(data) if isinstance(data, TensorProto) else np.asarray(data)
+
+
+def test_every_official_test_that_can_be_prepared(record_property: Callable[[str, object], None]) -> None:
+    """Types and shapes as in the official tests, and the bytes, but for operators without bits of their own."""
+    counts = {"equal": 0, "within the tests' tolerance": 0}
+    demanded, refused = 0, []
+    for case in CASES:
+        try:
+            prepared = bittrue.onnx_backend.prepare(case.model)
+        except bittrue.BittrueError as error:
+            refused.append(f"{case.name}: {error}")
+            continue
+        equal = True
+        for inputs, expected in case.data_sets:
+            try:
+                results = prepared.run([values_of(value) for value in inputs])
+            except bittrue.UnsupportedError as error:
+                refused.append(f"{case.name}: {error}")
+                break
+            for value, result in zip(map(values_of, expected), results, strict=True):
+                assert (result.dtype, result.shape) == (value.dtype, value.shape), case.name
+                if result.tobytes() != value.tobytes():
+                    equal = False
+                    # Real numbers whose last bits the package rounds in another order than ours.
+                    assert result.dtype.kind == "f", case.name
+                    np.testing.assert_allclose(result, value, case.rtol, case.atol, err_msg=case.name)
+        else:
+            counts["equal" if equal else "within the tests' tolerance"] += 1
+            demanded += bool(DEMANDED.match(case.name))
+            assert equal or not DEMANDED.match(case.name), case.name
+    assert not [line for line in refused if DEMANDED.match(line)]
+    assert demanded >= 45
+    counts["refused"] = len(refused)
+    record_property(
+        "compared",
+        f"official ONNX backend tests: {len(CASES)}, {', '.join(f'{n} {what}' for what, n in counts.items())}; "
+        f"{demanded} of quantization, all equal",
+    )
+
+
+def test_devices() -> None:
+    assert BittrueBackend.supports_device("CPU")
+    assert not BittrueBackend.supports_device("CUDA")
+    with pytest.raises(bittrue.InputError, match="BT-DEVICE"):
+        BittrueBackend.prepare(model(), "CUDA")
+
+
+def model(rows: Any = "N") -> onnx.ModelProto:
+    graph = helper.make_graph(
+        [helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, [rows, 2])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, [2, rows])],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+
+
+@pytest.mark.parametrize("numerics", ["onnx", "onnxruntime"])
+def test_inputs_and_results(numerics: str, tmp_path: Any) -> None:
+    onnx.save(model(), tmp_path / "m.onnx")
+    for source in (model(), model().SerializeToString(), tmp_path / "m.onnx"):
+        prepared = bittrue.onnx_backend.prepare(source, numerics=numerics, rtol=1e-3)
+        for rows in (3, 1, 0, 3):
+            x = np.arange(2 * rows, dtype=np.uint8).reshape(rows, 2)
+            for given in ([x], (x,), {"x": x}, x):
+                results = prepared.run(given)
+                assert isinstance(results, tuple)
+                assert results[0].tolist() == results["y"].tolist() == results.y.tolist() == x.T.tolist()
+    for given, code in (([], "BT-INPUT-COUNT"), ([x, x], "BT-INPUT-COUNT"), ({"q": x}, "BT-INPUT-NAME")):
+        with pytest.raises(bittrue.InputError, match=code):
+            prepared.run(given)
+    with pytest.raises(bittrue.InputError, match="BT-INPUT-TYPE"):
+        prepared.run([x.astype(np.int8)])
+    assert bittrue.onnx_backend.run(model(), [x])[0].shape == (2, 3)
+    with pytest.raises(bittrue.InputError, match="BT-NUMERICS"):
+        bittrue.onnx_backend.prepare(model(), numerics="none")
+
+
+def test_nodes() -> None:
+    node = helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0])
+    x = np.uint8([[1, 2], [3, 4]])
+    for info in (None, [(np.uint8, (2, 2))]):
+        (y,) = bittrue.onnx_backend.run_node(node, [x], outputs_info=info, opset_version=13)
+        assert y.tolist() == [[1, 3], [2, 4]]
+    assert bittrue.onnx_backend.run_node(node, {"x": x}).y.tolist() == [[1, 3], [2, 4]]
+    with pytest.raises(bittrue.InvalidModelError, match="BT-ONNX-TYPE"):
+        bittrue.onnx_backend.run_node(node, [x], outputs_info=[(np.int8, (2, 2))])
+    with pytest.raises(bittrue.InputError, match="BT-INPUT-COUNT"):
+        bittrue.onnx_backend.run_node(node, [x, x])
+    with pytest.raises(bittrue.InputError, match="BT-INPUT-TYPE"):
+        bittrue.onnx_backend.run_node(node, [np.zeros(2, "datetime64[s]")])
+
+
+def test_compatible() -> None:
+    assert bittrue.onnx_backend.is_compatible(model())
+    assert not bittrue.onnx_backend.is_compatible(model(), "CUDA")
+    unknown = model()
+    unknown.graph.node[0].op_type = "NoSuchOperator"
+    assert not bittrue.onnx_backend.is_compatible(unknown)
+
+
+def test_every_official_test_has_run() -> None:
+    """The classes above are those of the package."""
+    names = [name for case in OFFICIAL.test_cases.values() for name in dir(case) if DEMANDED.match(name)]
+    assert len(names) >= 45
+    assert all(issubclass(case, unittest.TestCase) for case in OFFICIAL.test_cases.values())

@@ -1,0 +1,201 @@
+"""Sums, products and averages of quantized numbers: exact oracles on fractions, and cases that tell rules apart."""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bittrue.arithmetic import exact, steps
+from bittrue.rules import affine_average, affine_product, affine_softmax, affine_sum, mean
+
+F32 = np.float32
+scales = st.one_of(
+    st.floats(2.0**-20, 2.0**20, width=32), st.integers(-149, 127).map(lambda e: 2.0**e), st.sampled_from([0.1, 3.0])
+)
+codes = st.integers(-128, 127)
+pairs = st.tuples(scales, codes)
+quadruple = st.tuples(pairs, pairs, pairs, codes, codes)
+
+
+def _f32(x: Fraction) -> Fraction:
+    """Rounded to binary32 (24 bits, no subnormal numbers), ties to even."""
+    if not x:
+        return x
+    exponent = 0
+    while abs(x) * Fraction(2) ** -exponent >= 2**24:
+        exponent += 1
+    while abs(x) * Fraction(2) ** -exponent < 2**23:
+        exponent -= 1
+    return round(x * Fraction(2) ** -exponent) * Fraction(2) ** exponent
+
+
+def _clamp(value: int, low: int = -128, high: int = 127) -> int:
+    return min(max(value, low), high)
+
+
+# Products and quotients that stay far from subnormal numbers and from infinity.
+moderate = st.tuples(*[st.tuples(st.floats(2.0**-10, 2.0**10, width=32), codes)] * 3, codes, codes)
+
+
+@given(moderate)
+def test_fused_sum_is_the_oracle(case: tuple) -> None:
+    (s, z), (t, w), (u, v), a, b = case
+    rule = affine_sum.RULES["binary32_fused_even"]
+    r, q = _f32(Fraction(s) / Fraction(u)), _f32(Fraction(t) / Fraction(u))
+    constant = _f32(v - _f32(r * z + _f32(q * w)))
+    expected = _clamp(round(_f32(a * r + _f32(b * q + constant))))
+    found = rule.apply(np.int8([a]), np.int8([b]), rule.prepare((s, z), (t, w), (u, v)), -128, 127)
+    assert found.tolist() == [expected]
+
+
+@given(moderate)
+def test_binary32_product_is_the_oracle(case: tuple) -> None:
+    (s, z), (t, w), (u, v), a, b = case
+    rule = affine_product.RULES["binary32_zero_point_even"]
+    factor = _f32(_f32(Fraction(s) * Fraction(t)) / Fraction(u))
+    expected = round(_f32(_f32((a - z) * (b - w) * factor) + v))
+    # What does not fit 32 bits becomes -2^31.
+    expected = _clamp(expected if -(2**31) <= expected < 2**31 else -(2**31))
+    found = rule.apply(np.int8([a]), np.int8([b]), rule.prepare((s, z), (t, w), (u, v)), -128, 127)
+    assert found.tolist() == [expected]
+
+
+@given(quadruple)
+def test_exact_sum_and_product_are_the_oracle(case: tuple) -> None:
+    (s, z), (t, w), (u, v), a, b = case
+    first, second, output = (Fraction(float(F32(scale))) for scale in (s, t, u))
+    both = {
+        "sum": (affine_sum, (a - z) * first + (b - w) * second),
+        "product": (affine_product, (a - z) * first * (b - w) * second),
+    }
+    for module, real in both.values():
+        rule = module.RULES["exact_even"]
+        expected = _clamp(exact.nearest(real / output, "even") + v)
+        found = rule.apply(np.int8([a]), np.int8([b]), rule.prepare((s, z), (t, w), (u, v)), -128, 127)
+        assert found.tolist() == [expected]
+
+
+windows = st.lists(codes, min_size=1, max_size=30)
+
+
+@given(st.floats(2.0**-10, 2.0**10, width=32), st.floats(2.0**-10, 2.0**10, width=32), codes, codes, windows)
+def test_binary32_average_is_the_oracle(s: float, t: float, z: int, w: int, window: list[int]) -> None:
+    rule = affine_average.RULES["binary32_in_order_even"]
+    prepared = rule.prepare((s, z), (t, w), -128, 127)
+    total, summed = Fraction(0), F32(0)
+    for q in window:
+        total, summed = _f32(total + _f32((q - z) * Fraction(s))), summed + prepared["values"][q + 128]
+    average = _f32(total / len(window))
+    expected = _clamp(round(_f32(_f32(average / Fraction(t)) + w)))
+    assert rule.finish(np.array([summed]), np.int64(len(window)), prepared, -128, 127).tolist() == [expected]
+
+
+@given(scales, scales, codes, codes, windows)
+def test_exact_average_is_the_oracle(s: float, t: float, z: int, w: int, window: list[int]) -> None:
+    rule = affine_average.RULES["exact_even"]
+    prepared = rule.prepare((s, z), (t, w), -128, 127)
+    total = sum(int(prepared["values"][q + 128]) for q in window)
+    real = Fraction(float(F32(s))) * sum(q - z for q in window) / (len(window) * Fraction(float(F32(t))))
+    found = rule.finish(np.array([total, 0]), np.array([len(window), 1]), prepared, -128, 127)
+    assert found.tolist() == [_clamp(exact.nearest(real, "even") + w), w]
+
+
+@given(st.floats(2.0**-9, 0.5, width=32), st.floats(2.0**-9, 1, width=32), codes, windows)
+def test_binary32_softmax_is_the_oracle(s: float, t: float, w: int, row: list[int]) -> None:
+    """Exponentials by decimal numbers; the logarithm of the largest sum is that of the C library, rounded."""
+    rule, context = affine_softmax.RULES["binary32_table_even"], Context(prec=50)
+    prepared = rule.prepare((s, 3), (t, w), len(row))
+    largest = float(F32(math.log(float(_f32(Fraction(float(np.finfo(F32).max)) / len(row))))))
+    raised = (largest - 5) / s
+    powers = [float(context.exp(Decimal((q - max(row) + raised) * s))) for q in row]
+    entries = [_f32(Fraction(power)) for power in powers]
+    total = Fraction(0)
+    for entry in entries:
+        total = _f32(total + entry)
+    factor = math.floor(_f32(1 / Fraction(t)))
+    products = [_f32(entry * factor) for entry in entries]
+    if max(products) >= 2**128:
+        return
+    expected = [_clamp(round(_f32(product / total)) + w) for product in products]
+    assert rule.apply(np.int64([row]), prepared, -128, 127).tolist() == [expected]
+
+
+@given(st.floats(2.0**-9, 2, width=32), st.floats(2.0**-9, 1, width=32), codes, windows)
+def test_exact_softmax_is_the_oracle(s: float, t: float, w: int, row: list[int]) -> None:
+    rule, context = affine_softmax.RULES["exact_even"], Context(prec=90)
+    powers = [Fraction(context.exp(Decimal(s) * (q - max(row)))) for q in row]
+    expected = [_clamp(exact.nearest(power / sum(powers) / Fraction(t), "even") + w) for power in powers]
+    assert rule.apply(np.int64([row]), rule.prepare((s, 3), (t, w), len(row)), -128, 127).tolist() == [expected]
+
+
+def test_exact_softmax_near_ties() -> None:
+    """Two equal elements over 1/5: the tie 2.5 of fractions of 2^-30 more or less, which binary64 does not show."""
+    rule = affine_softmax.RULES["exact_even"]
+    for unit, expected in ((0.25, 2), (0.2, 2), (float(np.nextafter(F32(0.2), F32(0))), 3)):
+        prepared = rule.prepare((1.0, 0), (unit, 0), 2)
+        share = exact.nearest(Fraction(1, 2) / Fraction(float(F32(unit))), "even")
+        assert share == expected
+        assert rule.apply(np.int64([[5, 5]]), prepared, -128, 127).tolist() == [[share, share]]
+
+
+@given(scales, scales, st.integers(1, 2**20), st.integers(-(2**28), 2**28), st.integers(-600, 600))
+def test_exact_mean_is_the_oracle(scale: float, output: float, count: int, total: int, near: int) -> None:
+    """At a random sum, and around the one that is nearest to a tie."""
+    rule = mean.RULES["exact_even"]
+    assert rule.prepare_scales is not None
+    prepared = rule.prepare_scales(scale, output, count, 3, 5)
+    real = Fraction(float(F32(scale))) / (count * Fraction(float(F32(output))))
+    tie = int((near + Fraction(1, 2)) / real)
+    totals = [min(max(n, -(2**60)), 2**60) for n in (total, tie - 1, tie, tie + 1)]
+    expected = [_clamp(exact.nearest(n * real, "even"), -511, 511) for n in totals]
+    assert rule.apply(np.int64(totals), prepared).tolist() == expected
+
+
+@given(st.integers(-(2**52), 2**52), st.integers(-1, 1), st.floats(2.0**-10, 2.0**40, width=32))
+def test_nearest_even_quotient(units: int, lost: int, divisor: float) -> None:
+    """Numerators around ties of the quotient, with and without something that was lost."""
+    half = Fraction(2 * (units % 2001) - 1999, 2) * Fraction(divisor)
+    high, low = float(half), lost * 1e-30
+    expected = exact.nearest((Fraction(high) + Fraction(low)) / Fraction(divisor), "even")
+    assert int(steps.nearest_even_quotient(high, low, divisor)) == max(min(expected, 2**20), -(2**20))
+
+
+def test_affine_sum_rules_are_told_apart() -> None:
+    """1 / 2 with zero point 1: the tie goes to even with it or without it."""
+    results = {}
+    for name, rule in affine_sum.RULES.items():
+        prepared = rule.prepare((0.5, 0), (0.5, 0), (1.0, 1))
+        results[name] = rule.apply(np.int8([1]), np.int8([0]), prepared, -128, 127).tolist()
+    assert results == {"binary32_fused_even": [2], "exact_even": [1]}
+
+
+def test_affine_average_rules_are_told_apart() -> None:
+    """5 / 2 with zero point 1: the tie goes to even with it or without it."""
+    results = {}
+    for name, rule in affine_average.RULES.items():
+        prepared = rule.prepare((1, 0), (1, 1), -128, 127)
+        results[name] = rule.finish(prepared["values"][[133]], np.int64(2), prepared, -128, 127).tolist()
+    assert results == {"binary32_in_order_even": [4], "exact_even": [3]}
+
+
+def test_affine_softmax_rules_are_told_apart() -> None:
+    """Halves over f32(0.04), a little less than 0.04: the whole number 25 makes a tie of what is more than 12.5."""
+    results = {}
+    for name, rule in affine_softmax.RULES.items():
+        prepared = rule.prepare((1.0, 0), (0.04, 0), 2)
+        results[name] = rule.apply(np.int64([[5, 5]]), prepared, -128, 127).tolist()
+    assert results == {"binary32_table_even": [[12, 12]], "exact_even": [[13, 13]]}
+
+
+def test_affine_product_rules_are_told_apart() -> None:
+    """5 / 2 with zero point 1: the tie goes to even with it or without it."""
+    results = {}
+    for name, rule in affine_product.RULES.items():
+        prepared = rule.prepare((1, 0), (1, 0), (2, 1))
+        results[name] = rule.apply(np.int8([5]), np.int8([1]), prepared, -128, 127).tolist()
+    assert results == {"binary32_zero_point_even": [4], "exact_even": [3]}
