@@ -5,7 +5,7 @@ The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Graph, ModelFile, Tensor, find_disorder
-from .onnx_operators import GraphBuilder, Source, map_node
+from .onnx_operators import Arrange, Called, GraphBuilder, Source, map_node
 from .onnx_tensors import constant, type_name
 
 if TYPE_CHECKING:
@@ -63,6 +63,20 @@ def onnx_package() -> Any:
             advice='pip install "bittrue[onnx]"',
         ) from None
     return onnx
+
+
+def _free(proto: GraphProto) -> Iterator[str]:
+    """Names that a graph, or one that its nodes call, uses without defining them."""
+    known = {*(info.name for info in proto.input), *(tensor.name for tensor in proto.initializer)}
+    for node in proto.node:
+        for name in node.input:
+            if name and name not in known:
+                yield name
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from (name for name in _free(attribute.g) if name not in known)
+        known.update(node.output)
+    yield from (info.name for info in proto.output if info.name not in known)
 
 
 @dataclass
@@ -115,8 +129,13 @@ class _Reader:
             )
 
     # -- graphs ----------------------------------------------------------------------------------------------------
-    def _graph(self, proto: GraphProto) -> int:
-        """Reads a graph and those that its nodes call; its index."""
+    def _graph(self, proto: GraphProto, outside: Sequence[Tensor] = (), arrange: Arrange | None = None) -> int:
+        """Reads a graph and those that its nodes call; its index.
+
+        Args:
+            outside: values of the calling graph that it uses; they become inputs behind its own.
+            arrange: makes the outputs from its own ones and the inputs for `outside`.
+        """
         place = f"graph '{proto.name}'"
         number = len(self.graphs)
         self.graphs.append(None)
@@ -135,6 +154,8 @@ class _Reader:
             if not info.name or info.name in builder.names:
                 raise InvalidModelError("BT-ONNX-NAME", f"input '{info.name}' is given twice", place=place)
             inputs.append(builder.add(self._declared(info)))
+        taken = [builder.add(tensor) for tensor in outside]
+        inputs += taken
         for node in proto.node:
             self._node(builder, node)
         outputs = []
@@ -144,6 +165,8 @@ class _Reader:
             outputs.append(builder.names[info.name])
         if not outputs:
             raise InvalidModelError("BT-ONNX-OUTPUT", "the graph has no output", place=place)
+        if arrange is not None:
+            outputs = arrange(outputs, taken)
         disorder = find_disorder(builder.tensors, builder.nodes, inputs, outputs)
         if disorder is not None:
             tensor = builder.tensors[disorder.tensor].name
@@ -205,7 +228,22 @@ class _Reader:
                 )
             inputs.append(builder.names[name] if name else None)
         version = self._version(domain, proto.op_type)
-        map_node(Source(proto.op_type, domain, version, label, inputs, list(proto.output), attributes, builder))
+        source = Source(
+            proto.op_type, domain, version, label, inputs, list(proto.output), attributes, builder, self._call
+        )
+        map_node(source)
+
+    def _call(self, builder: GraphBuilder, protos: Sequence[GraphProto], arrange: Arrange | None) -> Called:
+        """Reads the graphs that a node calls; all get the same values of the graph at hand."""
+        used = dict.fromkeys(name for proto in protos for name in _free(proto) if name in builder.names)
+        outside = [Tensor(name, builder.tensors[builder.names[name]].dtype, ()) for name in used]
+        numbers = tuple(self._graph(proto, outside, arrange) for proto in protos)
+        types = []
+        for number in numbers:
+            graph = self.graphs[number]
+            assert graph is not None
+            types.append(tuple(graph.tensors[index].dtype for index in graph.outputs))
+        return Called(numbers, tuple(builder.names[name] for name in used), tuple(types))
 
     def _version(self, domain: str, op_type: str) -> int:
         """The schema's since_version under the model's operator set; 1 for operators that the package does not know."""
@@ -254,4 +292,6 @@ class _Reader:
             return tuple(v.decode("utf-8", "replace") for v in proto.strings)
         if kind == "TENSOR":
             return constant(proto.t, proto.name, self.folder)
+        if kind == "GRAPH":
+            return proto.g
         raise UnsupportedError("BT-ONNX-ATTRIBUTE", f"attribute '{proto.name}' of kind {kind} is not read", place=place)
