@@ -8,8 +8,17 @@ from functools import cache
 from .base import GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
-_THEMES = ("convolutions", "floating", "layers", "linear", "movement", "quantized", "reductions")
-_THEMES = ("arithmetic", "floating", "indexing", "layers", "linear", "movement", "quantized")
+_THEMES = (
+    "arithmetic",
+    "convolutions",
+    "floating",
+    "indexing",
+    "layers",
+    "linear",
+    "movement",
+    "quantized",
+    "reductions",
+)
 
 
 @cache
