@@ -69,7 +69,7 @@ def join_clamps(editor: Editor) -> None:
 def share_equal(editor: Editor) -> None:
     """Nodes that compute the same become one; dequantizations, which belong to their readers, do not."""
     seen: dict[object, Node] = {}
-    for planned in editor.nodes():
+    for planned in editor.nodes_from_the_end():
         # Sharing replaces the nodes behind it, but what they write stays.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or node.operator == DEQUANTIZE or node.source in _RANDOM:
