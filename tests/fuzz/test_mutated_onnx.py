@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import onnx
@@ -15,11 +16,11 @@ from onnx.backend.test.case.node import collect_testcases
 import bittrue
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
+import numpy as np
 from mutate_onnx import campaign
 
-import numpy as np
 
-
+@cache
 def official() -> list[bytes]:
     """The models of the onnx package's own tests that can be prepared: every operator, a few nodes at most."""
     found = []
@@ -78,7 +79,7 @@ def test_mutations_of_every_operator(
     part: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     contents = official()
-    count = 2000 * (20 if request.config.getoption("--deep") else 1)
+    count = 1500 * (20 if request.config.getoption("--deep") else 1)
     first = part * count
     result = campaign(contents, range(first, first + count), tmp_path)
     counts = result["counts"]
@@ -97,7 +98,7 @@ def test_mutations_of_one_model(
 ) -> None:
     content = several_nodes()
     assert bittrue.load(content).prepare("onnx")
-    count = 3000 * (20 if request.config.getoption("--deep") else 1)
+    count = 2000 * (20 if request.config.getoption("--deep") else 1)
     result = campaign([content], range(count), tmp_path)
     counts = result["counts"]
     record_property(

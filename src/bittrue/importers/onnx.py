@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Graph, ModelFile, Tensor, data_type, find_disorder
-from .onnx_functions import check_functions
+from .onnx_checks import check_functions, check_texts
 from .onnx_operators import GraphBuilder, Source, map_node
 from .onnx_tensors import constant, is_no_shape, type_name
 
@@ -87,6 +87,7 @@ class _Reader:
     nodes: int = 0
 
     def read(self) -> ModelFile:
+        check_texts(self.model)
         if self.model.functions:
             self._inline()
         self._read_opsets()
