@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact, steps
-from bittrue.rules import affine_average, affine_product, affine_sum, mean
+from bittrue.rules import affine_average, affine_product, affine_softmax, affine_sum, mean
 
 F32 = np.float32
 scales = st.one_of(
@@ -103,6 +105,44 @@ def test_exact_average_is_the_oracle(s: float, t: float, z: int, w: int, window:
     assert found.tolist() == [_clamp(exact.nearest(real, "even") + w), w]
 
 
+@given(st.floats(2.0**-9, 0.5, width=32), st.floats(2.0**-9, 1, width=32), codes, windows)
+def test_binary32_softmax_is_the_oracle(s: float, t: float, w: int, row: list[int]) -> None:
+    """Exponentials by decimal numbers; the logarithm of the largest sum is that of the C library, rounded."""
+    rule, context = affine_softmax.RULES["binary32_table_even"], Context(prec=50)
+    prepared = rule.prepare((s, 3), (t, w), len(row))
+    largest = float(F32(math.log(float(_f32(Fraction(float(np.finfo(F32).max)) / len(row))))))
+    raised = (largest - 5) / s
+    powers = [float(context.exp(Decimal((q - max(row) + raised) * s))) for q in row]
+    entries = [_f32(Fraction(power)) for power in powers]
+    total = Fraction(0)
+    for entry in entries:
+        total = _f32(total + entry)
+    factor = math.floor(_f32(1 / Fraction(t)))
+    products = [_f32(entry * factor) for entry in entries]
+    if max(products) >= 2**128:
+        return
+    expected = [_clamp(round(_f32(product / total)) + w) for product in products]
+    assert rule.apply(np.int64([row]), prepared, -128, 127).tolist() == [expected]
+
+
+@given(st.floats(2.0**-9, 2, width=32), st.floats(2.0**-9, 1, width=32), codes, windows)
+def test_exact_softmax_is_the_oracle(s: float, t: float, w: int, row: list[int]) -> None:
+    rule, context = affine_softmax.RULES["exact_even"], Context(prec=90)
+    powers = [Fraction(context.exp(Decimal(s) * (q - max(row)))) for q in row]
+    expected = [_clamp(exact.nearest(power / sum(powers) / Fraction(t), "even") + w) for power in powers]
+    assert rule.apply(np.int64([row]), rule.prepare((s, 3), (t, w), len(row)), -128, 127).tolist() == [expected]
+
+
+def test_exact_softmax_near_ties() -> None:
+    """Two equal elements over 1/5: the tie 2.5 of fractions of 2^-30 more or less, which binary64 does not show."""
+    rule = affine_softmax.RULES["exact_even"]
+    for unit, expected in ((0.25, 2), (0.2, 2), (float(np.nextafter(F32(0.2), F32(0))), 3)):
+        prepared = rule.prepare((1.0, 0), (unit, 0), 2)
+        share = exact.nearest(Fraction(1, 2) / Fraction(float(F32(unit))), "even")
+        assert share == expected
+        assert rule.apply(np.int64([[5, 5]]), prepared, -128, 127).tolist() == [[share, share]]
+
+
 @given(scales, scales, st.integers(1, 2**20), st.integers(-(2**28), 2**28), st.integers(-600, 600))
 def test_exact_mean_is_the_oracle(scale: float, output: float, count: int, total: int, near: int) -> None:
     """At a random sum, and around the one that is nearest to a tie."""
@@ -141,6 +181,15 @@ def test_affine_average_rules_are_told_apart() -> None:
         prepared = rule.prepare((1, 0), (1, 1), -128, 127)
         results[name] = rule.finish(prepared["values"][[133]], np.int64(2), prepared, -128, 127).tolist()
     assert results == {"binary32_in_order_even": [4], "exact_even": [3]}
+
+
+def test_affine_softmax_rules_are_told_apart() -> None:
+    """Halves over f32(0.04), a little less than 0.04: the whole number 25 makes a tie of what is more than 12.5."""
+    results = {}
+    for name, rule in affine_softmax.RULES.items():
+        prepared = rule.prepare((1.0, 0), (0.04, 0), 2)
+        results[name] = rule.apply(np.int64([[5, 5]]), prepared, -128, 127).tolist()
+    assert results == {"binary32_table_even": [[12, 12]], "exact_even": [[13, 13]]}
 
 
 def test_affine_product_rules_are_told_apart() -> None:

@@ -10,19 +10,58 @@ import pytest
 from bittrue.rules import rules
 
 # slot -> (arguments of the rule, result under each rule)
+_SATURATE, _LOW, _HALVES = "truncate_saturate_nan_maximum", "truncate_low_bits", "truncate_low_bits_by_halves"
+_U32 = (0, 2**32 - 1)
 CASES = {
+    "cast": [
+        # -3e9 as s64 has the low bits 1294967296; as s32 it has no value, which stands for -2^31.
+        ((np.array([-3e9]), *_U32), {_SATURATE: [0], _LOW: [-3000000000], _HALVES: [-(2**31)]}),
+        # 5e9 - 2^31 does not fit 31 bits either: -2^31, and 2^31 on top of it.
+        ((np.array([5e9]), *_U32), {_SATURATE: [2**32 - 1], _LOW: [5000000000], _HALVES: [0]}),
+        ((np.array([3e9]), *_U32), {_SATURATE: [3000000000], _LOW: [3000000000], _HALVES: [3000000000 - 2**32]}),
+        ((np.array([300.0]), -128, 127), {_SATURATE: [127], _LOW: [300], _HALVES: [300]}),
+        ((np.array([np.nan]), -128, 127), {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [0]}),
+        ((np.array([-1.75]), -128, 127), {_SATURATE: [-1], _LOW: [-1], _HALVES: [-1]}),
+    ],
+    "remainder": [
+        ((np.array([-7]), np.array([3])), {"exact": [-1], "binary64": [-1]}),
+        ((np.array([2**62 + 1]), np.array([2])), {"exact": [1], "binary64": [0]}),
+    ],
     "combine": [
-        # 5 at half the output's scale: 2.5 goes up to 3, 10 is the output's zero point.
-        ((np.uint8([5]), 0.5, 0, 1.0, 10, 0, 255), {"copy": [5], "binary32_affine_away": [13]}),
-        # (5 - 10) / 2 = -2.5 goes down to -3.
-        ((np.uint8([5]), 0.5, 10, 1.0, 10, 0, 255), {"copy": [5], "binary32_affine_away": [7]}),
+        # 5 at half the output's scale: 2.5 goes up to 3 or to the even 2, 10 is the output's zero point.
+        (
+            (np.uint8([5]), 0.5, 0, 1.0, 10, 0, 255),
+            {"copy": [5], "binary32_affine_away": [13], "binary32_divide_even": [12], "exact_even": [12]},
+        ),
+        # (5 - 10) / 2 = -2.5 goes down to -3, or to the even -2.
+        (
+            (np.uint8([5]), 0.5, 10, 1.0, 10, 0, 255),
+            {"copy": [5], "binary32_affine_away": [7], "binary32_divide_even": [8], "exact_even": [8]},
+        ),
         # 255 * 4 is too large for the type, 0 - 100 too small.
-        ((np.uint8([255]), 4.0, 0, 1.0, 0, 0, 255), {"copy": [255], "binary32_affine_away": [255]}),
-        ((np.uint8([0]), 1.0, 100, 1.0, 0, 0, 255), {"copy": [0], "binary32_affine_away": [0]}),
-        # Beyond 32 bits the conversion gives -2^31, which is stored as the lowest value.
-        ((np.uint8([255]), 1e9, 0, 1.0, 0, 0, 255), {"copy": [255], "binary32_affine_away": [0]}),
-        # Equal parameters copy under both.
-        ((np.uint8([7]), 0.3, 9, float(np.float32(0.3)), 9, 0, 255), {"copy": [7], "binary32_affine_away": [7]}),
+        (
+            (np.uint8([255]), 4.0, 0, 1.0, 0, 0, 255),
+            {"copy": [255], "binary32_affine_away": [255], "binary32_divide_even": [255], "exact_even": [255]},
+        ),
+        (
+            (np.uint8([0]), 1.0, 100, 1.0, 0, 0, 255),
+            {"copy": [0], "binary32_affine_away": [0], "binary32_divide_even": [0], "exact_even": [0]},
+        ),
+        # Beyond 32 bits the conversion gives -2^31, which is stored as the lowest value; others saturate.
+        (
+            (np.uint8([255]), 1e9, 0, 1.0, 0, 0, 255),
+            {"copy": [255], "binary32_affine_away": [0], "binary32_divide_even": [255], "exact_even": [255]},
+        ),
+        # 15 f32(0.01) is exactly 7.5 f32(0.02), and rounded to binary32 a little less.
+        (
+            (np.uint8([15]), 0.01, 0, 0.02, 0, 0, 255),
+            {"copy": [15], "binary32_affine_away": [8], "binary32_divide_even": [7], "exact_even": [8]},
+        ),
+        # Equal parameters copy under all.
+        (
+            (np.uint8([7]), 0.3, 9, float(np.float32(0.3)), 9, 0, 255),
+            {"copy": [7], "binary32_affine_away": [7], "binary32_divide_even": [7], "exact_even": [7]},
+        ),
     ]
 }
 

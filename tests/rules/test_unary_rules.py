@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,16 @@ from bittrue.rules import rules
 
 
 def _table(rule: Any) -> list[int]:
-    table = rule.build(elementary.tanh, 0.25669166445732117, 0, 1 / 128, 0, -128, 127)
-    other = rule.build(elementary.tanh, 0.11414781957864761, 0, 1 / 128, 0, -128, 127)
+    tanh = (lambda x: Fraction(float(elementary.tanh(float(x))))) if rule.exact else elementary.tanh
+    table = rule.build(tanh, 0.25669166445732117, 0, 1 / 128, 0, -128, 127)
+    others = [
+        (rule.build(tanh, 0.11414781957864761, 0, 1 / 128, 0, -128, 127), 8),
+        (rule.build(tanh, 0.11414781957864761, 0, 1 / 128, 1, -128, 127), 8),
+        (rule.build(tanh, 0.06959595531225204, 0, 0.008500000461935997, 0, -128, 127), -53),
+    ]
     return [
         *rule.read(table, np.array([0, 1, -1, 10, -10, 100]), -128).tolist(),
-        rule.read(other, np.array([8]), -128)[0],
+        *(rule.read(other, np.array([q]), -128)[0] for other, q in others),
     ]
 
 
@@ -88,11 +94,14 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
         _table,
         {
             # tanh(2.5669) is 126.502 of 128; the samples of 16 bits are too far apart for inputs of 8
-            "binary32_reciprocal_256_away": [0, 32, -32, 127, -127, 127, 93],
-            "f4_newton_256_one_step_up": [0, 32, -32, 126, -126, 127, 93],
-            # 92.5: to even
-            "binary32_reciprocal_sum_256_even": [0, 32, -32, 126, -126, 127, 92],
-            "binary32_reciprocal_513_linear_up": [20, 21, 19, 28, 6, 104, 33],
+            "binary32_reciprocal_256_away": [0, 32, -32, 127, -127, 127, 93, 94, -117],
+            "f4_newton_256_one_step_up": [0, 32, -32, 126, -126, 127, 93, 93, -128],
+            # 92.5: to even, the second time with the zero point 1
+            "binary32_reciprocal_sum_256_even": [0, 32, -32, 126, -126, 127, 92, 94, -117],
+            "binary32_reciprocal_513_linear_up": [20, 21, 19, 28, 6, 104, 33, 33, -45],
+            # or before it is added; -117.5 in binary32, a little more in real numbers
+            "binary32_divide_256_even": [0, 32, -32, 126, -126, 127, 92, 93, -118],
+            "exact_256_even": [0, 32, -32, 126, -126, 127, 92, 93, -117],
         },
     ),
     # 5.29, 5.66, 6 and 20 steps: the fraction is dropped

@@ -40,10 +40,14 @@ def partner(rng: np.random.Generator, shape: tuple[int, ...], one_way: bool = Fa
     """A shape that broadcasts with `shape`."""
     rank = int(rng.integers(0, len(shape) + 1))
     part = tuple(1 if rng.random() < 0.3 else e for e in shape[len(shape) - rank :])
-    return part if one_way or rng.random() < 0.8 else (int(rng.integers(1, 4)), *((1,) * (len(shape) - len(part))), *part)
+    return (
+        part if one_way or rng.random() < 0.8 else (int(rng.integers(1, 4)), *((1,) * (len(shape) - len(part))), *part)
+    )
 
 
-def unary(op: str, draw: Callable[..., np.ndarray] = wild, opset: int = 21, domain: str = "", **ranges: Any) -> Generator:
+def unary(
+    op: str, draw: Callable[..., np.ndarray] = wild, opset: int = 21, domain: str = "", **ranges: Any
+) -> Generator:
     """`ranges`: attribute to (low, high) of a real number that half of the models give."""
 
     def generate(rng: np.random.Generator) -> Model:
@@ -56,7 +60,7 @@ def unary(op: str, draw: Callable[..., np.ndarray] = wild, opset: int = 21, doma
 
 
 def positive(rng: np.random.Generator, shape: Any) -> np.ndarray:
-    return np.abs(reals(rng, shape, 8)) + F32(1e-6)
+    return np.asarray(np.abs(reals(rng, shape, 8)) + F32(1e-6), F32)
 
 
 def small(rng: np.random.Generator, shape: Any) -> np.ndarray:
@@ -123,7 +127,11 @@ def reduction(op: str, draw: Callable[..., np.ndarray] = reals, kinds: tuple[Any
         if dtype == F32:
             x = draw(rng, shape)
         else:
-            x = integers(rng, shape, dtype) if rng.random() < 0.5 else rng.integers(-40 if dtype().dtype.kind == "i" else 0, 40, shape).astype(dtype)
+            x = (
+                integers(rng, shape, dtype)
+                if rng.random() < 0.5
+                else rng.integers(-40 if dtype().dtype.kind == "i" else 0, 40, shape).astype(dtype)
+            )
         opset = int(rng.choice([11, 13, 18, 20]))
         if dtype in (np.int8, np.uint8) and opset < 13:
             opset = 13
@@ -146,7 +154,9 @@ def reduction(op: str, draw: Callable[..., np.ndarray] = reals, kinds: tuple[Any
     return generate
 
 
-def window_attributes(rng: np.random.Generator, taps: tuple[int, ...], pool: bool, dilated: bool = True) -> dict[str, Any]:
+def window_attributes(
+    rng: np.random.Generator, taps: tuple[int, ...], pool: bool, dilated: bool = True
+) -> dict[str, Any]:
     rank = len(taps)
     found: dict[str, Any] = {}
     if rng.random() < 0.6:
@@ -168,7 +178,7 @@ def _conv(rng: np.random.Generator) -> Model:
     if rng.random() < 0.3:
         groups, depth, each = int(rng.integers(1, 20)), 1, int(rng.choice([1, 1, 2]))
     if rng.random() < 0.15:
-        groups, depth, each = 1, int(rng.choice([16, 32, 3])), 16
+        groups, depth, each = int(rng.choice([1, 1, 2])), int(rng.choice([16, 20, 32, 17, 136])), 16
     taps = tuple(int(v) for v in rng.integers(1, 4, rank))
     extents = tuple(int(v) for v in rng.integers(4, 11 if rank < 3 else 7, rank))
     x = reals(rng, (int(rng.integers(1, 3)), groups * depth, *extents))
@@ -178,7 +188,8 @@ def _conv(rng: np.random.Generator) -> Model:
     if rng.random() < 0.5:
         attributes["kernel_shape"] = list(taps)
     constants = ["w", "bias"] if rng.random() < 0.8 else []
-    return single("Conv", {"x": x, "w": w, "bias": bias}, [_FLOAT], attributes, constants=constants)
+    operands = {"x": x, "w": w} if bias is None else {"x": x, "w": w, "bias": bias}
+    return single("Conv", operands, [_FLOAT], attributes, constants=constants)
 
 
 def _conv_transpose(rng: np.random.Generator) -> Model:
@@ -242,7 +253,10 @@ def pool(op: str) -> Generator:
         shape = (int(rng.integers(1, 3)), int(rng.integers(1, 20)), *extents)
         x = reals(rng, shape) if dtype == F32 else integers(rng, shape, dtype)
         opset = int(rng.choice([12, 19, 22])) if op != "LpPool" else int(rng.choice([18, 22]))
-        attributes = {**window_attributes(rng, taps, True, dilated=opset >= 19 or op == "MaxPool"), "kernel_shape": list(taps)}
+        attributes = {
+            **window_attributes(rng, taps, True, dilated=opset >= 19 or op == "MaxPool"),
+            "kernel_shape": list(taps),
+        }
         if rng.random() < 0.4 and not attributes.get("auto_pad", "").startswith("SAME"):
             attributes["ceil_mode"] = 1
         outputs = [KIND[np.dtype(dtype)]]
@@ -290,7 +304,8 @@ def _layer(rng: np.random.Generator) -> Model:
     operands = {
         "x": reals(rng, shape) + F32(rng.choice([0, 0, 5])),
         "scale": reals(rng, rest),
-        "bias": reals(rng, rest) if rng.random() < 0.7 else None,
+        # Without a bias the runtime crashes.
+        "bias": reals(rng, rest),
     }
     outputs = [_FLOAT] * int(rng.choice([1, 1, 3]))
     attributes: dict[str, Any] = {"axis": axis}
@@ -331,8 +346,14 @@ def _lrn(rng: np.random.Generator) -> Model:
 
 def _pow(rng: np.random.Generator) -> Model:
     shape = shape_of(rng)
-    exponent = reals(rng, partner(rng, shape), 1) if rng.random() < 0.4 else np.asarray(rng.choice([2, 3, 0.5, -1, 0, 1, 4]), F32)
-    return single("Pow", {"a": positive(rng, shape), "b": exponent}, [_FLOAT], constants=["b"] if rng.random() < 0.7 else [])
+    exponent = (
+        reals(rng, partner(rng, shape), 1)
+        if rng.random() < 0.4
+        else np.asarray(rng.choice([2, 3, 0.5, -1, 0, 1, 4]), F32)
+    )
+    return single(
+        "Pow", {"a": positive(rng, shape), "b": exponent}, [_FLOAT], constants=["b"] if rng.random() < 0.7 else []
+    )
 
 
 def _biased(op: str) -> Generator:

@@ -324,3 +324,34 @@ def exp_on_negative(x: F32) -> F32:
     t = fused_multiply_add(n, _LN2_LOW, t)
     result = fused_multiply_add(flush(t * power), _polynomial(t, _POWER_5), power)
     return np.where(x < _SOFTMAX_SMALLEST, _ZERO, result)
+
+
+_QUOTIENT_LARGEST = _f32(18)
+_QUOTIENT_ODD = _constants(
+    4.37031012579801e-11, 1.15627324459942e-07, 6.08574864600143e-05, 8.51377133304701e-03, 2.48287947061529e-01
+)
+_QUOTIENT_EVEN = _constants(
+    6.10247389755681e-13,
+    5.76102136993427e-09,
+    6.29106785017040e-06,
+    1.70198817374094e-03,
+    1.16817656904453e-01,
+    9.93151921023180e-01,
+)
+
+
+def logistic_quotient(x: npt.ArrayLike) -> F32:
+    """max(0, x P(x^2) / Q(x^2) + 1/2) of degrees 9 and 10, x limited to +-18. Subnormal numbers count; NaN stays NaN.
+
+    The result may be one unit above 1. Source: facts/onnxruntime.md 2 (QLinearSigmoid); equal in all bits to ONNX
+    Runtime 1.31 with fused multiply-add for 2 300 000 arguments.
+
+    >>> logistic_quotient([0.0, 1.0, -1.0, 100.0, -100.0]).tolist()
+    [0.5, 0.7310585975646973, 0.2689414322376251, 1.0, 0.0]
+    """
+    array = np.asarray(x, np.float32)
+    with np.errstate(all="ignore"):
+        limited = np.clip(array.reshape(-1), -_QUOTIENT_LARGEST, _QUOTIENT_LARGEST)
+        square = limited * limited
+        quotient = _polynomial(square, _QUOTIENT_ODD) * limited / _polynomial(square, _QUOTIENT_EVEN)
+        return np.maximum(quotient + _HALF, _ZERO).reshape(array.shape)

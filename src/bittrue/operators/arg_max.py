@@ -46,7 +46,7 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def _position(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
+def position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         x, axis = inputs[0], step["axis"]
         with_nan = x.dtype == np.float32 and np.isnan(x).any()
@@ -69,6 +69,6 @@ def _without_nan(x: np.ndarray, axis: int, largest: bool) -> np.ndarray:
 
 
 OPERATORS = (
-    Operator("arg_max", (), infer, lower, _position(True), "position of the first largest value along an axis"),
-    Operator("arg_min", (), infer, lower, _position(False), "position of the first smallest value along an axis"),
+    Operator("arg_max", (), infer, lower, position_of(True), "position of the first largest value along an axis"),
+    Operator("arg_min", (), infer, lower, position_of(False), "position of the first smallest value along an axis"),
 )

@@ -1,4 +1,8 @@
-"""bitwise_xor and right_shift: integers bit by bit, with NumPy broadcasting; scales and zero points are ignored."""
+"""Integers bit by bit, with NumPy broadcasting; scales and zero points are ignored.
+
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not; right_shift limits its places to the width less one, shift_left and
+shift_right shift everything out when there are more.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,29 @@ from functools import partial
 
 import numpy as np
 
-from .base import Operator, Step, broadcast_shape, nothing_to_prepare
+from .base import Operator, Step, broadcast_shape, nothing_to_prepare, same_shape
 from .elementwise import blockwise
 
 
 def _right_shift(x: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Floor of x / 2^places; places are limited to 0 and the width less one."""
     return x >> np.clip(places, 0, 8 * x.dtype.itemsize - 1).astype(x.dtype)
+
+
+def _shifted(operation: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
+    """0 where the places reach the width; unsigned."""
+
+    def function(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+        width = x.dtype.type(8 * x.dtype.itemsize)
+        beyond = places >= width
+        return np.where(beyond, x.dtype.type(0), operation(x, np.where(beyond, x.dtype.type(0), places)))
+
+    return function
+
+
+def reference_not(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Every bit the other way."""
+    return [np.asarray(np.invert(inputs[0]))]
 
 
 def reference(
@@ -29,6 +49,11 @@ def _operator(stem: str, function: Callable[[np.ndarray, np.ndarray], np.ndarray
 
 
 OPERATORS = (
+    _operator("bitwise_and", np.bitwise_and, "bits that two integers share"),
+    _operator("bitwise_or", np.bitwise_or, "bits that one of two integers has"),
+    Operator("bitwise_not", (), same_shape, nothing_to_prepare, reference_not, "every bit the other way"),
     _operator("bitwise_xor", np.bitwise_xor, "bits in which two integers differ"),
+    _operator("shift_left", _shifted(np.left_shift), "bits moved up, others lost"),
+    _operator("shift_right", _shifted(np.right_shift), "bits moved down, others lost"),
     _operator("right_shift", _right_shift, "floor of first / 2^second"),
 )

@@ -36,11 +36,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [blockwise(lambda block: rule(block, low, high), [real], target.numpy, np.dtype(np.float64))]
     with np.errstate(over="ignore", invalid="ignore"):
         if target.name in ("f16", "bf16"):
-            return [_narrow(x.astype(np.float32), target.numpy)]
+            return [narrow(x.astype(np.float32), target.numpy)]
         return [x.astype(np.float32).astype(target.numpy) if source.name == "bf16" else x.astype(target.numpy)]
 
 
-def _narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """binary32 to 16 bits, ties to even; every NaN becomes the quiet one with its sign."""
     result = x.astype(dtype)
     missing = np.isnan(x)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import real_product
+from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window
 from .spatial import padded, sliding, spatial_parameters, spatial_shape, spatial_windows, step_windows
@@ -37,6 +38,38 @@ def _windows(call: Call) -> tuple[Window, ...]:
     return spatial_windows(call, x.shape, taps)
 
 
+# Channels of a block of the runtime's vectors, and of a block of a convolution without neighbours.
+_CHANNELS, _POINT_CHANNELS = 16, 128
+# Channels come in multiples of this, or stay in planes.
+_ALIGNED = 4
+
+
+def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
+    """(channels of a block, terms of a sum) of a convolution whose channels are blocked; zeros for one that is not.
+
+    Asked for are two spatial axes, constant weights and bias, and either one group with fewer than 16 channels or a
+    multiple of 4; or a filter for each of a multiple of 4 channels; or groups with multiples of 16 channels and results.
+    """
+    rule = real_product.RULES[call.rules["real_product"]]
+    weights, groups = call.input(1), int(call.attribute("groups"))
+    known = weights.value is not None and (not call.has(2) or call.input(2).value is not None)
+    if not rule.blocked_channels or len(windows) != 2 or not known:
+        return 0, 0
+    outputs, channels = weights.shape[:2]
+    taps = math.prod(weights.shape[2:])
+    if groups > 1:
+        whole = channels % _CHANNELS == 0 and outputs // groups % _CHANNELS == 0
+        if not whole and not (channels == 1 and outputs == groups and outputs % _ALIGNED == 0):
+            return 0, 0
+    elif channels >= _CHANNELS and channels % _ALIGNED:
+        return 0, 0
+    if channels < _CHANNELS:
+        return 1, taps
+    if taps == 1 and not any(one.before or one.after for one in windows):
+        return channels, _POINT_CHANNELS
+    return _CHANNELS, _CHANNELS * taps
+
+
 def infer(call: Call) -> list[Shape]:
     """[N, C, ...] and weights [M, C / groups, ...] give [N, M, ...]."""
     call.expect((2, 3))
@@ -48,9 +81,12 @@ def lower(call: Call) -> Lowered:
     """Geometry."""
     windows, weights = _windows(call), call.input(1)
     terms = math.prod(weights.shape[1:])
+    block, split = _split(call, windows)
     return Lowered(
         parameters={
             **spatial_parameters(windows),
+            "block": block,
+            "split": split,
             "groups": int(call.attribute("groups")),
             "output_shape": call.output.shape,
         },
@@ -59,8 +95,21 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _by_blocks(array: np.ndarray, axis: int, block: int) -> np.ndarray:
+    """[..., C, taps, ...] as [..., C / block, taps, block, ...], the last block filled with zeros."""
+    lacking = -array.shape[axis] % block
+    if lacking:
+        array = np.pad(array, [(0, lacking if i == axis else 0) for i in range(array.ndim)])
+    shape = array.shape
+    split = array.reshape(*shape[:axis], shape[axis] // block, block, *shape[axis + 1 :])
+    return np.ascontiguousarray(np.swapaxes(split, axis + 1, axis + 2))
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The rule's product of the weights with unfolded pictures; terms by channel, then row, then column of the filter."""
+    """The rule's product of the weights with unfolded pictures.
+
+    Terms go by channel, then row, then column of the filter; with blocks by block, row, column, and channel of the block.
+    """
     x, w = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
     shape, groups = tuple(step["output_shape"]), step["groups"]
@@ -69,17 +118,20 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [out.reshape(shape)]
     windows = step_windows(step, x.shape)
     rule = real_product.RULES[step.rules["real_product"]]
-    weights = w.reshape(groups, shape[1] // groups, -1)
+    block = step["block"] or 1
+    weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, shape[1] // groups, -1)
+    layout = Layout(added_last=True, split=step["split"])
     added = None if bias is None else bias.reshape(groups, -1, 1)
     for n in range(shape[0]):
         picture = x[n].reshape(x.shape[1], *(one.extent for one in windows))
         patches = sliding(padded(picture, windows, 0), windows)
         for g in range(groups):
             part = patches[g * w.shape[1] : (g + 1) * w.shape[1]]
-            # [C, D', H', W', taps...] to [C, taps..., D', H', W']
-            unfolded = part.transpose(0, 4, 5, 6, 1, 2, 3).reshape(weights.shape[2], -1)
+            # [C, D', H', W', taps...] to [C, taps, D' H' W']
+            unfolded = part.transpose(0, 4, 5, 6, 1, 2, 3).reshape(w.shape[1], math.prod(w.shape[2:]), -1)
+            unfolded = _by_blocks(unfolded, 0, block).reshape(weights.shape[2], out.shape[3])
             more = None if added is None else added[g]
-            out[n, g] = rule.apply(weights[g], unfolded, more, 1.0, 1.0)
+            out[n, g] = rule.apply(weights[g], unfolded, more, 1.0, 1.0, layout)
     return [out.reshape(shape)]
 
 

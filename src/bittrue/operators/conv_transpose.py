@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import real_product
+from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
 
 
@@ -120,7 +121,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             part = slice(g * depth, (g + 1) * depth)
             unfolded = view[n, part].transpose(order).reshape(depth * math.prod(w.shape[2:]), -1)
             weights = np.ascontiguousarray(np.moveaxis(turned[part], 1, 0)).reshape(w.shape[1], -1)
-            out[n, g] = rule.apply(weights, unfolded, None if bias is None else bias[g], 1.0, 1.0)
+            out[n, g] = rule.apply(
+                weights, unfolded, None if bias is None else bias[g], 1.0, 1.0, Layout(added_last=True)
+            )
     return [out.reshape(shape)]
 
 

@@ -49,7 +49,11 @@ def refuse_divisor(step: Step, divisors: np.ndarray, value: int, meaning: str) -
 
 
 def _truncated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Quotient toward zero in 32 bits; the one quotient that does not fit, 2^31, saturates."""
+    """Quotient toward zero in the type; the one quotient that does not fit, 2^31 in 32 bits, saturates."""
+    if a.dtype != np.int32:
+        # Other widths wrap, which gives their lowest value.
+        whole = a // b
+        return whole if a.dtype.kind == "u" else whole + ((whole < 0) & (whole * b != a)).astype(a.dtype)
     quotient = a.astype(np.int64) // b
     quotient += (quotient < 0) & (quotient * b != a)
     return np.minimum(quotient, np.iinfo(np.int32).max).astype(np.int32)

@@ -73,7 +73,8 @@ def reference_mod(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             _refuse_overflow(step, lowest, a, b)
         return np.mod(a, b)
 
-    return [blockwise(block, [first, second], first.dtype)]
+    compute = first.dtype if first.dtype == np.uint64 else np.dtype(np.int64)
+    return [blockwise(block, [first, second], first.dtype, compute)]
 
 
 OPERATORS = (

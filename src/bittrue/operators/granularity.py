@@ -92,9 +92,8 @@ def prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) 
     """
     scale, zero_point = np.asarray(values[1]), values[2] if len(values) > 2 else None
     scales = scale.astype(np.float64 if scale.dtype.kind == "i" else np.float32)
-    if zero_point is None:
-        points = np.zeros(scales.shape, np.int64)
-    else:
+    points: np.ndarray = np.zeros(scales.shape, np.int64)
+    if zero_point is not None:
         given = np.asarray(zero_point)
         points = zero_points.RULES[rules["zero_points"]](
             given.astype(np.int64 if given.dtype.kind in "iu" else np.float32)

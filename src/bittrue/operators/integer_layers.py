@@ -9,11 +9,11 @@ import numpy as np
 
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import Attribute
-from ..rules import accumulate, rescale, scale_form
+from ..rules import accumulate, requantize, rescale, scale_form, store
 from .accumulator import finish_accumulator, weight_sums
 from .base import Bound, Call, Operand, Shape, Step
 
-REQUANTIZE_SLOTS = ("accumulate", "scale_form", "rescale", "store")
+REQUANTIZE_SLOTS = ("accumulate", "scale_form", "rescale", "requantize", "store")
 
 
 def check_single(call: Call, position: int, role: str) -> None:
@@ -110,6 +110,8 @@ def points_of(step: Step, name: str) -> Any:
 
 def prepare_multiplier(rules: Mapping[str, str], first: Any, second: Any, output: Any) -> rescale.Prepared:
     """Prepared rescale parameters of scales of a product over the output's; ValueError without a finite multiplier."""
+    if "requantize" in rules:
+        return requantize.RULES[rules["requantize"]].prepare(first, second, output)
     prepared = rescale.prepare(rules["rescale"], scale_form.form(rules["scale_form"], first, second, output))
     for values in prepared.values():
         if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -181,3 +183,13 @@ def centered_product(step: Step, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     right = centered(columns, points_of(step, "weight_zero_point"), work_type)
     exact = exact_matmul(left, right, limit).astype(np.int64)
     return finish_accumulator(step.rules["accumulate"], step.accumulator, exact)
+
+
+def requantized(step: Step, acc: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Accumulators [..., M, N] rescaled and stored, whatever axes the multipliers follow."""
+    exact = "requantize" in step.rules
+    if not exact and all(array.ndim <= 1 for array in step.arrays.values()):
+        return store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, dtype)
+    rule = requantize.RULES[step.rules["requantize"]] if exact else rescale.RULES[step.rules["rescale"]]
+    finish = store.RULES[step.rules["store"]]
+    return finish(rule.apply(acc, step.arrays), step["output_zero_point"], step["low"], step["high"]).astype(dtype)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import real_product
+from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
 from .qlinear_matmul import matmul_shape
 
@@ -25,18 +26,25 @@ def _scratch(call: Call) -> int:
 def lower_matmul(call: Call) -> Lowered:
     """The output's shape."""
     return Lowered(
-        parameters={"output_shape": call.output.shape},
+        parameters={"output_shape": call.output.shape, "packed": call.input(1).value is not None},
         work=call.output.size * call.input(0).shape[-1],
         scratch=_scratch(call),
     )
 
 
 def reference_matmul(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The rule's product; a vector is a matrix of one row, or of one column on the right."""
+    """The rule's product; a vector on the left is a matrix of one row, one on the right meets every row on its own.
+
+    Matrices on the left that meet a single one are one matrix.
+    """
     a, b = inputs
     left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
-    result = real_product.RULES[step.rules["real_product"]].apply(left, right, None, 1.0, 1.0)
-    return [result.reshape(step["output_shape"])]
+    rule, layout = real_product.RULES[step.rules["real_product"]], Layout(packed=step["packed"] and right.ndim == 2)
+    if b.ndim == 1:
+        left, layout = left.reshape(-1, 1, left.shape[-1]), Layout()
+    elif math.prod(right.shape[:-2]) == 1 and right.ndim <= left.ndim:
+        left, right = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[-2:])
+    return [real_product.products(rule, left, right, layout).reshape(step["output_shape"])]
 
 
 def infer_gemm(call: Call) -> list[Shape]:
@@ -67,6 +75,7 @@ def lower_gemm(call: Call) -> Lowered:
             "beta": float(np.float32(call.attribute("beta"))),
             "transpose_a": bool(call.attribute("transpose_a")),
             "transpose_b": bool(call.attribute("transpose_b")),
+            "packed": call.input(1).value is not None,
         },
         work=call.output.size * depth,
         scratch=_scratch(call),
@@ -81,7 +90,8 @@ def reference_gemm(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
     if not math.prod((a.shape[0], b.shape[1])):
         return [np.zeros((a.shape[0], b.shape[1]), np.float32)]
     rule = real_product.RULES[step.rules["real_product"]]
-    return [rule.apply(a, b, c, step["alpha"], step["beta"])]
+    layout = Layout(step["packed"], step["transpose_a"], step["transpose_b"])
+    return [rule.apply(a, b, c, step["alpha"], step["beta"], layout)]
 
 
 OPERATORS = (

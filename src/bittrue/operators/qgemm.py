@@ -22,12 +22,12 @@ from .integer_layers import (
     check_channels,
     check_single,
     prepare_multiplier,
+    requantized,
     single,
     weight_zero_points,
     zero_point_of,
 )
 from .late import Prepared, Values, prepare_late, prepare_now
-from .qlinear_matmul import requantized
 
 
 def infer(call: Call) -> list[Shape]:

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import data_type
-from ..rules import store
 from .accumulator import finish_accumulator
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window
@@ -27,6 +26,7 @@ from .integer_layers import (
     check_single,
     points_of,
     prepare_multiplier,
+    requantized,
     single,
     weight_zero_points,
     zero_point_of,
@@ -189,10 +189,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                 sums += bias.astype(np.int64)[:, None, None]
             acc = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
             # Multipliers per channel go with the last axis.
-            stored = store.rescale_and_store(
-                np.moveaxis(acc, 0, -1), step.rules, step.arrays, step.parameters, out.dtype
-            )
-            out[n, :, d, rows] = np.moveaxis(stored, -1, 0)
+            out[n, :, d, rows] = np.moveaxis(requantized(step, np.moveaxis(acc, 0, -1), out.dtype), -1, 0)
     return _result(step, out, inputs[0].ndim)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..graph import Attribute, data_type
-from ..rules import rescale, scale_back, store
-from .base import Call, Lowered, Operator, Shape, Step
+from ..rules import scale_back
+from .base import Call, Lowered, Operand, Operator, Shape, Step
 from .integer_layers import (
     REQUANTIZE_SLOTS,
     bound,
@@ -26,6 +26,7 @@ from .integer_layers import (
     of_columns,
     of_rows,
     prepare_multiplier,
+    requantized,
     single,
     weight_zero_points,
     zero_point_of,
@@ -74,18 +75,30 @@ def infer_integer(call: Call) -> list[Shape]:
     return [matmul_shape(call, 0, 1)]
 
 
+def _order(call: Call) -> tuple[bool, tuple[Operand, bool], tuple[Operand, bool]]:
+    """Whether s_b comes first, and both scales in order with whether they go into the multiplier."""
+    scales = [call.input(2, "a_scale"), call.input(3, "b_scale")]
+    swapped = scales[0].shape[-1:] not in ((), (1,))
+    first, second = scales[::-1] if swapped else scales
+    return swapped, (first, first.shape in ((), (1,))), (second, fits_columns(second.shape, call.input(1).shape))
+
+
 def infer_to_float(call: Call) -> list[Shape]:
     """As NumPy's matmul. Scales may have any shape that broadcasts to the result's."""
     call.expect((4, 7))
     shape = matmul_shape(call, 0, 1)
     check_rows(call, 4, 0, "a_zero_point")
     check_columns(call, 5, 1, "b_zero_point")
-    for position, role in ((2, "a_scale"), (3, "b_scale")):
-        found = call.input(position, role).shape
-        fits = len(found) <= len(shape) and all(p in (1, q) for p, q in zip(found[::-1], shape[::-1], strict=False))
-        if not fits and call.input(position).size != 1:
-            raise call.invalid("BT-SHAPE-BROADCAST", f"{role} {list(found)} does not broadcast to {list(shape)}")
-    columns = call.input(1).shape[-1]
+    _, *scales = _order(call)
+    for operand, inside in scales:
+        fits = operand.rank <= len(shape) and all(
+            p in (1, q) for p, q in zip(operand.shape[::-1], shape[::-1], strict=False)
+        )
+        if not inside and not fits:
+            raise call.invalid(
+                "BT-SHAPE-BROADCAST", f"'{operand.name}' {list(operand.shape)} does not broadcast to {list(shape)}"
+            )
+    columns = call.input(1).shape[-1] if call.input(1).rank > 1 else 1
     if call.has(6) and call.input(6).size != columns:
         raise call.invalid("BT-BIAS-LENGTH", f"bias has {call.input(6).size} values for {columns} columns")
     return [shape]
@@ -146,19 +159,13 @@ def lower_integer(call: Call) -> Lowered:
 
 def lower_to_float(call: Call) -> Lowered:
     """Zero points, the accumulator bound, and which scales go into one multiplier per column."""
-    forms = {
-        "one_row_scale": call.input(2).shape in ((), (1,)),
-        "column_scales": fits_columns(call.input(3).shape, call.input(1).shape),
+    swapped, (_, first), (_, second) = _order(call)
+    forms: dict[str, Attribute] = {
+        "b_scale_first": swapped,
+        "first_in_multiplier": first,
+        "second_in_multiplier": second,
     }
     return _lowered(call, *prepare_now(call, (4, 5), forms, _prepare_to_float), (0, 4), (1, 5))
-
-
-def requantized(step: Step, acc: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Accumulators [..., M, N] rescaled and stored, whatever axes the multipliers follow."""
-    if all(array.ndim <= 1 for array in step.arrays.values()):
-        return store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, dtype)
-    moved = rescale.apply(step.rules["rescale"], acc, step.arrays)
-    return store.RULES[step.rules["store"]](moved, step["output_zero_point"], step["low"], step["high"]).astype(dtype)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -175,23 +182,25 @@ def reference_integer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 def reference_to_float(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """f32(f32(f32(acc) * f32(s_a * s_b)) + bias); a scale of another form is multiplied after that, s_a first."""
+    """f32(f32(f32(acc) * multiplier) + bias), then times every scale that is not in the multiplier.
+
+    The first scale is s_a, or s_b if s_a varies along the last axis; the second one is the other. The multiplier is the
+    rounded product of the first one, if it is one value, and of the second one, if it is one value or one per column.
+    """
     step = prepare_late(step, inputs, _prepare_to_float)
-    rows, columns, bias = inputs[2], inputs[3], _at(inputs, 6)
-    one = np.float32(1)
-    total = scale_back.RULES[step.rules["scale_back"]](
-        centered_product(step, inputs[0], inputs[1]),
-        rows.reshape(-1)[0] if step["one_row_scale"] else one,
-        of_columns(columns) if step["column_scales"] else one,
-    )
+    bias, scales = _at(inputs, 6), list(inputs[2:4])
+    if step["b_scale_first"]:
+        scales.reverse()
+    inside = [step["first_in_multiplier"], step["second_in_multiplier"]]
+    factors = [of_columns(s) if fits else np.float32(1) for s, fits in zip(scales, inside, strict=True)]
+    total = scale_back.RULES[step.rules["scale_back"]](centered_product(step, inputs[0], inputs[1]), *factors)
     with np.errstate(all="ignore"):
         if bias is not None:
             total = total + bias.reshape(-1)
         total = total.reshape(step["output_shape"])
-        if not step["one_row_scale"]:
-            total = total * rows
-        if not step["column_scales"]:
-            total = total * columns
+        for scale, fits in zip(scales, inside, strict=True):
+            if not fits:
+                total = total * scale
     return [np.asarray(total, np.float32).reshape(step["output_shape"])]
 
 

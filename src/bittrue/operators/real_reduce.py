@@ -1,4 +1,4 @@
-"""Sums along axes, and functions of sums, of real numbers; integers wrap. Also the extremes and products of any type.
+"""Sums along axes, and functions of sums, of real numbers; integers saturate. Also the extremes and products of any type.
 
 Inputs: x and, optionally, the axes. Without axes everything is reduced, or nothing with `keeps_without_axes`.
 """
@@ -49,18 +49,29 @@ def lower(call: Call) -> Lowered:
     )
 
 
+def _saturated(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """binary64 without its fraction, limited to the type."""
+    info = np.iinfo(dtype)
+    whole = np.trunc(total)
+    inside = np.where((whole >= float(info.min)) & (whole < float(info.max) + 1), whole, 0).astype(np.int64)
+    return np.where(whole >= float(info.max), info.max, np.where(whole <= float(info.min), info.min, inside)).astype(
+        dtype
+    )
+
+
 def _integers(kind: str, rows: np.ndarray) -> np.ndarray:
-    """Sums of 32-bit and 64-bit integers, modulo their width; a mean divides toward zero."""
-    dtype = rows.dtype
+    """Sums (products) of 32-bit and 64-bit integers in binary64, one after the other, fractions dropped, saturated."""
+    wide = rows.astype(np.float64)
     if kind == "sum_square":
-        rows = rows * rows
+        wide = wide * wide
     elif kind == "l1":
-        rows = np.abs(rows)
-    total = rows.sum(axis=1, dtype=dtype)
-    if kind != "mean" or not rows.shape[1]:
-        return total
-    wide = total.astype(np.int64)
-    return (np.sign(wide) * (np.abs(wide) // rows.shape[1])).astype(dtype)
+        wide = np.abs(wide)
+    if not rows.shape[1]:
+        return np.full(rows.shape[0], kind == "prod", rows.dtype)
+    with np.errstate(over="ignore"):
+        operation = np.multiply if kind == "prod" else np.add
+        total = operation.accumulate(wide, axis=1)[:, -1]
+    return _saturated(total / rows.shape[1] if kind == "mean" else total, rows.dtype)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray], kind: str) -> list[np.ndarray]:
@@ -70,8 +81,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray], kind: str) -> list[np.nd
         return [x.copy()]
     rows = row_major(x, step["axes"])
     if x.dtype.kind in "iu":
-        with np.errstate(over="ignore"):
-            return [_integers(kind, rows).reshape(step["shape"])]
+        return [_integers(kind, rows).reshape(step["shape"])]
     reduce = real_sum.RULES[step.rules["real_sum"]].reductions["sum" if kind == "mean" else kind]
     out = np.empty(rows.shape[0], np.float32)
     per_block = max(1, BLOCK // max(1, rows.shape[1]))
@@ -104,16 +114,6 @@ def _end(dtype: np.dtype, sign: int) -> object:
     return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
 
 
-def _product(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    if inputs[0].dtype.kind == "f":
-        return reference(step, inputs, "prod")
-    x = inputs[0]
-    if step["identity"]:
-        return [x.copy()]
-    rows = row_major(x, step["axes"])
-    return [np.multiply.reduce(rows, axis=1, dtype=x.dtype).reshape(step["shape"])]
-
-
 _SUMS = {
     "sum": "sum",
     "mean": "average",
@@ -131,5 +131,5 @@ OPERATORS = (
     ),
     Operator("axes_max", (), infer, lower, partial(_extreme, sign=1), "largest element along axes, NaN included"),
     Operator("axes_min", (), infer, lower, partial(_extreme, sign=-1), "smallest element along axes, NaN included"),
-    Operator("axes_prod", ("real_sum",), infer, lower, _product, "product of the elements along axes"),
+    Operator("axes_prod", ("real_sum",), infer, lower, partial(reference, kind="prod"), "product along axes"),
 )

@@ -16,7 +16,9 @@ from .spatial import padded, sliding, spatial_bytes, spatial_parameters, spatial
 def _windows(call: Call) -> tuple[Window, ...]:
     x = call.input(0)
     call.rank(x, 3, 5)
-    return spatial_windows(call, x.shape, tuple(int(v) for v in call.attribute("kernel_shape")), pooling=True)
+    return spatial_windows(
+        call, x.shape, tuple(int(v) for v in call.attribute("kernel_shape")), pooling=True, crops=True
+    )
 
 
 def infer(call: Call) -> list[Shape]:

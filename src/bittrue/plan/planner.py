@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +17,7 @@ from ..operators import Call, Operand, Operator, Step, Subgraph, ValueUnknown, f
 from ..operators.base import GraphUse, place_errors
 from ..operators.conditions import CONDITIONS
 from ..operators.requirements import REQUIREMENTS
-from ..rewrites import rewrite
+from ..rewrites import Shapes, rewrite
 from .calls import find_called
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
@@ -136,10 +138,41 @@ def make_plan(
         InvalidModelError: contradictions, and what the runtime itself refuses or leaves undefined.
         ResourceError: a run would exceed `memory_limit`.
     """
-    graph = rewrite(graph, numerics.rewrites)
-    source = Source(numerics, tuple(rewrite(g, numerics.rewrites) for g in graphs) or (graph,), memory_limit)
+    rewritten = {
+        id(g): rewrite(g, numerics.rewrites, declared_shapes(numerics, memory_limit)) for g in (graph, *graphs)
+    }
+    graph, found = rewritten[id(graph)]
+    source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit)
     check_graph(graph, source)
-    return _plan_graph(_Job(source), graph, _wanted(graph, shapes or {}), {}, notes=tuple(notes))
+    return _plan_graph(_Job(source), graph, _wanted(graph, shapes or {}), {}, notes=(*notes, *found))
+
+
+def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], Shapes]:
+    """For rewrites: shapes that follow from what a file declares, -1 where they depend on a free extent of an input.
+
+    An extent is free when it changes with those of the inputs. What cannot be planned is left out.
+    """
+
+    def walk(graph: Graph, extent: int) -> dict[int, tuple[int, ...]]:
+        state = _State(graph, _Job(Source(numerics, (graph,), memory_limit)))
+        signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
+        _seed(state, {i: tuple(extent if e == -1 else e for e in s) for i, s in signatures if s is not None})
+        for node in graph.nodes:
+            with contextlib.suppress(BittrueError):
+                if find(node.operator) and numerics.candidates(node.operator, *node_types(graph, node)):
+                    _plan_node(state, node, numerics, memory_limit)
+        return state.shapes
+
+    def shapes(graph: Graph) -> dict[int, tuple[int, ...]]:
+        # Two small extents that broadcast with nothing by chance.
+        some, others = walk(graph, 2), walk(graph, 3)
+        return {
+            index: tuple(a if a == b else -1 for a, b in zip(shape, others[index], strict=True))
+            for index, shape in some.items()
+            if len(others.get(index, (-1,) * (MAX_RANK + 1))) == len(shape)
+        }
+
+    return lambda graph: functools.cache(functools.partial(shapes, graph))
 
 
 def check_graph(graph: Graph, source: Source) -> None:

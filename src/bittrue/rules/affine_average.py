@@ -19,7 +19,8 @@ from .affine_sum import Pair, Prepared, check_scales, to_type
 class AffineAverageRule:
     """`prepare(input, output, low, high)` takes a binary32 scale and a zero point of each, and the ends of the stored
     type; its array `values` holds a summand per stored integer, `output_zero_point` and more are for the rule. It
-    raises ValueError for scales without a meaning. `finish(total, count, arrays, low, high)` gives int64; counts broadcast.
+    raises ValueError for scales without a meaning. `finish(total, count, arrays, low, high)` gives int64; counts
+    broadcast.
     """
 
     prepare: Callable[[Pair, Pair, int, int], Prepared]

@@ -287,3 +287,26 @@ RULES: dict[str, InterpolateRule] = {
         "kernels/internal/optimized/resize_bilinear.h (2x2), verified by running",
     ),
 }
+
+
+# Slot `weighted`: corners (low y low x, low y high x, high y low x, high y high x) and weights (low y, high y, low x,
+# high x), all binary32.
+Weighted = Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
+
+
+def binary32_weights_in_order(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
+    """wx0*wy0*p00 + wx1*wy0*p01 + wx0*wy1*p10 + wx1*wy1*p11, from left to right, each operation rounded to binary32.
+
+    Integers truncate the result. Domain: binary32. Source: run.
+
+    >>> half = np.float32([0.5])
+    >>> binary32_weights_in_order([np.float32([v]) for v in (1, 2, 3, 4)], [half] * 4).tolist()
+    [2.5]
+    """
+    low_y, high_y, low_x, high_x = weights
+    with np.errstate(all="ignore"):
+        total = low_x * low_y * corners[0] + high_x * low_y * corners[1]
+        return total + low_x * high_y * corners[2] + high_x * high_y * corners[3]
+
+
+WEIGHTED: dict[str, Weighted] = {"binary32_weights_in_order": binary32_weights_in_order}

@@ -125,7 +125,11 @@ def binary32_multiply(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) 
     """
     with np.errstate(all="ignore"):
         difference = q.astype(np.float64) - zero_point
-        difference = difference - np.floor(difference * 2.0**-32 + 0.5) * 2.0**32
+        around = np.floor(difference * 2.0**-32 + 0.5)
+        # Infinities stay.
+        difference = np.where(
+            around == 0, difference, np.where(np.isinf(around), around, difference - around * 2.0**32)
+        )
         first, second = difference.astype(np.float32), scale.astype(np.float32)
         return _signed_nan(first * second, first, second)
 
@@ -143,16 +147,22 @@ def exact_multiply_odd(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray)
         difference, wide = q.astype(np.float64) - zero_point, scale.astype(np.float64)
         # Products of 24-bit numbers are exact in binary64.
         high = difference.astype(np.float32).astype(np.float64)
-        low = difference - high
+        low = np.where(np.isinf(high), 0.0, difference - high)
         product = high * wide
         result = np.where(low == 0, product, floats.add_to_odd(product, low * wide))
         return _signed_nan(result, difference, wide)
 
 
 def _signed_nan(result: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Processors differ in the sign of the NaN that an invalid operation gives; it is negative here."""
-    invalid = np.isnan(result) & ~np.isnan(first) & ~np.isnan(second)
-    return np.where(invalid, np.copysign(result, -1), result) if invalid.any() else result
+    """Processors differ in the NaN that an invalid operation gives, and in which of two they keep.
+
+    Here the former is negative, and the first operand is kept.
+    """
+    missing = np.isnan(result)
+    if not missing.any():
+        return result
+    one, other = np.isnan(first), np.isnan(second)
+    return np.where(missing & ~one & ~other, np.copysign(result, -1), np.where(one & other, first, result))
 
 
 QUANTIZE: dict[str, QuantizeRule] = {

@@ -9,8 +9,6 @@ import numpy as np
 
 from ..arithmetic.narrow_float import FORMATS, nearest
 
-_NEGATIVE_NAN = np.uint32(0xFFC00000).view(np.float32)
-
 
 @dataclass(frozen=True)
 class QuotientRule:
@@ -25,14 +23,19 @@ class QuotientRule:
     to: Callable[[np.ndarray], np.ndarray]
 
     def divide(self, x: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """to(to(x) / to(scale)), the division as in IEEE 754: 0 / 0 and infinity / infinity are negative NaN."""
+        """to(to(x) / to(scale)), the division as in IEEE 754.
+
+        0 / 0 and infinity / infinity are negative NaN; of two NaN the first one stays.
+        """
         with np.errstate(all="ignore"):
             first, second = self.to(x), self.to(scale)
             result = np.asarray(self.to(first / second))
-        invalid = np.isnan(result) & ~np.isnan(first) & ~np.isnan(second)
-        if invalid.any():
-            # Processors differ in the sign of such a NaN.
-            result = np.where(invalid, _NEGATIVE_NAN.astype(result.dtype), result)
+        missing = np.isnan(result)
+        if missing.any():
+            # Processors differ in the sign of a NaN that is made here, and in which one of two they keep.
+            one, other = np.isnan(first), np.isnan(second)
+            made = missing & ~one & ~other
+            result = np.where(made, np.copysign(result, -1), np.where(one & other, first, result))
         return result
 
     def add(self, quotient: np.ndarray, zero_point: np.ndarray) -> np.ndarray:

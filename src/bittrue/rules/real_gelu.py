@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, rational, rounded_functions
+from ..arithmetic import elementary, fused, fused_polynomials, rational, rounded_functions
 
 # Elements that the vector form takes at a time; blocks given to a rule begin at a multiple of it.
 LANES = 4
@@ -61,6 +61,23 @@ def _lanes_4(x: np.ndarray, approximate: bool) -> np.ndarray:
         return _HALF * x * np.concatenate([grouped, rest])
 
 
+_CUBE = np.float32(0.044715) * _ROOT_OF_TWO_OVER_PI
+
+
+def _fused_polynomials(x: np.ndarray, approximate: bool) -> np.ndarray:
+    """Approximately x / 2 * (tanh(x (c x x + r)) + 1), c = f32(0.044715 r), r = sqrt(2 / pi).
+
+    >>> RULES["binary32_fused_polynomials"].apply(np.float32([0, 1, -1]), False).tolist()
+    [0.0, 0.8413447141647339, -0.1586552560329437]
+    """
+    with np.errstate(all="ignore"):
+        if approximate:
+            gate = fused_polynomials.tanh(x * (_CUBE * x * x + _ROOT_OF_TWO_OVER_PI))
+        else:
+            gate = fused_polynomials.erf(x * _ROOT_OF_HALF)
+        return np.asarray(_HALF * x * (gate + _ONE))
+
+
 RULES: dict[str, RealGeluRule] = {
     "binary32_rational_lanes_4": RealGeluRule(
         _lanes_4,
@@ -78,5 +95,11 @@ RULES: dict[str, RealGeluRule] = {
         _rounded_once,
         "x / 2 * (1 + erf(x / sqrt 2)), or x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), rounded once to binary32",
         "the definition of correct rounding; decimal arithmetic with 260 digits",
+    ),
+    "binary32_fused_polynomials": RealGeluRule(
+        _fused_polynomials,
+        "x / 2 * (erf(x / sqrt 2) + 1), or x / 2 * (tanh(x (c x x + r)) + 1), r = sqrt(2 / pi), c = f32(0.044715 r), "
+        "functions of arithmetic/fused_polynomials",
+        "a library of vector kernels for x86-64, read; run",
     ),
 }

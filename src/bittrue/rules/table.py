@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from ..arithmetic import elementary, fixed_point, multiplier, tables, transcendental
 from . import rescale
+from .affine_sum import check_scales
+from .to_integer import clamp_even
 
-Build = Callable[[tables.Function, float, int, float, int, int, int], np.ndarray]
+Build = Callable[[Any, float, int, float, int, int, int], np.ndarray]
 
 
 @dataclass(frozen=True)
 class TableRule:
     """`build(function, input scale, input zero point, output scale, output zero point, minimum, maximum)` gives the
     table, `read(table, q, minimum)` the stored integers for stored integers q of a type that starts at `minimum`.
-    `binary64`: functions of several steps, like the logistic one, take all of them in binary64.
+    `binary64`: functions of several steps, like the logistic one, take all of them in binary64. `exact`: functions take
+    and give a Fraction.
     """
 
     build: Build
@@ -28,6 +33,7 @@ class TableRule:
     formula: str
     source: str
     binary64: bool = False
+    exact: bool = False
 
 
 def _read_direct(table: np.ndarray, q: np.ndarray, minimum: int) -> np.ndarray:
@@ -100,6 +106,53 @@ def _build_256_even(
     return np.clip(y, f32(minimum), f32(maximum)).astype(np.int64)
 
 
+def _build_divide_even(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """The zero point is added after ties have gone to even; NaN gives the minimum.
+
+    >>> rule = RULES["binary32_divide_256_even"]
+    >>> entries = [rule.build(lambda x: x / 2, 1.0, 0, 1.0, z, -128, 127)[128 + 5] for z in (0, 1)]
+    >>> [int(entry) for entry in entries]
+    [2, 3]
+    """
+    with np.errstate(all="ignore"):
+        codes = np.arange(minimum, maximum + 1) - input_zero_point
+        argument = np.float32(input_scale) * codes.astype(np.float32)
+        value = np.asarray(function(argument.astype(np.float64))).astype(np.float32)
+        return clamp_even(value / np.float32(output_scale), np.asarray(output_zero_point), minimum, maximum)
+
+
+def _build_exact_even(
+    function: Callable[[Fraction], Fraction],
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """Scales that are not finite and above 0 raise ValueError.
+
+    >>> rule = RULES["exact_256_even"]
+    >>> [int(rule.build(lambda x: x / 2, 1.0, 0, 1.0, z, -128, 127)[128 + 5]) for z in (0, 1)]
+    [2, 3]
+    """
+    first, second = float(np.float32(input_scale)), float(np.float32(output_scale))
+    check_scales(first, second)
+    stored = []
+    for q in range(minimum, maximum + 1):
+        value = round(function(Fraction(first) * (q - input_zero_point)) / Fraction(second))
+        stored.append(min(max(value + output_zero_point, minimum), maximum))
+    return np.array(stored, np.int64)
+
+
 def _build_f4(
     function: tables.Function,
     input_scale: float,
@@ -144,6 +197,21 @@ RULES: dict[str, TableRule] = {
         "x = f32((q - zero point) * scale)",
         "docs/facts/xnnpack.md 2.4, verified by running",
         binary64=True,
+    ),
+    "binary32_divide_256_even": TableRule(
+        _build_divide_even,
+        _read_direct,
+        "one entry per input: clamp(round_even(f32(f(x) / output scale)) + zero point), "
+        "x = f32((q - zero point) * scale)",
+        "facts/onnxruntime.md 2 (tables), verified by running",
+    ),
+    "exact_256_even": TableRule(
+        _build_exact_even,
+        _read_direct,
+        "one entry per input: clamp(round_even(f(scale * (q - zero point)) / output scale) + zero point) in real "
+        "numbers",
+        "definition",
+        exact=True,
     ),
     "f4_newton_256_one_step_up": TableRule(
         _build_f4,

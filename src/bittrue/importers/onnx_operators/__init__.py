@@ -9,6 +9,7 @@ from .base import GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
 _THEMES = ("convolutions", "floating", "layers", "linear", "movement", "quantized", "reductions")
+_THEMES = ("arithmetic", "floating", "indexing", "layers", "linear", "movement", "quantized")
 
 
 @cache

@@ -47,17 +47,17 @@ def _types(source: Source) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str,
 
 def _places(source: Source) -> dict[str, int | str]:
     """Which elements share a scale; `domain` tells runtimes with two kernels which one is meant."""
-    newer = source.domain == MICROSOFT
+    has_axis = source.domain == MICROSOFT or source.version >= 13
     return {
-        "axis": source.integer("axis", 1) if newer or source.version >= 13 else 1,
-        "block_size": source.integer("block_size", 0) if newer or source.version >= 21 else 0,
+        "axis": source.integer("axis", 1) if has_axis else 1,
+        "block_size": source.integer("block_size", 0) if source.version >= 21 else 0,
         "domain": source.domain,
     }
 
 
 def _type_attribute(source: Source, name: str, since: int) -> str:
     """A type that an attribute names, or nothing."""
-    number = source.integer(name, 0) if source.version >= since or source.domain == MICROSOFT else 0
+    number = source.integer(name, 0) if source.version >= since else 0
     return type_name(number, source.place) if number else ""
 
 
@@ -84,14 +84,14 @@ def _quantize(source: Source) -> None:
         target = source.type(2)
     target = target or "u8"
     _expect(source, "the output", target, stored)
-    precision = _type_attribute(source, "precision", 23) if source.domain != MICROSOFT else ""
+    precision = _type_attribute(source, "precision", 23)
     if precision:
         _expect(source, "precision", precision, _PRECISIONS)
     elif scale == "s32":
         precision = "f64"
     else:
         precision = scale if scale in _PRECISIONS else x if x in _PRECISIONS else "f32"
-    saturate = source.integer("saturate", 1) if source.version >= 19 or source.domain == MICROSOFT else 1
+    saturate = source.integer("saturate", 1) if source.version >= 19 else 1
     source.emit("quantize_linear", target, {**_places(source), "saturate": saturate, "precision": precision})
 
 

@@ -1,20 +1,199 @@
-"""Mappings of data movement."""
+"""Mappings of data movement: shapes, joining, cutting, borders, casts."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import Mappers, Source
+from ...graph import Tensor, data_type
+from ..onnx_tensors import type_name
+from .base import Mapper, Mappers, Source
+
+
+def _same_type(operator: str, **attributes: str | int | bool) -> Mapper:
+    """A mapping for operators without attributes whose result has the type of their first input."""
+
+    def mapper(source: Source) -> None:
+        source.emit(operator, source.type(0), attributes)
+
+    return mapper
+
+
+def with_operand(source: Source, position: int, name: str) -> list[int | None]:
+    """The inputs, with the list of integers that older versions give as attribute `name` at `position`."""
+    inputs = list(source.inputs)
+    listed = source.integers(name)
+    if listed is None:
+        return inputs
+    if source.present(position):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'{name}' is given as attribute and as input {position}")
+    inputs += [None] * (position + 1 - len(inputs))
+    inputs[position] = source.constant(np.array(listed, np.int64), name)
+    return inputs
 
 
 def _transpose(source: Source) -> None:
-    order = source.integers("perm")
-    inputs = (
-        source.inputs[:1] if order is None else [*source.inputs[:1], source.constant(np.array(order, np.int64), "perm")]
-    )
-    source.emit("transpose", source.type(0), inputs=inputs)
+    source.emit("transpose", source.type(0), inputs=with_operand(source, 1, "perm"))
+
+
+def _reshape(source: Source) -> None:
+    source.emit("reshape_to", source.type(0), {"allow_zero": bool(source.integer("allowzero", 0))})
+
+
+def _flatten(source: Source) -> None:
+    source.emit("flatten", source.type(0), {"axis": source.integer("axis", 1)})
+
+
+def _squeeze(source: Source) -> None:
+    source.emit("squeeze_axes", source.type(0), inputs=with_operand(source, 1, "axes"))
+
+
+def _unsqueeze(source: Source) -> None:
+    source.emit("insert_axes", source.type(0), inputs=with_operand(source, 1, "axes"))
+
+
+def _dropout(source: Source) -> None:
+    """Inference: the tensor itself, and a mask."""
+    source.real("ratio", 0.5)
+    source.integer("seed", 0)
+    if source.present(2):
+        training = source.tensor(2)
+        if not training.is_constant or training.values().any():
+            raise source.unsupported(
+                "BT-ONNX-TRAINING", "training_mode must be a constant false", "export the model for inference"
+            )
+    kept = source.outputs[1] if len(source.outputs) > 1 else ""
+    source.emit("identity", source.type(0), inputs=source.inputs[:1], outputs=source.outputs[:1])
+    if kept:
+        shape = source.temporary("s64", "shape")
+        source.emit("shape_of", "s64", {"start": 0}, inputs=source.inputs[:1], outputs=[shape])
+        # Older versions leave the mask open; it is zeros in practice.
+        dtype = "bool" if source.version >= 10 else source.type(0)
+        value = np.full((), source.version >= 12, data_type(dtype).numpy)
+        source.emit("fill", dtype, inputs=[source.index(shape), source.constant(value, "kept")], outputs=[kept])
+
+
+def _concat(source: Source) -> None:
+    if not source.has("axis"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'axis' is missing")
+    source.emit("concat", source.type(0), {"axis": source.integer("axis", 0)})
+
+
+def _split(source: Source) -> None:
+    inputs = with_operand(source, 1, "split")
+    counted = source.integer("num_outputs", 0) if source.version >= 18 else 0
+    sized = len(inputs) > 1 and inputs[1] is not None
+    if source.version >= 18 and sized == bool(counted):
+        raise source.invalid("BT-SPLIT", "either the input 'split' or the attribute 'num_outputs' must be given")
+    attributes = {"axis": source.integer("axis", 0), "uneven": source.version >= 18}
+    source.emit("split_parts", [source.type(0)] * len(source.outputs), attributes, inputs=inputs)
+
+
+def _slice(source: Source) -> None:
+    if source.version >= 10:
+        source.emit("slice_axes", source.type(0))
+        return
+    lists = [source.integers(name) for name in ("starts", "ends", "axes")]
+    if lists[0] is None or lists[1] is None:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "attributes 'starts' and 'ends' are needed")
+    operands = [
+        None if values is None else source.constant(np.array(values, np.int64), name)
+        for name, values in zip(("starts", "ends", "axes"), lists, strict=True)
+    ]
+    source.emit("slice_axes", source.type(0), inputs=[*source.inputs[:1], *operands])
+
+
+def _pad(source: Source) -> None:
+    mode = source.text("mode", "constant")
+    modes = ("constant", "reflect", "edge", *(("wrap",) if source.version >= 19 else ()))
+    if mode not in modes:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is not among {list(modes)}")
+    attributes = {"mode": mode, "row_of_widths": source.version < 13}
+    if source.version >= 11:
+        source.emit("border", source.type(0), attributes)
+        return
+    widths = source.integers("pads")
+    if widths is None:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'pads' is missing")
+    dtype = source.tensor(0).type.numpy
+    value = np.float32(source.real("value", 0.0)).astype(dtype)
+    operands = [source.constant(np.array(widths, np.int64), "pads"), source.constant(value, "value")]
+    source.emit("border", source.type(0), attributes, inputs=[*source.inputs[:1], *operands])
+
+
+def _shape(source: Source) -> None:
+    attributes = {"start": source.integer("start", 0)}
+    if source.has("end"):
+        attributes["end"] = source.integer("end", 0)
+    source.emit("shape_of", "s64", attributes)
+
+
+def _size(source: Source) -> None:
+    source.emit("size_of", "s64")
+
+
+def _constant_of_shape(source: Source) -> None:
+    value = source.get("value", None, Tensor)
+    filled = np.zeros((), np.float32) if value is None else value.values()
+    if filled.size != 1:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"'value' must hold one number, found {filled.size}")
+    dtype = "f32" if value is None else value.dtype
+    source.emit("fill", dtype, inputs=[*source.inputs[:1], source.constant(filled.reshape(()), "value")])
+
+
+def _where(source: Source) -> None:
+    source.emit("choose", source.type(1))
+
+
+def _cast(source: Source) -> None:
+    _emit_cast(source, type_name(source.integer("to", 0), source.place))
+
+
+def _cast_like(source: Source) -> None:
+    _emit_cast(source, source.type(1))
+
+
+def _emit_cast(source: Source, dtype: str) -> None:
+    attributes = {
+        "saturate": bool(source.integer("saturate", 1)),
+        "round_mode": source.text("round_mode", "up"),
+    }
+    source.emit("convert", dtype, attributes, inputs=source.inputs[:1])
+
+
+def _block(operator: str) -> Mapper:
+    def mapper(source: Source) -> None:
+        attributes: dict[str, int | bool] = {"block_size": source.integer("blocksize", 0)}
+        if operator == "channels_to_blocks":
+            mode = source.text("mode", "DCR")
+            if mode not in ("DCR", "CRD"):
+                raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither DCR nor CRD")
+            attributes["columns_first"] = mode == "CRD"
+        source.emit(operator, source.type(0), attributes)
+
+    return mapper
 
 
 MAPPERS: Mappers = {
+    ("", "Cast"): _cast,
+    ("", "CastLike"): _cast_like,
+    ("", "Concat"): _concat,
+    ("", "ConstantOfShape"): _constant_of_shape,
+    ("", "DepthToSpace"): _block("channels_to_blocks"),
+    ("", "Dropout"): _dropout,
+    ("", "Expand"): _same_type("expand"),
+    ("", "Flatten"): _flatten,
+    ("", "Identity"): _same_type("identity"),
+    ("", "Pad"): _pad,
+    ("", "Range"): _same_type("count_up"),
+    ("", "Reshape"): _reshape,
+    ("", "Shape"): _shape,
+    ("", "Size"): _size,
+    ("", "Slice"): _slice,
+    ("", "SpaceToDepth"): _block("blocks_to_channels"),
+    ("", "Split"): _split,
+    ("", "Squeeze"): _squeeze,
+    ("", "Tile"): _same_type("tile"),
     ("", "Transpose"): _transpose,
+    ("", "Unsqueeze"): _unsqueeze,
+    ("", "Where"): _where,
 }

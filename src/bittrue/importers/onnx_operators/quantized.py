@@ -19,9 +19,17 @@ def _average_pool(source: Source) -> None:
     source.emit("qlinear_average_pool", source.type(0), attributes)
 
 
+def _concat(source: Source) -> None:
+    source.emit("qlinear_concat", source.type(2), {"axis": source.integer("axis", 0)})
+
+
 def _global_average_pool(source: Source) -> None:
     attributes = {"channels_last": bool(source.integer("channels_last", 0)), "keep_dims": True}
     source.emit("qlinear_global_average_pool", source.type(0), attributes)
+
+
+def _leaky_relu(source: Source) -> None:
+    source.emit("qlinear_leaky_relu", source.type(0), {"alpha": source.real("alpha", 0.01)})
 
 
 def _reduce_mean(source: Source) -> None:
@@ -30,10 +38,27 @@ def _reduce_mean(source: Source) -> None:
     source.emit("qlinear_reduce_mean", source.type(0), attributes)
 
 
+def _softmax(source: Source) -> None:
+    if not source.has("opset"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'opset' is missing: it decides what a row is")
+    # Before operator set 13, a row was everything from the axis on.
+    attributes = {"axis": source.integer("axis", -1), "to_the_end": source.integer("opset", 0) < 13}
+    source.emit("qlinear_softmax", source.type(0), attributes)
+
+
+def _where(source: Source) -> None:
+    source.emit("qlinear_where", source.type(1))
+
+
 MAPPERS: Mappers = {
     (MICROSOFT, "QLinearAdd"): same_type("qlinear_add"),
     (MICROSOFT, "QLinearAveragePool"): _average_pool,
+    (MICROSOFT, "QLinearConcat"): _concat,
     (MICROSOFT, "QLinearGlobalAveragePool"): _global_average_pool,
+    (MICROSOFT, "QLinearLeakyRelu"): _leaky_relu,
     (MICROSOFT, "QLinearMul"): same_type("qlinear_mul"),
     (MICROSOFT, "QLinearReduceMean"): _reduce_mean,
+    (MICROSOFT, "QLinearSigmoid"): same_type("qlinear_sigmoid"),
+    (MICROSOFT, "QLinearSoftmax"): _softmax,
+    (MICROSOFT, "QLinearWhere"): _where,
 }

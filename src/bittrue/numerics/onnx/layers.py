@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from ..onnxruntime.layers import REQUANTIZE
+from itertools import product
+
+from ..onnxruntime.layers import PAIRS
 from ..table import Row
 
+_SUMS = {"accumulate": "s32_wrap"}
+# The real quotient of scales is rounded once, to even; the zero point is added last.
+_REQUANTIZE = {**_SUMS, "requantize": "real_even", "store": "clamp_then_zero_point"}
+_TEXT = "text, vectors of onnx 1.23.2 and 1.12, oracle in exact fractions"
+_LIMIT = "scales that are infinite, NaN, or 0 for the result are refused: the text gives them no meaning"
+_CODES = tuple(product(("u8", "s8"), repeat=3))
+
 ROWS: tuple[Row, ...] = (
+    Row("conv_integer", PAIRS, _SUMS, _TEXT),
+    Row("matmul_integer", PAIRS, _SUMS, _TEXT),
+    Row(
+        "qlinear_conv",
+        tuple(f"{x} f32 {x} {w} f32 {w} f32 {y} s32|- -> {y}" for x, w, y in _CODES),
+        _REQUANTIZE,
+        _TEXT,
+        limit=_LIMIT,
+    ),
     Row(
         "qlinear_matmul",
-        ("u8|s8 f32 u8|s8 u8|s8 f32 u8|s8 f32 u8|s8 -> u8|s8",),
-        REQUANTIZE,
-        "vectors of onnx 1.23.2; the specification leaves the multiplier's precision open",
+        tuple(f"{a} T {a} {b} T {b} T {y} -> {y}" for a, b, y in _CODES),
+        _REQUANTIZE,
+        _TEXT,
+        where=("f32", "f16", "bf16"),
+        limit=f"{_LIMIT}; results are quantized per tensor",
     ),
 )

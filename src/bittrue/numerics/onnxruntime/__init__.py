@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from ..table import Numerics
-from . import floating, layers, linear, movement, quantized
+from . import floating, indexing, integers, layers, linear, movement, quantized
 
 ONNXRUNTIME = Numerics(
     name="onnxruntime",
     reproduces="ONNX Runtime 1.31 CPU provider, x86-64 with VNNI, session.qdqisint8allowed=1",
     verified="run against onnxruntime 1.31.1: every row by random single-node models, recorded vectors, whole models",
-    rows=(*linear.ROWS, *layers.ROWS, *quantized.ROWS, *floating.ROWS, *movement.ROWS),
+    rows=(
+        *linear.ROWS,
+        *layers.ROWS,
+        *quantized.ROWS,
+        *floating.ROWS,
+        *movement.ROWS,
+        *integers.ROWS,
+        *indexing.ROWS,
+    ),
+    rewrites=("fuse_quantized",),
 )

@@ -43,6 +43,7 @@ ROWS: tuple[Row, ...] = (
         tuple(f"{a} {b} f32 f32 {a}|- {b}|- f32|- -> f32" for a, b in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))),
         {"accumulate": "s32_wrap", "scale_back": "binary32_product_of_scales"},
         _RUN,
+        limit="scales that do not broadcast to the result are refused; the runtime may write beyond its output",
         requires=(("single_values", 4), ("sums_have_products", 1)),
     ),
     Row(

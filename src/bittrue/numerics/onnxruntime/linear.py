@@ -14,6 +14,7 @@ _DIVIDE = {"zero_points": "used", "quotient": "binary32"}
 # Rounded numbers are limited as floats by vectors, as wrapping 32-bit integers by scalar loops.
 _BY_VECTORS = {**_DIVIDE, "to_integer": "clamp_even"}
 _BY_SCALARS = {**_DIVIDE, "to_integer": "even_wrap"}
+_BY_PAIRS = {**_BY_VECTORS, "to_integer_tail": "even_wrap"}
 
 _QUANTIZE = (
     Row(
@@ -24,6 +25,7 @@ _QUANTIZE = (
         where=("u8", "s8", "u16", "s16", "u4", "s4"),
         when=(("blocks_interleave",),),
         requires=_QUANTIZE_REQUIRES,
+        limit="an empty tensor stays empty; the runtime crashes on it",
     ),
     Row(
         "quantize_linear",
@@ -36,9 +38,18 @@ _QUANTIZE = (
     Row(
         "quantize_linear",
         ("f32 f32 -|T -> T",),
-        {**_BY_VECTORS, "to_integer_tail": "even_wrap"},
+        _BY_PAIRS,
         _RUN + "; half bytes at the ends of what shares a scale go by scalars",
         where=("u4", "s4"),
+        requires=_QUANTIZE_REQUIRES,
+    ),
+    Row(
+        "quantize_linear",
+        ("f16 f16 -|T -> T",),
+        _BY_PAIRS,
+        _RUN + "; operands are widened by inserted casts",
+        where=("u4", "s4"),
+        when=(_CONTRIBUTED,),
         requires=_QUANTIZE_REQUIRES,
     ),
     Row(
@@ -85,10 +96,15 @@ _DEQUANTIZE = tuple(
         _RUN,
         where=types,
         requires=_QUANTIZE_REQUIRES,
+        limit=limit,
     )
-    for zero_points, types in (
-        ("used", ("u8", "s8", "u16", "s16", "s32", "u4", "s4", "u2", "s2")),
-        ("zero", _EIGHT),
+    for zero_points, types, limit in (
+        ("used", ("u8", "s8", "u16", "s16", "s32", "u4", "s4", "u2", "s2"), ""),
+        (
+            "zero",
+            _EIGHT,
+            "the sign of NaN times NaN is that of the first one; the runtime's compiler chose case by case",
+        ),
     )
 )
 

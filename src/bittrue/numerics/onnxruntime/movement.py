@@ -1,10 +1,77 @@
-"""Rows of `onnxruntime`: data movement."""
+"""Rows of `onnxruntime`: data movement. Element types are those that the provider has kernels for."""
 
 from __future__ import annotations
 
 from ..table import Row
 
-EVERY = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "bool")
+FLOATS = ("f32", "f64", "f16")
+INTEGERS = ("u8", "s8", "u16", "s16", "s32", "s64", "u32", "u64")
+COMMON = (*FLOATS, *INTEGERS, "bool")
+EVERY = (*COMMON, "bf16")
+NARROW = ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")
+# The runtime has no kernel of its own for f16 here: it widens and narrows again.
+QUIET = "NaNs keep their payload here; the runtime makes every NaN the quiet one with its sign"
 _MOVED = "run: elements are copied"
+_LARGE = "run; numbers that the type cannot hold have what x86's conversions give"
+_BY_HALVES = {"cast": "truncate_low_bits_by_halves", "cast_tail": "truncate_low_bits"}
 
-ROWS: tuple[Row, ...] = (Row("transpose", ("T s64|- -> T",), {}, _MOVED, where=EVERY),)
+# Operators on one data tensor: stem, further operands, element types.
+_POSITIONS = "s32|s64"
+_ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("reshape_to", "s64", (*EVERY, *NARROW)),
+    ("flatten", "", EVERY),
+    ("squeeze_axes", "s64|-", EVERY),
+    ("insert_axes", "s64", EVERY),
+    ("identity", "", (*EVERY, *NARROW)),
+    ("transpose", "s64|-", (*EVERY, *NARROW, "u4", "s4")),
+    ("slice_axes", "s64 s64 s64|- s64|-", EVERY),
+    ("slice_axes", "s32 s32 s32|- s32|-", EVERY),
+    ("split_parts", "s64|-", EVERY),
+    ("expand", "s64", COMMON),
+    ("tile", "s64", ("f32", "f64", *INTEGERS, "bool")),
+    ("blocks_to_channels", "", ("f32", "f64", "u8", "s8")),
+    ("channels_to_blocks", "", ("f32", "f64", "u8", "s8")),
+    ("take", _POSITIONS, EVERY),
+    ("take_along", _POSITIONS, EVERY),
+    ("take_nd", "s64", EVERY),
+)
+
+MOVED: tuple[Row, ...] = (
+    *(
+        Row(stem, (f"T {more} -> T...".replace("...", "..." if stem == "split_parts" else ""),), {}, _MOVED, where=types)
+        for stem, more, types in _ONE
+    ),
+    *(
+        Row(stem, (f"f16 {more} -> f16",), {}, _MOVED, limit=QUIET)
+        for stem, more in (("blocks_to_channels", ""), ("channels_to_blocks", ""), ("tile", "s64"))
+    ),
+    Row("concat", ("T... -> T",), {}, _MOVED, where=EVERY),
+    Row(
+        "border",
+        ("T s64 T|- s64|- -> T",),
+        {},
+        _MOVED,
+        where=(*FLOATS, "u8", "s8", "s32", "s64", "u32", "u64", "bool"),
+    ),
+    Row("choose", ("bool T T -> T",), {}, _MOVED, where=("f32", "f64", "u8", "s8", "s32", "s64", "u32")),
+    Row("choose", ("bool f16 f16 -> f16",), {}, _MOVED, limit=QUIET),
+    Row("fill", ("s64 T -> T",), {}, _MOVED, where=COMMON),
+    Row("put_along", (f"T {_POSITIONS} T -> T",), {}, "run", where=EVERY),
+    Row("put_nd", ("T s64 T -> T",), {}, "run", where=EVERY),
+)
+
+SHAPES: tuple[Row, ...] = (
+    Row("shape_of", ("T -> s64",), {}, "run", where=(*EVERY, *NARROW)),
+    Row("size_of", ("T -> s64",), {}, "run", where=COMMON),
+    Row("count_up", ("T T T -> T",), {}, "run", where=("f32", "f64", "s16", "s32", "s64")),
+)
+
+_INTEGER = "|".join(INTEGERS)
+CASTS: tuple[Row, ...] = (
+    Row("convert", (f"{_INTEGER}|bool -> {_INTEGER}|bool|f16|bf16|f32|f64",), {}, "run"),
+    Row("convert", ("f16|bf16|f32|f64 -> f16|bf16|f32|f64|bool",), {}, "run"),
+    Row("convert", ("f32|f64 -> u32",), _BY_HALVES, _LARGE),
+    Row("convert", (f"f16|bf16|f32|f64 -> {_INTEGER}",), {"cast": "truncate_low_bits"}, _LARGE),
+)
+
+ROWS: tuple[Row, ...] = (*MOVED, *SHAPES, *CASTS)

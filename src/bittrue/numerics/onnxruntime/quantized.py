@@ -7,6 +7,9 @@ from ..table import Row
 BYTES = ("u8", "s8")
 _BINARY = ("T f32 T T f32 T f32 T|- -> T",)
 _SCALARS = (("rank_zero", 1, 2, 4, 5, 6, 7),)
+_TABLE = ("T f32 T|- f32 T -> T",)
+CONCAT = ("f32 T T|f32... -> T",)
+WHERE = ("bool T f32 T T f32 T f32 T -> T",)
 UNARY = ("T f32 T f32 T -> T",)
 _RUN = "run: random single-node models, recorded vectors; facts/onnxruntime.md 2"
 
@@ -35,6 +38,17 @@ ROWS: tuple[Row, ...] = (
         where=BYTES,
         requires=(("rank_zero", 1, 2, 3, 4), ("has_windows_with_channels_last",)),
     ),
+    Row("qlinear_concat", CONCAT, {"combine": "binary32_divide_even"}, _RUN, where=BYTES),
+    Row("qlinear_where", WHERE, {"combine": "binary32_divide_even"}, _RUN, where=BYTES),
+    Row("qlinear_leaky_relu", _TABLE, {"table": "binary32_divide_256_even"}, _RUN, where=BYTES),
+    Row(
+        "qlinear_sigmoid",
+        _TABLE,
+        {"table": "binary32_divide_256_even"},
+        f"{_RUN}; machines without fused multiply-add differ in 3e-6 of all table entries",
+        where=BYTES,
+    ),
+    Row("qlinear_softmax", _TABLE, {"affine_softmax": "binary32_table_even"}, _RUN, where=BYTES),
     Row(
         "qlinear_global_average_pool",
         UNARY,

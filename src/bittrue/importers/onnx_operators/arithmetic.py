@@ -1,0 +1,80 @@
+"""Mappings of arithmetic that integers and real numbers share: one stem each, whose rows say what types it has."""
+
+from __future__ import annotations
+
+from .base import Mapper, Mappers, Source, fixed_type, same_type
+
+
+def _extreme(operator: str) -> Mapper:
+    """One or more operands, combined from left to right; among real numbers, NaN wins."""
+
+    def mapper(source: Source) -> None:
+        chosen = f"{operator}_or_nan" if source.tensor(0).type.is_float else operator
+        inputs = list(source.inputs)
+        if not inputs or None in inputs:
+            raise source.invalid("BT-NODE-INPUT", "at least one operand is needed, and none may be missing")
+        dtype = source.type(0)
+        if len(inputs) == 1:
+            source.emit("identity", dtype)
+            return
+        result = inputs[0]
+        for number, operand in enumerate(inputs[1:-1], 1):
+            name = source.temporary(dtype, f"part{number}")
+            (result,) = source.emit(chosen, dtype, inputs=[result, operand], outputs=[name])
+        source.emit(chosen, dtype, inputs=[result, inputs[-1]])
+
+    return mapper
+
+
+def _mod(source: Source) -> None:
+    truncated = bool(source.integer("fmod", 0))
+    if not truncated and source.tensor(0).type.is_float:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "the remainder of real numbers needs fmod=1")
+    source.emit("remainder" if truncated else "floor_mod", source.type(0))
+
+
+def _bit_shift(source: Source) -> None:
+    direction = source.text("direction", "")
+    if direction not in ("LEFT", "RIGHT"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"direction '{direction}' is neither LEFT nor RIGHT")
+    source.emit(f"shift_{direction.lower()}", source.type(0))
+
+
+def _is_infinite(source: Source) -> None:
+    signs = {name: bool(source.integer(name, 1)) for name in ("detect_negative", "detect_positive")}
+    source.emit("is_infinite", "bool", signs)
+
+
+def _cumulative_sum(source: Source) -> None:
+    attributes = {name: bool(source.integer(name, 0)) for name in ("exclusive", "reverse")}
+    source.emit("running_sum", source.type(0), attributes)
+
+
+MAPPERS: Mappers = {
+    ("", "Abs"): same_type("abs"),
+    ("", "Add"): same_type("add"),
+    ("", "And"): fixed_type("logical_and", "bool"),
+    ("", "BitShift"): _bit_shift,
+    ("", "BitwiseAnd"): same_type("bitwise_and"),
+    ("", "BitwiseNot"): same_type("bitwise_not"),
+    ("", "BitwiseOr"): same_type("bitwise_or"),
+    ("", "BitwiseXor"): same_type("bitwise_xor"),
+    ("", "CumSum"): _cumulative_sum,
+    ("", "Div"): same_type("div"),
+    ("", "Equal"): fixed_type("equal", "bool"),
+    ("", "Greater"): fixed_type("greater", "bool"),
+    ("", "GreaterOrEqual"): fixed_type("greater_equal", "bool"),
+    ("", "IsInf"): _is_infinite,
+    ("", "IsNaN"): fixed_type("is_nan", "bool"),
+    ("", "Less"): fixed_type("less", "bool"),
+    ("", "LessOrEqual"): fixed_type("less_equal", "bool"),
+    ("", "Max"): _extreme("maximum"),
+    ("", "Min"): _extreme("minimum"),
+    ("", "Mod"): _mod,
+    ("", "Mul"): same_type("mul"),
+    ("", "Neg"): same_type("neg"),
+    ("", "Not"): fixed_type("logical_not", "bool"),
+    ("", "Or"): fixed_type("logical_or", "bool"),
+    ("", "Sub"): same_type("sub"),
+    ("", "Xor"): fixed_type("not_equal", "bool"),
+}

@@ -1,0 +1,145 @@
+"""Mappings of operators on positions: gather and scatter, extremes, marks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..onnx_tensors import type_name
+from .base import Mapper, Mappers, Source
+
+_REDUCTIONS = {"none": "replace", "add": "add", "mul": "multiply", "max": "largest", "min": "smallest"}
+
+
+def _along(operator: str) -> Mapper:
+    def mapper(source: Source) -> None:
+        source.emit(operator, source.type(0), {"axis": source.integer("axis", 0)})
+
+    return mapper
+
+
+def _gather_nd(source: Source) -> None:
+    source.emit("take_nd", source.type(0), {"batch_dims": source.integer("batch_dims", 0)})
+
+
+def _reduction(source: Source) -> str:
+    name = source.text("reduction", "none")
+    if name not in _REDUCTIONS:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"reduction '{name}' is not among {sorted(_REDUCTIONS)}")
+    return _REDUCTIONS[name]
+
+
+def _scatter_elements(source: Source) -> None:
+    attributes = {"axis": source.integer("axis", 0), "reduction": _reduction(source)}
+    source.emit("put_along", source.type(0), attributes)
+
+
+def _scatter_nd(source: Source) -> None:
+    source.emit("put_nd", source.type(0), {"reduction": _reduction(source)})
+
+
+def _position(operator: str) -> Mapper:
+    def mapper(source: Source) -> None:
+        axis, keeps = source.integer("axis", 0), bool(source.integer("keepdims", 1))
+        attributes = {"axis": axis, "last": bool(source.integer("select_last_index", 0))}
+        if not keeps:
+            source.emit(operator, "s64", attributes)
+            return
+        name = source.temporary("s64", "positions")
+        found = source.emit(operator, "s64", attributes, outputs=[name])
+        source.emit("insert_axes", "s64", inputs=[*found, source.constant(np.array([axis], np.int64), "axis")])
+
+    return mapper
+
+
+def _top(source: Source) -> None:
+    inputs = list(source.inputs)
+    if source.version < 10:
+        inputs = [*inputs[:1], source.constant(np.array([source.integer("k", 0)], np.int64), "k")]
+    attributes = {
+        "axis": source.integer("axis", -1),
+        "largest": bool(source.integer("largest", 1)),
+        "sorted": bool(source.integer("sorted", 1)),
+    }
+    names = [*source.outputs, "", ""][:2]
+    source.emit("extremes", [source.type(0), "s64"], attributes, inputs=inputs, outputs=_named(source, names))
+
+
+def _named(source: Source, names: list[str]) -> list[str]:
+    """Outputs that the operator always has, with names of our own where the file leaves them out."""
+    return [name or source.builder.unique(f"{source.label}/unused{at}") for at, name in enumerate(names)]
+
+
+def _non_zero(source: Source) -> None:
+    source.emit("nonzero_places", "s64")
+
+
+def _one_hot(source: Source) -> None:
+    source.emit("mark_places", source.type(2), {"axis": source.integer("axis", -1)})
+
+
+def _eye_like(source: Source) -> None:
+    dtype = type_name(source.integer("dtype", 0), source.place) if source.has("dtype") else source.type(0)
+    source.emit("eye", dtype, {"diagonal": source.integer("k", 0)})
+
+
+def _trilu(source: Source) -> None:
+    source.emit("triangle", source.type(0), {"upper": bool(source.integer("upper", 1))})
+
+
+def _unique(source: Source) -> None:
+    attributes = {"sorted": bool(source.integer("sorted", 1))}
+    if source.has("axis"):
+        attributes["axis"] = source.integer("axis", 0)
+    types = [source.type(0), "s64", "s64", "s64"][: len(source.outputs)]
+    source.emit("distinct", types, attributes, outputs=_named(source, source.outputs))
+
+
+def _resize(source: Source) -> None:
+    """Upsample and Resize of all versions; scales as attribute, as second or as third input."""
+    mode = source.text("mode", "nearest")
+    cubic = source.real("cubic_coeff_a", -0.75), source.integer("exclude_outside", 0)
+    modern = source.op_type == "Resize" and source.version >= 11
+    attributes: dict[str, str | tuple[int, ...]] = {
+        "transformation": source.text("coordinate_transformation_mode", "half_pixel") if modern else "asymmetric",
+        "policy": source.text("keep_aspect_ratio_policy", "stretch"),
+    }
+    source.real("extrapolation_value", 0.0)
+    rounding = source.text("nearest_mode", "round_prefer_floor") if modern else "simple"
+    axes = source.integers("axes")
+    if axes is not None:
+        attributes["axes"] = axes
+    if mode == "cubic" or source.integer("antialias", 0) or cubic[1]:
+        raise source.unsupported("BT-RESIZE-MODE", "cubic interpolation and antialiasing are not made")
+    if mode not in ("nearest", "linear", "bilinear"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither nearest nor linear")
+    inputs = list(source.inputs)
+    if not modern:
+        scales = source.get("scales", None, tuple)
+        factors = inputs[1:] if scales is None else [source.constant(np.array(scales, np.float32), "scales")]
+        inputs = [*inputs[:1], None, *factors]
+    elif len(inputs) > 1:
+        # The region only matters for transformations that are not made.
+        inputs[1] = None
+    if mode == "nearest":
+        attributes["nearest"] = rounding
+    source.emit("resample_nearest" if mode == "nearest" else "resample_linear", source.type(0), attributes, inputs=inputs)
+
+
+MAPPERS: Mappers = {
+    ("", "ArgMax"): _position("position_of_largest"),
+    ("", "ArgMin"): _position("position_of_smallest"),
+    ("", "EyeLike"): _eye_like,
+    ("", "Gather"): _along("take"),
+    ("", "GatherElements"): _along("take_along"),
+    ("", "GatherND"): _gather_nd,
+    ("", "NonZero"): _non_zero,
+    ("", "OneHot"): _one_hot,
+    ("", "Resize"): _resize,
+    ("", "Scatter"): _scatter_elements,
+    ("", "ScatterElements"): _scatter_elements,
+    ("", "ScatterND"): _scatter_nd,
+    ("", "TopK"): _top,
+    ("", "Trilu"): _trilu,
+    ("", "Unique"): _unique,
+    ("", "Upsample"): _resize,
+}

@@ -1,0 +1,26 @@
+"""Rows of `onnx`: positions, extremes and marks, as in `onnxruntime`, for every element type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..onnxruntime.indexing import ROWS as _ROWS
+from ..onnxruntime.movement import COMMON
+from ..table import Row
+
+_WIDER = {
+    "position_of_largest": COMMON[:-1],
+    "position_of_smallest": COMMON[:-1],
+    "extremes": COMMON[:-1],
+    "nonzero_places": COMMON,
+    "triangle": COMMON,
+    "distinct": COMMON,
+}
+_MARKS = Row("mark_places", ("s32|s64|u8|s8 s32|s64|u8|s8 T -> T",), {}, "vectors", where=COMMON)
+_EYE = Row("eye", (f"{'|'.join(COMMON)} -> T",), {}, "vectors", where=COMMON)
+
+ROWS: tuple[Row, ...] = (
+    _MARKS,
+    _EYE,
+    *(replace(row, where=_WIDER.get(row.operator, row.where)) for row in _ROWS if row.operator != "eye"),
+)

@@ -1,0 +1,56 @@
+"""Rows of `onnxruntime`: positions, extremes and marks."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_NAN = "NaN: which position the runtime names depends on its loops"
+_ORDER = "sorted=0 leaves the order of results open: here they are sorted"
+_ARG = ("f32", "f64", "u8", "s8", "s32", "s64")
+_TOP = ("f32", "f64", "u8", "s8", "s16", "s32", "s64")
+
+ROWS: tuple[Row, ...] = (
+    *(
+        Row(f"position_of_{which}", ("T -> s64",), {}, "run", where=_ARG, limit=_NAN)
+        for which in ("largest", "smallest")
+    ),
+    Row("extremes", ("T s64 -> T s64",), {}, "run", where=_TOP, when=(("attribute_is", "sorted", True),), limit=_NAN),
+    Row("extremes", ("T s64 -> T s64",), {}, "run", where=_TOP, limit=_ORDER, inexact=True),
+    Row("nonzero_places", ("T -> s64",), {}, "run", where=("f32", "u8", "s32", "s64", "bool")),
+    Row(
+        "mark_places",
+        (
+            "s32 s32|f32 f32 -> f32",
+            "s64 s32|s64|f32 f32 -> f32",
+            "s64 s64 s64 -> s64",
+            "s64 f32 s32 -> s32",
+        ),
+        {},
+        "run",
+    ),
+    Row(
+        "resample_nearest",
+        ("T - f32|- s64|- -> T",),
+        {"nearest": "ties_within_a_millionth"},
+        "run",
+        where=("f32", "u8", "s8", "s32"),
+    ),
+    Row(
+        "resample_linear",
+        ("T - f32|- s64|- -> T",),
+        {"weighted": "binary32_weights_in_order"},
+        "run",
+        where=("f32", "u8", "s8"),
+    ),
+    Row("eye", ("f32|f64|s32|s64|u64 -> f32|f64|s32|s64|u64",), {}, "run"),
+    Row("triangle", ("T s64|- -> T",), {}, "run", where=("f32", "f64", "s32", "s64", "bool")),
+    Row(
+        "distinct",
+        ("T -> T", "T -> T s64", "T -> T s64 s64", "T -> T s64 s64 s64"),
+        {},
+        "run",
+        where=("f32", "f64", "s8", "s64"),
+        limit="cutting an empty tensor along an axis ends the runtime's process",
+    ),
+)
+

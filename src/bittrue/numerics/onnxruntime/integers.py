@@ -1,0 +1,49 @@
+"""Rows of `onnxruntime`: arithmetic, comparisons and logic of integers and truth values (and where reals share them)."""
+
+from __future__ import annotations
+
+from ..table import Row
+from .movement import INTEGERS
+
+_WRAPS = {"plain_range": "type_limits"}
+_SIGNED = ("s8", "s16", "s32", "s64")
+_REAL = ("f32", "f64")
+_UNSIGNED = ("u8", "u32", "u64")
+
+ROWS: tuple[Row, ...] = (
+    *(Row(stem, ("T T -> T",), _WRAPS, "run: integers wrap", where=INTEGERS) for stem in ("add", "sub", "mul")),
+    Row(
+        "div",
+        ("T T -> T",),
+        _WRAPS,
+        "run: toward zero; a divisor of 0 is an error",
+        where=INTEGERS,
+        limit="the runtime's process ends at minimum / -1 in 32 and 64 bits",
+    ),
+    Row("neg", ("T -> T",), {}, "run: integers wrap", where=_SIGNED),
+    Row("abs", ("T -> T",), {}, "run: integers wrap", where=INTEGERS),
+    Row("sign", ("T -> T",), {}, "run", where=INTEGERS),
+    *(
+        Row(stem, ("T T -> T",), {}, "run", where=("u8", "s8", "s32", "s64", "u32", "u64"))
+        for stem in ("maximum", "minimum")
+    ),
+    *(Row(f"{stem}imum_or_nan", ("T T -> T",), {}, "run", where=_REAL) for stem in ("max", "min")),
+    Row("floor_mod", ("T T -> T",), {}, "run; a divisor of 0 is an error", where=INTEGERS),
+    Row("remainder", ("T T -> T",), {"remainder": "binary64"}, "run; a divisor of 0 is an error", where=INTEGERS),
+    Row("remainder", ("T T -> T",), {}, "run", where=_REAL),
+    Row("shift_left", ("T T -> T",), {}, "run", where=_UNSIGNED),
+    Row("shift_right", ("T T -> T",), {}, "run", where=_UNSIGNED),
+    *(Row(f"bitwise_{stem}", ("T T -> T",), {}, "run", where=INTEGERS) for stem in ("and", "or", "xor")),
+    Row("bitwise_not", ("T -> T",), {}, "run", where=INTEGERS),
+    *(Row(stem, ("T T -> bool",), {}, "run", where=(*INTEGERS, *_REAL, "bool")) for stem in ("equal", "not_equal")),
+    *(
+        Row(stem, ("T T -> bool",), {}, "run", where=(*INTEGERS, *_REAL))
+        for stem in ("less", "less_equal", "greater", "greater_equal")
+    ),
+    Row("logical_and", ("bool bool -> bool",), {}, "run"),
+    Row("logical_or", ("bool bool -> bool",), {}, "run"),
+    Row("logical_not", ("bool -> bool",), {}, "run"),
+    Row("is_nan", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
+    Row("is_infinite", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
+    Row("running_sum", ("T s32|s64 -> T",), {}, "run", where=(*_REAL, "s32", "s64")),
+)

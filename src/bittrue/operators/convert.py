@@ -1,0 +1,71 @@
+"""convert: the same number in another type. NaNs keep sign and, widened from 16 bits, payload; narrowed ones are quiet.
+
+Integers keep their low bits, anything but 0 is true; f64 and integers reach f16 and bf16 by way of f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..graph import DATA_TYPES, DataType
+from ..rules import cast as cast_rules
+from .base import Call, Lowered, Operator, Step, same_shape
+from .cast import narrow
+from .elementwise import blockwise, in_lanes
+
+# Elements that a vector conversion takes at once.
+_LANES = 4
+
+
+def lower(call: Call) -> Lowered:
+    """The two types."""
+    source, target = call.input(0), call.output
+    return Lowered({"from": source.dtype, "to": target.dtype}, scratch=16 * source.size)
+
+
+def widened(x: np.ndarray) -> np.ndarray:
+    """f16 or bf16 as f32; signalling NaNs stay what they are.
+
+    >>> [hex(v) for v in widened(np.array([0x7C01, 0x3C00], np.uint16).view(np.float16)).view(np.uint32).tolist()]
+    ['0x7f802000', '0x3f800000']
+    """
+    result = x.astype(np.float32)
+    missing = np.isnan(result)
+    if missing.any():
+        bits = x.view(np.uint16)[missing].astype(np.uint32)
+        kept = (bits & 0x3FF) << 13 if x.dtype == np.float16 else (bits & 0x7F) << 16
+        result.view(np.uint32)[missing] = (bits & 0x8000) << 16 | 0x7F800000 | kept
+    return result
+
+
+def _to_integer(step: Step, x: np.ndarray, target: DataType) -> np.ndarray:
+    low, high = target.minimum, target.maximum
+    body, real = cast_rules.RULES[step.rules["cast"]], np.dtype(np.float64)
+    if "cast_tail" not in step.rules:
+        return blockwise(lambda block: body(block, low, high), [x], target.numpy, real)
+    tail, split = cast_rules.RULES[step.rules["cast_tail"]], x.size // _LANES * _LANES
+    return in_lanes(
+        lambda block: body(block, low, high), lambda block: tail(block, low, high), split, [x], target.numpy, real
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Float to integer by the rules."""
+    x, source, target = np.ascontiguousarray(inputs[0]), DATA_TYPES[step["from"]], DATA_TYPES[step["to"]]
+    if source.name == target.name:
+        return [x.copy()]
+    if target.name == "bool":
+        return [x != 0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if source.name in ("f16", "bf16"):
+            x = widened(x)
+        if source.is_float and target.is_integer:
+            return [_to_integer(step, x, target)]
+        if target.name in ("f16", "bf16"):
+            return [narrow(x.astype(np.float32), target.numpy)]
+        return [x.astype(target.numpy, copy=x is inputs[0])]
+
+
+OPERATOR = Operator("convert", ("cast", "cast_tail"), same_shape, lower, reference, "the same number in another type")

@@ -1,0 +1,127 @@
+"""nonzero_places, mark_places, eye and triangle: positions as numbers, and numbers by position."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph import DATA_TYPES
+from .base import Call, Lowered, Operator, Shape, Step, nothing_to_prepare
+from .indexing import bounded
+
+
+def infer_nonzero(call: Call) -> list[Shape]:
+    """[rank, how many], which is in the values; a scalar counts as a vector of one."""
+    call.expect(1)
+    source = call.input(0)
+    count = -1 if source.value is None else int(np.count_nonzero(source.value))
+    return [(max(1, source.rank), count)]
+
+
+def reference_nonzero(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """In row-major order. NaN is not zero."""
+    return [np.array(np.nonzero(np.atleast_1d(inputs[0])), np.int64)]
+
+
+def _axis(call: Call) -> int:
+    rank = call.input(0, "indices").rank
+    return call.axis(call.attribute("axis"), rank + 1)
+
+
+def infer_mark(call: Call) -> list[Shape]:
+    """`depth` extents at the axis, ahead of the index axes that follow it. Inputs: indices, depth, [off, on]."""
+    call.expect(3)
+    indices, depth, values = call.input(0, "indices"), call.input(1, "depth"), call.input(2, "off and on")
+    call.rank(indices, 1, max(1, indices.rank))
+    if depth.shape not in ((), (1,)) or values.shape != (2,):
+        raise call.invalid(
+            "BT-ONE-HOT", f"depth {list(depth.shape)} must be one number, values {list(values.shape)} two"
+        )
+    (count,) = (int(v) for v in call.value(1, "depth").reshape(-1))
+    if count < 1:
+        raise call.invalid("BT-ONE-HOT", f"depth {count} must be positive")
+    axis, shape = _axis(call), indices.shape
+    return [bounded(call, (*shape[:axis], count, *shape[axis:]))]
+
+
+def lower_mark(call: Call) -> Lowered:
+    """Indices as [before, after], the output as [before, depth, after]."""
+    axis, shape = _axis(call), call.input(0).shape
+    return Lowered(
+        {
+            "before": math.prod(shape[:axis]),
+            "depth": call.output.shape[axis],
+            "after": math.prod(shape[axis:]),
+            "shape": call.output.shape,
+        },
+        scratch=call.output.size + 16 * call.input(0).size,
+    )
+
+
+def reference_mark(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Negative indices count from the back; one outside of [-depth, depth) is on nowhere."""
+    indices, depth = inputs[0].reshape(step["before"], 1, step["after"]), step["depth"]
+    wrapped = np.where(indices < 0, indices + indices.dtype.type(depth), indices)
+    on = wrapped == np.arange(depth).reshape(-1, 1)
+    return [np.where(on, inputs[2][1], inputs[2][0]).reshape(step["shape"])]
+
+
+def infer_eye(call: Call) -> list[Shape]:
+    """The shape of the input, a matrix whose values do not matter."""
+    call.expect(1)
+    call.rank(call.input(0), 2)
+    return [call.input(0).shape]
+
+
+def lower_eye(call: Call) -> Lowered:
+    """Which diagonal."""
+    return Lowered({"diagonal": int(call.attribute("diagonal")), "shape": call.output.shape, "type": call.output.dtype})
+
+
+def _limited(diagonal: int, shape: Sequence[int]) -> int:
+    """The same diagonal, or one that is outside as well."""
+    return min(max(diagonal, -shape[-2] - 1), shape[-1] + 1)
+
+
+def reference_eye(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
+    """1 on the diagonal, 0 elsewhere; the input is not read."""
+    rows, columns = step["shape"]
+    return [np.eye(rows, columns, _limited(step["diagonal"], (rows, columns)), DATA_TYPES[step["type"]].numpy)]
+
+
+def infer_triangle(call: Call) -> list[Shape]:
+    """The input's shape: matrices."""
+    call.expect((1, 2))
+    source = call.input(0)
+    call.rank(source, 2, max(2, source.rank))
+    if call.has(1) and len(call.integers(1, "diagonal")) != 1:
+        raise call.invalid("BT-TRIANGLE", "the diagonal must be one number")
+    return [source.shape]
+
+
+def lower_triangle(call: Call) -> Lowered:
+    """The diagonal, and which side of it stays."""
+    diagonal = call.integers(1, "diagonal")[0] if call.has(1) else 0
+    return Lowered({"diagonal": diagonal, "upper": bool(call.attribute("upper"))}, inputs=(0,))
+
+
+def reference_triangle(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Zeros beyond the diagonal."""
+    x = inputs[0]
+    diagonal = _limited(step["diagonal"], x.shape)
+    if step["upper"]:
+        stays = ~np.tri(*x.shape[-2:], diagonal - 1, dtype=np.bool_)
+    else:
+        stays = np.tri(*x.shape[-2:], diagonal, dtype=np.bool_)
+    return [np.where(stays, x, x.dtype.type(0))]
+
+
+OPERATORS = (
+    Operator("nonzero_places", (), infer_nonzero, nothing_to_prepare, reference_nonzero, "where elements are not zero"),
+    Operator("mark_places", (), infer_mark, lower_mark, reference_mark, "a new axis that marks positions"),
+    Operator("eye", (), infer_eye, lower_eye, reference_eye, "ones on a diagonal", needs_only_shapes=True),
+    Operator("triangle", (), infer_triangle, lower_triangle, reference_triangle, "one side of a diagonal"),
+)

@@ -1,0 +1,90 @@
+"""reshape_to, flatten, squeeze_axes, insert_axes and identity: the same elements in the same order.
+
+All of them are carried out as a reshape. reshape_to takes extents from the input where the new shape holds 0.
+"""
+
+from __future__ import annotations
+
+import math
+from .base import Call, Lowered, Operator, Shape, same_shape
+from .indexing import bounded
+from .reshape import reference
+
+
+def infer_reshape_to(call: Call) -> list[Shape]:
+    """The second input; 0 copies the input's extent at its place (unless `allow_zero`), one -1 is what is left."""
+    call.expect(2)
+    source = call.input(0)
+    call.rank(call.input(1, "new shape"), 1)
+    target, zeros = call.integers(1, "new shape"), bool(call.attribute("allow_zero"))
+    if any(extent < -1 for extent in target) or target.count(-1) > 1 or (zeros and -1 in target and 0 in target):
+        raise call.invalid(
+            "BT-RESHAPE", f"new shape {target} must hold extents >= 0 and at most one -1, which has no meaning beside 0"
+        )
+    if not zeros:
+        beyond = [at for at, extent in enumerate(target) if extent == 0 and at >= source.rank]
+        if beyond:
+            raise call.invalid("BT-RESHAPE", f"the 0 at place {beyond[0]} of {target} finds no extent to copy")
+        target = [source.shape[at] if extent == 0 else extent for at, extent in enumerate(target)]
+    if -1 in target:
+        others = math.prod(extent for extent in target if extent != -1)
+        if not others or source.size % others:
+            raise call.invalid("BT-RESHAPE", f"{source.size} elements leave no extent for the -1 in {target}")
+        target[target.index(-1)] = source.size // others
+    if math.prod(target) != source.size:
+        raise call.invalid("BT-RESHAPE", f"{source.size} elements cannot take shape {target}")
+    return [bounded(call, target)]
+
+
+def infer_flatten(call: Call) -> list[Shape]:
+    """[product of the extents ahead of `axis`, product of the others]; the axis may be the rank."""
+    call.expect(1)
+    shape, axis = call.input(0).shape, int(call.attribute("axis"))
+    if not -len(shape) <= axis <= len(shape):
+        raise call.invalid("BT-SHAPE-AXIS", f"axis {axis} is outside a tensor of rank {len(shape)}")
+    axis += len(shape) if axis < 0 else 0
+    return [bounded(call, (math.prod(shape[:axis]), math.prod(shape[axis:])))]
+
+
+def infer_squeeze(call: Call) -> list[Shape]:
+    """Drops the extents 1 at the axes of the second input, or all of them without it."""
+    call.expect((1, 2))
+    source = call.input(0)
+    named: set[int] = set()
+    if call.has(1):
+        call.rank(call.input(1, "axes"), 1)
+        named = {call.axis(axis, source.rank, "squeezed axis") for axis in call.integers(1, "axes")}
+        if not source.rank and call.input(1).size:
+            raise call.invalid("BT-SHAPE-AXIS", "a scalar has no axis to squeeze")
+    for axis in named:
+        if source.shape[axis] != 1:
+            raise call.invalid("BT-SQUEEZE", f"extent {source.shape[axis]} of axis {axis} cannot be squeezed")
+    drop = named or {axis for axis, extent in enumerate(source.shape) if extent == 1}
+    return [tuple(extent for axis, extent in enumerate(source.shape) if axis not in drop)]
+
+
+def infer_insert(call: Call) -> list[Shape]:
+    """Extents 1 at the axes of the second input, counted in the result."""
+    call.expect(2)
+    source, axes = call.input(0), call.integers(1, "axes")
+    call.rank(call.input(1), 0, 1)
+    rank = source.rank + len(axes)
+    places = {call.axis(axis, rank, "new axis") for axis in axes}
+    if len(places) != len(axes):
+        raise call.invalid("BT-SHAPE-AXIS", f"axes {axes} name a place of rank {rank} twice")
+    rest = iter(source.shape)
+    return [bounded(call, [1 if at in places else next(rest) for at in range(rank)])]
+
+
+def lower(call: Call) -> Lowered:
+    """The output shape."""
+    return Lowered(parameters={"shape": call.output.shape}, operator="reshape", inputs=(0,))
+
+
+OPERATORS = (
+    Operator("reshape_to", (), infer_reshape_to, lower, reference, "same elements, new shape that may copy extents"),
+    Operator("flatten", (), infer_flatten, lower, reference, "same elements as a matrix"),
+    Operator("squeeze_axes", (), infer_squeeze, lower, reference, "drops extents of 1 at given axes"),
+    Operator("insert_axes", (), infer_insert, lower, reference, "inserts extents of 1 at given axes"),
+    Operator("identity", (), same_shape, lower, reference, "the tensor itself"),
+)

@@ -1,0 +1,157 @@
+"""slice_axes, blocks_to_channels and channels_to_blocks: elements read in regular steps, written one after the other.
+
+out[i, j, ...] = in[flat: start + i * s0 + j * s1 + ...] with i, j, ... below `extents`; negative steps run backwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import ModelFormatError
+from ..graph import Attribute
+from .base import Call, Lowered, Operator, Shape, Step
+from .indexing import bounded
+
+# The ends that stand for "as far as possible".
+_LARGEST = (2**31 - 1, 2**63 - 1)
+
+
+def _steps(shape: Shape) -> list[int]:
+    """Elements from one index to the next, per axis."""
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _view(call: Call, start: int, extents: Sequence[int], steps: Sequence[int]) -> Lowered:
+    if not call.output.size:
+        start, extents, steps = 0, (0,), (0,)
+    parameters: dict[str, Attribute] = {
+        "start": start,
+        "extents": tuple(extents),
+        "steps": tuple(steps),
+        "shape": call.output.shape,
+    }
+    return Lowered(parameters, inputs=(0,))
+
+
+def _spans(call: Call) -> list[range]:
+    """Positions per axis. Beginnings and ends beyond an axis mean its ends."""
+    call.expect((3, 5))
+    source = call.input(0)
+    for position, role in ((1, "starts"), (2, "ends")):
+        call.rank(call.input(position, role), 1)
+    starts, ends = call.integers(1, "starts"), call.integers(2, "ends")
+    axes = call.integers(3, "axes") if call.has(3) else list(range(len(starts)))
+    steps = call.integers(4, "steps") if call.has(4) else [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise call.invalid(
+            "BT-SLICE",
+            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps: they belong together",
+        )
+    spans = [range(extent) for extent in source.shape]
+    if not source.rank and axes:
+        raise call.invalid("BT-SHAPE-AXIS", "a scalar cannot be sliced")
+    places = [call.axis(axis, source.rank) for axis in axes]
+    if len(set(places)) != len(places) or 0 in steps:
+        raise call.invalid("BT-SLICE", f"axes {axes} and steps {steps}: an axis occurs twice, or a step is 0")
+    for axis, start, end, step in zip(places, starts, ends, steps, strict=True):
+        extent = source.shape[axis]
+        if step < 0 and end in _LARGEST:
+            raise call.unsupported(
+                "BT-SLICE-END",
+                f"an end of {end} with the negative step {step} means nothing to some runtimes, everything to others",
+                f"write {-_LARGEST[-1] - 1} to slice backwards to the front, or the extent for nothing",
+            )
+        start, end = (place + extent if place < 0 else place for place in (start, end))
+        if step > 0:
+            spans[axis] = range(min(max(start, 0), extent), min(max(end, 0), extent), step)
+        else:
+            spans[axis] = range(min(max(start, 0), extent - 1), min(max(end, -1), extent), step)
+    return spans
+
+
+def infer_slice(call: Call) -> list[Shape]:
+    """The number of positions per axis."""
+    return [bounded(call, [len(span) for span in _spans(call)])]
+
+
+def lower_slice(call: Call) -> Lowered:
+    """The first element, and the steps in elements."""
+    spans, apart = _spans(call), _steps(call.input(0).shape)
+    start = sum(span.start * step for span, step in zip(spans, apart, strict=True))
+    # A step that is never taken may be huge.
+    steps = [span.step * step if len(span) > 1 else 0 for span, step in zip(spans, apart, strict=True)]
+    return _view(call, start, call.output.shape, steps)
+
+
+def _block(call: Call) -> int:
+    call.expect(1)
+    call.rank(call.input(0), 4)
+    block = int(call.attribute("block_size"))
+    if not 1 <= block < 2**15:
+        raise call.invalid("BT-BLOCK-SIZE", f"block size {block} must be at least 1 and below {2**15}")
+    return block
+
+
+def infer_blocks(call: Call) -> list[Shape]:
+    """[N, C, H, W] -> [N, C * b * b, H / b, W / b]; b divides H and W."""
+    block = _block(call)
+    batch, depth, height, width = call.input(0).shape
+    if height % block or width % block:
+        raise call.invalid("BT-BLOCK-SIZE", f"{height} x {width} positions cannot be cut into blocks of {block}")
+    return [bounded(call, (batch, depth * block * block, height // block, width // block))]
+
+
+def infer_channels(call: Call) -> list[Shape]:
+    """[N, C, H, W] -> [N, C / (b * b), H * b, W * b]; b * b divides C."""
+    block = _block(call)
+    batch, depth, height, width = call.input(0).shape
+    if depth % (block * block):
+        raise call.invalid("BT-BLOCK-SIZE", f"{depth} channels cannot be cut into {block} x {block} groups")
+    return [bounded(call, (batch, depth // (block * block), height * block, width * block))]
+
+
+def _permuted(call: Call, split: Shape, order: Sequence[int]) -> Lowered:
+    steps = _steps(split)
+    return _view(call, 0, [split[axis] for axis in order], [steps[axis] for axis in order])
+
+
+def lower_blocks(call: Call) -> Lowered:
+    """out[n, (i * b + j) * C + c, h, w] = in[n, c, h * b + i, w * b + j]."""
+    b = _block(call)
+    batch, depth, height, width = call.input(0).shape
+    return _permuted(call, (batch, depth, height // b, b, width // b, b), (0, 3, 5, 1, 2, 4))
+
+
+def lower_channels(call: Call) -> Lowered:
+    """out[n, c, h * b + i, w * b + j] = in[n, (i * b + j) * C + c, h, w], `columns_first`: in[n, (c * b + i) * b + j, h, w].
+    """
+    b = _block(call)
+    batch, depth, height, width = call.input(0).shape
+    if call.attribute("columns_first"):
+        return _permuted(call, (batch, depth // (b * b), b, b, height, width), (0, 1, 4, 2, 5, 3))
+    return _permuted(call, (batch, b, b, depth // (b * b), height, width), (0, 3, 4, 1, 5, 2))
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """A copy of a view whose first and last element are checked."""
+    x, start, extents, steps = inputs[0], step["start"], step["extents"], step["steps"]
+    if 0 in extents:
+        return [np.empty(step["shape"], x.dtype)]
+    reach = [(extent - 1) * stride for extent, stride in zip(extents, steps, strict=True)]
+    low, high = start + sum(min(r, 0) for r in reach), start + sum(max(r, 0) for r in reach)
+    if not 0 <= low <= high < x.size:
+        raise ModelFormatError("BT-PLAN-STEP", f"elements {low} to {high} of {x.size} are read", place=step.place)
+    flat = np.ascontiguousarray(x).reshape(-1)[start:]
+    strides = [stride * x.itemsize for stride in steps]
+    view = np.lib.stride_tricks.as_strided(flat, extents, strides, writeable=False)
+    return [np.array(view, order="C").reshape(step["shape"])]
+
+
+OPERATORS = (
+    Operator("slice_axes", (), infer_slice, lower_slice, reference, "every n-th element between two places of axes"),
+    Operator("blocks_to_channels", (), infer_blocks, lower_blocks, reference, "squares of positions become channels"),
+    Operator("channels_to_blocks", (), infer_channels, lower_channels, reference, "groups of channels become squares"),
+)

@@ -1,0 +1,194 @@
+"""A graph while it is rewritten: who writes and who reads every tensor, kept up to date by every change."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..graph import Attribute, Graph, Node, Tensor
+
+Edge = tuple[Node, int]
+
+
+class Editor:
+    """Nodes and tensors of one graph, open for changes; `finish` gives the new graph.
+
+    Tensors keep their indices, new ones follow them. Nodes are replaced, never changed.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.tensors: list[Tensor] = list(graph.tensors)
+        self.results = frozenset(graph.outputs)
+        self.changed = False
+        self._names = {tensor.name for tensor in graph.tensors}
+        self._writer: dict[int, Node] = {}
+        self._readers: dict[int, list[Edge]] = {}
+        # Where a node stands among those that could run at the same time.
+        self._rank: dict[Node, float] = {}
+        for position, node in enumerate(graph.nodes):
+            self._enter(node, float(position))
+
+    # -- asking ----------------------------------------------------------------------------------------------------
+    def nodes(self) -> list[Node]:
+        """All nodes, in an order in which they can run."""
+        return list(self._order())
+
+    def alive(self, node: Node) -> bool:
+        """Whether the node still stands as it was."""
+        return node in self._rank
+
+    def writer(self, tensor: int | None) -> Node | None:
+        """The node that computes a tensor."""
+        return None if tensor is None else self._writer.get(tensor)
+
+    def readers(self, tensor: int) -> tuple[Edge, ...]:
+        """Nodes and input positions that read a tensor."""
+        return tuple(self._readers.get(tensor, ()))
+
+    def edges(self, node: Node) -> int:
+        """How many inputs of other nodes read what the node computes."""
+        return sum(len(self._readers.get(index, ())) for index in node.outputs)
+
+    def gives_result(self, node: Node) -> bool:
+        """Whether an output of the node is an output of the graph."""
+        return not self.results.isdisjoint(node.outputs)
+
+    def only_reader(self, node: Node) -> Node | None:
+        """The one node that reads what `node` computes, when nothing else does and it is no result of the graph."""
+        if self.gives_result(node) or self.edges(node) != 1:
+            return None
+        return next(reader for index in node.outputs for reader, _ in self.readers(index))
+
+    def type(self, tensor: int | None) -> str:
+        """Element type; empty for an absent tensor."""
+        return "" if tensor is None else self.tensors[tensor].dtype
+
+    def value(self, tensor: int | None) -> np.ndarray | None:
+        """The content of a constant, None for anything else."""
+        if tensor is None or not self.tensors[tensor].is_constant:
+            return None
+        return self.tensors[tensor].values()
+
+    # -- changing --------------------------------------------------------------------------------------------------
+    def constant(self, array: Any, name: str, dtype: str) -> int:
+        """A new constant."""
+        array = np.asarray(array)
+        data = np.ascontiguousarray(array).reshape(-1)
+        return self._tensor(Tensor(self._unique(name), dtype, array.shape, data=data))
+
+    def computed(self, like: int, name: str, dtype: str) -> int:
+        """A new tensor to be computed, with the declared shape of another one."""
+        pattern = self.tensors[like]
+        return self._tensor(Tensor(self._unique(name), dtype, pattern.shape, pattern.shape_signature))
+
+    def add(
+        self,
+        near: Node,
+        operator: str,
+        inputs: Sequence[int | None],
+        outputs: Sequence[int],
+        attributes: dict[str, Attribute] | None = None,
+        *,
+        source: str = "",
+        version: int = 1,
+    ) -> Node:
+        """A new node; `near` tells where it stands, and what it came from when `source` does not."""
+        given = list(inputs)
+        while given and given[-1] is None:
+            given.pop()
+        node = Node(0, operator, source or near.source, version, attributes or {}, tuple(given), tuple(outputs))
+        self._enter(node, self._rank.get(near, 0.0))
+        self.changed = True
+        return node
+
+    def remove(self, *nodes: Node) -> None:
+        """Takes nodes out; what they wrote has no writer then."""
+        for node in nodes:
+            self._leave(node)
+        self.changed = True
+
+    def change(self, node: Node, **changes: Any) -> Node:
+        """The node with other fields, at the same place."""
+        rank = self._leave(node)
+        new = replace(node, **changes)
+        self._enter(new, rank)
+        self.changed = True
+        return new
+
+    def redirect(self, node: Node, position: int, tensor: int) -> Node:
+        """The node with another tensor at an input."""
+        return self.change(node, inputs=(*node.inputs[:position], tensor, *node.inputs[position + 1 :]))
+
+    def replace_reads(self, old: int, new: int) -> None:
+        """Every reader of `old` reads `new`."""
+        while self._readers.get(old):
+            node, position = self._readers[old][0]
+            self.redirect(node, position, new)
+
+    def drop_unread(self, nodes: Iterable[Node | None]) -> None:
+        """Takes those out that nothing reads any more, and then what only they read, as far as it is without effect."""
+        queue = [node for node in nodes if node is not None]
+        while queue:
+            node = queue.pop()
+            if not self.alive(node) or self.edges(node) or self.gives_result(node):
+                continue
+            self.remove(node)
+            queue.extend(w for w in map(self.writer, node.inputs) if w is not None and w.operator in _PAIR)
+
+    def finish(self) -> Graph:
+        """The new graph."""
+        nodes = tuple(replace(node, index=index) for index, node in enumerate(self._order()))
+        return replace(self.graph, tensors=tuple(self.tensors), nodes=nodes)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    def _order(self) -> Iterable[Node]:
+        waiting = {n: sum(i in self._writer for i in n.inputs if i is not None) for n in self._rank}
+        ready = [(rank, number, n) for number, (n, rank) in enumerate(self._rank.items()) if not waiting[n]]
+        heapq.heapify(ready)
+        number = len(waiting)
+        while ready:
+            _, _, node = heapq.heappop(ready)
+            yield node
+            for index in node.outputs:
+                for reader, _ in self._readers.get(index, ()):
+                    waiting[reader] -= 1
+                    if not waiting[reader]:
+                        number += 1
+                        heapq.heappush(ready, (self._rank[reader], number, reader))
+
+    def _enter(self, node: Node, rank: float) -> None:
+        self._rank[node] = rank
+        for index in node.outputs:
+            self._writer[index] = node
+        for position, read in enumerate(node.inputs):
+            if read is not None:
+                self._readers.setdefault(read, []).append((node, position))
+
+    def _leave(self, node: Node) -> float:
+        for index in node.outputs:
+            if self._writer.get(index) is node:
+                del self._writer[index]
+        for read in {i for i in node.inputs if i is not None}:
+            self._readers[read] = [edge for edge in self._readers[read] if edge[0] is not node]
+        return self._rank.pop(node)
+
+    def _tensor(self, tensor: Tensor) -> int:
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+    def _unique(self, name: str) -> str:
+        found, number = name, 1
+        while found in self._names:
+            number += 1
+            found = f"{name}#{number}"
+        self._names.add(found)
+        return found
+
+
+# Operators that are taken out with the last one that reads them.
+_PAIR = ("quantize_linear", "dequantize_linear")

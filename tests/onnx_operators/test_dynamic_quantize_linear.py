@@ -1,0 +1,60 @@
+"""dynamic_quantize_linear: random tensors against ONNX Runtime, NaN in every place, and the specification's vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto
+
+import bittrue
+from support.onnx_models import cases, check, options, single
+from support.onnx_vectors import check_vector, vectors
+
+KINDS = [TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8]
+
+
+def test_random_models(request: pytest.FixtureRequest) -> None:
+    for rng in cases(request):
+        shape = tuple(int(v) for v in rng.integers(0 if rng.random() < 0.05 else 1, 9, rng.integers(0, 4)))
+        x = np.asarray(rng.standard_normal(shape) * np.exp2(rng.uniform(-20, 20)) + rng.integers(-3, 4), np.float32)
+        if rng.random() < 0.3:
+            x = np.abs(x) * np.float32(rng.choice([1, -1]))
+        if rng.random() < 0.5:
+            special = np.float32([np.nan, np.nan, np.inf, -np.inf, 0, 1e-45, 3e38, -3e38])
+            x = np.where(rng.random(shape) < rng.choice([0.02, 0.2, 1]), rng.choice(special, shape), x)
+        content, feeds = single("DynamicQuantizeLinear", {"x": np.asarray(x, np.float32)}, KINDS, opset=11)
+        assert check(content, feeds) == "equal"
+
+
+def test_a_number_that_is_none_in_every_place() -> None:
+    """Vectors of 8, four abreast, with all kinds of remainders."""
+    rng = np.random.default_rng(8)
+    compared = 0
+    for size in (1, 7, 8, 9, 17, 31, 32, 39, 40, 65, 103):
+        content, _ = single("DynamicQuantizeLinear", {"x": np.zeros(size, np.float32)}, KINDS, opset=11)
+        ours = bittrue.load(content).prepare("onnxruntime")
+        theirs = onnxruntime.InferenceSession(content, options(), ["CPUExecutionProvider"])
+        for place in range(size):
+            x = rng.standard_normal(size).astype(np.float32)
+            x[place] = np.nan
+            x[rng.integers(size)] = np.nan
+            for one, other in zip(ours.run(x).values(), theirs.run(None, {"x": x}), strict=True):
+                assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), (size, place)
+            compared += 1
+    assert compared > 300
+
+
+@pytest.mark.parametrize("values", [[0, 0], [], [1, np.nan], [np.inf, 0], [3e38, -3e38], [1e-45]])
+def test_the_specification_defines_nothing_for(values: list[float]) -> None:
+    x = np.array(values, np.float32)
+    content, feeds = single("DynamicQuantizeLinear", {"x": x}, KINDS, opset=11)
+    with pytest.raises(bittrue.RunError, match="BT-QUANT-DYNAMIC"):
+        bittrue.load(content).prepare("onnx").run(*feeds)
+
+
+@pytest.mark.parametrize("folder", vectors("dynamicquantizelinear(_m.._adjusted)?"))
+def test_vectors_of_the_specification(folder: Any) -> None:
+    check_vector(folder)

@@ -1,0 +1,50 @@
+"""fuse_quantized gives the graph that ONNX Runtime makes, and every fused node its bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bittrue
+from bittrue.numerics import find as find_numerics
+from bittrue.plan.planner import declared_shapes
+from bittrue.rewrites.fuse_quantized import rewrite
+from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
+from support.onnx_models import cases, run_runtime
+from support.quantized_graphs import GraphMaker
+
+_OPSETS = (13, 17, 21)
+
+
+def random_model(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
+    maker = GraphMaker(rng, opset=_OPSETS[int(rng.integers(3))], usual=float(rng.choice([0.95, 0.8, 0.6])))
+    while not maker.outputs:
+        maker.grow(int(rng.integers(1, 6)))
+    return maker.model()
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_structure(request: pytest.FixtureRequest, part: int) -> None:
+    for rng in cases(request, part, 2):
+        content, _ = random_model(rng)
+        graph = bittrue.load(content).graph
+        numerics = find_numerics("onnxruntime")
+        ours = structure(rewrite(graph, declared_shapes(numerics, 1 << 28)(graph))[0])
+        theirs = structure(bittrue.load(optimised(content)).graph)
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
+    """Fused nodes on the runtime's own values, and outputs that follow from exact nodes alone."""
+    tally = Tally()
+    for rng in cases(request, part, 4):
+        content, feeds = random_model(rng)
+        model = optimised(content)
+        names = [bittrue.load(content).graph.tensors[i].name for i in bittrue.load(content).graph.inputs]
+        theirs = run_runtime(content, feeds)
+        assert isinstance(theirs, dict)
+        session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+        compare_steps(session, {**all_values(model, feeds), **dict(zip(names, feeds, strict=True))}, tally)
+        compare_outputs(session, feeds, theirs)
+    assert tally.tensors > 100

@@ -1,0 +1,170 @@
+"""take, take_along, take_nd, put_along, put_nd, position_of_largest, position_of_smallest, extremes, nonzero_places,
+mark_places, eye, triangle and distinct against ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from support.onnx_models import cases, check, single
+from support.onnx_operands import Case, bits, kind, numbers, one_type, shape
+
+I64 = np.int64
+S64 = TensorProto.INT64
+Builder = Callable[[np.random.Generator], Case]
+
+
+def positions(rng: np.random.Generator, size: Any, extent: int, dtype: Any = I64, wrong: float = 0.02) -> np.ndarray:
+    """Positions from either end, now and then one outside."""
+    found = np.asarray(rng.integers(-extent, extent, size) if extent else np.zeros(size, I64))
+    if rng.random() < wrong:
+        found = np.where(rng.random(size) < 0.3, extent, found)
+    return np.asarray(found, dtype)
+
+
+def gather(rng: np.random.Generator) -> Case:
+    x = bits(rng, shape(rng, 1, 4), one_type(rng))
+    axis = int(rng.integers(-x.ndim, x.ndim))
+    index = positions(rng, shape(rng, 0, 3), x.shape[axis], one_type(rng, "i4 i8"))
+    opset = int(rng.integers(8, 25))
+    return "Gather", {"x": x, "i": index}, [kind(x.dtype)], {"axis": abs(axis) if opset < 11 else axis}, opset
+
+
+def within(rng: np.random.Generator, x: np.ndarray, axis: int) -> list[int]:
+    extents = [int(rng.integers(1, e + 1)) if e else 0 for e in x.shape]
+    extents[axis] = int(rng.integers(0, 6)) if x.shape[axis] else 0
+    if rng.random() < 0.03:
+        extents[0] = 9
+    return extents
+
+
+def gather_elements(rng: np.random.Generator) -> Case:
+    x = bits(rng, shape(rng, 1, 4), one_type(rng))
+    axis = int(rng.integers(-x.ndim, x.ndim))
+    index = positions(rng, within(rng, x, axis), x.shape[axis], one_type(rng, "i4 i8"))
+    return "GatherElements", {"x": x, "i": index}, [kind(x.dtype)], {"axis": axis}, int(rng.integers(11, 25))
+
+
+def gather_nd(rng: np.random.Generator) -> Case:
+    x = bits(rng, shape(rng, 1, 4), one_type(rng))
+    opset = int(rng.integers(11, 25))
+    batch = int(rng.integers(0, x.ndim)) if opset >= 12 and rng.random() < 0.5 else 0
+    depth = int(rng.integers(1, x.ndim - batch + 1))
+    rows = (*x.shape[:batch], *shape(rng, 0, 2))
+    columns = [positions(rng, rows, x.shape[batch + axis]) for axis in range(depth)]
+    attributes = {"batch_dims": batch} if opset >= 12 else {}
+    return "GatherND", {"x": x, "i": np.stack(columns, -1)}, [kind(x.dtype)], attributes, opset
+
+
+def reduction(rng: np.random.Generator, dtype: np.dtype, opset: int) -> dict[str, str]:
+    if opset < 16 or dtype == np.bool_ or rng.random() < 0.4:
+        return {}
+    return {"reduction": str(rng.choice(["none", "add", "mul", *(["max", "min"] if opset >= 18 else [])]))}
+
+
+def scatter_elements(rng: np.random.Generator) -> Case:
+    dtype = one_type(rng, "f4 f8 u1 i1 u2 i2 u4 i4 u8 i8 ?")
+    x = numbers(rng, shape(rng, 1, 4), dtype)
+    axis = int(rng.integers(-x.ndim, x.ndim))
+    index = positions(rng, within(rng, x, axis), x.shape[axis], one_type(rng, "i4 i8"))
+    opset = int(rng.integers(11, 25))
+    inputs = {"x": x, "i": index, "u": numbers(rng, index.shape, dtype)}
+    attributes = {"axis": axis, **reduction(rng, dtype, opset)}
+    return "ScatterElements", dict(inputs), [kind(dtype)], attributes, opset
+
+
+def scatter_nd(rng: np.random.Generator) -> Case:
+    dtype = one_type(rng, "f4 f8 u1 i1 u2 i2 u4 i4 u8 i8 ?")
+    x = numbers(rng, shape(rng, 1, 4), dtype)
+    depth = int(rng.integers(1, x.ndim + 1))
+    rows = shape(rng, 0, 2)
+    columns = [positions(rng, rows, x.shape[axis]) for axis in range(depth)]
+    opset = int(rng.integers(11, 25))
+    inputs = {"x": x, "i": np.stack(columns, -1), "u": numbers(rng, (*rows, *x.shape[depth:]), dtype)}
+    return "ScatterND", dict(inputs), [kind(dtype)], reduction(rng, dtype, opset), opset
+
+
+def arg(rng: np.random.Generator) -> Case:
+    x = numbers(rng, shape(rng, 1, 4), one_type(rng, "f4 f8 u1 i1 i4 i8"))
+    attributes = {"axis": int(rng.integers(-x.ndim, x.ndim)), "keepdims": int(rng.integers(2))}
+    opset = int(rng.integers(13, 25))
+    if rng.random() < 0.5:
+        attributes["select_last_index"] = int(rng.integers(2))
+    return str(rng.choice(["ArgMax", "ArgMin"])), {"x": x}, [S64], attributes, opset
+
+
+def top(rng: np.random.Generator) -> Case:
+    x = numbers(rng, shape(rng, 1, 4), one_type(rng, "f4 f8 u1 i1 i2 i4 i8"))
+    axis = int(rng.integers(-x.ndim, x.ndim))
+    count = int(rng.integers(0, x.shape[axis] + 1)) + (1 if rng.random() < 0.03 else 0)
+    attributes = {"axis": axis, "largest": int(rng.integers(2)), "sorted": 1}
+    opset = 24 if x.dtype.itemsize < 4 else int(rng.integers(11, 24))
+    return "TopK", {"x": x, "k": np.array([count], I64)}, [kind(x.dtype), S64], attributes, opset
+
+
+def non_zero(rng: np.random.Generator) -> Case:
+    x = numbers(rng, shape(rng, 0, 4), one_type(rng, "f4 u1 i4 i8 ?"))
+    return "NonZero", {"x": x}, [S64], {}, int(rng.integers(9, 25))
+
+
+def one_hot(rng: np.random.Generator) -> Case:
+    index, depth, value = [("i4", "i4", "f4"), ("i8", "i4", "f4"), ("i8", "i8", "f4"), ("i8", "i8", "i8"),
+                           ("i8", "f4", "i4"), ("i8", "f4", "f4"), ("i4", "f4", "f4")][rng.integers(7)]  # fmt: skip
+    count = int(rng.integers(1, 6))
+    indices = rng.integers(-count - 2, count + 2, shape(rng, 1, 3)).astype(index)
+    inputs = {
+        "i": indices,
+        "depth": np.array(count if rng.random() < 0.5 else [count], depth),
+        "values": numbers(rng, (2,), value),
+    }
+    attributes = {"axis": int(rng.integers(-indices.ndim - 1, indices.ndim + 1))} if rng.random() < 0.8 else {}
+    return "OneHot", dict(inputs), [kind(value)], attributes, int(rng.integers(11, 25))
+
+
+def eye_like(rng: np.random.Generator) -> Case:
+    x = bits(rng, rng.integers(0, 5, 2).tolist(), one_type(rng, "f4 f8 i4 i8"))
+    attributes: dict[str, Any] = {"k": int(rng.integers(-6, 7))} if rng.random() < 0.7 else {}
+    result = kind(x.dtype)
+    if rng.random() < 0.5:
+        result = attributes["dtype"] = kind(one_type(rng, "f4 f8 i4 i8"))
+    return "EyeLike", {"x": x}, [result], attributes, int(rng.integers(9, 22))
+
+
+def trilu(rng: np.random.Generator) -> Case:
+    x = bits(rng, shape(rng, 2, 4), one_type(rng, "f4 f8 i4 i8 ?"))
+    inputs: dict[str, np.ndarray | None] = {"x": x}
+    if rng.random() < 0.7:
+        inputs["k"] = np.array(rng.integers(-7, 8), I64)
+    return "Trilu", inputs, [kind(x.dtype)], {"upper": int(rng.integers(2))}, int(rng.integers(14, 25))
+
+
+def unique(rng: np.random.Generator) -> Case:
+    x = np.asarray(numbers(rng, shape(rng, 1, 3, 0), one_type(rng, "f4 f8 i1 i8")))
+    x = np.asarray(x + x.dtype.type(0)) if x.dtype.kind == "f" else x
+    attributes = {"sorted": int(rng.integers(2))}
+    if rng.random() < 0.6:
+        attributes["axis"] = int(rng.integers(-x.ndim, x.ndim))
+    return "Unique", {"x": x}, [kind(x.dtype), S64, S64, S64][: int(rng.integers(1, 5))], attributes, 11
+
+
+BUILDERS: tuple[Builder, ...] = (
+    gather, gather_elements, gather_nd, scatter_elements, scatter_nd, arg, top, non_zero, one_hot, eye_like, trilu, unique,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
+def test_random_models(request: pytest.FixtureRequest, build: Builder) -> None:
+    """Operands are constants, or inputs: those that decide shapes make a later stage then."""
+    outcomes = set()
+    for rng in cases(request, usual=300):
+        op_type, inputs, outputs, attributes, opset = build(rng)
+        names = list(inputs)
+        constants = names if rng.random() < 0.1 else [name for name in names[1:] if rng.random() < 0.6]
+        content, feeds = single(op_type, inputs, outputs, attributes, opset=opset, constants=constants)
+        outcomes.add(check(content, feeds, may_refuse=["BT-ARG-EMPTY"]))
+    assert "equal" in outcomes

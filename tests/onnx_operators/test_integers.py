@@ -1,0 +1,132 @@
+"""add, sub, mul, div, neg, abs, sign, maximum, minimum, maximum_or_nan, minimum_or_nan, floor_mod, remainder, shift_left,
+shift_right, bitwise_and, bitwise_or, bitwise_xor, bitwise_not, equal, less, greater, less_equal, greater_equal, logical_and,
+logical_or, logical_not, not_equal, is_nan, is_infinite, running_sum against ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from support.onnx_models import cases, check, single
+from support.onnx_operands import Case, bits, broadcastable, kind, numbers, one_type, shape
+
+INTEGERS = "u1 i1 u2 i2 u4 i4 u8 i8"
+SIGNED = "i1 i2 i4 i8"
+BOOL = TensorProto.BOOL
+Builder = Callable[[np.random.Generator], Case]
+
+
+def opset(rng: np.random.Generator, oldest: int = 14) -> int:
+    return int(rng.integers(oldest, 25))
+
+
+def binary(op_type: str, types: str, oldest: int = 14, result: int | None = None, any_bits: bool = True) -> Builder:
+    def build(rng: np.random.Generator) -> Case:
+        dtype, base = one_type(rng, types), shape(rng, 0, 4)
+        draw = bits if any_bits and rng.random() < 0.5 else numbers
+        inputs = {name: draw(rng, broadcastable(rng, base), dtype) for name in "ab"}
+        return op_type, dict(inputs), [result or kind(dtype)], {}, opset(rng, oldest)
+
+    build.__name__ = op_type
+    return build
+
+
+def unary(op_type: str, types: str, oldest: int = 13, result: int | None = None) -> Builder:
+    def build(rng: np.random.Generator) -> Case:
+        x = bits(rng, shape(rng), one_type(rng, types))
+        return op_type, {"x": x}, [result or kind(x.dtype)], {}, opset(rng, oldest)
+
+    build.__name__ = op_type
+    return build
+
+
+def division(op_type: str, types: str, **attributes: Any) -> Builder:
+    """Divisors of 0 now and then; never minimum / -1 in 32 or 64 bits, at which the runtime's process ends."""
+
+    def build(rng: np.random.Generator) -> Case:
+        dtype, base = one_type(rng, types), shape(rng, 0, 4)
+        draw = bits if rng.random() < 0.5 else numbers
+        first, second = (draw(rng, broadcastable(rng, base), dtype) for _ in range(2))
+        if dtype.kind in "iu" and rng.random() < 0.95:
+            second = np.where(second == 0, dtype.type(3), second)
+        if dtype.kind == "i" and dtype.itemsize >= 4:
+            first = np.where(first == np.iinfo(dtype).min, dtype.type(7), first)
+        return op_type, {"a": first, "b": second}, [kind(dtype)], attributes, opset(rng)
+
+    build.__name__ = op_type
+    return build
+
+
+def several(op_type: str) -> Builder:
+    def build(rng: np.random.Generator) -> Case:
+        dtype, base = one_type(rng, "u1 i1 u4 i4 u8 i8 f4 f8"), shape(rng, 0, 4)
+        draw = bits if rng.random() < 0.5 else numbers
+        inputs = {f"x{i}": draw(rng, broadcastable(rng, base), dtype) for i in range(int(rng.integers(1, 5)))}
+        return op_type, dict(inputs), [kind(dtype)], {}, opset(rng, 13)
+
+    build.__name__ = op_type
+    return build
+
+
+def shift(rng: np.random.Generator) -> Case:
+    dtype, base = one_type(rng, "u1 u4 u8"), shape(rng, 0, 4)
+    first = bits(rng, broadcastable(rng, base), dtype)
+    second = rng.integers(0, 8 * dtype.itemsize + 3, broadcastable(rng, base)).astype(dtype)
+    return "BitShift", {"a": first, "b": second}, [kind(dtype)], {"direction": str(rng.choice(["LEFT", "RIGHT"]))}, 11
+
+
+def is_infinite(rng: np.random.Generator) -> Case:
+    x = numbers(rng, shape(rng), one_type(rng, "f4 f8"))
+    attributes = {f"detect_{sign}": int(rng.integers(2)) for sign in ("positive", "negative") if rng.random() < 0.7}
+    return "IsInf", {"x": x}, [BOOL], attributes, opset(rng, 10)
+
+
+def cumulative(rng: np.random.Generator) -> Case:
+    dtype = one_type(rng, "f4 f8 i4 i8")
+    x = numbers(rng, shape(rng, 1, 4), dtype)
+    if dtype.kind == "f":
+        x = np.where(np.isinf(x), dtype.type(-0.0), x)
+    axis = np.array(rng.integers(-x.ndim, x.ndim), one_type(rng, "i4 i8"))
+    attributes = {name: int(rng.integers(2)) for name in ("exclusive", "reverse")}
+    return "CumSum", {"x": x, "axis": axis}, [kind(dtype)], attributes, opset(rng, 11)
+
+
+BUILDERS: tuple[Builder, ...] = (
+    *(binary(name, INTEGERS) for name in ("Add", "Sub", "Mul")),
+    division("Div", INTEGERS),
+    division("Mod", INTEGERS),
+    division("Mod", f"{INTEGERS} f4 f8", fmod=1),
+    unary("Neg", SIGNED),
+    unary("Abs", INTEGERS),
+    unary("Sign", INTEGERS),
+    several("Max"),
+    several("Min"),
+    shift,
+    *(binary(f"Bitwise{name}", INTEGERS, 18) for name in ("And", "Or", "Xor")),
+    unary("BitwiseNot", INTEGERS, 18),
+    binary("Equal", f"{INTEGERS} f4 f8 ?", 13, BOOL),
+    *(binary(name, f"{INTEGERS} f4 f8", 13, BOOL) for name in ("Less", "Greater")),
+    *(binary(name, f"{INTEGERS} f4 f8", 16, BOOL) for name in ("LessOrEqual", "GreaterOrEqual")),
+    *(binary(name, "?", 8) for name in ("And", "Or", "Xor")),
+    unary("Not", "?", 8),
+    unary("IsNaN", "f4 f8", 13, BOOL),
+    is_infinite,
+    cumulative,
+)
+
+
+@pytest.mark.parametrize("number", range(len(BUILDERS)), ids=lambda n: f"{n}-{BUILDERS[n].__name__}")
+def test_random_models(request: pytest.FixtureRequest, number: int) -> None:
+    outcomes = set()
+    for rng in cases(request, usual=200):
+        op_type, inputs, outputs, attributes, version = BUILDERS[number](rng)
+        names = list(inputs)[1:]
+        constants = names if op_type == "CumSum" or rng.random() < 0.3 else []
+        content, feeds = single(op_type, inputs, outputs, attributes, opset=version, constants=constants)
+        outcomes.add(check(content, feeds))
+    assert "equal" in outcomes

@@ -1,0 +1,199 @@
+"""quantize_linear: random one-node models against ONNX Runtime, every version, and the specification's vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import bittrue
+from bittrue.arithmetic.narrow_float import FORMATS
+from support.onnx_models import MICROSOFT, cases, check, scale, single
+from support.onnx_narrow import run_memory
+from support.onnx_vectors import check_vector, vectors
+
+F32, F16 = np.dtype(np.float32), np.dtype(np.float16)
+INTEGERS = [np.dtype(t) for t in (np.uint8, np.int8, np.uint16, np.int16)]
+INTEGERS += [np.dtype(getattr(ml_dtypes, t)) for t in ("uint4", "int4", "uint2", "int2")]
+FLOATS = [np.dtype(getattr(ml_dtypes, f"float8_{t}")) for t in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz")]
+SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 3e9, -3e9, 2.0**31, -(2.0**31), 1e38, -1e38]
+
+
+def limits(dtype: np.dtype) -> tuple[int, int]:
+    info = ml_dtypes.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def places(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[tuple[int, ...], dict[str, int]]:
+    """Shape of the scale and attributes: per tensor, per axis or blocked; sometimes they do not fit."""
+    axis = int(rng.integers(-len(shape), len(shape))) if shape else 0
+    # The runtime crashes on blocks of an empty tensor.
+    kind = rng.integers(3 if 0 not in shape else 2) if shape else 0
+    if kind == 0:
+        return ((), (1,))[rng.integers(2)], {} if rng.random() < 0.7 else {"axis": axis}
+    extent = shape[axis]
+    if kind == 1:
+        return (extent + int(rng.random() < 0.03),), {"axis": axis}
+    block = int(rng.integers(1, extent + 3))
+    wanted = list(shape)
+    wanted[axis] = -(-extent // block) + int(rng.random() < 0.03)
+    return tuple(wanted), {"axis": axis, "block_size": block}
+
+
+def numbers(rng: np.random.Generator, scales: np.ndarray, low: int, high: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Multiples of half a scale, one unit in the last place beside them, anything, and special values."""
+    step = np.resize(scales.astype(np.float32), shape) if scales.size else np.ones(shape, np.float32)
+    halves = np.float32(rng.integers(2 * low - 6, 2 * high + 6, shape)) / np.float32(2) * step
+    beside = np.nextafter(halves, np.where(rng.random(shape) < 0.5, np.inf, -np.inf).astype(np.float32))
+    smooth = (rng.standard_normal(shape) * (high - low)).astype(np.float32) * step
+    drawn = np.choose(rng.integers(3, size=shape), [halves, beside, smooth])
+    special = np.where(rng.random(shape) < 0.5, drawn, rng.choice(np.float32(SPECIAL), shape))
+    return np.asarray(special if rng.random() < 0.3 else drawn, np.float32)
+
+
+def model(rng: np.random.Generator, target: np.dtype, real: np.dtype, **more: Any) -> tuple[bytes, list[np.ndarray]]:
+    shape = tuple(int(v) for v in rng.integers(0 if rng.random() < 0.03 else 1, 8, rng.integers(0, 5)))
+    scale_shape, attributes = places(rng, shape)
+    integer = target in INTEGERS
+    low, high = limits(target) if integer else (-500, 500)
+    scales = scale(rng, scale_shape).astype(real)
+    if rng.random() < 0.05:
+        scales = np.asarray(rng.choice(np.array([0, -1, np.inf, np.nan, 1e-40], real), scale_shape))
+    with np.errstate(over="ignore"):
+        x = numbers(rng, scales, low, high, shape).astype(real)
+    points = rng.choice([low, high, 0, (low + high + 1) // 2, int(rng.integers(low, high + 1))], scale_shape)
+    zero = (
+        np.asarray(points).astype(target) if integer else np.asarray(rng.choice([0, 0, 2], scale_shape)).astype(target)
+    )
+    kind = helper.np_dtype_to_tensor_dtype(target)
+    inputs: dict[str, np.ndarray | None] = {"x": x, "scale": scales, "zero": zero}
+    if rng.random() < 0.2:
+        inputs["zero"] = None
+        if target != np.uint8 and "domain" not in more:
+            attributes["output_dtype"] = int(kind)
+    if not integer:
+        attributes["saturate"] = int(rng.integers(2))
+    if more.get("domain") == MICROSOFT:
+        attributes.pop("block_size", None)
+    if more.get("opset", 21) >= 23 and rng.random() < 0.3:
+        attributes["precision"] = int(rng.choice([TensorProto.FLOAT, TensorProto.FLOAT16]))
+    # Zero points of narrow types cannot be fed.
+    plain = target in INTEGERS[:4]
+    constants = ["zero"] if not plain or rng.random() < 0.8 else []
+    constants += ["scale"] if rng.random() < 0.8 else []
+    return single("QuantizeLinear", inputs, [kind], attributes, constants=constants, **more)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_models_of_integers(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = set()
+    for rng in cases(request, part, 2):
+        target = INTEGERS[rng.integers(8)]
+        opset = 25 if target in INTEGERS[6:] else int(rng.choice([21, 23, 24, 25]))
+        content, feeds = model(rng, target, F32 if rng.random() < 0.6 else F16, opset=opset)
+        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
+    assert outcomes == {"equal", "refused"}
+
+
+def test_random_models_of_floats(request: pytest.FixtureRequest) -> None:
+    outcomes = set()
+    for rng in cases(request):
+        target = FLOATS[rng.integers(4)]
+        content, feeds = model(rng, target, F32 if rng.random() < 0.6 else F16, opset=int(rng.choice([21, 25])))
+        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
+    assert "equal" in outcomes
+
+
+def test_random_models_of_the_contributed_operator(request: pytest.FixtureRequest) -> None:
+    outcomes = set()
+    for rng in cases(request):
+        target = INTEGERS[rng.integers(6)]
+        content, feeds = model(rng, target, F32 if rng.random() < 0.6 else F16, domain=MICROSOFT)
+        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
+    assert "equal" in outcomes
+
+
+@pytest.mark.parametrize("target", ["uint8", "int8", "uint16", "int16", "uint4", "int4", "uint2", "int2"])
+def test_ties_and_their_neighbours_at_every_zero_point(target: str) -> None:
+    """x is a multiple of half a scale, or one unit in the last place beside it; the ends of the type are among them."""
+    dtype = next(t for t in INTEGERS if t.name == target)
+    low, high = limits(dtype)
+    rng = np.random.default_rng(5)
+    points = range(low, high + 1) if high - low < 256 else [low, low + 1, -1, 0, 1, high - 1, high]
+    for zero in (p for p in points if low <= p <= high):
+        step = scale(rng)
+        wholes = np.array([*range(-9, 10), low - zero - 1, low - zero, high - zero, high - zero + 1], np.float32)
+        ties = ((wholes[:, None] + np.float32([0, 0.5])) * step).reshape(-1)
+        x = np.concatenate([ties, np.nextafter(ties, np.float32(np.inf)), np.nextafter(ties, -np.float32(np.inf))])
+        inputs = {"x": x, "scale": step, "zero": np.array(zero).astype(dtype)}
+        kind = helper.np_dtype_to_tensor_dtype(dtype)
+        content, feeds = single("QuantizeLinear", inputs, [kind], constants=["scale", "zero"], opset=25)
+        assert check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)) == "equal"
+
+
+@pytest.mark.parametrize("target", [t.name for t in FLOATS])
+@pytest.mark.parametrize("saturate", [0, 1])
+def test_both_sides_of_every_tie_of_8_bit_floats(target: str, saturate: int) -> None:
+    """All numbers of the type, what lies between neighbours and beyond the largest one, in f32 and f16."""
+    dtype = next(t for t in FLOATS if t.name == target)
+    codes = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
+    finite = np.unique(codes[np.isfinite(codes)])
+    largest = np.float32(FORMATS[bittrue.graph.data_type(target).name].maximum)
+    beyond = largest * np.linspace(1, 1.3, 301, dtype=np.float32)
+    ties = np.concatenate([finite, (finite[1:] + finite[:-1]) / 2, beyond, -beyond, np.float32(SPECIAL)])
+    ties = np.concatenate([ties, np.nextafter(ties, np.float32(np.inf)), np.nextafter(ties, -np.float32(np.inf))])
+    for real in (F32, F16):
+        with np.errstate(over="ignore"):
+            x = ties.astype(real)
+        inputs = {"x": x, "scale": np.ones((), real), "zero": np.zeros((), dtype)}
+        kind = helper.np_dtype_to_tensor_dtype(dtype)
+        content, feeds = single(
+            "QuantizeLinear", inputs, [kind], {"saturate": saturate}, constants=["scale", "zero"], opset=19
+        )
+        assert check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)) == "equal"
+
+
+@pytest.mark.parametrize("opset", range(10, 27))
+def test_every_opset_and_type(opset: int) -> None:
+    """What ONNX Runtime accepts and refuses: all types of x, scale and output."""
+    outcomes = []
+    reals = [F32, F16, np.dtype(ml_dtypes.bfloat16), np.dtype(np.int32), np.dtype(ml_dtypes.float8_e8m0fnu)]
+    for x_type in reals[:4]:
+        for scale_type in reals:
+            for target in (*INTEGERS, *FLOATS, np.dtype(ml_dtypes.float4_e2m1fn)):
+                kind = helper.np_dtype_to_tensor_dtype(target)
+                inputs = {"x": np.ones(3).astype(x_type), "scale": np.ones(()).astype(scale_type), "zero": None}
+                inputs["zero"] = np.zeros(()).astype(target)
+                if x_type.kind == "V":
+                    continue  # cannot be fed
+                content, feeds = single("QuantizeLinear", inputs, [kind], constants=["scale", "zero"], opset=opset)
+                outcomes.append(
+                    check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f), native=False)
+                )
+    assert outcomes.count("equal") == sum([2, 10 if opset > 18 else 0, 8 if opset > 20 else 0, 4 if opset > 24 else 0])
+
+
+@pytest.mark.parametrize("opset", [10, 13, 19, 21, 23, 24, 25, 28])
+@pytest.mark.parametrize(
+    ("name", "value", "since"), [("axis", 0, 13), ("saturate", 1, 19), ("block_size", 0, 21), ("precision", 1, 23)]
+)
+def test_attributes_come_with_versions(opset: int, name: str, value: int, since: int) -> None:
+    inputs = {"x": np.ones(3, np.float32), "scale": np.float32(0.5)}
+    content, feeds = single("QuantizeLinear", inputs, [TensorProto.UINT8], {name: value}, opset=opset)
+    if opset < since:
+        with pytest.raises(bittrue.UnsupportedError, match=f"'{name}' is not known"):
+            bittrue.load(content)
+        return
+    assert bittrue.load(content).graph.nodes[0].version == opset
+    assert bittrue.load(content).prepare("onnx").run(*feeds)["y0"].tolist() == [2, 2, 2]
+    if opset == 28:
+        with pytest.raises(bittrue.UnsupportedError, match="BT-OPERATOR-VERSION"):
+            bittrue.load(content).prepare("onnxruntime")
+
+
+@pytest.mark.parametrize("folder", vectors("quantizelinear.*"))
+def test_vectors_of_the_specification(folder: Any) -> None:
+    check_vector(folder)

@@ -1,0 +1,81 @@
+"""resample_nearest and resample_linear (Resize and Upsample of all versions) against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.onnx_models import cases, check, single
+from support.onnx_operands import bits, kind, numbers, one_type
+
+NEAREST = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+PLACES = ["asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners"]
+
+
+def draw(rng: np.random.Generator, mode: str) -> tuple[bytes, list[np.ndarray]]:
+    linear = mode == "linear"
+    rank = int(rng.choice([2, 4])) if linear else int(rng.integers(1, 5))
+    dtype = one_type(rng, "f4 u1 i1" if linear else "f4 u1 i1 i4")
+    shape = [int(v) for v in rng.integers(1, 12, rank)]
+    if rank == 4:
+        shape[:2] = (int(v) for v in rng.integers(1, 4, 2))
+    x = numbers(rng, shape, dtype) if linear else bits(rng, shape, dtype)
+    if linear and dtype.kind == "f":
+        x = np.where(np.isinf(x), np.float32(3), x)
+    opset = int(rng.choice([9, 10, 11, 13, 18, 19, 21, 24]))
+    moved = list(range(rank))[-2:] if linear else [a for a in range(rank) if rng.random() < 0.6]
+    factors = np.ones(rank, np.float32)
+    for axis in moved:
+        low = 1 if opset == 9 else 1.01 / shape[axis]
+        factors[axis] = rng.choice([2, 3, 1.5, max(0.5, low), rng.uniform(low, 4), 1])
+    op_type = "Upsample" if opset == 9 else "Resize"
+    attributes: dict[str, Any] = {"mode": mode}
+    if opset <= 10:
+        inputs: dict[str, np.ndarray | None] = {"x": x, "scales": factors}
+        return single(op_type, inputs, [kind(dtype)], attributes, opset=opset, constants=["scales"])
+    places = [*PLACES, *(["half_pixel_symmetric"] if opset >= 19 else []), *(["tf_half_pixel_for_nn"] if opset < 13 else [])]
+    if rng.random() < 0.85:
+        attributes["coordinate_transformation_mode"] = str(rng.choice(places))
+    if not linear and rng.random() < 0.8:
+        attributes["nearest_mode"] = str(rng.choice(NEAREST))
+    inputs = {"x": x, "roi": np.zeros(0, np.float32) if opset < 13 else None}
+    sized = rng.random() < 0.5
+    sizes = np.array([max(1, int(np.float32(e) * f)) for e, f in zip(shape, factors, strict=True)], np.int64)
+    if opset >= 18 and not linear and rng.random() < 0.4:
+        axes = [int(a) for a in rng.permutation(rank)[: int(rng.integers(1, rank + 1))]]
+        attributes["axes"] = axes
+        factors, sizes = factors[axes], sizes[axes]
+        if sized and rng.random() < 0.5:
+            attributes["keep_aspect_ratio_policy"] = str(rng.choice(["not_larger", "not_smaller", "stretch"]))
+    if sized:
+        inputs |= {"scales": np.zeros(0, np.float32) if opset < 13 else None, "sizes": sizes}
+    else:
+        inputs["scales"] = factors
+    given = [name for name, array in inputs.items() if array is not None and name != "x"]
+    late = rng.random() < 0.15
+    return single(op_type, inputs, [kind(dtype)], attributes, opset=opset, constants=["roi"] if late else given)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_random_models(request: pytest.FixtureRequest, mode: str) -> None:
+    outcomes = set()
+    for rng in cases(request):
+        content, feeds = draw(rng, mode)
+        outcomes.add(check(content, feeds))
+    assert "equal" in outcomes
+
+
+def test_ties_of_nearest(request: pytest.FixtureRequest) -> None:
+    """Places at, and a few units beside, the middle between two elements."""
+    for rng in cases(request):
+        extent, middle = 64, int(rng.integers(0, 40)) + 0.5
+        factor = np.float32(1 / middle)
+        for _ in range(int(rng.integers(0, 6))):
+            factor = np.nextafter(factor, np.float32(rng.choice([0, 9])))
+        x = np.arange(extent, dtype=np.float32)
+        attributes = {"nearest_mode": str(rng.choice(NEAREST)), "coordinate_transformation_mode": "asymmetric"}
+        inputs = {"x": x, "roi": None, "scales": np.array([factor])}
+        content, feeds = single("Resize", inputs, [kind("f4")], attributes, opset=19, constants=["scales"])
+        check(content, feeds)
