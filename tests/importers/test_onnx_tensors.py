@@ -1,4 +1,4 @@
-"""TensorProto to arrays: every type from raw bytes, from typed fields and from other files, against the onnx package."""
+"""TensorProto to arrays: every type from raw bytes, typed fields and other files, against the onnx package."""
 
 from __future__ import annotations
 
