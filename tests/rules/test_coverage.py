@@ -36,6 +36,7 @@ SEPARATED = {
     "narrow": ("test_narrow_rules", "test_narrow_rules_are_told_apart"),
     "normalize": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "plain_range": ("test_real_rules", "test_plain_ranges_are_told_apart"),
+    "power_of_two": ("test_power_of_two_rules", "test_power_of_two_rules_are_told_apart"),
     "product": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
     "real_function": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "real_gelu": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),

@@ -53,7 +53,8 @@ def _to_integer(step: Step, x: np.ndarray, target: DataType) -> np.ndarray:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Float to integer by the rules."""
-    x, source, target = np.ascontiguousarray(inputs[0]), DATA_TYPES[step["from"]], DATA_TYPES[step["to"]]
+    x = np.ascontiguousarray(inputs[0]).reshape(inputs[0].shape)
+    source, target = DATA_TYPES[step["from"]], DATA_TYPES[step["to"]]
     if source.name == target.name:
         return [x.copy()]
     if target.name == "bool":

@@ -144,6 +144,9 @@ def _where(source: Source) -> None:
     source.emit("choose", source.type(1))
 
 
+_NARROW = frozenset("u2 s2 u4 s4 f4e2m1 f6e2m3 f6e3m2 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0".split())
+
+
 def _cast(source: Source) -> None:
     _emit_cast(source, type_name(source.integer("to", 0), source.place))
 
@@ -157,7 +160,8 @@ def _emit_cast(source: Source, dtype: str) -> None:
         "saturate": bool(source.integer("saturate", 1)),
         "round_mode": source.text("round_mode", "up"),
     }
-    source.emit("convert", dtype, attributes, inputs=source.inputs[:1])
+    narrow = any(kind in _NARROW for kind in (source.type(0), dtype))
+    source.emit("convert_narrow" if narrow else "convert", dtype, attributes, inputs=source.inputs[:1])
 
 
 def _block(operator: str) -> Mapper:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Numerics
-from . import floating, indexing, integers, layers, linear, movement, quantized
+from . import floating, indexing, integers, layers, linear, movement, narrow, quantized
 
 ONNX = Numerics(
     name="onnx",
@@ -15,6 +15,7 @@ ONNX = Numerics(
         *quantized.ROWS,
         *floating.ROWS,
         *movement.ROWS,
+        *narrow.ROWS,
         *integers.ROWS,
         *indexing.ROWS,
     ),
