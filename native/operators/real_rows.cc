@@ -146,8 +146,7 @@ class RealSums final : public Kernel {
  public:
   explicit RealSums(const Step& step) : mean_(step.name == "reduce_mean") {
     require_reals(step);
-    require(step.rule("real_sum") == "binary32_packets_4" && step.integer("identity", 0, 1) == 0,
-            "no native rule for this slot");
+    require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
     const Operand& in = step.input(0);
     const std::vector<int64_t>& axes = step.list("axes");
     std::vector<std::pair<bool, int64_t>> pattern;

@@ -170,7 +170,7 @@ def reference_lp(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if not math.prod(shape):
         return [np.zeros(shape, x.dtype)]
     rows = _patches(step, x, 0)[0]
-    rule = real_sum.RULES[step.rules["real_sum"]].reductions["l1" if step["p"] == 1 else "l2"]
+    rule = real_sum.RULES[step.rules["real_sum"]].reductions[f"lp_{step['p']}"]
     return [rule(rows.reshape(-1, rows.shape[-1]), None, real_sum.Way()).reshape(shape)]
 
 

@@ -40,7 +40,8 @@ Reduction = Callable[[np.ndarray, "np.ndarray | None", Way], np.ndarray]
 class RealSumRule:
     """`reductions`: what is made of the rows of a binary32 matrix, by name.
 
-    ``sum`` (over a divisor, where one is given), ``sum_square``, ``l1``, ``l2``, ``log_sum``, ``log_sum_exp`` and
+    ``sum`` (over a divisor, where one is given), ``sum_square``, ``l1``, ``l2``, ``lp_1`` and ``lp_2`` (of
+    windows), ``log_sum``, ``log_sum_exp`` and
     ``prod``. `ordered` rules look at the order.
     """
 
@@ -246,6 +247,10 @@ def _ordered_sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.n
         return np.asarray(total * (np.float32(1) / by) if way.by_reciprocal else total / by)
 
 
+def _power(x: np.ndarray, exponent: float) -> np.ndarray:
+    return elementary.power(x, np.full_like(x, exponent))
+
+
 def _ordered_log_sum_exp(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
     with np.errstate(all="ignore"):
         largest = rows.max(axis=1, keepdims=True, initial=-np.inf)
@@ -261,6 +266,8 @@ RULES: dict[str, RealSumRule] = {
             "sum_square": _sum_square,
             "l1": _l1,
             "l2": _l2,
+            "lp_1": _l1,
+            "lp_2": _l2,
             "log_sum": _log_sum,
             "log_sum_exp": _log_sum_exp,
             "prod": _prod,
@@ -274,6 +281,8 @@ RULES: dict[str, RealSumRule] = {
             "sum_square": lambda rows, divisor, way: _ordered(rows * rows, way),
             "l1": lambda rows, divisor, way: _ordered(np.abs(rows), way),
             "l2": lambda rows, divisor, way: np.sqrt(_ordered(rows * rows, way)),
+            "lp_1": lambda rows, divisor, way: _power(_ordered(np.abs(rows), way), 1),
+            "lp_2": lambda rows, divisor, way: _power(_ordered(_power(np.abs(rows), 2), way), 0.5),
             "log_sum": lambda rows, divisor, way: elementary.log(_ordered(rows, way)),
             "log_sum_exp": _ordered_log_sum_exp,
             "prod": lambda rows, divisor, way: _ordered(rows, way, np.multiply),

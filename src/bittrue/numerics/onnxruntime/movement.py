@@ -71,6 +71,9 @@ SHAPES: tuple[Row, ...] = (
 
 _INTEGER = "|".join(INTEGERS)
 _SHORTENED = "of two casts in a row the runtime may leave the first one out (to 8 bits by way of bf16)"
+_SIGNS = "u4|s4|u2|s2"
+_WIDE = f"{_INTEGER}|{_SIGNS}|bool|f16|bf16|f32|f64"
+_EIGHT = "|".join(NARROW)
 CASTS: tuple[Row, ...] = (
     Row("convert", (f"{_INTEGER}|bool -> {_INTEGER}|bool|f16|bf16|f32|f64",), {}, "run"),
     Row("convert", ("f16|bf16|f32|f64 -> f16|bf16|f32|f64|bool",), {}, "run"),
@@ -78,4 +81,22 @@ CASTS: tuple[Row, ...] = (
     Row("convert", (f"f16|bf16|f32|f64 -> {_INTEGER}",), {"cast": "truncate_low_bits"}, _LARGE, limit=_SHORTENED),
 )
 
-ROWS: tuple[Row, ...] = (*MOVED, *SHAPES, *CASTS)
+NARROW_CASTS: tuple[Row, ...] = (
+    Row(
+        "convert",
+        (f"{_WIDE}|{_EIGHT} -> {_EIGHT}",),
+        {"narrow": "even_overflow_by_carry"},
+        "run",
+        when=(("attribute_is", "saturate", False),),
+    ),
+    Row("convert", (f"{_WIDE}|{_EIGHT} -> {_EIGHT}",), {"narrow": "even_saturate_nan_ones"}, "run"),
+    Row("convert", (f"f16|bf16|f32|f64|{_EIGHT} -> {_SIGNS}",), {"cast": "round_away_low_bits"}, "run"),
+)
+FROM_NARROW: tuple[Row, ...] = (
+    Row("convert", (f"{_EIGHT} -> {_INTEGER}",), {"cast": "truncate_low_bits"}, "run"),
+    Row("convert", (f"{_EIGHT} -> f16|bf16|f32|f64|bool",), {}, "run"),
+    Row("convert", (f"{_SIGNS} -> {_INTEGER}|bool|f16|bf16|f32|f64",), {}, "run"),
+    Row("convert", (f"{_INTEGER}|bool|{_SIGNS} -> {_SIGNS}",), {}, "run"),
+)
+
+ROWS: tuple[Row, ...] = (*MOVED, *SHAPES, *CASTS, *NARROW_CASTS, *FROM_NARROW)
