@@ -61,7 +61,7 @@ def _read(source: object, folder: Path | None = None) -> ModelFile:
         return read_onnx(content, folder)
     from .tflite import read_tflite
 
-    return read_tflite(content)
+    return read_tflite(source)  # type: ignore[arg-type]
 
 
 def _map(path: str | os.PathLike[str]) -> memoryview | bytes:

@@ -124,7 +124,7 @@ def _lowered(call: Call, weights_at: int, parameters: Mapping[str, Any], arrays:
         arrays,
         bound(call, positions[0], positions[1], depth, 0, positions[2]),
         call.output.size * depth,
-        spatial_bytes(windows, source.size // max(1, source.shape[0]), 1) * 16 + 16 * PATCH_BYTES,
+        spatial_bytes(windows, _channels_first(call, source.shape)[1], 1) * 16 + 16 * PATCH_BYTES,
     )
 
 
