@@ -105,6 +105,8 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
     dtype = data_type(editor.type(quantize.outputs[0]))
     if scale is None or zero is None or dtype.name not in ("u8", "s8", "u16", "s16"):
         return False
+    if editor.type(clamp.inputs[0]) != "f32":
+        return False
     if clamp.source == "Relu":
         return int(zero) == dtype.minimum
     limits = clamp_limits(editor, clamp)
@@ -126,7 +128,9 @@ def _notes(editor: Editor) -> tuple[str, ...]:
         if not before and not behind:
             continue
         reason = "no integer kernel"
-        if node.source in CHECKS:
+        if node.source in ("Relu", "Clip"):
+            reason = "its quantization does not cover it" if behind else "its result is not quantized"
+        elif node.source in CHECKS:
             group = find_group(editor, node)
             reason = CHECKS[node.source](editor, group) if isinstance(group, Group) else group
             reason = reason or "its operands are not dequantized"

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from .base import GraphBuilder, Mapper, Source
+from .base import Arrange, Called, GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
-_THEMES = ("convolutions", "floating", "layers", "linear", "movement", "quantized", "reductions")
-_THEMES = ("arithmetic", "floating", "indexing", "layers", "linear", "movement", "quantized")
+_THEMES = (
+    "arithmetic",
+    "control",
+    "convolutions",
+    "floating",
+    "indexing",
+    "layers",
+    "linear",
+    "movement",
+    "quantized",
+    "reductions",
+)
 
 
 @cache
@@ -62,4 +72,4 @@ def map_node(source: Source) -> None:
         )
 
 
-__all__ = ["GraphBuilder", "Source", "map_node"]
+__all__ = ["Arrange", "Called", "GraphBuilder", "Source", "map_node"]
