@@ -1,5 +1,5 @@
 """take, take_along, take_nd, put_along, put_nd, position_of_largest, position_of_smallest, extremes, nonzero_places,
-mark_places, eye, triangle and distinct against ONNX Runtime.
+mark_places, eye, triangle, distinct and best_boxes against ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -126,6 +126,21 @@ def one_hot(rng: np.random.Generator) -> Case:
     return "OneHot", dict(inputs), [kind(value)], attributes, int(rng.integers(11, 25))
 
 
+def best_boxes(rng: np.random.Generator) -> Case:
+    pictures, classes, count = (int(v) for v in (rng.integers(1, 3), rng.integers(1, 3), rng.integers(0, 14)))
+    whole = rng.random() < 0.5
+    boxes = rng.integers(0, 6, (pictures, count, 4)) if whole else rng.random((pictures, count, 4)) * 3
+    scores = numbers(rng, (pictures, classes, count), "f4")
+    inputs: dict[str, np.ndarray | None] = {"boxes": boxes.astype(np.float32), "scores": scores}
+    if rng.random() < 0.95:
+        inputs["most"] = np.array([rng.integers(0, 8)], I64)
+    if len(inputs) == 3 and rng.random() < 0.8:
+        inputs["overlap"] = np.array([rng.choice([0, 0.3, 0.5, 0.25, 1, 1.5])], np.float32)
+        if rng.random() < 0.7:
+            inputs["least"] = np.array([rng.choice([-1, 0, 0.5])], np.float32)
+    return "NonMaxSuppression", inputs, [S64], {"center_point_box": int(rng.integers(2))}, int(rng.integers(10, 25))
+
+
 def eye_like(rng: np.random.Generator) -> Case:
     x = bits(rng, rng.integers(0, 5, 2).tolist(), one_type(rng, "f4 f8 i4 i8"))
     attributes: dict[str, Any] = {"k": int(rng.integers(-6, 7))} if rng.random() < 0.7 else {}
@@ -154,7 +169,7 @@ def unique(rng: np.random.Generator) -> Case:
 
 BUILDERS: tuple[Builder, ...] = (
     gather, gather_elements, gather_nd, scatter_elements, scatter_nd, arg, top, non_zero, one_hot, eye_like, trilu,
-    unique,
+    unique, best_boxes,
 )  # fmt: skip
 
 

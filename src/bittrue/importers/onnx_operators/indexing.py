@@ -74,6 +74,10 @@ def _non_zero(source: Source) -> None:
     source.emit("nonzero_places", "s64")
 
 
+def _non_max_suppression(source: Source) -> None:
+    source.emit("best_boxes", "s64", {"centred": bool(source.integer("center_point_box", 0))})
+
+
 def _one_hot(source: Source) -> None:
     source.emit("mark_places", source.type(2), {"axis": source.integer("axis", -1)})
 
@@ -135,6 +139,7 @@ MAPPERS: Mappers = {
     ("", "Gather"): _along("take"),
     ("", "GatherElements"): _along("take_along"),
     ("", "GatherND"): _gather_nd,
+    ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "NonZero"): _non_zero,
     ("", "OneHot"): _one_hot,
     ("", "Resize"): _resize,

@@ -16,6 +16,13 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("extremes", ("T s64 -> T s64",), {}, "run", where=_TOP, when=(("attribute_is", "sorted", True),), limit=_NAN),
     Row("extremes", ("T s64 -> T s64",), {}, "run", where=_TOP, limit=_ORDER, inexact=True),
+    Row(
+        "best_boxes",
+        ("f32 f32 s64|- f32|- f32|- -> s64",),
+        {},
+        "run",
+        limit="NaN among boxes or scores: the runtime's order is its queue's",
+    ),
     Row("nonzero_places", ("T -> s64",), {}, "run", where=("f32", "u8", "s32", "s64", "bool")),
     Row(
         "mark_places",
