@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..table import Row
+from .movement import COMMON
 
 _NAN = "NaN: which position the runtime names depends on its loops"
 _ORDER = "sorted=0 leaves the order of results open: here they are sorted"
@@ -31,6 +32,8 @@ ROWS: tuple[Row, ...] = (
             "s64 s32|s64|f32 f32 -> f32",
             "s64 s64 s64 -> s64",
             "s64 f32 s32 -> s32",
+            "f32 f32 f32 -> f32",
+            "f32 s64 s64 -> s64",
         ),
         {},
         "run",
@@ -49,6 +52,8 @@ ROWS: tuple[Row, ...] = (
         "run",
         where=("f32", "u8", "s8"),
     ),
+    Row("compress", ("T bool -> T",), {}, "run", where=COMMON),
+    Row("reverse_sequence", ("T s64 -> T",), {}, "run", where=COMMON),
     Row("eye", ("f32|f64|s32|s64|u64 -> f32|f64|s32|s64|u64",), {}, "run"),
     Row("triangle", ("T s64|- -> T",), {}, "run", where=("f32", "f64", "s32", "s64", "bool")),
     Row(
