@@ -153,7 +153,8 @@ def unique(rng: np.random.Generator) -> Case:
 
 
 BUILDERS: tuple[Builder, ...] = (
-    gather, gather_elements, gather_nd, scatter_elements, scatter_nd, arg, top, non_zero, one_hot, eye_like, trilu, unique,
+    gather, gather_elements, gather_nd, scatter_elements, scatter_nd, arg, top, non_zero, one_hot, eye_like, trilu,
+    unique,
 )  # fmt: skip
 
 

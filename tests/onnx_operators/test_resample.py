@@ -35,7 +35,8 @@ def draw(rng: np.random.Generator, mode: str) -> tuple[bytes, list[np.ndarray]]:
     if opset <= 10:
         inputs: dict[str, np.ndarray | None] = {"x": x, "scales": factors}
         return single(op_type, inputs, [kind(dtype)], attributes, opset=opset, constants=["scales"])
-    places = [*PLACES, *(["half_pixel_symmetric"] if opset >= 19 else []), *(["tf_half_pixel_for_nn"] if opset < 13 else [])]
+    places = [*PLACES, "half_pixel_symmetric"] if opset >= 19 else PLACES
+    places = [*places, "tf_half_pixel_for_nn"] if opset < 13 else places
     if rng.random() < 0.85:
         attributes["coordinate_transformation_mode"] = str(rng.choice(places))
     if not linear and rng.random() < 0.8:

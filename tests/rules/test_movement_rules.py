@@ -11,17 +11,21 @@ from bittrue.rules import rules
 
 # slot -> (arguments of the rule, result under each rule)
 _SATURATE, _LOW, _HALVES = "truncate_saturate_nan_maximum", "truncate_low_bits", "truncate_low_bits_by_halves"
+_AWAY = "round_away_low_bits"
 _U32 = (0, 2**32 - 1)
 CASES = {
     "cast": [
         # -3e9 as s64 has the low bits 1294967296; as s32 it has no value, which stands for -2^31.
-        ((np.array([-3e9]), *_U32), {_SATURATE: [0], _LOW: [-3000000000], _HALVES: [-(2**31)]}),
+        ((np.array([-3e9]), *_U32), {_SATURATE: [0], _LOW: [-3000000000], _HALVES: [-(2**31)], _AWAY: [-3000000000]}),
         # 5e9 - 2^31 does not fit 31 bits either: -2^31, and 2^31 on top of it.
-        ((np.array([5e9]), *_U32), {_SATURATE: [2**32 - 1], _LOW: [5000000000], _HALVES: [0]}),
-        ((np.array([3e9]), *_U32), {_SATURATE: [3000000000], _LOW: [3000000000], _HALVES: [3000000000 - 2**32]}),
-        ((np.array([300.0]), -128, 127), {_SATURATE: [127], _LOW: [300], _HALVES: [300]}),
-        ((np.array([np.nan]), -128, 127), {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [0]}),
-        ((np.array([-1.75]), -128, 127), {_SATURATE: [-1], _LOW: [-1], _HALVES: [-1]}),
+        ((np.array([5e9]), *_U32), {_SATURATE: [2**32 - 1], _LOW: [5000000000], _HALVES: [0], _AWAY: [5000000000]}),
+        (
+            (np.array([3e9]), *_U32),
+            {_SATURATE: [3000000000], _LOW: [3000000000], _HALVES: [3000000000 - 2**32], _AWAY: [3000000000]},
+        ),
+        ((np.array([300.0]), -128, 127), {_SATURATE: [127], _LOW: [300], _HALVES: [300], _AWAY: [300]}),
+        ((np.array([np.nan]), -128, 127), {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [0], _AWAY: [-(2**31)]}),
+        ((np.array([-1.75]), -128, 127), {_SATURATE: [-1], _LOW: [-1], _HALVES: [-1], _AWAY: [-2]}),
     ],
     "remainder": [
         ((np.array([-7]), np.array([3])), {"exact": [-1], "binary64": [-1]}),
@@ -62,7 +66,7 @@ CASES = {
             (np.uint8([7]), 0.3, 9, float(np.float32(0.3)), 9, 0, 255),
             {"copy": [7], "binary32_affine_away": [7], "binary32_divide_even": [7], "exact_even": [7]},
         ),
-    ]
+    ],
 }
 
 

@@ -207,7 +207,13 @@ def _conv_transpose(rng: np.random.Generator) -> Model:
         attributes["output_padding"] = [int(rng.integers(0, s)) for s in strides]
     elif rng.random() < 0.2 and "pads" not in attributes:
         attributes["output_shape"] = [e * s + int(rng.integers(0, 2)) for e, s in zip(extents, strides, strict=True)]
-    return single("ConvTranspose", {"x": x, "w": w, "bias": bias}, [_FLOAT], attributes, constants=["w", "bias"])
+    return single(
+        "ConvTranspose",
+        {"x": x, "w": w, "bias": bias},
+        [_FLOAT],
+        attributes,
+        constants=["w", "bias"] if rng.random() < 0.7 else [],
+    )
 
 
 def _matmul(rng: np.random.Generator) -> Model:

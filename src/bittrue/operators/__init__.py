@@ -57,6 +57,7 @@ _FAMILIES: dict[str, str] = {
     "functions": "exp log elu sin cos",
     "gather": "gather_nd",
     "logical": "logical_and logical_or logical_not",
+    "loop": "branch",
     "logistic": "tanh",
     "lstm": "unidirectional_sequence_lstm",
     "matrix_diag": "matrix_set_diag",

@@ -1,7 +1,7 @@
 """resample_nearest and resample_linear: tensors of another size, channels first. Inputs: tensor, -, factors, sizes.
 
-Factors are binary32; each output place has a place in the input, by `transformation`, and takes the nearest element there
-or what the neighbours along the last two axes give.
+Factors are binary32; each output place has a place in the input, by `transformation`, and takes the nearest element
+there, or what the neighbours along the last two axes give.
 """
 
 from __future__ import annotations
@@ -62,10 +62,16 @@ def _given(call: Call, position: int) -> bool:
     return call.has(position) and call.input(position).size > 0
 
 
+def _axes(call: Call) -> tuple[int, ...] | None:
+    """The axes that factors or sizes belong to; None: all of them."""
+    axes = call.node.attributes.get("axes")
+    return axes if isinstance(axes, tuple) else None
+
+
 def _spread(call: Call, values: Sequence[float], position: int, rest: Sequence[float]) -> list[float]:
     """Values of the axes that are named, `rest` at the others."""
-    rank, axes = len(rest), call.node.attributes.get("axes")
-    named = list(range(rank)) if axes is None else [call.axis(axis, rank) for axis in axes]  # type: ignore[union-attr]
+    rank, axes = len(rest), _axes(call)
+    named = list(range(rank)) if axes is None else [call.axis(axis, rank) for axis in axes]
     if len(values) != len(named) or len(set(named)) != len(named):
         raise call.invalid("BT-RESIZE-SIZE", f"input {position} holds {len(values)} numbers for axes {named}")
     found = list(rest)
@@ -102,11 +108,11 @@ def _geometry(call: Call) -> tuple[Shape, list[np.float32]]:
 
 def _proportional(call: Call, shape: list[int], factors: list[np.float32]) -> tuple[list[int], list[np.float32]]:
     """One factor for all named axes: the smallest or the largest of them."""
-    policy, axes = call.attribute("policy"), call.node.attributes.get("axes")
+    policy, axes = call.attribute("policy"), _axes(call)
     if policy == "stretch":
         return shape, factors
     source = call.input(0).shape
-    named = range(len(shape)) if axes is None else [call.axis(a, len(shape)) for a in axes]  # type: ignore[union-attr]
+    named = list(range(len(shape))) if axes is None else [call.axis(axis, len(shape)) for axis in axes]
     factor = (min if policy == "not_larger" else max)(factors[axis] for axis in named)
     for axis in range(len(shape)):
         factors[axis] = factor if axis in named else F32(1)
@@ -203,7 +209,9 @@ def reference_linear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 OPERATORS = (
-    Operator("resample_nearest", ("nearest",), infer, lower_nearest, reference_nearest, "another size, nearest element"),
+    Operator(
+        "resample_nearest", ("nearest",), infer, lower_nearest, reference_nearest, "another size, nearest element"
+    ),
     Operator(
         "resample_linear", ("weighted",), infer_linear, lower_linear, reference_linear, "another size, interpolated"
     ),

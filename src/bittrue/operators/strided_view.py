@@ -126,7 +126,9 @@ def lower_blocks(call: Call) -> Lowered:
 
 
 def lower_channels(call: Call) -> Lowered:
-    """out[n, c, h * b + i, w * b + j] = in[n, (i * b + j) * C + c, h, w], `columns_first`: in[n, (c * b + i) * b + j, h, w].
+    """out[n, c, h * b + i, w * b + j] = in[n, (i * b + j) * C + c, h, w].
+
+    `columns_first`: in[n, (c * b + i) * b + j, h, w].
     """
     b = _block(call)
     batch, depth, height, width = call.input(0).shape

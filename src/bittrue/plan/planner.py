@@ -386,7 +386,10 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
     )
     try:
         if operator.graphs:
-            call = replace(call, graphs=tuple(_subgraph(state, call, use) for use in operator.graphs))
+            call = replace(
+                call,
+                graphs=tuple(_subgraph(state, call, use) for use in operator.graphs if not _never(call, use)),
+            )
         step, shapes, scratch = _lower(call, operator, candidates, numerics, limit)
     except BittrueError as error:
         raise place_errors(call, error) from None
@@ -414,6 +417,14 @@ def _choose(call: Call, candidates: tuple[Row, ...], numerics: Numerics) -> Row:
     raise call.unsupported(
         "BT-OPERATOR", f"numerics '{numerics.name}' has rows for these types, but none for what this node asks for"
     )
+
+
+def _never(call: Call, use: GraphUse) -> bool:
+    """Whether it is known that a node does not call the graph."""
+    if use.when is None or not call.has(0):
+        return False
+    known = call.input(0).value
+    return known is not None and known.size == 1 and bool(known.reshape(-1)[0]) != use.when
 
 
 def _subgraph(state: _State, call: Call, use: GraphUse) -> Subgraph:

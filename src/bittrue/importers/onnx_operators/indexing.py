@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...graph import Attribute
 from ..onnx_tensors import type_name
 from .base import Mapper, Mappers, Source
 
@@ -29,7 +30,7 @@ def _reduction(source: Source) -> str:
 
 
 def _scatter_elements(source: Source) -> None:
-    attributes = {"axis": source.integer("axis", 0), "reduction": _reduction(source)}
+    attributes: dict[str, Attribute] = {"axis": source.integer("axis", 0), "reduction": _reduction(source)}
     source.emit("put_along", source.type(0), attributes)
 
 
@@ -87,7 +88,7 @@ def _trilu(source: Source) -> None:
 
 
 def _unique(source: Source) -> None:
-    attributes = {"sorted": bool(source.integer("sorted", 1))}
+    attributes: dict[str, Attribute] = {"sorted": bool(source.integer("sorted", 1))}
     if source.has("axis"):
         attributes["axis"] = source.integer("axis", 0)
     types = [source.type(0), "s64", "s64", "s64"][: len(source.outputs)]
@@ -122,7 +123,9 @@ def _resize(source: Source) -> None:
         inputs[1] = None
     if mode == "nearest":
         attributes["nearest"] = rounding
-    source.emit("resample_nearest" if mode == "nearest" else "resample_linear", source.type(0), attributes, inputs=inputs)
+    source.emit(
+        "resample_nearest" if mode == "nearest" else "resample_linear", source.type(0), attributes, inputs=inputs
+    )
 
 
 MAPPERS: Mappers = {

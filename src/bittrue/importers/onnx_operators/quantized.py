@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...graph import Attribute
 from .base import MICROSOFT, Mappers, Source, same_type
+from .windows import window_attributes
 
 
 def _average_pool(source: Source) -> None:
@@ -32,6 +35,22 @@ def _leaky_relu(source: Source) -> None:
     source.emit("qlinear_leaky_relu", source.type(0), {"alpha": source.real("alpha", 0.01)})
 
 
+def _max_pool(source: Source) -> None:
+    """The pool of channels-first tensors between two transpositions."""
+    attributes = window_attributes(source)
+    attributes["ceil_mode"] = bool(source.integer("ceil_mode", 0))
+    attributes["storage_order"] = 0
+    attributes["crops"] = True
+    taps = attributes["kernel_shape"]
+    rank = 2 + (len(taps) if isinstance(taps, tuple) else 0)
+    dtype = source.type(0)
+    orders = [0, rank - 1, *range(1, rank - 1)], [0, *range(2, rank), 1]
+    first, last = (source.constant(np.array(order, np.int64), "perm") for order in orders)
+    x = source.emit("transpose", dtype, inputs=(source.inputs[0], first), outputs=[source.temporary(dtype, "x")])
+    y = source.emit("max_pool", dtype, attributes, inputs=x, outputs=[source.temporary(dtype, "y")])
+    source.emit("transpose", dtype, inputs=(*y, last))
+
+
 def _reduce_mean(source: Source) -> None:
     attributes: dict[str, Attribute] = {"axes": source.integers("axes") or ()}
     attributes["keep_dims"] = bool(source.integer("keepdims", 1))
@@ -51,6 +70,7 @@ def _where(source: Source) -> None:
 
 
 MAPPERS: Mappers = {
+    (MICROSOFT, "NhwcMaxPool"): _max_pool,
     (MICROSOFT, "QLinearAdd"): same_type("qlinear_add"),
     (MICROSOFT, "QLinearAveragePool"): _average_pool,
     (MICROSOFT, "QLinearConcat"): _concat,

@@ -53,4 +53,3 @@ ROWS: tuple[Row, ...] = (
         limit="cutting an empty tensor along an axis ends the runtime's process",
     ),
 )
-

@@ -1,4 +1,4 @@
-"""Rows of `onnxruntime`: arithmetic, comparisons and logic of integers and truth values (and where reals share them)."""
+"""Rows of `onnxruntime`: arithmetic, comparisons and logic of integers and truth values, and what reals share."""
 
 from __future__ import annotations
 
