@@ -29,7 +29,7 @@ def _extreme(operator: str) -> Mapper:
 def _mod(source: Source) -> None:
     truncated = bool(source.integer("fmod", 0))
     if not truncated and source.tensor(0).type.is_float:
-        raise source.invalid("BT-ONNX-ATTRIBUTE", "the remainder of real numbers needs fmod=1")
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "the remainder of real numbers needs fmod=1")
     source.emit("remainder" if truncated else "floor_mod", source.type(0))
 
 
