@@ -30,8 +30,8 @@ with warnings.catch_warnings():
     OFFICIAL = onnx.backend.test.BackendTest(bittrue.onnx_backend, __name__)
     CASES = collect_testcases(None)
 OFFICIAL.include(DEMANDED.pattern + ".*_cpu$")
-# The package's own way to run them, unchanged: unittest classes in this module. It leaves thousands of tests in them that
-# were not asked for and only say so.
+# The package's own way to run them, unchanged: unittest classes in this module. It leaves thousands of tests in them
+# that were not asked for and only say so.
 CLASSES = OFFICIAL.test_cases
 for _case in CLASSES.values():
     for _name in [name for name in vars(_case) if name.startswith("test_")]:
