@@ -101,8 +101,8 @@ BUILDERS: tuple[Builder, ...] = (
     division("Div", INTEGERS),
     division("Mod", INTEGERS),
     division("Mod", f"{INTEGERS} f4 f8", fmod=1),
-    unary("Neg", SIGNED),
-    unary("Abs", INTEGERS),
+    unary("Neg", f"{SIGNED} f4 f8"),
+    unary("Abs", f"{INTEGERS} f4 f8"),
     unary("Sign", INTEGERS),
     several("Max"),
     several("Min"),
@@ -130,3 +130,14 @@ def test_random_models(request: pytest.FixtureRequest, number: int) -> None:
         content, feeds = single(op_type, inputs, outputs, attributes, opset=version, constants=constants)
         outcomes.add(check(content, feeds))
     assert "equal" in outcomes
+
+
+@pytest.mark.parametrize("fmod", [0, 1])
+def test_modulo_of_the_specification(request: pytest.FixtureRequest, fmod: int) -> None:
+    """modulo and remainder under `onnx`: zeros, infinities and signs as the text of version 28 says."""
+    for rng in cases(request, usual=100):
+        a, b = (numbers(rng, (20,), "f8") for _ in range(2))
+        with np.errstate(all="ignore"):
+            expected = np.mod(a, b) if fmod == 0 else np.fmod(a, b)
+        content, feeds = single("Mod", {"a": a, "b": b}, [kind("f8")], {"fmod": fmod}, opset=28)
+        assert check(content, feeds, numerics="onnx", expected=lambda found=expected: {"y0": found}) == "equal"

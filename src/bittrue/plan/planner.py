@@ -18,7 +18,7 @@ from ..operators.base import GraphUse, place_errors
 from ..operators.conditions import CONDITIONS
 from ..operators.requirements import REQUIREMENTS
 from ..rewrites import Shapes, rewrite
-from .calls import find_called
+from .calls import find_called, never_called
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
 
@@ -388,7 +388,7 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
         if operator.graphs:
             call = replace(
                 call,
-                graphs=tuple(_subgraph(state, call, use) for use in operator.graphs if not _never(call, use)),
+                graphs=tuple(_subgraph(state, call, use) for use in operator.graphs if not never_called(call, use)),
             )
         step, shapes, scratch = _lower(call, operator, candidates, numerics, limit)
     except BittrueError as error:
@@ -417,14 +417,6 @@ def _choose(call: Call, candidates: tuple[Row, ...], numerics: Numerics) -> Row:
     raise call.unsupported(
         "BT-OPERATOR", f"numerics '{numerics.name}' has rows for these types, but none for what this node asks for"
     )
-
-
-def _never(call: Call, use: GraphUse) -> bool:
-    """Whether it is known that a node does not call the graph."""
-    if use.when is None or not call.has(0):
-        return False
-    known = call.input(0).value
-    return known is not None and known.size == 1 and bool(known.reshape(-1)[0]) != use.when
 
 
 def _subgraph(state: _State, call: Call, use: GraphUse) -> Subgraph:
@@ -519,7 +511,9 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
         return False
     state.folded_bytes += sum(sizes)
     inputs = [None if i is None else state.values.get(i) for i in step.inputs]
-    for index, value in zip(step.outputs, operator.reference(step, inputs), strict=True):
+    for index, result in zip(step.outputs, operator.reference(step, inputs), strict=True):
+        # Arithmetic of rank 0 gives NumPy scalars.
+        value = np.asarray(result)
         value.flags.writeable = False
         state.values[index] = value
         state.folded.append(index)

@@ -20,8 +20,8 @@ ROWS: tuple[Row, ...] = (
         where=INTEGERS,
         limit="the runtime's process ends at minimum / -1 in 32 and 64 bits",
     ),
-    Row("neg", ("T -> T",), {}, "run: integers wrap", where=_SIGNED),
-    Row("abs", ("T -> T",), {}, "run: integers wrap", where=INTEGERS),
+    Row("neg", ("T -> T",), {}, "run: integers wrap", where=(*_SIGNED, *_REAL)),
+    Row("abs", ("T -> T",), {}, "run: integers wrap", where=(*INTEGERS, *_REAL)),
     Row("sign", ("T -> T",), {}, "run", where=INTEGERS),
     *(
         Row(stem, ("T T -> T",), {}, "run", where=("u8", "s8", "s32", "s64", "u32", "u64"))
