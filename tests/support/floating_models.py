@@ -129,7 +129,7 @@ def reduction(op: str, draw: Callable[..., np.ndarray] = reals, kinds: tuple[Any
         else:
             x = (
                 integers(rng, shape, dtype)
-                if rng.random() < 0.5
+                if rng.random() < 0.5 and dtype != np.int64
                 else rng.integers(-40 if dtype().dtype.kind == "i" else 0, 40, shape).astype(dtype)
             )
         opset = int(rng.choice([11, 13, 18, 20]))
@@ -207,7 +207,13 @@ def _conv_transpose(rng: np.random.Generator) -> Model:
         attributes["output_padding"] = [int(rng.integers(0, s)) for s in strides]
     elif rng.random() < 0.2 and "pads" not in attributes:
         attributes["output_shape"] = [e * s + int(rng.integers(0, 2)) for e, s in zip(extents, strides, strict=True)]
-    return single("ConvTranspose", {"x": x, "w": w, "bias": bias}, [_FLOAT], attributes, constants=["w", "bias"])
+    return single(
+        "ConvTranspose",
+        {"x": x, "w": w, "bias": bias},
+        [_FLOAT],
+        attributes,
+        constants=["w", "bias"] if rng.random() < 0.7 else [],
+    )
 
 
 def _matmul(rng: np.random.Generator) -> Model:

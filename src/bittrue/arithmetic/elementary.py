@@ -546,3 +546,46 @@ def erfc(x: F32) -> F32:
     result = np.where(size >= _f32(1.25), outer, result)
     result = np.where(size >= _f32(28), np.where(x > 0, _f32(0), two), result)
     return np.where(np.isnan(x), x + x, result)
+
+
+_LN2_HIGH, _LN2_LOW = _f32(6.9313812256e-01), _f32(9.0580006145e-06)
+_LOG1P = tuple(map(_f32, (6.6666668653e-01, 4.0000000596e-01, 2.8571429849e-01, 2.2222198546e-01, 1.8183572590e-01,
+                          1.5313838422e-01, 1.4798198640e-01)))  # fmt: skip
+
+
+@_on_vectors
+def log1p(x: F32) -> F32:
+    """log(1 + x) for 0 <= x <= 1 (or NaN), by u = 1 + x = 2^k (1 + f) and what the sum lost.
+
+    Source: GNU C library 2.36, s_log1pf.c, read; compared with it.
+
+    >>> log1p([0.0, 1e-9, 0.5, 1.0]).tolist()
+    [0.0, 9.999999717180685e-10, 0.40546509623527527, 0.6931471824645996]
+    """
+    one, half = _f32(1), _f32(0.5)
+    near = x < np.uint32(0x3ED413D7).view(np.float32)
+    u = one + x
+    k = (_bits(u) >> 23) - 127
+    lost = np.where(k > 0, one - (u - x), x - (u - one)) / u
+    fraction = _bits(u) & 0x7FFFFF
+    small = fraction < 0x3504F7
+    reduced = _from_bits(fraction | np.where(small, 0x3F800000, 0x3F000000))
+    k = np.where(near, 0, k + ~small).astype(np.float32)
+    zero = np.where(near, False, np.where(small, fraction, (0x00800000 - fraction) >> 2) == 0)
+    f = np.where(near, x, reduced - one)
+    lost = np.where(near, _f32(0), lost)
+    square = half * f * f
+    s = f / (_f32(2) + f)
+    z = s * s
+    r = _LOG1P[6] * z + _LOG1P[5]
+    for c in _LOG1P[4::-1]:
+        r = r * z + c
+    r = z * r
+    rest = k * _LN2_LOW + lost
+    general = np.where(
+        k == 0, f - (square - s * (square + r)), k * _LN2_HIGH - ((square - (s * (square + r) + rest)) - f)
+    )
+    exact = np.where(f == 0, k * _LN2_HIGH + rest, k * _LN2_HIGH - ((square * (one - _f32(2 / 3) * f) - rest) - f))
+    tiny = np.where(x < 2.0**-54, x, x - x * x * half)
+    result = np.where(zero, exact, general)
+    return np.where(np.isnan(x), x + x, np.where(x < 2.0**-29, tiny, result))

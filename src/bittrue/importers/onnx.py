@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
-from ..graph import Graph, ModelFile, Tensor, find_disorder
+from ..graph import Graph, ModelFile, Tensor, data_type, find_disorder
+from .onnx_checks import check_functions, check_texts
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, map_node
-from .onnx_tensors import constant, type_name
+from .onnx_tensors import constant, is_no_shape, type_name
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 OLDEST_OPSET, NEWEST_OPSET = 8, 28
 _DEFAULT_DOMAIN = "ai.onnx"
 _MOST_NODES = 100_000
+_MOST_OPSETS = 1 << 20
+# Attributes of Constant: whether they hold several numbers, what these are in Python, and their type.
+_CONSTANTS: dict[str, tuple[bool, type, str]] = {
+    "value_float": (False, float, "f32"),
+    "value_floats": (True, float, "f32"),
+    "value_int": (False, int, "s64"),
+    "value_ints": (True, int, "s64"),
+}
 _DAMAGED = "the file is damaged or no ONNX model; fetch or export it again"
 
 
@@ -92,6 +101,7 @@ class _Reader:
     nodes: int = 0
 
     def read(self) -> ModelFile:
+        check_texts(self.model)
         if self.model.functions:
             self._inline()
         self._read_opsets()
@@ -109,6 +119,7 @@ class _Reader:
     def _inline(self) -> None:
         import onnx.inliner
 
+        check_functions(self.model, _MOST_NODES)
         try:
             self.model = onnx.inliner.inline_local_functions(self.model)
         except Exception as error:
@@ -118,6 +129,10 @@ class _Reader:
     def _read_opsets(self) -> None:
         for entry in self.model.opset_import:
             domain = "" if entry.domain == _DEFAULT_DOMAIN else entry.domain
+            if not 0 <= entry.version < _MOST_OPSETS or self.opsets.get(domain, entry.version) != entry.version:
+                raise InvalidModelError(
+                    "BT-ONNX-OPSET", f"version {entry.version} of domain '{domain}' is no version, or a second one"
+                )
             self.opsets[domain] = entry.version
         version = self.opsets.get("", NEWEST_OPSET if self.opsets else 1)
         if not OLDEST_OPSET <= version <= NEWEST_OPSET:
@@ -196,7 +211,7 @@ class _Reader:
         if not tensor.HasField("shape"):
             return Tensor(info.name, dtype, ())
         extents = [dim.dim_value if dim.WhichOneof("value") == "dim_value" else -1 for dim in tensor.shape.dim]
-        if min(extents, default=0) < -1 or len(extents) > 64:
+        if is_no_shape([0 if extent == -1 else extent for extent in extents]):
             raise InvalidModelError("BT-ONNX-SHAPE", f"shape {extents[:8]} is no shape", place=place)
         free = -1 in extents
         shape = tuple(1 if extent == -1 else extent for extent in extents)
@@ -270,14 +285,19 @@ class _Reader:
         if kind == "value" and isinstance(value, Tensor):
             builder.add(Tensor(name, value.dtype, value.shape, data=value.data))
             return
-        types = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
-        if kind not in types or isinstance(value, (str, Tensor)):
+        several, entry, dtype = _CONSTANTS.get(kind, (False, type(None), ""))
+        entries = value if isinstance(value, tuple) else (value,)
+        if isinstance(value, tuple) != several or not all(isinstance(found, entry) for found in entries):
             raise UnsupportedError("BT-ONNX-CONSTANT", f"a constant given as '{kind}' is not read", place=place)
-        array = np.asarray(value, types[kind])
-        builder.add(Tensor(name, "f32" if "float" in kind else "s64", array.shape, data=array.reshape(-1)))
+        array = np.asarray(value, data_type(dtype).numpy)
+        builder.add(Tensor(name, dtype, array.shape, data=array.reshape(-1)))
 
     def _attribute(self, proto: AttributeProto, place: str) -> Any:
         kind = proto.AttributeType.Name(proto.type) if proto.type else "UNDEFINED"
+        if proto.ref_attr_name:
+            raise InvalidModelError(
+                "BT-ONNX-ATTRIBUTE", f"attribute '{proto.name}' means one of a function outside of any", place=place
+            )
         if kind == "FLOAT":
             return float(proto.f)
         if kind == "INT":

@@ -1,4 +1,6 @@
-"""broadcast_sum and broadcast_mean: one or more tensors that broadcast together, added up; and that over their number."""
+"""broadcast_sum and broadcast_mean: one or more tensors that broadcast together, added up; and that over their
+number.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = np.empty(rows.shape[0], inputs[0].dtype)
     for begin in range(0, out.size, BLOCK):
         block = rows[begin : begin + BLOCK]
-        out[begin : begin + BLOCK] = total(block, np.full(len(block), step["divisor"], np.float64))
+        divisors = None if step["divisor"] == 1 else np.full(len(block), step["divisor"], np.float64)
+        out[begin : begin + BLOCK] = total(block, divisors, real_sum.Way(by_reciprocal=True))
     return [out.reshape(shape)]
 
 

@@ -118,6 +118,13 @@ def per_tensor(call: Call) -> bool:
     return not any(o.tensor.quantization is not None and o.tensor.quantization.per_axis for o in operands)
 
 
+def window_is_picture(call: Call) -> bool:
+    """The window of a pool is the whole picture, and nothing is padded."""
+    shape, result = call.input(0).shape, call.output.shape
+    picture, out = (shape[1:-1], result[1:-1]) if call.attribute("channels_last") else (shape[2:], result[2:])
+    return tuple(call.attribute("kernel_shape")) == picture and set(out) == {1} and not any(call.attribute("pads"))
+
+
 CONDITIONS: dict[str, Callable[..., bool]] = {
     "attribute_is": attribute_is,
     "blocks_interleave": blocks_interleave,
@@ -135,6 +142,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "product_within_16_bits": product_within_16_bits,
     "reduces": reduces,
     "reduces_rows": reduces_rows,
+    "window_is_picture": window_is_picture,
     "resized_channels_last": resized_channels_last,
     "zero_point_is_zero": zero_point_is_zero,
     **PARTITION,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -50,9 +51,15 @@ def _geometry(call: Call) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, 
             total = max(0, full - wanted[axis])
             first = total - total // 2 if auto in ("NOTSET", "VALID", "SAME_LOWER") else total // 2
             extent = wanted[axis]
+            expected = (extent + total - full) // strides[axis] + x.shape[axis + 2]
+            if expected != x.shape[axis + 2]:
+                raise call.invalid(
+                    "BT-WINDOW", f"an output extent of {extent} on axis {axis + 2} needs {expected} input positions"
+                )
         elif auto.startswith("SAME"):
-            extent = x.shape[axis + 2] * strides[axis]
-            total = max(0, full - extent)
+            # Windows that leave gaps are not padded, and the last gap is left out.
+            total = max(0, full - x.shape[axis + 2] * strides[axis])
+            extent = full - total
             first = total // 2 if auto == "SAME_UPPER" else total - total // 2
         else:
             first = pads[axis] if auto == "NOTSET" else 0
@@ -82,6 +89,7 @@ def lower(call: Call) -> Lowered:
             "strides": strides,
             "dilations": dilations,
             "before": before,
+            "packed": w.value is not None and terms > 1 and not call.node.attributes.get("computed_weights", False),
             "groups": int(call.attribute("groups")),
             "output_shape": call.output.shape,
         },
@@ -91,40 +99,76 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The rule's product of turned filters with the picture, zeros between its elements, unfolded."""
-    x, w = inputs[0], inputs[1]
-    shape, groups, rank = tuple(step["output_shape"]), step["groups"], x.ndim - 2
+    """One product of all, or one product per tap and then sums over the taps, as the rule has it."""
     rule = real_product.RULES[step.rules["real_product"]]
+    by_taps = rule.blocked_channels
+    x, w, shape, groups = inputs[0], inputs[1], tuple(step["output_shape"]), step["groups"]
     bias = inputs[2].reshape(groups, -1, 1) if len(inputs) > 2 else None
-    depth = x.shape[1] // groups
-    spread = np.zeros(
-        (*x.shape[:2], *((e - 1) * s + 1 for e, s in zip(x.shape[2:], step["strides"], strict=True))), x.dtype
-    )
-    spread[(..., *(slice(None, None, s) for s in step["strides"]))] = x
-    reach = [(t - 1) * d for t, d in zip(w.shape[2:], step["dilations"], strict=True)]
-    pads = [(0, 0), (0, 0)]
-    cut: list[slice] = []
-    for axis in range(rank):
-        first = reach[axis] - step["before"][axis]
-        last = shape[axis + 2] + reach[axis] - first - spread.shape[axis + 2]
-        pads.append((max(0, first), max(0, last)))
-        begin = max(0, -first)
-        cut.append(slice(begin, begin + shape[axis + 2] + reach[axis]))
-    spread = np.pad(spread, pads)[(..., *cut)]
-    view = np.lib.stride_tricks.sliding_window_view(spread, [r + 1 for r in reach], axis=tuple(range(2, rank + 2)))
-    view = view[(..., *(slice(None, None, d) for d in step["dilations"]))]
-    order = [0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1)]
-    turned = np.flip(w, tuple(range(2, rank + 2)))
-    out = np.empty((shape[0], groups, shape[1] // groups, math.prod(shape[2:])), np.float32)
+    depth, each = x.shape[1] // groups, w.shape[1]
+    out = np.empty((shape[0], groups, each, math.prod(shape[2:])), np.float32)
     for n in range(shape[0]):
         for g in range(groups):
             part = slice(g * depth, (g + 1) * depth)
-            unfolded = view[n, part].transpose(order).reshape(depth * math.prod(w.shape[2:]), -1)
-            weights = np.ascontiguousarray(np.moveaxis(turned[part], 1, 0)).reshape(w.shape[1], -1)
-            out[n, g] = rule.apply(
-                weights, unfolded, None if bias is None else bias[g], 1.0, 1.0, Layout(added_last=True)
-            )
+            combine = _by_taps if by_taps else _at_once
+            out[n, g] = combine(step, rule, x[n, part], w[part], None if bias is None else bias[g])
     return [out.reshape(shape)]
+
+
+def _by_taps(
+    step: Step, rule: real_product.RealProductRule, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None
+) -> np.ndarray:
+    """Sums over channels for every tap, added up by tap in row-major order from 0 on; bias at last."""
+    extents, taps = step["output_shape"][2:], w.shape[2:]
+    columns = rule.apply(
+        w.reshape(w.shape[0], -1).T, x.reshape(x.shape[0], -1), None, 1.0, 1.0, Layout(turned_a=not step["packed"])
+    )
+    columns = columns.reshape(w.shape[1], *taps, *x.shape[1:])
+    out = np.zeros((w.shape[1], *extents), np.float32)
+    with np.errstate(all="ignore"):
+        for tap in np.ndindex(*taps):
+            to: list[slice] = [slice(None)]
+            of: list[slice] = [slice(None)]
+            for axis, position in enumerate(tap):
+                stride = step["strides"][axis]
+                moved = position * step["dilations"][axis] - step["before"][axis]
+                first = max(0, -(moved // stride))
+                last = min(x.shape[axis + 1], (extents[axis] - 1 - moved) // stride + 1)
+                if first >= last:
+                    break
+                to.append(slice(first * stride + moved, (last - 1) * stride + moved + 1, stride))
+                of.append(slice(first, last))
+            else:
+                out[tuple(to)] += columns[(slice(None), *tap)][tuple(of)]
+        flat = out.reshape(w.shape[1], -1)
+        return flat if bias is None else flat + bias
+
+
+def _at_once(
+    step: Step, rule: real_product.RealProductRule, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None
+) -> np.ndarray:
+    """Turned filters times the picture with zeros between its elements, unfolded."""
+    extents, taps, rank = step["output_shape"][2:], w.shape[2:], x.ndim - 1
+    spread = np.zeros(
+        (x.shape[0], *((e - 1) * s + 1 for e, s in zip(x.shape[1:], step["strides"], strict=True))), x.dtype
+    )
+    spread[(slice(None), *(slice(None, None, s) for s in step["strides"]))] = x
+    reach = [(t - 1) * d for t, d in zip(taps, step["dilations"], strict=True)]
+    pads = [(0, 0)]
+    cut: list[slice] = [slice(None)]
+    for axis in range(rank):
+        first = reach[axis] - step["before"][axis]
+        last = extents[axis] + reach[axis] - first - spread.shape[axis + 1]
+        pads.append((max(0, first), max(0, last)))
+        begin = max(0, -first)
+        cut.append(slice(begin, begin + extents[axis] + reach[axis]))
+    spread = np.pad(spread, pads)[tuple(cut)]
+    view = np.lib.stride_tricks.sliding_window_view(spread, [r + 1 for r in reach], axis=tuple(range(1, rank + 1)))
+    taken: list[Any] = [..., *(slice(None, None, d) for d in step["dilations"])]
+    view = view[tuple(taken)]
+    unfolded = view.transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1)).reshape(-1, math.prod(extents))
+    turned = np.flip(w, tuple(range(2, rank + 2)))
+    weights = np.ascontiguousarray(np.moveaxis(turned, 1, 0)).reshape(w.shape[1], -1)
+    return rule.apply(weights, unfolded, bias, 1.0, 1.0, Layout(added_last=True))
 
 
 OPERATOR = Operator(

@@ -1,4 +1,6 @@
-"""Normalizations of real numbers, channels first: batch, instance, layer, group, root mean square, length, across channels."""
+"""Normalizations of real numbers, channels first: batch, instance, layer, group, root mean square, length, across
+channels.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def _lowered(call: Call, **parameters: object) -> Lowered:
     )
 
 
-# -- batch_normalization -------------------------------------------------------------------------------------------------
+# -- batch_normalization
+# -------------------------------------------------------------------------------------------------
 def infer_batch(call: Call) -> list[Shape]:
     """The input's shape; scale, bias, mean and variance per channel (axis 1)."""
     call.expect(5)
@@ -49,7 +52,8 @@ def reference_batch(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
     return [rule.by_given(x, scale, bias, mean, variance, step["epsilon"])]
 
 
-# -- by rows -------------------------------------------------------------------------------------------------------------
+# -- by rows
+# -------------------------------------------------------------------------------------------------------------
 def infer_instance(call: Call) -> list[Shape]:
     """The input's shape [N, C, ...]; scale and bias per channel."""
     call.expect(3)
@@ -65,7 +69,7 @@ def reference_instance(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
     rule = real_normalization.RULES[step.rules["real_normalization"]]
     rows = x.reshape(x.shape[0] * x.shape[1], -1)
     per_row = [np.tile(part, x.shape[0])[:, None] for part in (scale, bias)]
-    return [rule.by_rows(rows, *per_row, step["epsilon"], True)[0].reshape(x.shape)]
+    return [rule.by_rows(rows, *per_row, step["epsilon"], True, "instance")[0].reshape(x.shape)]
 
 
 def infer_group(call: Call) -> list[Shape]:
@@ -90,7 +94,7 @@ def reference_group(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
         channels = np.repeat(part, x.shape[1] // part.size) if part.size else part
         whole = np.repeat(channels, inner).reshape(groups, rows.shape[1])
         parts.append(np.tile(whole, (x.shape[0], 1)))
-    return [rule.by_rows(rows, *parts, step["epsilon"], True)[0].reshape(x.shape)]
+    return [rule.by_rows(rows, *parts, step["epsilon"], True, "group")[0].reshape(x.shape)]
 
 
 def infer_layer(call: Call) -> list[Shape]:
@@ -113,7 +117,12 @@ def infer_layer(call: Call) -> list[Shape]:
 def lower_layer(call: Call) -> Lowered:
     """The first normalized axis."""
     x = call.input(0)
-    return _lowered(call, axis=call.axis(int(call.attribute("axis")), x.rank), centred=bool(call.attribute("centred")))
+    return _lowered(
+        call,
+        axis=call.axis(int(call.attribute("axis")), x.rank),
+        centred=bool(call.attribute("centred")),
+        summed=bool(call.attribute("summed")),
+    )
 
 
 def reference_layer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -128,11 +137,13 @@ def reference_layer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
         None if i >= len(inputs) or inputs[i] is None else np.broadcast_to(inputs[i], x.shape).reshape(-1, count)
         for i in (1, 2)
     ]
-    result, mean, inverse = rule.by_rows(x.reshape(-1, count), *parts, step["epsilon"], step["centred"])
+    rows, kind = x.reshape(-1, count), "summed" if step["summed"] else "layer"
+    result, mean, inverse = rule.by_rows(rows, *parts, step["epsilon"], step["centred"], kind)
     return [result.reshape(x.shape), mean.reshape(few), inverse.reshape(few)][: len(step.outputs)]
 
 
-# -- length and neighbours -------------------------------------------------------------------------------------------------
+# -- length and neighbours
+# -------------------------------------------------------------------------------------------------
 def infer_same(call: Call) -> list[Shape]:
     """The input's shape."""
     call.expect(1)

@@ -12,8 +12,9 @@ from .elementwise import blockwise
 
 
 def lower(call: Call) -> Lowered:
-    """Whether there is only one exponent, which some rules treat on its own."""
-    return Lowered(parameters={"one_exponent": call.input(1).size == 1})
+    """Whether rows of bases meet the only exponent, which some rules treat on its own."""
+    in_rows = call.output.rank > 0 and call.output.shape[-1] > 1
+    return Lowered(parameters={"one_exponent": call.input(1).size == 1 and in_rows})
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

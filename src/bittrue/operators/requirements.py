@@ -43,6 +43,16 @@ def _zero_points_are_zero(call: Call, operands: Iterable[Operand | None]) -> Non
                 )
 
 
+def has_elements(call: Call, position: int) -> None:
+    """The input at `position` is not empty."""
+    if not call.input(position).size:
+        raise call.invalid(
+            "BT-SHAPE-EMPTY",
+            f"tensor '{call.input(position).name}' of shape {list(call.input(position).shape)} has no elements",
+            "the runtime makes no output of it",
+        )
+
+
 def has_windows_with_channels_last(call: Call) -> None:
     """With channels behind the picture, there is at least one window."""
     if call.attribute("channels_last") and not call.output.size and call.input(0).size:
@@ -254,6 +264,31 @@ def slices_are_whole_bytes(call: Call) -> None:
         )
 
 
+def same_padding_adds(call: Call, latest: int) -> None:
+    """Pads found by `auto_pad` are not negative; of pools that give positions, of dilated ones and of versions after
+    `latest` they may be.
+    """
+    if len(call.outputs) > 1 or call.node.version > latest or any(d != 1 for d in call.attribute("dilations")):
+        return
+    if str(call.attribute("auto_pad")).startswith("SAME"):
+        taps = call.attribute("kernel_shape")
+        strides = tuple(call.attribute("strides")) or (1,) * len(taps)
+        for extent, size, stride in zip(call.input(0).shape[2:], taps, strides, strict=True):
+            if (-(-extent // stride) - 1) * stride + size < extent:
+                raise call.invalid(
+                    "BT-WINDOW", f"windows of {size} every {stride} leave some of {extent} positions out"
+                )
+
+
+def ends_in_order(call: Call, latest: int) -> None:
+    """Up to version `latest`, the lower end (input 1) is not above the upper one (input 2)."""
+    if call.node.version > latest or not (call.has(1) and call.has(2)):
+        return
+    low, high = (call.constant(position, "end").reshape(-1)[0] for position in (1, 2))
+    if low > high:
+        raise call.invalid("BT-CLIP-END", f"the lower end {low} is above the upper end {high}")
+
+
 def version_at_most(call: Call, version: int) -> None:
     """The runtime knows the operator up to this version."""
     if call.node.version > version:
@@ -309,6 +344,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "broadcast_rank_within": broadcast_rank_within,
     "rank_without_scale_within": rank_without_scale_within,
     "zero_points_fit": zero_points_fit,
+    "has_elements": has_elements,
     "has_scale": has_scale,
     "has_windows_with_channels_last": has_windows_with_channels_last,
     "input_has_no_scale": input_has_no_scale,
@@ -318,4 +354,6 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "single_values": single_values,
     "sums_have_products": sums_have_products,
     "undilated_same": undilated_same,
+    "same_padding_adds": same_padding_adds,
+    "ends_in_order": ends_in_order,
 }

@@ -1,4 +1,6 @@
-"""Pools over one to three spatial axes, channels first: max_pool (with positions), average_pool, lp_pool, global ones."""
+"""Pools over one to three spatial axes, channels first: max_pool (with positions), average_pool, lp_pool, global
+ones.
+"""
 
 from __future__ import annotations
 
@@ -122,6 +124,32 @@ def _counts(windows: Sequence[Window], after: Sequence[int]) -> np.ndarray:
     return d[:, None, None] * h[:, None] * w
 
 
+# Largest window of the vector kernels along an axis, and the largest padded row that they hold.
+_SMALL, _ROW = 32, 2048 - 8
+_CHANNELS = 16
+# From this version of the operator on, windows may be dilated, and only pictures in blocks of channels use vectors.
+_LATEST_VECTORS = 18
+
+
+def lower_average(call: Call) -> Lowered:
+    """Geometry, and for rules that have an order: which, and whether padding counts where windows reach beyond it."""
+    lowered, windows, x = lower(call), _windows(call), call.input(0)
+    blocked = len(windows) == 2 and x.shape[1] % _CHANNELS == 0
+    ordered = real_sum.RULES[call.rules["real_sum"]].ordered
+    ends_late = call.attribute("ceil_mode") and call.attribute("count_include_pad")
+    vectors = ordered and not blocked and call.node.version <= _LATEST_VECTORS and not ends_late
+    order = "in_order"
+    if vectors and all(
+        one.taps == one.extent and one.stride == 1 and not one.before and not one.after for one in windows
+    ):
+        order = "lanes"
+    elif vectors and len(windows) > 1 and windows[-1].stride <= 2 and all(one.taps <= _SMALL for one in windows):
+        last = windows[-1]
+        order = "columns" if last.before + last.after + last.extent <= _ROW else order
+    full = ordered and (vectors or (blocked and not ends_late))
+    return Lowered({**lowered.parameters, "order": order, "full": full}, work=lowered.work, scratch=lowered.scratch)
+
+
 def reference_average(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The rule's sum of what lies inside, over the number of taps inside (or with padding, where that counts)."""
     x, shape = inputs[0], tuple(step["output_shape"])
@@ -129,10 +157,13 @@ def reference_average(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         return [np.zeros(shape, x.dtype)]
     patches, windows = _patches(step, x, 0)
     inside = _positions(windows)[1].sum(axis=-1)
-    counts = _counts(windows, step["after"]) if step["count_include_pad"] else inside
+    counts = inside
+    if step["count_include_pad"]:
+        counts = np.asarray(math.prod(one.taps for one in windows)) if step["full"] else _counts(windows, step["after"])
     divisors = np.broadcast_to(counts, patches.shape[:4]).reshape(-1).astype(np.float64)
     total = real_sum.RULES[step.rules["real_sum"]].reductions["sum"]
-    return [total(patches.reshape(-1, patches.shape[-1]), divisors).reshape(shape)]
+    way = real_sum.Way(step["order"], width=windows[2].taps)
+    return [total(patches.reshape(-1, patches.shape[-1]), divisors, way).reshape(shape)]
 
 
 def reference_lp(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -141,8 +172,8 @@ def reference_lp(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if not math.prod(shape):
         return [np.zeros(shape, x.dtype)]
     rows = _patches(step, x, 0)[0]
-    rule = real_sum.RULES[step.rules["real_sum"]].reductions["l1" if step["p"] == 1 else "l2"]
-    return [rule(rows.reshape(-1, rows.shape[-1]), None).reshape(shape)]
+    rule = real_sum.RULES[step.rules["real_sum"]].reductions[f"lp_{step['p']}"]
+    return [rule(rows.reshape(-1, rows.shape[-1]), None, real_sum.Way()).reshape(shape)]
 
 
 def lower_lp(call: Call) -> Lowered:
@@ -171,7 +202,9 @@ def reference_global_average(step: Step, inputs: Sequence[np.ndarray]) -> list[n
     shape = tuple(step["output_shape"])
     rows = inputs[0].reshape(math.prod(shape), -1)
     total = real_sum.RULES[step.rules["real_sum"]].reductions["sum"]
-    return [total(rows, np.full(len(rows), float(rows.shape[1]))).reshape(shape)]
+    blocked = len(shape) == 4 and shape[1] % _CHANNELS == 0
+    way = real_sum.Way("in_order" if blocked else "lanes")
+    return [total(rows, np.full(len(rows), float(rows.shape[1])), way).reshape(shape)]
 
 
 def reference_global_max(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -185,7 +218,9 @@ def reference_global_max(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
 
 OPERATORS = (
     Operator("max_pool", (), infer, lower, _reference_max_one, "largest element of a window, channels first"),
-    Operator("average_pool", ("real_sum",), infer, lower, reference_average, "average of a window, channels first"),
+    Operator(
+        "average_pool", ("real_sum",), infer, lower_average, reference_average, "average of a window, channels first"
+    ),
     Operator("lp_pool", ("real_sum",), infer, lower_lp, reference_lp, "length of a window, channels first"),
     Operator(
         "global_average_pool", ("real_sum",), infer_global, lower_global, reference_global_average, "mean of a picture"

@@ -511,7 +511,9 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
         return False
     state.folded_bytes += sum(sizes)
     inputs = [None if i is None else state.values.get(i) for i in step.inputs]
-    for index, value in zip(step.outputs, operator.reference(step, inputs), strict=True):
+    for index, result in zip(step.outputs, operator.reference(step, inputs), strict=True):
+        # Arithmetic of rank 0 gives NumPy scalars.
+        value = np.asarray(result)
         value.flags.writeable = False
         state.values[index] = value
         state.folded.append(index)

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary, fused, fused_polynomials, rounded_functions
+from ..arithmetic import elementary, fused, fused_polynomials, rational, rounded_functions
 
 # The operator's parameters are named arguments.
 Function = Callable[..., np.ndarray]
+LANES = 4
 
 
 @dataclass(frozen=True)
 class RealFunctionRule:
-    """`functions`: stem of the operator to what it computes, binary32 to binary32."""
+    """`functions`: stem of the operator to what it computes, binary32 to binary32, for a vector that ends where the
+    tensor ends, or after a multiple of LANES.
+    """
 
     functions: Mapping[str, Function]
     formula: str
@@ -28,6 +31,63 @@ def _elu(x: np.ndarray) -> np.ndarray:
 
 def _quick_gelu(x: np.ndarray, alpha: float) -> np.ndarray:
     return np.asarray(x * fused_polynomials.logistic(x * np.float32(alpha)))
+
+
+_f32 = np.float32
+_ONE, _ZERO = _f32(1), _f32(0)
+
+
+def _between(x: np.ndarray) -> np.ndarray:
+    """Limited to 0..1; NaN stays."""
+    lowered = np.where(x > _ONE, _ONE, x)
+    return np.where(lowered < _ZERO, _ZERO, lowered)
+
+
+def _exp(x: np.ndarray) -> np.ndarray:
+    """Whole groups of four by one exponential, the rest of a vector by the C library's."""
+    whole = x.size // LANES * LANES
+    return np.concatenate([rational.exp(x[:whole]), elementary.exp(x[whole:])])
+
+
+def _log(x: np.ndarray) -> np.ndarray:
+    whole = x.size // LANES * LANES
+    return np.concatenate([rational.log(x[:whole]), elementary.log(x[whole:])])
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    powers = _exp(-np.abs(x))
+    whole = x.size // LANES * LANES
+    logarithms = np.concatenate([rational.log1p(powers[:whole]), elementary.log1p(powers[whole:])])
+    return np.where(x > 0, x + logarithms, logarithms)
+
+
+def _mish(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x * fused_polynomials.tanh(_softplus(x)))
+
+
+def _celu(x: np.ndarray, alpha: float) -> np.ndarray:
+    below = _f32(alpha) * (_exp(x / _f32(alpha)) - _ONE)
+    return np.where(x > 0, x, _ZERO) + np.where(below < 0, below, _ZERO)
+
+
+def _parametric_elu(x: np.ndarray, alpha: float) -> np.ndarray:
+    return np.where(x < 0, _f32(alpha) * (_exp(x) - _ONE), x)
+
+
+def _selu(x: np.ndarray, alpha: float, gamma: float) -> np.ndarray:
+    return np.where(x > 0, _f32(gamma) * x, _f32(gamma) * _f32(alpha) * (_exp(x) - _ONE))
+
+
+def _hard_sigmoid(x: np.ndarray, alpha: float, beta: float) -> np.ndarray:
+    return _between(x * _f32(alpha) + _f32(beta))
+
+
+def _hard_swish(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x * _between(x * _f32(1 / 6) + _f32(0.5)))
+
+
+def _softsign(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x * (_ONE / (_ONE + np.abs(x))))
 
 
 RULES: dict[str, RealFunctionRule] = {
@@ -61,7 +121,8 @@ RULES: dict[str, RealFunctionRule] = {
     ),
     "rounded_once": RealFunctionRule(
         rounded_functions.FUNCTIONS,
-        "the real result rounded to binary32, ties to even; a vanishing factor makes x times it a zero of the sign of x",
+        "the real result rounded to binary32, ties to even; a vanishing factor makes x times it a zero of the sign "
+        "of x",
         "the definition of correct rounding; decimal arithmetic with 260 digits",
     ),
     "binary32_fused_polynomials": RealFunctionRule(
@@ -75,5 +136,26 @@ RULES: dict[str, RealFunctionRule] = {
         "the functions of arithmetic/fused_polynomials: fused multiply-adds, subnormal numbers kept; quick_gelu(x) = "
         "x logistic(alpha x)",
         "a library of vector kernels for x86-64, read; 200 000 numbers each, run",
+    ),
+    "binary32_single_operations": RealFunctionRule(
+        {
+            "celu": _celu,
+            "hard_sigmoid": _hard_sigmoid,
+            "hard_swish": _hard_swish,
+            "log": _log,
+            "mish": _mish,
+            "parametric_elu": _parametric_elu,
+            "selu": _selu,
+            "softplus": _softplus,
+            "softsign": _softsign,
+        },
+        "hard_sigmoid(x) = clamp(x alpha + beta), hard_swish(x) = x clamp(x f32(1 / 6) + 1/2), softsign(x) = x (1 / "
+        "(1 + "
+        "|x|)), elu(x) = alpha (e^x - 1), celu(x) = alpha (e^(x / alpha) - 1), selu(x) = (gamma alpha) (e^x - 1) "
+        "for x < "
+        "0, softplus(x) = max(x, 0) + log1p(e^-|x|), mish(x) = x tanh(softplus(x)); every operation rounded; "
+        "exponential "
+        "and logarithms of arithmetic/rational in fours, the C library's for the rest",
+        "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
     ),
 }

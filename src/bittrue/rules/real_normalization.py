@@ -9,7 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..arithmetic import rounded_functions
 from ..arithmetic.correct_rounding import decimal, fraction, in_digits, settle
+from ..arithmetic.floats import fused_multiply_add as fma
+from .real_sum import aligned_packets
 
 Rows = np.ndarray
 
@@ -17,9 +20,10 @@ Rows = np.ndarray
 @dataclass(frozen=True)
 class RealNormalizationRule:
     """Attributes:
-    by_rows: (x [R, n], scale, bias, epsilon, centred) to (result, mean [R], 1 / deviation [R]); scale and bias
+    by_rows: (x [R, n], scale, bias, epsilon, centred, kind) to (result, mean [R], 1 / deviation [R]); scale and bias
         broadcast over [R, n], None stands for 1 and 0; rows that are not `centred` keep their mean and are divided by
-        their root mean square.
+        their root mean square. `kind` says whose rows these are, for rules that treat them differently: ``layer``,
+        ``summed`` (a layer's behind a sum), ``instance`` or ``group``.
     by_given: (x, scale, bias, mean, variance, epsilon), the last ones broadcast over x.
     by_length: (x [R, n], p) to x / (sum of |x|^p)^(1/p), p = 1 or 2; rows of zeros stay.
     across: (x [n, channels, rest], size, alpha, beta, bias) to x / (bias + alpha / size * sum of the squares of
@@ -43,7 +47,7 @@ def _finite(error: np.ndarray) -> np.ndarray:
 
 
 def _rows_rounded_once(
-    x: Rows, scale: np.ndarray | None, bias: np.ndarray | None, epsilon: float, centred: bool
+    x: Rows, scale: np.ndarray | None, bias: np.ndarray | None, epsilon: float, centred: bool, kind: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     count = x.shape[1]
     unit = 2.0**-52
@@ -65,12 +69,15 @@ def _rows_rounded_once(
         off = np.abs(scales) * (off_apart * inverse + np.abs(apart) * off_inverse) * 1.01
         off = off + (np.abs(value) + np.abs(biases)) * 4 * unit
 
-    @in_digits
     def moments(row: int) -> tuple[Fraction, Decimal]:
         values = [fraction(v) for v in x[row]]
         middle = sum(values, Fraction(0)) / count if centred else Fraction(0)
         spread = sum(((v - middle) ** 2 for v in values), Fraction(0)) / count
-        return middle, 1 / decimal(spread + fraction(epsilon)).sqrt()
+        return middle, inverse_root(spread + fraction(epsilon))
+
+    @in_digits
+    def inverse_root(under: Fraction) -> Decimal:
+        return 1 / decimal(under).sqrt()
 
     @in_digits
     def exact(place: int) -> Decimal:
@@ -107,7 +114,8 @@ def _given_rounded_once(
 
 
 def _length_rounded_once(x: Rows, p: int) -> np.ndarray:
-    """
+    """Rows of zeros stay.
+
     >>> RULES["rounded_once"].by_length(np.float32([[3, 4], [0, 0]]), 2).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
@@ -161,6 +169,134 @@ def _across_rounded_once(x: np.ndarray, size: int, alpha: float, beta: float, bi
     return settle(value, _finite(error), exact)
 
 
+_ONE = np.float32(1)
+# Rows that are shorter are normalized element by element.
+_SHORT = 8
+
+
+def _eighths(rows: np.ndarray) -> np.ndarray:
+    """8 lanes: halves, halves, the last two."""
+    fours = rows[:, :4] + rows[:, 4:]
+    twos = fours[:, :2] + fours[:, 2:]
+    return np.asarray(twos[:, 0] + twos[:, 1])
+
+
+def _squares_in_lanes(x: np.ndarray) -> np.ndarray:
+    """Sums of squares by fused multiply-adds in 8 lanes; then four by four, squares rounded, then fused ones."""
+    whole = x.shape[1] // 8 * 8
+    lanes: np.ndarray = np.zeros((x.shape[0], 8), np.float32)
+    for i in range(0, whole, 8):
+        lanes = fma(x[:, i : i + 8], x[:, i : i + 8], lanes)
+    total = _eighths(lanes)
+    fours = x.shape[1] // 4 * 4
+    for i in range(whole, fours):
+        total = total + x[:, i] * x[:, i]
+    for i in range(fours, x.shape[1]):
+        total = fma(x[:, i], x[:, i], total)
+    return total
+
+
+def _mean_in_lanes(x: np.ndarray) -> np.ndarray:
+    """Sums in binary64 in 4 lanes, the rest one by one; the mean is rounded to binary32."""
+    whole = x.shape[1] // 4 * 4
+    lanes = np.zeros((x.shape[0], 4))
+    for i in range(0, whole, 4):
+        lanes += x[:, i : i + 4]
+    total: np.ndarray = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
+    for i in range(whole, x.shape[1]):
+        total = total + x[:, i]
+    return np.asarray((total / x.shape[1]).astype(np.float32))
+
+
+def _running(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sum of squared differences, updated with every element."""
+    mean: np.ndarray = np.zeros(x.shape[0], np.float32)
+    squares = mean.copy()
+    for i in range(x.shape[1]):
+        apart = x[:, i] - mean
+        mean = mean + apart / np.float32(i + 1)
+        squares = squares + apart * (x[:, i] - mean)
+    return mean, squares
+
+
+def _layer(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray | None, epsilon: np.float32, centred: bool, short: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    count = np.float32(x.shape[1])
+    if short:
+        mean, squares = _running(x) if centred else (np.zeros(x.shape[0], np.float32), _in_order(x * x))
+        deviation = np.sqrt(squares / count + epsilon)
+        apart = x - mean[:, None] if centred else x
+        result = apart / deviation[:, None] * scale
+        return result if bias is None else result + bias, mean, _ONE / deviation
+    mean = _mean_in_lanes(x) if centred else np.zeros(x.shape[0], np.float32)
+    apart = x - mean[:, None] if centred else x
+    inverse = _ONE / np.sqrt(_squares_in_lanes(apart) / count + epsilon)
+    normal = apart * inverse[:, None]
+    return normal * scale if bias is None else fma(normal, scale, bias), mean, inverse
+
+
+def _rows_in_lanes(
+    x: Rows, scale: np.ndarray | None, bias: np.ndarray | None, epsilon: float, centred: bool, kind: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Layers in fused lanes, pictures and groups in packets.
+
+    >>> x = np.float32([[1, 2, 3, 4, 5, 6, 7, 8]])
+    >>> RULES["binary32_lanes"].by_rows(x, None, None, 0.0, True, "layer")[2].tolist()
+    [0.4364357590675354]
+    """
+    small, count = np.float32(epsilon), np.float32(x.shape[1])
+    by, add = np.asarray(_ONE if scale is None else scale), np.asarray(np.float32(0) if bias is None else bias)
+    with np.errstate(all="ignore"):
+        if kind in ("layer", "summed"):
+            return _layer(x, by, bias, small, centred, kind == "summed" or x.shape[1] < _SHORT)
+        starts = np.arange(x.shape[0]) * x.shape[1]
+        mean = aligned_packets(x, starts) / count
+        if kind == "group":
+            variance = aligned_packets(x * x, starts) / count - mean * mean
+            deviation = np.sqrt(variance + small)
+            return (x - mean[:, None]) / deviation[:, None] * by + add, mean, _ONE / deviation
+        apart = x - mean[:, None]
+        inverse = _ONE / np.sqrt(aligned_packets(apart * apart, 0 * starts) / count + small)
+        factor = inverse[:, None] * by
+        return x * factor + (add - mean[:, None] * factor), mean, inverse
+
+
+def _given_as_line(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, variance: np.ndarray, epsilon: float
+) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        factor = (_ONE / np.sqrt(variance + np.float32(epsilon))) * scale
+        return np.asarray(x * factor + (bias - mean * factor))
+
+
+def _in_order(rows: np.ndarray) -> np.ndarray:
+    return np.asarray(np.add.accumulate(rows, axis=1)[:, -1])
+
+
+def _length_in_order(x: Rows, p: int) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        length = (_in_order(np.abs(x)) if p == 1 else np.sqrt(_in_order(x * x)))[:, None]
+        return np.where(length == 0, x, x / length)
+
+
+def _across_running(x: np.ndarray, size: int, alpha: float, beta: float, bias: float) -> np.ndarray:
+    """Sums of a moving window: one square is added, then one is taken away."""
+    before = (size - 1) // 2
+    share = np.float32(alpha) / np.float32(size)
+    with np.errstate(all="ignore"):
+        squares = np.pad(x * x, ((0, 0), (before, size - 1 - before), (0, 0)))
+        sums = np.full_like(x, bias)
+        under = sums[:, 0].copy()
+        for i in range(size):
+            under = under + share * squares[:, i]
+        sums[:, 0] = under
+        for c in range(1, x.shape[1]):
+            under = under + share * squares[:, c + size - 1] - share * squares[:, c - 1]
+            sums[:, c] = under
+        return np.asarray(x * rounded_functions.power(sums, np.full_like(sums, -beta)))
+
+
 RULES: dict[str, RealNormalizationRule] = {
     "rounded_once": RealNormalizationRule(
         _rows_rounded_once,
@@ -169,5 +305,19 @@ RULES: dict[str, RealNormalizationRule] = {
         _across_rounded_once,
         "the whole formula as a real number, rounded once to binary32, ties to even",
         "the definition of correct rounding; fractions and decimal arithmetic with 260 digits",
+    ),
+    "binary32_lanes": RealNormalizationRule(
+        _rows_in_lanes,
+        _given_as_line,
+        _length_in_order,
+        _across_running,
+        "layer: mean from binary64 sums in 4 lanes, squared differences by fused multiply-adds in 8 lanes, fma((x - "
+        "mean) "
+        "(1 / deviation), scale, bias); short or summed rows by running means; instance and group: sums in packets "
+        "of 4, "
+        "x factor + shift, or mean of squares less square of mean; given: x f32(scale / deviation) + shift; length: "
+        "sums in "
+        "order; across: sums of a moving window, correctly rounded power",
+        "kernels of one runtime and its libraries for x86-64, read; verified by running",
     ),
 }

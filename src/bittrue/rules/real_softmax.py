@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from ..arithmetic import elementary, fused
+from ..arithmetic import elementary, fused, fused_polynomials
 from ..arithmetic.correct_rounding import decimal, in_digits, settle
 
 _NEGATIVE_NAN = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
@@ -129,7 +129,8 @@ def _softmax_rounded_once(rows: np.ndarray, beta: float) -> np.ndarray:
 
 
 def _log_softmax_rounded_once(rows: np.ndarray) -> np.ndarray:
-    """
+    """Logarithms keep their digits where the greatest element is nearly 1.
+
     >>> RULES["rounded_once"].log_softmax(np.float32([[0, 1]])).tolist()
     [[-1.31326162815094, -0.3132616877555847]]
     """
@@ -151,6 +152,34 @@ def _log_softmax_rounded_once(rows: np.ndarray) -> np.ndarray:
     return settle(value, np.where(np.isfinite(value), error, 0), exact)
 
 
+def _sums_of_one_set(summands: np.ndarray) -> np.ndarray:
+    """Sums of rows in 16 lanes: halves of 8, then neighbours of neighbours, then the two quarters."""
+    lanes = np.zeros((summands.shape[0], 16), np.float32)
+    for i in range(0, summands.shape[1], 16):
+        group = summands[:, i : i + 16]
+        lanes[:, : group.shape[1]] += group
+    halves = (lanes[:, 8:] + lanes[:, :8]).reshape(-1, 2, 4)
+    quarters = (halves[..., 0] + halves[..., 1]) + (halves[..., 2] + halves[..., 3])
+    return (quarters[:, 0] + quarters[:, 1])[:, None]
+
+
+def _softmax_one_set(rows: np.ndarray, beta: float) -> np.ndarray:
+    """e * f32(1 / sum); beta must be 1.
+
+    >>> RULES["binary32_polynomial_16_lanes"].softmax(np.float32([[0, 0, 0, 0]]), 1.0).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    with np.errstate(all="ignore"):
+        powers = fused_polynomials.exp(rows - rows.max(axis=1, keepdims=True))
+        return np.asarray(powers * (np.float32(1) / _sums_of_one_set(powers)))
+
+
+def _log_softmax_one_set(rows: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        differences = rows - rows.max(axis=1, keepdims=True)
+        return np.asarray(differences - elementary.log(_sums_of_one_set(fused_polynomials.exp(differences))))
+
+
 RULES: dict[str, RealSoftmaxRule] = {
     "binary32_in_order": RealSoftmaxRule(
         _softmax,
@@ -170,5 +199,13 @@ RULES: dict[str, RealSoftmaxRule] = {
         _log_softmax_rounded_once,
         "e^x / sum of e^x, and its logarithm, as real numbers, rounded once to binary32",
         "the definition of correct rounding; decimal arithmetic with 260 digits",
+    ),
+    "binary32_polynomial_16_lanes": RealSoftmaxRule(
+        _softmax_one_set,
+        _log_softmax_one_set,
+        "e = exp(x - max) of arithmetic/fused_polynomials, s = sums of e in 16 lanes, l + (l + 8), neighbours, "
+        "quarters; "
+        "e * f32(1 / s), (x - max) - log(s)",
+        "a library of vector kernels for x86-64, read; verified by running",
     ),
 }

@@ -9,29 +9,53 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..arithmetic import elementary
 from ..arithmetic.correct_rounding import Exact, decimal, fraction, in_digits, settle
 
-# (rows [outputs, summands], divisor of each output or None) to binary32 [outputs].
-Reduction = Callable[[np.ndarray, "np.ndarray | None"], np.ndarray]
+
+@dataclass(frozen=True)
+class Way:
+    """In which order rows lie and are added, where a rule does not define the real sum alone.
+
+    Attributes:
+        order: ``in_order``; ``packets`` of 4 as they are aligned in memory; ``lanes`` of 4 from the first element on;
+            ``columns``, whose sums are added up; ``runs``, the packet sums of which are added up; ``fours`` (then two,
+            then one), the sums of which are added to what there is.
+        starts: position in memory of every row (of every run for ``runs``, a matrix then), for packets.
+        width: summands of a run, or number of columns.
+        by_reciprocal: the sum is multiplied by the rounded reciprocal of the divisor.
+    """
+
+    order: str = "in_order"
+    starts: np.ndarray | None = None
+    width: int = 0
+    by_reciprocal: bool = False
+
+
+# (rows [outputs, summands], divisor of each output or None, the order) to binary32 [outputs].
+Reduction = Callable[[np.ndarray, "np.ndarray | None", Way], np.ndarray]
 
 
 @dataclass(frozen=True)
 class RealSumRule:
     """`reductions`: what is made of the rows of a binary32 matrix, by name.
 
-    ``sum`` (over a divisor, where one is given), ``sum_square``, ``l1``, ``l2``, ``log_sum``, ``log_sum_exp`` and
-    ``prod``.
+    ``sum`` (over a divisor, where one is given), ``sum_square``, ``l1``, ``l2``, ``lp_1`` and ``lp_2`` (of
+    windows), ``log_sum``, ``log_sum_exp`` and
+    ``prod``. `ordered` rules look at the order.
     """
 
     reductions: Mapping[str, Reduction]
     formula: str
     source: str
+    ordered: bool = False
 
 
-def _sum(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
+def _sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
     """Exact zeros are +0.
 
-    >>> RULES["rounded_once"].reductions["sum"](np.float32([[2**24, 1, 1], [1, 2, 4]]), np.float64([1, 3])).tolist()
+    >>> rows = np.float32([[2**24, 1, 1], [1, 2, 4]])
+    >>> RULES["rounded_once"].reductions["sum"](rows, np.float64([1, 3]), Way()).tolist()
     [16777218.0, 2.3333332538604736]
     """
     by = np.ones(rows.shape[0]) if divisor is None else np.broadcast_to(np.asarray(divisor, np.float64), rows.shape[:1])
@@ -48,7 +72,7 @@ def _sum(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
     return settle(value, np.where(np.isfinite(error), error, 0), exact)
 
 
-def _sum_square(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
+def _sum_square(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
     with np.errstate(all="ignore"):
         value = np.square(rows.astype(np.float64)).sum(axis=1)
     return settle(
@@ -62,11 +86,11 @@ def _margin(value: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(value), np.abs(value) * ((rows.shape[1] + 64) * 2.0**-52), 0)
 
 
-def _l1(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
-    return _sum(np.abs(rows), None)
+def _l1(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
+    return _sum(np.abs(rows), None, way)
 
 
-def _l2(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
+def _l2(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
     with np.errstate(all="ignore"):
         value = np.sqrt(np.square(rows.astype(np.float64)).sum(axis=1))
 
@@ -77,7 +101,7 @@ def _l2(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
     return settle(value, _margin(value, rows), exact)
 
 
-def _log_sum(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
+def _log_sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
     with np.errstate(all="ignore"):
         wide = rows.astype(np.float64)
         total = wide.sum(axis=1)
@@ -93,7 +117,7 @@ def _log_sum(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
     return settle(value, np.where(np.isfinite(value) & np.isfinite(error), error, 0), exact)
 
 
-def _log_sum_exp(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
+def _log_sum_exp(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
     with np.errstate(all="ignore"):
         wide = rows.astype(np.float64)
         largest = wide.max(axis=1, keepdims=True, initial=-np.inf)
@@ -109,7 +133,7 @@ def _log_sum_exp(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
     return settle(value, np.where(np.isfinite(value), error, 0), exact)
 
 
-def _prod(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
+def _prod(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
     """Mantissas and exponents apart, so that no partial product leaves the range."""
     with np.errstate(all="ignore"):
         mantissas, exponents = np.frexp(rows.astype(np.float64))
@@ -128,6 +152,113 @@ def _prod(rows: np.ndarray, divisor: np.ndarray | None) -> np.ndarray:
     return settle(value, _margin(value, rows), exact)
 
 
+def _in_order(rows: np.ndarray, operation: np.ufunc = np.add) -> np.ndarray:
+    if not rows.shape[1]:
+        return np.full(rows.shape[0], operation.identity, np.float32)
+    return np.asarray(operation.accumulate(rows, axis=1)[:, -1])
+
+
+def _packets(rows: np.ndarray, start: int, operation: np.ufunc = np.add) -> np.ndarray:
+    """Rows whose first element is `start` elements behind a boundary of 4: whole packets in two sets that take turns,
+    (l0 + l2) + (l1 + l3), then what stands before the first boundary, then what stands behind the last one.
+    """
+    count = rows.shape[1]
+    first = min(-start % 4, count)
+    whole = (count - first) // 4
+    if not whole:
+        return _in_order(rows, operation)
+    packets = rows[:, first : first + 4 * whole].reshape(-1, whole, 4)
+    paired = whole // 2 * 2
+    total = packets[:, 0]
+    if whole > 1:
+        total, other = total.copy(), packets[:, 1].copy()
+        for i in range(2, paired, 2):
+            operation(total, packets[:, i], out=total)
+            operation(other, packets[:, i + 1], out=other)
+        total = operation(total, other)
+        if whole > paired:
+            total = operation(total, packets[:, -1])
+    result = operation(operation(total[:, 0], total[:, 2]), operation(total[:, 1], total[:, 3]))
+    for i in (*range(first), *range(first + 4 * whole, count)):
+        result = operation(result, rows[:, i])
+    return np.asarray(result)
+
+
+def aligned_packets(rows: np.ndarray, starts: np.ndarray, operation: np.ufunc = np.add) -> np.ndarray:
+    """Sums of rows by packets of 4, as every row's start in memory has it."""
+    out = np.empty(rows.shape[0], np.float32)
+    for start in range(4):
+        chosen = starts % 4 == start
+        if chosen.any():
+            out[chosen] = _packets(rows[chosen], start, operation)
+    return out
+
+
+def _lanes(rows: np.ndarray) -> np.ndarray:
+    whole = rows.shape[1] // 4
+    lanes = np.zeros((rows.shape[0], 4), np.float32)
+    for i in range(whole):
+        lanes += rows[:, 4 * i : 4 * i + 4]
+    total = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
+    for i in range(4 * whole, rows.shape[1]):
+        total = total + rows[:, i]
+    return total
+
+
+def _fours(rows: np.ndarray) -> np.ndarray:
+    total, k = np.zeros(rows.shape[0], np.float32), 0
+    for width in (4, 2, 1):
+        while rows.shape[1] - k >= width:
+            total = _in_order(rows[:, k : k + width]) + total
+            k += width
+    return total
+
+
+def _ordered(rows: np.ndarray, way: Way, operation: np.ufunc = np.add) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        if way.order == "lanes":
+            return _lanes(rows)
+        if way.order == "columns":
+            columns = rows.reshape(rows.shape[0], -1, way.width)
+            return _in_order(np.add.accumulate(columns, axis=1)[:, -1])
+        if way.order == "fours":
+            return _fours(rows)
+        if way.order == "packets" and way.starts is not None:
+            return aligned_packets(rows, way.starts, operation)
+        if way.order == "runs" and way.starts is not None:
+            runs = aligned_packets(rows.reshape(-1, way.width), way.starts.reshape(-1))
+            return _in_order(runs.reshape(rows.shape[0], -1))
+        return _in_order(rows, operation)
+
+
+def _ordered_sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
+    """Sums are divided, or multiplied by a reciprocal.
+
+    >>> row = np.float32([[2**24, 1, 1, 1, -(2**24)]])
+    >>> way = Way("packets", np.array([0]))
+    >>> [RULES["binary32_packets_4"].reductions["sum"](row, None, w).tolist() for w in (Way(), way)]
+    [[0.0], [2.0]]
+    """
+    total = _ordered(rows, way)
+    if divisor is None:
+        return total
+    by = np.asarray(divisor, np.float32)
+    with np.errstate(all="ignore"):
+        return np.asarray(total * (np.float32(1) / by) if way.by_reciprocal else total / by)
+
+
+def _power(x: np.ndarray, exponent: float) -> np.ndarray:
+    return elementary.power(x, np.full_like(x, exponent))
+
+
+def _ordered_log_sum_exp(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        largest = rows.max(axis=1, keepdims=True, initial=-np.inf)
+        shift = np.where(np.isfinite(largest), largest, np.float32(0))
+        total = _in_order(elementary.exp(rows - shift))
+        return np.asarray(elementary.log(total) + shift[:, 0])
+
+
 RULES: dict[str, RealSumRule] = {
     "rounded_once": RealSumRule(
         {
@@ -135,11 +266,30 @@ RULES: dict[str, RealSumRule] = {
             "sum_square": _sum_square,
             "l1": _l1,
             "l2": _l2,
+            "lp_1": _l1,
+            "lp_2": _l2,
             "log_sum": _log_sum,
             "log_sum_exp": _log_sum_exp,
             "prod": _prod,
         },
         "the real result rounded once to binary32, ties to even",
         "the definition of correct rounding; fractions and decimal arithmetic with 260 digits",
+    ),
+    "binary32_packets_4": RealSumRule(
+        {
+            "sum": _ordered_sum,
+            "sum_square": lambda rows, divisor, way: _ordered(rows * rows, way),
+            "l1": lambda rows, divisor, way: _ordered(np.abs(rows), way),
+            "l2": lambda rows, divisor, way: np.sqrt(_ordered(rows * rows, way)),
+            "lp_1": lambda rows, divisor, way: _ordered(np.abs(rows), way),
+            "lp_2": lambda rows, divisor, way: _power(_ordered(rows * rows, way), 0.5),
+            "log_sum": lambda rows, divisor, way: elementary.log(_ordered(rows, way)),
+            "log_sum_exp": _ordered_log_sum_exp,
+            "prod": lambda rows, divisor, way: _ordered(rows, way, np.multiply),
+        },
+        "one summand after the other, or as the operator says: packets of 4 in two sets that take turns, (l0 + l2) + "
+        "(l1 + l3), then what is not aligned; lanes of 4; columns or runs first; fours",
+        "a linear algebra library and a library of vector kernels for x86-64, read; verified by running",
+        ordered=True,
     ),
 }

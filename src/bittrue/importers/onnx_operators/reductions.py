@@ -47,6 +47,7 @@ def _layer_normalization(source: Source) -> None:
         "axis": source.integer("axis", -1),
         "epsilon": source.real("epsilon", 1e-5),
         "centred": source.op_type == "LayerNormalization",
+        "summed": False,
     }
     source.emit("layer_normalization", [source.type(0), "f32", "f32"], attributes)
 
@@ -82,6 +83,7 @@ def _skip_layer_normalization(source: Source) -> None:
         "axis": -1,
         "epsilon": source.real("epsilon", 1e-12),
         "centred": not simplified,
+        "summed": True,
     }
     beta = None if simplified or not source.present(3) else source.inputs[3]
     source.emit(

@@ -6,10 +6,11 @@ One operator is one real function: sums of products, softmax and normalizations 
 
 from __future__ import annotations
 
-from ..onnxruntime.floating import EXACT
+from ..onnxruntime.floating import CLIPPED, EXACT
 from ..table import Row
 
 _ONCE = "an oracle of fractions or decimals in tests; the specification defines a real function and no rounding"
+_COMPARED = "run: comparisons of elements, as in any runtime"
 _FUNCTIONS = (
     "celu",
     "cos",
@@ -34,6 +35,8 @@ _NORMAL, _SOFTMAX = {"real_normalization": "rounded_once"}, {"real_softmax": "ro
 
 ROWS: tuple[Row, ...] = (
     *EXACT,
+    Row("clip", ("T T|- T|- -> T",), {}, _COMPARED, where=CLIPPED),
+    Row("max_pool", ("T -> T", "T -> T s64"), {}, _COMPARED, where=("f32", "s8", "u8")),
     *(Row(stem, ("f32 -> f32",), {"real_function": "rounded_once"}, _ONCE) for stem in _FUNCTIONS),
     Row("gelu", ("f32 -> f32",), {"real_gelu": "rounded_once"}, _ONCE),
     Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "rounded_once"}, _ONCE),

@@ -1,0 +1,88 @@
+"""Operators on real numbers: random one-node models against ONNX Runtime, and under the specification against
+fractions.
+
+Stems: ceil celu clip erf hard_sigmoid mish parametric_elu quick_gelu reciprocal round_even selu softplus softsign
+thresholded_relu power broadcast_sum broadcast_mean reduce_sum reduce_mean reduce_sum_square reduce_l1 reduce_l2
+reduce_log_sum reduce_log_sum_exp axes_max axes_min axes_prod softmax_along log_softmax_along matmul gemm conv
+conv_transpose max_pool average_pool lp_pool global_average_pool global_max_pool batch_normalization
+instance_normalization group_normalization layer_normalization lp_normalization channel_response_normalization.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bittrue
+from support.differential import assert_same
+from support.floating_models import GENERATORS
+from support.onnx_models import Refused, cases, check, run_runtime
+
+# Rows that say how often they differ: (share of elements, units in the last place).
+INEXACT = {"Cos": (0.15, 1), "LRN": (0.2, 4), "Sin": (0.1, 1)}
+# Bits of these belong to processors with 512-bit vectors and fused operations.
+BY_PROCESSOR = frozenset(
+    (
+        "BiasGelu Conv ConvTranspose Erf Exp FastGelu Gelu Gemm LayerNormalization LogSoftmax MatMul Mish QuickGelu"
+        " Sigmoid SkipLayerNormalization Softmax Tanh"
+    ).split()
+)
+_FLAGS = bittrue.isas()
+
+
+@pytest.mark.parametrize("operator", [name for name in GENERATORS if name not in INEXACT])
+def test_random_models(request: pytest.FixtureRequest, operator: str) -> None:
+    if operator in BY_PROCESSOR and "avx512vnni" not in _FLAGS:
+        pytest.skip("this machine has other kernels")
+    outcomes = set()
+    for rng in cases(request):
+        content, feeds = GENERATORS[operator](rng)
+        outcomes.add(check(content, feeds))
+    assert "equal" in outcomes
+
+
+@pytest.mark.parametrize("operator", INEXACT)
+def test_differences_are_as_recorded(request: pytest.FixtureRequest, operator: str) -> None:
+    share, units = INEXACT[operator]
+    different = elements = 0
+    for rng in cases(request):
+        content, feeds = GENERATORS[operator](rng)
+        theirs = run_runtime(content, feeds)
+        assert not isinstance(theirs, Refused)
+        session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+        assert any(step.inexact for step in session.plan.steps)
+        ours = session.trace(*feeds)
+        for name, array in theirs.items():
+            assert ours[name].shape == array.shape
+            gap = np.abs(_ordered(ours[name]) - _ordered(array))
+            assert gap.max(initial=0) <= units
+            different, elements = different + int((gap > 0).sum()), elements + gap.size
+    assert different <= share * elements
+
+
+def _ordered(array: np.ndarray) -> np.ndarray:
+    """Integers in the order of the numbers."""
+    bits = np.ascontiguousarray(array).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+
+
+@pytest.mark.parametrize("operator", GENERATORS)
+def test_the_specification_is_near_the_runtime(request: pytest.FixtureRequest, operator: str) -> None:
+    """The same geometry, so that results agree but for rounding; rules have their own oracles of exact numbers."""
+    if operator in ("LayerNormalization", "SkipLayerNormalization", "Pow"):
+        pytest.skip("cancellation in the runtime's own sums")
+    for rng in cases(request, usual=60):
+        content, feeds = GENERATORS[operator](rng)
+        theirs = run_runtime(content, feeds)
+        try:
+            ours = bittrue.load(content).prepare("onnx", executor="reference").trace(*feeds)
+        except bittrue.BittrueError:
+            assert isinstance(theirs, Refused)
+            continue
+        if isinstance(theirs, Refused):
+            continue
+        for name, array in theirs.items():
+            assert ours[name].shape == array.shape
+            assert ours[name].dtype == array.dtype
+            if array.dtype.kind != "f":
+                assert_same(name, ours[name], array)
