@@ -132,7 +132,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for g in range(groups):
             part = patches[g * w.shape[1] : (g + 1) * w.shape[1]]
             # [C, D', H', W', taps...] to [C, taps, D' H' W']
-            unfolded = part.transpose(0, 4, 5, 6, 1, 2, 3).reshape(w.shape[1], math.prod(w.shape[2:]), -1)
+            unfolded: np.ndarray = part.transpose(0, 4, 5, 6, 1, 2, 3).reshape(w.shape[1], math.prod(w.shape[2:]), -1)
             unfolded = _by_blocks(unfolded, 0, block).reshape(weights.shape[2], out.shape[3])
             more = None if added is None else added[g]
             out[n, g] = rule.apply(weights[g], unfolded, more, 1.0, 1.0, layout)
