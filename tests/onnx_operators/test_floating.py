@@ -1,4 +1,5 @@
-"""Operators on real numbers: random one-node models against ONNX Runtime, and under the specification against fractions.
+"""Operators on real numbers: random one-node models against ONNX Runtime, and under the specification against
+fractions.
 
 Stems: ceil celu clip erf hard_sigmoid mish parametric_elu quick_gelu reciprocal round_even selu softplus softsign
 thresholded_relu power broadcast_sum broadcast_mean reduce_sum reduce_mean reduce_sum_square reduce_l1 reduce_l2
@@ -18,7 +19,7 @@ from support.floating_models import GENERATORS
 from support.onnx_models import Refused, cases, check, run_runtime
 
 # Rows that say how often they differ: (share of elements, units in the last place).
-INEXACT = {"Cos": (0.1, 1), "LRN": (0.2, 4), "Sin": (0.1, 1)}
+INEXACT = {"Cos": (0.15, 1), "LRN": (0.2, 4), "Sin": (0.1, 1)}
 # Bits of these belong to processors with 512-bit vectors and fused operations.
 BY_PROCESSOR = frozenset(
     (

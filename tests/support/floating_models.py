@@ -129,7 +129,7 @@ def reduction(op: str, draw: Callable[..., np.ndarray] = reals, kinds: tuple[Any
         else:
             x = (
                 integers(rng, shape, dtype)
-                if rng.random() < 0.5
+                if rng.random() < 0.5 and dtype != np.int64
                 else rng.integers(-40 if dtype().dtype.kind == "i" else 0, 40, shape).astype(dtype)
             )
         opset = int(rng.choice([11, 13, 18, 20]))

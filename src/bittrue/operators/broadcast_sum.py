@@ -1,4 +1,6 @@
-"""broadcast_sum and broadcast_mean: one or more tensors that broadcast together, added up; and that over their number."""
+"""broadcast_sum and broadcast_mean: one or more tensors that broadcast together, added up; and that over their
+number.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """x < low ? low : x, then that > high ? high : that; so NaN and -0 next to 0 stay, and ends that are NaN do nothing."""
+    """x < low ? low : x, then that > high ? high : that; so NaN and -0 next to 0 stay, and ends that are NaN do
+    nothing.
+    """
     x = inputs[0]
     ends = [
         inputs[i].reshape(-1)[0] if len(inputs) > i and inputs[i] is not None else x.dtype.type(step[name])

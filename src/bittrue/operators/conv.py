@@ -48,11 +48,14 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
     """(channels of a block, terms of a sum) of a convolution whose channels are blocked; zeros for one that is not.
 
     Asked for are two spatial axes, constant weights and bias, and either one group with fewer than 16 channels or a
-    multiple of 4; or a filter for each of a multiple of 4 channels; or groups with multiples of 16 channels and results.
+    multiple of 4; or a filter for each of a multiple of 4 channels; or groups with multiples of 16 channels and
+    results.
+    Rewrites mark nodes with `computed_weights` whose constants the runtime computes anew in every run.
     """
     rule = real_product.RULES[call.rules["real_product"]]
     weights, groups = call.input(1), int(call.attribute("groups"))
     known = weights.value is not None and (not call.has(2) or call.input(2).value is not None)
+    known = known and not call.node.attributes.get("computed_weights", False)
     if not rule.blocked_channels or len(windows) != 2 or not known:
         return 0, 0
     outputs, channels = weights.shape[:2]
@@ -108,7 +111,8 @@ def _by_blocks(array: np.ndarray, axis: int, block: int) -> np.ndarray:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The rule's product of the weights with unfolded pictures.
 
-    Terms go by channel, then row, then column of the filter; with blocks by block, row, column, and channel of the block.
+    Terms go by channel, then row, then column of the filter; with blocks by block, row, column, and channel of the
+    block.
     """
     x, w = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
@@ -128,7 +132,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for g in range(groups):
             part = patches[g * w.shape[1] : (g + 1) * w.shape[1]]
             # [C, D', H', W', taps...] to [C, taps, D' H' W']
-            unfolded = part.transpose(0, 4, 5, 6, 1, 2, 3).reshape(w.shape[1], math.prod(w.shape[2:]), -1)
+            unfolded: np.ndarray = part.transpose(0, 4, 5, 6, 1, 2, 3).reshape(w.shape[1], math.prod(w.shape[2:]), -1)
             unfolded = _by_blocks(unfolded, 0, block).reshape(weights.shape[2], out.shape[3])
             more = None if added is None else added[g]
             out[n, g] = rule.apply(weights[g], unfolded, more, 1.0, 1.0, layout)

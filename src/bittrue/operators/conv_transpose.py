@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,7 @@ def lower(call: Call) -> Lowered:
             "strides": strides,
             "dilations": dilations,
             "before": before,
-            "packed": w.value is not None and terms > 1,
+            "packed": w.value is not None and terms > 1 and not call.node.attributes.get("computed_weights", False),
             "groups": int(call.attribute("groups")),
             "output_shape": call.output.shape,
         },
@@ -162,7 +163,8 @@ def _at_once(
         cut.append(slice(begin, begin + extents[axis] + reach[axis]))
     spread = np.pad(spread, pads)[tuple(cut)]
     view = np.lib.stride_tricks.sliding_window_view(spread, [r + 1 for r in reach], axis=tuple(range(1, rank + 1)))
-    view = view[(..., *(slice(None, None, d) for d in step["dilations"]))]
+    taken: list[Any] = [..., *(slice(None, None, d) for d in step["dilations"])]
+    view = view[tuple(taken)]
     unfolded = view.transpose(0, *range(rank + 1, 2 * rank + 1), *range(1, rank + 1)).reshape(-1, math.prod(extents))
     turned = np.flip(w, tuple(range(2, rank + 2)))
     weights = np.ascontiguousarray(np.moveaxis(turned, 1, 0)).reshape(w.shape[1], -1)

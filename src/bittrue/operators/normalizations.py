@@ -1,4 +1,6 @@
-"""Normalizations of real numbers, channels first: batch, instance, layer, group, root mean square, length, across channels."""
+"""Normalizations of real numbers, channels first: batch, instance, layer, group, root mean square, length, across
+channels.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def _lowered(call: Call, **parameters: object) -> Lowered:
     )
 
 
-# -- batch_normalization -------------------------------------------------------------------------------------------------
+# -- batch_normalization
+# -------------------------------------------------------------------------------------------------
 def infer_batch(call: Call) -> list[Shape]:
     """The input's shape; scale, bias, mean and variance per channel (axis 1)."""
     call.expect(5)
@@ -49,7 +52,8 @@ def reference_batch(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
     return [rule.by_given(x, scale, bias, mean, variance, step["epsilon"])]
 
 
-# -- by rows -------------------------------------------------------------------------------------------------------------
+# -- by rows
+# -------------------------------------------------------------------------------------------------------------
 def infer_instance(call: Call) -> list[Shape]:
     """The input's shape [N, C, ...]; scale and bias per channel."""
     call.expect(3)
@@ -138,7 +142,8 @@ def reference_layer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
     return [result.reshape(x.shape), mean.reshape(few), inverse.reshape(few)][: len(step.outputs)]
 
 
-# -- length and neighbours -------------------------------------------------------------------------------------------------
+# -- length and neighbours
+# -------------------------------------------------------------------------------------------------
 def infer_same(call: Call) -> list[Shape]:
     """The input's shape."""
     call.expect(1)

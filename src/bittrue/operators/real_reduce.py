@@ -1,6 +1,8 @@
-"""Sums along axes, and functions of sums, of real numbers; integers saturate. Also the extremes and products of any type.
+"""Sums along axes, and functions of sums, of real numbers; integers saturate. Also the extremes and products of any
+type.
 
-Inputs: x and, optionally, the axes. Without axes everything is reduced, or every element on its own with `keeps_without_axes`.
+Inputs: x and, optionally, the axes. Without axes everything is reduced, or every element on its own with
+`keeps_without_axes`.
 """
 
 from __future__ import annotations
@@ -51,8 +53,9 @@ def lower(call: Call) -> Lowered:
 
 
 def _saturated(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """binary64 without its fraction, limited to the type."""
+    """binary64 without its fraction, limited to the type; NaN (infinity times 0) gives the smallest integer."""
     info = np.iinfo(dtype)
+    total = np.where(np.isnan(total), -np.inf, total)
     whole = np.trunc(total)
     inside = np.where((whole >= float(info.min)) & (whole < float(info.max) + 1), whole, 0).astype(np.int64)
     return np.where(whole >= float(info.max), info.max, np.where(whole <= float(info.min), info.min, inside)).astype(
@@ -78,9 +81,11 @@ def _integers(kind: str, rows: np.ndarray) -> np.ndarray:
 def _way(kind: str, shape: Sequence[int], axes: Sequence[int], rows: Shape) -> real_sum.Way:
     """The order of rules that have one: neighbouring axes that are reduced, or kept, are one.
 
-    Reducing everything, or sums along the last axes alone, go by packets; sums along the first and the last axes by runs;
-    sums along axes in the middle by fours.
+    Reducing everything, or sums along the last axes alone, go by packets; sums along the first and the last axes by
+    runs; sums along axes in the middle by fours.
     """
+    if kind not in ("sum", "mean"):
+        return real_sum.Way("packets", np.arange(1)) if len(axes) == len(shape) else real_sum.Way()
     pattern: list[list[int]] = []  # [reduced, extent]
     for axis, extent in enumerate(shape):
         reduced_one = int(axis in axes)
@@ -92,11 +97,11 @@ def _way(kind: str, shape: Sequence[int], axes: Sequence[int], rows: Shape) -> r
     if len(pattern) > 1 and pattern[0] == [0, 1]:
         pattern = pattern[1:]
     kinds = [which for which, _ in pattern]
-    if kinds == [1] or (kinds == [0, 1] and kind in ("sum", "mean")):
+    if kinds in ([1], [0, 1]):
         return real_sum.Way("packets", np.arange(rows[0]) * rows[1])
-    if kinds == [0, 1, 0] and kind in ("sum", "mean"):
+    if kinds == [0, 1, 0]:
         return real_sum.Way("fours")
-    if kinds == [1, 0, 1] and kind in ("sum", "mean"):
+    if kinds == [1, 0, 1]:
         outer, kept, inner = (extent for _, extent in pattern)
         starts = (np.arange(outer) * kept + np.arange(kept)[:, None]) * inner
         return real_sum.Way("runs", starts, inner)

@@ -1,4 +1,6 @@
-"""Pools over one to three spatial axes, channels first: max_pool (with positions), average_pool, lp_pool, global ones."""
+"""Pools over one to three spatial axes, channels first: max_pool (with positions), average_pool, lp_pool, global
+ones.
+"""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ _SIXTEEN = ("u16", "s16")
 _FOUR = ("u4", "s4")
 _CLAMPS = ("Relu", "Clip")
 # Groups of reals other than f32 that are replaced. Source: ORT has no f16 kernels for the others on this processor.
-_ANY_REAL = ("Concat", "Expand", "Flatten", "Gather", "GatherElements", "Reshape", "Slice", "Split", "Squeeze")
-_ANY_REAL += ("Transpose", "Unsqueeze")
+_ANY_REAL: tuple[str, ...] = ("Concat", "Expand", "Flatten", "Gather", "GatherElements", "Reshape", "Slice", "Split")
+_ANY_REAL += ("Squeeze", "Transpose", "Unsqueeze")
 
 
 @dataclass(frozen=True)

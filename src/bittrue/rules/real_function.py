@@ -16,8 +16,8 @@ LANES = 4
 
 @dataclass(frozen=True)
 class RealFunctionRule:
-    """`functions`: stem of the operator to what it computes, binary32 to binary32, for a vector that ends where the tensor
-    ends, or after a multiple of LANES.
+    """`functions`: stem of the operator to what it computes, binary32 to binary32, for a vector that ends where the
+    tensor ends, or after a multiple of LANES.
     """
 
     functions: Mapping[str, Function]
@@ -121,7 +121,8 @@ RULES: dict[str, RealFunctionRule] = {
     ),
     "rounded_once": RealFunctionRule(
         rounded_functions.FUNCTIONS,
-        "the real result rounded to binary32, ties to even; a vanishing factor makes x times it a zero of the sign of x",
+        "the real result rounded to binary32, ties to even; a vanishing factor makes x times it a zero of the sign "
+        "of x",
         "the definition of correct rounding; decimal arithmetic with 260 digits",
     ),
     "binary32_fused_polynomials": RealFunctionRule(
@@ -148,9 +149,12 @@ RULES: dict[str, RealFunctionRule] = {
             "softplus": _softplus,
             "softsign": _softsign,
         },
-        "hard_sigmoid(x) = clamp(x alpha + beta), hard_swish(x) = x clamp(x f32(1 / 6) + 1/2), softsign(x) = x (1 / (1 + "
-        "|x|)), elu(x) = alpha (e^x - 1), celu(x) = alpha (e^(x / alpha) - 1), selu(x) = (gamma alpha) (e^x - 1) for x < "
-        "0, softplus(x) = max(x, 0) + log1p(e^-|x|), mish(x) = x tanh(softplus(x)); every operation rounded; exponential "
+        "hard_sigmoid(x) = clamp(x alpha + beta), hard_swish(x) = x clamp(x f32(1 / 6) + 1/2), softsign(x) = x (1 / "
+        "(1 + "
+        "|x|)), elu(x) = alpha (e^x - 1), celu(x) = alpha (e^(x / alpha) - 1), selu(x) = (gamma alpha) (e^x - 1) "
+        "for x < "
+        "0, softplus(x) = max(x, 0) + log1p(e^-|x|), mish(x) = x tanh(softplus(x)); every operation rounded; "
+        "exponential "
         "and logarithms of arithmetic/rational in fours, the C library's for the rest",
         "kernels of one runtime and a linear algebra library, read; 20 000 numbers each, run",
     ),

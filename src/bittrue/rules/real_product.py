@@ -131,7 +131,9 @@ def _row_of_fours(a: np.ndarray, b: np.ndarray, start: np.ndarray) -> np.ndarray
 
 
 def _column_of_lanes(x: np.ndarray, rows: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """One column: the products of each row with x in 8 lanes, which groups of 4, 2 and 1 rows fold in ways of their own."""
+    """One column: the products of each row with x in 8 lanes, which groups of 4, 2 and 1 rows fold in ways of their
+    own.
+    """
     lanes = np.zeros((rows.shape[0], 8), np.float32)
     for begin in range(0, x.size, 8):
         part = rows[:, begin : begin + 8] * x[begin : begin + 8]
@@ -154,12 +156,14 @@ def _column_of_lanes(x: np.ndarray, rows: np.ndarray, start: np.ndarray) -> np.n
 def _fused_blocks(
     a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
 ) -> np.ndarray:
-    """
-    Blocks of fused multiply-adds; single rows and columns have orders of their own, without fused operations.
+    """Blocks of fused multiply-adds; single rows and columns have orders of their own, without fused operations.
 
-    >>> a, b = np.float32([[1 + 2.0**-12, -1], [0, 0]]), np.float32([[1 + 2.0**-12, 0], [1 + 2.0**-11, 0]])
-    >>> RULES["binary32_fused_blocks"].apply(a, b, None, 1.0, 1.0, Layout()).tolist()
-    [[5.960464477539063e-08, 0.0], [0.0, 0.0]]
+    The square below is rounded before 1 + 2^-11 is taken from it in a single row, but not in a block.
+
+    >>> a, b = np.float32([[-1, 1 + 2.0**-12]]), np.float32([[1 + 2.0**-11, 0], [1 + 2.0**-12, 0]])
+    >>> rule, two = RULES["binary32_fused_blocks"], np.concatenate([a, a])
+    >>> [rule.apply(rows, b, None, 1.0, 1.0, Layout())[0, 0].item() for rows in (a, two)]
+    [0.0, 5.960464477539063e-08]
     """
     with np.errstate(all="ignore"):
         return _fused_blocks_quietly(a, b, c, np.float32(alpha), np.float32(beta), layout)

@@ -203,7 +203,8 @@ RULES: dict[str, RealSoftmaxRule] = {
     "binary32_polynomial_16_lanes": RealSoftmaxRule(
         _softmax_one_set,
         _log_softmax_one_set,
-        "e = exp(x - max) of arithmetic/fused_polynomials, s = sums of e in 16 lanes, l + (l + 8), neighbours, quarters; "
+        "e = exp(x - max) of arithmetic/fused_polynomials, s = sums of e in 16 lanes, l + (l + 8), neighbours, "
+        "quarters; "
         "e * f32(1 / s), (x - max) - log(s)",
         "a library of vector kernels for x86-64, read; verified by running",
     ),

@@ -54,7 +54,8 @@ class RealSumRule:
 def _sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
     """Exact zeros are +0.
 
-    >>> RULES["rounded_once"].reductions["sum"](np.float32([[2**24, 1, 1], [1, 2, 4]]), np.float64([1, 3]), Way()).tolist()
+    >>> rows = np.float32([[2**24, 1, 1], [1, 2, 4]])
+    >>> RULES["rounded_once"].reductions["sum"](rows, np.float64([1, 3]), Way()).tolist()
     [16777218.0, 2.3333332538604736]
     """
     by = np.ones(rows.shape[0]) if divisor is None else np.broadcast_to(np.asarray(divisor, np.float64), rows.shape[:1])
@@ -231,8 +232,7 @@ def _ordered(rows: np.ndarray, way: Way, operation: np.ufunc = np.add) -> np.nda
 
 
 def _ordered_sum(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
-    """
-    Sums are divided, or multiplied by a reciprocal.
+    """Sums are divided, or multiplied by a reciprocal.
 
     >>> row = np.float32([[2**24, 1, 1, 1, -(2**24)]])
     >>> way = Way("packets", np.array([0]))
@@ -281,8 +281,8 @@ RULES: dict[str, RealSumRule] = {
             "sum_square": lambda rows, divisor, way: _ordered(rows * rows, way),
             "l1": lambda rows, divisor, way: _ordered(np.abs(rows), way),
             "l2": lambda rows, divisor, way: np.sqrt(_ordered(rows * rows, way)),
-            "lp_1": lambda rows, divisor, way: _power(_ordered(np.abs(rows), way), 1),
-            "lp_2": lambda rows, divisor, way: _power(_ordered(_power(np.abs(rows), 2), way), 0.5),
+            "lp_1": lambda rows, divisor, way: _ordered(np.abs(rows), way),
+            "lp_2": lambda rows, divisor, way: _power(_ordered(rows * rows, way), 0.5),
             "log_sum": lambda rows, divisor, way: elementary.log(_ordered(rows, way)),
             "log_sum_exp": _ordered_log_sum_exp,
             "prod": lambda rows, divisor, way: _ordered(rows, way, np.multiply),
