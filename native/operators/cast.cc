@@ -28,7 +28,8 @@ struct Stored<bool> {
   static uint8_t keep(bool x) { return x; }
 };
 
-template <class From, class To>
+// kLowBits: truncate_low_bits in place of truncate_saturate_nan_maximum.
+template <class From, class To, bool kLowBits>
 std::unique_ptr<Kernel> make_pair(const Step& step) {
   using In = typename Stored<From>::Kind;
   using Out = typename Stored<To>::Kind;
@@ -39,26 +40,44 @@ std::unique_ptr<Kernel> make_pair(const Step& step) {
     if constexpr (std::is_same_v<To, bool>) {
       return Stored<To>::keep(x != 0);
     } else if constexpr (std::is_floating_point_v<Source> && std::is_integral_v<Target>) {
-      return Stored<To>::keep(rules::truncate_saturate_nan_maximum<Target>(x));
+      return Stored<To>::keep(kLowBits ? rules::truncate_low_bits<Target>(x)
+                                       : rules::truncate_saturate_nan_maximum<Target>(x));
     } else {
       return Stored<To>::keep(static_cast<Target>(x));
     }
   });
 }
 
-template <class From>
+template <class From, bool kLowBits>
 std::unique_ptr<Kernel> make_from(const Step& step) {
   switch (step.output().type) {
-    case Type::boolean: return make_pair<From, bool>(step);
-    case Type::s8: return make_pair<From, Flipped>(step);
-    case Type::u8: return make_pair<From, uint8_t>(step);
-    case Type::s16: return make_pair<From, int16_t>(step);
-    case Type::u16: return make_pair<From, uint16_t>(step);
-    case Type::s32: return make_pair<From, int32_t>(step);
-    case Type::u32: return make_pair<From, uint32_t>(step);
-    case Type::s64: return make_pair<From, int64_t>(step);
-    case Type::f32: return make_pair<From, float>(step);
-    case Type::f64: return make_pair<From, double>(step);
+    case Type::boolean: return make_pair<From, bool, kLowBits>(step);
+    case Type::s8: return make_pair<From, Flipped, kLowBits>(step);
+    case Type::u8: return make_pair<From, uint8_t, kLowBits>(step);
+    case Type::s16: return make_pair<From, int16_t, kLowBits>(step);
+    case Type::u16: return make_pair<From, uint16_t, kLowBits>(step);
+    case Type::s32: return make_pair<From, int32_t, kLowBits>(step);
+    case Type::u32: return make_pair<From, uint32_t, kLowBits>(step);
+    case Type::s64: return make_pair<From, int64_t, kLowBits>(step);
+    case Type::f32: return make_pair<From, float, kLowBits>(step);
+    case Type::f64: return make_pair<From, double, kLowBits>(step);
+    default: return nullptr;
+  }
+}
+
+template <bool kLowBits>
+std::unique_ptr<Kernel> make_any(const Step& step) {
+  switch (step.input(0).type) {
+    case Type::boolean: return make_from<bool, kLowBits>(step);
+    case Type::s8: return make_from<Flipped, kLowBits>(step);
+    case Type::u8: return make_from<uint8_t, kLowBits>(step);
+    case Type::s16: return make_from<int16_t, kLowBits>(step);
+    case Type::u16: return make_from<uint16_t, kLowBits>(step);
+    case Type::s32: return make_from<int32_t, kLowBits>(step);
+    case Type::u32: return make_from<uint32_t, kLowBits>(step);
+    case Type::s64: return make_from<int64_t, kLowBits>(step);
+    case Type::f32: return make_from<float, kLowBits>(step);
+    case Type::f64: return make_from<double, kLowBits>(step);
     default: return nullptr;
   }
 }
@@ -67,19 +86,14 @@ std::unique_ptr<Kernel> make_from(const Step& step) {
 
 std::unique_ptr<Kernel> make_cast(const Step& step, const CoreSet&) {
   require(step.rule("cast") == "truncate_saturate_nan_maximum", "no native rule for this slot");
-  switch (step.input(0).type) {
-    case Type::boolean: return make_from<bool>(step);
-    case Type::s8: return make_from<Flipped>(step);
-    case Type::u8: return make_from<uint8_t>(step);
-    case Type::s16: return make_from<int16_t>(step);
-    case Type::u16: return make_from<uint16_t>(step);
-    case Type::s32: return make_from<int32_t>(step);
-    case Type::u32: return make_from<uint32_t>(step);
-    case Type::s64: return make_from<int64_t>(step);
-    case Type::f32: return make_from<float>(step);
-    case Type::f64: return make_from<double>(step);
-    default: return nullptr;
-  }
+  return make_any<false>(step);
+}
+
+std::unique_ptr<Kernel> make_convert(const Step& step, const CoreSet&) {
+  // Conversions from integers have no rule.
+  require(step.rules.empty() || (step.rules.size() == 1 && step.rule("cast") == "truncate_low_bits"),
+          "no native rule for this slot");
+  return make_any<true>(step);
 }
 
 }  // namespace bittrue

@@ -1,8 +1,7 @@
 // concatenation: inputs side by side, each brought to the output's parameters by a table where they differ.
 #include <array>
-#include <cstring>
 
-#include "core/kernel.h"
+#include "operators/byte_tables.h"
 #include "operators/strided_copy.h"
 
 namespace bittrue {
@@ -32,7 +31,7 @@ class Concatenation final : public Kernel {
       begin += in.shape[axis];
       if (tables[i] >= 0) {
         parts_.back().table = static_cast<int>(tables_.size());
-        tables_.push_back(read_table(step, tables[i]));
+        tables_.push_back(read_byte_table(step, tables[i]));
         require(parts_.back().copy.transforms(), "no contiguous pieces");
       }
     }
@@ -60,18 +59,6 @@ class Concatenation final : public Kernel {
     StridedCopy copy;
     int table;
   };
-
-  // Row `number` of the plan's tables, from stored byte to stored byte.
-  static std::array<uint8_t, 256> read_table(const Step& step, int64_t number) {
-    const Array& tables = step.array("tables");
-    const Type type = step.output().type;
-    require(is_8bit(type) && tables.shape.size() == 2 && tables.shape[1] == 256 && number < tables.shape[0],
-            "the table does not fit");
-    require(step.integer("low") == -flip_of(type), "the table begins elsewhere");
-    std::array<uint8_t, 256> table;
-    for (int q = 0; q < 256; ++q) table[q] = static_cast<uint8_t>(tables.integer(number * 256 + q) + flip_of(type));
-    return table;
-  }
 
   Lookup lookup_;
   std::vector<Part> parts_;

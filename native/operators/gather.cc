@@ -1,4 +1,5 @@
-// gather and gather_nd: slices picked by position. Positions outside of the tensor have no defined result.
+// gather and gather_nd: slices picked by position. Positions outside of the tensor have no defined result; take and
+// take_nd count negative ones from the back.
 #include <limits>
 
 #include "core/kernel.h"
@@ -111,7 +112,8 @@ struct GatherShape {
 
 class Gather final : public Picked {
  public:
-  Gather(const Step& step, const GatherShape& shape) : Picked(step, shape.copy(), shape.entries()), shape_(shape) {
+  Gather(const Step& step, const GatherShape& shape)
+      : Picked(step, shape.copy(), shape.entries()), shape_(shape), wraps_(step.name == "take") {
     prepare();
   }
 
@@ -119,16 +121,18 @@ class Gather final : public Picked {
   bool make_table(const uint8_t* stored, int64_t* table) const override {
     const GatherShape& s = shape_;
     // As the reference: an upper bound is only met when something is read, a negative position never passes.
-    const int64_t limit = s.batch * s.outer != 0 ? s.extent : std::numeric_limits<int64_t>::max();
+    const int64_t limit = wraps_ || s.batch * s.outer != 0 ? s.extent : std::numeric_limits<int64_t>::max();
+    const int64_t least = wraps_ ? -s.extent : 0;
     for (int64_t i = 0; i < positions_.count(); ++i) {
       const int64_t p = positions_.at(stored, i);
-      if (p < 0 || p >= limit) return false;
+      if (p < least || p >= limit) return false;
     }
     if (s.empty) return true;
     for (int64_t b = 0; b < s.batch; ++b) {
       for (int64_t o = 0; o < (s.batch == 1 ? 1 : s.outer); ++o) {
         for (int64_t k = 0; k < s.count; ++k) {
-          *table++ = ((b * s.outer + o) * s.extent + positions_.at(stored, b * s.count + k)) * s.chunk;
+          const int64_t p = positions_.at(stored, b * s.count + k);
+          *table++ = ((b * s.outer + o) * s.extent + p + (p < 0 ? s.extent : 0)) * s.chunk;
         }
       }
     }
@@ -136,6 +140,7 @@ class Gather final : public Picked {
   }
 
   GatherShape shape_;
+  bool wraps_;
 };
 
 // The tensor as [extents..., inner], the positions as [slices, number of extents].

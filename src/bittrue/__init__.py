@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from .numerics import names as numerics_names
+    from .parameters import choose_parameters
     from .plan import Plan
     from .quantization import dequantize, quantize
     from .runtime import Profile, isas
@@ -44,6 +45,7 @@ _PUBLIC = {
     "RunError": ("errors", "RunError"),
     "Session": ("api", "Session"),
     "UnsupportedError": ("errors", "UnsupportedError"),
+    "choose_parameters": ("parameters", "choose_parameters"),
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
@@ -68,6 +70,7 @@ __all__ = [
     "Session",
     "UnsupportedError",
     "__version__",
+    "choose_parameters",
     "demo_digits",
     "demo_model",
     "dequantize",

@@ -10,7 +10,7 @@ from bittrue.compare.tables import compare_numerics
 from bittrue.rules import formula, rules, slots
 from bittrue.rules.examples import example
 
-PAIRS = [("litert", name) for name in numerics.names()[1:]] + [("litert-optimized", "xnnpack")]
+PAIRS = [("litert", name) for name in numerics.names()[1:]] + [("litert-optimized", "xnnpack"), ("onnx", "onnxruntime")]
 # Slots whose rules differ in whole formulas or in which elements they hold for: the formulas are the answer there.
 BY_FORMULA = {
     "byte_products",
@@ -25,6 +25,7 @@ BY_FORMULA = {
     "scale_back",
     "slope",
     "sum_of_products",
+    "zero_points",
 }
 
 

@@ -1,4 +1,4 @@
-"""`bittrue.compat.InferenceSession` beside ONNX Runtime's: equal descriptions and results, refusals of the same calls."""
+"""`bittrue.compat.InferenceSession` beside ONNX Runtime's: equal descriptions, results and refusals."""
 
 from __future__ import annotations
 

@@ -53,7 +53,14 @@ def _fields(message: Message) -> Iterator[tuple[Message, Any]]:
             for inner in value if _repeated(field) else [value]:
                 yield from _fields(inner)
     for field in message.DESCRIPTOR.fields:
-        if field.name not in _LEFT and field.name in ("dims", "data_type", "raw_data", "domain", "axis", "external_data"):
+        if field.name not in _LEFT and field.name in (
+            "dims",
+            "data_type",
+            "raw_data",
+            "domain",
+            "axis",
+            "external_data",
+        ):
             yield message, field
 
 

@@ -62,7 +62,6 @@ def test_the_descriptor_is_closed() -> None:
         (b"PK\x03\x04" + bytes(40), "zip"),
         (b"\x89HDF\r\n\x1a\n" + bytes(40), "HDF5"),
         (gzip.compress(b"x" * 100, mtime=0), "gzip"),
-        (b"\x08\x08\x12\x07pytorch" + bytes(30), "ONNX"),
         (b"\x08\x01\x12\x07" + bytes(30), "SavedModel"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "this is a Git LFS pointer, fetch"),
         (b"\n<!DOCTYPE html><html>", "HTML"),
@@ -79,6 +78,26 @@ def test_foreign_content_is_named(content: bytes, words: str, tmp_path) -> None:
     path = tmp_path / "wrong.tflite"
     path.write_bytes(content)
     with pytest.raises(ModelFormatError, match=words) as caught:
+        read_model(path)
+    assert caught.value.place == str(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x08\x08\x12\x07pytorch" + bytes(30),
+        b"\x08\x08\x12\x07pytorch",
+        b"\x08\x0a\x3a\xff\xff\xff\x7f",
+        b"\x3a\x02\x12\x09",
+        b"\x42\x04\x0a\x00\x10\x15",
+    ],
+)
+def test_what_begins_like_onnx_is_read_as_onnx(content: bytes, tmp_path) -> None:
+    with pytest.raises(ModelFormatError, match="BT-ONNX-FORMAT"):
+        read_model(content)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    with pytest.raises(ModelFormatError, match="BT-ONNX-FORMAT") as caught:
         read_model(path)
     assert caught.value.place == str(path)
 

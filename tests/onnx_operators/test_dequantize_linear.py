@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from onnx_operators.test_quantize_linear import F16, F32, FLOATS, INTEGERS, limits, places
@@ -134,6 +134,32 @@ def test_errors_name_the_node_and_what_to_do() -> None:
     content, feeds = single("DequantizeLinear", late, [1])
     with pytest.raises(bittrue.RunError, match="a zero point is 5"):
         bittrue.load(content).prepare("onnx").run(*feeds)
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("kind", ["UINT2", "INT2", "UINT4", "INT4", "FLOAT4E2M1", "FLOAT6E2M3", "FLOAT6E3M2"])
+def test_packed_constants(kind: str, raw: bool) -> None:
+    """Both ways in which files hold elements that are narrower than a byte, and lengths that fill no last byte."""
+    number = getattr(TensorProto, kind)
+    dtype = helper.tensor_dtype_to_np_dtype(number)
+    bits = int(kind.removeprefix("U").removeprefix("INT").removeprefix("FLOAT")[0])
+    for size in (1, 2, 3, 5, 8, 11):
+        codes = (np.arange(size) * 7 + 3) % (1 << bits)
+        q = (codes + limits(dtype)[0]).astype(dtype) if "INT" in kind else codes.astype(np.uint8).view(dtype)
+        proto = helper.make_tensor("x", number, [size], q)
+        if raw:
+            proto = numpy_helper.from_array(q, "x")
+            assert proto.HasField("raw_data")
+        graph = helper.make_graph(
+            [helper.make_node("DequantizeLinear", ["x", "scale"], ["y"])],
+            "graph",
+            [],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [proto, numpy_helper.from_array(np.float32(2), "scale")],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)])
+        found = bittrue.load(model.SerializeToString()).prepare("onnx").run()["y"]
+        assert found.tolist() == (2 * q.astype(np.float32)).tolist()
 
 
 @pytest.mark.parametrize("folder", vectors("dequantizelinear.*"))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import bittrue
-from support.onnx_models import cases, check, options, single
+from support.onnx_models import build, cases, check, options, single
 from support.onnx_vectors import check_vector, vectors
 
 KINDS = [TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8]
@@ -45,6 +45,19 @@ def test_a_number_that_is_none_in_every_place() -> None:
                 assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), (size, place)
             compared += 1
     assert compared > 300
+
+
+def test_scales_that_come_from_another_node(request: pytest.FixtureRequest) -> None:
+    """There and back: the scale and the zero point of one tensor, known while running only."""
+    for rng in cases(request, usual=100):
+        x = (rng.standard_normal(int(rng.integers(1, 60))) * np.exp2(rng.uniform(-9, 9))).astype(np.float32)
+        nodes = [
+            helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "scale", "zero"], "there"),
+            helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"], "back"),
+            helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["again"], "again"),
+        ]
+        content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT, "again": TensorProto.UINT8}, opset=21)
+        assert check(content, feeds) == "equal"
 
 
 @pytest.mark.parametrize("values", [[0, 0], [], [1, np.nan], [np.inf, 0], [3e38, -3e38], [1e-45]])

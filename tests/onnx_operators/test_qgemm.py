@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.onnx_models import KIND, MICROSOFT, cases, check, integers, scale, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, cases, check, integers, odd_scale, scale, single, zero_point
 
 U8, S8 = np.uint8, np.int8
 
@@ -30,10 +30,10 @@ def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
         points = several if rng.random() < 0.95 else (1,)
         inputs: dict[str, np.ndarray | None] = {
             "a": integers(rng, (k, m) if trans_a else (m, k), first),
-            "a_scale": scale(rng, ((), (1,))[rng.integers(2)]),
+            "a_scale": odd_scale(rng, scale(rng, ((), (1,))[rng.integers(2)])),
             "a_zero": zero_point(rng, first),
             "b": integers(rng, (n, k) if trans_b else (k, n), second),
-            "b_scale": scale(rng, several),
+            "b_scale": odd_scale(rng, scale(rng, several)),
             "b_zero": zero_point(rng, second, points),
         }
         addends = [(n,), (m, n), (1, n), (m, 1), (1,), (), (1, 1), (m,)]
@@ -43,7 +43,7 @@ def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
         drawn = rng.random()
         if drawn < 0.85:
             inputs.setdefault("c", None)
-            inputs["y_scale"] = scale(rng) * np.float32(16 * k) if drawn < 0.8 else None
+            inputs["y_scale"] = odd_scale(rng, scale(rng) * np.float32(16 * k)) if drawn < 0.8 else None
         if drawn < 0.6 or (drawn >= 0.8 and drawn < 0.85):
             inputs["y_zero"] = zero_point(rng, first)
         elif drawn < 0.85 and inputs["y_scale"] is None:

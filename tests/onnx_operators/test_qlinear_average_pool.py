@@ -45,6 +45,17 @@ def _case(rng: np.random.Generator) -> tuple[dict[str, np.ndarray], dict[str, An
     return inputs, attributes
 
 
+def _whole(rng: np.random.Generator) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """A window over the whole picture with a scale that makes ties."""
+    inputs, attributes = _case(rng)
+    spatial = inputs["x"].shape[1:-1] if attributes["channels_last"] else inputs["x"].shape[2:]
+    kept = {name: value for name, value in attributes.items() if name not in ("pads", "auto_pad")}
+    if rng.random() < 0.3:
+        kept["auto_pad"] = "VALID"
+    inputs["y_scale"] = np.asarray(inputs["x_scale"] * np.float32(rng.choice([0.5, 1, 1, 1, 2, 1e-5])))
+    return inputs, {**kept, "kernel_shape": list(spatial)}
+
+
 def _single(inputs: dict[str, Any], attributes: dict[str, Any], rng: np.random.Generator) -> Any:
     constants = [name for name in inputs if name != "x"] if rng.random() < 0.9 else []
     kind = KIND[inputs["x"].dtype]
@@ -69,6 +80,11 @@ def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
         deadly = _code(content, feeds, "onnxruntime") == "BT-WINDOW-NONE"
         outcomes.add("deadly" if deadly else check(content, feeds))
     assert outcomes == {"equal", "refused", "deadly"}
+
+
+def test_whole_pictures(request: pytest.FixtureRequest) -> None:
+    outcomes = {check(*_single(*_whole(rng), rng)) for rng in cases(request)}
+    assert outcomes == {"equal", "refused"}
 
 
 def _exact(inputs: dict[str, np.ndarray], attributes: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
@@ -109,3 +125,16 @@ def test_specification(request: pytest.FixtureRequest) -> None:
         assert check(content, feeds, numerics="onnx", expected=lambda found=expected: found) == "equal"
         compared += 1
     assert compared > 100
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 5, 2), (1, 5, 5, 0), (1, 0, 5, 2), (0, 2, 5, 5), (1, 0, 5, 5), (1, 2, 5, 0)])
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("operator", ["QLinearAveragePool", "QLinearGlobalAveragePool"])
+def test_empty(operator: str, last: int, shape: tuple[int, ...]) -> None:
+    one, zero = np.asarray(np.float32(1)), np.asarray(np.uint8(0))
+    inputs = {"x": np.zeros(shape, np.uint8), "x_scale": one, "x_zero": zero, "y_scale": one, "y_zero": zero}
+    attributes: dict[str, Any] = {"channels_last": last}
+    if operator == "QLinearAveragePool":
+        attributes["kernel_shape"] = [2, 2]
+    content, feeds = single(operator, inputs, [2], attributes, domain=MICROSOFT, constants=list(inputs)[1:])
+    assert check(content, feeds) in ("equal", "refused")

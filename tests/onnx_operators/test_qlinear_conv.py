@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.onnx_models import KIND, MICROSOFT, cases, check, integers, scale, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, cases, check, integers, odd_scale, scale, single, zero_point
 
 U8, S8 = np.uint8, np.int8
 
@@ -66,12 +66,12 @@ def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
         points = weights[:1] if rng.random() < 0.3 else ((), (1,))[rng.integers(2)]
         inputs: dict[str, np.ndarray | None] = {
             "x": x,
-            "x_scale": scale(rng),
+            "x_scale": odd_scale(rng, scale(rng)),
             "x_zero": zero_point(rng, first),
             "w": integers(rng, weights, second),
-            "w_scale": scale(rng, scales),
+            "w_scale": odd_scale(rng, scale(rng, scales)),
             "w_zero": zero_point(rng, second, points),
-            "y_scale": scale(rng) * np.float32(16 * products),
+            "y_scale": odd_scale(rng, scale(rng) * np.float32(16 * products)),
             "y_zero": zero_point(rng, out),
         }
         if rng.random() < 0.6:
@@ -99,7 +99,7 @@ def test_random_integer_models(request: pytest.FixtureRequest, part: int) -> Non
             inputs["x_zero"] = zero_point(rng, first)
         if rng.random() < 0.5:
             inputs.setdefault("x_zero", None)
-            inputs["w_zero"] = zero_point(rng, second, ((), (1,))[rng.integers(2)])
+            inputs["w_zero"] = zero_point(rng, second, ((), (1,), weights[:1])[rng.integers(3)])
         content, feeds = single(
             "ConvInteger", inputs, [KIND[np.dtype(np.int32)]], attributes, constants=names_of(rng, inputs)
         )

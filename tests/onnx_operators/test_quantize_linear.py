@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx.defs
 import pytest
 from onnx import TensorProto, helper
 
@@ -19,6 +22,7 @@ F32, F16 = np.dtype(np.float32), np.dtype(np.float16)
 INTEGERS = [np.dtype(t) for t in (np.uint8, np.int8, np.uint16, np.int16)]
 INTEGERS += [np.dtype(getattr(ml_dtypes, t)) for t in ("uint4", "int4", "uint2", "int2")]
 FLOATS = [np.dtype(getattr(ml_dtypes, f"float8_{t}")) for t in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz")]
+_SCHEMA_NAMES = {"float32": "float"}
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 3e9, -3e9, 2.0**31, -(2.0**31), 1e38, -1e38]
 
 
@@ -72,12 +76,16 @@ def model(rng: np.random.Generator, target: np.dtype, real: np.dtype, **more: An
     inputs: dict[str, np.ndarray | None] = {"x": x, "scale": scales, "zero": zero}
     if rng.random() < 0.2:
         inputs["zero"] = None
-        if target != np.uint8 and "domain" not in more:
+        if target != np.uint8 and "domain" not in more and more.get("opset", 21) >= 21:
             attributes["output_dtype"] = int(kind)
     if not integer:
         attributes["saturate"] = int(rng.integers(2))
-    if more.get("domain") == MICROSOFT:
+    if more.get("domain") == MICROSOFT or more.get("opset", 21) < 21:
         attributes.pop("block_size", None)
+    if more.get("opset", 21) < 13:
+        attributes.pop("axis", None)
+    if more.get("opset", 21) < 21 and inputs["zero"] is None:
+        kind = TensorProto.UINT8
     if more.get("opset", 21) >= 23 and rng.random() < 0.3:
         attributes["precision"] = int(rng.choice([TensorProto.FLOAT, TensorProto.FLOAT16]))
     # Zero points of narrow types cannot be fed.
@@ -94,6 +102,15 @@ def test_random_models_of_integers(request: pytest.FixtureRequest, part: int) ->
         target = INTEGERS[rng.integers(8)]
         opset = 25 if target in INTEGERS[6:] else int(rng.choice([21, 23, 24, 25]))
         content, feeds = model(rng, target, F32 if rng.random() < 0.6 else F16, opset=opset)
+        outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
+    assert outcomes == {"equal", "refused"}
+
+
+def test_random_models_of_older_versions(request: pytest.FixtureRequest) -> None:
+    outcomes = set()
+    for rng in cases(request, usual=300):
+        opset = int(rng.choice([10, 13, 19]))
+        content, feeds = model(rng, INTEGERS[rng.integers(2)], F16 if opset == 19 else F32, opset=opset)
         outcomes.add(check(content, feeds, expected=lambda c=content, f=feeds: run_memory(c, f)))
     assert outcomes == {"equal", "refused"}
 
@@ -192,6 +209,68 @@ def test_attributes_come_with_versions(opset: int, name: str, value: int, since:
     if opset == 28:
         with pytest.raises(bittrue.UnsupportedError, match="BT-OPERATOR-VERSION"):
             bittrue.load(content).prepare("onnxruntime")
+
+
+@pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
+@pytest.mark.parametrize("opset", [10, 13, 19, 21, 23, 24, 25, 28])
+def test_types_are_those_of_the_schema(op_type: str, opset: int) -> None:
+    """All combinations of types that some version has: read where the schema allows them, refused by name elsewhere."""
+    schema = onnx.defs.get_schema(op_type, opset)
+    narrow = [np.dtype(getattr(ml_dtypes, t)) for t in ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")]
+    reals = [F32, F16, np.dtype(ml_dtypes.bfloat16), np.dtype(np.int32), np.dtype(ml_dtypes.float8_e8m0fnu)]
+    stored = [*INTEGERS, *FLOATS, *narrow, np.dtype(np.int32)]
+    quantizes = op_type == "QuantizeLinear"
+    read = 0
+    for x, scale_type, zero in itertools.product(*((reals, reals, stored) if quantizes else (stored, reals, stored))):
+        types = [x, scale_type, zero, zero if quantizes else scale_type]
+        bound: dict[str, str] = {}
+        allowed = True
+        for formal, dtype in zip([*schema.inputs, schema.outputs[0]], types, strict=True):
+            name = f"tensor({_SCHEMA_NAMES.get(dtype.name) or dtype.name.replace('_', '').removesuffix('fnu')})"
+            name = name.replace("e2m1fn", "e2m1").replace("e2m3fn", "e2m3").replace("e3m2fn", "e3m2")
+            allowed &= name in formal.types and bound.setdefault(formal.type_str, name) == name
+        inputs = {"x": np.ones(2).astype(x), "scale": np.ones(()).astype(scale_type), "zero": np.ones(()).astype(zero)}
+        kind = int(helper.np_dtype_to_tensor_dtype(types[3]))
+        content, _ = single(op_type, inputs, [kind], constants=list(inputs), opset=opset)
+        if allowed:
+            bittrue.load(content)
+            read += 1
+        else:
+            with pytest.raises(bittrue.InvalidModelError, match="BT-ONNX-TYPE"):
+                bittrue.load(content)
+    assert read >= (4 if quantizes else 3)
+
+
+def test_a_block_larger_than_memory() -> None:
+    inputs = {"x": np.float32([[1, 2, 3]]), "scale": np.float32([[0.5]])}
+    content, feeds = single("QuantizeLinear", inputs, [TensorProto.UINT8], {"block_size": 1 << 50}, constants=["scale"])
+    for numerics in ("onnx", "onnxruntime"):
+        assert bittrue.load(content).prepare(numerics).run(*feeds)["y0"].tolist() == [[2, 4, 6]]
+
+
+def test_plans_keep_scales_of_every_kind(tmp_path: Path) -> None:
+    """Blocked ones, integers, and those that come late."""
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    blocked = {"x": x, "scale": np.full((3, 2), 0.5, np.float32), "zero": np.full((3, 2), 3, np.int8)}
+    whole = {"x": x, "scale": np.int32(2), "zero": np.zeros((), ml_dtypes.float8_e5m2)}
+    for inputs, attributes, constants in (
+        (blocked, {"block_size": 2}, ["scale", "zero"]),
+        (blocked, {"block_size": 2}, []),
+        (whole, {}, ["scale", "zero"]),
+    ):
+        kind = helper.np_dtype_to_tensor_dtype(inputs["zero"].dtype)
+        content, feeds = single("QuantizeLinear", inputs, [kind], attributes, constants=constants, opset=25)
+        session = bittrue.load(content).prepare("onnx")
+        session.plan.save(tmp_path / "plan")
+        again = bittrue.load_plan(tmp_path / "plan")
+        assert again.run(*feeds)["y0"].tobytes() == session.run(*feeds)["y0"].tobytes()
+
+
+def test_output_dtype_and_zero_point_agree() -> None:
+    inputs = {"x": np.ones(2, np.float32), "scale": np.float32(1), "zero": np.int8(0)}
+    content, _ = single("QuantizeLinear", inputs, [TensorProto.INT8], {"output_dtype": int(TensorProto.UINT8)})
+    with pytest.raises(bittrue.InvalidModelError, match="output_dtype is u8, the zero point is s8"):
+        bittrue.load(content)
 
 
 @pytest.mark.parametrize("folder", vectors("quantizelinear.*"))

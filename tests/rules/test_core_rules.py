@@ -147,6 +147,38 @@ def test_accumulate_rules_are_told_apart() -> None:
     beyond = np.array([2**31 + 5], np.int64)
     assert int(accumulate.RULES["s32_wrap"].finish(beyond)[0]) == -(2**31) + 5
     assert int(accumulate.RULES["s64"].finish(beyond)[0]) == 2**31 + 5
+    pairs = accumulate.RULES["s16_pairs_s32_wrap"]
+    assert int(pairs.finish(beyond)[0]) == -(2**31) + 5
+    assert [rule.lost is None for rule in accumulate.RULES.values()] == [
+        rule is not pairs for rule in accumulate.RULES.values()
+    ]
+
+
+def test_what_pairs_lose_against_integers() -> None:
+    lost = accumulate.RULES["s16_pairs_s32_wrap"].lost
+    assert lost is not None
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        batch = tuple(int(v) for v in rng.integers(1, 3, rng.integers(3)))
+        m, k, n = (int(v) for v in rng.integers(1, 6, 3))
+        x = rng.choice([0, 1, 128, 254, 255], (*batch, m, k)).astype(np.uint8)
+        w = rng.choice([-128, -64, -1, 0, 63, 64, 65, 127], (*batch[1:], k, n)).astype(np.int8)
+        found = lost(x, w)
+        filters = np.broadcast_to(w, (*batch, k, n))
+        for place in np.ndindex(found.shape):
+            row, column = x[place[:-1]].tolist(), filters[(*place[:-2], slice(None), place[-1])].tolist()
+            pairs = [sum(a * b for a, b in zip(row[p : p + 2], column[p : p + 2], strict=True)) for p in range(0, k, 2)]
+            assert int(found[place]) == sum(p - min(max(p, -(2**15)), 2**15 - 1) for p in pairs)
+
+
+def test_pairs_that_can_leave_16_bits() -> None:
+    every = np.arange(-128, 128)
+    for low, high in ((0, 255), (0, 128), (100, 200)):
+        for first in range(-128, 128, 7):
+            risky = accumulate.risky_pairs(np.stack([np.full(256, first), every]), low, high)[0]
+            for second in range(-128, 128, 5):
+                sums = [a * first + b * second for a in (low, high) for b in (low, high)]
+                assert bool(risky[second + 128]) == (max(sums) > 2**15 - 1 or min(sums) < -(2**15))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ from .onnx_models import options
 # What changes neither integers nor which nodes there are for them: fusions of real operators, moved transposes.
 _OFF = ("ConvActivationFusion", "GemmActivationFusion", "MatmulTransposeFusion", "SkipLayerNormFusion")
 _OFF += ("TransposeOptimizer",)
-_IGNORED = ("domain", "kernel_shape", "auto_pad", "saturate", "precision", "storage_order")
+# Real sums whose order depends on the layout that the runtime chooses for the whole graph: not seen in a plain run.
+_LAID_OUT = ("conv", "conv_transpose", "gemm", "matmul", "average_pool", "global_average_pool")
+_IGNORED = ("computed_weights", "domain", "kernel_shape", "auto_pad", "saturate", "precision", "storage_order")
 
 
 def optimised(content: bytes, level: str = "EXTENDED", off: Sequence[str] = _OFF) -> bytes:
@@ -156,7 +158,7 @@ def compare_steps(session: bittrue.Session, theirs: Mapping[str, np.ndarray], ta
             continue
         if not any(name in theirs for name in names):
             continue
-        if step.inexact:
+        if step.inexact or step.operator in _LAID_OUT:
             tally.inexact += 1
             continue
         operator = find(step.operator)

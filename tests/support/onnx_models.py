@@ -179,6 +179,14 @@ def scale(rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> np.ndar
     return np.where(rng.random(size) < 0.33, round_ones, smooth).astype(np.float32)
 
 
+def odd_scale(rng: np.random.Generator, usual: np.ndarray) -> np.ndarray:
+    """Scales as they are, or in one of 30 cases some that no quantizer writes: 0, negative, infinite, tiny, huge."""
+    if rng.random() < 29 / 30:
+        return usual
+    odd = rng.choice(np.float32([0, -0.5, np.inf, -np.inf, np.nan, 1e-45, 1e-38, 3e38]), usual.shape)
+    return np.asarray(np.where(rng.random(usual.shape) < 0.5, odd, usual), usual.dtype)
+
+
 def integers(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> np.ndarray:
     """Integers over the whole type, a tenth of them extremes."""
     info = np.iinfo(dtype)

@@ -14,7 +14,7 @@ from bittrue.graph.graph import unpack_integers
 from .onnx_models import Refused, options
 
 # What a session calls its types, where it is not ours.
-_NAMES = {"tensor(float)": "f32", "tensor(bool)": "bool"}
+_NAMES = {"tensor(float)": "f32", "tensor(double)": "f64", "tensor(bool)": "bool"}
 
 
 def type_of(name: str) -> str:

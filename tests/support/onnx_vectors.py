@@ -15,7 +15,7 @@ import bittrue
 from .differential import assert_same
 from .shared import SHARED
 
-GROUPS = ("quant", "quant_onnx_1.12")
+GROUPS = ("quant", "quant_onnx_1.12", "cast_lowprec")
 
 
 def vectors(pattern: str) -> list[object]:

@@ -117,6 +117,19 @@ class GraphMaker:
         (result,) = self.node("QuantizeLinear", *operands)
         self.values.append(Value(result, shape, dtype, size, zero))
 
+    def twin(self) -> None:
+        """A second quantization of the same tensor, with the same constants or with equal ones."""
+        nodes = [node for node in self.nodes if node.op_type == "QuantizeLinear" and len(node.input) == 3]
+        if not nodes:
+            return
+        node = nodes[int(self.rng.integers(len(nodes)))]
+        found = next(v for v in self.values if v.name == node.output[0])
+        names = list(node.input)
+        if self.rng.random() < 0.5:
+            names[1:] = [self.constant(found.scale), self.constant(found.zero)]
+        (name,) = self.node("QuantizeLinear", *names)
+        self.values.append(Value(name, found.shape, found.dtype, found.scale, found.zero))
+
     def operand(self, *, rank: int | None = None) -> Value:
         """Codes that are there, or a new input."""
         fitting = [v for v in self.values if rank is None or len(v.shape) == rank]
@@ -334,7 +347,7 @@ class GraphMaker:
     def grow(self, steps: int) -> None:
         """Adds so many random operators, and makes results of what nothing reads."""
         parts = [self.unary, self.movement, self.binary, self.conv, self.conv, self.product, self.product]
-        parts += [self.unary, self.movement, self.split, self.arg_max, self.real_input, self.again]
+        parts += [self.unary, self.movement, self.split, self.arg_max, self.real_input, self.again, self.twin]
         for _ in range(steps):
             parts[int(self.rng.integers(len(parts)))]()
         read = {name for node in self.nodes for name in node.input}

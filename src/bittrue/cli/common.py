@@ -140,7 +140,7 @@ def open_session(
         isa=isa,
         passes=chosen,
         graph=int(graph) if graph.lstrip("-").isdigit() else graph,
-        shapes=dict(_shape(text) for text in shapes),
+        shapes=parse_shapes(shapes),
         outputs=outputs or None,
         memory_limit=memory_limit << 20,
         iteration_limit=iteration_limit,
@@ -159,6 +159,11 @@ def is_plan(path: str) -> bool:
             return "plan.json" in archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
         return False
+
+
+def parse_shapes(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """Shapes by input name from NAME=1,8,8,3."""
+    return dict(_shape(text) for text in texts)
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

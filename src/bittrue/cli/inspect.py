@@ -12,18 +12,30 @@ from rich.table import Table
 from .. import api, numerics
 from ..graph import Graph, Tensor
 from ..operators import find
-from ..plan.planner import node_types
-from .common import console
+from ..plan.support import node_types
+from .common import console, parse_shapes
+from .saturation import show_saturation
 
 
 @click.command("inspect")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option("--tensors", is_flag=True, help="List every tensor with its quantization.")
 @click.option("--nodes", is_flag=True, help="List every operator with its attributes.")
+@click.option(
+    "--saturation",
+    is_flag=True,
+    help="List the layers of u8 by s8 products that give other results on processors without VNNI.",
+)
+@click.option(
+    "--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input, for --saturation."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything.")
-def command(model: str, tensors: bool, nodes: bool, as_json: bool) -> None:
+def command(model: str, tensors: bool, nodes: bool, saturation: bool, shapes: tuple[str, ...], as_json: bool) -> None:
     """Show inputs, outputs, operators and quantization of MODEL, and which numerics can run it."""
     loaded = api.load(model)
+    if saturation:
+        show_saturation(loaded, parse_shapes(shapes), as_json)
+        return
     if as_json:
         click.echo(json.dumps(_as_json(loaded), indent=1))
         return

@@ -11,7 +11,7 @@ from ..errors import UnsupportedError
 from ..graph import DataType
 from ..importers import read_model
 from ..importers.onnx import onnx_package
-from ..importers.onnx_tensors import TYPES
+from ..importers.onnx_tensors import TYPES, raw_bits
 from .adapters import Trial
 from .vectors import Case, Recorded, damaged
 
@@ -78,15 +78,12 @@ def _tensor(name: str, given: Recorded) -> TensorProto:
 
 
 def raw_bytes(array: np.ndarray, dtype: DataType) -> bytes:
-    """Content as TensorProto.raw_data holds it: little-endian, several narrow elements per byte, low bits first."""
-    width = 4 if dtype.name == "f4e2m1" else dtype.bits
-    if width >= 8 or not width:
+    """Content as TensorProto.raw_data holds it: little-endian; narrow elements without gaps, low bits first."""
+    width = raw_bits(dtype)
+    if width >= 8:
         return np.ascontiguousarray(array).tobytes()
-    codes = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & ((1 << width) - 1)
-    per_byte = 8 // width
-    padded = np.concatenate([codes, np.zeros(-codes.size % per_byte, np.uint8)]).reshape(-1, per_byte)
-    packed = (padded << (np.arange(per_byte, dtype=np.uint8) * width)).sum(1)
-    return packed.astype(np.uint8).tobytes()
+    codes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return np.packbits(np.unpackbits(codes[:, None], axis=1, bitorder="little")[:, :width], bitorder="little").tobytes()
 
 
 def _attributes(case: Case, domain: str, opset: int) -> list[AttributeProto]:

@@ -5,7 +5,7 @@ The protobuf is decoded by the `onnx` package (an extra: ``pip install "bittrue[
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
-from ..graph import Graph, ModelFile, Tensor, find_disorder
-from .onnx_operators import GraphBuilder, Source, map_node
-from .onnx_tensors import constant, type_name
+from ..graph import Graph, ModelFile, Tensor, data_type, find_disorder
+from .onnx_checks import check_functions, check_texts
+from .onnx_operators import Arrange, Called, GraphBuilder, Source, map_node
+from .onnx_tensors import constant, is_no_shape, type_name
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 OLDEST_OPSET, NEWEST_OPSET = 8, 28
 _DEFAULT_DOMAIN = "ai.onnx"
 _MOST_NODES = 100_000
+_MOST_OPSETS = 1 << 20
+# Attributes of Constant: whether they hold several numbers, what these are in Python, and their type.
+_CONSTANTS: dict[str, tuple[bool, type, str]] = {
+    "value_float": (False, float, "f32"),
+    "value_floats": (True, float, "f32"),
+    "value_int": (False, int, "s64"),
+    "value_ints": (True, int, "s64"),
+}
 _DAMAGED = "the file is damaged or no ONNX model; fetch or export it again"
 
 
@@ -65,6 +74,20 @@ def onnx_package() -> Any:
     return onnx
 
 
+def _free(proto: GraphProto) -> Iterator[str]:
+    """Names that a graph, or one that its nodes call, uses without defining them."""
+    known = {*(info.name for info in proto.input), *(tensor.name for tensor in proto.initializer)}
+    for node in proto.node:
+        for name in node.input:
+            if name and name not in known:
+                yield name
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from (name for name in _free(attribute.g) if name not in known)
+        known.update(node.output)
+    yield from (info.name for info in proto.output if info.name not in known)
+
+
 @dataclass
 class _Reader:
     """State of one reading."""
@@ -78,6 +101,7 @@ class _Reader:
     nodes: int = 0
 
     def read(self) -> ModelFile:
+        check_texts(self.model)
         if self.model.functions:
             self._inline()
         self._read_opsets()
@@ -95,6 +119,7 @@ class _Reader:
     def _inline(self) -> None:
         import onnx.inliner
 
+        check_functions(self.model, _MOST_NODES)
         try:
             self.model = onnx.inliner.inline_local_functions(self.model)
         except Exception as error:
@@ -104,6 +129,10 @@ class _Reader:
     def _read_opsets(self) -> None:
         for entry in self.model.opset_import:
             domain = "" if entry.domain == _DEFAULT_DOMAIN else entry.domain
+            if not 0 <= entry.version < _MOST_OPSETS or self.opsets.get(domain, entry.version) != entry.version:
+                raise InvalidModelError(
+                    "BT-ONNX-OPSET", f"version {entry.version} of domain '{domain}' is no version, or a second one"
+                )
             self.opsets[domain] = entry.version
         version = self.opsets.get("", NEWEST_OPSET if self.opsets else 1)
         if not OLDEST_OPSET <= version <= NEWEST_OPSET:
@@ -115,8 +144,13 @@ class _Reader:
             )
 
     # -- graphs ----------------------------------------------------------------------------------------------------
-    def _graph(self, proto: GraphProto) -> int:
-        """Reads a graph and those that its nodes call; its index."""
+    def _graph(self, proto: GraphProto, outside: Sequence[Tensor] = (), arrange: Arrange | None = None) -> int:
+        """Reads a graph and those that its nodes call; its index.
+
+        Args:
+            outside: values of the calling graph that it uses; they become inputs behind its own.
+            arrange: makes the outputs from its own ones and the inputs for `outside`.
+        """
         place = f"graph '{proto.name}'"
         number = len(self.graphs)
         self.graphs.append(None)
@@ -135,6 +169,8 @@ class _Reader:
             if not info.name or info.name in builder.names:
                 raise InvalidModelError("BT-ONNX-NAME", f"input '{info.name}' is given twice", place=place)
             inputs.append(builder.add(self._declared(info)))
+        taken = [builder.add(tensor) for tensor in outside]
+        inputs += taken
         for node in proto.node:
             self._node(builder, node)
         outputs = []
@@ -144,6 +180,8 @@ class _Reader:
             outputs.append(builder.names[info.name])
         if not outputs:
             raise InvalidModelError("BT-ONNX-OUTPUT", "the graph has no output", place=place)
+        if arrange is not None:
+            outputs = arrange(outputs, taken)
         disorder = find_disorder(builder.tensors, builder.nodes, inputs, outputs)
         if disorder is not None:
             tensor = builder.tensors[disorder.tensor].name
@@ -173,7 +211,7 @@ class _Reader:
         if not tensor.HasField("shape"):
             return Tensor(info.name, dtype, ())
         extents = [dim.dim_value if dim.WhichOneof("value") == "dim_value" else -1 for dim in tensor.shape.dim]
-        if min(extents, default=0) < -1 or len(extents) > 64:
+        if is_no_shape([0 if extent == -1 else extent for extent in extents]):
             raise InvalidModelError("BT-ONNX-SHAPE", f"shape {extents[:8]} is no shape", place=place)
         free = -1 in extents
         shape = tuple(1 if extent == -1 else extent for extent in extents)
@@ -205,7 +243,22 @@ class _Reader:
                 )
             inputs.append(builder.names[name] if name else None)
         version = self._version(domain, proto.op_type)
-        map_node(Source(proto.op_type, domain, version, label, inputs, list(proto.output), attributes, builder))
+        source = Source(
+            proto.op_type, domain, version, label, inputs, list(proto.output), attributes, builder, self._call
+        )
+        map_node(source)
+
+    def _call(self, builder: GraphBuilder, protos: Sequence[GraphProto], arrange: Arrange | None) -> Called:
+        """Reads the graphs that a node calls; all get the same values of the graph at hand."""
+        used = dict.fromkeys(name for proto in protos for name in _free(proto) if name in builder.names)
+        outside = [Tensor(name, builder.tensors[builder.names[name]].dtype, ()) for name in used]
+        numbers = tuple(self._graph(proto, outside, arrange) for proto in protos)
+        types = []
+        for number in numbers:
+            graph = self.graphs[number]
+            assert graph is not None
+            types.append(tuple(graph.tensors[index].dtype for index in graph.outputs))
+        return Called(numbers, tuple(builder.names[name] for name in used), tuple(types))
 
     def _version(self, domain: str, op_type: str) -> int:
         """The schema's since_version under the model's operator set; 1 for operators that the package does not know."""
@@ -232,14 +285,19 @@ class _Reader:
         if kind == "value" and isinstance(value, Tensor):
             builder.add(Tensor(name, value.dtype, value.shape, data=value.data))
             return
-        types = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
-        if kind not in types or isinstance(value, (str, Tensor)):
+        several, entry, dtype = _CONSTANTS.get(kind, (False, type(None), ""))
+        entries = value if isinstance(value, tuple) else (value,)
+        if isinstance(value, tuple) != several or not all(isinstance(found, entry) for found in entries):
             raise UnsupportedError("BT-ONNX-CONSTANT", f"a constant given as '{kind}' is not read", place=place)
-        array = np.asarray(value, types[kind])
-        builder.add(Tensor(name, "f32" if "float" in kind else "s64", array.shape, data=array.reshape(-1)))
+        array = np.asarray(value, data_type(dtype).numpy)
+        builder.add(Tensor(name, dtype, array.shape, data=array.reshape(-1)))
 
     def _attribute(self, proto: AttributeProto, place: str) -> Any:
         kind = proto.AttributeType.Name(proto.type) if proto.type else "UNDEFINED"
+        if proto.ref_attr_name:
+            raise InvalidModelError(
+                "BT-ONNX-ATTRIBUTE", f"attribute '{proto.name}' means one of a function outside of any", place=place
+            )
         if kind == "FLOAT":
             return float(proto.f)
         if kind == "INT":
@@ -254,4 +312,6 @@ class _Reader:
             return tuple(v.decode("utf-8", "replace") for v in proto.strings)
         if kind == "TENSOR":
             return constant(proto.t, proto.name, self.folder)
+        if kind == "GRAPH":
+            return proto.g
         raise UnsupportedError("BT-ONNX-ATTRIBUTE", f"attribute '{proto.name}' of kind {kind} is not read", place=place)

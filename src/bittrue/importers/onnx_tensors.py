@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import DataType, Tensor, data_type
-from ..graph.graph import unpack_integers
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -32,17 +30,8 @@ _FIELDS = {
     "s64": "int64_data",
 }
 _MOST_DIMENSIONS = 64
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where external data may lie.
-
-    Attributes:
-        folder: the model file's folder; None when the model came as bytes.
-    """
-
-    folder: Path | None = None
+# Bytes of the largest type, and still a number of 64 bits.
+_MOST_ELEMENTS = (1 << 63) // 16 - 1
 
 
 def type_name(number: int, place: str) -> str:
@@ -65,7 +54,7 @@ def constant(proto: TensorProto, name: str, folder: Path | None) -> Tensor:
     place = f"tensor '{name}'"
     dtype = data_type(type_name(proto.data_type, place))
     shape = tuple(int(extent) for extent in proto.dims)
-    if len(shape) > _MOST_DIMENSIONS or min(shape, default=0) < 0:
+    if is_no_shape(shape):
         raise InvalidModelError("BT-ONNX-SHAPE", f"shape {list(shape[:8])} is no shape", place=place)
     count = math.prod(shape)
     if dtype.name == "string":
@@ -79,6 +68,16 @@ def constant(proto: TensorProto, name: str, folder: Path | None) -> Tensor:
     else:
         data = _from_field(proto, dtype, shape, place)
     return Tensor(name, dtype.name, shape, data=data)
+
+
+def is_no_shape(shape: Sequence[int]) -> bool:
+    """Whether a tensor cannot have this shape: negative or too many extents, or more than arrays can count.
+
+    NumPy refuses extents whose product is too large even where another extent is 0.
+    """
+    if len(shape) > _MOST_DIMENSIONS or min(shape, default=0) < 0:
+        return True
+    return 0 in shape and math.prod(extent or 1 for extent in shape) > _MOST_ELEMENTS
 
 
 def from_array(array: np.ndarray, name: str) -> Tensor:
@@ -95,13 +94,13 @@ def _length(place: str, shape: tuple[int, ...], found: int, unit: str) -> Invali
     )
 
 
-def _width(dtype: DataType) -> int:
-    """Bits of an element in raw_data."""
-    return 4 if dtype.name == "f4e2m1" else dtype.bits
+def raw_bits(dtype: DataType) -> int:
+    """Bits of an element in raw_data, where narrow elements follow each other without gaps, low bits first."""
+    return {"f4e2m1": 4, "f6e2m3": 6, "f6e3m2": 6}.get(dtype.name, dtype.bits)
 
 
 def _bytes(dtype: DataType, count: int) -> int:
-    return (count * _width(dtype) + 7) // 8
+    return (count * raw_bits(dtype) + 7) // 8
 
 
 def _from_bytes(raw: np.ndarray, dtype: DataType, shape: tuple[int, ...], place: str) -> np.ndarray:
@@ -110,8 +109,10 @@ def _from_bytes(raw: np.ndarray, dtype: DataType, shape: tuple[int, ...], place:
         raise _length(place, shape, raw.size, "bytes")
     if dtype.is_packed:
         return raw
-    if dtype.name == "f4e2m1":
-        return unpack_integers(raw, data_type("u4"), count).view(dtype.numpy)
+    width = raw_bits(dtype)
+    if width < 8:
+        bits = np.unpackbits(raw, count=count * width, bitorder="little").reshape(count, width)
+        return np.packbits(bits, axis=1, bitorder="little").reshape(-1).view(dtype.numpy)
     if dtype.name == "bool":
         return raw != 0
     if dtype.numpy.itemsize == 1:
@@ -134,8 +135,8 @@ def _from_field(proto: TensorProto, dtype: DataType, shape: tuple[int, ...], pla
         if pairs.size != 2 * count:
             raise _length(place, shape, pairs.size, "numbers")
         return pairs.view(dtype.numpy)
-    width = _width(dtype)
-    if width < 8:
+    width = raw_bits(dtype)
+    if width in (2, 4):
         # Every entry holds one byte of packed elements.
         packed = np.array(entries, np.int64).astype(np.uint8)
         return _from_bytes(packed, dtype, shape, place)
@@ -143,8 +144,8 @@ def _from_field(proto: TensorProto, dtype: DataType, shape: tuple[int, ...], pla
         raise _length(place, shape, len(entries), "numbers")
     if _is_foreign(dtype) or dtype.name == "f16":
         # Entries hold bit patterns.
-        patterns = np.array(entries, np.int64).astype(np.uint16 if width == 16 else np.uint8)
-        return patterns.view(dtype.numpy)
+        patterns = np.array(entries, np.int64) & ((1 << width) - 1)
+        return patterns.astype(np.uint16 if width == 16 else np.uint8).view(dtype.numpy)
     if dtype.name in ("f32", "f64"):
         return np.array(entries, dtype.numpy)
     wide = np.array(entries, np.uint64 if dtype.name == "u64" else np.int64)
@@ -166,16 +167,15 @@ def _external(proto: TensorProto, place: str, folder: Path | None, size: int) ->
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
     except ValueError:
         raise ModelFormatError("BT-ONNX-EXTERNAL", "offset and length must be numbers", place=place) from None
-    root = os.path.realpath(folder)
-    path = os.path.realpath(os.path.join(root, location))
-    if not location or "\0" in location or os.path.commonpath([root, path]) != root or not os.path.isfile(path):
+    path = _inside(folder, location)
+    if path is None:
         raise ModelFormatError(
             "BT-ONNX-EXTERNAL",
-            f"'{location}' is no file in the model's folder",
+            f"'{location[:200]}' is no file in the model's folder",
             place=place,
             advice="keep the data files beside the model",
         )
-    if offset < 0 or length != size or offset + length > os.path.getsize(path):
+    if offset < 0 or length != size or offset + length > path.stat().st_size:
         raise ModelFormatError(
             "BT-ONNX-EXTERNAL",
             f"{size:,} bytes are needed; offset {offset:,}, length {length:,} of '{location}' do not give them",
@@ -184,4 +184,18 @@ def _external(proto: TensorProto, place: str, folder: Path | None, size: int) ->
         )
     if not size:
         return np.zeros(0, np.uint8)
-    return np.memmap(path, np.uint8, "r", offset, (length,)).view(np.ndarray)
+    try:
+        return np.memmap(path, np.uint8, "r", offset, (length,)).view(np.ndarray)
+    except (OSError, ValueError) as error:
+        raise ModelFormatError("BT-ONNX-EXTERNAL", f"cannot map '{location}': {error}", place=place) from None
+
+
+def _inside(folder: Path, location: str) -> Path | None:
+    """The file that `location` means; None where it is none, or one outside of the folder, be it through links."""
+    try:
+        root = folder.resolve()
+        path = (root / location).resolve()
+        return path if location and path.is_relative_to(root) and path.is_file() else None
+    except (OSError, ValueError, RuntimeError):
+        # Names that no file can have, links in a circle.
+        return None

@@ -16,6 +16,7 @@ _TABLES = {
     "single-rounding": ("single_rounding", "SINGLE_ROUNDING"),
     "onnx": ("onnx", "ONNX"),
     "onnxruntime": ("onnxruntime", "ONNXRUNTIME"),
+    "onnxruntime-avx2": ("onnxruntime_avx2", "ONNXRUNTIME_AVX2"),
 }
 
 DEFAULT = "litert"

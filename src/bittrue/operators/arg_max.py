@@ -47,6 +47,8 @@ def lower(call: Call) -> Lowered:
 
 
 def position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
+    """The reference for the largest, or the smallest value."""
+
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         x, axis = inputs[0], step["axis"]
         with_nan = x.dtype == np.float32 and np.isnan(x).any()

@@ -103,11 +103,14 @@ class GraphUse:
         first_input: from this input on, the node's inputs are the graph's inputs; None when the graph gets none.
         repeats: attribute with the index of the graph whose results are the next inputs of this one; it knows the
             values only of inputs that never change.
+        when: input 0 decides by this truth value whether the graph is called; where it is known that it is not, the
+            graph is not planned.
     """
 
     attribute: str
     first_input: int | None = 0
     repeats: str | None = None
+    when: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ class Call:
     Attributes:
         rules: slot to rule name, from the numerics' row.
         intermediates: tensors that carry only quantization parameters.
-        graphs: the graphs that the node calls, in the order of `Operator.graphs`.
+        graphs: the graphs that the node calls, in the order of `Operator.graphs`, without those never called.
         resources: number of every resource variable, by container and name.
         peek: gives the value of a tensor while planning goes on at run time; None where it cannot.
     """

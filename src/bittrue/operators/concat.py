@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..graph import Attribute
 from .base import Call, Lowered, Operator, Shape
 from .concatenation import reference as reference_concat
 from .indexing import bounded
@@ -65,7 +66,7 @@ def infer_split(call: Call) -> list[Shape]:
 def lower_split(call: Call) -> Lowered:
     """The axis and the extents of the parts."""
     axis, sizes = _parts(call)
-    parameters = {"input": 0, "axis": axis, "sizes": tuple(sizes)}
+    parameters: dict[str, Attribute] = {"input": 0, "axis": axis, "sizes": tuple(sizes)}
     return Lowered(parameters, operator="split", inputs=(0,))
 
 

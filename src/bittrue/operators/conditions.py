@@ -13,6 +13,7 @@ from .granularity import blocks_interleave
 from .lanes import broadcast_runs
 from .partition import PARTITION
 from .reduce import reduced_axes
+from .resample import resized_axes
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
@@ -106,10 +107,22 @@ def doubles_picture(call: Call) -> bool:
     return not any(modes) and tuple(after) == tuple(2 * extent for extent in before)
 
 
+def resized_channels_last(call: Call) -> bool:
+    """Axes 1 and 2 of four are resized, and the last one is not."""
+    return resized_axes(call) == (1, 2)
+
+
 def per_tensor(call: Call) -> bool:
     """No operand has a scale per slice of an axis."""
     operands = (*(o for o in call.inputs if o is not None), *call.outputs)
     return not any(o.tensor.quantization is not None and o.tensor.quantization.per_axis for o in operands)
+
+
+def window_is_picture(call: Call) -> bool:
+    """The window of a pool is the whole picture, and nothing is padded."""
+    shape, result = call.input(0).shape, call.output.shape
+    picture, out = (shape[1:-1], result[1:-1]) if call.attribute("channels_last") else (shape[2:], result[2:])
+    return tuple(call.attribute("kernel_shape")) == picture and set(out) == {1} and not any(call.attribute("pads"))
 
 
 CONDITIONS: dict[str, Callable[..., bool]] = {
@@ -129,6 +142,8 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "product_within_16_bits": product_within_16_bits,
     "reduces": reduces,
     "reduces_rows": reduces_rows,
+    "window_is_picture": window_is_picture,
+    "resized_channels_last": resized_channels_last,
     "zero_point_is_zero": zero_point_is_zero,
     **PARTITION,
 }

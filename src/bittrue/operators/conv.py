@@ -50,10 +50,12 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
     Asked for are two spatial axes, constant weights and bias, and either one group with fewer than 16 channels or a
     multiple of 4; or a filter for each of a multiple of 4 channels; or groups with multiples of 16 channels and
     results.
+    Rewrites mark nodes with `computed_weights` whose constants the runtime computes anew in every run.
     """
     rule = real_product.RULES[call.rules["real_product"]]
     weights, groups = call.input(1), int(call.attribute("groups"))
     known = weights.value is not None and (not call.has(2) or call.input(2).value is not None)
+    known = known and not call.node.attributes.get("computed_weights", False)
     if not rule.blocked_channels or len(windows) != 2 or not known:
         return 0, 0
     outputs, channels = weights.shape[:2]

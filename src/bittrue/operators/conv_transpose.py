@@ -89,7 +89,7 @@ def lower(call: Call) -> Lowered:
             "strides": strides,
             "dilations": dilations,
             "before": before,
-            "packed": w.value is not None and terms > 1,
+            "packed": w.value is not None and terms > 1 and not call.node.attributes.get("computed_weights", False),
             "groups": int(call.attribute("groups")),
             "output_shape": call.output.shape,
         },

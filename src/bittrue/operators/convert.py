@@ -1,6 +1,7 @@
 """convert: the same number in another type. NaNs keep sign and, widened from 16 bits, payload; narrowed ones are quiet.
 
-Integers keep their low bits, anything but 0 is true; f64 and integers reach f16 and bf16 by way of f32.
+Integers keep their low bits, anything but 0 is true; f64 and integers reach f16 and bf16 by way of f32. Floats of 8
+bits and fewer are made by the rule `narrow`, scales of 8 exponent bits by `power`.
 """
 
 from __future__ import annotations
@@ -9,20 +10,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..graph import DATA_TYPES, DataType
+from ..graph import DATA_TYPES, Attribute, DataType
 from ..rules import cast as cast_rules
+from ..rules import narrow as narrow_rules
+from ..rules import power_code
 from .base import Call, Lowered, Operator, Step, same_shape
 from .cast import narrow
 from .elementwise import blockwise, in_lanes
 
-# Elements that a vector conversion takes at once.
-_LANES = 4
+# Elements that a vector conversion takes at once, by how wide the source is stored.
+_LANES = {"bf16": 8, "f32": 4, "f64": 4}
 
 
 def lower(call: Call) -> Lowered:
-    """The two types."""
+    """The two types, and how scales are rounded."""
     source, target = call.input(0), call.output
-    return Lowered({"from": source.dtype, "to": target.dtype}, scratch=16 * source.size)
+    parameters: dict[str, Attribute] = {"from": source.dtype, "to": target.dtype}
+    if target.dtype == "f8e8m0":
+        rounding = call.attribute("round_mode")
+        if rounding not in power_code.ROUNDINGS:
+            raise call.invalid("BT-CONVERT", f"round_mode '{rounding}' is not among {list(power_code.ROUNDINGS)}")
+        parameters.update(round_mode=rounding, saturate=bool(call.attribute("saturate")))
+    return Lowered(parameters, scratch=16 * source.size)
 
 
 def widened(x: np.ndarray) -> np.ndarray:
@@ -44,8 +53,12 @@ def _to_integer(step: Step, x: np.ndarray, target: DataType) -> np.ndarray:
     low, high = target.minimum, target.maximum
     body, real = cast_rules.RULES[step.rules["cast"]], np.dtype(np.float64)
     if "cast_tail" not in step.rules:
+        if target.bits < 8:
+            # Stored wider than it is: the low bits, with their sign.
+            return blockwise(lambda block: (body(block, low, high) - low & high - low) + low, [x], target.numpy, real)
         return blockwise(lambda block: body(block, low, high), [x], target.numpy, real)
-    tail, split = cast_rules.RULES[step.rules["cast_tail"]], x.size // _LANES * _LANES
+    lanes = _LANES[step["from"]]
+    tail, split = cast_rules.RULES[step.rules["cast_tail"]], x.size // lanes * lanes
     return in_lanes(
         lambda block: body(block, low, high), lambda block: tail(block, low, high), split, [x], target.numpy, real
     )
@@ -53,14 +66,25 @@ def _to_integer(step: Step, x: np.ndarray, target: DataType) -> np.ndarray:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Float to integer by the rules."""
-    x, source, target = np.ascontiguousarray(inputs[0]), DATA_TYPES[step["from"]], DATA_TYPES[step["to"]]
+    x, source, target = np.asarray(inputs[0], order="C"), DATA_TYPES[step["from"]], DATA_TYPES[step["to"]]
     if source.name == target.name:
         return [x.copy()]
     if target.name == "bool":
-        return [x != 0]
+        return [np.asarray(x.astype(np.float32) != 0) if source.is_float and x.itemsize == 1 else x != 0]
     with np.errstate(over="ignore", invalid="ignore"):
         if source.name in ("f16", "bf16"):
             x = widened(x)
+        elif source.is_float and x.itemsize == 1:
+            x = x.astype(np.float32)
+        if target.name == "f8e8m0":
+            codes = power_code.RULES[step.rules["power_code"]](x, step["round_mode"], step["saturate"])
+            return [codes.view(target.numpy)]
+        if target.is_float and target.numpy.itemsize == 1:
+            real = x if source.is_float else x.astype(np.float32)
+            return [narrow_rules.RULES[step.rules["narrow"]](real, target.name).view(target.numpy)]
+        if target.is_integer and target.bits < 8 and not source.is_float:
+            low, mask = target.minimum, target.maximum - target.minimum
+            return [blockwise(lambda block: (block - low & mask) + low, [x], target.numpy)]
         if source.is_float and target.is_integer:
             return [_to_integer(step, x, target)]
         if target.name in ("f16", "bf16"):
@@ -68,4 +92,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [x.astype(target.numpy, copy=x is inputs[0])]
 
 
-OPERATOR = Operator("convert", ("cast", "cast_tail"), same_shape, lower, reference, "the same number in another type")
+OPERATOR = Operator(
+    "convert",
+    ("cast", "cast_tail", "narrow", "power_code"),
+    same_shape,
+    lower,
+    reference,
+    "the same number in another type",
+)

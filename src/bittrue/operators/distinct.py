@@ -1,4 +1,4 @@
-"""distinct: different elements, or slices along an axis; where each is first, which one each is, and how often it occurs."""
+"""distinct: different elements, or slices along an axis; where each is first, which one each is, and how often."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def _found(x: np.ndarray, axis: int | None, in_order: bool) -> tuple[np.ndarray,
     """First places of different slices, which one each slice is, counts."""
     rows = _slices(x, axis)
     keys: dict[Any, int] = {}
-    first, which = [], np.zeros(len(rows), np.int64)
+    first: list[int] = []
+    which = np.zeros(len(rows), np.int64)
     for number, row in enumerate(rows.tolist()):
         place = keys.setdefault(tuple(row), len(first))
         if place == len(first):

@@ -112,8 +112,9 @@ def spread(array: np.ndarray, shape: tuple[int, ...], axis: int, block: int) -> 
     if axis == PER_TENSOR:
         return array.reshape(())
     if block:
-        return np.repeat(array, block, axis=axis).take(np.arange(shape[axis]), axis=axis)
-    return array.reshape((1,) * axis + (shape[axis],) + (1,) * (len(shape) - axis - 1))
+        return array.take(np.arange(shape[axis]) // block, axis=axis)
+    extent = shape[axis]
+    return array.reshape((1,) * axis + (extent,) + (1,) * (len(shape) - axis - 1))
 
 
 def split_pairs(shape: tuple[int, ...], axis: int, block: int) -> np.ndarray:

@@ -109,15 +109,16 @@ def points_of(step: Step, name: str) -> Any:
 
 
 def prepare_multiplier(rules: Mapping[str, str], first: Any, second: Any, output: Any) -> rescale.Prepared:
-    """Prepared rescale parameters of scales of a product over the output's; ValueError without a finite multiplier."""
+    """Prepared rescale parameters of scales of a product over the output's.
+
+    Binary32 factors that are not all finite go by the name `open_factor`, which no kernel reads but `requantized`.
+    """
     if "requantize" in rules:
         return requantize.RULES[rules["requantize"]].prepare(first, second, output)
-    prepared = rescale.prepare(rules["rescale"], scale_form.form(rules["scale_form"], first, second, output))
-    for values in prepared.values():
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise ValueError(
-                f"scales {np.max(first)!s} and {np.max(second)!s} over {np.max(output)!s} give no finite multiplier"
-            )
+    with np.errstate(over="ignore"):
+        prepared = rescale.prepare(rules["rescale"], scale_form.form(rules["scale_form"], first, second, output))
+    if "factor" in prepared and not np.isfinite(prepared["factor"]).all():
+        return {"open_factor": prepared["factor"]}
     return prepared
 
 
@@ -164,7 +165,9 @@ def bound(
     if bias is not None and call.has(bias):
         value = call.input(bias).value
         worst += 2**31 if value is None else int(np.abs(value.astype(np.int64)).max(initial=0))
-    return Bound(worst, worst > accumulate.RULES[call.rules["accumulate"]].limit)
+    rule = accumulate.RULES[call.rules["accumulate"]]
+    # Where something is lost before the register, it does not hold the sum, however small that is.
+    return Bound(worst, worst > rule.limit or rule.lost is not None)
 
 
 def centered(array: np.ndarray, zero_point: Any, dtype: np.dtype) -> np.ndarray:
@@ -182,14 +185,34 @@ def centered_product(step: Step, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     left = centered(rows, points_of(step, "input_zero_point"), work_type)
     right = centered(columns, points_of(step, "weight_zero_point"), work_type)
     exact = exact_matmul(left, right, limit).astype(np.int64)
+    lost = accumulate.RULES[step.rules["accumulate"]].lost
+    if lost is not None:
+        exact -= lost(rows, columns)
     return finish_accumulator(step.rules["accumulate"], step.accumulator, exact)
 
 
 def requantized(step: Step, acc: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Accumulators [..., M, N] rescaled and stored, whatever axes the multipliers follow."""
-    exact = "requantize" in step.rules
-    if not exact and all(array.ndim <= 1 for array in step.arrays.values()):
-        return store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, dtype)
+    """Accumulators [..., M, N] rescaled and stored, whatever axes the multipliers follow.
+
+    Products with infinite factors saturate; what is no number is stored as the lowest value.
+    """
+    arrays = {"factor" if name == "open_factor" else name: array for name, array in step.arrays.items()}
+    exact, finite = "requantize" in step.rules, "open_factor" not in step.arrays
     rule = requantize.RULES[step.rules["requantize"]] if exact else rescale.RULES[step.rules["rescale"]]
-    finish = store.RULES[step.rules["store"]]
-    return finish(rule.apply(acc, step.arrays), step["output_zero_point"], step["low"], step["high"]).astype(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not exact and finite and all(array.ndim <= 1 for array in arrays.values()):
+            return store.rescale_and_store(acc, step.rules, arrays, step.parameters, dtype)
+        rescaled = rule.apply(acc, arrays)
+        stored = store.RULES[step.rules["store"]](rescaled, step["output_zero_point"], step["low"], step["high"])
+        if not finite:
+            stored = np.where(np.isnan(acc.astype(np.float32) * arrays["factor"]), step["low"], stored)
+    return stored.astype(dtype)
+
+
+def is_plain(step: Step) -> bool:
+    """Whether a step adds up exact products and, if it rescales, does so by finite multipliers.
+
+    Such a step may be carried out by operators that know of no other sums: layers whose scales are no operands.
+    """
+    exact = accumulate.RULES[step.rules["accumulate"]].lost is None
+    return exact and "open_factor" not in step.arrays and "requantize" not in step.rules

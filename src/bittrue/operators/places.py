@@ -113,9 +113,9 @@ def reference_triangle(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
     x = inputs[0]
     diagonal = _limited(step["diagonal"], x.shape)
     if step["upper"]:
-        stays = ~np.tri(*x.shape[-2:], diagonal - 1, dtype=np.bool_)
+        stays = ~np.tri(x.shape[-2], x.shape[-1], diagonal - 1, np.bool_)
     else:
-        stays = np.tri(*x.shape[-2:], diagonal, dtype=np.bool_)
+        stays = np.tri(x.shape[-2], x.shape[-1], diagonal, np.bool_)
     return [np.where(stays, x, x.dtype.type(0))]
 
 

@@ -1,4 +1,4 @@
-"""position_of_largest and position_of_smallest: where along one axis the extreme value is, the first or the last one."""
+"""position_of_largest and position_of_smallest: where along one axis the extreme value is, the first or last one."""
 
 from __future__ import annotations
 

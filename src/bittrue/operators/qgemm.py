@@ -100,7 +100,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         acc = accumulate.RULES[step.rules["accumulate"]].finish(acc + inputs[6].astype(np.int64))
     if "low" in step.parameters:
         return [requantized(step, acc, np.dtype(np.int8 if step["low"] < 0 else np.uint8))]
-    factor = step.arrays["factor"]
+    factor = step.arrays["factor" if "factor" in step.arrays else "open_factor"]
     return [scale_back.RULES[step.rules["scale_back"]](acc, factor, np.float32(1))]
 
 

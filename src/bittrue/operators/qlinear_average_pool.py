@@ -1,13 +1,15 @@
 """qlinear_average_pool: the average over windows of a quantized tensor [N, C, ...] or [N, ..., C].
 
 Operands: x, x_scale, x_zero_point, y_scale, y_zero_point; zero points may be absent (0). With constant scales the step
-reads x alone. Padding adds nothing to the sum; it counts as elements with `count_include_pad`.
+reads x alone. Padding adds nothing to the sum; it counts as elements with `count_include_pad`. Rules of slot `rescale`
+are for windows that are the whole picture, without padding: then it is qlinear_global_average_pool.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -18,6 +20,7 @@ from ..rules import affine_average
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window
 from .late import Prepared, Values, prepare_late, prepare_now
+from .qlinear_global_average_pool import lower as lower_global
 from .scalar_operands import check_scalars, pair
 from .spatial import padded, sliding, spatial_bytes, spatial_parameters, spatial_shape, spatial_windows, step_windows
 
@@ -32,6 +35,8 @@ def _channels_first(call: Call) -> Shape:
 def _windows(call: Call) -> tuple[Window, ...]:
     if call.input(0).rank < 3:
         raise call.invalid("BT-SHAPE-RANK", f"a picture with channels has rank 3 or more, found {call.input(0).rank}")
+    if not _channels_first(call)[1]:
+        raise call.invalid("BT-WINDOW", f"shape {list(call.input(0).shape)} has no channels; only a batch may be empty")
     return spatial_windows(call, _channels_first(call), call.attribute("kernel_shape"), pooling=True, crops=True)
 
 
@@ -50,6 +55,9 @@ def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values)
 
 def lower(call: Call) -> Lowered:
     """The geometry, and a summand per stored integer."""
+    if "rescale" in call.rules:
+        whole = lower_global(call)
+        return replace(whole, operator=whole.operator or "qlinear_global_average_pool")
     windows, output = _windows(call), call.output
     parameters, arrays = prepare_now(
         call,
@@ -111,7 +119,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "qlinear_average_pool",
-    ("affine_average",),
+    ("affine_average", "accumulate", "scale_form", "rescale", "store"),
     infer,
     lower,
     reference,

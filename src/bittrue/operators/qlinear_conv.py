@@ -8,13 +8,14 @@ Padded positions hold z_x. w's scales and zero points may be one per output chan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import data_type
+from ..rules import accumulate
 from .accumulator import finish_accumulator
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window
@@ -123,7 +124,7 @@ def _lowered(call: Call, weights_at: int, parameters: Mapping[str, Any], arrays:
         arrays,
         bound(call, positions[0], positions[1], depth, 0, positions[2]),
         call.output.size * depth,
-        spatial_bytes(windows, source.size // max(1, source.shape[0]), 1) * 16 + 16 * PATCH_BYTES,
+        spatial_bytes(windows, _channels_first(call, source.shape)[1], 1) * 16 + 16 * PATCH_BYTES,
     )
 
 
@@ -144,13 +145,38 @@ def _five(array: np.ndarray) -> np.ndarray:
     return array.reshape(*array.shape[:2], *(1,) * (5 - array.ndim), *array.shape[2:])
 
 
-def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tuple[int, int, slice], np.ndarray]]:
-    """(picture, depth, rows) of the output and its exact sums [O, rows, W'], block by block."""
+def _lost(step: Step, weights: np.ndarray, weights_first: bool) -> Callable[[np.ndarray], np.ndarray] | None:
+    """What sums lose in pairs, if the rule says so: of unfolded codes [groups, K, positions], [groups, O, positions].
+
+    The u8 factor of such a product is the left one: the weights, [O, channels and taps], or windows, [positions, taps
+    and channels]. There, one channel with one filter is multiplied on its own, without pairs.
+    """
+    lost = accumulate.RULES[step.rules["accumulate"]].lost
+    groups, depth, filters = step["groups"], weights.shape[1], weights.shape[0] // step["groups"]
+    if lost is None or (not weights_first and depth == filters == 1):
+        return None
+    if weights_first:
+        left = weights.reshape(groups, filters, -1)
+        return lambda columns: lost(left, columns)
+    right = weights.reshape(groups, filters, depth, -1).transpose(0, 3, 2, 1).reshape(groups, -1, filters)
+
+    def of_windows(columns: np.ndarray) -> np.ndarray:
+        by_taps = columns.reshape(groups, depth, -1, columns.shape[2]).swapaxes(1, 2).reshape(columns.shape)
+        return lost(by_taps.swapaxes(1, 2), right).swapaxes(1, 2)
+
+    return of_windows
+
+
+def _sums(
+    step: Step, x: np.ndarray, weights: np.ndarray, weights_first: bool
+) -> Iterator[tuple[tuple[int, int, slice], np.ndarray]]:
+    """(picture, depth, rows) of the output and its sums [O, rows, W'], exact but for what the rule loses, in blocks."""
     windows = step_windows(step, x.shape)
     limit = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(limit)
     groups, filters = step["groups"], weights.shape[0]
     points = np.reshape(points_of(step, "weight_zero_point"), (-1, *(1,) * (weights.ndim - 1)))
+    lost = _lost(step, weights, weights_first)
     matrices = centered(weights, points, work_type).reshape(groups, filters // groups, -1)
     out_d, out_h, out_w = spatial_shape(windows)
     rows = max(1, PATCH_BYTES // max(1, out_w * matrices.shape[2] * groups * work_type.itemsize))
@@ -162,8 +188,10 @@ def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tupl
             for top in range(0, out_h, rows):
                 block = view[..., d, top : top + rows, :]
                 columns = block.reshape(groups, matrices.shape[2], block.shape[-2] * out_w)
-                sums = exact_matmul(matrices, columns, limit)
-                yield (n, d, slice(top, top + block.shape[-2])), sums.reshape(filters, -1, out_w).astype(np.int64)
+                sums = exact_matmul(matrices, columns, limit).astype(np.int64)
+                if lost is not None:
+                    sums -= lost(columns + work_type.type(step["input_zero_point"]))
+                yield (n, d, slice(top, top + block.shape[-2])), sums.reshape(filters, -1, out_w)
 
 
 def _outputs(step: Step, x: np.ndarray, weights: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -184,7 +212,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     weights, bias = inputs[3], inputs[8] if len(inputs) > 8 else None
     x, out = _outputs(step, inputs[0], weights, inputs[7].dtype)
     if out.size:
-        for (n, d, rows), sums in _sums(step, x, weights):
+        for (n, d, rows), sums in _sums(step, x, weights, False):
             if bias is not None:
                 sums += bias.astype(np.int64)[:, None, None]
             acc = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
@@ -198,7 +226,7 @@ def reference_integer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     step = prepare_late(step, inputs, _prepare_integer)
     x, out = _outputs(step, inputs[0], inputs[1], np.dtype(np.int32))
     if out.size:
-        for (n, d, rows), sums in _sums(step, x, inputs[1]):
+        for (n, d, rows), sums in _sums(step, x, inputs[1], True):
             out[n, :, d, rows] = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
     return _result(step, out, inputs[0].ndim)
 

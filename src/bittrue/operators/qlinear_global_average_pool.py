@@ -40,7 +40,7 @@ def _given_axes(call: Call) -> tuple[int, ...]:
 
 
 def _axes(call: Call) -> tuple[int, ...]:
-    return (_global_axes if call.node.operator == "qlinear_global_average_pool" else _given_axes)(call)
+    return (_given_axes if call.node.operator == "qlinear_reduce_mean" else _global_axes)(call)
 
 
 def infer(call: Call) -> list[Shape]:

@@ -43,6 +43,16 @@ def _zero_points_are_zero(call: Call, operands: Iterable[Operand | None]) -> Non
                 )
 
 
+def has_elements(call: Call, position: int) -> None:
+    """The input at `position` is not empty."""
+    if not call.input(position).size:
+        raise call.invalid(
+            "BT-SHAPE-EMPTY",
+            f"tensor '{call.input(position).name}' of shape {list(call.input(position).shape)} has no elements",
+            "the runtime makes no output of it",
+        )
+
+
 def has_windows_with_channels_last(call: Call) -> None:
     """With channels behind the picture, there is at least one window."""
     if call.attribute("channels_last") and not call.output.size and call.input(0).size:
@@ -341,6 +351,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "broadcast_rank_within": broadcast_rank_within,
     "rank_without_scale_within": rank_without_scale_within,
     "zero_points_fit": zero_points_fit,
+    "has_elements": has_elements,
     "has_scale": has_scale,
     "has_windows_with_channels_last": has_windows_with_channels_last,
     "input_has_no_scale": input_has_no_scale,

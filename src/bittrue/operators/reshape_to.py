@@ -6,6 +6,7 @@ All of them are carried out as a reshape. reshape_to takes extents from the inpu
 from __future__ import annotations
 
 import math
+
 from .base import Call, Lowered, Operator, Shape, same_shape
 from .indexing import bounded
 from .reshape import reference

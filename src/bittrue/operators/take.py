@@ -82,9 +82,9 @@ def lower_along(call: Call) -> Lowered:
 
 
 def along(step: Step, positions: np.ndarray, shape: Shape) -> tuple[np.ndarray, ...]:
-    """Coordinates in `shape` of elements that lie at `positions` along the step's axis, at their own place elsewhere."""
+    """Coordinates in `shape` of elements at `positions` along the step's axis, at their own place elsewhere."""
     axis = step["axis"]
-    grids = list(np.indices(positions.shape, sparse=True))
+    grids: list[np.ndarray] = list(np.indices(positions.shape, sparse=True))
     grids[axis] = wrapped(step, positions, shape[axis])
     return tuple(grids)
 

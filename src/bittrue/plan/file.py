@@ -20,8 +20,9 @@ from ..operators import Bound, Step, find
 from ..rules import rules, slots
 from .graph_file import attribute, check_quantization, graph_entry, read_graph
 from .plan import Later, Nested, Plan, PlanTensor, Source
-from .planner import DEFAULT_MEMORY_LIMIT, MAX_RANK, check_graph
+from .planner import DEFAULT_MEMORY_LIMIT, MAX_RANK
 from .schedule import Schedule
+from .support import check_graph
 
 FORMAT = "bittrue-plan-2"
 # Model files have 32 bits for it.
@@ -45,6 +46,9 @@ class _Writer:
     def array(self, value: np.ndarray | None) -> str | None:
         if value is None:
             return None
+        if value.dtype.isbuiltin == 2:
+            # .npy files have no name for types that other packages define.
+            value = value.view(f"u{value.dtype.itemsize}")
         key = (value.__array_interface__["data"][0], value.shape, value.strides, value.dtype.str)
         if not value.size or key not in self._names:
             self._names[key] = f"a{len(self.arrays)}"
@@ -208,8 +212,14 @@ class _Reader:
             limit = min(memory_limit, int(source["memory_limit"]))
             self.source = Source(find_numerics(source["numerics"]), graphs, limit)
 
-    def array(self, name: str | None) -> np.ndarray | None:
-        return None if name is None else self._arrays[name]
+    def array(self, name: str | None, dtype: object) -> np.ndarray | None:
+        """An array as the type called `dtype` has it."""
+        if name is None:
+            return None
+        found, kind = self._arrays[name], DATA_TYPES.get(str(dtype))
+        if kind is None or not isinstance(kind.array, str) or found.dtype.str[1:] != f"u{kind.numpy.itemsize}":
+            return found
+        return found.view(kind.numpy)
 
     def quantization(self, entry: dict[str, Any]) -> Quantization | None:
         if entry["scales"] is None:
@@ -230,7 +240,7 @@ class _Reader:
                 tuple(int(e) for e in t["shape"]),
                 str(t["kind"]),
                 self.quantization(t),
-                self.array(t["value"]),
+                self.array(t["value"], t["dtype"]),
                 int(t["offset"]),
                 int(t["first"]),
                 int(t["last"]),

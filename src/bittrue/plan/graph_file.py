@@ -57,7 +57,7 @@ def graph_entry(graph: Graph, writer: ArrayWriter) -> dict[str, Any]:
 
 def read_graph(
     entry: dict[str, Any],
-    array: Callable[[str | None], np.ndarray | None],
+    array: Callable[[str | None, object], np.ndarray | None],
     quantization: Callable[[dict[str, Any]], Quantization | None],
 ) -> Graph:
     """The graph of an entry. KeyError, TypeError or ValueError when the entry contradicts itself."""
@@ -68,7 +68,7 @@ def read_graph(
             tuple(int(e) for e in t["shape"]),
             None if t["shape_signature"] is None else tuple(int(e) for e in t["shape_signature"]),
             quantization(t),
-            array(t["data"]),
+            array(t["data"], t["dtype"]),
             bool(t["variable"]),
         )
         for t in entry["tensors"]

@@ -30,6 +30,9 @@ class Editor:
         self._readers: dict[int, list[Edge]] = {}
         # Where a node stands among those that could run at the same time.
         self._rank: dict[Node, float] = {}
+        # In which order nodes came into the graph.
+        self._number: dict[Node, int] = {}
+        self._count = 0
         for position, node in enumerate(graph.nodes):
             self._enter(node, float(position))
 
@@ -37,6 +40,23 @@ class Editor:
     def nodes(self) -> list[Node]:
         """All nodes, in an order in which they can run."""
         return list(self._order())
+
+    def nodes_from_the_end(self) -> list[Node]:
+        """All nodes in an order in which they can run: depth first from what nothing reads, the newest first."""
+        ends = [node for node in self._rank if not self.edges(node)]
+        stack = [(node, False) for node in sorted(ends, key=self._number.__getitem__)]
+        order: list[Node] = []
+        seen: set[Node] = set()
+        while stack:
+            node, left = stack.pop()
+            if left:
+                order.append(node)
+            elif node not in seen:
+                seen.add(node)
+                before = {w for w in map(self.writer, node.inputs) if w is not None and w not in seen}
+                stack.append((node, True))
+                stack += [(w, False) for w in sorted(before, key=self._number.__getitem__)]
+        return order
 
     def alive(self, node: Node) -> bool:
         """Whether the node still stands as it was."""
@@ -114,9 +134,9 @@ class Editor:
 
     def change(self, node: Node, **changes: Any) -> Node:
         """The node with other fields, at the same place."""
-        rank = self._leave(node)
+        rank, number = self._leave(node)
         new = replace(node, **changes)
-        self._enter(new, rank)
+        self._enter(new, rank, number)
         self.changed = True
         return new
 
@@ -161,21 +181,23 @@ class Editor:
                         number += 1
                         heapq.heappush(ready, (self._rank[reader], number, reader))
 
-    def _enter(self, node: Node, rank: float) -> None:
+    def _enter(self, node: Node, rank: float, number: int | None = None) -> None:
         self._rank[node] = rank
+        self._number[node] = self._count if number is None else number
+        self._count += number is None
         for index in node.outputs:
             self._writer[index] = node
         for position, read in enumerate(node.inputs):
             if read is not None:
                 self._readers.setdefault(read, []).append((node, position))
 
-    def _leave(self, node: Node) -> float:
+    def _leave(self, node: Node) -> tuple[float, int]:
         for index in node.outputs:
             if self._writer.get(index) is node:
                 del self._writer[index]
         for read in {i for i in node.inputs if i is not None}:
             self._readers[read] = [edge for edge in self._readers[read] if edge[0] is not node]
-        return self._rank.pop(node)
+        return self._rank.pop(node), self._number.pop(node)
 
     def _tensor(self, tensor: Tensor) -> int:
         self.tensors.append(tensor)

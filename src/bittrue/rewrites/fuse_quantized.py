@@ -75,6 +75,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         remove_inverse_pairs(editor)
         if not editor.changed:
             break
+    _mark_computed_weights(editor)
     return editor.finish(), _notes(editor)
 
 
@@ -105,6 +106,8 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
     dtype = data_type(editor.type(quantize.outputs[0]))
     if scale is None or zero is None or dtype.name not in ("u8", "s8", "u16", "s16"):
         return False
+    if editor.type(clamp.inputs[0]) != "f32":
+        return False
     if clamp.source == "Relu":
         return int(zero) == dtype.minimum
     limits = clamp_limits(editor, clamp)
@@ -113,6 +116,17 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
     low, high = (np.float32(scale) * np.float32(end - int(zero)) for end in (dtype.minimum, dtype.maximum))
     epsilon = np.finfo(np.float32).eps
     return not (epsilon < np.float32(limits[0]) - low or epsilon < high - np.float32(limits[1]))
+
+
+def _mark_computed_weights(editor: Editor) -> None:
+    """Convolutions of reals whose weights or bias come from a dequantization: to the runtime they are no constants."""
+    computed: set[int] = set()
+    for node in editor.nodes():
+        if node.operator == DEQUANTIZE or computed.intersection(i for i in node.inputs if i is not None):
+            computed.update(node.outputs)
+        weights = {i for i in node.inputs[1:] if i is not None}
+        if node.operator in ("conv", "conv_transpose") and not computed.isdisjoint(weights):
+            editor.change(node, attributes={**node.attributes, "computed_weights": True})
 
 
 def _notes(editor: Editor) -> tuple[str, ...]:
@@ -126,7 +140,9 @@ def _notes(editor: Editor) -> tuple[str, ...]:
         if not before and not behind:
             continue
         reason = "no integer kernel"
-        if node.source in CHECKS:
+        if node.source in ("Relu", "Clip"):
+            reason = "its quantization does not cover it" if behind else "its result is not quantized"
+        elif node.source in CHECKS:
             group = find_group(editor, node)
             reason = CHECKS[node.source](editor, group) if isinstance(group, Group) else group
             reason = reason or "its operands are not dequantized"

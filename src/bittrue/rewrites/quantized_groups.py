@@ -25,6 +25,9 @@ from .quantized_pairs import (
 _SIXTEEN = ("u16", "s16")
 _FOUR = ("u4", "s4")
 _CLAMPS = ("Relu", "Clip")
+# Groups of reals other than f32 that are replaced. Source: ORT has no f16 kernels for the others on this processor.
+_ANY_REAL: tuple[str, ...] = ("Concat", "Expand", "Flatten", "Gather", "GatherElements", "Reshape", "Slice", "Split")
+_ANY_REAL += ("Squeeze", "Transpose", "Unsqueeze")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,9 @@ def find_group(editor: Editor, node: Node) -> Group | str:
     before = tuple(w for w in map(editor.writer, node.inputs) if w is not None and w.operator == DEQUANTIZE)
     if not before:
         return ""
+    real = editor.type(before[0].outputs[0])
+    if real != "f32" and node.source not in _ANY_REAL:
+        return f"there is no integer kernel between {real}"
     clamp = None
     if editor.edges(node) == 1:
         reader = next(r for index in node.outputs for r, _ in editor.readers(index))
@@ -160,8 +166,8 @@ def _blocks(editor: Editor, group: Group) -> str:
 
 
 def _resize(editor: Editor, group: Group) -> str:
-    if group.target.attributes.get("mode") != "nearest":
-        return f"mode '{group.target.attributes.get('mode')}' has no integer kernel"
+    if group.target.operator != "resample_nearest":
+        return "only the nearest mode has an integer kernel"
     return _movement(editor, group, _SIXTEEN)
 
 
@@ -237,6 +243,9 @@ def _flat_product(scales: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 def _matmul(editor: Editor, group: Group) -> str:
     if len(group.before) != 2:
+        weights = editor.writer(group.target.inputs[1])
+        if weights in group.before and not group.after:
+            return "its other operand is real; the runtime quantizes it in blocks"
         return "not all of its operands are dequantized"
     before, after = _types(editor, group)
     return _weight_types(before, after) or (_shape_of_group(editor, group) if group.after else "")
@@ -379,8 +388,14 @@ def _matmul_operands(editor: Editor, group: Group) -> Replacement:
     return [part[kind] for kind in range(3) for part in (a, b)], "matmul_integer_to_float", {}
 
 
-def _same(node: Node) -> Mapping[str, Attribute]:
-    return node.attributes
+def _slope(node: Node) -> Mapping[str, Attribute]:
+    alpha = node.attributes["alpha"]
+    assert isinstance(alpha, float)
+    return {"alpha": float(np.float32(alpha))}
+
+
+def _rows(node: Node) -> Mapping[str, Attribute]:
+    return {"axis": node.attributes["axis"], "to_the_end": node.attributes["flattened"]}
 
 
 def _pool(node: Node) -> Mapping[str, Attribute]:
@@ -402,10 +417,10 @@ _REPLACEMENTS: Mapping[str, Callable[[Editor, Group], Replacement]] = {
     "Conv": _conv_operands,
     "Gemm": _gemm_operands,
     "GlobalAveragePool": _plain("qlinear_global_average_pool", _global_pool),
-    "LeakyRelu": _plain("qlinear_leaky_relu", _same),
+    "LeakyRelu": _plain("qlinear_leaky_relu", _slope),
     "MatMul": _matmul_operands,
     "Mul": _plain("qlinear_mul", _none),
     "Sigmoid": _plain("qlinear_sigmoid", _none),
-    "Softmax": _plain("qlinear_softmax", _same),
+    "Softmax": _plain("qlinear_softmax", _rows),
     "Where": _where_operands,
 }

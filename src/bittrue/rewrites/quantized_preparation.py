@@ -14,8 +14,8 @@ from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_dequantize, is_quantize, p
 
 # Never the same twice.
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
-# Constants of so many elements are compared by content, larger ones by identity.
-_SMALL = 8
+# Constants of so many elements and of these types are compared by content, others by identity.
+_SMALL, _SHARED = 8, ("f16", "f32", "f64", "s32", "s64")
 
 
 def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int, ...] | None:
@@ -69,7 +69,7 @@ def join_clamps(editor: Editor) -> None:
 def share_equal(editor: Editor) -> None:
     """Nodes that compute the same become one; dequantizations, which belong to their readers, do not."""
     seen: dict[object, Node] = {}
-    for planned in editor.nodes():
+    for planned in editor.nodes_from_the_end():
         # Sharing replaces the nodes behind it, but what they write stays.
         node = editor.writer(planned.outputs[0]) if planned.outputs else None
         if node is None or node.operator == DEQUANTIZE or node.source in _RANDOM:
@@ -86,7 +86,7 @@ def _key(editor: Editor, node: Node) -> object:
     operands: list[object] = []
     for index in node.inputs:
         value = editor.value(index)
-        small = value is not None and value.size <= _SMALL
+        small = value is not None and value.size <= _SMALL and editor.type(index) in _SHARED
         operands.append(index if not small or value is None else (editor.type(index), value.shape, value.tobytes()))
     types = tuple(map(editor.type, node.outputs))
     attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items()))

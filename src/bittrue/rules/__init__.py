@@ -44,6 +44,7 @@ _TABLES = {
     "order": ("order", "RULES"),
     "plain_range": ("plain_range", "RULES"),
     "power": ("power", "RULES"),
+    "power_code": ("power_code", "RULES"),
     "product": ("product", "RULES"),
     "quantize": ("quantize", "QUANTIZE"),
     "quantize_asymmetric": ("quantize_rows", "ASYMMETRIC"),

@@ -1,6 +1,6 @@
-"""Slot `accumulate`: the width of the accumulator.
+"""Slot `accumulate`: the width of the accumulator, and of what is added up before it.
 
-Sums are exact integers, so their order cannot matter; only the width can, once a sum leaves it.
+Sums are exact integers, so their order cannot matter; only widths can, once a sum leaves them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,67 @@ from ..arithmetic import fixed_point
 
 @dataclass(frozen=True)
 class AccumulateRule:
-    """`limit`: largest magnitude that is certainly kept; `finish` maps the exact sum to what the register holds."""
+    """`limit`: largest magnitude that is certainly kept; `finish` maps the exact sum to what the register holds.
+
+    `lost`, where products of u8 and s8 codes are added up in something narrower first: what exact sums exceed such ones
+    by, for codes x[..., M, K] and w[..., K, N]; `limit` then says nothing.
+    """
 
     limit: int
     finish: Callable[[np.ndarray], np.ndarray]
     formula: str
+    lost: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+
+
+_S16_MIN, _S16_MAX = -(2**15), 2**15 - 1
+
+
+def _even(codes: np.ndarray, axis: int) -> np.ndarray:
+    """Codes with a 0 behind an odd number of them."""
+    widths = [(0, 0)] * codes.ndim
+    widths[axis] = (0, codes.shape[axis] % 2)
+    return np.pad(codes, widths)
+
+
+def risky_pairs(w: np.ndarray, low: int = 0, high: int = 255) -> np.ndarray:
+    """Which neighbours w[..., 2p, n], w[..., 2p + 1, n] can leave 16 bits for codes between `low` and `high`.
+
+    >>> risky_pairs(np.array([[64, 64, -128], [64, 65, -1]])).tolist()
+    [[False, True, True]]
+    """
+    pairs = _even(w.astype(np.int64), -2)
+    ends = np.stack([low * pairs, high * pairs])
+    highest, lowest = (e[..., ::2, :] + e[..., 1::2, :] for e in (ends.max(axis=0), ends.min(axis=0)))
+    return np.asarray((highest > _S16_MAX) | (lowest < _S16_MIN))
+
+
+def lost_to_s16_pairs(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """sum over pairs p of s - clamp(s, -32768, 32767), s = x[2p] w[2p] + x[2p + 1] w[2p + 1], as s64 [..., M, N].
+
+    x holds u8 codes [..., M, K], w s8 codes [..., K, N]; the last pair of an odd K has a 0. Zero points come later.
+
+    >>> lost_to_s16_pairs(np.array([[255, 255, 255]]), np.array([[127], [127], [127]])).tolist()
+    [[32003]]
+    """
+    left, right = _even(x.astype(np.int32), -1), _even(w.astype(np.int32), -2)
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    total = np.zeros((*batch, left.shape[-2], right.shape[-1]), np.int64)
+    risky = risky_pairs(w)
+    for pair in np.flatnonzero(risky.any(axis=(*range(risky.ndim - 2), -1))):
+        columns = np.flatnonzero(risky[..., pair, :].any(axis=tuple(range(risky.ndim - 2))))
+        first, second = (right[..., 2 * pair + k, :][..., None, columns] for k in (0, 1))
+        sums = left[..., 2 * pair, None] * first + left[..., 2 * pair + 1, None] * second
+        total[..., columns] += sums - np.clip(sums, _S16_MIN, _S16_MAX)
+    return total
 
 
 RULES: dict[str, AccumulateRule] = {
     "s32_wrap": AccumulateRule(2**31 - 1, fixed_point.wrap_s32, "two's complement, modulo 2^32"),
+    "s16_pairs_s32_wrap": AccumulateRule(
+        2**31 - 1,
+        fixed_point.wrap_s32,
+        "sums of two neighbouring products of u8 and s8 codes are clamped to 16 bits, all else is modulo 2^32",
+        lost_to_s16_pairs,
+    ),
     "s64": AccumulateRule(2**63 - 1, lambda exact: exact, "64 bits; the planner proves that no sum leaves them"),
 }

@@ -33,7 +33,7 @@ def truncate_saturate_nan_maximum(x: np.ndarray, minimum: int, maximum: int) -> 
 
 
 def _indefinite(x: np.ndarray, bits: int) -> np.ndarray:
-    """`x` in binary64 without its fraction as a signed integer of `bits`; what does not fit becomes the smallest one."""
+    """`x` in binary64 without its fraction as a signed integer of `bits`; what does not fit is the smallest one."""
     beyond = float(1 << (bits - 1))
     truncated = np.trunc(np.asarray(x, np.float64))
     inside = (truncated >= -beyond) & (truncated < beyond)
@@ -80,7 +80,18 @@ def truncate_low_bits_by_halves(x: np.ndarray, minimum: int, maximum: int) -> np
     return np.where(small, result, result ^ np.int64(-(1 << 31)))
 
 
+def round_away_low_bits(x: np.ndarray, minimum: int, maximum: int) -> np.ndarray:
+    """To nearest, ties away from zero, then as truncate_low_bits. Source: run (types of fewer than 8 bits).
+
+    >>> round_away_low_bits(np.array([2.5, -2.5, 2.4, np.nan]), -8, 7).tolist()
+    [3, -3, 2, -2147483648]
+    """
+    wide = np.asarray(x, np.float64)
+    return truncate_low_bits(np.trunc(wide + np.copysign(0.5, wide)), minimum, maximum)
+
+
 RULES: dict[str, CastRule] = {
+    "round_away_low_bits": round_away_low_bits,
     "truncate_saturate_nan_maximum": truncate_saturate_nan_maximum,
     "truncate_low_bits": truncate_low_bits,
     "truncate_low_bits_by_halves": truncate_low_bits_by_halves,

@@ -17,10 +17,13 @@ from . import (
     activation_range,
     align,
     average,
+    dynamic_range,
     interpolate,
     mean,
+    narrow,
     normalize,
     quantize,
+    quotient,
     real_function,
     rescale,
     scale_form,
@@ -28,6 +31,7 @@ from . import (
     softmax,
     store,
     table,
+    to_integer,
 )
 
 # Real multipliers of the kind that models have, simple ones first: ties of powers of two are the easiest to follow.
@@ -82,6 +86,12 @@ def _accumulate(first: str, second: str) -> Iterator[Example]:
         one, other = (int(accumulate.RULES[name].finish(np.array([total]))[0]) for name in (first, second))
         if one != other:
             yield Example(f"sum {total}", (str(one), str(other)))
+    codes, weights = np.array([[255, 255]]), np.array([[127], [127]])
+    exact = int((codes @ weights)[0, 0])
+    losses = [accumulate.RULES[name].lost for name in (first, second)]
+    one, other = (exact if lost is None else exact - int(lost(codes, weights)[0, 0]) for lost in losses)
+    if one != other:
+        yield Example("255 * 127 + 255 * 127", (str(one), str(other)))
 
 
 def _store(first: str, second: str) -> Iterator[Example]:
@@ -279,13 +289,58 @@ def _quantize(first: str, second: str) -> Iterator[Example]:
 
 
 def _dequantize(first: str, second: str) -> Iterator[Example]:
-    q = np.arange(-128, 128, dtype=np.int8)
-    for scale in (0.1, 0.0173, 0.3, 0.0077):
-        real = [quantize.DEQUANTIZE[name](q, _array(scale), np.array([3])) for name in (first, second)]
-        for place in np.flatnonzero(real[0] != real[1])[:1]:
-            yield Example(
-                f"q {q[place]}, scale {np.float32(scale)}, zero point 3", (repr(real[0][place]), repr(real[1][place]))
+    for q in (np.arange(-128, 128), np.arange(2**24, 2**24 + 256)):
+        for scale in (0.1, 0.0173, 0.3, 0.0077):
+            real = [
+                quantize.DEQUANTIZE[name](q, _array(scale), np.array([3])).astype(np.float32)
+                for name in (first, second)
+            ]
+            for place in np.flatnonzero(real[0] != real[1])[:1]:
+                yield Example(
+                    f"q {q[place]}, scale {np.float32(scale)}, zero point 3",
+                    (repr(real[0][place]), repr(real[1][place])),
+                )
+
+
+def _quotient(first: str, second: str) -> Iterator[Example]:
+    for x in (1.0, 2.0, 2049.0):
+        for scale in (3.0, 10.0):
+            one, other = (
+                float(quotient.RULES[name].divide(np.array([x]), np.array([scale]))[0]) for name in (first, second)
             )
+            if one != other:
+                yield Example(f"{x} / {scale}", (f"{one!r}", f"{other!r}"))
+
+
+def _to_integer(first: str, second: str) -> Iterator[Example]:
+    for value in (0.5, 300.0, 3e9, np.inf):
+        one, other = (
+            int(to_integer.RULES[name](_array(value), np.array([0]), -128, 127)[0]) for name in (first, second)
+        )
+        if one != other:
+            yield Example(f"quotient {value}, zero point 0, int8", (str(one), str(other)))
+
+
+def _narrow(first: str, second: str) -> Iterator[Example]:
+    """Special numbers last: they say least about the rules."""
+    for value in (17.0, 465.0, 480.0, 1e6, np.inf, np.nan):
+        for dtype in ("f8e4m3fn", "f8e5m2"):
+            one, other = (int(narrow.RULES[name](_array(value), dtype)[0]) for name in (first, second))
+            if one != other:
+                yield Example(f"{value} to {dtype}", (f"code {one:#04x}", f"code {other:#04x}"))
+
+
+def _dynamic_range(first: str, second: str) -> Iterator[Example]:
+    for values in ((-1.0, 1.55), (0.0, 0.0)):
+        answers = []
+        for name in (first, second):
+            try:
+                scale, zero_point = dynamic_range.RULES[name](np.array(values, np.float32))
+                answers.append(f"scale {scale}, zero point {zero_point}")
+            except OverflowError:
+                answers.append("no defined result")
+        if answers[0] != answers[1]:
+            yield Example(f"values between {values[0]} and {values[1]}", (answers[0], answers[1]))
 
 
 _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
@@ -294,10 +349,13 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "align": _align,
     "average": _average,
     "dequantize": _dequantize,
+    "dynamic_range": _dynamic_range,
     "interpolate": _interpolate,
     "mean": _mean,
+    "narrow": _narrow,
     "normalize": _normalize,
     "quantize": _quantize,
+    "quotient": _quotient,
     "real_function": _real_function,
     "rescale": _rescale,
     "scale_form": _scale_form,
@@ -306,4 +364,5 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "softmax": _softmax,
     "store": _store,
     "table": _table,
+    "to_integer": _to_integer,
 }

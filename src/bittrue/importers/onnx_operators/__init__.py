@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from .base import GraphBuilder, Mapper, Source
+from .base import Arrange, Called, GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
 _THEMES = (
     "arithmetic",
+    "control",
     "convolutions",
     "floating",
     "indexing",
@@ -71,4 +72,4 @@ def map_node(source: Source) -> None:
         )
 
 
-__all__ = ["GraphBuilder", "Source", "map_node"]
+__all__ = ["Arrange", "Called", "GraphBuilder", "Source", "map_node"]

@@ -43,6 +43,25 @@ class GraphBuilder:
         return found
 
 
+# From a called graph's own outputs and the inputs that stand for values of the calling graph to its outputs.
+Arrange = Callable[[list[int], list[int]], list[int]]
+
+
+@dataclass(frozen=True)
+class Called:
+    """The graphs that a node calls.
+
+    Attributes:
+        numbers: their indices in the file.
+        outside: tensors of the graph at hand whose values they use; each of them gets all, behind its own inputs.
+        types: of the outputs of each.
+    """
+
+    numbers: tuple[int, ...]
+    outside: tuple[int, ...]
+    types: tuple[tuple[str, ...], ...]
+
+
 @dataclass
 class Source:
     """One node of the file while it is mapped.
@@ -55,7 +74,7 @@ class Source:
         outputs: tensor names, empty where omitted.
         attributes: decoded: int, float, str, tuples of these, arrays, GraphProtos.
         builder: the graph so far.
-        called: turns a GraphProto into the index of a graph of the file.
+        call: reads the graphs that the node calls.
     """
 
     op_type: str
@@ -66,6 +85,7 @@ class Source:
     outputs: list[str]
     attributes: Mapping[str, Any]
     builder: GraphBuilder
+    call: Callable[[GraphBuilder, Sequence[Any], Arrange | None], Called]
     read: set[str] = field(default_factory=set)
 
     # -- attributes ------------------------------------------------------------------------------------------------
@@ -100,6 +120,17 @@ class Source:
         """Whether attribute `name` is given."""
         self.read.add(name)
         return name in self.attributes
+
+    def called(self, *names: str, inputs: int, arrange: Arrange | None = None) -> Called:
+        """The graphs that attributes hold, which must have so many inputs."""
+        protos = []
+        for name in names:
+            self.read.add(name)
+            proto = self.attributes.get(name)
+            if proto is None or not hasattr(proto, "initializer") or len(proto.input) != inputs:
+                raise self.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' must be a graph with {inputs} inputs")
+            protos.append(proto)
+        return self.call(self.builder, protos, arrange)
 
     # -- operands --------------------------------------------------------------------------------------------------
     def present(self, position: int) -> bool:
@@ -179,6 +210,9 @@ class Source:
         builder = self.builder
         name = name or builder.unique(f"{self.label}/unused")
         claim = builder.claims.get(name)
+        if claim is not None and dtype == "variant":
+            # What an operator without mapping gives, the file may say.
+            dtype = claim.dtype
         if name in builder.names:
             index = builder.names[name]
             if index in builder.computed or builder.tensors[index].is_constant or claim is not None:

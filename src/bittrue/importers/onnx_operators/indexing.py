@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...graph import Attribute
 from ..onnx_tensors import type_name
 from .base import Mapper, Mappers, Source
 
@@ -29,7 +30,7 @@ def _reduction(source: Source) -> str:
 
 
 def _scatter_elements(source: Source) -> None:
-    attributes = {"axis": source.integer("axis", 0), "reduction": _reduction(source)}
+    attributes: dict[str, Attribute] = {"axis": source.integer("axis", 0), "reduction": _reduction(source)}
     source.emit("put_along", source.type(0), attributes)
 
 
@@ -69,8 +70,22 @@ def _named(source: Source, names: list[str]) -> list[str]:
     return [name or source.builder.unique(f"{source.label}/unused{at}") for at, name in enumerate(names)]
 
 
+def _compress(source: Source) -> None:
+    attributes = {"axis": source.integer("axis", 0)} if source.has("axis") else {}
+    source.emit("compress", source.type(0), attributes)
+
+
+def _reverse_sequence(source: Source) -> None:
+    attributes = {"seq_dim": source.integer("time_axis", 0), "batch_dim": source.integer("batch_axis", 1)}
+    source.emit("reverse_sequence", source.type(0), attributes)
+
+
 def _non_zero(source: Source) -> None:
     source.emit("nonzero_places", "s64")
+
+
+def _non_max_suppression(source: Source) -> None:
+    source.emit("best_boxes", "s64", {"centred": bool(source.integer("center_point_box", 0))})
 
 
 def _one_hot(source: Source) -> None:
@@ -87,7 +102,7 @@ def _trilu(source: Source) -> None:
 
 
 def _unique(source: Source) -> None:
-    attributes = {"sorted": bool(source.integer("sorted", 1))}
+    attributes: dict[str, Attribute] = {"sorted": bool(source.integer("sorted", 1))}
     if source.has("axis"):
         attributes["axis"] = source.integer("axis", 0)
     types = [source.type(0), "s64", "s64", "s64"][: len(source.outputs)]
@@ -122,19 +137,24 @@ def _resize(source: Source) -> None:
         inputs[1] = None
     if mode == "nearest":
         attributes["nearest"] = rounding
-    source.emit("resample_nearest" if mode == "nearest" else "resample_linear", source.type(0), attributes, inputs=inputs)
+    source.emit(
+        "resample_nearest" if mode == "nearest" else "resample_linear", source.type(0), attributes, inputs=inputs
+    )
 
 
 MAPPERS: Mappers = {
     ("", "ArgMax"): _position("position_of_largest"),
     ("", "ArgMin"): _position("position_of_smallest"),
+    ("", "Compress"): _compress,
     ("", "EyeLike"): _eye_like,
     ("", "Gather"): _along("take"),
     ("", "GatherElements"): _along("take_along"),
     ("", "GatherND"): _gather_nd,
+    ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "NonZero"): _non_zero,
     ("", "OneHot"): _one_hot,
     ("", "Resize"): _resize,
+    ("", "ReverseSequence"): _reverse_sequence,
     ("", "Scatter"): _scatter_elements,
     ("", "ScatterElements"): _scatter_elements,
     ("", "ScatterND"): _scatter_nd,

@@ -68,15 +68,13 @@ def _quantize(source: Source) -> None:
     divided by integers do not round.
     """
     stored, real, scales = _types(source)
-    x, scale = source.type(0), source.type(1)
-    integer_x = () if source.domain == MICROSOFT else ("s32",)
-    _expect(source, "x", x, (*real, *integer_x))
-    _expect(source, "the scale", scale, (*scales, *(integer_x if source.version >= 23 else ())))
-    mixed = source.version >= 23 or (source.version < 23 and x == "s32" and scale == "f32")
-    if not mixed and x != "s32" and x != scale:
-        raise source.invalid(
-            "BT-ONNX-TYPE", f"x is {x} and its scale {scale}, which must be one type before version 23"
-        )
+    x, scale, version = source.type(0), source.type(1), source.version
+    whole = () if source.domain == MICROSOFT else ("s32",)
+    _expect(source, "x", x, (*real, *whole))
+    if source.domain == MICROSOFT or 19 <= version < 23:
+        _expect(source, "the scale", scale, (x,))
+    else:
+        _expect(source, "the scale", scale, (*scales, *(whole if version >= 23 else ())))
     target = _type_attribute(source, "output_dtype", 21)
     if source.present(2):
         if target and target != source.type(2):

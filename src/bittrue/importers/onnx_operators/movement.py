@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...graph import Tensor, data_type
+from ...graph import Attribute, Tensor, data_type
 from ..onnx_tensors import type_name
 from .base import Mapper, Mappers, Source
 
@@ -84,7 +84,7 @@ def _split(source: Source) -> None:
     sized = len(inputs) > 1 and inputs[1] is not None
     if source.version >= 18 and sized == bool(counted):
         raise source.invalid("BT-SPLIT", "either the input 'split' or the attribute 'num_outputs' must be given")
-    attributes = {"axis": source.integer("axis", 0), "uneven": source.version >= 18}
+    attributes: dict[str, Attribute] = {"axis": source.integer("axis", 0), "uneven": source.version >= 18}
     source.emit("split_parts", [source.type(0)] * len(source.outputs), attributes, inputs=inputs)
 
 
@@ -107,7 +107,7 @@ def _pad(source: Source) -> None:
     modes = ("constant", "reflect", "edge", *(("wrap",) if source.version >= 19 else ()))
     if mode not in modes:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is not among {list(modes)}")
-    attributes = {"mode": mode, "row_of_widths": source.version < 13}
+    attributes: dict[str, Attribute] = {"mode": mode, "row_of_widths": source.version < 13}
     if source.version >= 11:
         source.emit("border", source.type(0), attributes)
         return
@@ -153,7 +153,7 @@ def _cast_like(source: Source) -> None:
 
 
 def _emit_cast(source: Source, dtype: str) -> None:
-    attributes = {
+    attributes: dict[str, Attribute] = {
         "saturate": bool(source.integer("saturate", 1)),
         "round_mode": source.text("round_mode", "up"),
     }
@@ -168,6 +168,8 @@ def _block(operator: str) -> Mapper:
             if mode not in ("DCR", "CRD"):
                 raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither DCR nor CRD")
             attributes["columns_first"] = mode == "CRD"
+        elif source.version >= 28:
+            attributes["columns_first"] = source.text("mode", "DCR") == "CRD"
         source.emit(operator, source.type(0), attributes)
 
     return mapper

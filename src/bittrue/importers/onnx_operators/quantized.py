@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...graph import Attribute
 from .base import MICROSOFT, Mappers, Source, same_type
+from .windows import window_attributes
 
 
 def _average_pool(source: Source) -> None:
@@ -19,8 +22,14 @@ def _average_pool(source: Source) -> None:
     source.emit("qlinear_average_pool", source.type(0), attributes)
 
 
+def _required(source: Source, name: str, why: str) -> int:
+    if not source.has(name):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is missing: {why}")
+    return source.integer(name, 0)
+
+
 def _concat(source: Source) -> None:
-    source.emit("qlinear_concat", source.type(2), {"axis": source.integer("axis", 0)})
+    source.emit("qlinear_concat", source.type(2), {"axis": _required(source, "axis", "it has no default")})
 
 
 def _global_average_pool(source: Source) -> None:
@@ -32,6 +41,22 @@ def _leaky_relu(source: Source) -> None:
     source.emit("qlinear_leaky_relu", source.type(0), {"alpha": source.real("alpha", 0.01)})
 
 
+def _max_pool(source: Source) -> None:
+    """The pool of channels-first tensors between two transpositions."""
+    attributes = window_attributes(source)
+    attributes["ceil_mode"] = bool(source.integer("ceil_mode", 0))
+    attributes["storage_order"] = 0
+    attributes["crops"] = True
+    taps = attributes["kernel_shape"]
+    rank = 2 + (len(taps) if isinstance(taps, tuple) else 0)
+    dtype = source.type(0)
+    orders = [0, rank - 1, *range(1, rank - 1)], [0, *range(2, rank), 1]
+    first, last = (source.constant(np.array(order, np.int64), "perm") for order in orders)
+    x = source.emit("transpose", dtype, inputs=(source.inputs[0], first), outputs=[source.temporary(dtype, "x")])
+    y = source.emit("max_pool", dtype, attributes, inputs=x, outputs=[source.temporary(dtype, "y")])
+    source.emit("transpose", dtype, inputs=(*y, last))
+
+
 def _reduce_mean(source: Source) -> None:
     attributes: dict[str, Attribute] = {"axes": source.integers("axes") or ()}
     attributes["keep_dims"] = bool(source.integer("keepdims", 1))
@@ -39,10 +64,9 @@ def _reduce_mean(source: Source) -> None:
 
 
 def _softmax(source: Source) -> None:
-    if not source.has("opset"):
-        raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'opset' is missing: it decides what a row is")
     # Before operator set 13, a row was everything from the axis on.
-    attributes = {"axis": source.integer("axis", -1), "to_the_end": source.integer("opset", 0) < 13}
+    opset = _required(source, "opset", "it decides what a row is")
+    attributes = {"axis": source.integer("axis", -1), "to_the_end": opset < 13}
     source.emit("qlinear_softmax", source.type(0), attributes)
 
 
@@ -51,6 +75,7 @@ def _where(source: Source) -> None:
 
 
 MAPPERS: Mappers = {
+    (MICROSOFT, "NhwcMaxPool"): _max_pool,
     (MICROSOFT, "QLinearAdd"): same_type("qlinear_add"),
     (MICROSOFT, "QLinearAveragePool"): _average_pool,
     (MICROSOFT, "QLinearConcat"): _concat,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Numerics
-from . import floating, indexing, integers, layers, linear, movement, quantized
+from . import control, floating, indexing, integers, layers, linear, movement, quantized
 
 ONNX = Numerics(
     name="onnx",
@@ -17,5 +17,6 @@ ONNX = Numerics(
         *movement.ROWS,
         *integers.ROWS,
         *indexing.ROWS,
+        *control.ROWS,
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Numerics
-from . import floating, indexing, integers, layers, linear, movement, quantized
+from . import control, floating, indexing, integers, layers, linear, movement, quantized
 
 ONNXRUNTIME = Numerics(
     name="onnxruntime",
@@ -17,6 +17,7 @@ ONNXRUNTIME = Numerics(
         *movement.ROWS,
         *integers.ROWS,
         *indexing.ROWS,
+        *control.ROWS,
     ),
     rewrites=("fuse_quantized",),
 )

@@ -38,7 +38,9 @@ _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 MOVED: tuple[Row, ...] = (
     *(
-        Row(stem, (f"T {more} -> T...".replace("...", "..." if stem == "split_parts" else ""),), {}, _MOVED, where=types)
+        Row(
+            stem, (f"T {more} -> T...".replace("...", "..." if stem == "split_parts" else ""),), {}, _MOVED, where=types
+        )
         for stem, more, types in _ONE
     ),
     *(
@@ -51,8 +53,9 @@ MOVED: tuple[Row, ...] = (
         ("T s64 T|- s64|- -> T",),
         {},
         _MOVED,
-        where=(*FLOATS, "u8", "s8", "s32", "s64", "u32", "u64", "bool"),
+        where=("f32", "f64", "u8", "s8", "s32", "s64", "u32", "u64", "bool"),
     ),
+    Row("border", ("f16 s64 f16|- s64|- -> f16",), {}, _MOVED, limit=QUIET),
     Row("choose", ("bool T T -> T",), {}, _MOVED, where=("f32", "f64", "u8", "s8", "s32", "s64", "u32")),
     Row("choose", ("bool f16 f16 -> f16",), {}, _MOVED, limit=QUIET),
     Row("fill", ("s64 T -> T",), {}, _MOVED, where=COMMON),
@@ -67,11 +70,34 @@ SHAPES: tuple[Row, ...] = (
 )
 
 _INTEGER = "|".join(INTEGERS)
+_SHORTENED = "of two casts in a row the runtime may leave the first one out (to 8 bits by way of bf16)"
+_SIGNS = "u4|s4|u2|s2"
+_WIDE = f"{_INTEGER}|{_SIGNS}|bool|f16|bf16|f32|f64"
+_EIGHT = "|".join(NARROW)
 CASTS: tuple[Row, ...] = (
     Row("convert", (f"{_INTEGER}|bool -> {_INTEGER}|bool|f16|bf16|f32|f64",), {}, "run"),
     Row("convert", ("f16|bf16|f32|f64 -> f16|bf16|f32|f64|bool",), {}, "run"),
-    Row("convert", ("f32|f64 -> u32",), _BY_HALVES, _LARGE),
-    Row("convert", (f"f16|bf16|f32|f64 -> {_INTEGER}",), {"cast": "truncate_low_bits"}, _LARGE),
+    Row("convert", ("bf16|f32|f64 -> u32",), _BY_HALVES, _LARGE),
+    Row("convert", (f"f16|bf16|f32|f64 -> {_INTEGER}",), {"cast": "truncate_low_bits"}, _LARGE, limit=_SHORTENED),
 )
 
-ROWS: tuple[Row, ...] = (*MOVED, *SHAPES, *CASTS)
+NARROW_CASTS: tuple[Row, ...] = (
+    Row(
+        "convert",
+        (f"{_WIDE}|{_EIGHT} -> {_EIGHT}",),
+        {"narrow": "even_overflow_by_carry"},
+        "run",
+        when=(("attribute_is", "saturate", False),),
+    ),
+    Row("convert", (f"{_WIDE}|{_EIGHT} -> {_EIGHT}",), {"narrow": "even_saturate_nan_ones"}, "run"),
+    Row("convert", (f"f16|bf16|f32|f64|{_EIGHT} -> {_SIGNS}",), {"cast": "round_away_low_bits"}, "run"),
+)
+FROM_NARROW: tuple[Row, ...] = (
+    Row("convert", (f"{_EIGHT} -> {_INTEGER}",), {"cast": "truncate_low_bits"}, "run"),
+    Row("convert", (f"{_EIGHT} -> f16|bf16|f32|f64",), {}, "run"),
+    Row("convert", (f"{_EIGHT} -> bool",), {}, "run", limit="-0 is false here; the runtime takes it for true"),
+    Row("convert", (f"{_SIGNS} -> {_INTEGER}|bool|f16|bf16|f32|f64",), {}, "run"),
+    Row("convert", (f"{_INTEGER}|bool|{_SIGNS} -> {_SIGNS}",), {}, "run"),
+)
+
+ROWS: tuple[Row, ...] = (*MOVED, *SHAPES, *CASTS, *NARROW_CASTS, *FROM_NARROW)

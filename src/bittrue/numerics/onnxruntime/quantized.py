@@ -11,6 +11,13 @@ _TABLE = ("T f32 T|- f32 T -> T",)
 CONCAT = ("f32 T T|f32... -> T",)
 WHERE = ("bool T f32 T T f32 T f32 T -> T",)
 UNARY = ("T f32 T f32 T -> T",)
+_WHOLE_PICTURE = {
+    "accumulate": "s32_wrap",
+    "scale_form": "binary32_over_product",
+    "rescale": "binary32_multiply_even",
+    "store": "clamp_then_zero_point",
+}
+_NO_NUMBER = "scales whose quotient is NaN are refused, which the runtime takes"
 _RUN = "run: random single-node models, recorded vectors; facts/onnxruntime.md 2"
 
 ROWS: tuple[Row, ...] = (
@@ -33,6 +40,16 @@ ROWS: tuple[Row, ...] = (
     Row(
         "qlinear_average_pool",
         ("T f32 T f32 T|- -> T",),
+        _WHOLE_PICTURE,
+        f"{_RUN}; windows that are the whole picture go the way of the global average",
+        where=BYTES,
+        limit=_NO_NUMBER,
+        when=(("window_is_picture",),),
+        requires=(("rank_zero", 1, 2, 3, 4), ("has_windows_with_channels_last",)),
+    ),
+    Row(
+        "qlinear_average_pool",
+        ("T f32 T f32 T|- -> T",),
         {"affine_average": "binary32_in_order_even"},
         _RUN,
         where=BYTES,
@@ -48,18 +65,21 @@ ROWS: tuple[Row, ...] = (
         f"{_RUN}; machines without fused multiply-add differ in 3e-6 of all table entries",
         where=BYTES,
     ),
-    Row("qlinear_softmax", _TABLE, {"affine_softmax": "binary32_table_even"}, _RUN, where=BYTES),
+    Row(
+        "qlinear_softmax",
+        _TABLE,
+        {"affine_softmax": "binary32_table_even"},
+        f"{_RUN}; without elements the runtime leaves its output undefined",
+        where=BYTES,
+        requires=(("has_elements", 0),),
+    ),
     Row(
         "qlinear_global_average_pool",
         UNARY,
-        {
-            "accumulate": "s32_wrap",
-            "scale_form": "binary32_over_product",
-            "rescale": "binary32_multiply_even",
-            "store": "clamp_then_zero_point",
-        },
+        _WHOLE_PICTURE,
         f"{_RUN}; ARM multiplies by 24-bit integers (read)",
         where=BYTES,
+        limit=_NO_NUMBER,
     ),
     Row(
         "qlinear_reduce_mean",

@@ -1,0 +1,61 @@
+"""`bittrue inspect --saturation`: layers whose results depend on how a processor adds up u8 by s8 products."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import click
+from rich.table import Table
+
+from .. import api
+from ..compare.saturation import S16_MAX, S16_MIN, MixedLayer, find_saturation
+from .common import console
+
+
+def show_saturation(loaded: api.Model, shapes: Mapping[str, Sequence[int]], as_json: bool) -> None:
+    """Plans the model as the runtime of its format does, and prints what `find_saturation` finds."""
+    plan = loaded.prepare(executor="reference", shapes=shapes).plan
+    layers = find_saturation(plan)
+    notes = [f"what follows tensor '{plan.tensors[i].name}' is planned while running" for i in plan.outputs[:1]]
+    notes = notes if plan.later else []
+    if as_json:
+        listed = [{**asdict(layer), "can_saturate": layer.can_saturate} for layer in layers]
+        click.echo(json.dumps({"numerics": plan.numerics, "layers": listed, "notes": notes}, indent=1))
+        return
+    out = console()
+    unsafe = [layer for layer in layers if layer.can_saturate]
+    out.print(f"{len(layers)} layers of u8 by s8 products, {len(unsafe)} of them can saturate", markup=False)
+    for note in notes:
+        out.print(f"note: {note}", markup=False)
+    if not unsafe:
+        return
+    out.print(_table(unsafe))
+    out.print(
+        f"Processors with AVX2 and without VNNI clamp sums of two products to [{S16_MIN}, {S16_MAX}]; numerics"
+        " 'onnxruntime-avx2' shows what that gives. Weights within [-64, 63] never saturate (reduce_range).",
+        markup=False,
+    )
+
+
+def _table(layers: Sequence[MixedLayer]) -> Table:
+    table = Table(title="layers that can saturate", title_justify="left")
+    for column in ("node", "output", "codes", "weights", "pairs", "channels", "worst pair", "sum", "loss"):
+        table.add_column(column, overflow="fold")
+    for layer in layers:
+        start = (f"{layer.node} {layer.source}", layer.output, f"{layer.low} to {layer.high}")
+        pair = layer.worst
+        if pair is None:
+            table.add_row(*start, "known while running", "", "", "", "", "")
+            continue
+        table.add_row(
+            *start,
+            f"{layer.smallest} to {layer.largest}",
+            f"{layer.saturable_pairs:,} of {layer.pairs:,}",
+            f"{layer.saturable_channels:,} of {layer.channels:,}",
+            f"channel {pair.channel}, products {pair.places[0]} and {pair.places[1]}: {pair.codes[0]}, {pair.codes[1]}",
+            str(pair.total),
+            f"up to {layer.loss:,}",
+        )
+    return table

@@ -1,0 +1,7 @@
+"""Rows of `onnx`: control flow, as in `onnxruntime`."""
+
+from __future__ import annotations
+
+from ..onnxruntime.control import ROWS
+
+__all__ = ["ROWS"]

@@ -1,0 +1,48 @@
+"""`onnxruntime-avx2`: ONNX Runtime's CPU provider on an x86-64 without VNNI, where u8 by s8 products can saturate.
+
+Its kernels add up two neighbouring products in 16 bits. Depthwise convolutions and all other types are exact there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .onnxruntime import ONNXRUNTIME, layers
+from .table import Numerics, Row
+
+# Positions of both factors among the inputs, the left one first: conv_integer multiplies weights by windows.
+_FACTORS = {
+    "conv_integer": (1, 0),
+    "matmul_integer": (0, 1),
+    "matmul_integer_to_float": (0, 1),
+    "qgemm": (0, 3),
+    "qlinear_conv": (0, 3),
+    "qlinear_matmul": (0, 3),
+}
+
+
+def _mixed(row: Row) -> tuple[str, ...]:
+    """The patterns of a row whose left factor is u8 and whose right one is s8."""
+    left, right = _FACTORS[row.operator]
+    return tuple(types for types in row.types if (types.split()[left], types.split()[right]) == ("u8", "s8"))
+
+
+ROWS: tuple[Row, ...] = tuple(
+    replace(
+        row,
+        types=_mixed(row),
+        rules={**row.rules, "accumulate": "s16_pairs_s32_wrap"},
+        evidence="run under emulation of a Haswell; facts/onnxruntime.md 2.1",
+    )
+    for row in layers.ROWS
+    if row.operator in _FACTORS
+)
+
+ONNXRUNTIME_AVX2 = Numerics(
+    name="onnxruntime-avx2",
+    reproduces="ONNX Runtime 1.31 CPU provider, x86-64 with AVX2 and without VNNI, session.qdqisint8allowed=1",
+    verified="recorded from onnxruntime 1.31.1 under qemu-x86_64 -cpu Haswell-v1; all else as onnxruntime",
+    rows=(*ROWS, *ONNXRUNTIME.rows),
+    versions=ONNXRUNTIME.versions,
+    rewrites=ONNXRUNTIME.rewrites,
+)

@@ -1,0 +1,36 @@
+"""Slot `power_code`: positive numbers to the codes of scales that are powers of two (8 exponent bits, nothing else)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+# (real numbers, rounding, whether to saturate) to codes: 2^(code - 127), 255 is NaN.
+PowerCodeRule = Callable[[np.ndarray, str, bool], np.ndarray]
+ROUNDINGS = ("up", "down", "nearest")
+_NAN = 255
+
+
+def by_magnitude(x: np.ndarray, rounding: str, saturate: bool) -> np.ndarray:
+    """The power of two above, below or nearest to |x|, halfway up.
+
+    Beyond 2^-127 ... 2^127: the nearer end, or NaN without `saturate`; so 0 is the smallest scale, or NaN. NaN stays.
+    Source: the table of the specification's Cast.
+
+    >>> x = np.array([1.0, 1.5, 1.4, 0.0, np.inf, np.nan])
+    >>> [by_magnitude(x, how, how == "up").tolist() for how in ("up", "nearest")]
+    [[127, 128, 128, 0, 254, 255], [127, 128, 127, 255, 255, 255]]
+    """
+    magnitude = np.abs(np.asarray(x, np.float64))
+    # |x| = m 2^e with m in [1/2, 1): a power of two has m = 1/2.
+    mantissa, exponent = np.frexp(np.where(np.isfinite(magnitude), magnitude, 1.0))
+    limit = {"up": 0.5, "down": 1.0, "nearest": 0.75}[rounding]
+    above = mantissa >= limit if rounding == "nearest" else mantissa > limit
+    code = exponent.astype(np.int64) - 1 + above + 127
+    low, high = (code < 0) | (magnitude == 0), (code > _NAN - 1) | np.isinf(magnitude)
+    code = np.where(low, 0 if saturate else _NAN, np.where(high, _NAN - 1 if saturate else _NAN, code))
+    return np.where(np.isnan(magnitude), _NAN, code).astype(np.uint8)
+
+
+RULES: dict[str, PowerCodeRule] = {"by_magnitude": by_magnitude}

@@ -1,0 +1,119 @@
+"""Mutated ONNX files: typed errors or results only; no crash, no hang over 5 s, no more than 1 GiB."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+import bittrue
+
+sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
+import numpy as np
+from mutate_onnx import campaign
+
+
+@cache
+def official() -> list[bytes]:
+    """The models of the onnx package's own tests that can be prepared: every operator, a few nodes at most."""
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = collect_testcases(None)
+    for case in cases:
+        content = case.model.SerializeToString()
+        try:
+            bittrue.load(content).prepare("onnx", executor="reference")
+        except bittrue.BittrueError:
+            continue
+        found.append(content)
+    return found
+
+
+def several_nodes() -> bytes:
+    """Initializers of several types, constants, a function, a branching graph, free dimensions, claims."""
+    inner = helper.make_function(
+        "local",
+        "twice",
+        ["x"],
+        ["y"],
+        [helper.make_node("Transpose", ["x"], ["t"]), helper.make_node("Transpose", ["t"], ["y"], perm=[1, 0])],
+        [helper.make_opsetid("", 21)],
+    )
+    parameters = {
+        "a_scale": np.float32(0.5),
+        "a_zero": np.uint8(3),
+        "b": np.arange(12, dtype=np.uint8).reshape(3, 4),
+        "b_scale": np.float32([0.5, 0.25, 1, 2]),
+        "b_zero": np.uint8([0, 1, 2, 3]),
+        "y_scale": np.float32(4),
+        "y_zero": np.uint8(128),
+    }
+    nodes = [
+        helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(np.uint8([[1, 2, 3]]), "v")),
+        helper.make_node("twice", ["a"], ["m"], domain="local"),
+        helper.make_node("QLinearMatMul", ["m", *parameters], ["y"], "product"),
+        helper.make_node("QLinearMatMul", ["c", *parameters], ["z"], "other"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("a", onnx.TensorProto.UINT8, ["N", 3])],
+        [helper.make_tensor_value_info(name, onnx.TensorProto.UINT8, None) for name in ("y", "z")],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in parameters.items()],
+        value_info=[helper.make_tensor_value_info("m", onnx.TensorProto.UINT8, ["N", 3])],
+    )
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("local", 1)]
+    return helper.make_model(graph, opset_imports=imports, functions=[inner], ir_version=10).SerializeToString()
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_mutations_of_every_operator(
+    part: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
+    contents = official()
+    count = 1500 * (20 if request.config.getoption("--deep") else 1)
+    first = part * count
+    result = campaign(contents, range(first, first + count), tmp_path)
+    counts = result["counts"]
+    kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])
+    record_property(
+        "mutated",
+        f"{len(contents)} official ONNX models: {count} files, {counts['result']} results, typed errors of {kinds} "
+        f"kinds, slowest {result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB",
+    )
+    assert counts["result"] > count // 20
+    assert kinds > 5
+
+
+def test_mutations_of_one_model(
+    tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
+    content = several_nodes()
+    assert bittrue.load(content).prepare("onnx")
+    count = 2000 * (20 if request.config.getoption("--deep") else 1)
+    result = campaign([content], range(count), tmp_path)
+    counts = result["counts"]
+    record_property(
+        "mutated",
+        f"an ONNX model with a function: {count} files, {counts['result']} results, slowest {result['slowest']:.2f} s, "
+        f"peak {result['peak'] >> 10} MiB",
+    )
+    assert counts["result"] > count // 20
+
+
+def test_every_truncation() -> None:
+    content = several_nodes()
+    codes = set()
+    for length in range(len(content)):
+        with pytest.raises(bittrue.BittrueError) as caught:
+            bittrue.load(content[:length]).prepare("onnx")
+        codes.add(caught.value.code)
+    assert "BT-ONNX-FORMAT" in codes

@@ -1,0 +1,403 @@
+"""ONNX files to graphs: operator sets, functions, constants, names, order, claims, and doing without the package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+import bittrue
+from bittrue.graph import ModelFile
+from bittrue.importers import read_model
+from bittrue.importers.onnx import NEWEST_OPSET, OLDEST_OPSET
+from bittrue.importers.onnx_operators import map_node  # noqa: F401 (the folder's entry)
+from bittrue.importers.onnx_operators.base import MICROSOFT
+
+
+def value(name: str, shape: Any = (2, 2), kind: int = TensorProto.FLOAT) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def turn(source: str = "x", target: str = "y", **attributes: Any) -> NodeProto:
+    return helper.make_node("Transpose", [source], [target], f"turn {target}", **attributes)
+
+
+def model(
+    nodes: Sequence[NodeProto] | None = None,
+    inputs: Sequence[ValueInfoProto] | None = None,
+    outputs: Sequence[ValueInfoProto] | None = None,
+    initializers: Sequence[TensorProto] = (),
+    *,
+    opsets: Sequence[tuple[str, int]] = (("", 21),),
+    ir: int = 10,
+    functions: Sequence[onnx.FunctionProto] = (),
+    **graph: Any,
+) -> ModelProto:
+    made = helper.make_graph(
+        [turn()] if nodes is None else nodes,
+        "g",
+        [value("x")] if inputs is None else inputs,
+        [value("y")] if outputs is None else outputs,
+        initializers,
+        **graph,
+    )
+    imports = [helper.make_opsetid(*entry) for entry in opsets]
+    return helper.make_model(made, opset_imports=imports, ir_version=ir, functions=functions)
+
+
+def read(made: ModelProto) -> ModelFile:
+    return read_model(made.SerializeToString())
+
+
+def operators(made: ModelProto) -> list[str]:
+    return [node.operator for node in read(made).graphs[0].nodes]
+
+
+def refused(made: ModelProto, code: str) -> bittrue.BittrueError:
+    with pytest.raises(bittrue.BittrueError, match=code) as caught:
+        read(made)
+    assert caught.value.message
+    return caught.value
+
+
+# -- operator sets -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("version", range(OLDEST_OPSET, NEWEST_OPSET + 1))
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+def test_every_operator_set(version: int, domain: str) -> None:
+    (node,) = read(model(opsets=[(domain, version)])).graphs[0].nodes
+    assert node.version == onnx.defs.get_schema("Transpose", version).since_version
+
+
+@pytest.mark.parametrize("version", [1, OLDEST_OPSET - 1, NEWEST_OPSET + 1, 1000])
+def test_operator_sets_out_of_range(version: int) -> None:
+    error = refused(model(opsets=[("", version)]), "BT-ONNX-OPSET")
+    assert isinstance(error, bittrue.UnsupportedError)
+    assert f"{OLDEST_OPSET} to {NEWEST_OPSET}" in error.message
+
+
+@pytest.mark.parametrize(
+    "opsets", [[("", -1)], [("", 21), ("ai.onnx", 13)], [("", 21), ("x", 1 << 40)], [("", 1 << 62)]]
+)
+def test_operator_sets_that_are_none(opsets: list[tuple[str, int]]) -> None:
+    refused(model(opsets=opsets), "BT-ONNX-OPSET")
+
+
+def test_the_same_operator_set_twice() -> None:
+    assert operators(model(opsets=[("", 21), ("ai.onnx", 21)])) == ["transpose"]
+
+
+def test_no_default_operator_set() -> None:
+    refused(model(opsets=[(MICROSOFT, 1)]), "BT-ONNX-OPSET")
+    refused(model(opsets=[]), "BT-ONNX-OPSET")
+
+
+def test_domains_need_no_import() -> None:
+    """As ONNX Runtime takes its own operators."""
+    node = helper.make_node("Nonsense", ["x"], ["y"], domain="nowhere")
+    (read_node,) = read(model([node])).graphs[0].nodes
+    assert (read_node.operator, read_node.source, read_node.version) == ("nonsense", "Nonsense", 1)
+
+
+# -- nodes without mapping ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("node", "kind"),
+    [
+        (helper.make_node("Nonsense", ["x"], ["y"]), "f32"),
+        (helper.make_node("Det", ["x"], ["m"]), "f32"),
+        (helper.make_node("StringSplit", ["s"], ["m", "n"]), "string"),
+        (helper.make_node("Multinomial", ["x"], ["m"], dtype=TensorProto.INT64), "s64"),
+    ],
+)
+def test_types_come_from_schemas(node: NodeProto, kind: str) -> None:
+    nodes = [node, *([turn("m", "y")] if "m" in node.output else [])]
+    given = [value("x"), value("s", (2,), TensorProto.STRING)]
+    outputs = [value("y", None, {"string": TensorProto.STRING, "s64": TensorProto.INT64}.get(kind, TensorProto.FLOAT))]
+    graph = read(model(nodes, given, outputs)).graphs[0]
+    assert graph.tensors[graph.nodes[0].outputs[0]].dtype == kind
+
+
+def test_one_error_names_every_operator_without_a_row() -> None:
+    nodes = [helper.make_node("Det", ["x"], ["a"]), helper.make_node("Nonsense", ["a"], ["y"])]
+    with pytest.raises(bittrue.UnsupportedError, match="BT-OPERATOR") as caught:
+        bittrue.load(model(nodes).SerializeToString()).prepare("onnx")
+    assert "Det" in caught.value.message
+    assert "Nonsense" in caught.value.message
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+def function(name: str, nodes: Sequence[NodeProto], inputs: Sequence[str] = ("x",)) -> onnx.FunctionProto:
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("local", 1)]
+    return helper.make_function("local", name, list(inputs), ["y"], list(nodes), imports)
+
+
+def call(name: str, source: str = "x", target: str = "y") -> NodeProto:
+    return helper.make_node(name, [source], [target], domain="local")
+
+
+LOCAL = [("", 21), ("local", 1)]
+
+
+def test_functions_are_expanded() -> None:
+    inner = function("inner", [turn("x", "t"), turn("t", "y")])
+    outer = function("outer", [call("inner", "x", "t"), call("inner", "t", "y")])
+    made = model([call("outer", "x", "m"), call("inner", "m", "y")], functions=[outer, inner], opsets=LOCAL)
+    assert operators(made) == ["transpose"] * 6
+    x = np.float32([[1, 2], [3, 4]])
+    assert bittrue.load(made.SerializeToString()).prepare("onnx").run(x)["y"].tolist() == x.tolist()
+
+
+def test_functions_that_call_themselves() -> None:
+    refused(model([call("a")], functions=[function("a", [call("a")])], opsets=LOCAL), "BT-ONNX-FUNCTION")
+    both = [function("a", [call("b")]), function("b", [call("a")])]
+    refused(model([call("a")], functions=both, opsets=LOCAL), "BT-ONNX-FUNCTION")
+    refused(model(functions=both, opsets=LOCAL), "BT-ONNX-FUNCTION")
+
+
+def test_functions_that_grow() -> None:
+    """Each calls the next one twice: a file of a few kilobytes for 2^60 nodes."""
+    chain = [function(f"f{i}", [call(f"f{i + 1}", "x", "t"), call(f"f{i + 1}", "t", "y")]) for i in range(60)]
+    chain.append(function("f60", [turn()]))
+    start = time.perf_counter()
+    refused(model([call("f0")], functions=chain, opsets=LOCAL), "BT-NODES")
+    deep = [function(f"f{i}", [call(f"f{i + 1}")]) for i in range(5000)] + [function("f5000", [turn()])]
+    refused(model([call("f0")], functions=deep, opsets=LOCAL), "BT-ONNX-FUNCTION")
+    assert time.perf_counter() - start < 2
+
+
+def test_functions_of_one_name() -> None:
+    refused(model([call("a")], functions=[function("a", [turn()])] * 2, opsets=LOCAL), "BT-ONNX-FUNCTION")
+
+
+def test_functions_with_other_arguments() -> None:
+    made = model([call("a")], functions=[function("a", [turn()], ["x", "z"])], opsets=LOCAL)
+    # What is left out may be missing, as for operators.
+    assert operators(made) == ["transpose"]
+    many = helper.make_node("a", ["x", "x", "x"], ["y"], domain="local")
+    refused(model([many], functions=[function("a", [turn()])], opsets=LOCAL), "BT-")
+
+
+# -- constants ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"value": numpy_helper.from_array(np.int8([[1, 2]]), "v")}, np.int8([[1, 2]])),
+        ({"value": numpy_helper.from_array(np.array(3, np.int64), "v")}, np.array(3, np.int64)),
+        ({"value_float": 1.5}, np.array(1.5, np.float32)),
+        ({"value_floats": [1.5, 2.0]}, np.float32([1.5, 2])),
+        ({"value_int": -7}, np.array(-7, np.int64)),
+        ({"value_ints": [1 << 40, 2]}, np.int64([1 << 40, 2])),
+    ],
+)
+def test_constant_nodes(attributes: dict[str, Any], expected: np.ndarray) -> None:
+    made = model([helper.make_node("Constant", [], ["c"], **attributes), turn()], opsets=[("", 21)])
+    graph = read(made).graphs[0]
+    (found,) = (tensor for tensor in graph.tensors if tensor.name == "c")
+    assert len(graph.nodes) == 1
+    assert (found.values().dtype, found.values().shape) == (expected.dtype, expected.shape)
+    assert found.values().tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        helper.make_node("Constant", [], ["c"]),
+        helper.make_node("Constant", [], ["c"], value_int=1, value_float=1.0),
+        helper.make_node("Constant", [], ["c", "d"], value_int=1),
+        helper.make_node("Constant", [], [], value_int=1),
+        helper.make_node("Constant", [], [""], value_int=1),
+        helper.make_node("Constant", [], ["x"], value_int=1),
+        helper.make_node("Constant", [], ["c"], value_string="text"),
+        helper.make_node("Constant", [], ["c"], value=3),
+        helper.make_node("Constant", [], ["c"], value_int=1.5),
+        helper.make_node("Constant", [], ["c"], value_ints=[1.5]),
+        helper.make_node("Constant", [], ["c"], value_int=[1, 2]),
+        helper.make_node("Constant", [], ["c"], nonsense=1),
+    ],
+)
+def test_constant_nodes_that_are_none(node: NodeProto) -> None:
+    refused(model([node, turn()]), "BT-ONNX-CONSTANT")
+
+
+# -- names and order ---------------------------------------------------------------------------------------------------
+W = numpy_helper.from_array(np.float32([[1, 2], [3, 4]]), "w")
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        (lambda: model(initializers=[W, W]), "BT-ONNX-NAME"),
+        (lambda: model(initializers=[numpy_helper.from_array(np.float32([1]), "")]), "BT-ONNX-NAME"),
+        (lambda: model(inputs=[value("x"), value("x")]), "BT-ONNX-NAME"),
+        (lambda: model(inputs=[value("x"), value("")]), "BT-ONNX-NAME"),
+        (lambda: model([turn(), turn()]), "BT-ONNX-NAME"),
+        (lambda: model([turn(), turn("y", "x")]), "BT-ONNX-NAME|BT-GRAPH-WRITE"),
+        (lambda: model([turn(), turn("y", "w")], initializers=[W]), "BT-ONNX-NAME|BT-GRAPH-WRITE"),
+        (lambda: model([turn("x", "x")], outputs=[value("x")]), "BT-GRAPH-WRITE|BT-ONNX-NAME"),
+        (lambda: model([turn("a", "y"), turn("x", "a")]), "BT-NODE-ORDER"),
+        (lambda: model([turn("y", "y")]), "BT-NODE-ORDER"),
+        (lambda: model([turn("nobody", "y")]), "BT-NODE-ORDER"),
+        (lambda: model([turn("", "y")]), "BT-NODE-INPUT"),
+        (lambda: model([helper.make_node("Transpose", [], ["y"])]), "BT-NODE-INPUT"),
+        (lambda: model(outputs=[value("z")]), "BT-ONNX-NAME"),
+        (lambda: model(outputs=[]), "BT-ONNX-OUTPUT"),
+        (lambda: model([]), "BT-ONNX-NAME"),
+    ],
+)
+def test_contradictions(made: Callable[[], ModelProto], code: str) -> None:
+    refused(made(), code)
+
+
+def test_initializers_listed_as_inputs() -> None:
+    """Before IR version 4 they had to be."""
+    for ir in (3, 4, 10):
+        graph = read(model([turn("w")], [value("x"), value("w")], initializers=[W], ir=ir)).graphs[0]
+        assert [graph.tensors[i].name for i in graph.inputs] == ["x"]
+        assert graph.tensors[graph.nodes[0].inputs[0]].is_constant
+
+
+def test_an_output_may_be_anything_known() -> None:
+    graph = read(model([turn()], outputs=[value("y"), value("x"), value("w")], initializers=[W])).graphs[0]
+    assert [graph.tensors[i].name for i in graph.outputs] == ["y", "x", "w"]
+    x = np.float32([[5, 6], [7, 8]])
+    made = model([turn()], outputs=[value("y"), value("x"), value("w")], initializers=[W])
+    for executor in ("reference", "auto"):
+        found = bittrue.load(made.SerializeToString()).prepare("onnx", executor=executor).run(x)
+        assert {k: v.tolist() for k, v in found.items()} == {
+            "y": x.T.tolist(), "x": x.tolist(), "w": [[1, 2], [3, 4]]
+        }  # fmt: skip
+
+
+def test_sparse_initializers() -> None:
+    sparse = helper.make_sparse_tensor(
+        numpy_helper.from_array(np.float32([1]), "s"), numpy_helper.from_array(np.int64([0]), "i"), [4]
+    )
+    refused(model(sparse_initializer=[sparse]), "BT-ONNX-SPARSE")
+
+
+# -- types and shapes --------------------------------------------------------------------------------------------------
+def test_declared_types_are_checked() -> None:
+    refused(model(outputs=[value("y", (2, 2), TensorProto.INT8)]), "BT-ONNX-TYPE")
+    middle = model([turn("x", "m"), turn("m", "y")], value_info=[value("m", (2, 2), TensorProto.INT8)])
+    refused(middle, "BT-ONNX-TYPE")
+
+
+def test_declared_shapes_are_not_believed() -> None:
+    made = model(inputs=[value("x", (2, 3))], outputs=[value("y", (7, 7, 7))])
+    found = bittrue.load(made.SerializeToString()).prepare("onnx").run(np.zeros((2, 3), np.float32))
+    assert found["y"].shape == (3, 2)
+
+
+@pytest.mark.parametrize("kind", [0, 99, -1])
+def test_input_types_that_are_none(kind: int) -> None:
+    made = model()
+    made.graph.input[0].type.tensor_type.elem_type = kind
+    refused(made, "BT-ONNX-TYPE")
+
+
+def test_inputs_that_are_no_tensors() -> None:
+    for info in (
+        helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, None),
+        helper.make_value_info("x", helper.make_optional_type_proto(helper.make_tensor_type_proto(1, [2]))),
+        ValueInfoProto(name="x"),
+    ):
+        refused(model(inputs=[info]), "BT-ONNX-TYPE")
+
+
+@pytest.mark.parametrize("extents", [[-2], [1] * 65, [1 << 40, 1 << 40, 0]])
+def test_shapes_that_are_none(extents: list[int]) -> None:
+    made = model()
+    del made.graph.input[0].type.tensor_type.shape.dim[:]
+    for extent in extents:
+        made.graph.input[0].type.tensor_type.shape.dim.add(dim_value=extent)
+    refused(made, "BT-ONNX-SHAPE")
+
+
+def test_free_dimensions() -> None:
+    graph = read(model(inputs=[value("x", ("N", None, 3))])).graphs[0]
+    x = graph.tensors[graph.inputs[0]]
+    assert (x.shape, x.shape_signature) == ((1, 1, 3), (-1, -1, 3))
+    made = model(inputs=[value("x", ("N", 2))], outputs=[value("y", (2, "N"))]).SerializeToString()
+    session = bittrue.load(made).prepare("onnx", shapes={"x": (5, 2)})
+    assert session.outputs[0].shape == (2, 5)
+
+
+# -- attributes --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("attributes", "code"),
+    [
+        ([helper.make_attribute("perm", [1, 0]), helper.make_attribute("perm", [1, 0])], "BT-ONNX-ATTRIBUTE"),
+        ([helper.make_attribute("nonsense", 1)], "BT-ONNX-ATTRIBUTE"),
+        ([helper.make_attribute("perm", 1)], "BT-ONNX-ATTRIBUTE"),
+        ([helper.make_attribute("perm", [1.0, 0.0])], "BT-ONNX-ATTRIBUTE"),
+        ([helper.make_attribute("perm", "text")], "BT-ONNX-ATTRIBUTE"),
+        ([AttributeProto(name="perm", ints=[1, 0])], "BT-ONNX-ATTRIBUTE"),
+        ([AttributeProto(name="perm", type=AttributeProto.TYPE_PROTO)], "BT-ONNX-ATTRIBUTE"),
+        ([AttributeProto(name="perm", type=AttributeProto.TENSOR)], "BT-ONNX-"),
+        ([AttributeProto(name="perm", type=AttributeProto.INTS, ref_attr_name="a")], "BT-ONNX-ATTRIBUTE"),
+    ],
+)
+def test_attributes_that_do_not_fit(attributes: list[AttributeProto], code: str) -> None:
+    node = turn()
+    node.attribute.extend(attributes)
+    error = refused(model([node]), code)
+    assert "Transpose" in error.place or "perm" in error.place
+
+
+# -- without the package -----------------------------------------------------------------------------------------------
+HIDDEN = """
+import sys
+sys.modules["onnx"] = None
+import bittrue
+try:
+    {statement}
+except bittrue.UnsupportedError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "bittrue.load(bytes.fromhex({content!r}))",
+        "import bittrue.onnx_backend",
+        "from bittrue.compat import InferenceSession; InferenceSession(bytes.fromhex({content!r}))",
+    ],
+)
+def test_the_package_is_missed(statement: str) -> None:
+    content = model().SerializeToString().hex()
+    code = HIDDEN.format(statement=statement.format(content=content))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "BT-ONNX-PACKAGE" in done.stdout
+    assert 'pip install "bittrue[onnx]"' in done.stdout
+
+
+def test_importing_bittrue_is_light() -> None:
+    code = (
+        "import sys, time; start = time.perf_counter(); import bittrue; took = time.perf_counter() - start;"
+        "print(took, [name for name in ('onnx', 'ml_dtypes', 'numpy', 'google.protobuf') if name in sys.modules])"
+    )
+    took, _, heavy = min(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.partition(" ")
+        for _ in range(3)
+    )
+    assert heavy.strip() == "[]"
+    assert float(took) < 0.2
+
+
+def test_tflite_needs_no_onnx() -> None:
+    code = (
+        "import sys; sys.modules['onnx'] = None; import bittrue, numpy;"
+        "session = bittrue.load(bittrue.demo_model()).prepare();"
+        "session.run(numpy.zeros(session.inputs[0].shape, session.inputs[0].dtype));"
+        "from bittrue.compat import Interpreter; Interpreter(model_content=bittrue.demo_model()).allocate_tensors();"
+        "print('ml_dtypes' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,143 @@
+"""branch and loop (If and Loop): called graphs that use values from outside, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from support.onnx_models import build, cases, check
+
+S32, I64, BOOL = TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL
+
+
+def graph(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[tuple[str, int]],
+    outputs: Sequence[tuple[str, int]],
+    initializers: Mapping[str, np.ndarray] | None = None,
+) -> onnx.GraphProto:
+    return helper.make_graph(
+        nodes,
+        "called",
+        [helper.make_tensor_value_info(name, kind, () if kind in (I64, BOOL) else None) for name, kind in inputs],
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs],
+        [numpy_helper.from_array(array, name) for name, array in (initializers or {}).items()],
+    )
+
+
+def branches(rng: np.random.Generator) -> tuple[onnx.GraphProto, onnx.GraphProto]:
+    """Both use x; one also a constant of its own, or a value computed outside."""
+    weight = rng.integers(-9, 9, 3).astype(np.int32)
+    other = "h" if rng.random() < 0.5 else "x"
+    then = graph([helper.make_node("Add", ["x", "w"], ["t"])], [], [("t", S32)], {"w": weight})
+    if rng.random() < 0.3:
+        inner = graph([helper.make_node("Neg", [other], ["i"])], [], [("i", S32)])
+        same = graph([helper.make_node("Identity", [other], ["j"])], [], [("j", S32)])
+        nested = helper.make_node("If", ["c"], ["e"], then_branch=inner, else_branch=same)
+        return then, graph([nested], [], [("e", S32)])
+    return then, graph([helper.make_node("Sub", [other, "x"], ["e"])], [], [("e", S32)])
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_if(request: pytest.FixtureRequest, constant: bool) -> None:
+    for rng in cases(request, usual=100):
+        then, other = branches(rng)
+        condition = np.array(rng.random() < 0.5)
+        x = rng.integers(-9, 9, (int(rng.integers(1, 4)), 3)).astype(np.int32)
+        nodes = [
+            helper.make_node("Mul", ["x", "x"], ["h"]),
+            helper.make_node("If", ["c"], ["y"], "if", then_branch=then, else_branch=other),
+            helper.make_node("Add", ["y", "h"], ["z"]),
+        ]
+        inputs = {"x": x} if constant else {"x": x, "c": condition}
+        content, feeds = build(nodes, inputs, {"z": S32}, {"c": condition} if constant else {})
+        assert check(content, feeds) == "equal"
+
+
+def test_only_the_branch_that_is_called_needs_to_fit() -> None:
+    """As PyTorch writes `squeeze`: the condition follows from shapes (which the runtime must not know beforehand)."""
+    one = np.array(1, np.int64)
+    squeezed = graph([helper.make_node("Squeeze", ["x", "axes"], ["s"])], [], [("s", S32)])
+    kept = graph([helper.make_node("Identity", ["x"], ["k"])], [], [("k", S32)])
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "one"], ["extent"]),
+        helper.make_node("Equal", ["extent", "one"], ["single"]),
+        helper.make_node("If", ["single"], ["y"], then_branch=squeezed, else_branch=kept),
+    ]
+    constants = {"one": one, "axes": np.array([1], np.int64)}
+    for shape in ((2, 1, 3), (2, 4, 3)):
+        x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+        content, feeds = build(nodes, {"x": x}, {"y": S32}, constants)
+        expected = x[:, 0] if shape[1] == 1 else x
+        assert check(content, feeds, expected=lambda expected=expected: {"y": expected}) == "equal"
+
+
+def test_branches_of_different_shapes() -> None:
+    for condition in (True, False):
+        then = graph([helper.make_node("Concat", ["x", "x"], ["t"], axis=0)], [], [("t", S32)])
+        other = graph([helper.make_node("Identity", ["x"], ["e"])], [], [("e", S32)])
+        nodes = [
+            helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=other),
+            helper.make_node("Add", ["y", "y"], ["z"]),
+        ]
+        x = np.arange(6, dtype=np.int32).reshape(2, 3)
+        content, feeds = build(nodes, {"x": x, "c": np.array(condition)}, {"z": S32})
+        assert check(content, feeds) == "equal"
+
+
+def body(rng: np.random.Generator, grows: bool) -> onnx.GraphProto:
+    """a' = a + outside; b' = concat(b, a) or b * a; stops early when the sum is large; two slices."""
+    nodes = [
+        helper.make_node("Add", ["a", "outside"], ["a2"]),
+        helper.make_node("Concat", ["b", "a"], ["b2"], axis=0)
+        if grows
+        else helper.make_node("Mul", ["b", "a"], ["b2"]),
+        helper.make_node("Cast", ["round"], ["number32"], to=S32),
+        helper.make_node("Add", ["a2", "number32"], ["slice"]),
+        helper.make_node("Less", ["round", "last"], ["going"]),
+        helper.make_node("Identity", ["round"], ["number"]),
+    ]
+    condition = "going" if rng.random() < 0.5 else "keep"
+    return graph(
+        nodes,
+        [("round", I64), ("keep", BOOL), ("a", S32), ("b", S32)],
+        [(condition, BOOL), ("a2", S32), ("b2", S32), ("slice", S32), ("number", I64)],
+        {"last": np.array(int(rng.integers(0, 4)), np.int64)},
+    )
+
+
+def test_loop(request: pytest.FixtureRequest) -> None:
+    for rng in cases(request, usual=100):
+        rounds = np.array(int(rng.integers(0, 6)), np.int64)
+        keep = np.array(rng.random() < 0.9)
+        a, b, outside = (rng.integers(-3, 4, 2).astype(np.int32) for _ in range(3))
+        loop = helper.make_node(
+            "Loop", ["m", "k", "a", "b"], ["ya", "yb", "s", "n"], "loop", body=body(rng, bool(rng.random() < 0.4))
+        )
+        nodes = [loop, helper.make_node("Neg", ["s"], ["z"])]
+        values = {"m": rounds, "k": keep, "a": a, "b": b, "outside": outside}
+        fixed = [name for name in ("m", "k", "outside") if rng.random() < 0.5]
+        content, feeds = build(
+            nodes,
+            {name: value for name, value in values.items() if name not in fixed},
+            # Without a round, the runtime knows slices by what the file declares alone.
+            {"ya": S32, "yb": S32, "n": I64, **({"z": S32} if rounds and keep else {})},
+            {name: values[name] for name in fixed},
+        )
+        assert check(content, feeds) == "equal"
+
+
+def test_loop_without_a_count_or_a_condition() -> None:
+    inner = graph(
+        [helper.make_node("Add", ["v", "v"], ["v2"]), helper.make_node("Less", ["v2", "limit"], ["again"])],
+        [("i", I64), ("c", BOOL), ("v", S32)],
+        [("again", BOOL), ("v2", S32)],
+    )
+    nodes = [helper.make_node("Loop", ["", "", "x"], ["y"], body=inner)]
+    content, feeds = build(nodes, {"x": np.array(1, np.int32), "limit": np.array(100, np.int32)}, {"y": S32})
+    assert check(content, feeds) == "equal"

@@ -1,0 +1,39 @@
+"""NhwcMaxPool, which becomes transpose, max_pool, transpose: random one-node models against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support.onnx_models import KIND, MICROSOFT, cases, check, integers, single
+
+
+def _attributes(rng: np.random.Generator, extents: list[int]) -> dict[str, Any]:
+    count = len(extents)
+    taps = [int(rng.integers(1, min(extent, 4) + 2)) for extent in extents]
+    attributes: dict[str, Any] = {"kernel_shape": taps}
+    for name in ("strides", "dilations"):
+        if rng.random() < 0.5:
+            attributes[name] = [int(v) for v in rng.integers(1, 4, count)]
+    if rng.random() < 0.5:
+        attributes["pads"] = [int(rng.integers(0, taps[i % count])) for i in range(2 * count)]
+    elif rng.random() < 0.5:
+        attributes["auto_pad"] = str(rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"]))
+    if rng.random() < 0.5:
+        attributes["ceil_mode"] = int(rng.integers(2))
+    return attributes
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = set()
+    for rng in cases(request, part, 2):
+        dtype, count = (np.uint8, np.int8)[rng.integers(2)], int(rng.integers(1, 4))
+        extents = [int(v) for v in rng.integers(1, (30, 11, 7)[count - 1], count)]
+        shape = (int(rng.integers(1, 3)), *extents, int(rng.integers(1, 40)))
+        x = integers(rng, shape, dtype)
+        content, feeds = single("NhwcMaxPool", {"x": x}, [KIND[x.dtype]], _attributes(rng, extents), domain=MICROSOFT)
+        outcomes.add(check(content, feeds))
+    assert outcomes == {"equal", "refused"}

@@ -1,0 +1,106 @@
+"""`onnxruntime-avx2`: pairs of u8 by s8 products in 16 bits, against vectors recorded under emulation and plain loops.
+
+The vectors: cd tests && qemu-x86_64 -cpu Haswell-v1 python -m support.emulated data/recorded/onnxruntime-avx2 105
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import bittrue
+from support import emulated
+from support.onnx_models import KIND, cases, check, integers, single, zero_point
+
+
+def test_recorded_vectors(record_property: Callable[[str, object], None]) -> None:
+    counts: Counter[str] = Counter()
+    exact_ones = 0
+    for name, content, feeds, expected in emulated.recorded():
+        outcome = check(content, feeds, numerics="onnxruntime-avx2", expected=lambda y=expected: {"y0": y})
+        assert outcome == "equal", name
+        counts[name.split("/")[0]] += 1
+        exact = bittrue.load(content).prepare("onnxruntime", executor="reference").run(*feeds)["y0"]
+        exact_ones += bool(np.array_equal(exact, expected, equal_nan=True))
+    assert set(counts) == set(emulated.OPERATORS)
+    # The vectors tell the two numerics apart.
+    assert exact_ones < sum(counts.values()) // 2
+    record_property("compared", f"onnxruntime-avx2: {sum(counts.values())} recorded models equal")
+
+
+def test_92_instead_of_103() -> None:
+    op_type, domain, inputs, attributes, out = emulated.known_example()
+    content, feeds = single(op_type, inputs, [KIND[np.dtype(out)]], attributes, domain=domain)
+    results = {}
+    for numerics in ("onnxruntime", "onnxruntime-avx2", "onnx"):
+        results[numerics] = int(bittrue.load(content).prepare(numerics).run(*feeds)["y0"][0, 0])
+    assert results == {"onnxruntime": 103, "onnxruntime-avx2": 92, "onnx": 103}
+    name, _, _, recorded = next(emulated.recorded())
+    assert (name, int(recorded[0, 0])) == ("QLinearMatMul/000", 92)
+
+
+def plain(x: list[int], w: list[int], x_zero: int, w_zero: int) -> int:
+    """One sum as the formula says it, product by product."""
+    total = -x_zero * sum(w) - w_zero * sum(x) + len(x) * x_zero * w_zero
+    for p in range(0, len(x), 2):
+        pair = sum(a * b for a, b in zip(x[p : p + 2], w[p : p + 2], strict=True))
+        total += min(max(pair, -(2**15)), 2**15 - 1)
+    return (total + 2**31) % 2**32 - 2**31
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_products(request: pytest.FixtureRequest, part: int) -> None:
+    for rng in cases(request, part, 2):
+        m, k, n = (int(v) for v in rng.integers(1, 7, 3))
+        first, second = rng.choice([np.uint8, np.int8]), rng.choice([np.uint8, np.int8])
+        inputs = {
+            "a": integers(rng, (m, k), first),
+            "b": integers(rng, (k, n), second),
+            "a_zero": zero_point(rng, first),
+            "b_zero": zero_point(rng, second, (n,)),
+        }
+        a, b, a_zero, b_zero = (inputs[name].astype(np.int64) for name in inputs)
+        expected = ((a - a_zero) @ (b - b_zero)).astype(np.int32)
+        if (first, second) == (np.uint8, np.int8):
+            for i, j in np.ndindex(m, n):
+                expected[i, j] = plain(a[i].tolist(), b[:, j].tolist(), int(a_zero), int(b_zero[j]))
+        content, feeds = single("MatMulInteger", inputs, [KIND[np.dtype(np.int32)]], constants=["b", "b_zero"])
+        assert check(content, feeds, numerics="onnxruntime-avx2", expected=lambda y=expected: {"y0": y}) == "equal"
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_convolutions(request: pytest.FixtureRequest, part: int) -> None:
+    for rng in cases(request, part, 2, usual=100):
+        groups, depth, each, taps, width = (int(v) for v in rng.integers(1, 4, 5))
+        pad, width = int(rng.integers(0, 2)), width + 2
+        one = np.float32(1)
+        inputs = {
+            "x": integers(rng, (1, groups * depth, width), np.uint8),
+            "x_scale": one,
+            "x_zero": zero_point(rng, np.uint8),
+            "w": integers(rng, (groups * each, depth, taps), np.int8),
+            "w_scale": one,
+            "w_zero": np.int8(0),
+            "y_scale": np.float32(2048),
+            "y_zero": np.uint8(128),
+        }
+        attributes = {"group": groups, "pads": [pad, pad]}
+        x_zero = int(inputs["x_zero"])
+        x = np.pad(inputs["x"].astype(np.int64), ((0, 0), (0, 0), (pad, pad)), constant_values=x_zero)[0]
+        out = np.empty((1, groups * each, width + 2 * pad - taps + 1), np.uint8)
+        for _, o, place in np.ndindex(out.shape):
+            channels = slice(o // each * depth, o // each * depth + depth)
+            # Tap by tap, and in each its channels.
+            codes = x[channels, place : place + taps].T.reshape(-1).tolist()
+            filters = inputs["w"][o].T.reshape(-1).astype(int).tolist()
+            if depth == each == 1:
+                total = sum((a - x_zero) * b for a, b in zip(codes, filters, strict=True))
+            else:
+                total = plain(codes, filters, x_zero, 0)
+            # 2048 is a power of two: the quotient is exact.
+            out[0, o, place] = min(max(round(total / 2048) + 128, 0), 255)
+        content, feeds = single("QLinearConv", inputs, [KIND[np.dtype(np.uint8)]], attributes, constants=["w"])
+        assert check(content, feeds, numerics="onnxruntime-avx2", expected=lambda y=out: {"y0": y}) == "equal"
