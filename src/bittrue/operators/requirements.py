@@ -267,8 +267,8 @@ def slices_are_whole_bytes(call: Call) -> None:
 def same_padding_adds(call: Call, latest: int) -> None:
     """Pads found by `auto_pad` are not negative.
 
-    They may be in pools that give positions, dilated ones, ones of pictures in blocks of 16 channels, averages that count
-    padding with ceil_mode, and in versions after `latest`.
+    They may be in pools that give positions, dilated ones, ones of pictures in blocks of 16 channels, averages that
+    count padding with ceil_mode, and in versions after `latest`.
     """
     shape = call.input(0).shape
     if len(call.outputs) > 1 or call.node.version > latest or any(d != 1 for d in call.attribute("dilations")):
