@@ -196,7 +196,7 @@ BUILDERS: tuple[Builder, ...] = (
 def test_random_models(request: pytest.FixtureRequest, build: Builder) -> None:
     """Operands are constants, or inputs: those that decide shapes make a later stage then."""
     outcomes = set()
-    for rng in cases(request, usual=300):
+    for rng in cases(request):
         op_type, inputs, outputs, attributes, opset = build(rng)
         names = list(inputs)
         constants = names if rng.random() < 0.1 else [name for name in names[1:] if rng.random() < 0.6]

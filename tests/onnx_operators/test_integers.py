@@ -66,7 +66,9 @@ def several(op_type: str) -> Builder:
     def build(rng: np.random.Generator) -> Case:
         dtype, base = one_type(rng, "u1 i1 u4 i4 u8 i8 f4 f8"), shape(rng, 0, 4)
         draw = bits if rng.random() < 0.5 else numbers
-        inputs = {f"x{i}": draw(rng, broadcastable(rng, base), dtype) for i in range(int(rng.integers(1, 5)))}
+        # Of zeros with different signs, the runtime's vectors take another one than its scalars.
+        count = int(rng.integers(1, 5))
+        inputs = {f"x{i}": draw(rng, broadcastable(rng, base), dtype) + dtype.type(0) for i in range(count)}
         return op_type, dict(inputs), [kind(dtype)], {}, opset(rng, 13)
 
     build.__name__ = op_type
@@ -123,7 +125,7 @@ BUILDERS: tuple[Builder, ...] = (
 @pytest.mark.parametrize("number", range(len(BUILDERS)), ids=lambda n: f"{n}-{BUILDERS[n].__name__}")
 def test_random_models(request: pytest.FixtureRequest, number: int) -> None:
     outcomes = set()
-    for rng in cases(request, usual=200):
+    for rng in cases(request):
         op_type, inputs, outputs, attributes, version = BUILDERS[number](rng)
         names = list(inputs)[1:]
         constants = names if op_type == "CumSum" or rng.random() < 0.3 else []
