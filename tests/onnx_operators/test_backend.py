@@ -157,3 +157,30 @@ def test_every_official_test_has_run() -> None:
     names = [name for case in CLASSES.values() for name in dir(case) if DEMANDED.match(name)]
     assert len(names) >= 45
     assert all(issubclass(case, unittest.TestCase) for case in CLASSES.values())
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attributes"), [("LogSoftmax", {}), ("Softmax", {}), ("ReduceLogSumExp", {"axes": [1]})]
+)
+def test_exponentials_of_any_numbers(op_type: str, attributes: dict[str, Any]) -> None:
+    """Found by mutated files: differences far beyond what decimals can take to a power of e."""
+    graph = helper.make_graph(
+        [helper.make_node(op_type, ["x"], ["y"], **attributes)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    prepared = bittrue.onnx_backend.prepare(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]))
+    rng = np.random.default_rng(5)
+    for scale in (1e3, 1e9, 1e20, 3e38):
+        x = (rng.uniform(-1, 1, (100, 3)) * scale).astype(np.float32)
+        (y,) = prepared.run([x])
+        wide = x.astype(np.float64)
+        largest = wide.max(1, keepdims=True)
+        sums = np.exp(wide - largest).sum(1, keepdims=True)
+        if op_type == "Softmax":
+            assert (y.sum(1) > 0.999).all()
+        else:
+            expected = largest + np.log(sums) if op_type == "ReduceLogSumExp" else wide - largest - np.log(sums)
+            with np.errstate(over="ignore"):
+                np.testing.assert_allclose(y, expected.astype(np.float32), rtol=1e-6, atol=1e-12)

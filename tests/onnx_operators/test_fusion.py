@@ -16,8 +16,9 @@ from support.quantized_graphs import GraphMaker
 _OPSETS = (13, 17, 21)
 
 
-def random_model(rng: np.random.Generator) -> tuple[bytes, list[np.ndarray]]:
-    maker = GraphMaker(rng, opset=_OPSETS[int(rng.integers(3))], usual=float(rng.choice([0.95, 0.8, 0.6])))
+def random_model(rng: np.random.Generator, *, moved: bool = False) -> tuple[bytes, list[np.ndarray]]:
+    opset, usual = _OPSETS[int(rng.integers(3))], float(rng.choice([0.95, 0.8, 0.6]))
+    maker = GraphMaker(rng, opset=opset, usual=usual, moved=moved)
     while not maker.outputs:
         maker.grow(int(rng.integers(1, 6)))
     return maker.model()
@@ -39,7 +40,7 @@ def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
     """Fused nodes on the runtime's own values, and outputs that follow from exact nodes alone."""
     tally = Tally()
     for rng in cases(request, part, 4):
-        content, feeds = random_model(rng)
+        content, feeds = random_model(rng, moved=True)
         model = optimised(content)
         names = [bittrue.load(content).graph.tensors[i].name for i in bittrue.load(content).graph.inputs]
         theirs = run_runtime(content, feeds)

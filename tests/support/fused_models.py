@@ -92,12 +92,17 @@ class _Writer:
             return self._transposed(node)
         attributes = {k: _plain(k, v) for k, v in sorted(node.attributes.items()) if k not in _IGNORED}
         if node.operator in ("quantize_linear", "dequantize_linear"):
-            attributes = {}
-        parts = ", ".join(self.text(i) for i in node.inputs)
+            attributes = {"type": tensor.dtype}
+        operands = [self.text(i) for i in node.inputs]
+        for position, turn in ((3, "trans_b"), (1, "transpose_b")):
+            # A transposed matrix is the same as one that the product transposes.
+            if node.operator in ("qgemm", "gemm") and attributes.get(turn) is True:
+                attributes[turn], operands[position] = False, self._turned(node.inputs[position], [1, 0])
+        parts = ", ".join(operands)
         return f"{node.operator}{place or ''}{attributes or ''}({parts})"
 
     def _transposed(self, node: Node) -> str:
-        order = None
+        order, before = None, None
         while True:
             given = node.inputs[1] if len(node.inputs) > 1 else None
             axes = None if given is None else self.graph.tensors[given].values()
@@ -107,8 +112,24 @@ class _Writer:
             source = node.inputs[0]
             before = self.writers.get(source) if source is not None else None
             if before is None or before[0].operator != "transpose":
-                return f"transpose[{list(map(int, order))}]({self.text(source)})"
+                return self._turned(source, [int(axis) for axis in order])
             node = before[0]
+
+    def _turned(self, index: int | None, order: list[int]) -> str:
+        """A transposed tensor; constants are transposed, before a dequantization if there is one for all of them."""
+        tensor = None if index is None else self.graph.tensors[index]
+        if tensor is not None and tensor.is_constant:
+            return _constant(tensor.dtype, tensor.values().transpose(order))
+        node = self.writers[index][0] if index in self.writers else None
+        if node is not None and node.operator == "transpose" and order == [1, 0]:
+            # There and back.
+            return self.text(node.inputs[0])
+        if node is not None and node.operator == "dequantize_linear" and node.inputs[0] is not None:
+            operands = [self.graph.tensors[i] for i in node.inputs if i is not None]
+            if operands[0].is_constant and all(t.is_constant and t.values().size == 1 for t in operands[1:]):
+                parts = [self._turned(node.inputs[0], order), *map(self.text, node.inputs[1:])]
+                return f"dequantize_linear{{'type': 'f32'}}({', '.join(parts)})"
+        return f"transpose[{order}]({self.text(index)})"
 
 
 def _constant(dtype: str, values: np.ndarray) -> str:

@@ -41,11 +41,14 @@ class GraphMaker:
 
     Attributes:
         usual: how often parameters are the ones that fuse; the rest are odd.
+        moved: whether dequantized constants are reshaped or transposed now and then. The runtime moves such transposes
+            about when all of its optimisers run.
     """
 
     rng: np.random.Generator
     opset: int = 17
     usual: float = 0.8
+    moved: bool = False
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: list[onnx.TensorProto] = field(default_factory=list)
     inputs: dict[str, np.ndarray] = field(default_factory=dict)
@@ -280,6 +283,15 @@ class GraphMaker:
             zero = np.zeros(size.shape, dtype)
         codes = integers(self.rng, shape, dtype)
         attributes = {"axis": axis} if per_channel else {}
+        draw = self.rng.random() if self.moved else 1.0
+        if draw < 0.1 and not per_channel:
+            flat = Value(self.constant(codes.reshape(-1)), (codes.size,), dtype, size, zero)
+            return self.node("Reshape", self.dequantize(flat), self.constant(np.array(shape)))[0], size
+        if draw < 0.3:
+            turned = Value(self.constant(np.ascontiguousarray(codes.T)), shape[::-1], dtype, size, zero)
+            if per_channel:
+                attributes = {"axis": len(shape) - 1 - axis}
+            return self.node("Transpose", self.dequantize(turned, **attributes))[0], size
         return self.dequantize(Value(self.constant(codes), shape, dtype, size, zero), **attributes), size
 
     def conv(self) -> None:

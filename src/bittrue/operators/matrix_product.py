@@ -23,10 +23,15 @@ def _scratch(call: Call) -> int:
     return 32 * (call.input(0).size + call.input(1).size + min(call.output.size, 1 << 20))
 
 
+def _packed(call: Call) -> bool:
+    """Constants are packed before they are used, but not what rewrites mark as computed in every run."""
+    return call.input(1).value is not None and not call.node.attributes.get("computed_weights", False)
+
+
 def lower_matmul(call: Call) -> Lowered:
     """The output's shape."""
     return Lowered(
-        parameters={"output_shape": call.output.shape, "packed": call.input(1).value is not None},
+        parameters={"output_shape": call.output.shape, "packed": _packed(call)},
         work=call.output.size * call.input(0).shape[-1],
         scratch=_scratch(call),
     )
@@ -75,7 +80,7 @@ def lower_gemm(call: Call) -> Lowered:
             "beta": float(np.float32(call.attribute("beta"))),
             "transpose_a": bool(call.attribute("transpose_a")),
             "transpose_b": bool(call.attribute("transpose_b")),
-            "packed": call.input(1).value is not None,
+            "packed": _packed(call),
         },
         work=call.output.size * depth,
         scratch=_scratch(call),

@@ -265,10 +265,17 @@ def slices_are_whole_bytes(call: Call) -> None:
 
 
 def same_padding_adds(call: Call, latest: int) -> None:
-    """Pads found by `auto_pad` are not negative; of pools that give positions, of dilated ones and of versions after
-    `latest` they may be.
+    """Pads found by `auto_pad` are not negative.
+
+    They may be in pools that give positions, dilated ones, ones of pictures in blocks of 16 channels, averages that
+    count padding with ceil_mode, and in versions after `latest`.
     """
+    shape = call.input(0).shape
     if len(call.outputs) > 1 or call.node.version > latest or any(d != 1 for d in call.attribute("dilations")):
+        return
+    if len(shape) == 4 and shape[1] % 16 == 0:
+        return
+    if call.attribute("ceil_mode") and call.node.attributes.get("count_include_pad"):
         return
     if str(call.attribute("auto_pad")).startswith("SAME"):
         taps = call.attribute("kernel_shape")

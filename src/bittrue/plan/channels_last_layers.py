@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import Step
+from ..operators.integer_layers import is_plain
 from .channels_last import TO_FIRST, TO_LAST, Handler, Layout, last_axis_of, last_shape
 
 
@@ -56,7 +57,8 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
     source, filters = _picture_source(step, layout), step.inputs[3]
     bias = step.inputs[8] if len(step.inputs) > 8 else None
     if (
-        step["late"]
+        not is_plain(step)
+        or step["late"]
         or _crops(step)
         or source is None
         or filters is None
@@ -91,7 +93,7 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
 def _conv_integer(step: Step, layout: Layout) -> bool:
     source, filters = _picture_source(step, layout), step.inputs[1]
     points = step.inputs[3] if len(step.inputs) > 3 else None
-    if source is None or filters is None or layout.value(filters) is None or _crops(step):
+    if not is_plain(step) or source is None or filters is None or layout.value(filters) is None or _crops(step):
         return False
     if (points is not None and layout.value(points) is None) or step["channels_last"]:
         return False

@@ -307,10 +307,8 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
     )
     try:
         if operator.graphs:
-            call = replace(
-                call,
-                graphs=tuple(_subgraph(state, call, use) for use in operator.graphs if not never_called(call, use)),
-            )
+            uses = [use for use in operator.graphs if not never_called(call, use)]
+            call = replace(call, graphs=tuple(_subgraph(state, call, use) for use in uses))
         step, shapes, scratch = _lower(call, operator, candidates, numerics, limit)
     except BittrueError as error:
         raise place_errors(call, error) from None

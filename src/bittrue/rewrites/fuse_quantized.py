@@ -28,6 +28,7 @@ from .quantized_pairs import (
     remove_inverse_pairs,
     scalar,
     split_dequantizations,
+    transpose_constants,
     zero_point_index,
 )
 from .quantized_preparation import (
@@ -39,6 +40,8 @@ from .quantized_preparation import (
     share_equal,
 )
 
+# Real products whose kernels prepare constants.
+_PRODUCTS = ("conv", "conv_transpose", "gemm", "matmul")
 # Each round only enlarges what the one before it prepared.
 _ROUNDS = 10
 
@@ -63,6 +66,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         share_equal(editor)
         join_products(editor, shapes)
         propagate_pairs(editor)
+        transpose_constants(editor)
         remove_equal_pairs(editor)
         quantize_constants(editor, shapes)
         split_dequantizations(editor)
@@ -119,13 +123,13 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
 
 
 def _mark_computed_weights(editor: Editor) -> None:
-    """Convolutions of reals whose weights or bias come from a dequantization: to the runtime they are no constants."""
+    """Real products whose weights or bias come from a dequantization: to the runtime they are no constants."""
     computed: set[int] = set()
     for node in editor.nodes():
         if node.operator == DEQUANTIZE or computed.intersection(i for i in node.inputs if i is not None):
             computed.update(node.outputs)
         weights = {i for i in node.inputs[1:] if i is not None}
-        if node.operator in ("conv", "conv_transpose") and not computed.isdisjoint(weights):
+        if node.operator in _PRODUCTS and not computed.isdisjoint(weights):
             editor.change(node, attributes={**node.attributes, "computed_weights": True})
 
 

@@ -158,7 +158,8 @@ def propagate_pairs(editor: Editor) -> None:
         if editor.alive(node) and is_quantize(node) and one_constant_pair(editor, node):
             _repeat_before(editor, node)
     for node in editor.nodes():
-        if editor.alive(node) and is_dequantize(node) and one_constant_pair(editor, node):
+        constant = not editor.alive(node) or not node.inputs or editor.value(node.inputs[0]) is not None
+        if not constant and is_dequantize(node) and one_constant_pair(editor, node):
             _repeat_after(editor, node)
 
 
@@ -216,6 +217,9 @@ def _insert(editor: Editor, pair: Node, tensor: int, edges: list[Edge]) -> list[
     name = editor.tensors[tensor].name
     zero_point = zero_point_index(pair)
     integer = editor.type(pair.inputs[0] if is_dequantize(pair) else pair.outputs[0])
+    if zero_point is None and is_dequantize(pair) and pair.version < 21:
+        # Before version 21 a quantization without zero point gives u8. Source: ORT, whatever the codes were before.
+        integer = "u8"
     real = tensor
     if not edges:
         # The result keeps its tensor: the node before it writes a new one.
@@ -248,6 +252,31 @@ def pair_attributes(pair: Node, scale: str) -> tuple[dict[str, Attribute], dict[
     """Attributes of a quantization and a dequantization of whole tensors, in the versions and domain of `pair`."""
     plain: dict[str, Attribute] = {"axis": 1, "block_size": 0, "domain": pair.attributes.get("domain", "")}
     return {"saturate": 1, "precision": scale, **plain}, plain
+
+
+# -- dequantized constants that are transposed ---------------------------------------------------------------------
+def transpose_constants(editor: Editor) -> None:
+    """A constant that is dequantized, with a zero point, and then transposed, is transposed first."""
+    for first in editor.nodes():
+        if not editor.alive(first) or not is_dequantize(first) or first.attributes.get("block_size"):
+            continue
+        codes, turn = editor.value(first.inputs[0]), editor.only_reader(first)
+        if codes is None or turn is None or turn.source != "Transpose" or zero_point_index(first) is None:
+            continue
+        if editor.edges(turn) + editor.gives_result(turn) != 1:
+            continue
+        order = editor.value(turn.inputs[1]) if len(turn.inputs) > 1 else np.arange(codes.ndim)[::-1]
+        axis, source = first.attributes.get("axis", 1), first.inputs[0]
+        if order is None or sorted(order) != list(range(codes.ndim)) or source is None or not isinstance(axis, int):
+            continue
+        if editor.tensors[first.inputs[1] or 0].shape not in ((), (1,)):
+            axis = [int(i) for i in order].index(axis % codes.ndim)
+        turned = editor.computed(turn.outputs[0], f"{editor.tensors[source].name}/turned", editor.type(source))
+        result = turn.outputs
+        editor.remove(first)
+        editor.change(turn, inputs=(source, *turn.inputs[1:]), outputs=(turned,))
+        attributes = {**first.attributes, "axis": axis}
+        _dequantize(editor, first, (turned, *first.inputs[1:]), result[0], attributes)
 
 
 # -- pairs that undo each other ------------------------------------------------------------------------------------
