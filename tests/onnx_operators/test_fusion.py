@@ -41,7 +41,7 @@ def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
     tally = Tally()
     for rng in cases(request, part, 4):
         content, feeds = random_model(rng, moved=True)
-        model = optimised(content)
+        model = optimised(content, off=())
         names = [bittrue.load(content).graph.tensors[i].name for i in bittrue.load(content).graph.inputs]
         theirs = run_runtime(content, feeds)
         assert isinstance(theirs, dict)
