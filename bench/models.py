@@ -1,6 +1,7 @@
 """bittrue against other runtimes over a folder of models: `bittrue bench` on each, and one table.
 
     python bench/models.py [FOLDER or MODEL ...] [--against xnnpack,openvino,litert] [--threads 1,2]
+    python bench/models.py FOLDER_OF_ONNX --against onnxruntime --output bench/results/onnx
 
 Every model runs in a process of its own, in which all contenders take turns on the same input bytes, Python call to
 Python call. Writes OUTPUT.md and OUTPUT.json (default bench/results/native). Models that lose to the fastest peer are
@@ -26,9 +27,9 @@ COMMAND = "from bittrue.cli import main; main()"
 def measure(path: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """What `bittrue bench --json` says about one model, or {"file", "problem"}."""
     command = [sys.executable, "-c", COMMAND, "bench", str(path), "--json"]
-    for option in ("against", "threads", "rounds", "seconds", "executor", "isa"):
+    for option in ("against", "threads", "rounds", "seconds", "executor", "isa", "memory_limit"):
         if getattr(arguments, option) is not None:
-            command += [f"--{option}", str(getattr(arguments, option))]
+            command += [f"--{option.replace('_', '-')}", str(getattr(arguments, option))]
     onnx = arguments.onnx and arguments.onnx / f"{path.stem}.onnx"
     if onnx and onnx.is_file():
         command += ["--onnx", str(onnx)]
@@ -170,12 +171,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="per model and number of threads")
     parser.add_argument("--executor", default="auto")
     parser.add_argument("--isa")
+    parser.add_argument("--memory-limit", type=int, metavar="MIB")
     parser.add_argument("--onnx", type=Path, metavar="FOLDER", help="the same networks as ONNX, under the same stems")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "native", help="without suffix")
     arguments = parser.parse_args()
     paths: list[Path] = []
     for path in arguments.models or [MODELS]:
-        paths += sorted(path.glob("*.tflite")) if path.is_dir() else [path]
+        paths += sorted(p for p in path.iterdir() if p.suffix in (".tflite", ".onnx")) if path.is_dir() else [path]
     missing = [path for path in paths if not path.is_file()]
     if missing or not paths:
         parser.error(f"no models: {', '.join(map(str, missing)) or 'the folders hold none'}")

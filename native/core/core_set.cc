@@ -91,6 +91,10 @@ std::unique_ptr<Depthwise> CoreSet::depthwise(const DepthwiseSpec& spec) const {
 
 std::unique_ptr<Elementwise> CoreSet::add(const AddSpec& spec) const { return first_made(chain_, &Cores::add, spec); }
 
+std::unique_ptr<Elementwise> CoreSet::fused_sum(const FusedSumSpec& spec) const {
+  return first_made(chain_, &Cores::fused_sum, spec);
+}
+
 std::unique_ptr<Elementwise> CoreSet::mul(const MulSpec& spec) const { return first_made(chain_, &Cores::mul, spec); }
 
 MaxRows CoreSet::max_rows() const { return first_with(chain_, &Cores::max_rows); }
@@ -101,6 +105,10 @@ RowTerms CoreSet::row_terms() const { return first_with(chain_, &Cores::row_term
 const RealMatmul& CoreSet::real_matmul() const { return *first_with(chain_, &Cores::real_matmul); }
 RealTapsFused CoreSet::real_taps_fused() const { return first_with(chain_, &Cores::real_taps_fused); }
 RealTaps CoreSet::real_taps() const { return first_with(chain_, &Cores::real_taps); }
+QuantizeReals CoreSet::quantize_reals() const { return first_with(chain_, &Cores::quantize_reals); }
+RealFunctionCore CoreSet::real_function() const { return first_with(chain_, &Cores::real_function); }
+SoftmaxRow CoreSet::softmax_row() const { return first_with(chain_, &Cores::softmax_row); }
+NormalizeRow CoreSet::normalize_row() const { return first_with(chain_, &Cores::normalize_row); }
 PeakMultiplyAdds CoreSet::peak_multiply_adds() const { return first_with(chain_, &Cores::peak_multiply_adds); }
 
 }  // namespace bittrue

@@ -27,6 +27,7 @@ class CoreSet {
   std::unique_ptr<Depthwise> depthwise(const DepthwiseSpec& spec) const;
   std::unique_ptr<Elementwise> add(const AddSpec& spec) const;
   std::unique_ptr<Elementwise> mul(const MulSpec& spec) const;
+  std::unique_ptr<Elementwise> fused_sum(const FusedSumSpec& spec) const;
   MaxRows max_rows() const;
   SumRows sum_rows() const;
   Lookup lookup() const;
@@ -36,6 +37,10 @@ class CoreSet {
   RealTaps real_taps() const;
   RealTapsFused real_taps_fused() const;
   PeakMultiplyAdds peak_multiply_adds() const;
+  QuantizeReals quantize_reals() const;
+  RealFunctionCore real_function() const;
+  SoftmaxRow softmax_row() const;
+  NormalizeRow normalize_row() const;
 
  private:
   std::vector<const Cores*> chain_;  // from the chosen set down to portable

@@ -28,6 +28,7 @@ struct MatmulSpec {
   const int32_t* bias = nullptr;    // [columns]
   bool row_terms = false;
   rules::Requantize requantize;  // the stored type is 8-bit
+  bool sums = false;             // acc itself is the result: 32-bit numbers in place of the bytes of `out`
 };
 
 // Rows that lie evenly: row r is position first + r of a grid of `width` positions per line. Line y, position x begins
@@ -103,6 +104,14 @@ struct MulSpec {
   rules::Requantize requantize;                         // one multiplier
 };
 
+// out = round_even(a * first_scale + (b * second_scale + addend)) saturated to the type, element by element over 8-bit
+// operands; both multiply-adds are rounded once to binary32, a and b are the plan's own values. Everything that does not
+// fit 32 bits, and NaN, counts as -2^31, as x86 converts it.
+struct FusedSumSpec {
+  float first_scale = 0, second_scale = 0, addend = 0;
+  bool is_signed = false;  // all three types are s8, kept as q + 128
+};
+
 class Elementwise {
  public:
   virtual ~Elementwise() = default;
@@ -121,6 +130,23 @@ using RowTerms = void (*)(const uint8_t* const* rows, int64_t capacity, int64_t 
 using Lookup = void (*)(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count);
 // out[i] = requantize(acc[i], column i).
 using RequantizeRow = void (*)(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count);
+// out[i] = round_even(clamp(in[i] / scale, low, high)) + zero_point, one rounding per operation; NaN counts as `low`. low and
+// high are integers such that all results are bytes.
+struct QuantizeSpec {
+  float scale = 1, low = 0, high = 255;
+  int32_t zero_point = 0;
+};
+using QuantizeReals = void (*)(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count);
+// out[i] = the function of arithmetic/fused_polynomials at in[i]; out may be in.
+enum class RealFunction : uint8_t { exp, logistic, tanh, erf };
+using RealFunctionCore = void (*)(RealFunction function, const float* in, float* out, int64_t count);
+// out[i] = e[i] * f32(1 / sum of e), e[i] = exp(in[i] - max), by the rule binary32_polynomial_16_lanes. False where a sum is
+// NaN. count is at least 1, out does not overlap in.
+using SoftmaxRow = bool (*)(const float* in, float* out, int64_t count);
+// out[i] = fma((in[i] - mean) * inverse deviation, scale[i], bias[i]) by the rule binary32_lanes; without a bias the product
+// alone. False where mean or deviation are no numbers. count is at least 8.
+using NormalizeRow = bool (*)(const float* in, const float* scale, const float* bias, float epsilon, float* out,
+                              int64_t count);
 // Runs the fastest multiply-add instruction `rounds` times over registers; returns how many 8-bit multiply-adds it did.
 using PeakMultiplyAdds = int64_t (*)(int64_t rounds);
 
@@ -165,6 +191,11 @@ struct Cores {
   const RealMatmul* real_matmul = nullptr;
   RealTaps real_taps = nullptr;
   RealTapsFused real_taps_fused = nullptr;
+  std::unique_ptr<Elementwise> (*fused_sum)(const FusedSumSpec&) = nullptr;
+  QuantizeReals quantize_reals = nullptr;
+  RealFunctionCore real_function = nullptr;
+  SoftmaxRow softmax_row = nullptr;
+  NormalizeRow normalize_row = nullptr;
 };
 
 }  // namespace bittrue

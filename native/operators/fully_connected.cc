@@ -22,7 +22,7 @@ class FullyConnected final : public Kernel {
 
   void run(const Run& run) const override;
   int64_t scratch_bytes(int threads) const override { return copy_bytes() + threads * worker_bytes(); }
-  bool packs(size_t input) const override { return input == 1 || input == 2; }
+  bool packs(size_t input) const override { return input != 0; }
   std::string note() const override { return "matmul"; }
 
  private:

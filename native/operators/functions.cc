@@ -2,6 +2,7 @@
 #include "arithmetic/elementary.h"
 #include "arithmetic/fused.h"
 #include "operators/logistic.h"
+#include "operators/polynomial_function.h"
 
 namespace bittrue {
 namespace {
@@ -30,7 +31,12 @@ std::unique_ptr<Kernel> make_elu(const Step& step, const CoreSet& cores) {
                        [](float x) { return fused::elu(x); });
 }
 
+std::unique_ptr<Kernel> make_erf(const Step& step, const CoreSet& cores) {
+  return make_polynomial(step, cores, RealFunction::erf);
+}
+
 std::unique_ptr<Kernel> make_exp(const Step& step, const CoreSet& cores) {
+  if (auto kernel = make_polynomial(step, cores, RealFunction::exp)) return kernel;
   return make_function(step, cores, [](float x) { return arithmetic::exp(x); },
                        [](float x) { return fused::exp(x); });
 }

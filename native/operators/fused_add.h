@@ -6,6 +6,7 @@
 
 #include "core/core_set.h"
 #include "operators/add.h"
+#include "operators/qlinear_add.h"
 
 namespace bittrue {
 
@@ -15,9 +16,9 @@ class FusedAdd {
   FusedAdd(const Step& step, const CoreSet& cores) : result_first_(step.then_result_first) {
     if (step.then == nullptr) return;
     const Operand& other = *step.inputs.back();
-    require(step.then->name == "add" && other.shape == step.output().shape, "this cannot be added block by block");
+    require(other.shape == step.output().shape, "this cannot be added block by block");
     stride_ = other.row_stride;
-    core_ = cores.add(add_spec(*step.then, false));
+    core_ = step.then->name == "add" ? cores.add(add_spec(*step.then, false)) : cores.fused_sum(fused_sum_spec(*step.then));
   }
 
   explicit operator bool() const { return core_ != nullptr; }

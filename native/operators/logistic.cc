@@ -1,6 +1,7 @@
 // logistic and tanh: 8 bits by a table with one entry per input, 16 bits by interpolating in a table of 256 samples,
 // real numbers by evaluation.
 #include "operators/logistic.h"
+#include "operators/polynomial_function.h"
 
 #include <limits>
 
@@ -14,6 +15,7 @@ namespace {
 
 std::unique_ptr<Kernel> make_sigmoid(const Step& step, const CoreSet& cores, bool tanh) {
   if (step.has_array("table")) return make_table(step, cores);
+  if (auto kernel = make_polynomial(step, cores, tanh ? RealFunction::tanh : RealFunction::logistic)) return kernel;
   if (step.input(0).type == Type::f32 && step.output().type == Type::f32) {
     const std::string& rule = step.rule("real_function");
     if (rule == "binary32_fused" && tanh) {

@@ -39,11 +39,11 @@ constexpr int64_t kRate = 300;
 class MatmulConvolution final : public Kernel {
  public:
   MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window, const SignedWeights& weights,
-                    const std::vector<int64_t>& bias, const rules::Requantize& requantize);
+                    const std::vector<int64_t>& bias, const rules::Requantize& requantize, const ConvolutionSums& sums);
 
   void run(const Run& run) const override;
-  int64_t scratch_bytes(int threads) const override { return copy_bytes() + threads * worker_bytes(); }
-  bool packs(size_t input) const override { return input == 1 || input == 2; }
+  int64_t scratch_bytes(int threads) const override { return copy_bytes() + zero_bytes() + threads * worker_bytes(); }
+  bool packs(size_t input) const override { return input == 1 || (input == 2 && sums_.zero_point != 2); }
   bool does_then() const override { return static_cast<bool>(add_); }
   std::string note() const override;
 
@@ -52,6 +52,7 @@ class MatmulConvolution final : public Kernel {
     const uint8_t* data;  // the input, or the padded copy
     int64_t row;          // bytes from one line to the next
     int64_t pixel;        // bytes from one pixel to the next
+    const uint8_t* zeros;  // a row of zero points
   };
 
   int64_t copy_h() const { return window_.in_h + window_.pad_top + window_.pad_bottom; }
@@ -62,7 +63,12 @@ class MatmulConvolution final : public Kernel {
   int64_t list_bytes() const { return grid_ ? 0 : round_up(segments_ * block_ * 8, 64); }
   int64_t worker_bytes() const { return list_bytes() + round_up(block_ * 4, 64); }
 
-  void copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool, int threads) const;
+  // Zero points that are known while running only are spread in scratch memory.
+  int64_t zero_bytes() const { return late() && rows_ == Rows::taps ? round_up(depth_, 64) : 0; }
+  bool late() const { return sums_.zero_point != ConvolutionSums::kNone; }
+
+  void copy_picture(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const;
+  void correct(uint8_t* out, int64_t count, uint32_t zero_point) const;
   void find_rows(const Picture& picture, int64_t first, int64_t count, const uint8_t** rows) const;
   void find_taps(const Picture& picture, int64_t y, int64_t first_x, int64_t count, const uint8_t** rows) const;
 
@@ -77,6 +83,8 @@ class MatmulConvolution final : public Kernel {
   int64_t in_pixel_, out_stride_;
   uint8_t in_zero_point_;
   int64_t zero_point_;  // of the weights
+  ConvolutionSums sums_;
+  std::vector<uint32_t> corrections_;  // of sums, per unit of a zero point that is known while running
   RowTerms row_terms_;
   std::vector<uint8_t> zeros_;
   FusedTable table_;
@@ -86,12 +94,13 @@ class MatmulConvolution final : public Kernel {
 
 MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, const Window& window,
                                      const SignedWeights& weights, const std::vector<int64_t>& bias,
-                                     const rules::Requantize& requantize)
+                                     const rules::Requantize& requantize, const ConvolutionSums& sums)
     : window_(window),
       in_pixel_(step.input(0).row_stride),
       out_stride_(step.output().row_stride),
-      in_zero_point_(stored_zero_point(step)),
+      in_zero_point_(sums.zero_point == ConvolutionSums::kNone ? stored_zero_point(step) : uint8_t{0}),
       zero_point_(weights.zero_point),
+      sums_(sums),
       row_terms_(cores.row_terms()),
       table_(step, cores),
       add_(step, cores) {
@@ -119,6 +128,7 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
     for (int64_t s = 0; s < segments_ && segment_ != depth_; ++s) {
       std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
     }
+    if (late()) corrections_.push_back(static_cast<uint32_t>(static_cast<uint64_t>(taps * channels * zero_point_ - sum)));
     const int64_t constant = bias[n] - int64_t{in_zero_point_} * sum + taps * channels * in_zero_point_ * zero_point_;
     folded[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(constant)));
   }
@@ -130,6 +140,7 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
   spec.bias = folded.data();
   spec.row_terms = zero_point_ != 0;
   spec.requantize = requantize;
+  spec.sums = sums.wanted;
   matmul_ = cores.matmul(spec);
 
   // A list of rows is cheaper where several panels read it and there is one list only.
@@ -145,7 +156,7 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
 }
 
 // Every line of the copy is a gap and then the picture's line; one more gap ends the last line.
-void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPool& pool, int threads) const {
+void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t zero_point, uint8_t* copy, ThreadPool& pool, int threads) const {
   const int64_t line = copy_line(), before = gap(), body = window_.in_w * window_.in_c;
   const int64_t per_task = std::max<int64_t>(1, (32 << 10) / std::max<int64_t>(1, line));
   pool.parallel((copy_h() + per_task - 1) / per_task, threads, [&](int64_t task, int) {
@@ -154,10 +165,10 @@ void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPoo
       uint8_t* target = copy + y * line;
       const int64_t from = y - window_.pad_top;
       if (from < 0 || from >= window_.in_h) {
-        std::memset(target, in_zero_point_, static_cast<size_t>(line));
+        std::memset(target, zero_point, static_cast<size_t>(line));
         continue;
       }
-      fill_before(target, before, body, in_zero_point_);
+      fill_before(target, before, body, zero_point);
       const uint8_t* source = in + from * window_.in_w * in_pixel_;
       if (in_pixel_ == window_.in_c) {
         std::memcpy(target + before, source, static_cast<size_t>(body));
@@ -167,8 +178,17 @@ void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t* copy, ThreadPoo
         }
       }
     }
-    if (last == copy_h()) std::memset(copy + last * line, in_zero_point_, static_cast<size_t>(before));
+    if (last == copy_h()) std::memset(copy + last * line, zero_point, static_cast<size_t>(before));
   });
+}
+
+// Adds what zero points that are known while running contribute to the sums of `count` pixels.
+void MatmulConvolution::correct(uint8_t* out, int64_t count, uint32_t zero_point) const {
+  if (!late() || zero_point == 0) return;
+  for (int64_t r = 0; r < count; ++r, out += out_stride_) {
+    auto* sums = reinterpret_cast<uint32_t*>(out);
+    for (int64_t n = 0; n < window_.out_c; ++n) sums[n] += zero_point * corrections_[n];
+  }
 }
 
 // Pointers for output pixels [first, first + count) of one picture, all segments.
@@ -202,7 +222,7 @@ void MatmulConvolution::find_taps(const Picture& picture, int64_t y, int64_t fir
     for (int64_t j = 0; j < window_.filter_w; ++j) {
       const uint8_t** target = rows + (i * window_.filter_w + j) * block_;
       if (line < 0 || line >= window_.in_h) {
-        std::fill(target, target + count, zeros_.data());
+        std::fill(target, target + count, picture.zeros);
         continue;
       }
       // Outputs x with 0 <= x * stride + shift < in_w read the picture; the others read zero points.
@@ -212,9 +232,9 @@ void MatmulConvolution::find_taps(const Picture& picture, int64_t y, int64_t fir
       const int64_t low = std::min(count, std::max<int64_t>(0, begin - first_x));
       const int64_t high = std::max(low, std::min(count, end - first_x));
       const uint8_t* at = picture.data + line * picture.row + (first_x * window_.stride_w + shift) * picture.pixel;
-      std::fill(target, target + low, zeros_.data());
+      std::fill(target, target + low, picture.zeros);
       for (int64_t r = low; r < high; ++r) target[r] = at + r * step;
-      std::fill(target + high, target + count, zeros_.data());
+      std::fill(target + high, target + count, picture.zeros);
     }
   }
 }
@@ -223,6 +243,12 @@ void MatmulConvolution::run(const Run& run) const {
   const int64_t pixels = window_.out_h * window_.out_w;
   if (pixels == 0 || window_.out_c == 0) return;
   uint8_t* copy = run.scratch;
+  const uint8_t zero_point = late() ? run.inputs[sums_.zero_point][0] : in_zero_point_;
+  const uint8_t* zeros = zeros_.data();
+  if (zero_bytes() != 0) {
+    std::memset(run.scratch + copy_bytes(), zero_point, static_cast<size_t>(depth_));
+    zeros = run.scratch + copy_bytes();
+  }
   const int64_t panels = matmul_->panels();
   const int threads = window_.pixels() * window_.out_c * segments_ * segment_ / kRate < kWorthSharing ? 1 : run.pool.threads();
   // Where there are more weights than activations each thread takes columns, so that all weights are read once.
@@ -234,13 +260,13 @@ void MatmulConvolution::run(const Run& run) const {
   for (int64_t n = 0; n < window_.batch; ++n) {
     const uint8_t* in = run.inputs[0] + n * window_.in_h * window_.in_w * in_pixel_;
     uint8_t* out = run.outputs[0] + n * pixels * out_stride_;
-    Picture picture{in, window_.in_w * in_pixel_, in_pixel_};
+    Picture picture{in, window_.in_w * in_pixel_, in_pixel_, zeros};
     if (copies_) {
-      copy_picture(in, copy, run.pool, threads);
-      picture = {copy + gap() - window_.pad_left * window_.in_c, copy_line(), window_.in_c};
+      copy_picture(in, zero_point, copy, run.pool, threads);
+      picture = {copy + gap() - window_.pad_left * window_.in_c, copy_line(), window_.in_c, zeros};
     }
     run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
-      uint8_t* scratch = run.scratch + copy_bytes() + worker * worker_bytes();
+      uint8_t* scratch = run.scratch + copy_bytes() + zero_bytes() + worker * worker_bytes();
       auto* rows = reinterpret_cast<const uint8_t**>(scratch);
       auto* terms = reinterpret_cast<int32_t*>(scratch + list_bytes());
       const int64_t block = task / groups, group = task % groups;
@@ -265,10 +291,12 @@ void MatmulConvolution::run(const Run& run) const {
       part.out_stride = out_stride_;
       matmul_->run(part, panels * group / groups, panels * (group + 1) / groups);
       if (groups > 1) return;
+      correct(part.out, count, zero_point);
       table_.apply(part.out, out_stride_, count, window_.out_c);
       if (add_) add_.apply(part.out, out_stride_, run.inputs[3], n * pixels + first, count, window_.out_c);
     });
     if (groups == 1) continue;
+    correct(out, pixels, zero_point);
     table_.apply(out, out_stride_, pixels, window_.out_c);
     if (add_) add_.apply(out, out_stride_, run.inputs[3], n * pixels, pixels, window_.out_c);
   }
@@ -283,8 +311,8 @@ std::string MatmulConvolution::note() const {
 
 std::unique_ptr<Kernel> make_matmul_convolution(const Step& step, const CoreSet& cores, const Window& window,
                                                 const SignedWeights& weights, const std::vector<int64_t>& bias,
-                                                const rules::Requantize& requantize) {
-  return std::make_unique<MatmulConvolution>(step, cores, window, weights, bias, requantize);
+                                                const rules::Requantize& requantize, const ConvolutionSums& sums) {
+  return std::make_unique<MatmulConvolution>(step, cores, window, weights, bias, requantize, sums);
 }
 
 }  // namespace bittrue

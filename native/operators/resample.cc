@@ -85,6 +85,7 @@ class Linear final : public Kernel {
     const Operand &in = step.input(0), &out = step.output();
     require_same_type(in, out);
     require(in.rank() == out.rank() && in.dense() && out.dense(), "both sides must be dense and of one rank");
+    require(step.integer("first_axis") == rank_ - 2, "only the last two axes are resized here");
     pictures_ = 1;
     for (int a = 0; a < rank_ - 2; ++a) {
       require(in.shape[a] == out.shape[a], "pictures differ");

@@ -47,6 +47,71 @@ SignedWeights signed_weights(const Operand& weights, int64_t zero_point) {
   return result;
 }
 
+SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& zero_points, bool turned) {
+  require(matrix.constant != nullptr, "weights are computed at run time");
+  require(is_8bit(matrix.type) && matrix.rank() >= 2, "weights are no 8-bit matrix");
+  const int64_t last = matrix.shape[matrix.rank() - 1], before = matrix.shape[matrix.rank() - 2];
+  const int64_t depth = turned ? last : before, columns = turned ? before : last;
+  require(depth * columns == matrix.elements, "there are several matrices");
+  require(zero_points.size() == 1 || static_cast<int64_t>(zero_points.size()) == columns,
+          "one zero point, or one per column, is needed");
+  const bool is_signed = matrix.type == Type::s8;
+  const auto* bytes = static_cast<const int8_t*>(matrix.constant);
+  std::vector<int8_t> packed(static_cast<size_t>(matrix.elements));
+  if (turned) {
+    std::copy(bytes, bytes + matrix.elements, packed.begin());
+  } else {
+    constexpr int64_t kTile = 64;
+    for (int64_t first = 0; first < depth; first += kTile) {
+      const int64_t end = std::min(depth, first + kTile);
+      for (int64_t n = 0; n < columns; ++n) {
+        for (int64_t k = first; k < end; ++k) packed[n * depth + k] = bytes[k * columns + n];
+      }
+    }
+  }
+  for (const int64_t z : zero_points) require(z >= -128 && z <= 255, "the weights' zero point is out of range");
+  SignedWeights result;
+  if (std::all_of(zero_points.begin(), zero_points.end(), [&](int64_t z) { return z == zero_points[0]; })) {
+    Operand whole;
+    whole.type = matrix.type;
+    whole.elements = matrix.elements;
+    whole.constant = packed.data();
+    result = signed_weights(whole, zero_points[0]);
+    if (result.moved.empty()) {
+      result.moved = std::move(packed);
+      result.data = result.moved.data();
+    }
+    return result;
+  }
+  for (int64_t n = 0; n < columns; ++n) {
+    for (int64_t k = 0; k < depth; ++k) {
+      int8_t& weight = packed[n * depth + k];
+      const int64_t difference = (is_signed ? int64_t{weight} : int64_t{static_cast<uint8_t>(weight)}) - zero_points[n];
+      require(difference >= -128 && difference <= 127, "zero points per column leave more than 8 bits");
+      weight = static_cast<int8_t>(difference);
+    }
+  }
+  result.moved = std::move(packed);
+  result.data = result.moved.data();
+  return result;
+}
+
+std::vector<int64_t> weight_zero_points(const Step& step, size_t operand) {
+  if (step.integers.count("weight_zero_point")) return {step.integer("weight_zero_point")};
+  if (step.has_array("weight_zero_points")) {
+    const Array& array = step.array("weight_zero_points");
+    require(array.count > 0 && (array.shape.empty() || array.shape.back() == array.count), "zero points differ by matrix");
+    std::vector<int64_t> values;
+    for (int64_t i = 0; i < array.count; ++i) values.push_back(array.integer(i));
+    return values;
+  }
+  if (!step.has_input(operand)) return {0};
+  const Operand& given = step.input(operand);
+  require(given.constant != nullptr && given.elements > 0, "the weights' zero point is known while running only");
+  require(given.rank() < 2 || given.shape.back() == given.elements, "zero points differ by matrix");
+  return given.integers();
+}
+
 std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns) {
   if (!step.has_input(input)) return std::vector<int64_t>(static_cast<size_t>(columns), 0);
   std::vector<int64_t> values = step.input(input).integers();

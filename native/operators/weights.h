@@ -16,11 +16,21 @@ struct SignedWeights {
 
   SignedWeights() = default;
   SignedWeights(SignedWeights&&) = default;
+  SignedWeights& operator=(SignedWeights&&) = default;
   SignedWeights(const SignedWeights&) = delete;
 };
 
 // Constant s8, s4 or u8 weights of one step, valid as long as these. z is 0 whenever all differences fit 8 bits. NoKernel for anything else.
 SignedWeights signed_weights(const Operand& weights, int64_t zero_point);
+
+// The same for a matrix [depth][columns] (leading extents of 1 are left out), turned into [columns][depth]; one zero point,
+// or one per column, which then must leave differences of 8 bits.
+// `turned` ones are [columns][depth] already.
+SignedWeights column_weights(const Operand& matrix, const std::vector<int64_t>& zero_points, bool turned = false);
+
+// The zero points of weights that are operands: parameter `weight_zero_point`, array `weight_zero_points`, or where the
+// plan leaves them open the constant input `operand` (0 when it is absent).
+std::vector<int64_t> weight_zero_points(const Step& step, size_t operand);
 
 // The bias of every column (zeros when there is none). NoKernel unless it is a constant of `columns` integers.
 std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns);

@@ -149,3 +149,34 @@ def test_layers_behind_each_other() -> None:
     ]
     content, _ = build(nodes, {"x": np.zeros((1, 2), U8)}, {"y": KIND[np.dtype(U8)]}, constants)
     assert [(layer.node, layer.output) for layer in layers(content)] == [(0, "h"), (1, "y")]
+
+
+def test_layers_between_quantizations() -> None:
+    from onnx import helper
+
+    constants = {
+        "s": F32(0.02),
+        "w": np.full((4, 3, 3, 3), -128, S8),
+        "ws": F32(0.01),
+        "z8": S8(0),
+        "z": U8(10),
+        "ys": F32(2),
+        "yz": U8(128),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "s", "z"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "z8"], ["wd"]),
+        helper.make_node("Conv", ["xd", "wd"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "ys", "yz"], ["cq"]),
+        helper.make_node("DequantizeLinear", ["cq", "ys", "yz"], ["y"]),
+    ]
+    content, feeds = build(nodes, {"x": np.ones((1, 3, 5, 5), F32)}, {"y": KIND[np.dtype(F32)]}, constants)
+    (layer,) = layers(content)
+    assert (layer.channels, layer.saturable_channels, layer.pairs, layer.saturable_pairs) == (4, 4, 56, 52)
+    # Code 60 stays within 16 bits, 255 does not.
+    for real, same in ((F32(1), True), (F32(5), False)):
+        exact, saturated = (
+            bittrue.load(content).prepare(n).run(real * feeds[0])["y"] for n in ("onnxruntime", "onnxruntime-avx2")
+        )
+        assert (exact.tobytes() == saturated.tobytes()) == same

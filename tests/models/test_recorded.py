@@ -35,5 +35,6 @@ def test_recorded_answers(path: recorded.Path, record_property: Callable[[str, o
 
 
 def test_every_numerics_without_an_installed_runtime_is_recorded() -> None:
-    needed = {name for name in bittrue.numerics_names() if differential.RUNTIMES[name].variable}
+    known = (name for name in bittrue.numerics_names() if name in differential.RUNTIMES)
+    needed = {name for name in known if differential.RUNTIMES[name].variable}
     assert needed == {path.stem for path in FILES}

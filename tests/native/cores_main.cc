@@ -28,6 +28,7 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
   }
   MatmulSpec spec;
   spec.row_terms = random.one_in(2);
+  spec.sums = random.one_in(4);
   const bool wild = random.one_in(6);
   const int64_t reach = wild ? INT32_MAX : 20000;
   Exact<int32_t> bias(c.columns), terms(c.rows);
@@ -80,7 +81,8 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
       pointers[s * capacity + r] = memory.back().data();
     }
   }
-  std::vector<uint8_t> expected(c.rows * c.columns);
+  const int64_t item = spec.sums ? 4 : 1;
+  std::vector<uint8_t> expected(c.rows * c.columns * item);
   for (int64_t r = 0; r < c.rows; ++r) {
     for (int64_t n = 0; n < c.columns; ++n) {
       uint32_t acc = static_cast<uint32_t>(bias[n]) + (spec.row_terms ? static_cast<uint32_t>(terms[r]) : 0);
@@ -88,16 +90,20 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
         const int32_t x = pointers[k / c.depth * capacity + r][k % c.depth];
         acc += static_cast<uint32_t>(x * weights[n * total + k]);
       }
+      if (spec.sums) {
+        std::memcpy(&expected[(r * c.columns + n) * 4], &acc, 4);
+        continue;
+      }
       expected[r * c.columns + n] =
           static_cast<uint8_t>(rules::requantize(spec.requantize, static_cast<int32_t>(acc), static_cast<size_t>(n)));
     }
   }
   // Panels one by one or together; the bytes between rows must stay.
-  const int64_t gap = random.between(0, 3), stride = c.columns + gap, panels = core->panels();
+  const int64_t gap = random.between(0, 3), width = c.columns * item, stride = width + gap, panels = core->panels();
   const bool together = random.one_in(2);
   std::vector<Exact<uint8_t>> outs;
   for (int k = 0; k < context.options.threads; ++k) {
-    outs.emplace_back((c.rows - 1) * stride + c.columns);
+    outs.emplace_back((c.rows - 1) * stride + width);
     std::memset(outs.back().data(), 0xa5, outs.back().count());
   }
   on_threads(context.options.threads, [&](int k) {
@@ -114,13 +120,13 @@ void check_matmul(Context& context, const MatmulCase& c, rules::RescaleRule rule
     }
   });
   char text[120];
-  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d weights %d wild %d; ", static_cast<long long>(c.rows),
+  std::snprintf(text, sizeof text, "%lld x %lld x %lld*%lld grid %d row terms %d sums %d weights %d wild %d; ", static_cast<long long>(c.rows),
                 static_cast<long long>(c.columns), static_cast<long long>(c.segments), static_cast<long long>(c.depth),
-                in_grid, spec.row_terms, static_cast<int>(kind), wild);
+                in_grid, spec.row_terms, spec.sums, static_cast<int>(kind), wild);
   const std::string description = text + describe(spec.requantize);
   for (const Exact<uint8_t>& out : outs) {
     std::vector<uint8_t> whole(out.count(), 0xa5);
-    for (int64_t r = 0; r < c.rows; ++r) std::memcpy(&whole[r * stride], &expected[r * c.columns], c.columns);
+    for (int64_t r = 0; r < c.rows; ++r) std::memcpy(&whole[r * stride], &expected[r * width], width);
     context.report.expect_equal(out.data(), whole.data(), out.count(), description);
   }
 }
@@ -324,6 +330,147 @@ void check_add(Context& context) {
   }
 }
 
+void check_fused_sum(Context& context) {
+  Random& random = context.random;
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    FusedSumSpec spec;
+    spec.is_signed = random.one_in(2);
+    // Round numbers make ties; wild ones leave 32 bits.
+    const auto scale = [&] {
+      const double exponent = static_cast<double>(random.between(-1000, 300)) / 100;
+      const double real = std::exp2(random.one_in(3) ? std::floor(exponent) : exponent);
+      return static_cast<float>(random.one_in(20) ? real * 1e9 : real);
+    };
+    spec.first_scale = scale();
+    spec.second_scale = scale();
+    spec.addend = static_cast<float>(static_cast<double>(random.between(-40000, 40000)) / (random.one_in(2) ? 100 : 128));
+    const std::unique_ptr<Elementwise> core = context.cores.fused_sum(spec);
+    const int64_t count = random.pick(kCounts);
+    Exact<uint8_t> first(count), second(count);
+    fill_bytes(random, first);
+    fill_bytes(random, second);
+    std::vector<uint8_t> expected(count);
+    const int flip = spec.is_signed ? 128 : 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const float inner = std::fma(static_cast<float>(second[i] - flip), spec.second_scale, spec.addend);
+      const float sum = std::nearbyint(std::fma(static_cast<float>(first[i] - flip), spec.first_scale, inner));
+      const double stored = sum < 2147483648.0f ? static_cast<double>(sum) : -2147483648.0;
+      expected[i] = static_cast<uint8_t>(std::min(std::max(stored, -1.0 * flip), 255.0 - flip) + flip);
+    }
+    char text[160];
+    std::snprintf(text, sizeof text, "%lld elements, signed %d, %a * first + %a * second + %a", static_cast<long long>(count),
+                  spec.is_signed, static_cast<double>(spec.first_scale), static_cast<double>(spec.second_scale),
+                  static_cast<double>(spec.addend));
+    std::vector<Exact<uint8_t>> outs;
+    for (int k = 0; k < context.options.threads; ++k) outs.emplace_back(count);
+    on_threads(context.options.threads, [&](int k) { core->run(first.data(), second.data(), outs[k].data(), count); });
+    for (const Exact<uint8_t>& out : outs) context.report.expect_equal(out.data(), expected.data(), count, text);
+    core->run(first.data(), second.data(), first.data(), count);
+    context.report.expect_equal(first.data(), expected.data(), count, text + std::string(" in place"));
+  }
+}
+
+namespace twin {
+#include "isa/real_functions.inc"
+}  // namespace twin
+
+void check_real_function(Context& context) {
+  Random& random = context.random;
+  const RealFunctionCore core = context.cores.real_function();
+  for (const RealFunction function : {RealFunction::exp, RealFunction::logistic, RealFunction::tanh, RealFunction::erf}) {
+    for (int64_t round = 0; round < context.rounds(100); ++round) {
+      const int64_t count = random.pick(kCounts);
+      Exact<float> in(count), out(count);
+      const float strange[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f, 1e-45f, 0.921875f, 3.925f};
+      for (int64_t i = 0; i < count; ++i) {
+        const double size = std::exp2(static_cast<double>(random.between(-3000, 700)) / 100);
+        in[i] = random.one_in(12) ? random.pick(strange) : static_cast<float>(random.one_in(2) ? size : -size);
+      }
+      std::vector<float> expected(count);
+      for (int64_t i = 0; i < count; ++i) {
+        // One at a time, so that no vectors are made of it.
+        volatile float x = in[i];
+        const float one = x;
+        twin::real_function(function, &one, &expected[i], 1);
+      }
+      core(function, in.data(), out.data(), count);
+      char text[80];
+      std::snprintf(text, sizeof text, "function %d of %lld elements", static_cast<int>(function), static_cast<long long>(count));
+      context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
+                                  reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+    }
+  }
+}
+
+void check_real_rows(Context& context, bool softmax) {
+  Random& random = context.random;
+  const SoftmaxRow softmax_core = context.cores.softmax_row();
+  const NormalizeRow normalize_core = context.cores.normalize_row();
+  for (int64_t round = 0; round < context.rounds(200); ++round) {
+    const int64_t count = softmax ? random.pick(kCounts) : random.pick(kCounts) + 7;
+    Exact<float> in(count), scale(count), bias(count), out(count), expected(count);
+    for (int64_t i = 0; i < count; ++i) {
+      const auto real = [&] { return static_cast<float>(static_cast<double>(random.between(-4000, 4000)) / 700); };
+      in[i] = random.one_in(50) ? -INFINITY : real() * (random.one_in(10) ? 30.0f : 1.0f);
+      if (!softmax && !(in[i] - in[i] == 0.0f)) in[i] = 0.5f;
+      scale[i] = real();
+      bias[i] = real();
+    }
+    const float* addend = random.one_in(3) ? nullptr : bias.data();
+    bool same;
+    if (softmax) {
+      same = twin::softmax_row(in.data(), expected.data(), count) == softmax_core(in.data(), out.data(), count);
+    } else {
+      same = twin::normalize_row(in.data(), scale.data(), addend, 1e-5f, expected.data(), count) ==
+             normalize_core(in.data(), scale.data(), addend, 1e-5f, out.data(), count);
+    }
+    char text[80];
+    std::snprintf(text, sizeof text, "%lld elements, verdicts equal %d", static_cast<long long>(count), same);
+    const uint8_t right = 1, found = same;
+    context.report.expect_equal(&found, &right, 1, text);
+    context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
+                                reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+  }
+}
+
+void check_softmax_row(Context& context) { check_real_rows(context, true); }
+void check_normalize_row(Context& context) { check_real_rows(context, false); }
+
+void check_quantize_reals(Context& context) {
+  Random& random = context.random;
+  const QuantizeReals core = context.cores.quantize_reals();
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    QuantizeSpec spec;
+    const double exponent = static_cast<double>(random.between(-1000, 300)) / 100;
+    spec.scale = static_cast<float>(std::exp2(random.one_in(2) ? std::floor(exponent) : exponent));
+    spec.zero_point = static_cast<int32_t>(random.between(0, 255));
+    spec.low = static_cast<float>(-spec.zero_point);
+    spec.high = static_cast<float>(255 - spec.zero_point);
+    const int64_t count = random.pick(kCounts);
+    Exact<float> in(count);
+    const float strange[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f, 1e-45f};
+    for (int64_t i = 0; i < count; ++i) {
+      // Ties, and numbers beside them.
+      const float tie = static_cast<float>(random.between(-520, 520)) / 2 * spec.scale;
+      in[i] = random.one_in(20)  ? random.pick(strange)
+              : random.one_in(3) ? std::nextafterf(tie, random.one_in(2) ? INFINITY : -INFINITY)
+                                 : tie;
+    }
+    std::vector<uint8_t> expected(count);
+    for (int64_t i = 0; i < count; ++i) {
+      const float quotient = in[i] / spec.scale;
+      const float limited = std::isnan(quotient) ? spec.low : std::min(std::max(quotient, spec.low), spec.high);
+      expected[i] = static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(limited)) + spec.zero_point);
+    }
+    char text[100];
+    std::snprintf(text, sizeof text, "%lld elements, scale %a zero point %d", static_cast<long long>(count),
+                  static_cast<double>(spec.scale), spec.zero_point);
+    Exact<uint8_t> out(count);
+    core(spec, in.data(), out.data(), count);
+    context.report.expect_equal(out.data(), expected.data(), count, text);
+  }
+}
+
 void check_mul(Context& context, rules::RescaleRule rule, rules::StoreRule store) {
   Random& random = context.random;
   MulSpec spec;
@@ -514,7 +661,8 @@ struct CheckRow {
 
 constexpr CheckRow kChecks[] = {
     {"matmul", check_matmul},     {"depthwise", check_depthwise}, {"add", check_add},
-    {"mul", check_mul},
+    {"mul", check_mul}, {"fused_sum", check_fused_sum}, {"quantize_reals", check_quantize_reals},
+    {"real_function", check_real_function}, {"softmax_row", check_softmax_row}, {"normalize_row", check_normalize_row},
     {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
     {"requantize_row", check_requantize_row}, {"row_terms", check_row_terms}, {"peak_multiply_adds", check_peak},
     {"real_matmul", check_real_matmul}, {"real_taps", check_real_taps},

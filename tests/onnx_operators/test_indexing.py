@@ -1,5 +1,6 @@
 """take, take_along, take_nd, put_along, put_nd, position_of_largest, position_of_smallest, extremes, nonzero_places,
-mark_places, eye, triangle and distinct against ONNX Runtime.
+mark_places, eye, triangle, distinct, best_boxes, compress and
+reverse_sequence against ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ def non_zero(rng: np.random.Generator) -> Case:
 
 
 def one_hot(rng: np.random.Generator) -> Case:
-    index, depth, value = [("i4", "i4", "f4"), ("i8", "i4", "f4"), ("i8", "i8", "f4"), ("i8", "i8", "i8"),
-                           ("i8", "f4", "i4"), ("i8", "f4", "f4"), ("i4", "f4", "f4")][rng.integers(7)]  # fmt: skip
+    triples = "i4 i4 f4, i8 i4 f4, i8 i8 f4, i8 i8 i8, i8 f4 i4, i8 f4 f4, i4 f4 f4, f4 f4 f4, f4 i8 i8".split(", ")
+    index, depth, value = triples[rng.integers(len(triples))].split()
     count = int(rng.integers(1, 6))
     indices = rng.integers(-count - 2, count + 2, shape(rng, 1, 3)).astype(index)
     inputs = {
@@ -124,6 +125,39 @@ def one_hot(rng: np.random.Generator) -> Case:
     }
     attributes = {"axis": int(rng.integers(-indices.ndim - 1, indices.ndim + 1))} if rng.random() < 0.8 else {}
     return "OneHot", dict(inputs), [kind(value)], attributes, int(rng.integers(11, 25))
+
+
+def best_boxes(rng: np.random.Generator) -> Case:
+    pictures, classes, count = (int(v) for v in (rng.integers(1, 3), rng.integers(1, 3), rng.integers(0, 14)))
+    whole = rng.random() < 0.5
+    boxes = rng.integers(0, 6, (pictures, count, 4)) if whole else rng.random((pictures, count, 4)) * 3
+    scores = numbers(rng, (pictures, classes, count), "f4")
+    inputs: dict[str, np.ndarray | None] = {"boxes": boxes.astype(np.float32), "scores": scores}
+    if rng.random() < 0.95:
+        inputs["most"] = np.array([rng.integers(0, 8)], I64)
+    if len(inputs) == 3 and rng.random() < 0.8:
+        inputs["overlap"] = np.array([rng.choice([0, 0.3, 0.5, 0.25, 1, 1.5])], np.float32)
+        if rng.random() < 0.7:
+            inputs["least"] = np.array([rng.choice([-1, 0, 0.5])], np.float32)
+    return "NonMaxSuppression", inputs, [S64], {"center_point_box": int(rng.integers(2))}, int(rng.integers(10, 25))
+
+
+def compress(rng: np.random.Generator) -> Case:
+    x = bits(rng, shape(rng, 1, 4), one_type(rng))
+    attributes, extent = {}, x.size
+    if rng.random() < 0.7:
+        axis = int(rng.integers(-x.ndim, x.ndim))
+        attributes, extent = {"axis": axis}, x.shape[axis]
+    condition = rng.random(int(rng.integers(0, extent + 1))) < 0.5
+    return "Compress", {"x": x, "c": condition}, [kind(x.dtype)], attributes, int(rng.integers(11, 25))
+
+
+def reverse_sequence(rng: np.random.Generator) -> Case:
+    x = bits(rng, shape(rng, 2, 4, 0), one_type(rng))
+    batch = int(rng.integers(2))
+    lengths = rng.integers(1, x.shape[1 - batch] + 1, x.shape[batch])
+    attributes = {"batch_axis": batch, "time_axis": 1 - batch}
+    return "ReverseSequence", {"x": x, "n": lengths}, [kind(x.dtype)], attributes, int(rng.integers(10, 25))
 
 
 def eye_like(rng: np.random.Generator) -> Case:
@@ -154,7 +188,7 @@ def unique(rng: np.random.Generator) -> Case:
 
 BUILDERS: tuple[Builder, ...] = (
     gather, gather_elements, gather_nd, scatter_elements, scatter_nd, arg, top, non_zero, one_hot, eye_like, trilu,
-    unique,
+    unique, best_boxes, compress, reverse_sequence,
 )  # fmt: skip
 
 
@@ -162,7 +196,7 @@ BUILDERS: tuple[Builder, ...] = (
 def test_random_models(request: pytest.FixtureRequest, build: Builder) -> None:
     """Operands are constants, or inputs: those that decide shapes make a later stage then."""
     outcomes = set()
-    for rng in cases(request, usual=300):
+    for rng in cases(request):
         op_type, inputs, outputs, attributes, opset = build(rng)
         names = list(inputs)
         constants = names if rng.random() < 0.1 else [name for name in names[1:] if rng.random() < 0.6]

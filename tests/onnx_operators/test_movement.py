@@ -286,7 +286,7 @@ BUILDERS: tuple[Callable[[np.random.Generator], Case], ...] = (
 def test_random_models(request: pytest.FixtureRequest, build: Callable[[np.random.Generator], Case]) -> None:
     """Operands that decide shapes are constants, or inputs, which makes a later stage."""
     outcomes = set()
-    for rng in cases(request, usual=300):
+    for rng in cases(request):
         op_type, inputs, outputs, attributes, opset = build(rng)
         names = [name for name, array in inputs.items() if array is not None]
         constants = names[1:] if rng.random() < 0.7 else [n for n in names[1:] if rng.random() < 0.5]

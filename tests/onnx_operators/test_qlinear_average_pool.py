@@ -125,3 +125,16 @@ def test_specification(request: pytest.FixtureRequest) -> None:
         assert check(content, feeds, numerics="onnx", expected=lambda found=expected: found) == "equal"
         compared += 1
     assert compared > 100
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 5, 2), (1, 5, 5, 0), (1, 0, 5, 2), (0, 2, 5, 5), (1, 0, 5, 5), (1, 2, 5, 0)])
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("operator", ["QLinearAveragePool", "QLinearGlobalAveragePool"])
+def test_empty(operator: str, last: int, shape: tuple[int, ...]) -> None:
+    one, zero = np.asarray(np.float32(1)), np.asarray(np.uint8(0))
+    inputs = {"x": np.zeros(shape, np.uint8), "x_scale": one, "x_zero": zero, "y_scale": one, "y_zero": zero}
+    attributes: dict[str, Any] = {"channels_last": last}
+    if operator == "QLinearAveragePool":
+        attributes["kernel_shape"] = [2, 2]
+    content, feeds = single(operator, inputs, [2], attributes, domain=MICROSOFT, constants=list(inputs)[1:])
+    assert check(content, feeds) in ("equal", "refused")

@@ -99,7 +99,7 @@ def test_random_integer_models(request: pytest.FixtureRequest, part: int) -> Non
             inputs["x_zero"] = zero_point(rng, first)
         if rng.random() < 0.5:
             inputs.setdefault("x_zero", None)
-            inputs["w_zero"] = zero_point(rng, second, ((), (1,))[rng.integers(2)])
+            inputs["w_zero"] = zero_point(rng, second, ((), (1,), weights[:1])[rng.integers(3)])
         content, feeds = single(
             "ConvInteger", inputs, [KIND[np.dtype(np.int32)]], attributes, constants=names_of(rng, inputs)
         )

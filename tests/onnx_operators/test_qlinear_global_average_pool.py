@@ -110,5 +110,6 @@ def test_qlinear_reduce_mean(request: pytest.FixtureRequest) -> None:
         expected = {"y0": _exact(inputs, axes or tuple(range(len(shape))), kept)}
         content, feeds = _single("QLinearReduceMean", inputs, attributes, rng)
         assert check(content, feeds, numerics="onnx", expected=lambda found=expected: found) == "equal"
+    assert check(content, feeds) == "refused"
     with pytest.raises(bittrue.UnsupportedError, match="no kernel"):
         bittrue.load(content).prepare("onnxruntime")

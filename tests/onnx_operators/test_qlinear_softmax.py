@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bittrue
 from support.onnx_models import KIND, MICROSOFT, cases, check, integers, scale, single, zero_point
 
 OUTPUT_SCALES = (1 / 256, 1 / 255, 0.0039, 1 / 128, 0.3, 1e-3, 1e-4, 1.5)
@@ -108,3 +109,16 @@ def test_specification(request: pytest.FixtureRequest) -> None:
         content, feeds = _single(inputs, attributes, rng)
         expected = {"y0": np.ascontiguousarray(_exact(inputs, attributes))}
         assert check(content, feeds, numerics="onnx", expected=lambda found=expected: found) == "equal"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "code"), [({"axis": 0}, "BT-ONNX-ATTRIBUTE"), ({"opset": 13}, "BT-SHAPE-EMPTY")]
+)
+def test_refused(attributes: dict[str, int], code: str) -> None:
+    """An operator set is needed, and elements: ONNX Runtime gives an output without a shape otherwise."""
+    one, zero = np.asarray(np.float32(1)), np.asarray(np.uint8(0))
+    inputs = {"x": np.zeros((2, 0, 3), np.uint8), "x_scale": one, "x_zero": zero, "y_scale": one, "y_zero": zero}
+    content, _ = single("QLinearSoftmax", inputs, [2], attributes, domain=MICROSOFT, constants=list(inputs)[1:])
+    with pytest.raises(bittrue.BittrueError) as caught:
+        bittrue.load(content).prepare("onnxruntime")
+    assert caught.value.code == code

@@ -184,3 +184,9 @@ def test_specification(request: pytest.FixtureRequest, operator: str) -> None:
         content, feeds = _model(rng, operator, inputs, attributes)
         expected = {"y0": _expected(operator, inputs, attributes)}
         assert check(content, feeds, numerics="onnx", expected=lambda found=expected: found) == "equal"
+
+
+def test_concat_needs_an_axis() -> None:
+    inputs = _concat(np.random.default_rng(1))[0]
+    content, feeds = _model(np.random.default_rng(1), "QLinearConcat", inputs, {})
+    assert check(content, feeds) == "refused"

@@ -39,6 +39,10 @@ SEPARATED = {
     "product": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
     "real_function": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "real_gelu": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
+    "power": ("test_real_number_rules", "test_every_pair_of_rules_is_told_apart"),
+    "real_normalization": ("test_real_number_rules", "test_every_pair_of_rules_is_told_apart"),
+    "real_product": ("test_real_number_rules", "test_every_pair_of_rules_is_told_apart"),
+    "real_sum": ("test_real_number_rules", "test_every_pair_of_rules_is_told_apart"),
     "real_softmax": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "quantize": ("test_vector_rules", "test_quantizations_are_told_apart"),
     "quantize_asymmetric": ("test_delegate_rules", "test_quantize_asymmetric_rules_are_told_apart"),
@@ -63,6 +67,7 @@ SEPARATED = {
     "to_integer": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
     "to_integer_tail": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
     "zero_points": ("test_narrow_rules", "test_zero_points_are_told_apart"),
+    "weighted": ("test_movement_rules", "test_weighted_rules_are_told_apart"),
 }
 
 

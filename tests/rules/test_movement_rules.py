@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -82,3 +83,37 @@ def test_literal_cases(slot: str, arguments: tuple, expected: dict[str, list[int
 def test_every_pair_is_told_apart(slot: str) -> None:
     for first, second in combinations(rules(slot), 2):
         assert any(expected[first] != expected[second] for _, expected in CASES[slot]), (first, second)
+
+
+def test_weighted_rules_are_told_apart() -> None:
+    """Halfway between 2 and 3 in one direction, a third of the way, and below zero (slot `weighted`)."""
+    none = np.zeros(1, np.int64)
+    found = {}
+    for name, rule in rules("weighted").items():
+        results = []
+        for place, pair in ((0.5, (2, 3)), (1 / 3, (0, 96)), (2 / 3, (-96, 0))):
+            low, high = rule.prepare(np.float32([place]), none, none + 1)
+            above, below = rule.prepare(np.float32([0]), none, none + 1)
+            corners = [np.int8([pair[0]]), np.int8([pair[1]])] * 2
+            results.append(float(rule.apply(corners, [above, below, low, high])[0]))
+        found[name] = results
+    # 1024/3 = 341.33 is cut to 341, and 96 * 341 / 1024 to 31.
+    assert found["binary32_weights_in_order"] == [2.5, 32.0, pytest.approx(-32.0, abs=1e-4)]
+    assert found["ten_bits_toward_zero"] == [2.0, 31.0, -32.0]
+
+
+def test_casts_against_integers() -> None:
+    """truncate_low_bits and round_away_low_bits against Python's integers, where the wide type holds them."""
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.normal(size=500) * np.exp2(rng.uniform(-2, 30, 500)), [0.5, -0.5, 2.5, -2.5, 1e9 + 0.5]])
+    for minimum, maximum in ((-128, 127), (0, 255), (0, 65535), (-(2**31), 2**31 - 1), (0, 2**32 - 1), (0, 2**64 - 1)):
+        modulus = maximum - minimum + 1
+        for name, whole in (("truncate_low_bits", int), ("round_away_low_bits", _away)):
+            wanted = [whole(v) % modulus for v in x.tolist()]
+            assert [int(v) % modulus for v in rules("cast")[name](x, minimum, maximum)] == wanted
+
+
+def _away(x: float) -> int:
+    exact = Fraction(x)
+    magnitude = int(abs(exact) + Fraction(1, 2))
+    return magnitude if exact >= 0 else -magnitude

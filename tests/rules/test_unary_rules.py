@@ -68,9 +68,20 @@ def _hard_swish(rule: Any) -> list[int]:
     return rule(np.array([-128, -64, -32, 8, 32, 48, 127]), 1 / 16, 0, 1 / 16, 1, -128, 127).tolist()
 
 
+PARAMETERS = {
+    "celu": {"alpha": 0.75},
+    "hard_sigmoid": {"alpha": 0.25, "beta": 0.5},
+    "parametric_elu": {"alpha": 0.75},
+    "quick_gelu": {"alpha": 1.75},
+    "selu": {"alpha": 1.75, "gamma": 1.25},
+}
+
+
 def _real_function(rule: Any) -> list[list[str]]:
     x = np.float32([-1.5, 0.75, 20.0])
-    return [[_short(v) for v in rule.functions[name](x)] for name in sorted(rule.functions)]
+    with np.errstate(all="ignore"):
+        answers = {name: rule.functions[name](x, **PARAMETERS.get(name, {})) for name in sorted(rule.functions)}
+    return [[_short(v) for v in answer] for answer in answers.values()]
 
 
 def _real_softmax(rule: Any) -> list[list[str]]:
@@ -108,7 +119,16 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "square_root": (_square_root, {"binary32_divide_trunc": [0, 5, 5, 6, 20]}),
     # 32 steps of 1/32 are 1; 18.47 and 14.3 round down, the zero point -1 is added, 0 gives the maximum
     "inverse_root": (_inverse_root, {"q31_newton_away": [127, 31, 17, 13, 3]}),
-    "cast": (_cast, {"truncate_saturate_nan_maximum": [2, -2, 127, 127, -128, -128, 127, 127, -128]}),
+    # as s32, before the low bits are taken: NaN and infinities are -2^31, in halves 2^31 - 2^31
+    "cast": (
+        _cast,
+        {
+            "round_away_low_bits": [3, -3, 128, 128, -129, -129, -(2**31), -(2**31), -(2**31)],
+            "truncate_low_bits": [2, -2, 127, 128, -128, -129, -(2**31), -(2**31), -(2**31)],
+            "truncate_low_bits_by_halves": [2, -2, 127, 128, -128, -129, 0, 0, -(2**31)],
+            "truncate_saturate_nan_maximum": [2, -2, 127, 127, -128, -128, 127, 127, -128],
+        },
+    ),
     # logistic(1000 / 4096) = 0.56074 and tanh of it = 0.23942 of 32768; both ways are off by a few
     "sigmoid": (
         _sigmoid,
@@ -167,6 +187,48 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["-0x1.feb7a8p-1", "0x1.5cffc0p-1", "0x1.d36d8ep-1"],
                 ["-0x1.cf6f96p-1", "0x1.45323ep-1", "0x1.000000p+0"],
             ],
+            # celu, cos, erf, exp, gelu, gelu_tanh, hard_sigmoid, hard_swish, log, logistic, mish, parametric_elu,
+            # quick_gelu, selu, sin, softplus, softsign, tanh
+            "rounded_once": [
+                ["-0x1.4c0800p-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["0x1.21bd54p-4", "0x1.769fecp-1", "0x1.a1e044p-2"],
+                ["-0x1.eea556p-1", "0x1.6c1c98p-1", "0x1.000000p+0"],
+                ["0x1.c8f878p-3", "0x1.0ef9dcp+1", "0x1.ceb088p+28"],
+                ["-0x1.9a76a4p-4", "0x1.28f9a0p-1", "0x1.400000p+4"],
+                ["-0x1.9b5ad6p-4", "0x1.28f098p-1", "0x1.400000p+4"],
+                ["0x1.000000p-3", "0x1.600000p-1", "0x1.000000p+0"],
+                ["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"],
+                ["nan", "-0x1.269622p-2", "0x1.7f7428p+1"],
+                ["0x1.759b84p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
+                ["-0x1.314110p-2", "0x1.385452p-1", "0x1.400000p+4"],
+                ["-0x1.2a516ap-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["-0x1.9f01c2p-4", "0x1.2e90cap-1", "0x1.400000p+4"],
+                ["-0x1.b30c10p+0", "0x1.e00000p-1", "0x1.900000p+4"],
+                ["-0x1.feb7aap-1", "0x1.5cffc2p-1", "0x1.d36d90p-1"],
+                ["0x1.9c7e90p-3", "0x1.2309fap+0", "0x1.400000p+4"],
+                ["-0x1.333334p-1", "0x1.b6db6ep-2", "0x1.e79e7ap-1"],
+                ["-0x1.cf6f98p-1", "0x1.45323ep-1", "0x1.000000p+0"],
+            ],
+            # erf, exp, logistic, quick_gelu, tanh
+            "binary32_fused_polynomials": [
+                ["-0x1.eea556p-1", "0x1.6c1c98p-1", "0x1.000000p+0"],
+                ["0x1.c8f878p-3", "0x1.0ef9dcp+1", "0x1.ceb088p+28"],
+                ["0x1.759b88p-3", "0x1.5bbd50p-1", "0x1.000000p+0"],
+                ["-0x1.9f01b8p-4", "0x1.2e90cap-1", "0x1.400000p+4"],
+                ["-0x1.cf6f96p-1", "0x1.453240p-1", "0x1.000000p+0"],
+            ],
+            # celu, hard_sigmoid, hard_swish, log, mish, parametric_elu, selu, softplus, softsign
+            "binary32_single_operations": [
+                ["-0x1.4c0800p-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["0x1.000000p-3", "0x1.600000p-1", "0x1.000000p+0"],
+                ["-0x1.800000p-2", "0x1.e00000p-2", "0x1.400000p+4"],
+                ["nan", "-0x1.269622p-2", "0x1.7f7428p+1"],
+                ["-0x1.31410cp-2", "0x1.385454p-1", "0x1.400000p+4"],
+                ["-0x1.2a516ap-1", "0x1.800000p-1", "0x1.400000p+4"],
+                ["-0x1.b30c10p+0", "0x1.e00000p-1", "0x1.900000p+4"],
+                ["0x1.9c7e92p-3", "0x1.2309fap+0", "0x1.400000p+4"],
+                ["-0x1.333334p-1", "0x1.b6db70p-2", "0x1.e79e7ap-1"],
+            ],
         },
     ),
     # -5.3, -2, 0.5, 3 and once more -5.3, which stands behind the group of four
@@ -181,6 +243,14 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
                 ["-0x0.0p+0", "-0x1.74bce0p-5", "0x1.62075ep-2", "0x1.7f7b4ep+1", "-0x0.0p+0"],
                 ["-0x0.0p+0", "-0x1.73ef60p-5", "0x1.6202dap-2", "0x1.7f88d0p+1", "-0x0.0p+0"],
             ],
+            "rounded_once": [
+                ["-0x1.4981a6p-22", "-0x1.74bcf8p-5", "0x1.62075ep-2", "0x1.7f7b4cp+1", "-0x1.4981a6p-22"],
+                ["-0x1.d69daap-26", "-0x1.73ef8ap-5", "0x1.6202dap-2", "0x1.7f88d0p+1", "-0x1.d69daap-26"],
+            ],
+            "binary32_fused_polynomials": [
+                ["-0x1.533334p-22", "-0x1.74bd00p-5", "0x1.62075ep-2", "0x1.7f7b4cp+1", "-0x1.533334p-22"],
+                ["-0x0.0p+0", "-0x1.73efa0p-5", "0x1.6202dap-2", "0x1.7f88d0p+1", "-0x0.0p+0"],
+            ],
         },
     ),
     # of 1, 0.5, -3 and 0.1: 0.4923 and so on; 0.3919, 0.3052, 0.0530 and 0.2499 with beta 1/2; -0.7087 and so on
@@ -191,6 +261,16 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
             "binary32_in_order": [
                 ["0x1.f814f8p-2", "0x1.31bdbap-2", "0x1.277150p-7", "0x1.99e38ap-3"],
                 ["0x1.914a7ep-2", "0x1.388696p-2", "0x1.b2787cp-5", "0x1.ffbfb4p-3"],
+                ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
+            ],
+            "rounded_once": [
+                ["0x1.f814f6p-2", "0x1.31bdbap-2", "0x1.277150p-7", "0x1.99e388p-3"],
+                ["0x1.f814f6p-2", "0x1.31bdbap-2", "0x1.277150p-7", "0x1.99e388p-3"],
+                ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
+            ],
+            "binary32_polynomial_16_lanes": [
+                ["0x1.f814f8p-2", "0x1.31bdbcp-2", "0x1.277150p-7", "0x1.99e38ap-3"],
+                ["0x1.f814f8p-2", "0x1.31bdbcp-2", "0x1.277150p-7", "0x1.99e38ap-3"],
                 ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
             ],
         },

@@ -45,6 +45,11 @@ def partner(rng: np.random.Generator, shape: tuple[int, ...], one_way: bool = Fa
     )
 
 
+def numbers(rng: np.random.Generator, shape: Any) -> np.ndarray:
+    """The same without NaN."""
+    return np.asarray(np.nan_to_num(wild(rng, shape), nan=1.5, posinf=np.inf, neginf=-np.inf), F32)
+
+
 def unary(
     op: str, draw: Callable[..., np.ndarray] = wild, opset: int = 21, domain: str = "", **ranges: Any
 ) -> Generator:
@@ -385,6 +390,8 @@ def _skip(rng: np.random.Generator) -> Model:
 
 _I32, _I64 = (np.int32, np.int64)
 GENERATORS: Mapping[str, Generator] = {
+    "Abs": unary("Abs"),
+    "Add": binary("Add", numbers),
     "AveragePool": pool("AveragePool"),
     "BatchNormalization": _batch,
     "BiasGelu": _biased("BiasGelu"),
@@ -394,6 +401,7 @@ GENERATORS: Mapping[str, Generator] = {
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "Cos": unary("Cos", small),
+    "Div": binary("Div", numbers),
     "Elu": unary("Elu", small, alpha=(-1, 2)),
     "Erf": unary("Erf", small),
     "Exp": unary("Exp", small),
@@ -418,6 +426,8 @@ GENERATORS: Mapping[str, Generator] = {
     "MaxPool": pool("MaxPool"),
     "Mean": variadic("Mean"),
     "Mish": unary("Mish", small),
+    "Mul": binary("Mul", numbers),
+    "Neg": unary("Neg"),
     "PRelu": binary("PRelu", one_way=True),
     "Pow": _pow,
     "QuickGelu": unary("QuickGelu", small, domain=MICROSOFT, alpha=(0.5, 2)),
@@ -443,6 +453,7 @@ GENERATORS: Mapping[str, Generator] = {
     "Softplus": unary("Softplus", small),
     "Softsign": unary("Softsign", small),
     "Sqrt": unary("Sqrt"),
+    "Sub": binary("Sub", numbers),
     "Sum": variadic("Sum"),
     "Tanh": unary("Tanh", small),
     "ThresholdedRelu": unary("ThresholdedRelu", alpha=(-1, 1)),

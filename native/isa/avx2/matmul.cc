@@ -54,10 +54,11 @@ class VectorMatmul final : public Matmul {
         depth_(spec.depth),
         panels_((spec.columns + kColumns - 1) / kColumns),
         row_terms_(spec.row_terms),
+        sums_(spec.sums),
         narrow_(spec.columns - (panels_ - 1) * kColumns <= 8),
         weights_(panels_ * kColumns * spec.segments * spec.depth),
         bias_(panels_ * kColumns),
-        requantizer_(spec.requantize, Choice(spec.requantize), byte_columns, panels_) {
+        requantizer_(requantize_of(spec), Choice(requantize_of(spec)), byte_columns, panels_) {
     const int64_t total = segments_ * depth_;
     for (int64_t panel = 0; panel < panels_; ++panel) {
       int8_t* packed = weights_.data() + panel * kColumns * total;
@@ -85,6 +86,23 @@ class VectorMatmul final : public Matmul {
   }
 
  private:
+  static const rules::Requantize& requantize_of(const MatmulSpec& spec) {
+    return spec.sums ? portable::unused_requantize() : spec.requantize;
+  }
+
+  // Columns 4 to 7 of a tile lie behind columns 8 to 11, see accumulator_of_byte.
+  static void store_sums(const Tile& tile, int count, uint8_t* out, int64_t out_stride, int64_t columns) {
+    for (int r = 0; r < count; ++r, out += out_stride) {
+      alignas(32) int32_t row[kColumns];
+      for (int i = 0; i < kColumns; i += 4) store16(row + i, load16(tile.sums[r] + accumulator_of_byte(i)));
+      if (columns >= kColumns) {
+        std::memcpy(out, row, sizeof row);
+      } else {
+        std::memcpy(out, row, static_cast<size_t>(columns) * 4);
+      }
+    }
+  }
+
   int width_of(int64_t panel) const { return narrow_ && panel == panels_ - 1 ? kColumns / 2 : kColumns; }
 
   template <Form form>
@@ -102,6 +120,11 @@ class VectorMatmul final : public Matmul {
           multiply_any(rows, first, count, wide, panel, 0, stretch, tile);
         } else {
           multiply_deep(rows, first, count, wide, panel, tile);
+        }
+        if (sums_) {
+          store_sums(tile, count, rows.out + first * rows.out_stride + panel * kColumns * 4, rows.out_stride,
+                     columns_ - panel * kColumns);
+          continue;
         }
         requantize_rows<form>(requantizer_, requantizer_.group(panel), store, tile.sums[0], count,
                               rows.out + first * rows.out_stride + panel * kColumns, rows.out_stride,
@@ -240,6 +263,7 @@ class VectorMatmul final : public Matmul {
 
   int64_t columns_, segments_, depth_, panels_;
   bool row_terms_;
+  bool sums_;
   bool narrow_;  // the last panel has at most 8 columns and is kept 8 wide
   AlignedArray<int8_t> weights_;  // [panel][group of depth][accumulator][byte of the group]
   AlignedArray<int32_t> bias_;    // [panel][accumulator], moved by the requantizer's offset

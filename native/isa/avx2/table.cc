@@ -11,7 +11,8 @@ const Cores kCores = {"avxvnni", make_matmul, nullptr, nullptr, nullptr, nullptr
                       nullptr,   nullptr,     nullptr, peak_multiply_adds};
 #else
 const Cores kCores = {"avx2",   make_matmul,    make_depthwise, make_add, nullptr, max_rows,
-                      sum_rows, lookup,         requantize_row, peak_multiply_adds, nullptr, &kRealMatmul, real_taps, real_taps_fused};
+                      sum_rows, lookup,         requantize_row, peak_multiply_adds, nullptr, &kRealMatmul, real_taps, real_taps_fused,
+                      make_fused_sum, quantize_reals, real_function, softmax_row, normalize_row};
 #endif
 
 }  // namespace bittrue::BITTRUE_ISA

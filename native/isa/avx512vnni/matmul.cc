@@ -26,7 +26,7 @@ struct Panel {
   int64_t first_column, columns;
   const int8_t* weights;  // [segments * depth / 4][vectors][16][4]
   const int32_t* bias;    // [vectors][16]
-  Requantizer* requantizer;
+  Requantizer* requantizer;  // null where sums are the result
 };
 
 struct Tile {
@@ -217,6 +217,18 @@ void run_tile(const Tile& tile) {
           [&](auto v) BITTRUE_LAMBDA { acc[r][v] = _mm512_add_epi32(acc[r][v], chains[chain + 1][r][v]); });
     });
   });
+  if (panel.requantizer == nullptr) {
+    uint8_t* out = tile.out;
+    unroll<kRows>([&](auto r) BITTRUE_LAMBDA {
+      unroll<kVectors>([&](auto v) BITTRUE_LAMBDA {
+        const int64_t left = panel.columns - 16 * v;
+        const __mmask16 mask = left >= 16 ? 0xffff : left <= 0 ? 0 : static_cast<__mmask16>((1u << left) - 1);
+        _mm512_mask_storeu_epi32(out + 64 * v, mask, acc[r][v]);
+      });
+      out += tile.out_stride;
+    });
+    return;
+  }
   const LineGroup* lines = panel.requantizer->lines();
   switch (panel.requantizer->form()) {
     case Form::line: rescale_tile<Form::line>(acc, lines); break;
@@ -295,7 +307,7 @@ class VnniMatmul final : public Matmul {
   template <typename FindRows>
   void run_block(const MatmulRows& rows, const Panel& panel, int64_t first_row, int64_t last_row) const;
 
-  int64_t columns_, segments_, depth_, panels_count_ = 0;
+  int64_t columns_, segments_, depth_, panels_count_ = 0, column_bytes_;
   int64_t block_rows_;  // rows in one pass over several panels: a multiple of every panel's tile
   bool row_terms_;
   Panel* panels_;
@@ -343,8 +355,8 @@ void add_extremes(const int8_t* weights, int64_t steps, int64_t width, int64_t* 
 }
 
 VnniMatmul::VnniMatmul(const MatmulSpec& spec)
-    : columns_(spec.columns), segments_(spec.segments), depth_(spec.depth), row_terms_(spec.row_terms) {
-  block_rows_ = kBlockBytes / (segments_ * depth_ + columns_) / most_rows(1) * most_rows(1);
+    : columns_(spec.columns), segments_(spec.segments), depth_(spec.depth), column_bytes_(spec.sums ? 4 : 1), row_terms_(spec.row_terms) {
+  block_rows_ = kBlockBytes / (segments_ * depth_ + columns_ * column_bytes_) / most_rows(1) * most_rows(1);
   if (block_rows_ < 4 * most_rows(1)) block_rows_ = 4 * most_rows(1);
   int64_t vectors = 0;
   for (int64_t column = 0; column < spec.columns; column += 16 * next_vectors(spec.columns - column)) {
@@ -371,17 +383,18 @@ VnniMatmul::VnniMatmul(const MatmulSpec& spec)
     for (int64_t i = 0; i < width; ++i) {
       // Accumulator j of lane l of vector v ends as byte l * 4 * vectors + v * 4 + j, see store_rows.
       const int64_t v = i / 16, lane = i % 16 / 4, j = i % 4;
-      const int64_t column = lane * 4 * panel.vectors + v * 4 + j;
+      const int64_t column = spec.sums ? i : lane * 4 * panel.vectors + v * 4 + j;
       columns[i] = column < panel.columns ? first_column + column : -1;
       const int32_t value = columns[i] < 0 ? 0 : spec.bias[columns[i]];
       std::memcpy(bias + 4 * i, &value, 4);
       least[i] = greatest[i] = value;
     }
     pack_columns(spec, columns, width, weights);
-    add_extremes(weights, row_bytes / 4, width, least, greatest);
+    if (!spec.sums) add_extremes(weights, row_bytes / 4, width, least, greatest);
     weights += row_bytes * width;
-    panel.requantizer = spec.row_terms ? new Requantizer(spec.requantize, columns, width)
-                                       : new Requantizer(spec.requantize, columns, width, least, greatest);
+    panel.requantizer = spec.sums        ? nullptr
+                        : spec.row_terms ? new Requantizer(spec.requantize, columns, width)
+                                         : new Requantizer(spec.requantize, columns, width, least, greatest);
     bias += 4 * width;
     first_column += panel.columns;
   }
@@ -492,7 +505,7 @@ void VnniMatmul::run_block(const MatmulRows& rows, const Panel& panel, int64_t f
     const int64_t height = least + (i < taller ? 1 : 0);
     tile.rows = find.next(height);
     tile.row_terms = row_terms_ ? rows.row_terms + row : nullptr;
-    tile.out = rows.out + row * rows.out_stride + panel.first_column;
+    tile.out = rows.out + row * rows.out_stride + panel.first_column * column_bytes_;
     // The first tiles fetch the next panel, each another vector of every four bytes of depth.
     tile.ahead = i < panel.vectors ? segments_ * depth_ * 16 * panel.vectors + 64 * i : 0;
     function_for(panel.vectors, height)(tile);

@@ -18,9 +18,10 @@ class VectorMatmul final : public Matmul {
         depth_(spec.depth),
         panels_(panels),
         row_terms_(spec.row_terms),
+        sums_(spec.sums),
         weights_(panels * kColumns * spec.segments * spec.depth),
         bias_(panels * kColumns),
-        requantizer_(spec.requantize, columns, panels) {
+        requantizer_(spec.sums ? portable::unused_requantize() : spec.requantize, columns, panels) {
     const int64_t total = segments_ * depth_;
     for (int64_t n = 0; n < columns_; ++n) {
       int8_t* packed = weights_.data() + n / kColumns * kColumns * total;
@@ -49,7 +50,11 @@ class VectorMatmul final : public Matmul {
             case 3: multiply<3>(rows, first, panel, sums); break;
             default: multiply<4>(rows, first, panel, sums); break;
           }
-          for (int64_t r = 0; r < count; ++r) {
+          for (int64_t r = 0; r < count && sums_; ++r) {
+            std::memcpy(rows.out + (first + r) * rows.out_stride + panel * kColumns * 4, sums[r],
+                        static_cast<size_t>(std::min<int64_t>(kColumns, columns_ - panel * kColumns)) * 4);
+          }
+          for (int64_t r = 0; r < count && !sums_; ++r) {
             store_part(rows.out + (first + r) * rows.out_stride + panel * kColumns,
                        requantize16<form.value>(sums[r], requantizer_.group(panel), requantizer_),
                        columns_ - panel * kColumns);
@@ -110,7 +115,7 @@ class VectorMatmul final : public Matmul {
   }
 
   int64_t columns_, segments_, depth_, panels_;
-  bool row_terms_;
+  bool row_terms_, sums_;
   AlignedArray<int8_t> weights_;  // [panel][4 bytes of depth][column][byte]
   AlignedArray<int32_t> bias_;
   Requantizer requantizer_;

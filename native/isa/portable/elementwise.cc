@@ -1,5 +1,7 @@
 // Element-wise cores in plain C++.
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "isa/portable/aligned_values.h"
 #include "isa/portable/cores.h"
@@ -55,7 +57,33 @@ class PortableMul final : public Elementwise {
   Requantizer requantizer_;
 };
 
+class PortableFusedSum final : public Elementwise {
+ public:
+  explicit PortableFusedSum(const FusedSumSpec& spec) : first_scale_(spec.first_scale), flip_(spec.is_signed ? 128 : 0) {
+    for (int byte = 0; byte < 256; ++byte) {
+      second_[byte] = std::fma(static_cast<float>(byte - flip_), spec.second_scale, spec.addend);
+    }
+  }
+
+  void run(const uint8_t* first, const uint8_t* second, uint8_t* out, int64_t count) const override {
+    const float low = static_cast<float>(-flip_), high = static_cast<float>(255 - flip_);
+    for (int64_t i = 0; i < count; ++i) {
+      const float sum = std::nearbyint(std::fma(static_cast<float>(first[i] - flip_), first_scale_, second_[second[i]]));
+      // Too large for 32 bits, or NaN: the lowest.
+      const float stored = sum < 2147483648.0f ? std::min(std::max(sum, low), high) : low;
+      out[i] = static_cast<uint8_t>(static_cast<int32_t>(stored) + flip_);
+    }
+  }
+
+ private:
+  float second_[256];
+  float first_scale_;
+  int32_t flip_;
+};
+
 }  // namespace
+
+std::unique_ptr<Elementwise> make_fused_sum(const FusedSumSpec& spec) { return std::make_unique<PortableFusedSum>(spec); }
 
 std::unique_ptr<Elementwise> make_mul(const MulSpec& spec) { return std::make_unique<PortableMul>(spec); }
 
@@ -98,6 +126,21 @@ void row_terms(const uint8_t* const* rows, int64_t capacity, int64_t segments, i
 
 void lookup(const uint8_t* table, const uint8_t* in, uint8_t* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = table[in[i]];
+}
+
+void quantize_reals(const QuantizeSpec& spec, const float* in, uint8_t* out, int64_t count) {
+  const float scale = spec.scale, low = spec.low, high = spec.high;
+  const int32_t zero_point = spec.zero_point - 0x4B400000;
+  for (int64_t i = 0; i < count; ++i) {
+    float value = in[i] / scale;
+    value = value > low ? value : low;
+    value = value < high ? value : high;
+    // Rounds ties to even: the unit in the last place is 1 there.
+    value += 12582912.0f;
+    int32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    out[i] = static_cast<uint8_t>(bits + zero_point);
+  }
 }
 
 void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uint8_t* out, int64_t count) {

@@ -1,10 +1,12 @@
 // Matrix product in plain C++: dot products of 16-bit integers, which compilers turn into multiply-adds of pairs where
 // the baseline has them (SSE2, NEON).
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "isa/portable/cores.h"
 #include "isa/portable/requantize.h"
+#include "isa/portable/scalar_requantize.h"
 
 namespace bittrue::portable {
 namespace {
@@ -38,7 +40,8 @@ class PortableMatmul final : public Matmul {
         weights_(static_cast<size_t>(panels_ * kPanel * total_)),
         bias_(static_cast<size_t>(panels_ * kPanel)),
         row_terms_(spec.row_terms),
-        requantizer_(spec.requantize) {
+        sums_(spec.sums),
+        requantizer_(spec.sums ? unused_requantize() : spec.requantize) {
     std::copy(spec.weights, spec.weights + columns_ * total_, weights_.begin());
     std::copy(spec.bias, spec.bias + columns_, bias_.begin());
   }
@@ -64,8 +67,13 @@ class PortableMatmul final : public Matmul {
         }
         int32_t sums[kPanel];
         for (int64_t n = 0; n < kPanel; ++n) sums[n] = static_cast<int32_t>(acc[n]);
-        requantizer_.run(sums, panel * kPanel, std::min(kPanel, columns_ - panel * kPanel),
-                         rows.out + r * rows.out_stride + panel * kPanel);
+        uint8_t* out = rows.out + r * rows.out_stride;
+        const int64_t used = std::min(kPanel, columns_ - panel * kPanel);
+        if (sums_) {
+          std::memcpy(out + panel * kPanel * 4, sums, static_cast<size_t>(used) * 4);
+        } else {
+          requantizer_.run(sums, panel * kPanel, used, out + panel * kPanel);
+        }
       }
     }
   }
@@ -84,7 +92,7 @@ class PortableMatmul final : public Matmul {
   int64_t columns_, depth_, total_, panels_;
   std::vector<int16_t> weights_;
   std::vector<int32_t> bias_;
-  bool row_terms_;
+  bool row_terms_, sums_;
   Requantizer requantizer_;
 };
 

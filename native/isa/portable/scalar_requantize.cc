@@ -8,6 +8,16 @@ uint8_t requantize_one(const rules::Requantize& requantize, int32_t acc, int64_t
   return static_cast<uint8_t>(rules::requantize(requantize, acc, static_cast<size_t>(column)));
 }
 
+const rules::Requantize& unused_requantize() {
+  static const rules::Requantize unused = [] {
+    rules::Requantize result;
+    result.rescale = rules::RescaleRule::binary32_multiply_even;  // takes accumulators as they are
+    result.multipliers.resize(1);
+    return result;
+  }();
+  return unused;
+}
+
 const rules::Requantize* copy(const rules::Requantize& requantize) { return new rules::Requantize(requantize); }
 
 void release(const rules::Requantize* requantize) { delete requantize; }

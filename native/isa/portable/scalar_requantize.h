@@ -12,6 +12,9 @@ namespace bittrue::portable {
 
 uint8_t requantize_one(const rules::Requantize& requantize, int32_t acc, int64_t column);
 
+// One multiplier of 0, for cores that requantize nothing.
+const rules::Requantize& unused_requantize();
+
 // A copy of `requantize` for those who keep it; to be given back to `release`.
 const rules::Requantize* copy(const rules::Requantize& requantize);
 void release(const rules::Requantize* requantize);

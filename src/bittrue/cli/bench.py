@@ -27,7 +27,9 @@ from .common import console, digest, executor_name, input_options, is_plan, open
 from .inputs import gather
 
 FORMAT = "bittrue-bench-1"
-_DEFAULT_PEERS = "litert,xnnpack"
+# By format of the model.
+_DEFAULT_PEERS = {"onnx": "onnxruntime"}
+_OTHERS_PEERS = "litert,xnnpack"
 # Reasons for not running that are longer stand below the table.
 _LONG_REASON = 90
 # Fewest and most rounds of a profile.
@@ -44,7 +46,9 @@ def _threads(_context: click.Context, _parameter: click.Parameter, text: str) ->
     return counts
 
 
-def _peers(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[Peer, ...]:
+def _peers(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[Peer, ...] | None:
+    if text is None:
+        return None
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if names == ["none"]:
         return ()
@@ -59,11 +63,9 @@ def _peers(_context: click.Context, _parameter: click.Parameter, text: str) -> t
 @click.option(
     "--against",
     "peers",
-    default=_DEFAULT_PEERS,
-    show_default=True,
     callback=_peers,
     metavar="LIST",
-    help=f"Whom to compare with, of {', '.join(PEERS)}; or none.",
+    help=f"Whom to compare with, of {', '.join(PEERS)}; or none.  [default: {_OTHERS_PEERS}; onnxruntime for ONNX]",
 )
 @click.option("--onnx", type=click.Path(exists=True, dir_okay=False), help="The same network for peers that read ONNX.")
 @click.option("--threads", default="1", show_default=True, callback=_threads, metavar="LIST", help="For example 1,2.")
@@ -88,7 +90,7 @@ def _peers(_context: click.Context, _parameter: click.Parameter, text: str) -> t
 @prepare_options
 def command(
     model: str,
-    peers: tuple[Peer, ...],
+    peers: tuple[Peer, ...] | None,
     onnx: str | None,
     threads: tuple[int, ...],
     rounds: int,
@@ -115,6 +117,9 @@ def command(
         check_chart(chart)
     path = Path(model)
     known = {} if is_plan(model) else {api.load(path).format: path}
+    if peers is None:
+        names = next((_DEFAULT_PEERS[kind] for kind in known if kind in _DEFAULT_PEERS), _OTHERS_PEERS)
+        peers = tuple(PEERS[name] for name in names.split(","))
     if onnx:
         known["onnx"] = Path(onnx)
     whole = prepare["graph"] == "0" and not prepare["outputs"]

@@ -12,7 +12,7 @@ from rich.table import Table
 from .. import api, numerics
 from ..graph import Graph, Tensor
 from ..operators import find
-from ..plan.planner import node_types
+from ..plan.support import node_types
 from .common import console, parse_shapes
 from .saturation import show_saturation
 

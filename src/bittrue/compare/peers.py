@@ -161,6 +161,8 @@ def _open_onnxruntime(module: Any, path: Path, feeds: Sequence[Feed], threads: i
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    # Graphs of s8 activations are fused as those of u8 are: the setting whose bits numerics `onnxruntime` reproduces.
+    options.add_session_config_entry("session.qdqisint8allowed", "1")
     session = module.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     ports = session.get_inputs()
     order = pair([f.name for f in feeds], [port.name for port in ports], "inputs")

@@ -87,6 +87,7 @@ _FAMILIES: dict[str, str] = {
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
     "resample": "resample_nearest resample_linear",
+    "remainder": "modulo",
     "reshape": "squeeze expand_dims",
     "reshape_to": "flatten squeeze_axes insert_axes identity",
     "resize": "resize_bilinear resize_nearest",

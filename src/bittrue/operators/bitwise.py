@@ -1,7 +1,7 @@
 """Integers bit by bit, with NumPy broadcasting; scales and zero points are ignored.
 
 bitwise_and, bitwise_or, bitwise_xor, bitwise_not; right_shift limits its places to the width less one, shift_left and
-shift_right shift everything out when there are more.
+shift_right leave nothing but the sign when places reach the width, or are negative.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ def _right_shift(x: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def _shifted(operation: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
-    """0 where the places reach the width; unsigned."""
+    """What is left where the places reach the width: -1 for a negative number shifted right, else 0."""
 
     def function(x: np.ndarray, places: np.ndarray) -> np.ndarray:
         width = x.dtype.type(8 * x.dtype.itemsize)
-        beyond = places >= width
-        return np.where(beyond, x.dtype.type(0), operation(x, np.where(beyond, x.dtype.type(0), places)))
+        beyond = (places >= width) | (places < 0)
+        negative = (x < 0) & (operation is np.right_shift)
+        rest = np.where(negative, ~x.dtype.type(0), x.dtype.type(0))
+        return np.where(beyond, rest, operation(x, np.where(beyond, x.dtype.type(0), places)))
 
     return function
 

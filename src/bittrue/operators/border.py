@@ -50,7 +50,8 @@ def infer(call: Call) -> list[Shape]:
         # What negative widths leave is what is mirrored or repeated.
         kept = extent + min(pair[0], 0) + min(pair[1], 0)
         wide = max(*pair, 0)
-        nothing = mode != "constant" and kept <= 0 and pair != (0, 0)
+        # An empty tensor may stay empty along an axis that is cut and grows again.
+        nothing = mode != "constant" and kept <= 0 and (pair != (0, 0) if source.size else extent + sum(pair) > 0)
         if extent + sum(pair) < 0 or nothing or (mode == "reflect" and source.size and 0 < wide > kept - 1):
             raise call.invalid(
                 "BT-PAD", f"an extent of {extent} (axis {axis}) cannot get a border of {pair[0]} and {pair[1]} ({mode})"

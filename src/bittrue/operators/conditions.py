@@ -13,6 +13,7 @@ from .granularity import blocks_interleave
 from .lanes import broadcast_runs
 from .partition import PARTITION
 from .reduce import reduced_axes
+from .resample import resized_axes
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
@@ -106,6 +107,11 @@ def doubles_picture(call: Call) -> bool:
     return not any(modes) and tuple(after) == tuple(2 * extent for extent in before)
 
 
+def resized_channels_last(call: Call) -> bool:
+    """Axes 1 and 2 of four are resized, and the last one is not."""
+    return resized_axes(call) == (1, 2)
+
+
 def per_tensor(call: Call) -> bool:
     """No operand has a scale per slice of an axis."""
     operands = (*(o for o in call.inputs if o is not None), *call.outputs)
@@ -137,6 +143,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "reduces": reduces,
     "reduces_rows": reduces_rows,
     "window_is_picture": window_is_picture,
+    "resized_channels_last": resized_channels_last,
     "zero_point_is_zero": zero_point_is_zero,
     **PARTITION,
 }

@@ -1,6 +1,7 @@
 """dynamic_quantize_linear: f32 to u8 by the extremes of the tensor itself.
 
-Outputs: the integers, their scale (f32) and their zero point (u8), both scalars. Rules: `dynamic_range` finds scale and
+Outputs: the integers, their scale (f32) and their zero point (u8), both scalars. A step may have the parameter `order`:
+the axes in whose order the extremes are looked for, which matters to NaN. Rules: `dynamic_range` finds scale and
 zero point, `quotient` and `to_integer` quantize with them.
 """
 
@@ -26,7 +27,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """All numbers are looked at before the first one is stored."""
     x = inputs[0]
     try:
-        scale, zero_point = dynamic_range.RULES[step.rules["dynamic_range"]](x.reshape(-1))
+        seen = x.transpose(step["order"]) if "order" in step.parameters else x
+        scale, zero_point = dynamic_range.RULES[step.rules["dynamic_range"]](seen.reshape(-1))
     except OverflowError as error:
         raise RunError(
             "BT-QUANT-DYNAMIC", str(error), place=step.place, advice="quantize finite numbers that are not all zero"

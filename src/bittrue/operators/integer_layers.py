@@ -207,3 +207,12 @@ def requantized(step: Step, acc: np.ndarray, dtype: np.dtype) -> np.ndarray:
         if not finite:
             stored = np.where(np.isnan(acc.astype(np.float32) * arrays["factor"]), step["low"], stored)
     return stored.astype(dtype)
+
+
+def is_plain(step: Step) -> bool:
+    """Whether a step adds up exact products and, if it rescales, does so by finite multipliers.
+
+    Such a step may be carried out by operators that know of no other sums: layers whose scales are no operands.
+    """
+    exact = accumulate.RULES[step.rules["accumulate"]].lost is None
+    return exact and "open_factor" not in step.arrays and "requantize" not in step.rules

@@ -35,6 +35,8 @@ def _channels_first(call: Call) -> Shape:
 def _windows(call: Call) -> tuple[Window, ...]:
     if call.input(0).rank < 3:
         raise call.invalid("BT-SHAPE-RANK", f"a picture with channels has rank 3 or more, found {call.input(0).rank}")
+    if not _channels_first(call)[1]:
+        raise call.invalid("BT-WINDOW", f"shape {list(call.input(0).shape)} has no channels; only a batch may be empty")
     return spatial_windows(call, _channels_first(call), call.attribute("kernel_shape"), pooling=True, crops=True)
 
 

@@ -43,6 +43,16 @@ def _zero_points_are_zero(call: Call, operands: Iterable[Operand | None]) -> Non
                 )
 
 
+def has_elements(call: Call, position: int) -> None:
+    """The input at `position` is not empty."""
+    if not call.input(position).size:
+        raise call.invalid(
+            "BT-SHAPE-EMPTY",
+            f"tensor '{call.input(position).name}' of shape {list(call.input(position).shape)} has no elements",
+            "the runtime makes no output of it",
+        )
+
+
 def has_windows_with_channels_last(call: Call) -> None:
     """With channels behind the picture, there is at least one window."""
     if call.attribute("channels_last") and not call.output.size and call.input(0).size:
@@ -255,10 +265,17 @@ def slices_are_whole_bytes(call: Call) -> None:
 
 
 def same_padding_adds(call: Call, latest: int) -> None:
-    """Pads found by `auto_pad` are not negative; of pools that give positions, of dilated ones and of versions after
-    `latest` they may be.
+    """Pads found by `auto_pad` are not negative.
+
+    They may be in pools that give positions, dilated ones, ones of pictures in blocks of 16 channels, averages that
+    count padding with ceil_mode, and in versions after `latest`.
     """
+    shape = call.input(0).shape
     if len(call.outputs) > 1 or call.node.version > latest or any(d != 1 for d in call.attribute("dilations")):
+        return
+    if len(shape) == 4 and shape[1] % 16 == 0:
+        return
+    if call.attribute("ceil_mode") and call.node.attributes.get("count_include_pad"):
         return
     if str(call.attribute("auto_pad")).startswith("SAME"):
         taps = call.attribute("kernel_shape")
@@ -334,6 +351,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "broadcast_rank_within": broadcast_rank_within,
     "rank_without_scale_within": rank_without_scale_within,
     "zero_points_fit": zero_points_fit,
+    "has_elements": has_elements,
     "has_scale": has_scale,
     "has_windows_with_channels_last": has_windows_with_channels_last,
     "input_has_no_scale": input_has_no_scale,

@@ -1,11 +1,12 @@
-"""resample_nearest and resample_linear: tensors of another size, channels first. Inputs: tensor, -, factors, sizes.
+"""resample_nearest and resample_linear: tensors of another size. Inputs: tensor, -, factors, sizes.
 
 Factors are binary32; each output place has a place in the input, by `transformation`, and takes the nearest element
-there, or what the neighbours along the last two axes give.
+there, or what the neighbours along two axes give.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -127,15 +128,24 @@ def infer(call: Call) -> list[Shape]:
     return [_geometry(call)[0]]
 
 
-def infer_linear(call: Call) -> list[Shape]:
-    """The same; only the last two axes change."""
-    shapes = infer(call)
+def resized_axes(call: Call) -> tuple[int, int] | None:
+    """The two axes that linear interpolation changes: the last two of 2 or 4, or 1 and 2 of 4; others have factor 1."""
     factors = _geometry(call)[1]
-    if len(factors) not in (2, 4) or any(factor != 1 for factor in factors[:-2]):
+    rank = len(factors)
+    if rank in (2, 4) and all(factor == 1 for factor in factors[:-2]):
+        return rank - 2, rank - 1
+    return (1, 2) if rank == 4 and factors[0] == 1 == factors[3] else None
+
+
+def infer_linear(call: Call) -> list[Shape]:
+    """The same; two axes change."""
+    shapes = infer(call)
+    if resized_axes(call) is None:
         raise call.unsupported(
             "BT-RESIZE-LINEAR",
-            f"factors {[float(f) for f in factors]}: only the last two axes of 2 or 4 are interpolated",
-            "transpose to channels first, or resize in several steps",
+            f"factors {[float(f) for f in _geometry(call)[1]]}: only the last two axes of 2 or 4, or axes 1 and 2 "
+            "of 4, are interpolated",
+            "resize in several steps",
         )
     return shapes
 
@@ -173,38 +183,43 @@ def reference_nearest(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 def lower_linear(call: Call) -> Lowered:
     """Two positions and two weights for every row and column."""
     shape, factors = _geometry(call)
-    source = call.input(0).shape
-    if shape == source:
+    source, axes = call.input(0).shape, resized_axes(call)
+    if shape == source or axes is None:
         return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
+    rule = interpolate.WEIGHTED[call.rules["weighted"]]
     arrays: dict[str, np.ndarray] = {}
-    for axis, side in ((-2, "y"), (-1, "x")):
+    for axis, side in zip(axes, "yx", strict=True):
         extent = source[axis]
         places = source_places(call.attribute("transformation"), factors[axis], extent, shape[axis])
         places = np.maximum(F32(0), np.minimum(places, F32(extent - 1)))
         low = np.minimum(places.astype(np.int64), extent - 1)
         high = np.minimum(low + 1, extent - 1)
-        same = low == high
         arrays[f"low_{side}"], arrays[f"high_{side}"] = low, high
-        arrays[f"weight_high_{side}"] = np.where(same, F32(0.5), np.abs(places - low.astype(F32)))
-        arrays[f"weight_low_{side}"] = np.where(same, F32(0.5), np.abs(places - high.astype(F32)))
-    parameters: dict[str, Attribute] = {"shape": shape}
-    return Lowered(parameters, arrays, inputs=(0,), scratch=64 * max(BLOCK, shape[-1]) + 8 * call.output.size)
+        arrays[f"weight_low_{side}"], arrays[f"weight_high_{side}"] = rule.prepare(places, low, high)
+    parameters: dict[str, Attribute] = {"shape": shape, "first_axis": axes[0]}
+    inner = math.prod(shape[axes[0] + 1 :])
+    return Lowered(parameters, arrays, inputs=(0,), scratch=128 * max(BLOCK, inner) + 8 * call.output.size)
 
 
 def reference_linear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Picture by picture."""
-    x, shape, arrays = inputs[0], step["shape"], step.arrays
+    """Picture by picture, [rows, columns, channels behind them], some rows at a time."""
+    x, shape, arrays, first = inputs[0], step["shape"], step.arrays, step["first_axis"]
     out = np.empty(shape, x.dtype)
     if not out.size:
         return [out]
-    apply = interpolate.WEIGHTED[step.rules["weighted"]]
-    weights = [arrays[f"weight_{end}_y"][:, None] for end in ("low", "high")]
-    weights += [arrays[f"weight_{end}_x"] for end in ("low", "high")]
-    pictures = zip(x.reshape(-1, *x.shape[-2:]), out.reshape(-1, *shape[-2:]), strict=True)
-    for source, target in pictures:
-        rows = [source[arrays[f"{end}_y"]] for end in ("low", "high")]
-        corners = [part[:, arrays[f"{end}_x"]].astype(F32) for part in rows for end in ("low", "high")]
-        target[...] = apply(corners, weights).astype(x.dtype)
+    apply = interpolate.WEIGHTED[step.rules["weighted"]].apply
+    inner = math.prod(shape[first + 2 :])
+    weight_x = [arrays[f"weight_{end}_x"][:, None] for end in ("low", "high")]
+    per_block = max(1, BLOCK // (shape[first + 1] * inner))
+    sources = x.reshape(-1, *x.shape[first : first + 2], inner)
+    targets = out.reshape(-1, *shape[first : first + 2], inner)
+    for source, target in zip(sources, targets, strict=True):
+        for top in range(0, shape[first], per_block):
+            rows = slice(top, top + per_block)
+            weights = [arrays[f"weight_{end}_y"][rows, None, None] for end in ("low", "high")] + weight_x
+            parts = [source[arrays[f"{end}_y"][rows]] for end in ("low", "high")]
+            corners = [part[:, arrays[f"{end}_x"]] for part in parts for end in ("low", "high")]
+            target[rows] = apply(corners, weights).astype(x.dtype)
     return [out]
 
 

@@ -119,9 +119,14 @@ def _permuted(call: Call, split: Shape, order: Sequence[int]) -> Lowered:
 
 
 def lower_blocks(call: Call) -> Lowered:
-    """out[n, (i * b + j) * C + c, h, w] = in[n, c, h * b + i, w * b + j]."""
+    """out[n, (i * b + j) * C + c, h, w] = in[n, c, h * b + i, w * b + j].
+
+    `columns_first`: out[n, (c * b + i) * b + j, h, w].
+    """
     b = _block(call)
     batch, depth, height, width = call.input(0).shape
+    if call.node.attributes.get("columns_first", False):
+        return _permuted(call, (batch, depth, height // b, b, width // b, b), (0, 1, 3, 5, 2, 4))
     return _permuted(call, (batch, depth, height // b, b, width // b, b), (0, 3, 5, 1, 2, 4))
 
 

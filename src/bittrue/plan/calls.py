@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import InvalidModelError, UnsupportedError
 from ..graph import Graph, Node, find_disorder
-from ..operators import find
+from ..operators import Call, find
+from ..operators.base import GraphUse
 
 # Far above what converters write.
 _MAX_DEPTH = 16
@@ -18,6 +19,12 @@ def uses(node: Node) -> Iterator[int]:
     for use in operator.graphs if operator is not None else ():
         index = node.attributes.get(use.attribute)
         yield index if isinstance(index, int) else -1
+
+
+def never_called(call: Call, use: GraphUse) -> bool:
+    """Whether it is known at plan time that a node does not call the graph of one of its uses."""
+    known = call.input(0).value if use.when is not None and call.has(0) else None
+    return known is not None and known.size == 1 and bool(known.reshape(-1)[0]) != use.when
 
 
 def find_called(graph: Graph, graphs: Sequence[Graph]) -> list[int]:

@@ -20,8 +20,9 @@ from ..operators import Bound, Step, find
 from ..rules import rules, slots
 from .graph_file import attribute, check_quantization, graph_entry, read_graph
 from .plan import Later, Nested, Plan, PlanTensor, Source
-from .planner import DEFAULT_MEMORY_LIMIT, MAX_RANK, check_graph
+from .planner import DEFAULT_MEMORY_LIMIT, MAX_RANK
 from .schedule import Schedule
+from .support import check_graph
 
 FORMAT = "bittrue-plan-2"
 # Model files have 32 bits for it.

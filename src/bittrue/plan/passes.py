@@ -13,6 +13,8 @@ import numpy as np
 
 from ..errors import BittrueError, InputError
 from ..operators import Step, find
+from .channels_last import rewrite
+from .channels_last_layers import ANCHORS, LAYERS
 from .plan import Plan
 from .schedule import Part, Schedule, Then
 
@@ -88,6 +90,11 @@ def stored_table(step: Step, plan: Plan) -> np.ndarray | None:
     return (result.astype(np.int64) - target.minimum).astype(np.uint8)
 
 
+def _channels_last(schedule: Schedule) -> Schedule:
+    """Channels-first pictures are worked on with channels last."""
+    return rewrite(schedule, ANCHORS, LAYERS)
+
+
 def _identities(schedule: Schedule) -> Schedule:
     """Reshapes, and quantizations between u8 and s8 of the same scale, name memory that already holds the result."""
     plan = schedule.plan
@@ -117,10 +124,11 @@ def _padding(schedule: Schedule) -> Schedule:
     plan = schedule.plan
     steps: list[Step | None] = list(schedule.steps)
     uses = _Uses.of(steps)
+    shared = _shared(schedule)
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
         reader = uses.only_reader(step.outputs[0]) if step.operator in ("pad", "pad_v2") else None
-        if reader is None or step.outputs[0] in plan.outputs:
+        if reader is None or step.outputs[0] in plan.outputs or step.outputs[0] in shared:
             continue
         follower = steps[reader]
         source = step.inputs[0]
@@ -159,10 +167,11 @@ def _tables(schedule: Schedule) -> Schedule:
     plan = schedule.plan
     steps: list[Step | None] = list(schedule.steps)
     uses = _Uses.of(steps)
+    shared = _shared(schedule)
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
         source = step.inputs[0] if step.inputs else None
-        if source is None or source in plan.outputs or uses.only_reader(source) != position:
+        if source is None or source in plan.outputs or source in shared or uses.only_reader(source) != position:
             continue
         before = uses.writer.get(source)
         writer = None if before is None else steps[before]
@@ -182,15 +191,11 @@ def _additions(schedule: Schedule) -> Schedule:
     plan = schedule.plan
     steps: list[Step | None] = list(schedule.steps)
     uses = _Uses.of(steps)
+    shared = _shared(schedule)
     then: dict[int, Then] = {}
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
-        if (
-            step.operator != "add"
-            or step.parameters.get("form") != "rescaled"
-            or "lanes" in step.rules
-            or len(set(step.inputs)) != 2
-        ):
+        if not _is_addition(step) or len(set(step.inputs)) != 2:
             continue
         shapes = {plan.tensors[i].shape for i in (*step.inputs, *step.outputs) if i is not None}
         types = {plan.tensors[i].dtype for i in (*step.inputs, *step.outputs) if i is not None}
@@ -203,19 +208,32 @@ def _additions(schedule: Schedule) -> Schedule:
                 continue
             # The other operand must be there when the convolution runs.
             ready = plan.tensors[other].kind in ("input", "computed") and uses.writer.get(other, -1) < before
-            alone = uses.only_reader(source) == position and source not in plan.outputs and source not in schedule.parts
+            alone = uses.only_reader(source) == position and source not in plan.outputs
+            alone = alone and source not in schedule.parts and source not in shared
             simple = made_by.operator == "conv2d" and made_by["groups"] == 1 and "fused_table" not in made_by.arrays
-            if not (ready and alone and simple) or made_by.index in then:
+            if not (ready and alone and simple) or made_by.outputs[0] in then:
                 continue
             inputs = (*made_by.inputs, *(None,) * (3 - len(made_by.inputs)), other)
             steps[before] = replace(made_by, inputs=inputs, outputs=step.outputs)
             steps[position] = None
-            then[made_by.index] = Then(step, source == step.inputs[0])
+            then[step.outputs[0]] = Then(step, source == step.inputs[0])
             # Later additions may follow this one's result.
             uses.writer[step.outputs[0]] = before
             gone.append(f"{step.source} #{step.index} into {made_by.source} #{made_by.index}")
             break
     return replace(_noted(schedule, steps, schedule.parts, "additions fused", gone), then=then)
+
+
+def _shared(schedule: Schedule) -> set[int]:
+    """Tensors whose memory has other names, too: who reads those is not among their readers."""
+    return {part.root for part in schedule.parts.values()}
+
+
+def _is_addition(step: Step) -> bool:
+    """Whether a sum's operands are two tensors of stored integers, each with one scale."""
+    if step.operator == "qlinear_add":
+        return not step["late"] and step.rules["affine_sum"] == "binary32_fused_even"
+    return step.operator == "add" and step.parameters.get("form") == "rescaled" and "lanes" not in step.rules
 
 
 def _concatenations(schedule: Schedule) -> Schedule:
@@ -302,6 +320,7 @@ Pass = Callable[[Schedule], Schedule]
 
 # In the order in which they are applied.
 PASSES: dict[str, Pass] = {
+    "channels_last": _channels_last,
     "identities": _identities,
     "padding": _padding,
     "tables": _tables,

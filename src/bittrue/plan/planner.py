@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,9 +18,10 @@ from ..operators.base import GraphUse, place_errors
 from ..operators.conditions import CONDITIONS
 from ..operators.requirements import REQUIREMENTS
 from ..rewrites import Shapes, rewrite
-from .calls import find_called
+from .calls import never_called
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
+from .support import MAX_NODES, check_graph, node_types, undefined
 
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
 # callers raise it for large pictures or batches.
@@ -30,8 +31,6 @@ _FOLD_BYTES = 1 << 20
 _FOLD_BYTES_ALTOGETHER = 32 << 20
 # Tensors that `_State.look` computes with: shapes and indices are small.
 _LOOK_ELEMENTS = 64
-# Far above any real model; bounds the planner's own time on hostile files.
-_MAX_NODES = 20_000
 # NumPy 1.x arrays end here; no kernel goes beyond 8.
 MAX_RANK = 32
 
@@ -54,9 +53,9 @@ class _Job:
 
     def count(self) -> None:
         self.nodes += 1
-        if self.nodes > _MAX_NODES:
+        if self.nodes > MAX_NODES:
             raise ResourceError(
-                "BT-NODES", f"more than {_MAX_NODES:,} operators, counting those of called graphs for every call"
+                "BT-NODES", f"more than {MAX_NODES:,} operators, counting those of called graphs for every call"
             )
 
 
@@ -175,16 +174,6 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
     return lambda graph: functools.cache(functools.partial(shapes, graph))
 
 
-def check_graph(graph: Graph, source: Source) -> None:
-    """What is checked before anything is planned: calls of other graphs, and a row for every operator in all of them.
-
-    Raises:
-        UnsupportedError, InvalidModelError, ResourceError: see `make_plan`.
-    """
-    called = find_called(graph, source.graphs)
-    _refuse_unsupported(graph, source.numerics, {source.label(index): source.graphs[index] for index in called})
-
-
 def plan_nested(source: Source, nested: Nested, shapes: Mapping[int, tuple[int, ...]]) -> Plan:
     """A called graph planned anew, for other shapes of its inputs (by tensor index). Errors as for `make_plan`."""
     graph = source.graphs[nested.graph]
@@ -234,74 +223,6 @@ def _plan_graph(
             done, reason = position + 1, f"{node}: shapes of its results depend on values"
             break
     return _finish(state, done, reason, scope, notes)
-
-
-def _all_nodes(graph: Graph, called: Mapping[str, Graph]) -> Iterator[tuple[str, Graph, Node]]:
-    for label, part in {"": graph, **called}.items():
-        yield from ((label, part, node) for node in part.nodes)
-
-
-def _refuse_unsupported(graph: Graph, numerics: Numerics, called: Mapping[str, Graph]) -> None:
-    """One error that names every operator and type combination without a row, so that users see the whole gap."""
-    count = len(graph.nodes) + sum(len(part.nodes) for part in called.values())
-    if count > _MAX_NODES:
-        raise ResourceError("BT-NODES", f"{count:,} operators, the limit is {_MAX_NODES:,}")
-    missing: dict[str, list[str]] = {}
-    first: tuple[Graph, Node] | None = None
-    for label, part, node in _all_nodes(graph, called):
-        place = f"graph '{label}', {node}" if label else f"{node}"
-        inputs, outputs = node_types(part, node)
-        rows = numerics.candidates(node.operator, inputs, outputs)
-        # A row that refuses needs no implementation.
-        if not rows or not (rows[0].refuses or find(node.operator)):
-            signature = f"{node.source} ({', '.join(inputs)} -> {', '.join(outputs)})"
-            missing.setdefault(signature, []).append(f"{node.index} of '{label}'" if label else f"{node.index}")
-            first = first or (part, node)
-        elif rows[0].refuses and not rows[0].when:
-            raise _undefined(place, rows[0], numerics)
-        elif not numerics.knows(node.operator, node.version):
-            oldest, newest = numerics.versions.get(node.operator, (1, 1))
-            raise UnsupportedError(
-                "BT-OPERATOR-VERSION",
-                f"version {node.version} is asked for, numerics '{numerics.name}' knows versions {oldest} to {newest}",
-                place=place,
-                advice="the runtime refuses it, too; convert with a converter of the same age",
-            )
-    if first is None:
-        return
-    lines = [f"{signature} at node {', '.join(nodes[:5])}" for signature, nodes in missing.items()]
-    more = f" and {len(lines) - 8} more" if len(lines) > 8 else ""
-    part, node = first
-    known = numerics.alternatives(node.operator) if find(node.operator) else ()
-    if known:
-        advice = f"{node.source} is implemented for: {'; '.join(known[:6])}"
-    elif node.operator == "custom":
-        advice = "custom operators are defined by the program that registers them"
-    else:
-        advice = "`bittrue inspect MODEL` lists what the model needs"
-    before = [t.name for t in (part.tensors[i] for i in node.inputs if i is not None) if not t.is_constant]
-    if part is graph and node.index != graph.nodes[0].index and before:
-        advice += f"; prepare(outputs={before}) or --until runs what comes before it"
-    raise UnsupportedError(
-        "BT-OPERATOR",
-        f"numerics '{numerics.name}' has no row for {'; '.join(lines[:8])}{more}",
-        place=f"{node}" if part is graph else f"graph '{part.name}', {node}",
-        advice=advice,
-    )
-
-
-def _undefined(place: str, row: Row, numerics: Numerics) -> UnsupportedError:
-    return UnsupportedError(
-        "BT-UNDEFINED", row.refuses, place=place, advice=f"numerics '{numerics.name}' has no defined result"
-    )
-
-
-def node_types(graph: Graph, node: Node) -> tuple[list[str], list[str]]:
-    """Input types (``-`` for absent ones, none at the end) and output types of a node, as rows match them."""
-    inputs = ["-" if i is None else graph.tensors[i].dtype for i in node.inputs]
-    while inputs and inputs[-1] == "-":
-        inputs.pop()
-    return inputs, [graph.tensors[i].dtype for i in node.outputs]
 
 
 def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, ...]]:
@@ -386,10 +307,8 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
     )
     try:
         if operator.graphs:
-            call = replace(
-                call,
-                graphs=tuple(_subgraph(state, call, use) for use in operator.graphs if not _never(call, use)),
-            )
+            uses = [use for use in operator.graphs if not never_called(call, use)]
+            call = replace(call, graphs=tuple(_subgraph(state, call, use) for use in uses))
         step, shapes, scratch = _lower(call, operator, candidates, numerics, limit)
     except BittrueError as error:
         raise place_errors(call, error) from None
@@ -412,19 +331,11 @@ def _choose(call: Call, candidates: tuple[Row, ...], numerics: Numerics) -> Row:
     for row in candidates:
         if all(CONDITIONS[str(name)](call, *arguments) for name, *arguments in row.when):
             if row.refuses:
-                raise _undefined(call.place, row, numerics)
+                raise undefined(call.place, row, numerics)
             return row
     raise call.unsupported(
         "BT-OPERATOR", f"numerics '{numerics.name}' has rows for these types, but none for what this node asks for"
     )
-
-
-def _never(call: Call, use: GraphUse) -> bool:
-    """Whether it is known that a node does not call the graph."""
-    if use.when is None or not call.has(0):
-        return False
-    known = call.input(0).value
-    return known is not None and known.size == 1 and bool(known.reshape(-1)[0]) != use.when
 
 
 def _subgraph(state: _State, call: Call, use: GraphUse) -> Subgraph:
@@ -519,7 +430,9 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
         return False
     state.folded_bytes += sum(sizes)
     inputs = [None if i is None else state.values.get(i) for i in step.inputs]
-    for index, value in zip(step.outputs, operator.reference(step, inputs), strict=True):
+    for index, result in zip(step.outputs, operator.reference(step, inputs), strict=True):
+        # Arithmetic of rank 0 gives NumPy scalars.
+        value = np.asarray(result)
         value.flags.writeable = False
         state.values[index] = value
         state.folded.append(index)

@@ -46,7 +46,7 @@ class Schedule:
         plan: where it came from.
         steps: in execution order; `Step.index` still names the node of the graph.
         parts: tensors without memory of their own.
-        then: node index of a step to what is done inside of it as well.
+        then: first output of a step to what is done inside of it as well.
         notes: what each pass did, for people.
     """
 

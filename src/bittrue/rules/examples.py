@@ -232,11 +232,21 @@ def _interpolate(first: str, second: str) -> Iterator[Example]:
             yield Example(given, (f"{one[place]}", f"{other[place]}"))
 
 
+# Parameters of functions that have some.
+_PARAMETERS = {
+    "celu": {"alpha": 0.75},
+    "hard_sigmoid": {"alpha": 0.2, "beta": 0.5},
+    "parametric_elu": {"alpha": 1.0},
+    "quick_gelu": {"alpha": 1.702},
+    "selu": {"alpha": 1.6732632, "gamma": 1.050701},
+}
+
+
 def _real_function(first: str, second: str) -> Iterator[Example]:
     x = np.linspace(-4, 4, 2001, dtype=np.float32)
     tables_of = [real_function.RULES[name].functions for name in (first, second)]
     for stem in sorted({*tables_of[0]} & {*tables_of[1]}):
-        one, other = (functions[stem](x) for functions in tables_of)
+        one, other = (functions[stem](x, **_PARAMETERS.get(stem, {})) for functions in tables_of)
         for place in np.flatnonzero((one != other) & ~(np.isnan(one) & np.isnan(other)))[:1]:
             yield Example(f"{stem} of {x[place]!s}", (f"{one[place]!s}", f"{other[place]!s}"))
 

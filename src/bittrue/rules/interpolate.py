@@ -289,24 +289,76 @@ RULES: dict[str, InterpolateRule] = {
 }
 
 
-# Slot `weighted`: corners (low y low x, low y high x, high y low x, high y high x) and weights (low y, high y, low x,
-# high x), all binary32.
-Weighted = Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
+Weights = tuple[np.ndarray, np.ndarray]
 
 
-def binary32_weights_in_order(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
-    """wx0*wy0*p00 + wx1*wy0*p01 + wx0*wy1*p10 + wx1*wy1*p11, from left to right, each operation rounded to binary32.
+@dataclass(frozen=True)
+class WeightedRule:
+    """Slot `weighted`: each of four neighbours times the weight of its row and of its column.
 
-    Integers truncate the result. Domain: binary32. Source: run.
+    `prepare(places, low, high)`: weights of the lower and the higher position, from binary32 places. `apply(corners,
+    weights)`: corners (low y low x, low y high x, high y low x, high y high x), weights (low y, high y, low x, high x).
+    """
+
+    prepare: Callable[[np.ndarray, np.ndarray, np.ndarray], Weights]
+    apply: Callable[[list[np.ndarray], list[np.ndarray]], np.ndarray]
+    formula: str
+    source: str
+
+
+def _prepare_distances(places: np.ndarray, low: np.ndarray, high: np.ndarray) -> Weights:
+    half, same, f32 = np.float32(0.5), low == high, np.float32
+    first, second = np.abs(places - high.astype(f32)), np.abs(places - low.astype(f32))
+    return np.where(same, half, first), np.where(same, half, second)
+
+
+def _prepare_ten_bits(places: np.ndarray, low: np.ndarray, high: np.ndarray) -> Weights:
+    whole, same = (places * np.float32(1024)).astype(np.int64), low == high
+    return np.where(same, 512, np.abs(whole - 1024 * high)), np.where(same, 512, np.abs(whole - 1024 * low))
+
+
+def _apply_in_order(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
+    """Four products, added one by one.
 
     >>> half = np.float32([0.5])
-    >>> binary32_weights_in_order([np.float32([v]) for v in (1, 2, 3, 4)], [half] * 4).tolist()
+    >>> rule = WEIGHTED["binary32_weights_in_order"]
+    >>> rule.apply([np.float32([v]) for v in (1, 2, 3, 4)], [half] * 4).tolist()
     [2.5]
     """
     low_y, high_y, low_x, high_x = weights
+    corners = [corner.astype(np.float32) for corner in corners]
     with np.errstate(all="ignore"):
         total = low_x * low_y * corners[0] + high_x * low_y * corners[1]
         return total + low_x * high_y * corners[2] + high_x * high_y * corners[3]
 
 
-WEIGHTED: dict[str, Weighted] = {"binary32_weights_in_order": binary32_weights_in_order}
+def _apply_toward_zero(corners: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
+    """The exact sum over 2^20, toward zero.
+
+    >>> half = np.array([512])
+    >>> rule = WEIGHTED["ten_bits_toward_zero"]
+    >>> [rule.apply([np.int8([v]) for v in four], [half] * 4).tolist() for four in ((1, 2, 3, 4), (-1, -2, -3, -4))]
+    [[2], [-2]]
+    """
+    low_y, high_y, low_x, high_x = weights
+    wide = [corner.astype(np.int64) for corner in corners]
+    total = low_x * low_y * wide[0] + high_x * low_y * wide[1] + low_x * high_y * wide[2] + high_x * high_y * wide[3]
+    return np.where(total < 0, -(-total >> 20), total >> 20)
+
+
+WEIGHTED: dict[str, WeightedRule] = {
+    "binary32_weights_in_order": WeightedRule(
+        _prepare_distances,
+        _apply_in_order,
+        "weights are distances in binary32, both 1/2 where low = high; wx0*wy0*p00 + wx1*wy0*p01 + wx0*wy1*p10 + "
+        "wx1*wy1*p11 from left to right, each operation rounded to binary32; integers truncate the result",
+        "run",
+    ),
+    "ten_bits_toward_zero": WeightedRule(
+        _prepare_ten_bits,
+        _apply_toward_zero,
+        "places in 1/1024, truncated; weights are distances, both 512 where low = high; the exact sum over 2^20, "
+        "toward zero",
+        "run",
+    ),
+}

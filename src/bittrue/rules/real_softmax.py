@@ -123,7 +123,8 @@ def _softmax_rounded_once(rows: np.ndarray, beta: float) -> np.ndarray:
     def exact(place: int) -> Decimal:
         row = [decimal(x) for x in rows[place // rows.shape[1]] if x != -np.inf]
         x = decimal(rows.reshape(-1)[place])
-        return 1 / sum(((other - x).exp() for other in row), Decimal(0))
+        largest = max(row)
+        return (x - largest).exp() / sum(((other - largest).exp() for other in row), Decimal(0))
 
     return settle(value, np.where(np.isfinite(error), error, 0), exact)
 
@@ -147,7 +148,8 @@ def _log_softmax_rounded_once(rows: np.ndarray) -> np.ndarray:
     def exact(place: int) -> Decimal:
         row = [decimal(x) for x in rows[place // rows.shape[1]] if x != -np.inf]
         x = decimal(rows.reshape(-1)[place])
-        return -sum(((other - x).exp() for other in row), Decimal(0)).ln()
+        largest = max(row)
+        return x - largest - sum(((other - largest).exp() for other in row), Decimal(0)).ln()
 
     return settle(value, np.where(np.isfinite(value), error, 0), exact)
 

@@ -128,7 +128,9 @@ def _log_sum_exp(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.n
 
     @in_digits
     def exact(place: int) -> Decimal:
-        return sum((decimal(x).exp() for x in rows[place] if x != -np.inf), Decimal(0)).ln()
+        row = [decimal(x) for x in rows[place] if x != -np.inf]
+        largest = max(row)
+        return largest + sum(((x - largest).exp() for x in row), Decimal(0)).ln()
 
     return settle(value, np.where(np.isfinite(value), error, 0), exact)
 

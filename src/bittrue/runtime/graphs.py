@@ -309,7 +309,8 @@ def carry_out(plan: Plan, step: Step, arguments: Sequence[np.ndarray | None], *w
         raise ModelFormatError("BT-PLAN-STEP", f"unknown operator '{step.operator}'", place=step.place)
     try:
         with untrusted(step.place):
-            results = operator.reference(step, arguments, *world)
+            # Arithmetic of rank 0 gives NumPy scalars.
+            results = [np.asarray(result) for result in operator.reference(step, arguments, *world)]
             targets = written(plan, step)
             if len(results) != len(targets):
                 raise ValueError(f"{len(results)} results for {len(targets)} tensors")

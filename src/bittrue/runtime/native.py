@@ -166,7 +166,7 @@ class _Program:
         self._program = module.Program(
             [_tensor_row(schedule, offsets, i) for i in range(len(self.plan.tensors))],
             [
-                _NO_STEP if position in self.driven else _step_row(step, schedule.then.get(step.index))
+                _NO_STEP if position in self.driven else _step_row(step, _then(schedule, step))
                 for position, step in enumerate(schedule.steps)
             ],
             arena,
@@ -302,7 +302,7 @@ class _Program:
         # Removed steps are gone from the schedule, so positions are found by node.
         positions = {step.index: position for position, step in enumerate(self.plan.steps)}
         return [
-            step_time(self.plan, positions[step.index], statistics.median(run[i] for run in runs), self._note(i))
+            step_time(self.plan, positions[step.index], statistics.median(run[i] for run in runs), self._note(i), step)
             for i, step in enumerate(self.schedule.steps)
         ]
 
@@ -376,7 +376,7 @@ class _Program:
         return [i for i in step.inputs if i is not None and self.plan.tensors[i].kind == "variable"]
 
     def _arguments(self, step: Step) -> list[np.ndarray | None]:
-        inputs = step.inputs[:-1] if step.index in self.schedule.then else step.inputs
+        inputs = step.inputs[:-1] if _then(self.schedule, step) else step.inputs
         return [None if i is None else self._value(i) for i in inputs]
 
     def _refer(self, position: int, run: Run | None = None) -> None:
@@ -394,7 +394,7 @@ class _Program:
             lowest = np.iinfo(value.dtype).min
             moved = step.arrays["fused_table"][value.astype(np.intp) - lowest].astype(np.int64) + lowest
             results = [moved.astype(value.dtype)]
-        then = self.schedule.then.get(step.index)
+        then = _then(self.schedule, step)
         if then is not None:
             other = self._value(step.inputs[-1] or 0)
             both = [results[0], other] if then.result_first else [other, results[0]]
@@ -439,6 +439,11 @@ def _tensor_row(schedule: Schedule, offsets: Mapping[int, int], index: int) -> t
     if value is not None:
         return tensor.dtype, tensor.shape, "constant", 0, -1, _plain(value)
     return tensor.dtype, (), "none", 0, -1, None
+
+
+def _then(schedule: Schedule, step: Step) -> Then | None:
+    """What is done inside of the step as well."""
+    return schedule.then.get(step.outputs[0]) if step.outputs else None
 
 
 def _step_row(step: Step, then: Then | None = None) -> tuple[Any, ...]:

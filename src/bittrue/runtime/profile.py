@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..operators import Step
 from ..plan import Plan
 from .isa import native_module
 
@@ -14,6 +15,7 @@ from .isa import native_module
 MULTIPLY_ADD = frozenset(
     {
         *("batch_matmul", "conv2d", "conv3d", "conv3d_transpose", "depthwise_conv2d", "fully_connected"),
+        *("conv_integer", "qlinear_conv", "qlinear_matmul"),
         *("lstm", "rnn", "svdf", "transpose_conv"),
     }
     | {f"{direction}_sequence_{cell}" for direction in ("unidirectional", "bidirectional") for cell in ("lstm", "rnn")}
@@ -122,9 +124,9 @@ class Profile:
         return "\n".join(_profile_lines(self))
 
 
-def step_time(plan: Plan, position: int, seconds: float, note: str = "") -> StepTime:
-    """The step at `position` of the plan with its measured time."""
-    step = plan.steps[position]
+def step_time(plan: Plan, position: int, seconds: float, note: str = "", executed: Step | None = None) -> StepTime:
+    """The step at `position` of the plan with its measured time, as it was `executed` where that is another one."""
+    step = executed or plan.steps[position]
     first = plan.tensors[step.outputs[0]] if step.outputs else None
     touched = dict.fromkeys([*(i for i in step.inputs if i is not None), *step.outputs])
     return StepTime(

@@ -28,9 +28,8 @@ def _extreme(operator: str) -> Mapper:
 
 def _mod(source: Source) -> None:
     truncated = bool(source.integer("fmod", 0))
-    if not truncated and source.tensor(0).type.is_float:
-        raise source.invalid("BT-ONNX-ATTRIBUTE", "the remainder of real numbers needs fmod=1")
-    source.emit("remainder" if truncated else "floor_mod", source.type(0))
+    floored = "modulo" if source.tensor(0).type.is_float else "floor_mod"
+    source.emit("remainder" if truncated else floored, source.type(0))
 
 
 def _bit_shift(source: Source) -> None:

@@ -210,6 +210,9 @@ class Source:
         builder = self.builder
         name = name or builder.unique(f"{self.label}/unused")
         claim = builder.claims.get(name)
+        if claim is not None and dtype == "variant":
+            # What an operator without mapping gives, the file may say.
+            dtype = claim.dtype
         if name in builder.names:
             index = builder.names[name]
             if index in builder.computed or builder.tensors[index].is_constant or claim is not None:

@@ -70,8 +70,22 @@ def _named(source: Source, names: list[str]) -> list[str]:
     return [name or source.builder.unique(f"{source.label}/unused{at}") for at, name in enumerate(names)]
 
 
+def _compress(source: Source) -> None:
+    attributes = {"axis": source.integer("axis", 0)} if source.has("axis") else {}
+    source.emit("compress", source.type(0), attributes)
+
+
+def _reverse_sequence(source: Source) -> None:
+    attributes = {"seq_dim": source.integer("time_axis", 0), "batch_dim": source.integer("batch_axis", 1)}
+    source.emit("reverse_sequence", source.type(0), attributes)
+
+
 def _non_zero(source: Source) -> None:
     source.emit("nonzero_places", "s64")
+
+
+def _non_max_suppression(source: Source) -> None:
+    source.emit("best_boxes", "s64", {"centred": bool(source.integer("center_point_box", 0))})
 
 
 def _one_hot(source: Source) -> None:
@@ -131,13 +145,16 @@ def _resize(source: Source) -> None:
 MAPPERS: Mappers = {
     ("", "ArgMax"): _position("position_of_largest"),
     ("", "ArgMin"): _position("position_of_smallest"),
+    ("", "Compress"): _compress,
     ("", "EyeLike"): _eye_like,
     ("", "Gather"): _along("take"),
     ("", "GatherElements"): _along("take_along"),
     ("", "GatherND"): _gather_nd,
+    ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "NonZero"): _non_zero,
     ("", "OneHot"): _one_hot,
     ("", "Resize"): _resize,
+    ("", "ReverseSequence"): _reverse_sequence,
     ("", "Scatter"): _scatter_elements,
     ("", "ScatterElements"): _scatter_elements,
     ("", "ScatterND"): _scatter_nd,

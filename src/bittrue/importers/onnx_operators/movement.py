@@ -168,6 +168,8 @@ def _block(operator: str) -> Mapper:
             if mode not in ("DCR", "CRD"):
                 raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither DCR nor CRD")
             attributes["columns_first"] = mode == "CRD"
+        elif source.version >= 28:
+            attributes["columns_first"] = source.text("mode", "DCR") == "CRD"
         source.emit(operator, source.type(0), attributes)
 
     return mapper

@@ -22,8 +22,14 @@ def _average_pool(source: Source) -> None:
     source.emit("qlinear_average_pool", source.type(0), attributes)
 
 
+def _required(source: Source, name: str, why: str) -> int:
+    if not source.has(name):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is missing: {why}")
+    return source.integer(name, 0)
+
+
 def _concat(source: Source) -> None:
-    source.emit("qlinear_concat", source.type(2), {"axis": source.integer("axis", 0)})
+    source.emit("qlinear_concat", source.type(2), {"axis": _required(source, "axis", "it has no default")})
 
 
 def _global_average_pool(source: Source) -> None:
@@ -58,10 +64,9 @@ def _reduce_mean(source: Source) -> None:
 
 
 def _softmax(source: Source) -> None:
-    if not source.has("opset"):
-        raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'opset' is missing: it decides what a row is")
     # Before operator set 13, a row was everything from the axis on.
-    attributes = {"axis": source.integer("axis", -1), "to_the_end": source.integer("opset", 0) < 13}
+    opset = _required(source, "opset", "it decides what a row is")
+    attributes = {"axis": source.integer("axis", -1), "to_the_end": opset < 13}
     source.emit("qlinear_softmax", source.type(0), attributes)
 
 

@@ -36,14 +36,18 @@ def _bound(schema: OpSchema, source: Source) -> dict[str, str]:
     for position, index in enumerate(source.inputs):
         if index is not None and schema.inputs:
             formal = schema.inputs[min(position, len(schema.inputs) - 1)]
-            found.setdefault(formal.type_str, source.builder.tensors[index].dtype)
+            if formal.is_homogeneous:
+                found.setdefault(formal.type_str, source.builder.tensors[index].dtype)
     return found
 
 
 def _result(schema: OpSchema, position: int, bound: dict[str, str], source: Source) -> str:
     if not schema.outputs:
         return UNKNOWN
-    variable = schema.outputs[min(position, len(schema.outputs) - 1)].type_str
+    formal = schema.outputs[min(position, len(schema.outputs) - 1)]
+    variable = formal.type_str
+    if not formal.is_homogeneous:
+        return UNKNOWN
     for name in _NAMING:
         number = source.attributes.get(name)
         if isinstance(number, int) and number in TYPES and number:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..onnxruntime.indexing import ROWS as _ROWS
-from ..onnxruntime.movement import COMMON
+from ..onnxruntime.movement import COMMON, EVERY
 from ..table import Row
 
 _WIDER = {
@@ -15,8 +15,10 @@ _WIDER = {
     "nonzero_places": COMMON,
     "triangle": COMMON,
     "distinct": COMMON,
+    "compress": EVERY,
+    "reverse_sequence": EVERY,
 }
-_MARKS = Row("mark_places", ("s32|s64|u8|s8 s32|s64|u8|s8 T -> T",), {}, "vectors", where=COMMON)
+_MARKS = Row("mark_places", ("s32|s64|u8|s8|f32 s32|s64|u8|s8|f32 T -> T",), {}, "vectors", where=EVERY)
 _EYE = Row("eye", (f"{'|'.join(COMMON)} -> T",), {}, "vectors", where=COMMON)
 
 ROWS: tuple[Row, ...] = (

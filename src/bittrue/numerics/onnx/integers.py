@@ -8,5 +8,8 @@ from ..table import Row
 
 ROWS: tuple[Row, ...] = (
     Row("remainder", ("T T -> T",), {"remainder": "exact"}, "vectors", where=INTEGERS),
+    *(Row(f"shift_{way}", ("T T -> T",), {}, "vectors", where=INTEGERS) for way in ("left", "right")),
+    *(Row(stem, ("T T -> T",), {}, "vectors", where=("u16", "s16")) for stem in ("maximum", "minimum")),
+    Row("modulo", ("T T -> T",), {}, "vectors", where=("f32", "f64")),
     *_ROWS,
 )

@@ -9,7 +9,8 @@ from ..table import Row
 
 _ALL = (*EVERY, *NARROW, "u4", "s4", "u2", "s2", "f4e2m1", "f8e8m0", "c64", "c128")
 _ANY_TYPE = tuple(row for row in (*MOVED, *SHAPES) if row.where and row.operator != "count_up")
-_SMALLER, _EIGHT, _INTEGERS = "f6e2m3|f6e3m2|f4e2m1", "|".join(NARROW), "|".join((*INTEGERS, "u4", "s4", "u2", "s2", "bool"))
+_SMALLER, _EIGHT = "f6e2m3|f6e3m2|f4e2m1", "|".join(NARROW)
+_INTEGERS = "|".join((*INTEGERS, "u4", "s4", "u2", "s2", "bool"))
 _REAL = f"f16|bf16|f32|f64|{_EIGHT}|{_SMALLER}|f8e8m0"
 _AXES = {"border": ("T s64 T|- s32|s64|- -> T",)}
 

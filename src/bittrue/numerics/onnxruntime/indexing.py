@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..table import Row
+from .movement import COMMON
 
 _NAN = "NaN: which position the runtime names depends on its loops"
 _ORDER = "sorted=0 leaves the order of results open: here they are sorted"
@@ -16,6 +17,13 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("extremes", ("T s64 -> T s64",), {}, "run", where=_TOP, when=(("attribute_is", "sorted", True),), limit=_NAN),
     Row("extremes", ("T s64 -> T s64",), {}, "run", where=_TOP, limit=_ORDER, inexact=True),
+    Row(
+        "best_boxes",
+        ("f32 f32 s64|- f32|- f32|- -> s64",),
+        {},
+        "run",
+        limit="NaN among boxes or scores: the runtime's order is its queue's",
+    ),
     Row("nonzero_places", ("T -> s64",), {}, "run", where=("f32", "u8", "s32", "s64", "bool")),
     Row(
         "mark_places",
@@ -24,6 +32,8 @@ ROWS: tuple[Row, ...] = (
             "s64 s32|s64|f32 f32 -> f32",
             "s64 s64 s64 -> s64",
             "s64 f32 s32 -> s32",
+            "f32 f32 f32 -> f32",
+            "f32 s64 s64 -> s64",
         ),
         {},
         "run",
@@ -38,10 +48,22 @@ ROWS: tuple[Row, ...] = (
     Row(
         "resample_linear",
         ("T - f32|- s64|- -> T",),
+        {"weighted": "ten_bits_toward_zero"},
+        "run",
+        where=("u8", "s8"),
+        when=(("resized_channels_last",),),
+    ),
+    Row(
+        "resample_linear",
+        ("T - f32|- s64|- -> T",),
         {"weighted": "binary32_weights_in_order"},
         "run",
-        where=("f32", "u8", "s8"),
+        where=("u8", "s8"),
+        limit="where transposes surround it, the runtime may resize channels last instead, with weights of ten bits",
     ),
+    Row("resample_linear", ("f32 - f32|- s64|- -> f32",), {"weighted": "binary32_weights_in_order"}, "run"),
+    Row("compress", ("T bool -> T",), {}, "run", where=COMMON),
+    Row("reverse_sequence", ("T s64 -> T",), {}, "run", where=COMMON),
     Row("eye", ("f32|f64|s32|s64|u64 -> f32|f64|s32|s64|u64",), {}, "run"),
     Row("triangle", ("T s64|- -> T",), {}, "run", where=("f32", "f64", "s32", "s64", "bool")),
     Row(

@@ -8,6 +8,7 @@ from .movement import INTEGERS
 _WRAPS = {"plain_range": "type_limits"}
 _SIGNED = ("s8", "s16", "s32", "s64")
 _REAL = ("f32", "f64")
+_ZEROS = "of zeros with different signs, the runtime takes the first or the second one by its vectors' lanes"
 _UNSIGNED = ("u8", "u32", "u64")
 
 ROWS: tuple[Row, ...] = (
@@ -20,14 +21,14 @@ ROWS: tuple[Row, ...] = (
         where=INTEGERS,
         limit="the runtime's process ends at minimum / -1 in 32 and 64 bits",
     ),
-    Row("neg", ("T -> T",), {}, "run: integers wrap", where=_SIGNED),
-    Row("abs", ("T -> T",), {}, "run: integers wrap", where=INTEGERS),
+    Row("neg", ("T -> T",), {}, "run: integers wrap", where=(*_SIGNED, *_REAL)),
+    Row("abs", ("T -> T",), {}, "run: integers wrap", where=(*INTEGERS, *_REAL)),
     Row("sign", ("T -> T",), {}, "run", where=INTEGERS),
     *(
         Row(stem, ("T T -> T",), {}, "run", where=("u8", "s8", "s32", "s64", "u32", "u64"))
         for stem in ("maximum", "minimum")
     ),
-    *(Row(f"{stem}imum_or_nan", ("T T -> T",), {}, "run", where=_REAL) for stem in ("max", "min")),
+    *(Row(f"{stem}imum_or_nan", ("T T -> T",), {}, "run", where=_REAL, limit=_ZEROS) for stem in ("max", "min")),
     Row("floor_mod", ("T T -> T",), {}, "run; a divisor of 0 is an error", where=INTEGERS),
     Row("remainder", ("T T -> T",), {"remainder": "binary64"}, "run; a divisor of 0 is an error", where=INTEGERS),
     Row("remainder", ("T T -> T",), {}, "run", where=_REAL),

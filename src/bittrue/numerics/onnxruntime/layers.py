@@ -16,10 +16,18 @@ REQUANTIZE = {
 UNDILATED = (("undilated_same",),)
 # Codes and their zero points are of one type.
 PAIRS = tuple(f"{a} {b} {a}|- {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))
+_AXES = "more than three spatial axes, and convolutions of no channels, are refused"
 _RUN = "run; facts/onnxruntime.md 2"
 
 ROWS: tuple[Row, ...] = (
-    Row("conv_integer", PAIRS, {"accumulate": "s32_wrap"}, _RUN, requires=UNDILATED),
+    Row(
+        "conv_integer",
+        PAIRS,
+        {"accumulate": "s32_wrap"},
+        _RUN,
+        requires=(*UNDILATED, ("single_values", 3)),
+        limit=_AXES,
+    ),
     Row(
         "qlinear_conv",
         (
@@ -30,6 +38,7 @@ ROWS: tuple[Row, ...] = (
         REQUANTIZE,
         _RUN,
         requires=UNDILATED,
+        limit=_AXES,
     ),
     Row(
         "matmul_integer",

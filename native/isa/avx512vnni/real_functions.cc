@@ -1,0 +1,6 @@
+// Elementary functions by polynomials.
+#include "isa/avx512vnni/cores.h"
+
+namespace bittrue::avx512vnni {
+#include "isa/real_functions.inc"
+}  // namespace bittrue::avx512vnni

@@ -1,0 +1,6 @@
+// Elementary functions by polynomials.
+#include "isa/portable/cores.h"
+
+namespace bittrue::portable {
+#include "isa/real_functions.inc"
+}  // namespace bittrue::portable

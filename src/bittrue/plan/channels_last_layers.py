@@ -1,0 +1,204 @@
+"""How layers over pictures are done with channels last: what pass `channels_last` makes of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..operators import Step
+from ..operators.integer_layers import is_plain
+from .channels_last import TO_FIRST, TO_LAST, Handler, Layout, last_axis_of, last_shape
+
+
+def _picture_source(step: Step, layout: Layout) -> int | None:
+    """The step's first input when it is a picture of 8-bit integers with one or two spatial axes."""
+    source = step.inputs[0]
+    if source is None or not layout.is_picture(source) or layout.tensors[source].dtype not in ("s8", "u8"):
+        return None
+    return source
+
+
+def _emit(
+    step: Step, layout: Layout, changed: Mapping[str, Any], source: int, rest: tuple[int | None, ...] = ()
+) -> None:
+    """The step with its picture turned, reading and writing as it says itself when its channels are last already."""
+    if step.parameters.get("channels_last"):
+        inputs, outputs = (source, *rest), step.outputs
+    else:
+        inputs, outputs = (layout.last(source, step), *rest), (layout.produce(step.outputs[0]),)
+    layout.emit(replace(step, inputs=inputs, outputs=outputs, **changed))
+
+
+def _weights(step: Step, layout: Layout, index: int) -> tuple[np.ndarray, int] | None:
+    """Constant filters [O, C / groups, kh, kw] and their zero point; None where zero points leave more than 8 bits."""
+    value = layout.value(index)
+    if value is None or value.dtype.itemsize != 1:
+        return None
+    if value.ndim == 3:
+        value = value[:, :, None]
+    points = step.arrays.get("weight_zero_points")
+    if points is None:
+        return value, int(step["weight_zero_point"])
+    centered = value.astype(np.int64) - points.reshape(-1, 1, 1, 1)
+    if centered.min(initial=0) < -128 or centered.max(initial=0) > 127:
+        return None
+    return centered.astype(np.int8), 0
+
+
+def _crops(step: Step) -> bool:
+    """Whether negative pads leave something of the picture out."""
+    return any(step[f"pad_{side}"] < 0 for side in ("top", "left", "bottom", "right"))
+
+
+def _qlinear_conv(step: Step, layout: Layout) -> bool:
+    source, filters = _picture_source(step, layout), step.inputs[3]
+    bias = step.inputs[8] if len(step.inputs) > 8 else None
+    if (
+        not is_plain(step)
+        or step["late"]
+        or _crops(step)
+        or source is None
+        or filters is None
+        or (bias is not None and layout.value(bias) is None)
+    ):
+        return False
+    if step["channels_last"] and len(layout.shape(source)) != 4:
+        return False
+    weights = _weights(step, layout, filters)
+    if weights is None or not weights[0].size:
+        return False
+    value, zero_point = weights
+    groups, channels = step["groups"], value.shape[0]
+    single = groups > 1 and value.shape[1] == 1 and channels == groups
+    # [1, kh, kw, C] for a filter per channel, [O, kh, kw, C / groups] otherwise.
+    turned = value.transpose((1, 2, 3, 0) if single else (0, 2, 3, 1))
+    name = f"{layout.tensors[filters].name} (channels last)"
+    parameters = {
+        key: number for key, number in step.parameters.items() if key not in ("late", "channels_last", "groups")
+    }
+    parameters |= {"weight_zero_point": zero_point, **({"multiplier": 1} if single else {"groups": groups})}
+    arrays = {key: array for key, array in step.arrays.items() if key != "weight_zero_points"}
+    changed = {
+        "operator": "depthwise_conv2d" if single else "conv2d",
+        "parameters": parameters,
+        "arrays": arrays,
+    }
+    _emit(step, layout, changed, source, (layout.constant(name, turned), bias))
+    return True
+
+
+def _conv_integer(step: Step, layout: Layout) -> bool:
+    source, filters = _picture_source(step, layout), step.inputs[1]
+    points = step.inputs[3] if len(step.inputs) > 3 else None
+    if not is_plain(step) or source is None or filters is None or layout.value(filters) is None or _crops(step):
+        return False
+    if (points is not None and layout.value(points) is None) or step["channels_last"]:
+        return False
+    rank = len(layout.shape(source))
+    value = layout.value(filters)
+    assert value is not None, "looked at above"
+    if rank == 3:
+        filters = layout.constant(f"{layout.tensors[filters].name} (picture)", value[:, :, None])
+    parameters = {**step.parameters, "channels_last": True}
+    _emit(step, layout, {"parameters": parameters}, source, (filters, *step.inputs[2:]))
+    return True
+
+
+def _dynamic_quantize_linear(step: Step, layout: Layout) -> bool:
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or not layout.only_twin(source) or not layout.is_picture(target):
+        return False
+    twin = layout.last(source, step)
+    outputs = (layout.produce(target), *step.outputs[1:])
+    layout.emit(replace(step, inputs=(twin,), outputs=outputs, parameters={**step.parameters, "order": TO_FIRST}))
+    return True
+
+
+def _average_pool(step: Step, layout: Layout) -> bool:
+    source = _picture_source(step, layout)
+    if source is None or step["late"] or _crops(step) or step["channels_last"]:
+        return False
+    _emit(step, layout, {"parameters": {**step.parameters, "channels_last": True}}, source)
+    return True
+
+
+def _max_pool(step: Step, layout: Layout) -> bool:
+    source = step.inputs[0]
+    if source is None or not layout.is_picture(source):
+        return False
+    real = layout.tensors[source].dtype == "f32"
+    if layout.tensors[source].dtype not in ("s8", "u8") and not (real and layout.only_twin(source)):
+        return False
+    dilated = any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "hw")
+    if dilated or _crops(step) or len(step.outputs) > 1:
+        return False
+    tensor = layout.tensors[source]
+    ends = (-np.inf, np.inf) if real else (tensor.type.minimum, tensor.type.maximum)
+    parameters = {**step.parameters, "low": ends[0], "high": ends[1]}
+    _emit(step, layout, {"operator": "max_pool2d", "parameters": parameters}, source)
+    return True
+
+
+def _reduction(step: Step, layout: Layout) -> bool:
+    """Sums and means over axes that stay where they are: one picture layout is as good as the other."""
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or not layout.only_twin(source) or layout.tensors[source].dtype not in ("s8", "u8"):
+        return False
+    shape = layout.shape(source)
+    axes = tuple(sorted(last_axis_of(axis, len(shape)) for axis in step["axes"]))
+    if axes not in ((1, 2), (2,)) or (axes == (2,) and len(shape) == 4) or "body" in step.parameters:
+        return False
+    twin = layout.last(source, step)
+    kept = len(layout.shape(target)) == len(shape)
+    result = last_shape(layout.shape(target)) if kept else layout.shape(target)
+    parameters = {**step.parameters, "axes": axes, "shape": result}
+    outputs = (layout.produce(target),) if kept else step.outputs
+    layout.emit(replace(step, inputs=(twin,), outputs=outputs, parameters=parameters))
+    return True
+
+
+def _pad(step: Step, layout: Layout) -> bool:
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or not layout.only_twin(source) or not layout.is_picture(target):
+        return False
+    before = step["before"]
+    if len(before) == 3:
+        before = (*before[:2], 0, before[2])
+    parameters = {
+        **step.parameters,
+        "before": tuple(before[axis] for axis in (0, 2, 3, 1)),
+        "shape": last_shape(layout.shape(target)),
+    }
+    inputs = (layout.last(source, step), *step.inputs[1:])
+    layout.emit(replace(step, inputs=inputs, outputs=(layout.produce(target),), parameters=parameters))
+    return True
+
+
+def _resample(step: Step, layout: Layout) -> bool:
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or not layout.only_twin(source) or len(layout.shape(source)) != 4:
+        return False
+    arrays = {f"positions_{to}": step.arrays[f"positions_{axis}"] for to, axis in enumerate(TO_LAST)}
+    parameters = {**step.parameters, "shape": last_shape(layout.shape(target))}
+    twin = layout.last(source, step)
+    layout.emit(replace(step, inputs=(twin,), outputs=(layout.produce(target),), parameters=parameters, arrays=arrays))
+    return True
+
+
+ANCHORS: dict[str, Handler] = {
+    "conv_integer": _conv_integer,
+    "max_pool": _max_pool,
+    "qlinear_average_pool": _average_pool,
+    "qlinear_conv": _qlinear_conv,
+}
+LAYERS: dict[str, Handler] = {
+    "dynamic_quantize_linear": _dynamic_quantize_linear,
+    "sum": _reduction,
+    "mean": _reduction,
+    "pad": _pad,
+    "pad_v2": _pad,
+    "resample_nearest": _resample,
+}

@@ -1,0 +1,94 @@
+"""Which nodes of a graph a numerics has rows for, and one error that names all the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..errors import ResourceError, UnsupportedError
+from ..graph import Graph, Node
+from ..numerics import Numerics, Row
+from ..operators import find
+from .calls import find_called
+from .plan import Source
+
+# Far above any real model; bounds the planner's own time on hostile files.
+MAX_NODES = 20_000
+
+
+def check_graph(graph: Graph, source: Source) -> None:
+    """What is checked before anything is planned: calls of other graphs, and a row for every operator in all of them.
+
+    Raises:
+        UnsupportedError, InvalidModelError, ResourceError: see `make_plan`.
+    """
+    called = find_called(graph, source.graphs)
+    _refuse_unsupported(graph, source.numerics, {source.label(index): source.graphs[index] for index in called})
+
+
+def _all_nodes(graph: Graph, called: Mapping[str, Graph]) -> Iterator[tuple[str, Graph, Node]]:
+    for label, part in {"": graph, **called}.items():
+        yield from ((label, part, node) for node in part.nodes)
+
+
+def _refuse_unsupported(graph: Graph, numerics: Numerics, called: Mapping[str, Graph]) -> None:
+    """One error that names every operator and type combination without a row, so that users see the whole gap."""
+    count = len(graph.nodes) + sum(len(part.nodes) for part in called.values())
+    if count > MAX_NODES:
+        raise ResourceError("BT-NODES", f"{count:,} operators, the limit is {MAX_NODES:,}")
+    missing: dict[str, list[str]] = {}
+    first: tuple[Graph, Node] | None = None
+    for label, part, node in _all_nodes(graph, called):
+        place = f"graph '{label}', {node}" if label else f"{node}"
+        inputs, outputs = node_types(part, node)
+        rows = numerics.candidates(node.operator, inputs, outputs)
+        # A row that refuses needs no implementation.
+        if not rows or not (rows[0].refuses or find(node.operator)):
+            signature = f"{node.source} ({', '.join(inputs)} -> {', '.join(outputs)})"
+            missing.setdefault(signature, []).append(f"{node.index} of '{label}'" if label else f"{node.index}")
+            first = first or (part, node)
+        elif rows[0].refuses and not rows[0].when:
+            raise undefined(place, rows[0], numerics)
+        elif not numerics.knows(node.operator, node.version):
+            oldest, newest = numerics.versions.get(node.operator, (1, 1))
+            raise UnsupportedError(
+                "BT-OPERATOR-VERSION",
+                f"version {node.version} is asked for, numerics '{numerics.name}' knows versions {oldest} to {newest}",
+                place=place,
+                advice="the runtime refuses it, too; convert with a converter of the same age",
+            )
+    if first is None:
+        return
+    lines = [f"{signature} at node {', '.join(nodes[:5])}" for signature, nodes in missing.items()]
+    more = f" and {len(lines) - 8} more" if len(lines) > 8 else ""
+    part, node = first
+    known = numerics.alternatives(node.operator) if find(node.operator) else ()
+    if known:
+        advice = f"{node.source} is implemented for: {'; '.join(known[:6])}"
+    elif node.operator == "custom":
+        advice = "custom operators are defined by the program that registers them"
+    else:
+        advice = "`bittrue inspect MODEL` lists what the model needs"
+    before = [t.name for t in (part.tensors[i] for i in node.inputs if i is not None) if not t.is_constant]
+    if part is graph and node.index != graph.nodes[0].index and before:
+        advice += f"; prepare(outputs={before}) or --until runs what comes before it"
+    raise UnsupportedError(
+        "BT-OPERATOR",
+        f"numerics '{numerics.name}' has no row for {'; '.join(lines[:8])}{more}",
+        place=f"{node}" if part is graph else f"graph '{part.name}', {node}",
+        advice=advice,
+    )
+
+
+def undefined(place: str, row: Row, numerics: Numerics) -> UnsupportedError:
+    """The error about a node that a row refuses."""
+    return UnsupportedError(
+        "BT-UNDEFINED", row.refuses, place=place, advice=f"numerics '{numerics.name}' has no defined result"
+    )
+
+
+def node_types(graph: Graph, node: Node) -> tuple[list[str], list[str]]:
+    """Input types (``-`` for absent ones, none at the end) and output types of a node, as rows match them."""
+    inputs = ["-" if i is None else graph.tensors[i].dtype for i in node.inputs]
+    while inputs and inputs[-1] == "-":
+        inputs.pop()
+    return inputs, [graph.tensors[i].dtype for i in node.outputs]

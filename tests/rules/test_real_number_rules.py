@@ -1,0 +1,344 @@
+"""Rules of real numbers: correctly rounded ones against fractions and decimals, ordered ones against single operations.
+
+Slots: real_product, real_sum, real_normalization, power; and the rules of real_function, real_gelu and real_softmax
+that round once.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bittrue.arithmetic.floats import fused_multiply_add
+from bittrue.rules import (
+    power,
+    real_function,
+    real_gelu,
+    real_normalization,
+    real_product,
+    real_softmax,
+    real_sum,
+)
+from bittrue.rules.real_product import Layout
+from bittrue.rules.real_sum import Way
+
+F32 = np.float32
+ONCE = "rounded_once"
+
+
+def nearest(value: Fraction | Decimal) -> np.float32:
+    """The binary32 number nearest to a value, found among neighbours; ties to the even one. Within the range."""
+    exact = Fraction(value)
+    guess = F32(float(exact))
+    candidates = [guess, np.nextafter(guess, F32(np.inf)), np.nextafter(guess, F32(-np.inf))]
+    finite = [c for c in candidates if np.isfinite(c)]
+    return min(finite, key=lambda c: (abs(Fraction(float(c)) - exact), int(c.view(np.uint32)) & 1))
+
+
+def numbers(seed: int, shape: tuple[int, ...], spread: float = 4) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal(shape) * np.exp2(rng.uniform(-spread, spread, shape))).astype(F32)
+
+
+def same(ours: np.ndarray, expected: list[Any]) -> None:
+    theirs = np.array(expected, F32).reshape(ours.shape)
+    assert ours.dtype == F32
+    # Zeros of either sign are the same real number.
+    assert np.array_equal(ours + F32(0), theirs + F32(0))
+
+
+def _expm1(x: Decimal) -> Decimal:
+    return x.exp() - 1
+
+
+def _tanh(x: Decimal) -> Decimal:
+    return 1 - 2 / ((2 * x).exp() + 1)
+
+
+def _erf(x: Decimal) -> Decimal:
+    """The alternating series; 400 digits outlast its cancellation."""
+    with localcontext() as context:
+        context.prec = 400
+        term, total, n = x, x, 0
+        while term and abs(term) > Decimal("1e-120"):
+            n += 1
+            term = -term * x * x / n
+            total += term / (2 * n + 1)
+        return 2 * total / _PI.sqrt()
+
+
+_PI = Decimal(
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651"
+)
+_A, _G, _Q = F32(1.6732632), F32(1.0507010), F32(1.702)
+ORACLES: dict[str, tuple[Any, dict[str, float]]] = {
+    "celu": (lambda x, a: max(x, Decimal(0)) + min(Decimal(0), a * _expm1(x / a)), {"alpha": 0.75}),
+    "erf": (_erf, {}),
+    "exp": (lambda x: x.exp(), {}),
+    "gelu": (lambda x: x * (1 + _erf(x / Decimal(2).sqrt())) / 2, {}),
+    "gelu_tanh": (
+        lambda x: x * (1 + _tanh((2 / _PI).sqrt() * (x + Decimal("0.044715") * x**3))) / 2,
+        {},
+    ),
+    "hard_sigmoid": (lambda x, a, b: min(Decimal(1), max(Decimal(0), a * x + b)), {"alpha": 0.25, "beta": 0.5}),
+    "hard_swish": (lambda x: x * min(Decimal(6), max(Decimal(0), x + 3)) / 6, {}),
+    "logistic": (lambda x: 1 / (1 + (-x).exp()), {}),
+    "mish": (lambda x: x * _tanh((1 + x.exp()).ln()), {}),
+    "parametric_elu": (lambda x, a: x if x >= 0 else a * _expm1(x), {"alpha": 1.25}),
+    "quick_gelu": (lambda x, a: x / (1 + (-a * x).exp()), {"alpha": float(_Q)}),
+    "selu": (
+        lambda x, a, g: g * x if x > 0 else g * a * _expm1(x),
+        {"alpha": float(_A), "gamma": float(_G)},
+    ),
+    "softplus": (lambda x: (1 + x.exp()).ln(), {}),
+    "softsign": (lambda x: x / (1 + abs(x)), {}),
+    "tanh": (_tanh, {}),
+}
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_functions_are_rounded_once(name: str) -> None:
+    oracle, parameters = ORACLES[name]
+    x = np.concatenate([numbers(1, (150,), 3), F32([0.0, 1.0, -1.0, 3.0, -3.0, 1e-6, -1e-6])])
+    x = x[np.abs(x) < 12]
+    ours = real_function.RULES[ONCE].functions[name](x, **parameters)
+    with localcontext() as context:
+        context.prec = 120
+        given = [Decimal(float(F32(v))) for v in parameters.values()]
+        same(ours, [nearest(oracle(Decimal(float(v)), *given)) for v in x])
+
+
+def test_logarithm_and_circle_functions_are_rounded_once() -> None:
+    x = np.abs(numbers(2, (200,), 8)) + F32(1e-9)
+    functions = real_function.RULES[ONCE].functions
+    with localcontext() as context:
+        context.prec = 80
+        same(functions["log"](x), [nearest(Decimal(float(v)).ln()) for v in x])
+        angles = numbers(3, (100,), 2)
+        for name, start in (("sin", 1), ("cos", 0)):
+            expected = []
+            for v in angles:
+                a = Decimal(float(v))
+                term = a if start else Decimal(1)
+                total, n = term, start
+                while abs(term) > Decimal("1e-70"):
+                    term = -term * a * a / ((n + 1) * (n + 2))
+                    n, total = n + 2, total + term
+                expected.append(nearest(total))
+            same(functions[name](angles), expected)
+
+
+def test_gelu_is_the_function_of_its_form() -> None:
+    x = numbers(4, (50,), 2)
+    functions = real_function.RULES[ONCE].functions
+    rule = real_gelu.RULES[ONCE]
+    assert np.array_equal(rule.apply(x, False), functions["gelu"](x))
+    assert np.array_equal(rule.apply(x, True), functions["gelu_tanh"](x))
+
+
+def test_ties_and_near_ties_of_functions() -> None:
+    """Products of two 24-bit numbers end in ties; one more unit in the 48th bit decides."""
+    x = F32([4097, 8193, 3, 2.0**-70])
+    assert power.RULES[ONCE](x, F32([2, 2, 3, 2]), False).tolist() == [16785408.0, 67125248.0, 27.0, 2.0**-140]
+
+
+@pytest.mark.parametrize("depth", [1, 3, 40])
+def test_products_are_rounded_once(depth: int) -> None:
+    a, b, c = numbers(5, (4, depth), 12), numbers(6, (depth, 5), 12), numbers(7, (5,), 12)
+    a[0] = np.where(np.arange(depth) % 2, a[0], -a[0])
+    for added, alpha, beta in ((None, 1.0, 1.0), (c, 1.0, 1.0), (c, 0.3, -2.5)):
+        ours = real_product.RULES[ONCE].apply(a, b, added, float(F32(alpha)), beta, Layout())
+        expected = [
+            nearest(
+                Fraction(float(F32(alpha)))
+                * sum(Fraction(float(p)) * Fraction(float(q)) for p, q in zip(a[m], b[:, n], strict=True))
+                + (0 if added is None else Fraction(beta) * Fraction(float(added[n])))
+            )
+            for m in range(4)
+            for n in range(5)
+        ]
+        same(ours, expected)
+
+
+@pytest.mark.parametrize("depth", [5, 130, 600])
+@pytest.mark.parametrize("columns", [3, 40])
+def test_blocks_are_chains_of_fused_operations(depth: int, columns: int) -> None:
+    a, b = numbers(8, (2, depth)), numbers(9, (depth, columns))
+    for packed, turned in ((False, False), (True, False), (False, True)):
+        # 16384 numbers of the second factor are held at a time, 16 columns or more of them.
+        width = 128
+        while not turned and columns < depth and width > 16 and width // 2 >= columns:
+            width //= 2
+        block = 256 if packed else 16384 // width
+        ours = real_product.RULES["binary32_fused_blocks"].apply(a, b, None, 1.0, 1.0, Layout(packed, turned_a=turned))
+        total = None
+        for begin in range(0, depth, block):
+            part = np.zeros((2, columns), F32)
+            for k in range(begin, min(depth, begin + block)):
+                part = fused_multiply_add(a[:, k, None], b[k], part)
+            total = part if total is None else total + part
+        assert np.array_equal(ours, total)
+
+
+def test_single_rows_and_columns_are_not_fused() -> None:
+    rule = real_product.RULES["binary32_fused_blocks"].apply
+    a, b = numbers(10, (1, 7)), numbers(11, (7, 3))
+    total = np.zeros(3, F32)
+    for part in (slice(0, 4), slice(4, 6), slice(6, 7)):
+        terms = a[0, part, None] * b[part]
+        group = terms[0]
+        for term in terms[1:]:
+            group = group + term
+        total = group + total
+    assert np.array_equal(rule(a, b, None, 1.0, 1.0, Layout())[0], total)
+    rows, x = numbers(12, (7, 11)), numbers(13, (11, 1))
+    lanes = np.zeros((7, 8), F32)
+    for k in range(11):
+        lanes[:, k % 8] = lanes[:, k % 8] + rows[:, k] * x[k, 0]
+    expected = []
+    for r, lane in enumerate(lanes):
+        low, high = lane[:4], lane[4:]
+        if r < 4:
+            value = (((low[0] + low[1]) + low[2]) + low[3]) + (((high[0] + high[1]) + high[2]) + high[3])
+        elif r < 6:
+            value = ((low[2] + low[0]) + (high[2] + high[0])) + ((low[3] + low[1]) + (high[3] + high[1]))
+        else:
+            value = ((low[0] + low[1]) + (low[2] + low[3])) + ((high[0] + high[1]) + (high[2] + high[3]))
+        expected.append(value)
+    assert np.array_equal(rule(rows, x, None, 1.0, 1.0, Layout())[:, 0], np.array(expected, F32))
+
+
+def test_sums_are_rounded_once() -> None:
+    rows = numbers(14, (40, 9), 20)
+    reductions = real_sum.RULES[ONCE].reductions
+    exact = [[Fraction(float(v)) for v in row] for row in rows]
+    same(reductions["sum"](rows, None, Way()), [nearest(sum(row)) for row in exact])
+    same(reductions["sum"](rows, np.full(40, 9.0), Way()), [nearest(sum(row) / 9) for row in exact])
+    same(reductions["l1"](rows, None, Way()), [nearest(sum(map(abs, row))) for row in exact])
+    same(reductions["sum_square"](rows, None, Way()), [nearest(sum(v * v for v in row)) for row in exact])
+    small = numbers(15, (40, 5), 3)
+    products = []
+    for row in small:
+        product = Fraction(1)
+        for v in row:
+            product *= Fraction(float(v))
+        products.append(nearest(product))
+    same(reductions["prod"](small, None, Way()), products)
+    with localcontext() as context:
+        context.prec = 80
+        decimals = [[Decimal(float(v)) for v in row] for row in small]
+        roots = [nearest(sum((v * v for v in row), Decimal(0)).sqrt()) for row in decimals]
+        same(reductions["l2"](small, None, Way()), roots)
+        logs = [nearest(sum((v.exp() for v in row), Decimal(0)).ln()) for row in decimals]
+        same(reductions["log_sum_exp"](small, None, Way()), logs)
+        logs = [nearest(sum(map(abs, row), Decimal(0)).ln()) for row in decimals]
+        same(reductions["log_sum"](np.abs(small), None, Way()), logs)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 7, 8, 9, 15, 30])
+def test_packets_as_single_additions(count: int) -> None:
+    rows = numbers(16, (8, count))
+    starts = np.arange(8) * count
+    ours = real_sum.RULES["binary32_packets_4"].reductions["sum"](rows, None, Way("packets", starts))
+    for row, start, result in zip(rows, starts, ours, strict=True):
+        first = min(-start % 4, count)
+        packets = [row[i : i + 4] for i in range(first, count - 3, 4)]
+        if not packets:
+            total = row[0]
+            rest = list(row[1:])
+        else:
+            sets = [packets[0], *packets[1:2]]
+            for i in range(2, len(packets) // 2 * 2):
+                sets[i % 2] = sets[i % 2] + packets[i]
+            lanes = sets[0] + sets[1] if len(sets) > 1 else sets[0]
+            if len(packets) > 1 and len(packets) % 2:
+                lanes = lanes + packets[-1]
+            total = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
+            rest = [*row[:first], *row[first + 4 * len(packets) :]]
+        for v in rest:
+            total = F32(total + v)
+        assert total == result
+
+
+def test_softmax_is_rounded_once() -> None:
+    rows = numbers(17, (30, 6), 2)
+    rule = real_softmax.RULES[ONCE]
+    with localcontext() as context:
+        context.prec = 80
+        powers = [[Decimal(float(v)).exp() for v in row] for row in rows]
+        same(rule.softmax(rows, 1.0), [nearest(p / sum(row)) for row in powers for p in row])
+        same(rule.log_softmax(rows), [nearest((p / sum(row)).ln()) for row in powers for p in row])
+
+
+def test_normalizations_are_rounded_once() -> None:
+    rows, scale, bias = numbers(18, (12, 7), 2), numbers(19, (1, 7), 2), numbers(20, (1, 7), 2)
+    epsilon = float(F32(1e-3))
+    rule = real_normalization.RULES[ONCE]
+    with localcontext() as context:
+        context.prec = 80
+        for centred in (True, False):
+            result, mean, inverse = rule.by_rows(rows, scale, bias, epsilon, centred, "layer")
+            values, means, roots = [], [], []
+            for row in rows:
+                numbers_of_row = [Decimal(float(v)) for v in row]
+                middle = sum(numbers_of_row, Decimal(0)) / 7 if centred else Decimal(0)
+                variance = sum(((v - middle) ** 2 for v in numbers_of_row), Decimal(0)) / 7
+                root = 1 / (variance + Decimal(epsilon)).sqrt()
+                means.append(nearest(middle))
+                roots.append(nearest(root))
+                for v, s, b in zip(numbers_of_row, scale[0], bias[0], strict=True):
+                    values.append(nearest((v - middle) * root * Decimal(float(s)) + Decimal(float(b))))
+            same(result, values)
+            same(mean, means)
+            same(inverse, roots)
+        variances = np.abs(numbers(21, (1, 7), 2))
+        given = rule.by_given(rows, scale, bias, bias * F32(2), variances, epsilon)
+        expected = []
+        for row in rows:
+            for v, s, b, q in zip(row, scale[0], bias[0], variances[0], strict=True):
+                root = (Decimal(float(q)) + Decimal(epsilon)).sqrt()
+                expected.append(
+                    nearest((Decimal(float(v)) - 2 * Decimal(float(b))) * Decimal(float(s)) / root + Decimal(float(b)))
+                )
+        same(given, expected)
+        lengths = [sum((Decimal(float(v)) ** 2 for v in row), Decimal(0)).sqrt() for row in rows]
+        same(
+            rule.by_length(rows, 2),
+            [nearest(Decimal(float(v)) / length) for row, length in zip(rows, lengths, strict=True) for v in row],
+        )
+        picture = numbers(22, (2, 5, 3), 2)
+        expected = []
+        for n, c, k in np.ndindex(*picture.shape):
+            window = picture[n, max(0, c - 1) : c + 2, k]
+            base = 2 + Decimal(float(F32(0.3))) / 3 * sum((Decimal(float(v)) ** 2 for v in window), Decimal(0))
+            expected.append(nearest(Decimal(float(picture[n, c, k])) * (-Decimal("0.75") * base.ln()).exp()))
+        same(rule.across(picture, 3, float(F32(0.3)), 0.75, 2.0), expected)
+
+
+def _answers(slot: str, rule: Any) -> bytes:
+    if slot == "real_product":
+        return rule.apply(numbers(1, (3, 50)), numbers(2, (50, 3)), None, 1.0, 1.0, Layout()).tobytes()
+    if slot == "real_sum":
+        return rule.reductions["sum"](numbers(3, (20, 50)), None, Way()).tobytes()
+    if slot == "real_normalization":
+        return rule.by_rows(numbers(4, (9, 30)), None, None, 1e-5, True, "layer")[0].tobytes()
+    return rule(np.abs(numbers(5, (200,), 8)), np.full(200, 3, F32), True).tobytes()
+
+
+def test_every_pair_of_rules_is_told_apart() -> None:
+    """real_product, real_sum, real_normalization and power."""
+    tables = {
+        "real_product": real_product,
+        "real_sum": real_sum,
+        "real_normalization": real_normalization,
+        "power": power,
+    }
+    for slot, module in tables.items():
+        answers = {name: _answers(slot, rule) for name, rule in module.RULES.items()}
+        for first, second in combinations(answers, 2):
+            assert answers[first] != answers[second], f"{slot}: {first} and {second}"
