@@ -49,6 +49,7 @@ def layer(
 
 @pytest.mark.parametrize("part", range(2))
 def test_lstm(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = []
     for rng in cases(request, part, 2):
         (_, batch, inputs, count, hidden), attributes, operands = layer(rng, 4, 3, 2)
         operands["w"], operands["r"] = reals(rng, count, 4 * hidden, inputs), reals(rng, count, 4 * hidden, hidden)
@@ -58,11 +59,13 @@ def test_lstm(request: pytest.FixtureRequest, part: int) -> None:
             attributes["input_forget"] = 1
         constants = ["w", "r"] if rng.random() < 0.7 else ["w"] if rng.random() < 0.5 else []
         content, feeds = single("LSTM", operands, [TensorProto.FLOAT] * 3, attributes, constants=constants)
-        check(content, feeds)
+        outcomes.append(check(content, feeds, may_refuse={"BT-SEQUENCE-LENGTH"}))
+    assert outcomes.count("equal") > 0.8 * len(outcomes)
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_dynamic_quantize_lstm(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = []
     for rng in cases(request, part, 2):
         (_, batch, inputs, count, hidden), attributes, operands = layer(rng, 4, 3, 2)
         kind = (np.uint8, np.int8)[rng.integers(2)]
@@ -85,11 +88,13 @@ def test_dynamic_quantize_lstm(request: pytest.FixtureRequest, part: int) -> Non
         content, feeds = single(
             "DynamicQuantizeLSTM", operands, [TensorProto.FLOAT] * 3, attributes, domain=MICROSOFT, constants=constants
         )
-        check(content, feeds)
+        outcomes.append(check(content, feeds, may_refuse={"BT-SEQUENCE-LENGTH"}))
+    assert outcomes.count("equal") > 0.8 * len(outcomes)
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_gru(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = []
     for rng in cases(request, part, 2):
         (_, _, inputs, count, hidden), attributes, operands = layer(rng, 3, 2, 1)
         operands["w"], operands["r"] = reals(rng, count, 3 * hidden, inputs), reals(rng, count, 3 * hidden, hidden)
@@ -97,13 +102,16 @@ def test_gru(request: pytest.FixtureRequest, part: int) -> None:
             attributes["linear_before_reset"] = 1
         constants = ["w", "r"] if rng.random() < 0.7 else ["w"] if rng.random() < 0.5 else []
         content, feeds = single("GRU", operands, [TensorProto.FLOAT] * 2, attributes, constants=constants)
-        check(content, feeds)
+        outcomes.append(check(content, feeds, may_refuse={"BT-SEQUENCE-LENGTH"}))
+    assert outcomes.count("equal") > 0.8 * len(outcomes)
 
 
 def test_rnn(request: pytest.FixtureRequest) -> None:
+    outcomes = []
     for rng in cases(request):
         (_, _, inputs, count, hidden), attributes, operands = layer(rng, 1, 1, 1)
         operands["w"], operands["r"] = reals(rng, count, hidden, inputs), reals(rng, count, hidden, hidden)
         constants = ["w", "r"] if rng.random() < 0.7 else ["w"] if rng.random() < 0.5 else []
         content, feeds = single("RNN", operands, [TensorProto.FLOAT] * 2, attributes, constants=constants)
-        check(content, feeds)
+        outcomes.append(check(content, feeds, may_refuse={"BT-SEQUENCE-LENGTH"}))
+    assert outcomes.count("equal") > 0.8 * len(outcomes)

@@ -44,14 +44,13 @@ def _sizes(call: Call) -> Sizes:
 def infer(call: Call) -> list[Shape]:
     """y and the last hidden states."""
     call.expect((3, 6), None)
-    sizes = _sizes(call)
-    check_functions(call, 2 * sizes.directions, tuple(recurrence.RULES[call.rules["recurrence"]].functions))
-    return result_shapes(call, sizes, 1)
+    return result_shapes(call, _sizes(call), 1)
 
 
 def lower(call: Call) -> Lowered:
     """Functions, and which weights are constants: those are packed before they are used."""
     sizes = _sizes(call)
+    check_functions(call, 2 * sizes.directions, tuple(recurrence.RULES[call.rules["recurrence"]].functions))
     rows, columns = sizes.steps * sizes.batch * sizes.directions, 3 * sizes.hidden
     packed = {name: call.input(i).value is not None for name, i in (("packed_w", 1), ("packed_r", 2))}
     return Lowered(

@@ -50,9 +50,6 @@ def _check(call: Call, turned: bool) -> Sizes:
     sizes = layer_sizes(call, 4, turned)
     check_common(call, sizes, 4, _STATES)
     check_shape(call, 7, "the peepholes", (sizes.directions, 3 * sizes.hidden))
-    rule = recurrence.RULES.get(call.rules.get("recurrence", ""))
-    if rule is not None:
-        check_functions(call, 3 * sizes.directions, tuple(rule.functions))
     return sizes
 
 
@@ -77,6 +74,7 @@ def infer_quantized(call: Call) -> list[Shape]:
 
 
 def _lowered(call: Call, sizes: Sizes, **more: bool) -> Lowered:
+    check_functions(call, 3 * sizes.directions, tuple(recurrence.RULES[call.rules["recurrence"]].functions))
     columns = 4 * sizes.hidden
     rows = sizes.steps * sizes.batch * sizes.directions
     return Lowered(

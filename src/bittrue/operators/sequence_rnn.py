@@ -42,14 +42,13 @@ def _sizes(call: Call) -> Sizes:
 def infer(call: Call) -> list[Shape]:
     """y and the last hidden states."""
     call.expect((3, 6), None)
-    sizes = _sizes(call)
-    check_functions(call, sizes.directions, tuple(recurrence.RULES[call.rules["recurrence"]].whole_layer))
-    return result_shapes(call, sizes, 1)
+    return result_shapes(call, _sizes(call), 1)
 
 
 def lower(call: Call) -> Lowered:
     """The functions."""
     sizes = _sizes(call)
+    check_functions(call, sizes.directions, tuple(recurrence.RULES[call.rules["recurrence"]].whole_layer))
     rows = sizes.steps * sizes.batch * sizes.directions
     return Lowered(
         layer_parameters(call),
