@@ -25,6 +25,7 @@ from .sequences import (
     directions,
     layer_parameters,
     layer_sizes,
+    read_functions,
     result_shapes,
     results,
     sequence_lengths,
@@ -76,21 +77,28 @@ def _in_order(step: Step, x: np.ndarray, w: np.ndarray, r: np.ndarray, b: Any, d
     both = None if own is None else own + other
     before = step["linear_before_reset"]
 
+    def at(biases: Any, gate: slice) -> Any:
+        return None if biases is None else biases[gate]
+
     def enter(value: np.ndarray, bias: Any) -> np.ndarray:
         return rule.limit(value if bias is None else value + bias, step["clip"], bias is not None)
 
     def advance(t: int, states: list[np.ndarray]) -> list[np.ndarray]:
         h = states[0]
         total = product.apply(h, gates, first[t][:, : 2 * hidden], 1.0, 1.0, of_r)
-        opened = _function(step, rule.reset, direction, 0, enter(total[:, reset], None if both is None else both[reset]))
+        opened = _function(
+            step, rule.reset, direction, 0, enter(total[:, reset], None if both is None else both[reset])
+        )
         if before:
-            start = None if other is None else np.broadcast_to(other[new], h.shape)
+            start = None if other is None else np.broadcast_to(at(other, new), h.shape)
             value = first[t][:, new] + product.apply(h, last, start, 1.0, 1.0, of_r) * opened
-            bias = None if own is None else own[new]
+            bias = at(own, new)
         else:
             value = product.apply(h * opened, last, first[t][:, new], 1.0, 1.0, of_r)
-            bias = None if both is None else both[new]
-        z = _function(step, rule.functions, direction, 0, enter(total[:, update], None if both is None else both[update]))
+            bias = at(both, new)
+        z = _function(
+            step, rule.functions, direction, 0, enter(total[:, update], None if both is None else both[update])
+        )
         n = _function(step, rule.candidate, direction, 1, enter(value, bias))
         return [rule.blend(z, n, h)]
 
@@ -132,14 +140,14 @@ def _joined(step: Step, x: np.ndarray, w: np.ndarray, r: np.ndarray, b: Any, dir
 
 
 def _function(step: Step, known: Any, direction: int, which: int, x: np.ndarray) -> np.ndarray:
-    place = 2 * direction + which
-    return np.asarray(known[step["functions"][place]](x, step["alphas"][place], step["betas"][place]))
+    name, alpha, beta = read_functions(step["functions"])[2 * direction + which]
+    return np.asarray(known[name](x, alpha, beta))
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Direction by direction."""
-    x, w, r, bias, lengths, initial = [*batch_leads(step, inputs, _STATES), *[None] * (6 - len(inputs))]
-    assert x is not None and w is not None and r is not None
+    arrays: list[Any] = [*batch_leads(step, inputs, _STATES), *[None] * (6 - len(inputs))]
+    x, w, r, bias, lengths, initial = arrays
     spans = sequence_lengths(step, lengths, *x.shape[:2])
     joined = recurrence.RULES[step.rules["recurrence"]].joined
     zero = np.zeros((x.shape[1], r.shape[2]), np.float32)

@@ -32,6 +32,7 @@ from .sequences import (
     directions,
     layer_parameters,
     layer_sizes,
+    read_functions,
     result_shapes,
     results,
     sequence_lengths,
@@ -100,10 +101,11 @@ def lower_quantized(call: Call) -> Lowered:
 def _gates(step: Step, direction: int) -> Callable[[int, np.ndarray], np.ndarray]:
     """The direction's three functions by number."""
     rule = recurrence.RULES[step.rules["recurrence"]]
+    functions = read_functions(step["functions"])[3 * direction :]
 
     def apply(which: int, x: np.ndarray) -> np.ndarray:
-        place, known = 3 * direction + which, rule.cell if which == 2 else rule.functions
-        return known[step["functions"][place]](x, step["alphas"][place], step["betas"][place])
+        name, alpha, beta = functions[which]
+        return (rule.cell if which == 2 else rule.functions)[name](x, alpha, beta)
 
     return apply
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -94,21 +95,32 @@ def result_shapes(call: Call, sizes: Sizes, states: int) -> list[Shape]:
     return [y, *[_state_shape(call, sizes)] * states][: len(call.outputs)]
 
 
+def read_functions(text: str) -> list[tuple[str, float, float]]:
+    """Names with alpha and beta.
+
+    >>> read_functions("elu 0.5 0.0, tanh 0.0 0.0")
+    [('elu', 0.5, 0.0), ('tanh', 0.0, 0.0)]
+    """
+    parts = [part.split() for part in text.split(",")]
+    return [(name, float(alpha), float(beta)) for name, alpha, beta in parts]
+
+
 def check_functions(call: Call, count: int, known: Sequence[str]) -> None:
-    """`count` functions per direction, each of them known."""
-    names = tuple(call.attribute("functions"))
-    if len(names) != count or len(call.attribute("alphas")) != count or len(call.attribute("betas")) != count:
-        raise call.invalid("BT-NODE-ATTRIBUTE", f"expected {count} functions, found {len(names)}")
-    for name in names:
+    """`count` functions per layer, each of them known, and the threshold of what enters them (0: none)."""
+    text = str(call.attribute("functions"))
+    found = read_functions(text) if text else []
+    if len(found) != count:
+        raise call.invalid("BT-NODE-ATTRIBUTE", f"expected {count} functions, found {len(found)}")
+    for name, *_ in found:
         if name not in known:
             raise call.unsupported("BT-RECURRENT-FUNCTION", f"function '{name}' is none of {', '.join(sorted(known))}")
-    if not call.attribute("clip") > 0:
-        raise call.invalid("BT-NODE-ATTRIBUTE", f"clip must be positive, found {call.attribute('clip')}")
+    if not call.attribute("clip") >= 0:
+        raise call.invalid("BT-NODE-ATTRIBUTE", f"clip must not be negative, found {call.attribute('clip')}")
 
 
 def layer_parameters(call: Call) -> dict[str, Attribute]:
     """What every such layer keeps of its attributes."""
-    names = ("direction", "batch_first", "functions", "alphas", "betas", "clip")
+    names = ("direction", "batch_first", "functions", "clip")
     return {name: call.attribute(name) for name in names}
 
 
@@ -147,7 +159,7 @@ def walk(
     y = np.zeros((steps, *hidden.shape), np.float32)
     last = [np.zeros_like(state) for state in states]
     for t in range(int(lengths.max(initial=0))):
-        live, ends = (t < lengths)[:, None], (t + 1 == lengths)[:, None]
+        live, ends = np.asarray(t < lengths)[:, None], np.asarray(t + 1 == lengths)[:, None]
         new = advance(t, states)
         y[t] = np.where(live, new[0], np.float32(0))
         states = [np.where(live, now, before) for now, before in zip(new, states, strict=True)]
@@ -157,7 +169,7 @@ def walk(
     return y, last
 
 
-def batch_leads(step: Step, inputs: Sequence[np.ndarray | None], states: Sequence[int]) -> list[np.ndarray | None]:
+def batch_leads(step: Step, inputs: Sequence[Any], states: Sequence[int]) -> list[Any]:
     """The operands with x as [T, B, I] and states as [D, B, H]."""
     arrays = list(inputs)
     if step["batch_first"]:

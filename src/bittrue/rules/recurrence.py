@@ -29,7 +29,8 @@ class RecurrenceRule:
         whole_layer: the same for layers without gates.
         products: (a, b, c, d) to a b + c d.
         blend: (z, n, h) to (1 - z) n + z h.
-        limit: (x, threshold, whether a bias was added) to x limited to -threshold..threshold.
+        limit: (x, threshold, whether a bias was added) to x limited to -threshold..threshold; 0 stands for no
+            threshold.
     """
 
     joined: bool
@@ -131,8 +132,9 @@ def _rounded_blend(z: np.ndarray, n: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 
 def _limit(x: np.ndarray, threshold: float, biased: bool) -> np.ndarray:
-    """NaN becomes the threshold behind a bias, else it stays."""
-    high, low = _f32(threshold), _f32(-threshold)
+    """NaN becomes the threshold behind a bias, else it stays. Without a threshold it is the largest number."""
+    high = _f32(threshold) if threshold else np.finfo(np.float32).max
+    low = -high
     below = np.where(x < high, x, high) if biased else np.where(x > high, high, x)
     return np.where(below < low, low, below)
 
@@ -170,7 +172,7 @@ def _blend_once(z: np.ndarray, n: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 
 def _clamped(x: np.ndarray, threshold: float, biased: bool) -> np.ndarray:
-    return np.clip(x, _f32(-threshold), _f32(threshold))
+    return np.clip(x, _f32(-threshold), _f32(threshold)) if threshold else x
 
 
 def _once(name: str, *parameters: str) -> Function:

@@ -20,10 +20,9 @@ _ALPHA: dict[str, float | None] = {
 _BETA: dict[str, float | None] = {"affine": None, "hardsigmoid": 0.5, "scaledtanh": None}
 _NAMES = ("Affine", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "ScaledTanh", "Sigmoid", "Softplus", "Softsign", "Tanh",
           "ThresholdedRelu")  # fmt: skip
-_NO_CLIP = float.fromhex("0x1.fffffep127")
 
 
-def _numbers(source: Source, name: str, functions: Sequence[str], defaults: dict[str, float | None]) -> Attribute:
+def _numbers(source: Source, name: str, functions: Sequence[str], defaults: dict[str, float | None]) -> list[float]:
     """One number per function: lists of the file are consumed in order by those that read one."""
     given: Any = source.get(name, (), tuple)
     left = list(given)
@@ -42,7 +41,7 @@ def _numbers(source: Source, name: str, functions: Sequence[str], defaults: dict
                     "write the value into the model",
                 )
             found.append(default)
-    return tuple(found)
+    return found
 
 
 def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False) -> dict[str, Attribute]:
@@ -56,14 +55,18 @@ def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False)
             raise source.unsupported(
                 "BT-ONNX-ATTRIBUTE", f"activation '{name}' is not known", f"known ones are {', '.join(_NAMES)}"
             )
+    alphas = _numbers(source, "activation_alpha", functions, _ALPHA)
+    betas = _numbers(source, "activation_beta", functions, _BETA)
+    described = zip(functions, alphas, betas, strict=True)
+    clip = source.real("clip", 0.0)
+    if source.has("clip") and not clip > 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"clip must be positive, found {clip}", "leave it out for no limit")
     return {
         "direction": direction,
         "hidden_size": source.integer("hidden_size", 0),
         "batch_first": bool(source.integer("layout", 0)) if source.version >= 14 else False,
-        "functions": functions,
-        "alphas": _numbers(source, "activation_alpha", functions, _ALPHA),
-        "betas": _numbers(source, "activation_beta", functions, _BETA),
-        "clip": source.real("clip", _NO_CLIP),
+        "functions": ", ".join(f"{name} {alpha!r} {beta!r}" for name, alpha, beta in described),
+        "clip": clip,
     }
 
 
