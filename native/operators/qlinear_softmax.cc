@@ -35,31 +35,60 @@ class QuantizedSoftmax final : public Kernel {
 
   void run(const Run& run) const override {
     const int64_t rows = outer_ * inner_;
-    const auto row = [&](int64_t number, int) {
-      const int64_t at = number / inner_ * length_ * inner_ + number % inner_;
-      one(run.inputs[0] + at, run.outputs[0] + at);
+    const auto some = [&](int64_t task, int) {
+      const uint8_t* in[kTogether];
+      uint8_t* out[kTogether];
+      const int64_t first = task * kTogether, count = std::min<int64_t>(kTogether, rows - first);
+      for (int64_t r = 0; r < count; ++r) {
+        const int64_t at = (first + r) / inner_ * length_ * inner_ + (first + r) % inner_;
+        in[r] = run.inputs[0] + at;
+        out[r] = run.outputs[0] + at;
+      }
+      together(in, out, count);
     };
+    const int64_t tasks = (rows + kTogether - 1) / kTogether;
     if (rows * length_ < 10000) {
-      for (int64_t i = 0; i < rows; ++i) row(i, 0);
+      for (int64_t i = 0; i < tasks; ++i) some(i, 0);
     } else {
-      run.pool.parallel(rows, row);
+      run.pool.parallel(tasks, some);
     }
   }
   std::string note() const override { return "lookup table"; }
 
  private:
-  // A row in steps of `inner_` bytes.
-  void one(const uint8_t* in, uint8_t* out) const {
+  // Sums of one row wait for one another: several rows are added up side by side.
+  static constexpr int kTogether = 8;
+
+  // Rows in steps of `inner_` bytes.
+  void together(const uint8_t* const* in, uint8_t* const* out, int64_t count) const {
     if (length_ == 0) return;
-    uint8_t largest = in[0];
-    for (int64_t i = 1; i < length_; ++i) largest = std::max(largest, in[i * inner_]);
-    const float* powers = powers_ + 255 - largest;
-    float sum = powers[in[0]];
-    for (int64_t i = 1; i < length_; ++i) sum += powers[in[i * inner_]];
+    const float* powers[kTogether];
+    const uint8_t* from[kTogether];
+    float sums[kTogether];
+    for (int64_t r = 0; r < kTogether; ++r) {
+      from[r] = in[r < count ? r : 0];
+      uint8_t largest = from[r][0];
+      for (int64_t i = 1; i < length_; ++i) largest = std::max(largest, from[r][i * inner_]);
+      powers[r] = powers_ + 255 - largest;
+      sums[r] = powers[r][from[r][0]];
+    }
+    if (count == 1) {
+      for (int64_t i = 1; i < length_; ++i) sums[0] += powers[0][from[0][i * inner_]];
+    } else {
+      for (int64_t i = 1; i < length_; ++i) {
+        for (int r = 0; r < kTogether; ++r) sums[r] += powers[r][from[r][i * inner_]];
+      }
+    }
+    for (int64_t r = 0; r < count; ++r) finish(in[r], out[r], powers[r], sums[r]);
+  }
+
+  void finish(const uint8_t* in, uint8_t* out, const float* powers, float sum) const {
     if (length_ < 256) {
       for (int64_t i = 0; i < length_; ++i) out[i * inner_] = stored(powers[in[i * inner_]], sum);
       return;
     }
+    // Entry 255 of the table of exponentials belongs to the row's largest byte.
+    const auto largest = static_cast<int>(255 - (powers - powers_));
     uint8_t table[256];
     for (int byte = 0; byte <= largest; ++byte) table[byte] = stored(powers[byte], sum);
     for (int64_t i = 0; i < length_; ++i) out[i * inner_] = table[in[i * inner_]];

@@ -270,6 +270,9 @@ def transpose_constants(editor: Editor) -> None:
         if order is None or sorted(order) != list(range(codes.ndim)) or source is None or not isinstance(axis, int):
             continue
         if editor.tensors[first.inputs[1] or 0].shape not in ((), (1,)):
+            if len(turn.inputs) < 2:
+                # Source: ORT leaves scales per slice alone where the order of axes is not written out.
+                continue
             axis = [int(i) for i in order].index(axis % codes.ndim)
         turned = editor.computed(turn.outputs[0], f"{editor.tensors[source].name}/turned", editor.type(source))
         result = turn.outputs
