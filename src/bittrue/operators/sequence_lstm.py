@@ -22,7 +22,6 @@ from ..errors import RunError
 from ..rules import accumulate, dynamic_range, quotient, real_product, recurrence, scale_back, to_integer
 from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
-from .integer_layers import centered
 from .sequences import (
     Sizes,
     batch_leads,
@@ -41,8 +40,6 @@ from .sequences import (
 )
 
 _STATES = (5, 6)
-# Of a product of two differences of codes.
-_LARGEST = 255 * 255
 # (rows[M, K], which of w and r, what is added to or None) to [M, 4H]
 Project = Callable[[np.ndarray, int, "np.ndarray | None"], np.ndarray]
 
@@ -249,16 +246,17 @@ def reference_quantized(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nda
         codes: dict[int, np.ndarray] = {}
         scales: dict[int, np.ndarray] = {}
         weights: dict[int, np.ndarray] = {}
+        bounds: dict[int, int] = {}
         for p in (1, 2):
-            of_direction, point = inputs[p][direction], int(inputs[7 + 2 * p][direction].reshape(-1)[0])
-            codes[p] = of_direction
-            scales[p] = inputs[6 + 2 * p][direction]
-            weights[p] = centered(of_direction, point, product_type(_LARGEST * of_direction.shape[0]))
+            codes[p], scales[p] = inputs[p][direction], inputs[6 + 2 * p][direction]
+            differences = codes[p].astype(np.int32) - int(inputs[7 + 2 * p][direction].reshape(-1)[0])
+            bounds[p] = 255 * int(np.abs(differences).sum(axis=0, dtype=np.int64).max(initial=0))
+            weights[p] = differences.astype(product_type(bounds[p]))
 
         def project(rows: np.ndarray, which: int, start: np.ndarray | None) -> np.ndarray:
             scale, zero_point = choose(rows.reshape(-1))
             quantized = store(divide(rows, np.asarray(scale)), np.asarray(zero_point, np.int64), 0, 255)
-            total = exact_matmul(quantized - zero_point, weights[which], _LARGEST * rows.shape[1]).astype(np.int64)
+            total = exact_matmul(quantized - zero_point, weights[which], bounds[which]).astype(np.int64)
             if register.lost is not None:
                 total = total - register.lost(quantized, codes[which])
             real = back(register.finish(total), scale, scales[which])
