@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .onnxruntime import ONNXRUNTIME, layers
+from .onnxruntime import ONNXRUNTIME, layers, recurrent
 from .table import Numerics, Row
 
 # Positions of both factors among the inputs, the left one first: conv_integer multiplies weights by windows.
@@ -36,6 +36,15 @@ ROWS: tuple[Row, ...] = tuple(
     )
     for row in layers.ROWS
     if row.operator in FACTORS
+) + tuple(
+    replace(
+        row,
+        where=("s8",),
+        rules={**row.rules, "accumulate": "s16_pairs_s32_wrap"},
+        evidence="run under emulation of a Haswell: 100 random single-node models",
+    )
+    for row in recurrent.ROWS
+    if row.operator == "dynamic_quantize_lstm"
 )
 
 ONNXRUNTIME_AVX2 = Numerics(
