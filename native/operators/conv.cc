@@ -132,13 +132,13 @@ class RealConvolution final : public Kernel {
 
   // Positions [first, first + used) of all terms: [terms][width], zeros outside of the picture and behind the last one.
   void unfold(const float* picture, int64_t first, int64_t used, float* to) const {
-    const int64_t wide = width(used), plane = h_.extent * w_.extent;
+    const int64_t wide = width(used), plane = h_.extent * w_.extent, y = first / w_.out, x = first % w_.out;
     for (int64_t c = 0; c < depth_; c += block_) {
       for (int64_t i = 0; i < h_.taps; ++i) {
         for (int64_t j = 0; j < w_.taps; ++j) {
           for (int64_t b = 0; b < block_; ++b, to += wide) {
             if (c + b < depth_) {
-              unfold_term(picture + (c + b) * plane, i, j, first, used, to);
+              unfold_term(picture + (c + b) * plane, i * h_.dilation - h_.before, j, y, x, used, to);
             } else {
               std::memset(to, 0, static_cast<size_t>(used) * 4);
             }
@@ -149,18 +149,19 @@ class RealConvolution final : public Kernel {
     }
   }
 
-  void unfold_term(const float* plane, int64_t i, int64_t j, int64_t first, int64_t used, float* to) const {
-    const int64_t shift = j * w_.dilation - w_.before, low = w_.low(j), high = w_.high(j);
-    int64_t y = first / w_.out, x = first % w_.out;
+  // Tap j of `used` positions from line y, column x of the output on, whose tap i lies `down` lines below them.
+  void unfold_term(const float* plane, int64_t down, int64_t j, int64_t y, int64_t x, int64_t used, float* to) const {
+    const int64_t low = w_.first[j], high = w_.last[j], shift = j * w_.dilation - w_.before;
     for (int64_t left = used; left > 0; ++y, x = 0) {
-      const int64_t count = std::min(left, w_.out - x), line = y * h_.stride - h_.before + i * h_.dilation;
+      const int64_t count = std::min(left, w_.out - x), line = y * h_.stride + down;
       int64_t begin = std::min(std::max<int64_t>(low - x, 0), count), end = std::min(std::max(high - x, begin), count);
       if (line < 0 || line >= h_.extent) begin = end = count;
       const float* from = plane + line * w_.extent + x * w_.stride + shift;
       for (int64_t n = 0; n < begin; ++n) to[n] = 0.0f;
       if (w_.stride == 1) {
         int64_t n = begin;
-        for (; n + 8 <= end; n += 8) std::memcpy(to + n, from + n, 32);
+        for (; n + 16 <= end; n += 16) std::memcpy(to + n, from + n, 64);
+        for (; n + 4 <= end; n += 4) std::memcpy(to + n, from + n, 16);
         for (; n < end; ++n) to[n] = from[n];
       } else {
         for (int64_t n = begin; n < end; ++n) to[n] = from[n * w_.stride];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "core/step.h"
 
@@ -10,16 +11,8 @@ namespace bittrue {
 
 struct SpatialAxis {
   int64_t extent = 1, out = 1, taps = 1, stride = 1, dilation = 1, before = 0;
-
-  // Outputs [low, high) whose tap `tap` lies inside of the picture.
-  int64_t low(int64_t tap) const {
-    const int64_t shift = tap * dilation - before;
-    return std::min(out, shift >= 0 ? 0 : (-shift + stride - 1) / stride);
-  }
-  int64_t high(int64_t tap) const {
-    const int64_t shift = tap * dilation - before;
-    return std::max(low(tap), std::min(out, shift >= extent ? 0 : (extent - 1 - shift) / stride + 1));
-  }
+  // Outputs [first[t], last[t]) are those whose tap t lies inside of the picture.
+  std::vector<int64_t> first, last;
 };
 
 // Height (`axis` 0) or width (1) of a step over pictures [N, C, H, W] or [N, C, W]. NoKernel for other ranks.
@@ -37,6 +30,14 @@ inline SpatialAxis read_spatial_axis(const Step& step, int axis) {
   result.stride = step.integer(high ? "stride_h" : "stride_w", 1, kMost);
   result.dilation = step.integer(high ? "dilation_h" : "dilation_w", 1, kMost);
   result.before = step.integer(high ? "pad_top" : "pad_left", -kMost, kMost);
+  require(result.taps <= int64_t{1} << 16, "a window is too large");
+  for (int64_t tap = 0; tap < result.taps; ++tap) {
+    const int64_t shift = tap * result.dilation - result.before, stride = result.stride;
+    const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+    const int64_t last = shift >= result.extent ? 0 : (result.extent - 1 - shift) / stride + 1;
+    result.first.push_back(std::min(result.out, first));
+    result.last.push_back(std::max(result.first.back(), std::min(result.out, last)));
+  }
   return result;
 }
 

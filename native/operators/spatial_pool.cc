@@ -25,7 +25,6 @@ class PlanePool : public Kernel {
     require_reals(step);
     h_ = read_spatial_axis(step, 0);
     w_ = read_spatial_axis(step, 1);
-    require(h_.taps <= 1 << 20 && w_.taps <= 1 << 20, "a window is too large");
     const Operand &in = step.input(0), &out = step.output();
     require(in.shape[0] == out.shape[0] && in.shape[1] == out.shape[1], "a pool keeps batches and channels");
     planes_ = in.shape[0] * in.shape[1];
@@ -76,7 +75,7 @@ class MaxPlanes final : public PlanePool {
   void take(const float* from, float* out) const {
     for (int64_t j = 0; j < w_.taps; ++j) {
       const float* x = from + j * w_.dilation - w_.before;
-      const int64_t low = w_.low(j), high = w_.high(j);
+      const int64_t low = w_.first[j], high = w_.last[j];
       if (w_.stride == 1) {
         for (int64_t n = low; n < high; ++n) out[n] = out[n] < x[n] ? x[n] : out[n];
       } else {
@@ -181,7 +180,7 @@ class AveragePlanes final : public PlanePool {
   // Adds tap j of a line to all sums, which begin with it where it is the `first`.
   void add(const float* from, int64_t j, bool first, float* sums) const {
     if (first) std::fill(sums, sums + w_.out, 0.0f);
-    const int64_t low = from == nullptr ? w_.out : w_.low(j), high = from == nullptr ? w_.out : w_.high(j);
+    const int64_t low = from == nullptr ? w_.out : w_.first[j], high = from == nullptr ? w_.out : w_.last[j];
     // -0 and a zero of the padding make +0.
     for (int64_t n = 0; n < low; ++n) sums[n] += 0.0f;
     for (int64_t n = high; n < w_.out; ++n) sums[n] += 0.0f;
