@@ -248,6 +248,8 @@ def _run(trial: Trial, table: Numerics, executor: str) -> list[np.ndarray]:
 def compare(expected: Recorded, found: np.ndarray) -> tuple[int, FirstDifference | None]:
     """How many elements have other bytes than recorded, and the first one of them; a narrow float's NaN is any NaN.
 
+    >>> from bittrue.conformance.vectors import Recorded
+    >>> from bittrue.graph import data_type
     >>> y = Recorded("y", data_type("s8"), np.int8([[1, 2], [3, 4]]))
     >>> count, first = compare(y, np.int8([[1, 2], [3, 5]]))
     >>> count, str(first)

@@ -11,7 +11,7 @@ from .onnxruntime import ONNXRUNTIME, layers
 from .table import Numerics, Row
 
 # Positions of both factors among the inputs, the left one first: conv_integer multiplies weights by windows.
-_FACTORS = {
+FACTORS = {
     "conv_integer": (1, 0),
     "matmul_integer": (0, 1),
     "matmul_integer_to_float": (0, 1),
@@ -23,7 +23,7 @@ _FACTORS = {
 
 def _mixed(row: Row) -> tuple[str, ...]:
     """The patterns of a row whose left factor is u8 and whose right one is s8."""
-    left, right = _FACTORS[row.operator]
+    left, right = FACTORS[row.operator]
     return tuple(types for types in row.types if (types.split()[left], types.split()[right]) == ("u8", "s8"))
 
 
@@ -35,7 +35,7 @@ ROWS: tuple[Row, ...] = tuple(
         evidence="run under emulation of a Haswell; facts/onnxruntime.md 2.1",
     )
     for row in layers.ROWS
-    if row.operator in _FACTORS
+    if row.operator in FACTORS
 )
 
 ONNXRUNTIME_AVX2 = Numerics(
