@@ -77,8 +77,6 @@ def _replace(editor: Editor, conv: Node, after: Node, weights: np.ndarray | None
 def _per_channel(value: np.ndarray, weights: np.ndarray) -> bool:
     """One number per filter, with extents of 1 for space: [M, 1, ...] or [1, M, 1, ...]."""
     count, rank = weights.shape[0], weights.ndim
-    if weights.ndim < 4:
-        return False
     return value.shape in ((count, *(1,) * (rank - 2)), (1, count, *(1,) * (rank - 2)))
 
 
@@ -107,7 +105,7 @@ def _fold_product(editor: Editor, shapes: Shapes, conv: Node) -> bool:
     if found is None or operands is None:
         return False
     (weights, bias), factor = operands, found[1]
-    if weights.ndim < 4 or not (factor.ndim == 0 or _per_channel(factor, weights)):
+    if not (factor.ndim == 0 or _per_channel(factor, weights)):
         return False
     with np.errstate(all="ignore"):
         scaled = weights * factor.reshape(-1, *(1,) * (weights.ndim - 1))

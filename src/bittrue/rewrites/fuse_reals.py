@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..graph import Graph
 from . import Shapes
+from .blocked_channels import join_residual_sums
 from .editing import Editor
 from .real_groups import join_gelu, join_layer_normalization, join_root_mean_square, join_skipped_sums
 from .real_products import mark_transposed, merge_factors
@@ -32,4 +33,5 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         merge_factors(editor, shapes)
         if not editor.changed:
             break
+    join_residual_sums(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())

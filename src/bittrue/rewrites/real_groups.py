@@ -52,7 +52,9 @@ def join_gelu(editor: Editor) -> None:
         other = _other(product, total.outputs[0])
         half = editor.writer(other)
         last = _only(editor, product, "Mul")
-        if other == x and last is not None and _is(editor, _other(last, product.outputs[0]), 0.5):
+        # Source: ORT takes any product that x comes from for the half of x.
+        from_product = half is not None and half.source == "Mul"
+        if other == x and not from_product and last is not None and _is(editor, _other(last, product.outputs[0]), 0.5):
             nodes, result = (start, erf, total, product, last), last.outputs
         elif (
             half is not None
@@ -104,10 +106,12 @@ def _root(editor: Editor, quotient: Node) -> tuple[Node, Node, Node, Node] | Non
 
 
 def _epsilon(editor: Editor, total: Node) -> float:
-    """The constant second operand of the sum."""
-    value = editor.value(total.inputs[1])
-    known = value is not None and value.dtype == np.float32 and value.size > 0
-    return float(value.reshape(-1)[0]) if known and value is not None else float(_F32(1e-5))
+    """The constant operand of the sum."""
+    for index in total.inputs:
+        value = editor.value(index)
+        if value is not None and value.dtype == np.float32 and value.size:
+            return float(value.reshape(-1)[0])
+    return float(_F32(1e-5))
 
 
 def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
