@@ -87,7 +87,11 @@ def infer_gemm(call: Call) -> list[Shape]:
 
 
 def lower_gemm(call: Call) -> Lowered:
-    """Factors and which operands are transposed."""
+    """Factors, which operands are transposed, and how the runtime's operands lie in memory, as rewrites mark it."""
+    marks = call.node.attributes
+    turned_a, turned_b = (
+        bool(call.attribute(f"transpose_{side}")) != bool(marks.get(f"turned_{side}", False)) for side in "ab"
+    )
     depth = call.input(0).shape[0 if call.attribute("transpose_a") else 1]
     return Lowered(
         parameters={
@@ -95,6 +99,8 @@ def lower_gemm(call: Call) -> Lowered:
             "beta": float(np.float32(call.attribute("beta"))),
             "transpose_a": bool(call.attribute("transpose_a")),
             "transpose_b": bool(call.attribute("transpose_b")),
+            "turned_a": turned_a,
+            "turned_b": turned_b,
             "packed": _packed(call),
         },
         work=call.output.size * depth,
@@ -110,7 +116,7 @@ def reference_gemm(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
     if not math.prod((a.shape[0], b.shape[1])):
         return [np.zeros((a.shape[0], b.shape[1]), np.float32)]
     rule = real_product.RULES[step.rules["real_product"]]
-    layout = Layout(step["packed"], step["transpose_a"], step["transpose_b"])
+    layout = Layout(step["packed"], step["turned_a"], step["turned_b"])
     return [rule.apply(a, b, c, step["alpha"], step["beta"], layout)]
 
 

@@ -16,6 +16,8 @@ from .quantized_preparation import known_shape
 
 _POOLS, _GLOBAL_POOLS = ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool")
 _ACTIVATIONS = ("Relu", "Sigmoid", "Tanh")
+# What only goes with the convolution whose result nothing else reads.
+_FINISHES = ("LeakyRelu", "Clip", "HardSigmoid")
 # Versions of convolutions that begin with a sum; later ones do not.
 _VERSIONS = (1, 11)
 
@@ -42,6 +44,14 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
                 blocked.update(node.outputs)
         elif node.source in (*_ACTIVATIONS, "Mul") and inside:
             if len(node.inputs) == 1 or _same_shape(editor, shapes, node):
+                blocked.update(node.outputs)
+        elif node.source in _FINISHES and node.inputs[0] in blocked:
+            conv = editor.writer(node.inputs[0])
+            constant = all(editor.value(index) is not None for index in node.inputs[1:] if index is not None)
+            if conv is not None and conv.operator == "conv" and editor.only_reader(conv) is node and constant:
+                blocked.update(node.outputs)
+        elif node.source == "Mul" and not blocked.isdisjoint(node.inputs):
+            if _scale_channels(editor, shapes, node):
                 blocked.update(node.outputs)
         elif node.source == "Concat" and inside and node.attributes.get("axis") == 1:
             if all((known_shape(editor, shapes, i) or (0, 1))[1] % 16 == 0 for i in node.inputs):
@@ -98,6 +108,20 @@ def _begin_with(
         return
 
 
+def _scale_channels(editor: Editor, shapes: Shapes, node: Node) -> bool:
+    """A product with one constant per channel as a convolution with a filter of one element per channel."""
+    for position in (0, 1):
+        shape, factor = known_shape(editor, shapes, node.inputs[1 - position]), editor.value(node.inputs[position])
+        if factor is None or shape is None or len(shape) != 4 or factor.dtype != np.float32:
+            continue
+        if factor.shape in ((shape[1], 1, 1), (1, shape[1], 1, 1)):
+            name = editor.tensors[node.outputs[0]].name
+            weights = editor.constant(factor.reshape(-1, 1, 1, 1), f"{name}/weights", "f32")
+            _per_channel(editor, node, (node.inputs[1 - position], weights), factor.size)
+            return True
+    return False
+
+
 def _as_convolution(editor: Editor, node: Node) -> bool:
     """A batch normalization by constants as a convolution with a filter of one element per channel."""
     parts = [editor.value(index) for index in node.inputs[1:]]
@@ -115,13 +139,17 @@ def _as_convolution(editor: Editor, node: Node) -> bool:
         editor.constant(factor.reshape(-1, 1, 1, 1), f"{name}/weights", "f32"),
         editor.constant(shift, f"{name}/bias", "f32"),
     )
+    _per_channel(editor, node, inputs, factor.size)
+    return True
+
+
+def _per_channel(editor: Editor, node: Node, inputs: tuple[int | None, ...], channels: int) -> None:
     attributes: dict[str, Attribute] = {
         "kernel_shape": (),
         "strides": (),
         "dilations": (),
         "pads": (),
         "auto_pad": "NOTSET",
-        "groups": factor.size,
+        "groups": channels,
     }
     editor.change(node, operator="conv", source="Conv", version=11, inputs=inputs, attributes=attributes)
-    return True

@@ -12,6 +12,7 @@ from .editing import Editor
 from .real_groups import join_gelu, join_layer_normalization, join_root_mean_square, join_skipped_sums
 from .real_products import mark_transposed, merge_factors
 
+# What one group leaves can be part of another one.
 _ROUNDS = 10
 
 
@@ -23,13 +24,13 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free extent.
     """
     editor = Editor(graph)
-    join_gelu(editor)
-    join_layer_normalization(editor, shapes)
-    join_root_mean_square(editor, shapes)
-    join_skipped_sums(editor, shapes)
     for _ in range(_ROUNDS):
         editor.changed = False
+        join_gelu(editor)
+        join_layer_normalization(editor, shapes)
+        join_root_mean_square(editor, shapes)
         mark_transposed(editor)
+        join_skipped_sums(editor, shapes)
         merge_factors(editor, shapes)
         if not editor.changed:
             break

@@ -105,9 +105,12 @@ def _root(editor: Editor, quotient: Node) -> tuple[Node, Node, Node, Node] | Non
     return power, means[0], total, root
 
 
-def _epsilon(editor: Editor, total: Node) -> float:
-    """The constant operand of the sum."""
-    for index in total.inputs:
+def _epsilon(editor: Editor, total: Node, centred: bool) -> float:
+    """The constant operand of the sum; behind a centred one it has to be the second operand.
+
+    Source: ORT takes 1e-5 for a constant that is the first operand there.
+    """
+    for index in total.inputs[1:] if centred else total.inputs:
         value = editor.value(index)
         if value is not None and value.dtype == np.float32 and value.size:
             return float(value.reshape(-1)[0])
@@ -160,7 +163,7 @@ def join_root_mean_square(editor: Editor, shapes: Shapes) -> None:
 def _normalize(editor: Editor, nodes: tuple[Node, ...], inputs: tuple[int, ...], total: Node) -> None:
     attributes: dict[str, Attribute] = {
         "axis": -1,
-        "epsilon": _epsilon(editor, total),
+        "epsilon": _epsilon(editor, total, len(inputs) == 3),
         "centred": len(inputs) == 3,
         "summed": False,
     }

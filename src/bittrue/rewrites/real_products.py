@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph import Node
+from ..graph import Attribute, Node
 from . import Shapes
 from .editing import Editor
 from .quantized_preparation import known_shape
@@ -35,7 +35,7 @@ def _swaps(order: tuple[int, ...]) -> tuple[bool, bool]:
 def mark_transposed(editor: Editor) -> None:
     """Products of a transposed operand: the runtime reads it where it lies, which single rows and columns depend on."""
     for node in editor.nodes():
-        if node.source != "MatMul" or node.operator != "matmul" or "turned_a" in node.attributes:
+        if node.operator not in ("matmul", "gemm") or "turned_a" in node.attributes:
             continue
         turned, apart = [False, False], False
         for position, index in enumerate(node.inputs[:2]):
@@ -46,7 +46,7 @@ def mark_transposed(editor: Editor) -> None:
                 turned[position], batched = _swaps(_order(editor, turn))
                 apart = apart or (position == 0 and (turned[0] or batched))
         if any(turned) or apart:
-            marks = {"turned_a": turned[0], "turned_b": turned[1], "apart": apart}
+            marks: dict[str, Attribute] = {"turned_a": turned[0], "turned_b": turned[1], "apart": apart}
             editor.change(node, attributes={**node.attributes, **marks})
 
 
