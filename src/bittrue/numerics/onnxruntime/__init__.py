@@ -19,5 +19,5 @@ ONNXRUNTIME = Numerics(
         *indexing.ROWS,
         *control.ROWS,
     ),
-    rewrites=("fold_reals", "fuse_quantized", "fuse_reals"),
+    rewrites=("fold_reals", "fuse_quantized", "fuse_reals", "move_transposes"),
 )
