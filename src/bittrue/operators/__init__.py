@@ -50,6 +50,7 @@ _FAMILIES: dict[str, str] = {
     "complex_parts": "real imag complex_abs",
     "concat": "split_parts",
     "control": "if while stablehlo_composite call_once",
+    "conv": "conv_onto",
     "conv3d": "conv3d_transpose",
     "dilate": "stablehlo_pad",
     "equal": "not_equal greater greater_equal less less_equal",

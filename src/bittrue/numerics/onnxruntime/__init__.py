@@ -20,5 +20,5 @@ ONNXRUNTIME = Numerics(
         *indexing.ROWS,
         *control.ROWS,
     ),
-    rewrites=("fuse_quantized",),
+    rewrites=("fold_reals", "fuse_quantized", "fuse_reals", "move_transposes"),
 )
