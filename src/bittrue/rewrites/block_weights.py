@@ -55,7 +55,8 @@ def _is_plain(editor: Editor, node: Node, columns: int) -> bool:
 
 
 def _block(pair: Node, scale: np.ndarray, shape: tuple[int, ...]) -> int | None:
-    block, axis = int(pair.attributes["block_size"]), pair.attributes["axis"]
+    block, axis = pair.attributes["block_size"], pair.attributes["axis"]
+    assert isinstance(block, int)
     if block and scale.ndim == 2:
         return block if axis == 0 and block in _BLOCKS else None
     if scale.ndim == 0 or (scale.shape == (shape[1],) and axis == 1):
