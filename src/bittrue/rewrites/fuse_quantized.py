@@ -16,6 +16,7 @@ import numpy as np
 
 from ..graph import Graph, Node, data_type
 from . import Shapes
+from .block_weights import multiply_by_blocks
 from .editing import Editor
 from .quantized_groups import CHECKS, Group, clamp_limits, find_group, fuse
 from .quantized_pairs import (
@@ -79,6 +80,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         remove_inverse_pairs(editor)
         if not editor.changed:
             break
+    multiply_by_blocks(editor)
     _mark_computed_weights(editor)
     return editor.finish(), _notes(editor)
 
