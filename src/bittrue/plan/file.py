@@ -35,7 +35,9 @@ _FILTERS = {
 }
 # Operators with windows over channels-first tensors: the input with the weights.
 _SPATIAL = {
-    "conv": 1, "conv_integer": 1, "qlinear_conv": 3,
+    "conv": 1,
+    "conv_integer": 1,
+    "qlinear_conv": 3,
     **dict.fromkeys(("average_pool", "lp_pool", "max_pool", "qlinear_average_pool")),
 }
 _DESCRIPTION = "plan.json"
