@@ -1,6 +1,7 @@
 // matmul and gemm of real numbers by the rule binary32_fused_blocks: blocks of fused multiply-adds from 0 on, added up.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct Factors {
 class RealProduct final : public Kernel {
  public:
   RealProduct(const Step& step, const CoreSet& cores, const Factors& factors, bool added)
-      : f_(factors), core_(cores.real_matmul()) {
+      : f_(factors), core_(cores.real_matmul()), alpha_(static_cast<float>(step.real("alpha"))) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
     require(a.type == Type::f32 && b.type == Type::f32 && out.type == Type::f32 && a.dense() && b.dense() && out.dense(),
             "no native kernel for these types");
@@ -36,6 +37,7 @@ class RealProduct final : public Kernel {
     for (int64_t wide = 128; !packed && f_.columns < f_.depth && wide > 16 && wide / 2 >= f_.columns; wide /= 2) block_ *= 2;
     most_ = core_.lanes * core_.vectors;
     panels_ = (f_.columns + most_ - 1) / most_;
+    require(!added || alpha_ == 1.0f, "no native form with factors");
     if (added) {
       const Operand& c = step.input(2);
       require(c.type == Type::f32 && c.dense() && c.rank() <= 2, "the addend has another form");
@@ -134,7 +136,9 @@ class RealProduct final : public Kernel {
       for (int64_t r = 0; r < count; ++r) {
         float* target = out + r * f_.columns + first;
         const float* sum = sums + r * wide;
-        if (k > 0) {
+        if (alpha_ != 1.0f) {
+          for (int64_t n = 0; n < used; ++n) target[n] = k > 0 ? std::fma(sum[n], alpha_, target[n]) : sum[n] * alpha_;
+        } else if (k > 0) {
           for (int64_t n = 0; n < used; ++n) target[n] = sum[n] + target[n];
         } else if (c != nullptr) {
           const float* addend = c + (first_row + r) * down_ + first * across_;
@@ -153,6 +157,7 @@ class RealProduct final : public Kernel {
 
   Factors f_;
   const RealMatmul& core_;
+  const float alpha_;
   int64_t block_ = 0, most_ = 0, panels_ = 0, across_ = 0, down_ = 0;
   bool added_ = false, constant_ = false;
   std::vector<float> kept_;
@@ -168,6 +173,7 @@ std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
   f.columns = b.shape.back();
   require(b.shape[b.rank() - 2] == f.depth && f.depth > 0 && f.columns > 0, "the shapes do not fit");
   f.right_matrices = b.elements / (f.depth * f.columns);
+  require(step.integer("apart", 0, 1) == 0, "matrices on the left lie apart");
   if (f.right_matrices == 1 && b.rank() <= std::max(a.rank(), 2)) {
     // Matrices on the left that meet a single one are one matrix.
     f.rows = a.elements / f.depth;

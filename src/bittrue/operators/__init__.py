@@ -34,6 +34,7 @@ _SHARED = frozenset(
         "recurrent",
         "requirements",
         "scalar_operands",
+        "sequences",
         "spatial",
     }
 )
@@ -49,6 +50,7 @@ _FAMILIES: dict[str, str] = {
     "complex_parts": "real imag complex_abs",
     "concat": "split_parts",
     "control": "if while stablehlo_composite call_once",
+    "conv": "conv_onto",
     "conv3d": "conv3d_transpose",
     "dilate": "stablehlo_pad",
     "equal": "not_equal greater greater_equal less less_equal",
@@ -94,6 +96,7 @@ _FAMILIES: dict[str, str] = {
     "rnn": "unidirectional_sequence_rnn bidirectional_sequence_rnn",
     "scatter_nd": "sparse_to_dense",
     "select": "select_v2",
+    "sequence_lstm": "dynamic_quantize_lstm",
     "shape_of": "size_of",
     "softmax": "log_softmax",
     "softmax_along": "log_softmax_along",

@@ -1,6 +1,7 @@
-"""conv: convolution of real numbers over one to three spatial axes, channels first, in groups.
+"""conv, conv_onto: convolution of real numbers over one to three spatial axes, channels first, in groups.
 
 y[n, m, o] = bias[m] + sum over c, t of x[n, group(m) * C + c, o * stride + t * dilation - pad] * w[m, c, t].
+conv_onto has a fourth operand of the result's shape, which the sums begin with.
 """
 
 from __future__ import annotations
@@ -44,6 +45,19 @@ _CHANNELS, _POINT_CHANNELS = 16, 128
 _ALIGNED = 4
 
 
+def can_block(outputs: int, channels: int, groups: int) -> bool:
+    """Whether filters of so many channels can be held in blocks of channels."""
+    if groups > 1:
+        whole = channels % _CHANNELS == 0 and outputs // groups % _CHANNELS == 0
+        return whole or (channels == 1 and outputs == groups and outputs % _ALIGNED == 0)
+    return channels < _CHANNELS or channels % _ALIGNED == 0
+
+
+def can_block_pictures(channels: int) -> bool:
+    """Whether the runtime brings pictures of so many channels into blocks in order to pool them."""
+    return channels % _ALIGNED == 0
+
+
 def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
     """(channels of a block, terms of a sum) of a convolution whose channels are blocked; zeros for one that is not.
 
@@ -60,11 +74,7 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
         return 0, 0
     outputs, channels = weights.shape[:2]
     taps = math.prod(weights.shape[2:])
-    if groups > 1:
-        whole = channels % _CHANNELS == 0 and outputs // groups % _CHANNELS == 0
-        if not whole and not (channels == 1 and outputs == groups and outputs % _ALIGNED == 0):
-            return 0, 0
-    elif channels >= _CHANNELS and channels % _ALIGNED:
+    if not can_block(outputs, channels, groups):
         return 0, 0
     if channels < _CHANNELS:
         return 1, taps
@@ -76,6 +86,21 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
 def infer(call: Call) -> list[Shape]:
     """[N, C, ...] and weights [M, C / groups, ...] give [N, M, ...]."""
     call.expect((2, 3))
+    return _infer(call)
+
+
+def infer_onto(call: Call) -> list[Shape]:
+    """The same; the fourth operand has the result's shape, the third one may be absent."""
+    call.expect(4)
+    found = _infer(call)
+    if call.input(3).shape != found[0]:
+        raise call.invalid(
+            "BT-CONV-SUM", f"the sums begin with a tensor of shape {list(call.input(3).shape)}, expected {list(found[0])}"
+        )
+    return found
+
+
+def _infer(call: Call) -> list[Shape]:
     windows = _windows(call)
     return [(call.input(0).shape[0], call.input(1).shape[0], *spatial_shape(windows))]
 
@@ -116,6 +141,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """
     x, w = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
+    begin = inputs[3] if len(inputs) > 3 else None
     shape, groups = tuple(step["output_shape"]), step["groups"]
     out = np.empty((shape[0], groups, shape[1] // groups, math.prod(shape[2:])), np.float32)
     if not out.size:
@@ -124,7 +150,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rule = real_product.RULES[step.rules["real_product"]]
     block = step["block"] or 1
     weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, shape[1] // groups, -1)
-    layout = Layout(added_last=True, split=step["split"])
+    layout = Layout(added_last=begin is None, split=step["split"])
+    started = None if begin is None else begin.reshape(out.shape)
     added = None if bias is None else bias.reshape(groups, -1, 1)
     for n in range(shape[0]):
         picture = x[n].reshape(x.shape[1], *(one.extent for one in windows))
@@ -135,8 +162,17 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             unfolded: np.ndarray = part.transpose(0, 4, 5, 6, 1, 2, 3).reshape(w.shape[1], math.prod(w.shape[2:]), -1)
             unfolded = _by_blocks(unfolded, 0, block).reshape(weights.shape[2], out.shape[3])
             more = None if added is None else added[g]
-            out[n, g] = rule.apply(weights[g], unfolded, more, 1.0, 1.0, layout)
+            if started is None:
+                out[n, g] = rule.apply(weights[g], unfolded, more, 1.0, 1.0, layout)
+                continue
+            total = rule.apply(weights[g], unfolded, started[n, g], 1.0, 1.0, layout)
+            with np.errstate(all="ignore"):
+                out[n, g] = total if more is None else total + more
     return [out.reshape(shape)]
 
 
-OPERATOR = Operator("conv", ("real_product",), infer, lower, reference, "convolution of real numbers, channels first")
+_SLOTS = ("real_product",)
+OPERATORS = (
+    Operator("conv", _SLOTS, infer, lower, reference, "convolution of real numbers, channels first"),
+    Operator("conv_onto", _SLOTS, infer_onto, lower, reference, "a convolution whose sums begin with another tensor"),
+)

@@ -29,9 +29,23 @@ def _packed(call: Call) -> bool:
 
 
 def lower_matmul(call: Call) -> Lowered:
-    """The output's shape."""
+    """The output's shape, the factor `alpha`, and how the runtime's operands lie in memory, as rewrites mark it.
+
+    `turned_a`, `turned_b`: that operand lies transposed; `apart`: the matrices on the left lie apart from each other,
+    which matters where they are single rows.
+    """
+    marks = call.node.attributes
+    a, packed = call.input(0), _packed(call)
+    apart = bool(marks.get("apart", False)) and not packed and a.rank > 2 and a.shape[-2] == 1
     return Lowered(
-        parameters={"output_shape": call.output.shape, "packed": _packed(call)},
+        parameters={
+            "output_shape": call.output.shape,
+            "packed": packed,
+            "alpha": float(np.float32(marks.get("alpha", 1.0))),
+            "turned_a": bool(marks.get("turned_a", False)),
+            "turned_b": bool(marks.get("turned_b", False)),
+            "apart": apart,
+        },
         work=call.output.size * call.input(0).shape[-1],
         scratch=_scratch(call),
     )
@@ -44,12 +58,13 @@ def reference_matmul(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
     """
     a, b = inputs
     left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
-    rule, layout = real_product.RULES[step.rules["real_product"]], Layout(packed=step["packed"] and right.ndim == 2)
+    rule = real_product.RULES[step.rules["real_product"]]
+    layout = Layout(step["packed"] and right.ndim == 2, step["turned_a"], step["turned_b"])
     if b.ndim == 1:
         left, layout = left.reshape(-1, 1, left.shape[-1]), Layout()
-    elif math.prod(right.shape[:-2]) == 1 and right.ndim <= left.ndim:
+    elif math.prod(right.shape[:-2]) == 1 and right.ndim <= left.ndim and not step["apart"]:
         left, right = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[-2:])
-    return [real_product.products(rule, left, right, layout).reshape(step["output_shape"])]
+    return [real_product.products(rule, left, right, layout, step["alpha"]).reshape(step["output_shape"])]
 
 
 def infer_gemm(call: Call) -> list[Shape]:
@@ -72,7 +87,11 @@ def infer_gemm(call: Call) -> list[Shape]:
 
 
 def lower_gemm(call: Call) -> Lowered:
-    """Factors and which operands are transposed."""
+    """Factors, which operands are transposed, and how the runtime's operands lie in memory, as rewrites mark it."""
+    marks = call.node.attributes
+    turned_a, turned_b = (
+        bool(call.attribute(f"transpose_{side}")) != bool(marks.get(f"turned_{side}", False)) for side in "ab"
+    )
     depth = call.input(0).shape[0 if call.attribute("transpose_a") else 1]
     return Lowered(
         parameters={
@@ -80,6 +99,8 @@ def lower_gemm(call: Call) -> Lowered:
             "beta": float(np.float32(call.attribute("beta"))),
             "transpose_a": bool(call.attribute("transpose_a")),
             "transpose_b": bool(call.attribute("transpose_b")),
+            "turned_a": turned_a,
+            "turned_b": turned_b,
             "packed": _packed(call),
         },
         work=call.output.size * depth,
@@ -95,7 +116,7 @@ def reference_gemm(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
     if not math.prod((a.shape[0], b.shape[1])):
         return [np.zeros((a.shape[0], b.shape[1]), np.float32)]
     rule = real_product.RULES[step.rules["real_product"]]
-    layout = Layout(step["packed"], step["transpose_a"], step["transpose_b"])
+    layout = Layout(step["packed"], step["turned_a"], step["turned_b"])
     return [rule.apply(a, b, c, step["alpha"], step["beta"], layout)]
 
 

@@ -12,7 +12,10 @@ Shapes = Callable[[], Mapping[int, tuple[int, ...]]]
 
 # name -> module of this folder; its function `rewrite` does it
 REWRITES: dict[str, str] = {
+    "fold_reals": "fold_reals",
     "fuse_quantized": "fuse_quantized",
+    "fuse_reals": "fuse_reals",
+    "move_transposes": "move_transposes",
 }
 
 

@@ -24,7 +24,7 @@ class Editor:
         self.graph = graph
         self.tensors: list[Tensor] = list(graph.tensors)
         self.results = frozenset(graph.outputs)
-        self.changed = False
+        self.changed = self.touched = False
         self._names = {tensor.name for tensor in graph.tensors}
         self._writer: dict[int, Node] = {}
         self._readers: dict[int, list[Edge]] = {}
@@ -123,21 +123,21 @@ class Editor:
             given.pop()
         node = Node(0, operator, source or near.source, version, attributes or {}, tuple(given), tuple(outputs))
         self._enter(node, self._rank.get(near, 0.0))
-        self.changed = True
+        self.changed = self.touched = True
         return node
 
     def remove(self, *nodes: Node) -> None:
         """Takes nodes out; what they wrote has no writer then."""
         for node in nodes:
             self._leave(node)
-        self.changed = True
+        self.changed = self.touched = True
 
     def change(self, node: Node, **changes: Any) -> Node:
         """The node with other fields, at the same place."""
         rank, number = self._leave(node)
         new = replace(node, **changes)
         self._enter(new, rank, number)
-        self.changed = True
+        self.changed = self.touched = True
         return new
 
     def redirect(self, node: Node, position: int, tensor: int) -> Node:

@@ -10,7 +10,7 @@ import numpy as np
 from ..graph import Attribute, Node, Tensor, data_type
 from . import Shapes
 from .editing import Editor
-from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_dequantize, is_quantize, pair_attributes, scalar
+from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_quantize, pair_attributes, scalar
 
 # Never the same twice.
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
@@ -95,7 +95,7 @@ def _key(editor: Editor, node: Node) -> object:
 
 # -- products and sums ---------------------------------------------------------------------------------------------
 def join_products(editor: Editor, shapes: Shapes) -> None:
-    """A product of a dequantized operand with a matrix, and a sum with a bias behind it: gemm.
+    """A product of an operand with a matrix, and a sum with a bias behind it: gemm.
 
     Operands of another rank are reshaped when all of their extents are known.
     """
@@ -103,7 +103,7 @@ def join_products(editor: Editor, shapes: Shapes) -> None:
         if not editor.alive(product) or product.source != "MatMul" or len(product.inputs) != 2:
             continue
         total = editor.only_reader(product)
-        if total is None or total.source != "Add" or not is_dequantize(editor.writer(product.inputs[0])):
+        if total is None or total.source != "Add":
             continue
         if editor.type(product.outputs[0]) not in ("f32", "f16", "bf16"):
             continue

@@ -170,8 +170,8 @@ def _across_rounded_once(x: np.ndarray, size: int, alpha: float, beta: float, bi
 
 
 _ONE = np.float32(1)
-# Rows that are shorter are normalized element by element.
-_SHORT = 8
+# Rows that are shorter are normalized element by element: those with their mean taken away, and others.
+_SHORT, _SHORT_AS_THEY_ARE = 8, 16
 
 
 def _eighths(rows: np.ndarray) -> np.ndarray:
@@ -249,7 +249,8 @@ def _rows_in_lanes(
     by, add = np.asarray(_ONE if scale is None else scale), np.asarray(np.float32(0) if bias is None else bias)
     with np.errstate(all="ignore"):
         if kind in ("layer", "summed"):
-            return _layer(x, by, bias, small, centred, kind == "summed" or x.shape[1] < _SHORT)
+            short = x.shape[1] < (_SHORT if centred else _SHORT_AS_THEY_ARE)
+            return _layer(x, by, bias, small, centred, kind == "summed" or short)
         starts = np.arange(x.shape[0]) * x.shape[1]
         mean = aligned_packets(x, starts) / count
         if kind == "group":

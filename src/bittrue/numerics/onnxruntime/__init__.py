@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Numerics
-from . import control, floating, indexing, integers, layers, linear, movement, quantized
+from . import control, floating, indexing, integers, layers, linear, movement, quantized, recurrent
 
 ONNXRUNTIME = Numerics(
     name="onnxruntime",
@@ -13,11 +13,12 @@ ONNXRUNTIME = Numerics(
         *linear.ROWS,
         *layers.ROWS,
         *quantized.ROWS,
+        *recurrent.ROWS,
         *floating.ROWS,
         *movement.ROWS,
         *integers.ROWS,
         *indexing.ROWS,
         *control.ROWS,
     ),
-    rewrites=("fuse_quantized",),
+    rewrites=("fold_reals", "fuse_quantized", "fuse_reals", "move_transposes"),
 )

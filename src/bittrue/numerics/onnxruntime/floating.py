@@ -91,6 +91,7 @@ ROWS: tuple[Row, ...] = (
     Row("average_pool", _ONE, _SUM, _RUN, requires=(("same_padding_adds", 18),)),
     *(Row(stem, _ONE, _SUM, _RUN) for stem in ("lp_pool", "global_average_pool")),
     Row("conv", ("f32 f32 f32|- -> f32",), _PRODUCT, _MACHINE, requires=(_UNDILATED,), limit=_THREADS),
+    Row("conv_onto", ("f32 f32 f32|- f32 -> f32",), _PRODUCT, _MACHINE, requires=(_UNDILATED,), limit=_THREADS),
     *(Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _MACHINE, limit=_THREADS) for stem in ("conv_transpose", "gemm")),
     Row("matmul", ("f32 f32 -> f32",), _PRODUCT, _MACHINE, limit=_THREADS),
     Row("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), _NORMAL, _RUN),
