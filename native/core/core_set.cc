@@ -103,6 +103,7 @@ Lookup CoreSet::lookup() const { return first_with(chain_, &Cores::lookup); }
 RequantizeRow CoreSet::requantize_row() const { return first_with(chain_, &Cores::requantize_row); }
 RowTerms CoreSet::row_terms() const { return first_with(chain_, &Cores::row_terms); }
 const RealMatmul& CoreSet::real_matmul() const { return *first_with(chain_, &Cores::real_matmul); }
+const ByteProduct& CoreSet::byte_product() const { return *first_with(chain_, &Cores::byte_product); }
 RealTapsFused CoreSet::real_taps_fused() const { return first_with(chain_, &Cores::real_taps_fused); }
 RealTaps CoreSet::real_taps() const { return first_with(chain_, &Cores::real_taps); }
 QuantizeReals CoreSet::quantize_reals() const { return first_with(chain_, &Cores::quantize_reals); }

@@ -34,6 +34,7 @@ class CoreSet {
   RequantizeRow requantize_row() const;
   RowTerms row_terms() const;
   const RealMatmul& real_matmul() const;
+  const ByteProduct& byte_product() const;
   RealTaps real_taps() const;
   RealTapsFused real_taps_fused() const;
   PeakMultiplyAdds peak_multiply_adds() const;

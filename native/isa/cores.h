@@ -168,6 +168,21 @@ struct RealMatmul {
   void (*run_fused)(const RealRows& rows, const float* panel, int64_t width) = nullptr;
 };
 
+// sums[r][n] = the sum over k < depth of rows[r][k] * column n's byte k, modulo 2^32, for n < width: unsigned bytes times
+// signed ones. A panel is [depth / 4][width][4]; depth is a multiple of 4.
+struct ByteRows {
+  const uint8_t* rows = nullptr;
+  int64_t row_step = 0, count = 0, depth = 0;
+  int32_t* sums = nullptr;
+  int64_t stride = 0;  // numbers from one row of sums to the next
+};
+
+struct ByteProduct {
+  int64_t lanes = 1;    // widths are multiples of it
+  int64_t vectors = 1;  // of `lanes` that a panel has, at most
+  void (*run)(const ByteRows& rows, const int8_t* panel, int64_t width) = nullptr;
+};
+
 // out[c] = the sum over taps t of inputs[t][c] * weights[t][c], like RealRows: in order, from +0 on.
 using RealTaps = void (*)(const float* const* inputs, const float* const* weights, int64_t count, int64_t channels,
                           float* out);
@@ -196,6 +211,7 @@ struct Cores {
   RealFunctionCore real_function = nullptr;
   SoftmaxRow softmax_row = nullptr;
   NormalizeRow normalize_row = nullptr;
+  const ByteProduct* byte_product = nullptr;
 };
 
 }  // namespace bittrue

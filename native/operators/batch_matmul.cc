@@ -4,6 +4,7 @@
 
 #include "core/share.h"
 #include "operators/columns.h"
+#include "operators/computed_products.h"
 #include "operators/matmul_layer.h"
 #include "operators/ordered_products.h"
 
@@ -285,6 +286,12 @@ std::unique_ptr<Kernel> make_batch_matmul(const Step& step, const CoreSet& cores
   if (one_matrix && step.text("form") == "quantized" && suits_matmul(step)) {
     return make_matmul_layer(step, cores, products.columns, products.depth, columns_as_weights(step, products),
                              biases(step, 2, products.columns));
+  }
+  const bool bytes = is_8bit(step.input(0).type) && is_8bit(step.input(1).type);
+  const bool kept = step.text("form") == "sums" || (is_8bit(step.output().type) && step.bounded && step.magnitude <= kMostSum);
+  if (bytes && kept && !products.adj_x && step.input(1).constant == nullptr && step.rule("accumulate") == "s32_wrap") {
+    return make_computed_products(step, cores, {products.rows, products.depth, products.columns, products.adj_y,
+                                                products.right_matrices, products.left, products.right});
   }
   return std::make_unique<IntegerProducts>(step, cores, products);
 }

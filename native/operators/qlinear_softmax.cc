@@ -27,7 +27,11 @@ class QuantizedSoftmax final : public Kernel {
     require(step.integer("low") == -flip_ && step.integer("high") == 255 - flip_, "the clamp is not the type's range");
     const Array &powers = step.array("exponentials"), &factor = step.array("factor"), &point = step.array("output_zero_point");
     require(powers.count == 256 && factor.count == 1 && point.count == 1, "a table has 256 entries");
-    for (int i = 0; i < 256; ++i) powers_[i] = static_cast<float>(powers.real(i));
+    for (int i = 0; i < 256; ++i) {
+      powers_[i] = static_cast<float>(powers.real(i));
+      // The sum is not smaller than any of them then.
+      positive_ = positive_ && powers_[i] >= 0.0f && (i == 0 || powers_[i] >= powers_[i - 1]);
+    }
     factor_ = static_cast<float>(factor.real(0));
     zero_point_ = point.integer(0);
     require(zero_point_ >= -255 && zero_point_ <= 255, "a zero point is out of range");
@@ -58,6 +62,7 @@ class QuantizedSoftmax final : public Kernel {
  private:
   // Sums of one row wait for one another: several rows are added up side by side.
   static constexpr int kTogether = 8;
+  static constexpr int64_t kTable = 64;  // bytes of a row from which on all results are tabulated first
 
   // Rows in steps of `inner_` bytes.
   void together(const uint8_t* const* in, uint8_t* const* out, int64_t count) const {
@@ -67,8 +72,7 @@ class QuantizedSoftmax final : public Kernel {
     float sums[kTogether];
     for (int64_t r = 0; r < kTogether; ++r) {
       from[r] = in[r < count ? r : 0];
-      uint8_t largest = from[r][0];
-      for (int64_t i = 1; i < length_; ++i) largest = std::max(largest, from[r][i * inner_]);
+      const uint8_t largest = inner_ == 1 ? largest_of(from[r], length_, 1) : largest_of(from[r], length_, inner_);
       powers[r] = powers_ + 255 - largest;
       sums[r] = powers[r][from[r][0]];
     }
@@ -82,16 +86,45 @@ class QuantizedSoftmax final : public Kernel {
     for (int64_t r = 0; r < count; ++r) finish(in[r], out[r], powers[r], sums[r]);
   }
 
+  static uint8_t largest_of(const uint8_t* from, int64_t count, int64_t step) {
+    uint8_t largest = from[0];
+    if (step == 1) {
+      for (int64_t i = 1; i < count; ++i) largest = std::max(largest, from[i]);
+    } else {
+      for (int64_t i = 1; i < count; ++i) largest = std::max(largest, from[i * step]);
+    }
+    return largest;
+  }
+
   void finish(const uint8_t* in, uint8_t* out, const float* powers, float sum) const {
-    if (length_ < 256) {
+    if (length_ < kTable) {
       for (int64_t i = 0; i < length_; ++i) out[i * inner_] = stored(powers[in[i * inner_]], sum);
       return;
     }
     // Entry 255 of the table of exponentials belongs to the row's largest byte.
     const auto largest = static_cast<int>(255 - (powers - powers_));
     uint8_t table[256];
-    for (int byte = 0; byte <= largest; ++byte) table[byte] = stored(powers[byte], sum);
+    // No power is larger than the sum, so that shares are small.
+    const bool small = factor_ > 0.0f && factor_ < 1048576.0f && sum > 0.0f && sum - sum == 0.0f && positive_;
+    if (small) {
+      fill(powers, largest + 1, sum, table);
+    } else {
+      for (int byte = 0; byte <= largest; ++byte) table[byte] = stored(powers[byte], sum);
+    }
     for (int64_t i = 0; i < length_; ++i) out[i * inner_] = table[in[i * inner_]];
+  }
+
+  // What `stored` makes of shares below 2^22, whose sum with 1.5 * 2^23 rounds ties to even.
+  void fill(const float* powers, int count, float sum, uint8_t* table) const {
+    const float factor = factor_;
+    const auto moved = static_cast<int32_t>(zero_point_) + flip_ - 0x4B400000;
+    for (int i = 0; i < count; ++i) {
+      const float share = powers[i] * factor / sum + 12582912.0f;
+      int32_t bits;
+      std::memcpy(&bits, &share, sizeof bits);
+      const int32_t value = bits + moved, raised = value < 0 ? 0 : value;
+      table[i] = static_cast<uint8_t>(raised > 255 ? 255 : raised);
+    }
   }
 
   uint8_t stored(float power, float sum) const {
@@ -113,6 +146,7 @@ class QuantizedSoftmax final : public Kernel {
   int32_t flip_ = 0;
   float powers_[256];
   float factor_ = 1;
+  bool positive_ = true;  // exponentials grow
 };
 
 }  // namespace

@@ -94,13 +94,55 @@ std::unique_ptr<Kernel> plain_integers(const Step& step) {
 
 }  // namespace zip_detail
 
-// The same for binary32: one rounding, then the clamp.
+// The same for binary32: one rounding, then the clamp. NaN, which is rare, is looked for block by block and made anew.
+template <class Operation>
+class RealZip final : public Kernel {
+ public:
+  explicit RealZip(const Step& step)
+      : blocks_({&step.input(0), &step.input(1)}, step.output()),
+        low_(static_cast<float>(step.real("low"))),
+        high_(static_cast<float>(step.real("high"))) {
+    require(step.input(0).type == Type::f32 && step.input(1).type == Type::f32 && step.output().type == Type::f32,
+            "no native kernel for these types");
+    constexpr float kEnd = std::numeric_limits<float>::infinity();
+    limited_ = !(low_ == -kEnd && high_ == kEnd);
+  }
+
+  void run(const Run& run) const override {
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      const auto* first = reinterpret_cast<const float*>(in[0]);
+      const auto* second = reinterpret_cast<const float*>(in[1]);
+      auto* target = reinterpret_cast<float*>(out);
+      if (limited_ || apply(first, second, target, count) != 0) {
+        for (int64_t i = 0; i < count; ++i) {
+          const float result = Operation()(first[i], second[i]);
+          target[i] = rules::clamp(rules::with_first_nan(result, first[i], second[i]), low_, high_);
+        }
+      }
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  // 0 where no result is NaN.
+  static uint32_t apply(const float* first, const float* second, float* target, int64_t count) {
+    uint32_t odd = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const float result = Operation()(first[i], second[i]);
+      odd |= result != result;
+      target[i] = result;
+    }
+    return odd;
+  }
+
+  Blocks blocks_;
+  float low_, high_;
+  bool limited_;
+};
+
 template <class Operation>
 std::unique_ptr<Kernel> make_plain_zip_real(const Step& step) {
-  const auto low = static_cast<float>(step.real("low")), high = static_cast<float>(step.real("high"));
-  return make_zip<float, float>(step, [low, high](float a, float b) {
-    return rules::clamp(rules::with_first_nan(Operation()(a, b), a, b), low, high);
-  });
+  return std::make_unique<RealZip<Operation>>(step);
 }
 
 // Numbers without scales: Operation in their own type, then the fused clamp.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import numerics as numerics_tables
-from .errors import InputError
+from .errors import BittrueError, InputError, InvalidModelError
 from .graph import Graph, ModelFile, Quantization
 from .importers import read_model
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
@@ -126,14 +126,17 @@ class Model:
         chosen = self._graph(graph)
         if outputs is not None:
             chosen = chosen.cut(_tensor_indices(chosen, outputs))
-        plan = make_plan(
-            chosen,
-            numerics_tables.find(numerics or numerics_tables.default_of(self.format)),
-            shapes=shapes,
-            memory_limit=memory_limit,
-            notes=self.notes,
-            graphs=self.graphs,
-        )
+        try:
+            plan = make_plan(
+                chosen,
+                numerics_tables.find(numerics or numerics_tables.default_of(self.format)),
+                shapes=shapes,
+                memory_limit=memory_limit,
+                notes=self.notes,
+                graphs=self.graphs,
+            )
+        except InvalidModelError as error:
+            raise _with_free_inputs(error, chosen, shapes or {}) from None
         return Session(
             plan, executor=executor, threads=threads, isa=isa, passes=passes, iteration_limit=iteration_limit
         )
@@ -150,6 +153,19 @@ class Model:
 
     def __str__(self) -> str:
         return model_text(self.file)
+
+
+def _with_free_inputs(error: InvalidModelError, graph: Graph, shapes: Mapping[str, Sequence[int]]) -> BittrueError:
+    """`error`, and which inputs leave extents open that nobody gave: they were taken as 1."""
+    inputs = (graph.tensors[index] for index in graph.inputs)
+    free = {t.name: t.shape_signature for t in inputs if t.name not in shapes and -1 in (t.shape_signature or ())}
+    if not free:
+        return error
+    named = ", ".join(f"'{name}' {list(shape or ())}".replace("-1", "?") for name, shape in free.items())
+    advice = f"the model leaves extents of its inputs open, which were taken as 1: {named}; give them with shapes="
+    return InvalidModelError(
+        error.code, error.message, place=error.place, advice=f"{error.advice}; {advice}" if error.advice else advice
+    )
 
 
 class Session:

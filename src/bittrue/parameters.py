@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .arithmetic.floats import round_away
 from .errors import InputError
 from .graph import DataType
-from .quantization import named_type
+from .quantization import named_type, real_array
 
 _F32 = np.float32
 _TINY, _EPSILON = np.finfo(_F32).tiny, np.finfo(_F32).eps
@@ -87,7 +87,7 @@ def choose_parameters(
         raise InputError("BT-CONVENTION", f"no convention '{convention}'", advice=f"conventions are {names}")
     if not wanted.is_integer or wanted.bits > 16:
         raise InputError("BT-DTYPE", f"{wanted.title} is no integer type of 2 to 16 bits")
-    low, high = np.asarray(minimum, _F32), np.asarray(maximum, _F32)
+    low, high = real_array(minimum), real_array(maximum)
     if low.shape != high.shape:
         raise InputError("BT-RANGE", f"minimum has shape {list(low.shape)}, maximum {list(high.shape)}")
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):

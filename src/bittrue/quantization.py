@@ -73,8 +73,8 @@ def quantize(
                 f"numerics '{numerics}' has no block_size, saturate or precision",
                 advice="use numerics='onnx' or 'onnxruntime'",
             )
-        return _quantize_integers(table, np.asarray(x, np.float32), scale, zero_point, target, axis)
-    real = _real(np.asarray(x), _SOURCES)
+        return _quantize_integers(table, real_array(x), scale, zero_point, target, axis)
+    real = _real(as_array(x), _SOURCES)
     scales = _scales(scale, real)
     rounding = named_type(precision).name if precision is not None else _precision_of(_name(real), _name(scales))
     if rounding not in _PRECISIONS:
@@ -109,7 +109,7 @@ def dequantize(
     array([ 3.5, -4. ], dtype=float16)
     """
     table = numerics_tables.find(numerics)
-    array = np.asarray(q)
+    array = as_array(q)
     source = named_type(array.dtype if dtype is None else dtype)
     if array.dtype.kind in "iu":
         array = _stored(array, source, "a stored number")
@@ -147,6 +147,19 @@ def named_type(dtype: Any) -> DataType:
         raise InputError("BT-DTYPE", f"{dtype!r} is no element type", advice=advice) from None
 
 
+def as_array(values: npt.ArrayLike) -> np.ndarray:
+    """What NumPy makes of an argument; InputError when it makes none."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError("BT-SHAPE", f"expected an array: {error}") from None
+
+
+def real_array(values: npt.ArrayLike) -> np.ndarray:
+    """An argument as binary32 numbers."""
+    return _real(as_array(values), ())
+
+
 def _name(array: np.ndarray) -> str:
     return named_type(array.dtype).name
 
@@ -155,11 +168,12 @@ def _real(array: np.ndarray, kept: tuple[str, ...]) -> np.ndarray:
     """As it is where the type is among `kept`, else binary32."""
     if array.dtype.kind not in "biufV":
         raise InputError("BT-DTYPE", f"expected numbers, found {array.dtype}")
-    return array if array.dtype.kind != "b" and _name(array) in kept else array.astype(np.float32)
+    with np.errstate(over="ignore"):
+        return array if array.dtype.kind != "b" and _name(array) in kept else array.astype(np.float32)
 
 
 def _scales(scale: npt.ArrayLike, real: np.ndarray) -> np.ndarray:
-    array = np.asarray(scale)
+    array = as_array(scale)
     if isinstance(scale, (np.ndarray, np.generic)) and array.dtype != np.float64 and _name(array) in _SCALES:
         return array
     return _real(array, ()).astype(real.dtype if _name(real) in ("f16", "bf16") else np.float32)
@@ -174,7 +188,7 @@ def _precision_of(real: str, scale: str) -> str:
 
 def _stored(values: npt.ArrayLike, dtype: DataType, role: str) -> np.ndarray:
     """Numbers in a type that holds all of them."""
-    given = np.asarray(values)
+    given = as_array(values)
     if not dtype.is_integer:
         found = given.astype(np.float32).astype(dtype.numpy)
         exact = found.astype(np.float32) == given.astype(np.float32)
@@ -243,7 +257,11 @@ def _quantize_integers(
     axis: int | None,
 ) -> np.ndarray:
     if not target.is_integer:
-        raise InputError("BT-DTYPE", f"{target.title} is no integer type", advice="use 'int8', 'uint8' or 'int16'")
+        raise InputError(
+            "BT-DTYPE",
+            f"{target.title} is no integer type, numerics '{table.name}' has no other",
+            advice="use 'int8', 'uint8' or 'int16', or numerics='onnx' or 'onnxruntime'",
+        )
     scales, zero_points = _parameters(array, scale, zero_point, axis, target)
     row = table.find("quantize", ("f32",), (target.name,))
     if row is None or "quantize" not in row.rules:
@@ -272,8 +290,8 @@ def _dequantize_integers(
 def _parameters(
     array: np.ndarray, scale: npt.ArrayLike, zero_point: npt.ArrayLike, axis: int | None, target: DataType | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    scales = np.asarray(scale, np.float32)
-    zero_points = np.asarray(zero_point)
+    scales = real_array(scale)
+    zero_points = as_array(zero_point)
     if zero_points.dtype.kind not in "iu":
         raise InputError("BT-QUANT-ZERO-POINT", f"zero points must be integers, found {zero_points.dtype}")
     zero_points = zero_points.astype(np.int64)

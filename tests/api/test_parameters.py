@@ -118,6 +118,8 @@ def test_arrays_are_one_range_per_channel() -> None:
         ((0, np.inf), {}, "BT-RANGE"),
         ((-3e38, 3e38), {"convention": "pytorch"}, "BT-RANGE"),
         (([0], [1, 2]), {}, "BT-RANGE"),
+        (("low", 1), {}, "BT-DTYPE"),
+        (([0, [1]], 1), {}, "BT-SHAPE"),
         ((0, 1, "float8_e5m2"), {}, "BT-DTYPE"),
         ((0, 1, "int32"), {}, "BT-DTYPE"),
         ((0, 1, "nibble"), {}, "BT-DTYPE"),

@@ -175,6 +175,10 @@ def test_special_numbers_by_the_specification() -> None:
         ((["a"], 1, 0, "int8"), {"numerics": "onnx"}, "BT-DTYPE"),
         (([1.0], 1, 0, "int8"), {"block_size": 2}, "BT-QUANTIZE"),
         (([1.0], 1, 0, "float8_e5m2"), {}, "BT-DTYPE"),
+        ((["a"], 1, 0, "int8"), {}, "BT-DTYPE"),
+        (([1.0], "a", 0, "int8"), {}, "BT-DTYPE"),
+        (([[1.0], [1.0, 2.0]], 1, 0, "int8"), {}, "BT-SHAPE"),
+        (([1.0], [[1], [1, 2]], 0, "int8"), {"numerics": "onnx"}, "BT-SHAPE"),
     ],
 )
 def test_what_is_refused(arguments: tuple, options: dict, code: str) -> None:

@@ -45,6 +45,17 @@ def test_random(x):
         assert getattr(floats, name)(x) == getattr(exact, name)(x)
 
 
+def test_sums_to_odd():
+    x = candidates(np.float64)
+    x = x[np.isfinite(x)]
+    rng = np.random.default_rng(4)
+    a, b = rng.permutation(x), rng.permutation(x) * 2.0 ** rng.integers(-70, 5, x.size)
+    got = floats.add_to_odd(a, b)
+    expected = np.array([exact.add_to_odd(p, q) for p, q in zip(a.tolist(), b.tolist(), strict=True)])
+    assert (got != a + b).any()
+    assert got.tobytes() == expected.tobytes()
+
+
 def test_literal_values():
     assert floats.round_away(0.49999999999999994) == 0
     assert floats.round_away(np.float32(0.49999997)) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -113,3 +114,25 @@ def test_exact_functions_against_math():
         assert math.isclose(exact.exponential(x, 53), math.exp(x), rel_tol=4e-16)
         assert math.isclose(exact.tanh(x, 53), math.tanh(x), rel_tol=4e-16)
         assert math.isclose(exact.logistic(x), 1 / (1 + math.exp(-x)), rel_tol=2.0**-22)
+
+
+def test_logistic_of_fractions():
+    for x in (
+        Fraction(0),
+        Fraction(1, 3),
+        Fraction(-7, 2),
+        Fraction(40),
+        Fraction(-200),
+        Fraction(9999),
+        Fraction(-9999),
+    ):
+        one, other = tables.logistic_fraction(x), exact.logistic_fraction(x)
+        assert abs(one - other) <= other / 10**39
+        assert abs(one - other) <= (1 - other) / 10**39
+    assert tables.logistic_fraction(Fraction(10**12)) == tables.logistic_fraction(Fraction(10_000))
+
+
+def test_exp_binary64():
+    x = np.concatenate([np.random.default_rng(5).uniform(-700, 700, 300), [0.0, -1e-9, 1.0, 720.0, -760.0]])
+    assert tables.exp_binary64(x).tolist() == [exact.exp_binary64(v) for v in x.tolist()]
+    assert math.isnan(tables.exp_binary64(np.nan))

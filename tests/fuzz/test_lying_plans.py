@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,27 @@ from pathlib import Path
 import pytest
 
 import bittrue
+from support.float_models import MODELS, forms, quantize
 from support.graphs import growing, nested_loops, staged, stream
-from support.seeds import built_by_tests
+from support.seeds import built_by_tests, operators_of
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
 import lie
+import numpy as np
+from test_mutated_onnx import official
 from watch import summary, watch
+
+# Whole quantized models: dense and dynamic ones, all kinds of convolutions, both formats.
+_WHOLE = (
+    ("attention", "pairs_s8s8"),
+    ("branches", "operators_s8s8_per_channel"),
+    ("branches", "pairs_u8s8"),
+    ("dense", "dynamic_s8"),
+    ("dense", "pairs_u16"),
+    ("inverted", "operators_u8u8"),
+)
+# Of these, thousands of angles in lying shapes are decided exactly one by one: slow, not endless.
+_SLOW = {"cos", "sin"}
 
 
 def models() -> list[bytes]:
@@ -31,17 +47,40 @@ def _has_steps(content: bytes) -> bool:
         return False
 
 
+def onnx_models(folder: Path) -> list[bytes]:
+    """Whole quantized models again and again, and between them every sixth model of the onnx package's own tests."""
+    whole = [quantize(MODELS[name](np.random.default_rng(0)), forms()[form], folder) for name, form in _WHOLE]
+    single = [content for content in official()[::6] if _has_steps(content) and not _SLOW & operators_of(content)]
+    return [content for one, other in zip(single, itertools.cycle(whole), strict=False) for content in (one, other)]
+
+
 @pytest.mark.parametrize("part", range(2))
 def test_lies(
     part: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
-    contents = models()
+    _check(models(), part, tmp_path, request, record_property)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_lies_about_onnx_models(
+    part: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
+    _check(onnx_models(tmp_path), part, tmp_path, request, record_property)
+
+
+def _check(
+    contents: list[bytes],
+    part: int,
+    folder: Path,
+    request: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
+) -> None:
     count = len(contents) * (100 if request.config.getoption("--deep") else 1)
     executors: lie.Executors = [("reference", None)]
     if bittrue.isas():
         # The fastest set, and the portable one that all others fall back to.
         executors = [("native", isa) for isa in dict.fromkeys([bittrue.isas()[0], "portable"])] if part else executors
-    result = summary(f"{tmp_path}", watch(lie.work, contents, range(count), str(tmp_path), executors))
+    result = summary(f"{folder}", watch(lie.work, contents, range(count), str(folder), executors))
     counts = result["counts"]
     record_property(
         "mutated",

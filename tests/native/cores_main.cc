@@ -577,6 +577,41 @@ void check_row_terms(Context& context) {
   }
 }
 
+void check_byte_product(Context& context) {
+  Random& random = context.random;
+  const ByteProduct& core = context.cores.byte_product();
+  for (int64_t i = 0; i < context.rounds(400); ++i) {
+    const int64_t width = core.lanes * random.between(1, core.vectors), count = random.between(1, 27);
+    const int64_t depth = random.one_in(20) ? 4 * random.between(500, 3000) : 4 * random.between(1, 20);
+    const int64_t row_step = depth + random.between(0, 5), stride = width + random.between(0, 3);
+    Exact<uint8_t> in((count - 1) * row_step + depth), panel(depth * width);
+    fill_bytes(random, in);
+    fill_bytes(random, panel);
+    Exact<int32_t> sums((count - 1) * stride + width);
+    std::vector<int32_t> expected(sums.count());
+    for (int64_t n = 0; n < sums.count(); ++n) sums[n] = expected[n] = 77;
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t n = 0; n < width; ++n) {
+        int32_t sum = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          sum += in[r * row_step + k] * static_cast<int8_t>(panel[(k / 4 * width + n) * 4 + k % 4]);
+        }
+        expected[r * stride + n] = sum;
+      }
+    }
+    ByteRows rows;
+    rows.rows = in.data();
+    rows.row_step = row_step;
+    rows.count = count;
+    rows.depth = depth;
+    rows.sums = sums.data();
+    rows.stride = stride;
+    core.run(rows, reinterpret_cast<const int8_t*>(panel.data()), width);
+    context.report.expect_equal(sums.data(), expected.data(), sums.count(),
+                                std::to_string(count) + " rows, " + std::to_string(depth) + " by " + std::to_string(width));
+  }
+}
+
 // A measurement has no value to compare; it must say what it did.
 void check_peak(Context& context) {
   const int64_t once = context.cores.peak_multiply_adds()(1), more = context.cores.peak_multiply_adds()(1000);
@@ -665,7 +700,7 @@ constexpr CheckRow kChecks[] = {
     {"real_function", check_real_function}, {"softmax_row", check_softmax_row}, {"normalize_row", check_normalize_row},
     {"max_rows", check_max_rows}, {"sum_rows", check_sum_rows},   {"lookup", check_lookup},
     {"requantize_row", check_requantize_row}, {"row_terms", check_row_terms}, {"peak_multiply_adds", check_peak},
-    {"real_matmul", check_real_matmul}, {"real_taps", check_real_taps},
+    {"real_matmul", check_real_matmul}, {"real_taps", check_real_taps}, {"byte_product", check_byte_product},
     {"real_taps_fused", check_real_taps_fused},
 };
 

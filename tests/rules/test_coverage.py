@@ -48,6 +48,7 @@ SEPARATED = {
     "quantize_asymmetric": ("test_delegate_rules", "test_quantize_asymmetric_rules_are_told_apart"),
     "quantize_tail": ("test_vector_rules", "test_quantizations_are_told_apart"),
     "quotient": ("test_narrow_rules", "test_quotient_rules_are_told_apart"),
+    "recurrence": ("test_recurrence_rules", "test_recurrence_rules_are_told_apart"),
     "remainder": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "rescale": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
     "rescale_tail": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),

@@ -185,6 +185,26 @@ def test_blocks_are_chains_of_fused_operations(depth: int, columns: int) -> None
         assert np.array_equal(ours, total)
 
 
+@pytest.mark.parametrize("depth", [5, 16, 45])
+def test_a_single_row_in_fused_lanes(depth: int) -> None:
+    """Columns in fours fold neighbours first, those left over fold halves."""
+    a, b, c = numbers(31, (1, depth)), numbers(32, (depth, 7)), numbers(33, (7,))
+    layout = Layout(split=depth, added_last=True, fused_lanes=True)
+    ours = real_product.RULES["binary32_fused_blocks"].apply(a, b, c, 1.0, 1.0, layout)
+    for column in range(7):
+        lane = [F32(0)] * 16
+        for k in range(depth):
+            lane[k % 16] = fused_multiply_add(a[:, k], b[k, column : column + 1], np.array([lane[k % 16]]))[0]
+        if column < 4:
+            parts = [((lane[q] + lane[q + 1]) + lane[q + 2]) + lane[q + 3] for q in range(0, 16, 4)]
+            total = (parts[0] + parts[2]) + (parts[1] + parts[3])
+        else:
+            for width in (8, 4, 2, 1):
+                lane = [lane[i] + lane[i + width] for i in range(width)]
+            total = lane[0]
+        assert ours[0, column] == total + c[column]
+
+
 def test_single_rows_and_columns_are_not_fused() -> None:
     rule = real_product.RULES["binary32_fused_blocks"].apply
     a, b = numbers(10, (1, 7)), numbers(11, (7, 3))

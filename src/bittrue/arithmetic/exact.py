@@ -9,6 +9,7 @@ Floats are Python floats; a binary32 value is held in one exactly.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -380,6 +381,18 @@ def fused_multiply_add(a: float, b: float, c: float) -> float:
     return nearest_binary(Fraction(a) * Fraction(b) + Fraction(c))
 
 
+def add_to_odd(a: float, b: float) -> float:
+    """a + b of finite numbers: the neighbour with an odd last bit where the sum is no binary64 number."""
+    total = Fraction(a) + Fraction(b)
+    near = float(total)
+    if math.isinf(near) or Fraction(near) == total:
+        return near if total else a + b
+    above = near if Fraction(near) > total else math.nextafter(near, math.inf)
+    below = near if Fraction(near) < total else math.nextafter(near, -math.inf)
+    odd = [v for v in (below, above) if struct.unpack("<q", struct.pack("<d", v))[0] & 1]
+    return odd[0]
+
+
 def truncate_to_s32(x: float) -> int:
     """See floats.truncate_to_s32."""
     if math.isnan(x) or math.isinf(x):
@@ -435,9 +448,43 @@ def exponential(x: float, significand_bits: int = 24) -> float:
     return nearest_binary(Fraction(Decimal(x).exp(_DIGITS)), significand_bits)
 
 
+def exp_binary64(x: float) -> float:
+    """exp(x) in binary64, by the series in 1500 bits: e^x = 2^k e^r with 0 <= r < 1."""
+    if math.isnan(x) or x > 710 or x < -746:
+        return x if math.isnan(x) else math.inf if x > 0 else 0.0
+    whole = math.floor(x)
+    one = 1 << 1500
+    rest = int((Fraction(x) - whole) * one)
+    term = power = one
+    e_term = e = one
+    for k in range(1, 200):
+        term = term * rest // one // k
+        power += term
+        e_term //= k
+        e += e_term
+    scaled = Fraction(e, one) ** abs(whole)
+    return nearest_binary(Fraction(power, one) * (scaled if whole >= 0 else 1 / scaled), 53)
+
+
 def logistic(x: float) -> float:
     """1 / (1 + exp(-x)): exponential, sum and quotient each rounded correctly to binary32."""
     return _over(1.0, _add(1.0, exponential(-nearest_binary(Fraction(x))), 24), 24)
+
+
+def logistic_fraction(x: Fraction) -> Fraction:
+    """1 / (1 + e^-x) by the series of e^(x / 2^20) in 400 bits, squared 20 times; |x| up to 10000."""
+    one, bits = 1 << 400, 400
+    reduced = int(abs(x) * one) >> 20
+    term = power = one
+    for k in range(1, 60):
+        term = (term * reduced >> bits) // k
+        power += term
+    # Squares grow to 2^14427 at most; fractions keep every bit of the 400 below the binary point.
+    result = Fraction(power, one)
+    for _ in range(20):
+        result *= result
+        result = Fraction(round(result * one * one), one * one)
+    return result / (1 + result) if x >= 0 else 1 / (1 + result)
 
 
 def logistic_binary64(x: float) -> float:

@@ -60,6 +60,7 @@ def add_to_odd(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
     The last bit then says that something was lost, so that a second rounding, to 51 bits or fewer, gives what a single
     one would have given. Domain: all; infinities and NaN as in IEEE 754.
+    Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008.
 
     >>> float(add_to_odd(1.0, 2.0**-60)) == 1 + 2.0**-52, float(add_to_odd(1.0, 2.0**-52)) == 1 + 2.0**-52
     (True, True)

@@ -43,11 +43,12 @@ def _flushed(function: Callable[..., F32]) -> Callable[..., F32]:
     return wrapper
 
 
-def _constants(*values: float | str) -> tuple[np.float32, ...]:
+def constants(*values: float | str) -> tuple[np.float32, ...]:
+    """Binary32 numbers from decimal ones or hexadecimal text."""
     return tuple(_f32(float.fromhex(v) if isinstance(v, str) else v) for v in values)
 
 
-def _polynomial(x: F32, coefficients: tuple[np.float32, ...]) -> F32:
+def polynomial(x: F32, coefficients: tuple[np.float32, ...]) -> F32:
     """Highest power first."""
     result: Any = coefficients[0]
     for c in coefficients[1:]:
@@ -73,12 +74,12 @@ def _power_of_two(biased: F32) -> F32:
 def _odd_quotient(x: F32, odd: tuple[np.float32, ...], even: tuple[np.float32, ...]) -> F32:
     """x P(x^2) / Q(x^2)."""
     square = x * x
-    return x * _polynomial(square, odd) / _polynomial(square, even)
+    return x * polynomial(square, odd) / polynomial(square, even)
 
 
 _TANH_LARGEST = _f32(7.9807181358)
-_TANH_ODD = _constants(1.4248920266e-08, 2.1235626264e-05, 3.5330520477e-03, 1.3412411511e-01, 1)
-_TANH_EVEN = _constants(8.1365948290e-07, 3.3472978976e-04, 2.6018999517e-02, 4.6745735407e-01, 1)
+_TANH_ODD = constants(1.4248920266e-08, 2.1235626264e-05, 3.5330520477e-03, 1.3412411511e-01, 1)
+_TANH_EVEN = constants(8.1365948290e-07, 3.3472978976e-04, 2.6018999517e-02, 4.6745735407e-01, 1)
 
 
 @_flushed
@@ -95,17 +96,17 @@ def tanh(x: F32) -> F32:
 
 _GELU = (
     _f32(5.1638283730),
-    _constants(
+    constants(
         4.5835321316e-08, 1.2609783880e-05, 3.2973114867e-04, 9.3065137044e-03, 6.6972173750e-02, 7.9788452387e-01
     ),
-    _constants(1.1988805682e-06, 7.2267655923e-05, 1.8622842617e-03, 2.8431978077e-02, 2.5060352683e-01, 1),
+    constants(1.1988805682e-06, 7.2267655923e-05, 1.8622842617e-03, 2.8431978077e-02, 2.5060352683e-01, 1),
 )  # fmt: skip
 _GELU_BY_TANH = (
     _f32(4.84974098),
-    _constants(
+    constants(
         4.9544411240e-08, 1.4302649106e-05, 2.6887017884e-04, 7.2898347862e-03, 6.0803253204e-02, 7.9788458347e-01
     ),
-    _constants(1.3433452750e-06, 7.6477612311e-05, 1.3060354395e-03, 2.4381054565e-02, 2.4369759858e-01, 1),
+    constants(1.3433452750e-06, 7.6477612311e-05, 1.3060354395e-03, 2.4381054565e-02, 2.4369759858e-01, 1),
 )  # fmt: skip
 
 
@@ -122,8 +123,8 @@ def gelu(x: F32, approximate: bool) -> F32:
 
 
 _LOG2_E = _f32(1.44269504089)
-_EXP_OVER = _constants(5.5375634693e-03, 4.8078041524e-02, 6.9314718246e-01)
-_EXP_UNDER = _constants(2.3987604305e-02, -2.7721086144e-01, 1)
+_EXP_OVER = constants(5.5375634693e-03, 4.8078041524e-02, 6.9314718246e-01)
+_EXP_UNDER = constants(2.3987604305e-02, -2.7721086144e-01, 1)
 
 
 @_flushed
@@ -140,15 +141,15 @@ def exp(x: F32) -> F32:
     scaled = np.where(scaled < _f32(128), scaled, _f32(128))
     whole = (scaled + _f32(12582912)) - _f32(12582912)
     rest = scaled - whole
-    fraction = rest * _polynomial(rest, _EXP_OVER) / _polynomial(rest, _EXP_UNDER)
+    fraction = rest * polynomial(rest, _EXP_OVER) / polynomial(rest, _EXP_UNDER)
     return (fraction + _ONE) * _power_of_two(whole + _f32(8388735))
 
 
 # Two numbers whose product is exactly 1.
 _ROOT_OF_TWO, _ROOT_OF_HALF = _f32(1.4142134190), _f32(7.0710688829e-01)
 _LN2 = _f32(0.69314718055994531)
-_LOG_OVER = _constants(1.824996918440e-01, 1, 1)
-_LOG_UNDER = _constants(0.049584995955, 0.599170029163, 1.5, 1)
+_LOG_OVER = constants(1.824996918440e-01, 1, 1)
+_LOG_UNDER = constants(0.049584995955, 0.599170029163, 1.5, 1)
 
 
 @_flushed
@@ -166,7 +167,7 @@ def log(x: F32) -> F32:
     exponent = np.where(scaled == 0, _f32(-np.inf), np.where(scaled < 0, _SIGNALLED_NAN, exponent))
     mantissa = ((scaled.view(np.uint32) & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)).view(np.float32)
     y = mantissa * _ROOT_OF_HALF - _ONE
-    quotient = y * _polynomial(y, _LOG_OVER) / _polynomial(y, _LOG_UNDER)
+    quotient = y * polynomial(y, _LOG_OVER) / polynomial(y, _LOG_UNDER)
     result = np.where(scaled < 0, _SIGNALLED_NAN, fused_multiply_add(exponent, _LN2, quotient))
     return np.where(np.isnan(x), x + x, result)
 
@@ -175,8 +176,8 @@ _PI = _f32(3.1415927)
 _INVERSE_TWO_PI = _f32(0.15915494)
 _TWO_PI_HIGH, _TWO_PI_LOW = _f32(6.28125), _f32(1.9353072e-3)
 _HALF_PI_HIGH, _HALF_PI_LOW = _f32(1.5707963705), _f32(-4.3711388e-08)
-_SINE_ODD = _constants(3.2340581529e-03, -1.3314664364e-01, 1)
-_SINE_EVEN = _constants(4.8770775902e-04, 3.3519912511e-02, 1)
+_SINE_ODD = constants(3.2340581529e-03, -1.3314664364e-01, 1)
+_SINE_EVEN = constants(4.8770775902e-04, 3.3519912511e-02, 1)
 
 
 def _sine(x: F32, cosine: bool) -> F32:
@@ -240,7 +241,7 @@ def hard_swish(x: F32) -> F32:
 
 # fmt: off
 # 2^(i / 32) rounded to binary32, but for some last bits.
-_POWERS = _constants(
+_POWERS = constants(
     "0x1.000000p+0", "0x1.059B0Ep+0", "0x1.0B5586p+0", "0x1.11301Ep+0", "0x1.172B84p+0", "0x1.1D4874p+0",
     "0x1.2387A6p+0", "0x1.29E9E0p+0", "0x1.306FE0p+0", "0x1.371A74p+0", "0x1.3DEA64p+0", "0x1.44E086p+0",
     "0x1.4BFDAEp+0", "0x1.5342B6p+0", "0x1.5AB07Ep+0", "0x1.6247ECp+0", "0x1.6A09E6p+0", "0x1.71F75Ep+0",
@@ -251,8 +252,8 @@ _POWERS = _constants(
 # fmt: on
 _TABLE = np.array(_POWERS, np.float32)
 _TABLE_BIAS = _f32(1.5 * 2.0**18)
-_FULL_LOG2_E = _constants("0x1.715476p0")[0]
-_MINUS_LN2, _LOGISTIC_LN2_LOW, _LOGISTIC_1 = _constants("-0x1.62E430p-1", "0x1.05C61p-29", "0x1.0000F6p0")
+_FULL_LOG2_E = constants("0x1.715476p0")[0]
+_MINUS_LN2, _LOGISTIC_LN2_LOW, _LOGISTIC_1 = constants("-0x1.62E430p-1", "0x1.05C61p-29", "0x1.0000F6p0")
 
 
 @_flushed
@@ -281,9 +282,9 @@ def logistic(x: F32) -> F32:
     return np.where(np.isnan(x), -np.abs(x + x), np.where(np.isnan(result), _NEGATIVE_NAN, result))
 
 
-_ELU_SMALLEST = _constants("-0x1.154246p+4")[0]
-_ROUNDING_BIAS = _constants("0x1.8000FEp23")[0]
-_ELU = _constants("0x1.6B7338p-10", "0x1.12278Ep-7", "0x1.555716p-5", "0x1.5554B0p-3", "0x1.FFFFFEp-2")
+_ELU_SMALLEST = constants("-0x1.154246p+4")[0]
+_ROUNDING_BIAS = constants("0x1.8000FEp23")[0]
+_ELU = constants("0x1.6B7338p-10", "0x1.12278Ep-7", "0x1.555716p-5", "0x1.5554B0p-3", "0x1.FFFFFEp-2")
 
 
 @_flushed
@@ -299,14 +300,14 @@ def elu(x: F32) -> F32:
     biased = fused_multiply_add(z, _FULL_LOG2_E, _ROUNDING_BIAS)
     power = _power_of_two(biased)
     t = fused_multiply_add(biased - _ROUNDING_BIAS, _MINUS_LN2, z)
-    p = _polynomial(t, _ELU) * t
+    p = polynomial(t, _ELU) * t
     scaled = t * power
     return np.where(x < 0, fused_multiply_add(p, scaled, scaled) + (power - _ONE), x * _ONE)
 
 
-_SOFTMAX_SMALLEST = _constants("-0x1.5D589Ep6")[0]
-_LN2_HIGH, _LN2_LOW = _constants("-0x1.62E400p-1", "-0x1.7F7D1Cp-20")
-_POWER_5 = _constants("0x1.0F9F9Cp-7", "0x1.573A1Ap-5", "0x1.555A80p-3", "0x1.FFFDC6p-2", "0x1.FFFFF6p-1")
+_SOFTMAX_SMALLEST = constants("-0x1.5D589Ep6")[0]
+_LN2_HIGH, _LN2_LOW = constants("-0x1.62E400p-1", "-0x1.7F7D1Cp-20")
+_POWER_5 = constants("0x1.0F9F9Cp-7", "0x1.573A1Ap-5", "0x1.555A80p-3", "0x1.FFFDC6p-2", "0x1.FFFFF6p-1")
 
 
 @_flushed
@@ -322,15 +323,15 @@ def exp_on_negative(x: F32) -> F32:
     n = biased - _ROUNDING_BIAS
     t = fused_multiply_add(n, _LN2_HIGH, x)
     t = fused_multiply_add(n, _LN2_LOW, t)
-    result = fused_multiply_add(flush(t * power), _polynomial(t, _POWER_5), power)
+    result = fused_multiply_add(flush(t * power), polynomial(t, _POWER_5), power)
     return np.where(x < _SOFTMAX_SMALLEST, _ZERO, result)
 
 
 _QUOTIENT_LARGEST = _f32(18)
-_QUOTIENT_ODD = _constants(
+_QUOTIENT_ODD = constants(
     4.37031012579801e-11, 1.15627324459942e-07, 6.08574864600143e-05, 8.51377133304701e-03, 2.48287947061529e-01
 )
-_QUOTIENT_EVEN = _constants(
+_QUOTIENT_EVEN = constants(
     6.10247389755681e-13,
     5.76102136993427e-09,
     6.29106785017040e-06,
@@ -353,5 +354,5 @@ def logistic_quotient(x: npt.ArrayLike) -> F32:
     with np.errstate(all="ignore"):
         limited = np.clip(array.reshape(-1), -_QUOTIENT_LARGEST, _QUOTIENT_LARGEST)
         square = limited * limited
-        quotient = _polynomial(square, _QUOTIENT_ODD) * limited / _polynomial(square, _QUOTIENT_EVEN)
+        quotient = polynomial(square, _QUOTIENT_ODD) * limited / polynomial(square, _QUOTIENT_EVEN)
         return np.maximum(quotient + _HALF, _ZERO).reshape(array.shape)

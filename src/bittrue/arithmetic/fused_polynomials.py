@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bittrue.arithmetic.floats import fused_multiply_add as fma
+from bittrue.arithmetic.fused import constants, polynomial
 
 F32 = npt.NDArray[Any]
 _f32 = np.float32
@@ -32,18 +33,6 @@ def _on_vectors(function: Callable[..., F32]) -> Callable[..., F32]:
     return wrapper
 
 
-def _constants(*values: float | str) -> tuple[np.float32, ...]:
-    return tuple(_f32(float.fromhex(v) if isinstance(v, str) else v) for v in values)
-
-
-def _polynomial(x: F32, coefficients: tuple[np.float32, ...]) -> F32:
-    """Highest power first."""
-    result: Any = coefficients[0]
-    for c in coefficients[1:]:
-        result = fma(result, x, c)
-    return np.asarray(result)
-
-
 def _clamp(x: F32, low: np.float32, high: np.float32) -> F32:
     raised = np.where(x < low, low, x)
     return np.where(raised > high, high, raised)
@@ -56,15 +45,15 @@ def _scale(x: F32, exponent: F32) -> F32:
 
 
 _ROUNDING_BIAS = _f32(12582912)
-_LOG2_E, _LN2_HIGH, _LN2_LOW = _constants(1.44269504088896341, -6.93145752e-1, -1.42860677e-6)
-_EXP_SMALLEST, _EXP_LARGEST, _EXP_NEGATIVE_SMALLEST = _constants(-103.9720840454, 88.7762626647950, -88.3762626647949)
-_EXP = _constants("0x1.694000p-10", "0x1.125edcp-7", "0x1.555b5ap-5", "0x1.555450p-3", "0x1.fffff6p-2", 1, 1)
+_LOG2_E, _LN2_HIGH, _LN2_LOW = constants(1.44269504088896341, -6.93145752e-1, -1.42860677e-6)
+_EXP_SMALLEST, _EXP_LARGEST, _EXP_NEGATIVE_SMALLEST = constants(-103.9720840454, 88.7762626647950, -88.3762626647949)
+_EXP = constants("0x1.694000p-10", "0x1.125edcp-7", "0x1.555b5ap-5", "0x1.555450p-3", "0x1.fffff6p-2", 1, 1)
 
 
 def _exp(x: F32, coefficients: tuple[np.float32, ...]) -> F32:
     n = fma(x, _LOG2_E, _ROUNDING_BIAS) - _ROUNDING_BIAS
     t = fma(n, _LN2_LOW, fma(n, _LN2_HIGH, x))
-    return _scale(_polynomial(t, coefficients), n)
+    return _scale(polynomial(t, coefficients), n)
 
 
 @_on_vectors
@@ -87,10 +76,10 @@ def exp_of_difference(x: F32) -> F32:
     return _exp(np.where(x < _EXP_NEGATIVE_SMALLEST, _EXP_NEGATIVE_SMALLEST, x), _EXP)
 
 
-_LOGISTIC_ODD = _constants(
+_LOGISTIC_ODD = constants(
     4.37031012579801e-11, 1.15627324459942e-07, 6.08574864600143e-05, 8.51377133304701e-03, 2.48287947061529e-01
 )
-_LOGISTIC_EVEN = _constants(
+_LOGISTIC_EVEN = constants(
     6.10247389755681e-13, 5.76102136993427e-09, 6.29106785017040e-06, 1.70198817374094e-03, 1.16817656904453e-01,
     9.93151921023180e-01,
 )  # fmt: skip
@@ -105,14 +94,14 @@ def logistic(x: F32) -> F32:
     """
     x = _clamp(x, _f32(-18), _f32(18))
     square = x * x
-    return _clamp(x * _polynomial(square, _LOGISTIC_ODD) / _polynomial(square, _LOGISTIC_EVEN) + _HALF, _f32(0), _ONE)
+    return _clamp(x * polynomial(square, _LOGISTIC_ODD) / polynomial(square, _LOGISTIC_EVEN) + _HALF, _f32(0), _ONE)
 
 
-_TANH_ODD = _constants(
+_TANH_ODD = constants(
     -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08, 1.48572235717979e-05,
     6.37261928875436e-04, 4.89352455891786e-03,
 )  # fmt: skip
-_TANH_EVEN = _constants(1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+_TANH_EVEN = constants(1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
 
 
 @_on_vectors
@@ -124,15 +113,15 @@ def tanh(x: F32) -> F32:
     """
     x = _clamp(x, _f32(-9), _f32(9))
     square = x * x
-    return x * _polynomial(square, _TANH_ODD) / _polynomial(square, _TANH_EVEN)
+    return x * polynomial(square, _TANH_ODD) / polynomial(square, _TANH_EVEN)
 
 
-_ERF_LARGEST, _ERF_SPLIT = _constants(3.925, 0.921875)
-_ERF_SMALL = _constants(-5.99104969e-4, 4.99339588e-3, -2.67667342e-2, 1.12818025e-1, -3.76124859e-1, 1.28379151e-1)
-_ERF_BIG = _constants(
+_ERF_LARGEST, _ERF_SPLIT = constants(3.925, 0.921875)
+_ERF_SMALL = constants(-5.99104969e-4, 4.99339588e-3, -2.67667342e-2, 1.12818025e-1, -3.76124859e-1, 1.28379151e-1)
+_ERF_BIG = constants(
     1.72948930e-5, -3.83208680e-4, 3.88393435e-3, -2.42545605e-2, 1.06777847e-1, 6.34846687e-1, 1.28717512e-1
 )
-_ERF_EXP = _constants(1.38319808e-3, 8.37550033e-3, 4.16689515e-2, 1.66664466e-1, 4.99999851e-1, 1, 1)
+_ERF_EXP = constants(1.38319808e-3, 8.37550033e-3, 4.16689515e-2, 1.66664466e-1, 4.99999851e-1, 1, 1)
 
 
 @_on_vectors
@@ -144,6 +133,6 @@ def erf(x: F32) -> F32:
     """
     a = np.abs(x)
     a = np.where(a > _ERF_LARGEST, _ERF_LARGEST, a)
-    small = fma(_polynomial(a * a, _ERF_SMALL), a, a)
-    big = _ONE - _exp(-fma(_polynomial(a, _ERF_BIG), a, a), _ERF_EXP)
+    small = fma(polynomial(a * a, _ERF_SMALL), a, a)
+    big = _ONE - _exp(-fma(polynomial(a, _ERF_BIG), a, a), _ERF_EXP)
     return np.where(np.isnan(x), x + x, np.copysign(np.where(a > _ERF_SPLIT, big, small), x))

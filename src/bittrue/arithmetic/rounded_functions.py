@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from . import correct_rounding as rounding
-from .correct_rounding import Exact, decimal, fraction, in_digits, settle
+import bittrue.arithmetic.correct_rounding as rounding
+from bittrue.arithmetic.correct_rounding import Exact, decimal, fraction, in_digits, settle
 
 # (binary64 x, parameters) to (value, bound of its error)
 Fast = Callable[..., "tuple[np.ndarray, Any]"]

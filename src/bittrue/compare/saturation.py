@@ -13,19 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph import data_type
+from ..numerics.onnxruntime_avx2 import FACTORS
 from ..operators import Step
 from ..plan import Plan
 
 S16_MIN, S16_MAX = -(2**15), 2**15 - 1
-# Positions of both factors among the inputs, the left one first: conv_integer multiplies weights by windows.
-_FACTORS = {
-    "conv_integer": (1, 0),
-    "matmul_integer": (0, 1),
-    "matmul_integer_to_float": (0, 1),
-    "qgemm": (0, 3),
-    "qlinear_conv": (0, 3),
-    "qlinear_matmul": (0, 3),
-}
 # Codes looked at together, which bounds memory.
 _BLOCK = 1 << 20
 
@@ -103,9 +95,9 @@ def find_saturation(plan: Plan) -> tuple[MixedLayer, ...]:
 
 
 def _layer(plan: Plan, step: Step) -> MixedLayer | None:
-    if step.operator not in _FACTORS:
+    if step.operator not in FACTORS:
         return None
-    indices = [step.inputs[position] for position in _FACTORS[step.operator]]
+    indices = [step.inputs[position] for position in FACTORS[step.operator]]
     if None in indices:
         return None
     left, right = (plan.tensors[index] for index in indices if index is not None)

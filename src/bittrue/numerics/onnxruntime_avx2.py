@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .onnxruntime import ONNXRUNTIME, layers
+from .onnxruntime import ONNXRUNTIME, layers, recurrent
 from .table import Numerics, Row
 
 # Positions of both factors among the inputs, the left one first: conv_integer multiplies weights by windows.
-_FACTORS = {
+FACTORS = {
     "conv_integer": (1, 0),
     "matmul_integer": (0, 1),
     "matmul_integer_to_float": (0, 1),
@@ -23,7 +23,7 @@ _FACTORS = {
 
 def _mixed(row: Row) -> tuple[str, ...]:
     """The patterns of a row whose left factor is u8 and whose right one is s8."""
-    left, right = _FACTORS[row.operator]
+    left, right = FACTORS[row.operator]
     return tuple(types for types in row.types if (types.split()[left], types.split()[right]) == ("u8", "s8"))
 
 
@@ -35,7 +35,16 @@ ROWS: tuple[Row, ...] = tuple(
         evidence="run under emulation of a Haswell; facts/onnxruntime.md 2.1",
     )
     for row in layers.ROWS
-    if row.operator in _FACTORS
+    if row.operator in FACTORS
+) + tuple(
+    replace(
+        row,
+        where=("s8",),
+        rules={**row.rules, "accumulate": "s16_pairs_s32_wrap"},
+        evidence="run under emulation of a Haswell: 100 random single-node models",
+    )
+    for row in recurrent.ROWS
+    if row.operator == "dynamic_quantize_lstm"
 )
 
 ONNXRUNTIME_AVX2 = Numerics(

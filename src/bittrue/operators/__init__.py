@@ -34,6 +34,7 @@ _SHARED = frozenset(
         "recurrent",
         "requirements",
         "scalar_operands",
+        "sequences",
         "spatial",
     }
 )
@@ -95,6 +96,7 @@ _FAMILIES: dict[str, str] = {
     "rnn": "unidirectional_sequence_rnn bidirectional_sequence_rnn",
     "scatter_nd": "sparse_to_dense",
     "select": "select_v2",
+    "sequence_lstm": "dynamic_quantize_lstm",
     "shape_of": "size_of",
     "softmax": "log_softmax",
     "softmax_along": "log_softmax_along",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..graph import Attribute
 from .base import Call, Lowered, Operator, Shape
+from .concatenation import joined_shape
 from .concatenation import reference as reference_concat
-from .indexing import bounded
 from .split import reference as reference_split
 
 
@@ -13,20 +13,8 @@ def infer_concat(call: Call) -> list[Shape]:
     """Extents of all axes but one are equal; scalars have no axis."""
     call.expect((1, len(call.inputs)))
     parts = [call.input(position) for position in range(len(call.inputs))]
-    first = parts[0]
-    call.rank(first, 1, first.rank or 1)
-    axis = call.axis(call.attribute("axis"), first.rank)
-    for part in parts[1:]:
-        if part.rank != first.rank or (
-            part.shape[:axis] != first.shape[:axis] or part.shape[axis + 1 :] != first.shape[axis + 1 :]
-        ):
-            raise call.invalid(
-                "BT-CONCATENATION",
-                f"'{part.name}' of shape {list(part.shape)} does not fit '{first.name}' of shape {list(first.shape)} "
-                f"along axis {axis}",
-            )
-    total = sum(part.shape[axis] for part in parts)
-    return [bounded(call, (*first.shape[:axis], total, *first.shape[axis + 1 :]))]
+    call.rank(parts[0], 1, parts[0].rank or 1)
+    return [joined_shape(call, parts)]
 
 
 def lower_concat(call: Call) -> Lowered:

@@ -7,9 +7,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules.combine import RULES
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Operand, Operator, Shape, Step
 from .elementwise import blockwise
 from .indexing import bounded, parameters_or_zero
+
+
+def joined_shape(call: Call, parts: Sequence[Operand]) -> Shape:
+    """The shape of `parts` side by side along the attribute `axis`; the extents of all other axes must be equal."""
+    first = parts[0]
+    axis = call.axis(call.attribute("axis"), first.rank)
+    for part in parts[1:]:
+        if part.rank != first.rank or any(
+            a != b for at, (a, b) in enumerate(zip(part.shape, first.shape, strict=True)) if at != axis
+        ):
+            raise call.invalid(
+                "BT-CONCATENATION",
+                f"'{part.name}' of shape {list(part.shape)} does not fit '{first.name}' of shape {list(first.shape)} "
+                f"along axis {axis}",
+            )
+    total = sum(part.shape[axis] for part in parts)
+    return bounded(call, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
 
 
 def infer(call: Call) -> list[Shape]:
@@ -26,18 +43,7 @@ def infer(call: Call) -> list[Shape]:
         for position in range(len(parts)):
             call.constant(position, "scalar")
         return [(len(parts),)]
-    axis = call.axis(call.attribute("axis"), first.rank)
-    for part in parts[1:]:
-        if part.rank != first.rank or any(
-            a != b for at, (a, b) in enumerate(zip(part.shape, first.shape, strict=True)) if at != axis
-        ):
-            raise call.invalid(
-                "BT-CONCATENATION",
-                f"'{part.name}' of shape {list(part.shape)} does not fit '{first.name}' of shape {list(first.shape)} "
-                f"along axis {axis}",
-            )
-    total = sum(part.shape[axis] for part in parts)
-    return [bounded(call, (*first.shape[:axis], total, *first.shape[axis + 1 :]))]
+    return [joined_shape(call, parts)]
 
 
 def lower(call: Call) -> Lowered:

@@ -21,7 +21,6 @@ from ..rules import combine
 from . import concatenation
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
-from .indexing import bounded
 from .late import Prepared, Values, prepare_late, prepare_now
 from .scalar_operands import check_scalars, pair
 
@@ -57,20 +56,10 @@ def infer_concat(call: Call) -> list[Shape]:
         if call.input(position).dtype != "f32":
             raise call.invalid("BT-NODE-TYPE", f"scale '{call.input(position).name}' is not of type f32")
     call.rank(first, 1, 32)
-    axis = call.axis(call.attribute("axis"), first.rank)
     for part in parts[1:]:
-        if (
-            part.dtype != first.dtype
-            or part.rank != first.rank
-            or any(a != b for at, (a, b) in enumerate(zip(part.shape, first.shape, strict=True)) if at != axis)
-        ):
-            raise call.invalid(
-                "BT-CONCATENATION",
-                f"'{part.name}' of shape {list(part.shape)} does not fit '{first.name}' of shape {list(first.shape)} "
-                f"along axis {axis}",
-            )
-    total = sum(part.shape[axis] for part in parts)
-    return [bounded(call, (*first.shape[:axis], total, *first.shape[axis + 1 :]))]
+        if part.dtype != first.dtype:
+            raise call.invalid("BT-NODE-TYPE", f"'{part.name}' is {part.dtype}, '{first.name}' is {first.dtype}")
+    return [concatenation.joined_shape(call, parts)]
 
 
 def _prepare_concat(rules: Mapping[str, str], known: Mapping[str, Any], values: Values) -> Prepared:

@@ -334,6 +334,16 @@ def sums_have_products(call: Call, factor: int) -> None:
         raise call.invalid("BT-MATMUL-DEPTH", "sums of no products: the runtime leaves its output unwritten")
 
 
+def names_hidden_size(call: Call) -> None:
+    """Attribute `hidden_size` is given, and sequences are not the first axis."""
+    if not call.attribute("hidden_size") or call.attribute("batch_first"):
+        raise call.unsupported(
+            "BT-RECURRENT-LAYOUT",
+            "needs the attribute hidden_size, and sequences along the second axis (layout 0)",
+            "the runtime refuses it, too; export the model that way",
+        )
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
@@ -363,4 +373,5 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "undilated_same": undilated_same,
     "same_padding_adds": same_padding_adds,
     "ends_in_order": ends_in_order,
+    "names_hidden_size": names_hidden_size,
 }

@@ -146,6 +146,16 @@ def step_windows(step: Step, shape: Shape) -> tuple[Window, ...]:
     return tuple(found)
 
 
+def is_possible(one: Window) -> bool:
+    """Whether `spatial_windows` gives such a window for some attributes."""
+    if not (1 <= one.taps < 2**31 and 1 <= one.stride <= LARGEST and 1 <= one.dilation <= LARGEST):
+        return False
+    if not (-LARGEST <= one.before <= LARGEST and -LARGEST <= one.after <= LARGEST and one.extent >= 1):
+        return False
+    span = one.extent + one.before + one.after - one.reach
+    return one.out in {_out(span, one.stride, one.extent, one.before, ceil) for ceil in (False, True)}
+
+
 def padded(x: np.ndarray, windows: Sequence[Window], value: object) -> np.ndarray:
     """x[..., D, H, W] with `value` around it, as far as the windows reach; negative pads cut something off."""
     pads = [(0, 0)] * (x.ndim - 3)

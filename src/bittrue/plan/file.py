@@ -17,6 +17,7 @@ from ..errors import MISFITS, BittrueError, InputError, ModelFormatError, Resour
 from ..graph import DATA_TYPES, Graph, Quantization, find_disorder
 from ..numerics import find as find_numerics
 from ..operators import Bound, Step, find
+from ..operators.spatial import is_possible, spatial_bytes, spatial_shape, step_windows
 from ..rules import rules, slots
 from .graph_file import attribute, check_quantization, graph_entry, read_graph
 from .plan import Later, Nested, Plan, PlanTensor, Source
@@ -31,6 +32,13 @@ _MAX_EXTENT = 2**31 - 1
 _FILTERS = {
     **dict.fromkeys(("conv2d", "depthwise_conv2d", "transpose_conv"), slice(1, 3)),
     **dict.fromkeys(("conv3d", "conv3d_transpose"), slice(0, 3)),
+}
+# Operators with windows over channels-first tensors: the input with the weights.
+_SPATIAL = {
+    "conv": 1,
+    "conv_integer": 1,
+    "qlinear_conv": 3,
+    **dict.fromkeys(("average_pool", "lp_pool", "max_pool", "qlinear_average_pool")),
 }
 _DESCRIPTION = "plan.json"
 _KINDS = frozenset({"input", "constant", "folded", "variable", "computed", "unknown", "later", "unused"})
@@ -284,6 +292,9 @@ class _Reader:
         )
         _check(plan)
         _check_memory(plan, self._memory_limit)
+        for step in plan.steps:
+            if step.operator in _SPATIAL:
+                _check_spatial(plan, step, self._memory_limit)
         return plan
 
 
@@ -352,18 +363,45 @@ def _check_sizes(plan: Plan, step: Step) -> None:
             raise ValueError(f"step {step.index} has another result than its tensor")
     if "segments" in p and outputs[0].shape[:1] != (step["segments"],):
         raise ValueError(f"step {step.index} has another result than its tensor")
-    if "out_h" in p and (step["out_h"], step["out_w"]) != outputs[0].shape[1:3]:
+    if "out_h" in p and step.operator not in _SPATIAL and (step["out_h"], step["out_w"]) != outputs[0].shape[1:3]:
         raise ValueError(f"step {step.index} has another result than its tensor")
     if step.operator in _FILTERS:
         weights = plan.tensors[step.inputs[1] or 0].shape
         extents = step["filter"] if "filter" in p else (step["filter_h"], step["filter_w"])
         if extents != weights[_FILTERS[step.operator]]:
             raise ValueError(f"step {step.index} has weights of another filter")
+    if step.operator in _SPATIAL:
+        return
     for axis, sides in (("h", ("top", "bottom")), ("w", ("left", "right"))):
         for side in (side for side in sides if f"pad_{side}" in p and f"filter_{axis}" in p):
             # A window that lies in the padding alone has no place in the output.
             if not 0 <= step[f"pad_{side}"] <= (step[f"filter_{axis}"] - 1) * p.get(f"dilation_{axis}", 1):
                 raise ValueError(f"step {step.index} pads more than its filter")
+
+
+def _check_spatial(plan: Plan, step: Step, limit: int) -> None:
+    """Windows over channels-first tensors are those of its tensors, and what they reach over stays within the limit."""
+    shapes = [plan.tensors[i].shape for i in (step.inputs[0] or 0, *step.outputs)]
+    if any(not 3 <= len(shape) <= 5 or len(shape) != len(shapes[0]) for shape in shapes):
+        raise ValueError(f"step {step.index} has tensors without spatial axes")
+    if step.parameters.get("channels_last"):
+        shapes = [(shape[0], shape[-1], *shape[1:-1]) for shape in shapes]
+    count = len(shapes[0]) - 2
+    if ("filter_d" in step.parameters) != (count == 3):
+        raise ValueError(f"step {step.index} has windows over another number of axes")
+    windows = step_windows(step, shapes[0])
+    if any(one.extent and not is_possible(one) for one in windows):
+        raise ValueError(f"step {step.index} has impossible windows")
+    if any(shape[2:] != spatial_shape(windows)[3 - count :] for shape in shapes[1:]):
+        raise ValueError(f"step {step.index} has another result than its tensor")
+    taps = tuple(one.taps for one in windows)
+    at = _SPATIAL[step.operator]
+    if at is not None and plan.tensors[step.inputs[at] or 0].shape[2:] != taps[3 - count :]:
+        raise ValueError(f"step {step.index} has weights of another filter")
+    # Pools unfold their input.
+    unfolded = 0 if at is not None else 24 * math.prod(shapes[1]) * math.prod(taps)
+    if spatial_bytes(windows, shapes[0][1], 8) + unfolded > limit:
+        raise ValueError(f"step {step.index} has windows that need more than the limit")
 
 
 def _check_beyond(plan: Plan) -> None:

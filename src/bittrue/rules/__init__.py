@@ -57,6 +57,7 @@ _TABLES = {
     "real_product": ("real_product", "RULES"),
     "real_softmax": ("real_softmax", "RULES"),
     "real_sum": ("real_sum", "RULES"),
+    "recurrence": ("recurrence", "RULES"),
     "requantize": ("requantize", "RULES"),
     "remainder": ("remainder", "RULES"),
     "rescale": ("rescale", "RULES"),

@@ -79,7 +79,7 @@ def _exact_share(row: np.ndarray, place: int, scale: Fraction, unit: Fraction) -
     context = decimal.Context(prec=200)
     differences, counts = np.unique(row.max() - row, return_counts=True)
     exponents = [scale * int(d) for d in differences]
-    powers = [Fraction(context.exp(-context.divide(e.numerator, e.denominator))) for e in exponents]
+    powers = [Fraction(context.exp(context.minus(context.divide(e.numerator, e.denominator)))) for e in exponents]
     total = sum(power * int(n) for power, n in zip(powers, counts, strict=True))
     own = powers[int(np.searchsorted(differences, row.max() - row[place]))]
     return round(own / total / unit)

@@ -17,7 +17,9 @@ from . import (
     activation_range,
     align,
     average,
+    cast,
     dynamic_range,
+    examples_affine,
     interpolate,
     mean,
     narrow,
@@ -25,6 +27,7 @@ from . import (
     quantize,
     quotient,
     real_function,
+    remainder,
     rescale,
     scale_form,
     sigmoid,
@@ -174,9 +177,11 @@ def _sigmoid(first: str, second: str) -> Iterator[Example]:
 
 
 def _table(first: str, second: str) -> Iterator[Example]:
-    if table.RULES[first].exact or table.RULES[second].exact:
-        return
+    functions: tuple[tuple[str, Callable[..., object], float, int], ...]
     functions = (("tanh", elementary.tanh, 1 / 128, 0), ("logistic", tables.logistic, 1 / 256, -128))
+    if table.RULES[first].exact or table.RULES[second].exact:
+        # A function that binary64 and fractions know alike.
+        functions = (("x / 3", lambda x: x / 3, 0.1, 1),)
     for text, function, output_scale, zero_point in functions:
         # Tables differ in few places; these scales have some.
         for scale in np.array([0.10095943, 0.25669166, 0.20278528, *np.linspace(0.01, 0.3, 200)], np.float32):
@@ -343,11 +348,35 @@ def _dynamic_range(first: str, second: str) -> Iterator[Example]:
             yield Example(f"values between {values[0]} and {values[1]}", (answers[0], answers[1]))
 
 
+def _cast(first: str, second: str) -> Iterator[Example]:
+    for value in (0.5, 1.5, -0.5, 2.5, 300.0, -1.0, 3e9, 5e9, 1e19, np.inf, np.nan):
+        one, other = (int(cast.RULES[name](np.array([value]), -128, 127)[0]) for name in (first, second))
+        if one != other:
+            yield Example(f"{value} to int8", (str(one), str(other)))
+
+
+def _remainder(first: str, second: str) -> Iterator[Example]:
+    a, b = np.array([2**62 + 1]), np.array([2])
+    one, other = (int(remainder.RULES[name](a, b)[0]) for name in (first, second))
+    if one != other:
+        yield Example("2^62 + 1 modulo 2", (str(one), str(other)))
+
+
+def _affine(found: examples_affine.Found) -> Iterator[Example]:
+    yield from (Example(given, results) for given, results in found)
+
+
 _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "accumulate": _accumulate,
     "activation_range": _activation_range,
+    "affine_average": lambda first, second: _affine(examples_affine.average(first, second)),
+    "affine_product": lambda first, second: _affine(examples_affine.of_two("affine_product", first, second)),
+    "affine_softmax": lambda first, second: _affine(examples_affine.softmax(first, second)),
+    "affine_sum": lambda first, second: _affine(examples_affine.of_two("affine_sum", first, second)),
     "align": _align,
     "average": _average,
+    "cast": _cast,
+    "combine": lambda first, second: _affine(examples_affine.rescaled(first, second)),
     "dequantize": _dequantize,
     "dynamic_range": _dynamic_range,
     "interpolate": _interpolate,
@@ -357,6 +386,7 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "quantize": _quantize,
     "quotient": _quotient,
     "real_function": _real_function,
+    "remainder": _remainder,
     "rescale": _rescale,
     "scale_form": _scale_form,
     "scale_form_per_axis": _scale_form,

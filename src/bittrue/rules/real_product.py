@@ -25,6 +25,7 @@ class Layout:
         turned_a, turned_b: that factor lies transposed in memory.
         added_last: `c` is added to the finished sum, instead of being what the sum begins with.
         split: terms of a block, where the operator says so; 0: the rule decides.
+        fused_lanes: a single row adds up fused products in 16 lanes.
     """
 
     packed: bool = False
@@ -32,6 +33,7 @@ class Layout:
     turned_b: bool = False
     added_last: bool = False
     split: int = 0
+    fused_lanes: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,21 @@ def _column_of_lanes(x: np.ndarray, rows: np.ndarray, start: np.ndarray) -> np.n
     return folded + start
 
 
+def _row_of_fused_lanes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """One row: terms k = 16 i + j go to lane j; columns in fours fold their lanes otherwise than those left over."""
+    lanes = np.zeros((b.shape[1], 16), np.float32)
+    for begin in range(0, a.size, 16):
+        part = b[begin : begin + 16].T
+        own = lanes[:, : part.shape[1]]
+        own[...] = floats.fused_multiply_add(part, a[begin : begin + 16], own)
+    e = lanes.reshape(-1, 4, 4).transpose(1, 2, 0)
+    quarters = ((e[:, 0] + e[:, 1]) + e[:, 2]) + e[:, 3]
+    fours = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3])
+    halves = (e[0] + e[2]) + (e[1] + e[3])
+    single = (halves[0] + halves[2]) + (halves[1] + halves[3])
+    return np.where(np.arange(b.shape[1]) < b.shape[1] // 4 * 4, fours, single)
+
+
 def _fused_blocks(
     a: np.ndarray, b: np.ndarray, c: np.ndarray | None, alpha: float, beta: float, layout: Layout
 ) -> np.ndarray:
@@ -176,6 +193,8 @@ def _fused_blocks_quietly(
     if layout.added_last:
         result = _fused_blocks_quietly(a, b, None, alpha, beta, replace(layout, added_last=False))
         return result if c is None else result + c
+    if layout.fused_lanes and rows == 1:
+        return _row_of_fused_lanes(a[0], b)[None]
     zero = c is None or beta == 0
     total = np.zeros((rows, columns), np.float32)
     if not zero:
@@ -211,7 +230,7 @@ RULES: dict[str, RealProductRule] = {
         _fused_blocks,
         "blocks of 128 to 1024 terms (256 where the second factor is packed), each a chain of fused multiply-adds from "
         "0 on, s = fma(block, alpha, s), s = beta * c at first; single rows and columns multiply and add in fours or "
-        "in 8 lanes",
+        "in 8 lanes, or fuse them in 16 lanes where the operator says so",
         "a library of matrix kernels for x86-64 with 512-bit vectors, read; verified by running",
         blocked_channels=True,
     ),

@@ -18,6 +18,7 @@ _THEMES = (
     "linear",
     "movement",
     "quantized",
+    "recurrent",
     "reductions",
 )
 

@@ -47,12 +47,23 @@ def _dynamic_quantize_matmul(source: Source) -> None:
     source.emit("matmul_integer_to_float", "f32", inputs=(a, b, scale, b_scale, point, b_point, bias))
 
 
+def _matmul_n_bits(source: Source) -> None:
+    """A prepacked layout is another processor's; g_idx is deprecated."""
+    names = {"n": "N", "k": "K", "block_size": "block_size"}
+    attributes: dict[str, Attribute] = {ours: source.integer(theirs, 0) for ours, theirs in names.items()}
+    attributes |= {"bits": source.integer("bits", 4), "accuracy_level": source.integer("accuracy_level", 0)}
+    if source.integer("weight_prepacked", 0):
+        raise source.unsupported("BT-ONNX-ATTRIBUTE", "weights are packed for one processor", "export them unpacked")
+    source.emit("matmul_n_bits", source.type(0), attributes)
+
+
 MAPPERS: Mappers = {
     ("", "ConvInteger"): _conv_integer,
     ("", "MatMulInteger"): fixed_type("matmul_integer", "s32"),
     ("", "QLinearConv"): _qlinear_conv,
     ("", "QLinearMatMul"): _qlinear_matmul,
     (MICROSOFT, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
+    (MICROSOFT, "MatMulNBits"): _matmul_n_bits,
     (MICROSOFT, "MatMulIntegerToFloat"): fixed_type("matmul_integer_to_float", "f32"),
     (MICROSOFT, "QGemm"): _qgemm,
     (MICROSOFT, "QLinearConv"): _qlinear_conv,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table import Numerics
-from . import control, floating, indexing, integers, layers, linear, movement, quantized
+from . import control, floating, indexing, integers, layers, linear, movement, quantized, recurrent
 
 ONNX = Numerics(
     name="onnx",
@@ -13,6 +13,7 @@ ONNX = Numerics(
         *linear.ROWS,
         *layers.ROWS,
         *quantized.ROWS,
+        *recurrent.ROWS,
         *floating.ROWS,
         *movement.ROWS,
         *integers.ROWS,

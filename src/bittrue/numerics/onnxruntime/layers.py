@@ -19,7 +19,26 @@ PAIRS = tuple(f"{a} {b} {a}|- {b}|- -> s32" for a in ("u8", "s8") for b in ("u8"
 _AXES = "more than three spatial axes, and convolutions of no channels, are refused"
 _RUN = "run; facts/onnxruntime.md 2"
 
+_N_BITS = ("f32 u8 f32 u8|f32|- - f32|- -> f32",)
+_PRODUCT = {"real_product": "binary32_fused_blocks"}
+
 ROWS: tuple[Row, ...] = (
+    Row(
+        "matmul_n_bits",
+        _N_BITS,
+        _PRODUCT,
+        "run; see the limit",
+        when=(("attribute_is", "accuracy_level", 4), ("attribute_is", "bits", 4, 8)),
+        limit="the runtime quantizes rows to 8 bits in blocks; here they stay as they are: most elements differ",
+        inexact=True,
+    ),
+    Row(
+        "matmul_n_bits",
+        _N_BITS,
+        _PRODUCT,
+        "run on x86-64 with AVX-512 and FMA, one thread: 500 random single-node models, every bit",
+        limit="other processors have other kernels, whose last bits differ; g_idx and 16-bit factors are refused",
+    ),
     Row(
         "conv_integer",
         PAIRS,

@@ -1,0 +1,97 @@
+"""Mappings of recurrent layers over whole sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...graph import Attribute
+from .base import MICROSOFT, Mappers, Source
+
+# Which of alpha and beta a function reads, and their defaults; None: the operator of that name has none.
+_ALPHA: dict[str, float | None] = {
+    "affine": None,
+    "elu": 1.0,
+    "hardsigmoid": 0.2,
+    "leakyrelu": 0.01,
+    "scaledtanh": None,
+    "thresholdedrelu": None,
+}
+_BETA: dict[str, float | None] = {"affine": None, "hardsigmoid": 0.5, "scaledtanh": None}
+_NAMES = ("Affine", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "ScaledTanh", "Sigmoid", "Softplus", "Softsign", "Tanh",
+          "ThresholdedRelu")  # fmt: skip
+
+
+def _numbers(source: Source, name: str, functions: Sequence[str], defaults: dict[str, float | None]) -> list[float]:
+    """One number per function: lists of the file are consumed in order by those that read one."""
+    given: Any = source.get(name, (), tuple)
+    left = list(given)
+    found: list[float] = []
+    for function in functions:
+        if function not in defaults:
+            found.append(0.0)
+        elif left:
+            found.append(float(left.pop(0)))
+        else:
+            default = defaults[function]
+            if default is None:
+                raise source.unsupported(
+                    "BT-ONNX-ATTRIBUTE",
+                    f"'{name}' has no value for function {function}, for which no default is defined",
+                    "write the value into the model",
+                )
+            found.append(default)
+    return found
+
+
+def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False) -> dict[str, Attribute]:
+    direction = source.text("direction", "forward").lower()
+    per_direction = 2 if direction == "bidirectional" else 1
+    given: Any = source.get("activations", tuple(usual) * per_direction, tuple)
+    functions = tuple(str(name).lower() for name in given)
+    known = {name if exact_names else name.lower() for name in _NAMES}
+    for name in given:
+        if (str(name) if exact_names else str(name).lower()) not in known:
+            raise source.unsupported(
+                "BT-ONNX-ATTRIBUTE", f"activation '{name}' is not known", f"known ones are {', '.join(_NAMES)}"
+            )
+    alphas = _numbers(source, "activation_alpha", functions, _ALPHA)
+    betas = _numbers(source, "activation_beta", functions, _BETA)
+    described = zip(functions, alphas, betas, strict=True)
+    clip = source.real("clip", 0.0)
+    if source.has("clip") and not clip > 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"clip must be positive, found {clip}", "leave it out for no limit")
+    return {
+        "direction": direction,
+        "hidden_size": source.integer("hidden_size", 0),
+        "batch_first": bool(source.integer("layout", 0)) if source.version >= 14 else False,
+        "functions": ", ".join(f"{name} {alpha!r} {beta!r}" for name, alpha, beta in described),
+        "clip": clip,
+    }
+
+
+def _lstm(source: Source) -> None:
+    attributes = _attributes(source, ("Sigmoid", "Tanh", "Tanh"))
+    attributes["input_forget"] = bool(source.integer("input_forget", 0))
+    if source.domain == MICROSOFT:
+        attributes["has_sequence"] = bool(source.outputs[0])
+    source.emit("dynamic_quantize_lstm" if source.domain == MICROSOFT else "sequence_lstm", ("f32",) * 3, attributes)
+
+
+def _gru(source: Source) -> None:
+    attributes = _attributes(source, ("Sigmoid", "Tanh"))
+    attributes["linear_before_reset"] = bool(source.integer("linear_before_reset", 0))
+    source.emit("sequence_gru", ("f32",) * 2, attributes)
+
+
+def _rnn(source: Source) -> None:
+    """Names of functions in other letters mean tanh to one runtime, so they are refused."""
+    source.emit("sequence_rnn", ("f32",) * 2, _attributes(source, ("Tanh",), exact_names=True))
+
+
+MAPPERS: Mappers = {
+    ("", "GRU"): _gru,
+    ("", "LSTM"): _lstm,
+    ("", "RNN"): _rnn,
+    (MICROSOFT, "DynamicQuantizeLSTM"): _lstm,
+}

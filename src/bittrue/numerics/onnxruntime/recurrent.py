@@ -1,0 +1,59 @@
+"""Rows of `onnxruntime`: recurrent layers over whole sequences."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_RUN = "run on x86-64 with AVX-512 and FMA, one thread: 500 random single-node models, every bit"
+_OTHER_MACHINES = "other processors have other kernels, whose last bits differ"
+_GATES = {"recurrence": "binary32_polynomials"}
+LSTM_TYPES = tuple(f"f32 f32 f32 f32|- s32|- f32|- f32|- f32|- -> {out}" for out in ("f32", "f32 f32", "f32 f32 f32"))
+SHORT_TYPES = tuple(f"f32 f32 f32 f32|- s32|- f32|- -> {out}" for out in ("f32", "f32 f32"))
+QUANTIZED_TYPES = tuple(
+    f"f32 T T f32|- s32|- f32|- f32|- f32|- f32 T f32 T -> {out}" for out in ("f32", "f32 f32", "f32 f32 f32")
+)
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "sequence_lstm",
+        LSTM_TYPES,
+        {"real_product": "binary32_fused_blocks", **_GATES},
+        _RUN,
+        limit=_OTHER_MACHINES,
+        requires=(("names_hidden_size",),),
+    ),
+    *(
+        Row(
+            stem,
+            SHORT_TYPES,
+            {"real_product": "binary32_fused_blocks", **_GATES},
+            _RUN,
+            limit=limit,
+            requires=(("names_hidden_size",),),
+        )
+        for stem, limit in (
+            ("sequence_gru", _OTHER_MACHINES),
+            (
+                "sequence_rnn",
+                f"{_OTHER_MACHINES}; a sequence of no steps is refused: the runtime reads foreign memory; "
+                "of several NaN it may keep another one",
+            ),
+        )
+    ),
+    Row(
+        "dynamic_quantize_lstm",
+        QUANTIZED_TYPES,
+        {
+            "dynamic_range": "binary32_over_255_by_eights",
+            "quotient": "binary32",
+            "to_integer": "clamp_even",
+            "accumulate": "s32_wrap",
+            "scale_back": "binary32_product_of_scales",
+            **_GATES,
+        },
+        _RUN,
+        where=("u8", "s8"),
+        limit=f"{_OTHER_MACHINES}; several threads quantize parts of a batch on their own",
+        requires=(("names_hidden_size",),),
+    ),
+)

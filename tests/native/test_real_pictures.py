@@ -1,0 +1,95 @@
+"""conv and pools of real numbers with channels first: native results are the reference's, on all instruction sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import NodeProto, TensorProto, helper
+
+import bittrue
+from support.native import needs_native
+from support.onnx_models import build, cases
+
+
+def _windows(rng: np.random.Generator, axes: int, pooling: bool) -> dict[str, Any]:
+    taps = [int(v) for v in rng.integers(1, 5, axes)]
+    kept: dict[str, Any] = {"kernel_shape": taps, "strides": [int(v) for v in rng.integers(1, 4, axes)]}
+    if rng.random() < 0.2:
+        kept["auto_pad"] = str(rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID"]))
+    else:
+        most = taps if pooling else [3] * axes
+        kept["pads"] = [int(rng.integers(most[i % axes])) for i in range(2 * axes)]
+    return kept
+
+
+def _agree(node: NodeProto, given: dict[str, np.ndarray], constants: dict[str, np.ndarray], number: int) -> bool:
+    """Whether native kernels did it."""
+    content, feeds = build([node], given, {"y": TensorProto.FLOAT}, constants)
+    try:
+        expected = bittrue.load(content).prepare("onnxruntime", executor="reference").run(*feeds)["y"]
+    except bittrue.BittrueError:
+        return False
+    done = True
+    for isa in bittrue.isas():
+        session = bittrue.load(content).prepare("onnxruntime", executor="native", isa=isa, threads=1 + number % 2)
+        done &= not session.missing
+        assert session.run(*feeds)["y"].tobytes() == expected.tobytes(), (isa, node)
+    return done
+
+
+def _picture(rng: np.random.Generator, channels: int, axes: int) -> np.ndarray:
+    shape = (int(rng.integers(1, 3)), channels, *(int(v) for v in rng.integers(1, 14, axes)))
+    x = rng.normal(size=shape).astype(np.float32)
+    x[rng.random(shape) < 0.1] = -0.0
+    return x
+
+
+@needs_native
+def test_random_convolutions(request: pytest.FixtureRequest) -> None:
+    native = 0
+    for number, rng in enumerate(cases(request, usual=60)):
+        axes = 1 + int(rng.random() < 0.8)
+        groups = int(rng.choice([1, 1, 2, 3, 8]))
+        depth, filters = (int(rng.choice([1, 2, 3, 4, 7, 16, 20, 32])) for _ in range(2))
+        if rng.random() < 0.3:
+            depth = filters = 1
+        attributes = _windows(rng, axes, False)
+        if rng.random() < 0.2:
+            attributes["dilations"] = [int(v) for v in rng.integers(1, 3, axes)]
+        w = rng.normal(size=(filters * groups, depth, *attributes["kernel_shape"])).astype(np.float32)
+        operands = {"x": _picture(rng, depth * groups, axes), "w": w}
+        if rng.random() < 0.1:
+            attributes["pads"] = [0] * (2 * axes)
+            attributes.pop("auto_pad", None)
+            operands["x"] = rng.normal(size=(1, depth * groups, *attributes["kernel_shape"])).astype(np.float32)
+        if rng.random() < 0.5:
+            operands["b"] = rng.normal(size=filters * groups).astype(np.float32)
+        if rng.random() < 0.1:
+            operands["x"].reshape(-1)[0] = rng.choice([np.nan, np.inf])
+        constants = {name: operands[name] for name in operands if name != "x" and rng.random() < 0.8}
+        given = {name: array for name, array in operands.items() if name not in constants}
+        node = helper.make_node("Conv", list(operands), ["y"], group=groups, **attributes)
+        native += _agree(node, given, constants, number)
+    assert native
+
+
+@needs_native
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"])
+def test_random_pools(request: pytest.FixtureRequest, operator: str) -> None:
+    native = 0
+    for number, rng in enumerate(cases(request, usual=50)):
+        axes = 1 + int(rng.random() < 0.8)
+        attributes: dict[str, Any] = {}
+        if not operator.startswith("Global"):
+            attributes = _windows(rng, axes, True) | {"ceil_mode": int(rng.integers(2))}
+        x = _picture(rng, int(rng.choice([1, 3, 8, 16, 32])), axes)
+        if operator == "AveragePool":
+            attributes["count_include_pad"] = int(rng.integers(2))
+            if rng.random() < 0.2:
+                attributes = {"kernel_shape": list(x.shape[2:])}
+        if rng.random() < 0.1:
+            x.reshape(-1)[-1] = rng.choice([np.nan, np.inf])
+        native += _agree(helper.make_node(operator, ["x"], ["y"], **attributes), {"x": x}, {}, number)
+    assert native

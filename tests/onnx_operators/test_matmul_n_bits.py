@@ -1,0 +1,64 @@
+"""matmul_n_bits: random one-node models against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import bittrue
+from support.onnx_models import MICROSOFT, Refused, cases, check, run_runtime, scale, single
+
+
+def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[np.ndarray]]:
+    block = int(rng.choice([16, 32, 64, 128, 256, 512], p=[0.3, 0.3, 0.2, 0.1, 0.09, 0.01]))
+    k, n = int(rng.integers(1, 300)), int(rng.integers(1, 70))
+    batch = tuple(int(v) for v in rng.integers(1, 4, rng.integers(3)))
+    rows = 1 if rng.random() < 0.4 else int(rng.integers(0 if rng.random() < 0.05 else 1, 20))
+    if rows == 1 and rng.random() < 0.7:
+        batch = (1,) * len(batch)
+    blocks = -(-k // block)
+    attributes: dict[str, Any] = {"K": k, "N": n, "bits": bits, "block_size": block}
+    if level:
+        attributes["accuracy_level"] = level
+    codes = rng.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8)
+    scales = scale(rng, (n, blocks))
+    points: np.ndarray | None = None
+    drawn = rng.random()
+    if drawn < 0.4:
+        points = rng.integers(0, 256, (n, -(-blocks * bits // 8))).astype(np.uint8)
+    elif drawn < 0.5 and bits == 4:
+        points = rng.uniform(0, 15, (n, blocks)).astype(np.float32)
+    flat = rng.random() < 0.2
+    operands: dict[str, np.ndarray | None] = {
+        "a": rng.standard_normal((*batch, rows, k)).astype(np.float32),
+        "codes": codes,
+        "scales": scales.reshape(-1) if flat else scales,
+        "points": points.reshape(-1) if flat and points is not None else points,
+        "order": None,
+        "bias": rng.standard_normal(n).astype(np.float32) if rng.random() < 0.4 else None,
+    }
+    constants = ["codes", "scales", "points", "bias"] if rng.random() < 0.8 else []
+    constants = [name for name in constants if operands[name] is not None]
+    return single("MatMulNBits", operands, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = []
+    for rng in cases(request, part, 2):
+        outcomes.append(check(*model(rng, int(rng.choice([0, 0, 1, 2])), int(rng.choice([2, 4, 4, 4, 8])))))
+    assert outcomes.count("equal") > 0.8 * len(outcomes)
+
+
+def test_rows_in_8_bits_are_recorded_as_inexact(request: pytest.FixtureRequest) -> None:
+    for rng in cases(request, usual=20):
+        content, feeds = model(rng, 4, int(rng.choice([4, 8])))
+        theirs = run_runtime(content, feeds)
+        if isinstance(theirs, Refused):
+            continue
+        session = bittrue.load(content).prepare("onnxruntime")
+        assert [step.inexact for step in session.plan.steps] == [True]
+        assert session.run(*feeds)["y0"].shape == theirs["y0"].shape

@@ -1,0 +1,148 @@
+"""sequence_lstm, sequence_gru, sequence_rnn and dynamic_quantize_lstm: random one-node models against ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from support.onnx_models import MICROSOFT, build, cases, check, integers, scale, zero_point
+
+FUNCTIONS = ("Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu")
+FUNCTIONS += ("Softsign", "Softplus")
+
+
+def finite(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return (rng.standard_normal(shape) * np.exp2(rng.integers(-3, 2))).astype(np.float32)
+
+
+def reals(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Usual numbers; once in a while a tensor with infinities, huge ones or NaN."""
+    x = finite(rng, *shape)
+    if rng.random() < 0.01:
+        odd = rng.choice(np.float32([np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-45]), shape)
+        x = np.where(rng.random(shape) < 0.1, odd, x)
+    return x
+
+
+def layer(
+    rng: np.random.Generator, gates: int, functions: int, reals: Callable[..., np.ndarray] = reals
+) -> tuple[tuple[int, ...], dict[str, Any], dict[str, np.ndarray | None]]:
+    """Extents (steps, batch, inputs, directions, hidden), attributes, and operands but the weights."""
+    steps, batch, inputs, hidden = (int(v) for v in rng.integers(1, 8, 4))
+    if rng.random() < 0.04:
+        inputs, hidden = (int(v) for v in rng.integers(1, 300, 2))
+    direction = str(rng.choice(["forward", "reverse", "bidirectional"]))
+    count = 2 if direction == "bidirectional" else 1
+    attributes: dict[str, Any] = {"hidden_size": hidden, "direction": direction}
+    if rng.random() < 0.4:
+        attributes["activations"] = [str(f) for f in rng.choice(FUNCTIONS, functions * count)]
+        attributes["activation_alpha"] = [float(v) for v in rng.uniform(0.1, 1.5, functions * count)]
+        attributes["activation_beta"] = [float(v) for v in rng.uniform(0.1, 1.5, functions * count)]
+    if rng.random() < 0.2:
+        attributes["clip"] = float(rng.uniform(0.1, 2))
+    operands: dict[str, np.ndarray | None] = {
+        "x": reals(rng, steps, batch, inputs),
+        "w": None,
+        "r": None,
+        "b": reals(rng, count, 2 * gates * hidden) if rng.random() < 0.7 else None,
+        "lengths": rng.integers(0 if rng.random() < 0.2 else 1, steps + 1, batch).astype(np.int32)
+        if rng.random() < 0.4
+        else None,
+        "h": reals(rng, count, batch, hidden) if rng.random() < 0.5 else None,
+    }
+    return (steps, batch, inputs, count, hidden), attributes, operands
+
+
+def outcome(
+    rng: np.random.Generator,
+    op_type: str,
+    operands: dict[str, np.ndarray | None],
+    attributes: dict[str, Any],
+    outputs: int,
+    constants: list[str],
+    domain: str = "",
+) -> str:
+    """One model with some of the outputs, in one of the operator's versions."""
+    if rng.random() < 0.3:
+        constants = []
+    elif rng.random() < 0.15:
+        constants = constants[:1]
+    names = [f"y{i}" if rng.random() < 0.75 else "" for i in range(outputs)]
+    if not any(names):
+        names[rng.integers(outputs)] = "y"
+    given = {name: array for name, array in operands.items() if array is not None}
+    order = [name if array is not None else "" for name, array in operands.items()]
+    content, feeds = build(
+        [helper.make_node(op_type, order, names, "node", domain=domain, **attributes)],
+        {name: array for name, array in given.items() if name not in constants},
+        {name: TensorProto.FLOAT for name in names if name},
+        {name: array for name, array in given.items() if name in constants},
+        opset=int(rng.choice([11, 14, 21, 22])),
+    )
+    return check(content, feeds, may_refuse={"BT-SEQUENCE-LENGTH"})
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_sequence_lstm(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = []
+    for rng in cases(request, part, 2):
+        (_, batch, inputs, count, hidden), attributes, operands = layer(rng, 4, 3)
+        operands["w"], operands["r"] = reals(rng, count, 4 * hidden, inputs), reals(rng, count, 4 * hidden, hidden)
+        operands["c"] = reals(rng, count, batch, hidden) if rng.random() < 0.5 else None
+        operands["p"] = reals(rng, count, 3 * hidden) if rng.random() < 0.3 else None
+        if rng.random() < 0.2:
+            attributes["input_forget"] = 1
+        outcomes.append(outcome(rng, "LSTM", operands, attributes, 3, ["w", "r"]))
+    assert outcomes.count("equal") > 0.8 * len(outcomes)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_dynamic_quantize_lstm(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = []
+    for rng in cases(request, part, 2):
+        (_, batch, inputs, count, hidden), attributes, operands = layer(rng, 4, 3)
+        kind = (np.uint8, np.int8)[rng.integers(2)]
+        operands["w"], operands["r"] = (integers(rng, (count, n, 4 * hidden), kind) for n in (inputs, hidden))
+        operands["c"] = reals(rng, count, batch, hidden) if rng.random() < 0.5 else None
+        operands["p"] = reals(rng, count, 3 * hidden) if rng.random() < 0.3 else None
+        if rng.random() < 0.2:
+            attributes["input_forget"] = 1
+        for name in ("w", "r"):
+            per_channel = rng.random() < 0.5
+            shape = (count, 4 * hidden) if per_channel else (count,)
+            operands[f"{name}_scale"] = scale(rng, shape) * np.float32(0.01)
+            one = zero_point(rng, kind, (1,))
+            if per_channel and kind == np.int8 and rng.random() < 0.9:
+                one = np.zeros_like(one)
+            operands[f"{name}_zero"] = np.ascontiguousarray(np.broadcast_to(one, shape))
+            if not per_channel:
+                operands[f"{name}_zero"] = zero_point(rng, kind, shape)
+        constants = [name for name in operands if name[0] in "wr"]
+        outcomes.append(outcome(rng, "DynamicQuantizeLSTM", operands, attributes, 3, constants, MICROSOFT))
+    assert outcomes.count("equal") > 0.8 * len(outcomes)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_sequence_gru(request: pytest.FixtureRequest, part: int) -> None:
+    outcomes = []
+    for rng in cases(request, part, 2):
+        (_, _, inputs, count, hidden), attributes, operands = layer(rng, 3, 2)
+        operands["w"], operands["r"] = reals(rng, count, 3 * hidden, inputs), reals(rng, count, 3 * hidden, hidden)
+        if rng.random() < 0.5:
+            attributes["linear_before_reset"] = 1
+        outcomes.append(outcome(rng, "GRU", operands, attributes, 2, ["w", "r"]))
+    assert outcomes.count("equal") > 0.8 * len(outcomes)
+
+
+def test_sequence_rnn(request: pytest.FixtureRequest) -> None:
+    """Finite numbers: which of several NaN the runtime keeps depends on its vectors."""
+    outcomes = []
+    for rng in cases(request):
+        (_, _, inputs, count, hidden), attributes, operands = layer(rng, 1, 1, finite)
+        operands["w"], operands["r"] = finite(rng, count, hidden, inputs), finite(rng, count, hidden, hidden)
+        outcomes.append(outcome(rng, "RNN", operands, attributes, 2, ["w", "r"]))
+    assert outcomes.count("equal") > 0.8 * len(outcomes)
