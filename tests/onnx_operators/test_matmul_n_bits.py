@@ -53,12 +53,20 @@ def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
     assert outcomes.count("equal") > 0.8 * len(outcomes)
 
 
-def test_rows_in_8_bits_are_recorded_as_inexact(request: pytest.FixtureRequest) -> None:
-    for rng in cases(request, usual=20):
+def test_rows_in_8_bits_by_blocks(request: pytest.FixtureRequest) -> None:
+    """What the row records: constant weights differ in last bits, others not at all."""
+    worst, exact = 0.0, 0
+    for rng in cases(request, usual=100):
         content, feeds = model(rng, 4, int(rng.choice([4, 8])))
         theirs = run_runtime(content, feeds)
         if isinstance(theirs, Refused):
             continue
         session = bittrue.load(content).prepare("onnxruntime")
-        assert [step.inexact for step in session.plan.steps] == [True]
-        assert session.run(*feeds)["y0"].shape == theirs["y0"].shape
+        ours = session.run(*feeds)["y0"]
+        if not session.plan.steps[0].inexact:
+            assert ours.tobytes() == theirs["y0"].tobytes()
+            exact += 1
+        elif ours.size:
+            worst = max(worst, float(np.abs(ours - theirs["y0"]).max() / np.abs(theirs["y0"]).max()))
+    assert 0 < worst < 1e-6
+    assert exact

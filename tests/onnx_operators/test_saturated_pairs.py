@@ -13,7 +13,7 @@ import pytest
 
 import bittrue
 from support import emulated
-from support.onnx_models import KIND, cases, check, integers, single, zero_point
+from support.onnx_models import KIND, MICROSOFT, cases, check, integers, single, zero_point
 
 
 def test_recorded_vectors(record_property: Callable[[str, object], None]) -> None:
@@ -104,3 +104,28 @@ def test_random_convolutions(request: pytest.FixtureRequest, part: int) -> None:
             out[0, o, place] = min(max(round(total / 2048) + 128, 0), 255)
         content, feeds = single("QLinearConv", inputs, [KIND[np.dtype(np.uint8)]], attributes, constants=["w"])
         assert check(content, feeds, numerics="onnxruntime-avx2", expected=lambda y=out: {"y0": y}) == "equal"
+
+
+def test_dynamic_quantize_lstm_saturates() -> None:
+    """Recorded from onnxruntime 1.31.1 on a machine with VNNI, and under qemu-x86_64 -cpu Haswell-v1."""
+    operands = {
+        "x": np.float32([[[1, 0.9, 1, 0.8]], [[0.1, 1, 1, -0.2]]]),
+        "w": np.full((1, 4, 4), 127, np.int8),
+        "r": np.full((1, 1, 4), -100, np.int8),
+        **dict.fromkeys(("b", "lengths", "h", "c", "p")),
+        "w_scale": np.float32([0.005]),
+        "w_zero": np.zeros(1, np.int8),
+        "r_scale": np.float32([0.01]),
+        "r_zero": np.zeros(1, np.int8),
+    }
+    constants = [name for name in operands if name[0] in "wr"]
+    content, feeds = single(
+        "DynamicQuantizeLSTM", operands, [1], {"hidden_size": 1}, domain=MICROSOFT, constants=constants
+    )
+    recorded = {
+        "onnxruntime": ["0x1.4dc76cp-1", "0x1.cd8712p-2"],
+        "onnxruntime-avx2": ["0x1.88863p-2", "0x1.aa4e58p-2"],
+    }
+    for numerics, texts in recorded.items():
+        found = bittrue.load(content).prepare(numerics).run(*feeds)["y0"]
+        assert found.reshape(-1).tolist() == [float.fromhex(text) for text in texts]

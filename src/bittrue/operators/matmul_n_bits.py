@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import real_product
+from ..arithmetic import floats
+from ..arithmetic.matmul import exact_matmul
+from ..rules import real_product, row_blocks
 from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
 
@@ -67,40 +69,68 @@ def _codes(packed: np.ndarray, bits: int) -> np.ndarray:
     return np.stack(parts, -1).reshape(*packed.shape[:-1], -1)
 
 
-def weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:
-    """w[N, K], binary32."""
+def _points(step: Step, inputs: Sequence[Any]) -> np.ndarray:
+    """Zero points of whole numbers, one per block [N, blocks, 1]."""
     n, k, bits, block = (step[name] for name in ("n", "k", "bits", "block_size"))
     blocks = -(-k // block)
-    codes = _codes(inputs[1].reshape(n, blocks, -1), bits).astype(np.float32)
-    scales = inputs[2].reshape(n, blocks, 1)
-    given = inputs[3].reshape(n, -1) if len(inputs) > 3 and inputs[3] is not None else None
+    if len(inputs) < 4 or inputs[3] is None:
+        return np.full((n, blocks, 1), 1 << (bits - 1), np.uint8)
+    return _codes(inputs[3].reshape(n, -1), bits)[:, :blocks, None]
+
+
+def _unpacked(step: Step, inputs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Codes u8[N, blocks, block_size] and scales [N, blocks, 1]."""
+    n, blocks = step["n"], -(-step["k"] // step["block_size"])
+    return _codes(inputs[1].reshape(n, blocks, -1), step["bits"]), inputs[2].reshape(n, blocks, 1)
+
+
+def _weights(step: Step, inputs: Sequence[Any]) -> np.ndarray:
+    """w[N, K], binary32."""
+    codes, scales = _unpacked(step, inputs)
     with np.errstate(all="ignore"):
-        if given is not None and given.dtype == np.float32:
-            real = codes * scales - scales * given[..., None]
-        elif given is not None:
-            real = (codes - _codes(given, bits)[:, :blocks, None].astype(np.float32)) * scales
+        if len(inputs) > 3 and inputs[3] is not None and inputs[3].dtype == np.float32:
+            real = codes.astype(np.float32) * scales - scales * inputs[3].reshape(scales.shape)
         else:
-            real = (codes - np.float32(1 << (bits - 1))) * scales
-    return np.asarray(real.reshape(n, -1)[:, :k])
+            real = (codes.astype(np.float32) - _points(step, inputs).astype(np.float32)) * scales
+    return np.asarray(real.reshape(step["n"], -1)[:, : step["k"]])
+
+
+def _by_integers(step: Step, rows: np.ndarray, inputs: Sequence[Any]) -> np.ndarray:
+    """Rows as integers by blocks; total = fma(sum of a block, f32(scale of the row * scale of w), total)."""
+    codes, scales = _unpacked(step, inputs)
+    left, row_scales = row_blocks.RULES[step.rules["row_blocks"]](rows, step["block_size"])
+    right = codes.astype(np.int64) - _points(step, inputs)
+    total = np.zeros((len(rows), step["n"]), np.float32)
+    with np.errstate(all="ignore"):
+        for k in range(left.shape[1]):
+            # Products of 8-bit numbers, 256 of them at most, fit 24 bits.
+            part = exact_matmul(left[:, k], right[:, k].T, 128 * 255 * step["block_size"])
+            factor = row_scales[:, k, None] * scales[:, k, 0]
+            total = floats.fused_multiply_add(part.astype(np.float32), factor, total)
+    return total
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """All rows make one product with the weights as real numbers."""
     a, bias = inputs[0], inputs[5] if len(inputs) > 5 else None
     rows = a.reshape(-1, step["k"])
+    if "row_blocks" in step.rules:
+        result = _by_integers(step, rows, inputs)
+        result = result if bias is None else result + bias
+        return [result.reshape(*a.shape[:-1], step["n"])]
     layout = Layout(turned_b=True)
     if step["packed"]:
         layout = Layout(split=step["k"], added_last=True, fused_lanes=len(rows) == 1)
     product = real_product.RULES[step.rules["real_product"]]
     result = np.zeros((0, step["n"]), np.float32)
     if len(rows):
-        result = product.apply(rows, weights(step, inputs).T, bias, 1.0, 1.0, layout)
+        result = product.apply(rows, _weights(step, inputs).T, bias, 1.0, 1.0, layout)
     return [result.reshape(*a.shape[:-1], step["n"])]
 
 
 OPERATOR = Operator(
     "matmul_n_bits",
-    ("real_product",),
+    ("real_product", "row_blocks"),
     infer,
     lower,
     reference,

@@ -63,6 +63,7 @@ _TABLES = {
     "rescale": ("rescale", "RULES"),
     "rescale_tail": ("rescale", "RULES"),
     "row_product": ("row_product", "RULES"),
+    "row_blocks": ("row_blocks", "RULES"),
     "row_sums": ("row_sums", "RULES"),
     "rows": ("quantize_rows", "ROWS"),
     "scale_back": ("scale_back", "RULES"),

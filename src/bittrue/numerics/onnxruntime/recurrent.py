@@ -5,7 +5,10 @@ from __future__ import annotations
 from ..table import Row
 
 _RUN = "run on x86-64 with AVX-512 and FMA, one thread: 500 random single-node models, every bit"
-_OTHER_MACHINES = "other processors have other kernels, whose last bits differ"
+_OTHER_MACHINES = (
+    "other processors have other kernels, whose last bits differ; several threads take the sequences of a batch or the "
+    "columns of a product apart, which can change the order of a sum"
+)
 _GATES = {"recurrence": "binary32_polynomials"}
 LSTM_TYPES = tuple(f"f32 f32 f32 f32|- s32|- f32|- f32|- f32|- -> {out}" for out in ("f32", "f32 f32", "f32 f32 f32"))
 SHORT_TYPES = tuple(f"f32 f32 f32 f32|- s32|- f32|- -> {out}" for out in ("f32", "f32 f32"))
