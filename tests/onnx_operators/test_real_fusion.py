@@ -13,13 +13,20 @@ from support.real_graphs import RealGraphMaker
 
 @pytest.mark.parametrize("part", range(4))
 def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
+    seen: set[str] = set()
     for rng in cases(request, part, 4):
         maker = RealGraphMaker(rng, opset=int(rng.choice([13, 17, 18])), usual=float(rng.choice([0.95, 0.8, 0.6])))
         maker.grow(int(rng.integers(1, 5)))
         content, feeds = maker.model()
         theirs = run_runtime(content, feeds)
-        assert isinstance(theirs, dict), theirs
-        session = bittrue.load(content).prepare("onnxruntime", executor="reference")
-        ours = session.run(*feeds)
-        for name, value in theirs.items():
-            assert_same(name, ours[name], np.asarray(value))
+        if not isinstance(theirs, dict):
+            # Its optimiser makes an invalid graph of 1 / x times itself in some places.
+            assert "Invalid model. Node input 'div" in theirs.message
+            continue
+        for executor in ("reference", "auto"):
+            session = bittrue.load(content).prepare("onnxruntime", executor=executor)
+            ours = session.run(*feeds)
+            for name, value in theirs.items():
+                assert_same(f"{name} ({executor})", ours[name], np.asarray(value))
+        seen.update(step.operator for step in session.plan.steps)
+    assert {"conv_onto", "gelu", "gemm", "layer_normalization"} <= seen

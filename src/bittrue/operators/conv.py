@@ -95,7 +95,8 @@ def infer_onto(call: Call) -> list[Shape]:
     found = _infer(call)
     if call.input(3).shape != found[0]:
         raise call.invalid(
-            "BT-CONV-SUM", f"the sums begin with a tensor of shape {list(call.input(3).shape)}, expected {list(found[0])}"
+            "BT-CONV-SUM",
+            f"the sums begin with a tensor of shape {list(call.input(3).shape)}, expected {list(found[0])}",
         )
     return found
 

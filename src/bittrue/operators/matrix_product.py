@@ -35,13 +35,15 @@ def lower_matmul(call: Call) -> Lowered:
     which matters where they are single rows.
     """
     marks = call.node.attributes
+    alpha = marks.get("alpha", 1.0)
+    assert isinstance(alpha, float)
     a, packed = call.input(0), _packed(call)
     apart = bool(marks.get("apart", False)) and not packed and a.rank > 2 and a.shape[-2] == 1
     return Lowered(
         parameters={
             "output_shape": call.output.shape,
             "packed": packed,
-            "alpha": float(np.float32(marks.get("alpha", 1.0))),
+            "alpha": float(np.float32(alpha)),
             "turned_a": bool(marks.get("turned_a", False)),
             "turned_b": bool(marks.get("turned_b", False)),
             "apart": apart,

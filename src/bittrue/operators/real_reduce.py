@@ -93,15 +93,16 @@ def _way(kind: str, shape: Sequence[int], axes: Sequence[int], rows: Shape) -> r
             pattern[-1][1] *= extent
         else:
             pattern.append([reduced_one, extent])
-    # A single first extent that is kept does not count.
-    if len(pattern) > 1 and pattern[0] == [0, 1]:
+    # A single first extent that is kept does not count, except before sums along axes that lie apart.
+    single = len(pattern) > 1 and pattern[0] == [0, 1]
+    if single:
         pattern = pattern[1:]
     kinds = [which for which, _ in pattern]
     if kinds in ([1], [0, 1]):
         return real_sum.Way("packets", np.arange(rows[0]) * rows[1])
     if kinds == [0, 1, 0]:
         return real_sum.Way("fours")
-    if kinds == [1, 0, 1]:
+    if kinds == [1, 0, 1] and not single and pattern[1][1] > 1:
         outer, kept, inner = (extent for _, extent in pattern)
         starts = (np.arange(outer) * kept + np.arange(kept)[:, None]) * inner
         return real_sum.Way("runs", starts, inner)

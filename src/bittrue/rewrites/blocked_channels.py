@@ -56,9 +56,8 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
         elif node.source == "Concat" and inside and node.attributes.get("axis") == 1:
             if all((known_shape(editor, shapes, i) or (0, 1))[1] % 16 == 0 for i in node.inputs):
                 blocked.update(node.outputs)
-        elif node.source == "BatchNormalization" and node.inputs[0] in blocked:
-            if _as_convolution(editor, node):
-                blocked.update(node.outputs)
+        elif node.source == "BatchNormalization" and node.inputs[0] in blocked and _as_convolution(editor, node):
+            blocked.update(node.outputs)
     for node in editor.nodes():
         if editor.alive(node) and node.source == "Add" and editor.type(node.outputs[0]) == "f32":
             shape = known_shape(editor, shapes, node.inputs[0])

@@ -1,0 +1,116 @@
+"""move_transposes gives ONNX Runtime's bytes where transpositions stand before sums and resampling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import bittrue
+from support.differential import assert_same
+from support.onnx_models import MICROSOFT, build, cases, integers, run_runtime
+
+_FIRST, _LAST = [0, 3, 1, 2], [0, 2, 3, 1]
+_SUMS = ("ReduceMean", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd")
+
+
+def _check(nodes: list[onnx.NodeProto], inputs: dict[str, np.ndarray], constants: dict[str, Any], kind: int) -> None:
+    content, feeds = build(nodes, inputs, {"y": kind}, constants, opset=17)
+    theirs = run_runtime(content, feeds)
+    assert isinstance(theirs, dict), theirs
+    session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+    assert_same("y", session.run(*feeds)["y"], np.asarray(theirs["y"]))
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_sums(request: pytest.FixtureRequest, part: int) -> None:
+    """Any order and axes; what else reads the transposed tensor does not matter."""
+    for rng in cases(request, part, 2):
+        rank = int(rng.integers(2, 5))
+        x = np.abs(rng.standard_normal(tuple(rng.integers(1, 9, rank)))).astype(np.float32)
+        axes = [int(axis) for axis in rng.permutation(rank)[: int(rng.integers(1, rank + 1))]]
+        axes = [axis - rank if rng.random() < 0.3 else axis for axis in axes]
+        order = [int(axis) for axis in rng.permutation(rank)]
+        keep = int(rng.integers(2))
+        nodes = [
+            helper.make_node("Transpose", ["x"], ["t"], perm=order),
+            helper.make_node(str(rng.choice(_SUMS)), ["t"], ["s"], axes=axes, keepdims=keep),
+            helper.make_node("Mul", ["t", "s"] if keep and rng.random() < 0.5 else ["s", "s"], ["y"]),
+        ]
+        _check(nodes, {"x": x}, {}, TensorProto.FLOAT)
+
+
+class _Codes:
+    """A random chain of operators on codes [1, C, H, W] that ends with a linear resampling, or goes on behind it."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.dtype = np.dtype(rng.choice([np.uint8, np.int8]))
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[str, np.ndarray] = {"scale": np.float32(0.1), "zero": np.array(100, self.dtype)}
+        self.constants |= {"large": np.float32(2), "factors": np.array([1, 1, 2.3, 1.7], np.float32)}
+        self.count = 0
+        height, width = (int(e) for e in rng.integers(3, 7, 2))
+        self.channels = int(rng.choice([1, 3, 4]))
+        shape: tuple[int, ...] = (1, self.channels, height, width)
+        self.first = "x"
+        if rng.random() < 0.5:
+            shape = (1, height, width, self.channels)
+            self.first = self.node("Transpose", "x", perm=_FIRST)
+        self.inputs = {"x": integers(rng, shape, self.dtype)}
+
+    def node(self, op_type: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        self.count += 1
+        self.nodes.append(helper.make_node(op_type, inputs, [f"t{self.count}"], domain=domain, **attributes))
+        return f"t{self.count}"
+
+    def convolution(self, x: str) -> str:
+        name = f"w{self.count}"
+        self.constants[name] = integers(self.rng, (self.channels, self.channels, 1, 1), self.dtype)
+        return self.node("QLinearConv", x, "scale", "zero", name, "scale", "zero", "large", "zero")
+
+    def add(self, x: str) -> str:
+        kind = self.rng.choice(
+            ["conv", "conv", "pool", "leaky", "sigmoid", "clip", "sum", "concat", "nearest", "linear"]
+        )
+        if kind == "conv":
+            return self.convolution(x)
+        if kind == "pool":
+            return self.node("MaxPool", x, kernel_shape=[2, 2], pads=[1, 0, 0, 1])
+        if kind in ("leaky", "sigmoid"):
+            op_type = "QLinearLeakyRelu" if kind == "leaky" else "QLinearSigmoid"
+            return self.node(op_type, x, "scale", "zero", "scale", "zero", domain=MICROSOFT)
+        if kind == "clip":
+            return self.node("Clip", x, "zero")
+        if kind == "sum":
+            other = self.convolution(x) if self.rng.random() < 0.5 else x
+            places = [x, "scale", "zero", other, "scale", "zero", "large", "zero"]
+            return self.node("QLinearAdd", *places, domain=MICROSOFT)
+        if kind == "concat":
+            self.channels *= 2
+            return self.node("Concat", x, x, axis=1)
+        return self.node("Resize", x, "", "factors", mode=str(kind))
+
+    def grow(self) -> None:
+        x = self.first
+        for _ in range(int(self.rng.integers(0, 4))):
+            x = self.add(x)
+        x = self.node("Resize", x, "", "factors", mode="linear")
+        if self.rng.random() < 0.3:
+            x = self.convolution(x)
+        if self.rng.random() < 0.4:
+            x = self.node("Transpose", x, perm=_LAST)
+        self.nodes[-1].output[0] = "y"
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_codes(request: pytest.FixtureRequest, part: int) -> None:
+    """Linear resampling of codes whose channels come to lie last in the runtime, and of others."""
+    for rng in cases(request, part, 2):
+        maker = _Codes(rng)
+        maker.grow()
+        kind = TensorProto.UINT8 if maker.dtype == np.uint8 else TensorProto.INT8
+        _check(maker.nodes, maker.inputs, maker.constants, kind)
