@@ -1,6 +1,7 @@
 // matmul and gemm of real numbers by the rule binary32_fused_blocks: blocks of fused multiply-adds from 0 on, added up.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -30,8 +31,9 @@ class RealProduct final : public Kernel {
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     const bool packed = step.integer("packed", 0, 1) != 0 && b.rank() == 2;
+    alpha_ = static_cast<float>(step.real("alpha"));
     // Single rows and columns have orders of their own.
-    require(packed || (f_.rows > 1 && f_.columns > 1), "no native order for single rows and columns");
+    require(packed || alpha_ != 1.0f || (f_.rows > 1 && f_.columns > 1), "no native order for single rows and columns");
     block_ = packed ? 256 : 128;
     for (int64_t wide = 128; !packed && f_.columns < f_.depth && wide > 16 && wide / 2 >= f_.columns; wide /= 2) block_ *= 2;
     most_ = core_.lanes * core_.vectors;
@@ -134,7 +136,9 @@ class RealProduct final : public Kernel {
       for (int64_t r = 0; r < count; ++r) {
         float* target = out + r * f_.columns + first;
         const float* sum = sums + r * wide;
-        if (k > 0) {
+        if (alpha_ != 1.0f) {
+          for (int64_t n = 0; n < used; ++n) target[n] = k > 0 ? std::fma(sum[n], alpha_, target[n]) : sum[n] * alpha_;
+        } else if (k > 0) {
           for (int64_t n = 0; n < used; ++n) target[n] = sum[n] + target[n];
         } else if (c != nullptr) {
           const float* addend = c + (first_row + r) * down_ + first * across_;
@@ -154,6 +158,7 @@ class RealProduct final : public Kernel {
   Factors f_;
   const RealMatmul& core_;
   int64_t block_ = 0, most_ = 0, panels_ = 0, across_ = 0, down_ = 0;
+  float alpha_ = 1.0f;
   bool added_ = false, constant_ = false;
   std::vector<float> kept_;
 };

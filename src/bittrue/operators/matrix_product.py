@@ -29,16 +29,20 @@ def _packed(call: Call) -> bool:
 
 
 def lower_matmul(call: Call) -> Lowered:
-    """The output's shape."""
+    """The output's shape; rewrites give a factor to products."""
     return Lowered(
-        parameters={"output_shape": call.output.shape, "packed": _packed(call)},
+        parameters={
+            "output_shape": call.output.shape,
+            "packed": _packed(call),
+            "alpha": float(np.float32(call.node.attributes.get("alpha", 1.0))),  # type: ignore[arg-type]
+        },
         work=call.output.size * call.input(0).shape[-1],
         scratch=_scratch(call),
     )
 
 
 def reference_matmul(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The rule's product; a vector on the left is a matrix of one row, one on the right meets every row on its own.
+    """The rule's product, times alpha; a vector on the left is a matrix of one row, one on the right meets every row on its own.
 
     Matrices on the left that meet a single one are one matrix.
     """
@@ -49,7 +53,7 @@ def reference_matmul(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
         left, layout = left.reshape(-1, 1, left.shape[-1]), Layout()
     elif math.prod(right.shape[:-2]) == 1 and right.ndim <= left.ndim:
         left, right = left.reshape(-1, left.shape[-1]), right.reshape(right.shape[-2:])
-    return [real_product.products(rule, left, right, layout).reshape(step["output_shape"])]
+    return [real_product.products(rule, left, right, layout, step["alpha"]).reshape(step["output_shape"])]
 
 
 def infer_gemm(call: Call) -> list[Shape]:
