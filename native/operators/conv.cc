@@ -7,6 +7,7 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/single_rows.h"
 #include "operators/spatial_axis.h"
 
 namespace bittrue {
@@ -223,53 +224,16 @@ class RealConvolution final : public Kernel {
                          const float* bias, float* out) const {
     float check = 0.0f;
     for (int64_t r = 0; r < count; ++r, out += positions_) {
+      const float* row = filters + r * terms_;
       if (order_ == Order::fours) {
-        add_fours(filters + r * terms_, panel, used, out);
+        std::memset(out, 0, static_cast<size_t>(used) * 4);
+        add_fours(row, panel, width(used), terms_, used, out);
       } else {
-        // The matrix is cut into groups of 4, 2 and 1 rows.
-        const int64_t place = first + r;
-        const int64_t rows = place < filters_ / 4 * 4 ? 4 : place < filters_ / 2 * 2 ? 2 : 1;
-        *out = add_lanes(filters + r * terms_, panel, rows);
+        *out = sum_lanes_of_eight(row, panel, width(1), terms_, first + r, filters_) + 0.0f;
       }
       check += finish(out, used, bias == nullptr ? nullptr : bias + r);
     }
     return check;
-  }
-
-  // Terms in fours (then two, then one), each rounded and added up, and then added to the sum so far.
-  void add_fours(const float* row, const float* panel, int64_t used, float* out) const {
-    const int64_t wide = width(used);
-    std::memset(out, 0, static_cast<size_t>(used) * 4);
-    int64_t k = 0;
-    for (; k + 4 <= terms_; k += 4) {
-      const float *b = panel + k * wide, a0 = row[k], a1 = row[k + 1], a2 = row[k + 2], a3 = row[k + 3];
-      for (int64_t n = 0; n < used; ++n) {
-        out[n] = (((a0 * b[n] + a1 * b[wide + n]) + a2 * b[2 * wide + n]) + a3 * b[3 * wide + n]) + out[n];
-      }
-    }
-    if (k + 2 <= terms_) {
-      const float *b = panel + k * wide, a0 = row[k], a1 = row[k + 1];
-      for (int64_t n = 0; n < used; ++n) out[n] = (a0 * b[n] + a1 * b[wide + n]) + out[n];
-      k += 2;
-    }
-    if (k < terms_) {
-      for (int64_t n = 0; n < used; ++n) out[n] = row[k] * panel[k * wide + n] + out[n];
-    }
-  }
-
-  // Products with a column in 8 lanes, folded as rows of groups of `rows` are.
-  float add_lanes(const float* row, const float* panel, int64_t rows) const {
-    const int64_t wide = width(1);
-    float lane[8] = {};
-    for (int64_t k = 0; k < terms_; ++k) lane[k % 8] += row[k] * panel[k * wide];
-    const auto half = [&](int64_t h) {
-      const float* e = lane + 4 * h;
-      if (rows == 4) return ((e[0] + e[1]) + e[2]) + e[3];
-      return (e[0] + e[1]) + (e[2] + e[3]);
-    };
-    if (rows == 4 || rows == 1) return half(0) + half(1) + 0.0f;
-    const float even[2] = {lane[2] + lane[0], lane[6] + lane[4]}, odd[2] = {lane[3] + lane[1], lane[7] + lane[5]};
-    return (even[0] + even[1]) + (odd[0] + odd[1]) + 0.0f;
   }
 
   const RealMatmul& core_;

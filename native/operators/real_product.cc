@@ -7,6 +7,7 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/single_rows.h"
 
 namespace bittrue {
 namespace {
@@ -32,8 +33,6 @@ class RealProduct final : public Kernel {
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     const bool packed = step.integer("packed", 0, 1) != 0 && b.rank() == 2;
     alpha_ = static_cast<float>(step.real("alpha"));
-    // Single rows and columns have orders of their own.
-    require(packed || alpha_ != 1.0f || (f_.rows > 1 && f_.columns > 1), "no native order for single rows and columns");
     block_ = packed ? 256 : 128;
     for (int64_t wide = 128; !packed && f_.columns < f_.depth && wide > 16 && wide / 2 >= f_.columns; wide /= 2) block_ *= 2;
     most_ = core_.lanes * core_.vectors;
@@ -163,6 +162,59 @@ class RealProduct final : public Kernel {
   std::vector<float> kept_;
 };
 
+// A single row, or a single column whose numbers are side by side, of a matrix that is not packed.
+class SingleRows final : public Kernel {
+ public:
+  SingleRows(const Step& step, const Factors& factors, bool added) : f_(factors), added_(added) {
+    const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
+    require(a.type == Type::f32 && b.type == Type::f32 && out.type == Type::f32 && a.dense() && b.dense() && out.dense(),
+            "no native kernel for these types");
+    require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
+    require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
+    if (!added) return;
+    const Operand& c = step.input(2);
+    require(c.type == Type::f32 && c.dense() && (c.elements == 1 || c.elements == f_.rows * f_.columns),
+            "the addend has another form");
+    one_addend_ = c.elements == 1;
+  }
+  bool packs(size_t) const override { return false; }
+  std::string note() const override { return "products and sums of single rows"; }
+
+  void run(const Run& run) const override {
+    const auto* c = added_ ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
+    const int64_t results = f_.rows * f_.columns;
+    float check = 0.0f;
+    for (size_t i = 0; i < f_.left.size(); ++i) {
+      const float* a = reinterpret_cast<const float*>(run.inputs[0]) + f_.left[i] * f_.rows * f_.depth;
+      const float* b = reinterpret_cast<const float*>(run.inputs[1]) + f_.right[i] * f_.depth * f_.columns;
+      float* out = reinterpret_cast<float*>(run.outputs[0]) + static_cast<int64_t>(i) * results;
+      for (int64_t n = 0; n < results; ++n) out[n] = c == nullptr ? 0.0f : c[one_addend_ ? 0 : n];
+      if (f_.rows == 1 && !f_.turned_b) {
+        add_fours(a, b, f_.columns, f_.depth, f_.columns, out);
+      } else {
+        // Rows that meet one column: those of b, or those of a.
+        const float *rows = f_.rows == 1 ? b : a, *column = f_.rows == 1 ? a : b;
+        for (int64_t n = 0; n < results; ++n) {
+          out[n] = sum_lanes_of_eight(rows + n * f_.depth, column, 1, f_.depth, n, results) + out[n];
+        }
+      }
+      for (int64_t n = 0; n < results; ++n) check += out[n] * 0.0f;
+    }
+    if (!(check == 0.0f)) throw Undefined();
+  }
+
+ private:
+  Factors f_;
+  bool added_, one_addend_ = false;
+};
+
+std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, const Factors& factors, bool added) {
+  const bool packed = step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2;
+  const bool single = factors.rows == 1 || (factors.columns == 1 && !factors.turned_b);
+  if (single && !packed && step.real("alpha") == 1.0) return std::make_unique<SingleRows>(step, factors, added);
+  return std::make_unique<RealProduct>(step, cores, factors, added);
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
@@ -192,7 +244,7 @@ std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
     }
   }
   require(step.output().elements == static_cast<int64_t>(f.left.size()) * f.rows * f.columns, "the shapes do not fit");
-  return std::make_unique<RealProduct>(step, cores, f, false);
+  return make_product(step, cores, f, false);
 }
 
 std::unique_ptr<Kernel> make_gemm(const Step& step, const CoreSet& cores) {
@@ -207,7 +259,7 @@ std::unique_ptr<Kernel> make_gemm(const Step& step, const CoreSet& cores) {
   f.columns = b.shape[f.turned_b ? 0 : 1];
   f.left = f.right = {0};
   require(b.shape[f.turned_b ? 1 : 0] == f.depth && step.output().elements == f.rows * f.columns, "the shapes do not fit");
-  return std::make_unique<RealProduct>(step, cores, f, added);
+  return make_product(step, cores, f, added);
 }
 
 }  // namespace bittrue

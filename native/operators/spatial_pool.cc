@@ -232,7 +232,7 @@ class GlobalAverage final : public WholePlanes {
   explicit GlobalAverage(const Step& step) : WholePlanes(step) {
     require_order(step);
     const Operand& in = step.input(0);
-    lanes_ = in.rank() != 4 || in.shape[1] % 16 != 0;
+    lanes_ = in.rank() != 4 || in.shape[1] % 16 != 0 || step.integer("planes", 0, 1) != 0;
   }
   std::string note() const override { return "sums of planes"; }
 

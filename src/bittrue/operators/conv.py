@@ -44,12 +44,23 @@ _CHANNELS, _POINT_CHANNELS = 16, 128
 _ALIGNED = 4
 
 
+def keeps_blocks(outputs: int, channels: int, groups: int) -> bool:
+    """Whether `outputs` filters of `channels` channels each suit pictures in blocks of channels.
+
+    One group has fewer than 16 channels or a multiple of 4; filters of one channel each, one per group, are a multiple of 4;
+    other groups have multiples of 16 channels and results.
+    """
+    if groups == 1:
+        return channels < _CHANNELS or channels % _ALIGNED == 0
+    if channels % _CHANNELS == 0 and outputs // groups % _CHANNELS == 0:
+        return True
+    return channels == 1 and outputs == groups and outputs % _ALIGNED == 0
+
+
 def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
     """(channels of a block, terms of a sum) of a convolution whose channels are blocked; zeros for one that is not.
 
-    Asked for are two spatial axes, constant weights and bias, and either one group with fewer than 16 channels or a
-    multiple of 4; or a filter for each of a multiple of 4 channels; or groups with multiples of 16 channels and
-    results.
+    Asked for are two spatial axes, constant weights and bias, and what `keeps_blocks` says.
     Rewrites mark nodes with `computed_weights` whose constants the runtime computes anew in every run.
     """
     rule = real_product.RULES[call.rules["real_product"]]
@@ -60,11 +71,7 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
         return 0, 0
     outputs, channels = weights.shape[:2]
     taps = math.prod(weights.shape[2:])
-    if groups > 1:
-        whole = channels % _CHANNELS == 0 and outputs // groups % _CHANNELS == 0
-        if not whole and not (channels == 1 and outputs == groups and outputs % _ALIGNED == 0):
-            return 0, 0
-    elif channels >= _CHANNELS and channels % _ALIGNED:
+    if not keeps_blocks(outputs, channels, groups):
         return 0, 0
     if channels < _CHANNELS:
         return 1, taps

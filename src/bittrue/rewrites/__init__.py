@@ -13,6 +13,7 @@ Shapes = Callable[[], Mapping[int, tuple[int, ...]]]
 # name -> module of this folder; its function `rewrite` does it
 REWRITES: dict[str, str] = {
     "fuse_quantized": "fuse_quantized",
+    "mark_planes": "mark_planes",
     "scale_products": "scale_products",
 }
 

@@ -19,5 +19,5 @@ ONNXRUNTIME = Numerics(
         *indexing.ROWS,
         *control.ROWS,
     ),
-    rewrites=("fuse_quantized", "scale_products"),
+    rewrites=("fuse_quantized", "scale_products", "mark_planes"),
 )

@@ -1,0 +1,62 @@
+"""Rewrite `mark_planes`: global averages of pictures that the runtime keeps in planes, not in blocks of channels.
+
+Blocks are kept by convolutions with constant weights, by pools, and by some functions and sums of pictures that all are in
+blocks. What else computes a picture leaves it in planes, and global averages do not change that; other pools do. Pictures
+that the caller gives are put into blocks.
+"""
+
+from __future__ import annotations
+
+from ..graph import Graph, Node
+from ..operators.conv import keeps_blocks
+from . import Shapes
+from .editing import Editor
+
+_CHANNELS = 16
+_GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
+_FUNCTIONS = frozenset(
+    {
+        *("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "Clip"),
+        *("Identity", "Dropout", "BatchNormalization"),
+    }
+)
+_SUMS = frozenset({"Add", "Mul", "Sum", "Concat"})
+
+
+def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+    """`graph` with the attribute `planes` at such averages."""
+    if not any(node.operator == "global_average_pool" for node in graph.nodes):
+        return graph, ()
+    editor, known = Editor(graph), shapes()
+    blocked: set[int] = set()
+    for node in editor.nodes():
+        source = node.inputs[0] if node.inputs else None
+        given = source is not None and editor.writer(source) is None
+        if node.operator == "global_average_pool" and not given and source not in blocked:
+            editor.change(node, attributes={**node.attributes, "planes": True})
+        elif _keeps(editor, node, blocked, known.get(node.outputs[0], ()), given):
+            blocked.add(node.outputs[0])
+    return (editor.finish(), ()) if editor.changed else (graph, ())
+
+
+def _keeps(editor: Editor, node: Node, blocked: set[int], shape: tuple[int, ...], given: bool) -> bool:
+    """Whether the first output of a node is in blocks."""
+    if editor.type(node.outputs[0]) != "f32":
+        return False
+    if node.source in _FUNCTIONS:
+        return node.inputs[0] in blocked
+    if node.source in _SUMS:
+        return all(index in blocked for index in node.inputs)
+    whole = len(shape) == 4 and shape[1] % _CHANNELS == 0
+    if node.source in ("MaxPool", "AveragePool"):
+        return whole and len(node.outputs) == 1
+    if node.source in _GLOBAL:
+        return whole and (given or node.inputs[0] in blocked)
+    if node.operator != "conv" or node.attributes.get("computed_weights", False):
+        return False
+    weights = editor.value(node.inputs[1])
+    added = editor.value(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] is not None else weights
+    groups = node.attributes["groups"]
+    assert isinstance(groups, int)
+    known = weights is not None and added is not None and weights.ndim == 4
+    return known and weights is not None and keeps_blocks(weights.shape[0], weights.shape[1], groups)
