@@ -14,12 +14,10 @@ from .editing import Editor
 
 _CHANNELS = 16
 _GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
-_FUNCTIONS = frozenset(
-    {
-        *("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "Clip"),
-        *("Identity", "Dropout", "BatchNormalization"),
-    }
-)
+_SAME = ("Identity", "Dropout")
+_FUNCTIONS = ("Relu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "BatchNormalization")
+# These only as parts of the convolution before them.
+_PARTS = ("LeakyRelu", "Clip")
 _SUMS = frozenset({"Add", "Mul", "Sum", "Concat"})
 
 
@@ -29,9 +27,12 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         return graph, ()
     editor, known = Editor(graph), shapes()
     blocked: set[int] = set()
+    unknown = {index for node in editor.nodes() for index in node.inputs if index is not None and not editor.writer(index)}
     for node in editor.nodes():
         source = node.inputs[0] if node.inputs else None
-        given = source is not None and editor.writer(source) is None
+        given = source in unknown
+        if given and node.source in _SAME:
+            unknown.add(node.outputs[0])
         if node.operator == "global_average_pool" and not given and source not in blocked:
             editor.change(node, attributes={**node.attributes, "planes": True})
         elif _keeps(editor, node, blocked, known.get(node.outputs[0], ()), given):
@@ -43,8 +44,12 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], shape: tuple[int, ...]
     """Whether the first output of a node is in blocks."""
     if editor.type(node.outputs[0]) != "f32":
         return False
-    if node.source in _FUNCTIONS:
+    if node.source in (*_FUNCTIONS, *_SAME):
         return node.inputs[0] in blocked
+    if node.source in _PARTS:
+        before = editor.writer(node.inputs[0])
+        alone = before is not None and before.operator == "conv" and editor.only_reader(before) == node
+        return alone and node.inputs[0] in blocked
     if node.source in _SUMS:
         return all(index in blocked for index in node.inputs)
     whole = len(shape) == 4 and shape[1] % _CHANNELS == 0
