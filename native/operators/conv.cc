@@ -20,14 +20,14 @@ class RealConvolution final : public Kernel {
  public:
   RealConvolution(const Step& step, const CoreSet& cores) : core_(cores.real_matmul()) {
     const Operand &in = step.input(0), &filters = step.input(1), &out = step.output();
-    require(in.type == Type::f32 && filters.type == Type::f32 && out.type == Type::f32 && in.dense() && filters.dense() &&
-                out.dense(),
-            "no native kernel for these types");
+    const bool real = in.type == Type::f32 && filters.type == Type::f32 && out.type == Type::f32;
+    require(real && in.dense() && filters.dense() && out.dense(), "no native kernel for these types");
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     const int rank = in.rank();
     h_ = read_spatial_axis(step, 0);
     w_ = read_spatial_axis(step, 1);
-    require(filters.rank() == rank && (rank == 3 ? 1 : filters.shape[2]) == h_.taps && filters.shape[rank - 1] == w_.taps,
+    require(filters.rank() == rank, "the filter's shape differs");
+    require((rank == 3 ? 1 : filters.shape[2]) == h_.taps && filters.shape[rank - 1] == w_.taps,
             "the filter's shape differs");
     batch_ = in.shape[0];
     const int64_t in_c = in.shape[1], out_c = out.shape[1];
@@ -87,7 +87,8 @@ class RealConvolution final : public Kernel {
       uint8_t* scratch = run.scratch + filter_bytes() + worker * worker_bytes();
       auto* unfolded = reinterpret_cast<float*>(scratch + sums_bytes());
       unfold(in + picture * depth_ * h_.extent * w_.extent, first, used, unfolded);
-      const int64_t begin = chunks * part / parts * kRows, end = std::min(filters_, chunks * (part + 1) / parts * kRows);
+      const int64_t begin = chunks * part / parts * kRows;
+      const int64_t end = std::min(filters_, chunks * (part + 1) / parts * kRows);
       float check = 0.0f;
       for (int64_t m = begin; m < end; m += kRows) {
         const int64_t row = group * filters_ + m;
@@ -174,8 +175,8 @@ class RealConvolution final : public Kernel {
   }
 
   // `count` filters, from `first` of their group on, times a panel. Returns 0 where all results are finite.
-  float multiply(const float* filters, int64_t first, int64_t count, const float* panel, int64_t used, const float* bias,
-                 float* out, uint8_t* scratch) const {
+  float multiply(const float* filters, int64_t first, int64_t count, const float* panel, int64_t used,
+                 const float* bias, float* out, uint8_t* scratch) const {
     if (order_ != Order::blocks) return multiply_plainly(filters, first, count, panel, used, bias, out);
     const int64_t wide = width(used);
     auto** pointers = reinterpret_cast<const float**>(scratch);
@@ -202,7 +203,9 @@ class RealConvolution final : public Kernel {
       }
     }
     float check = 0.0f;
-    for (int64_t r = 0; r < count; ++r) check += finish(out + r * positions_, used, bias == nullptr ? nullptr : bias + r);
+    for (int64_t r = 0; r < count; ++r) {
+      check += finish(out + r * positions_, used, bias == nullptr ? nullptr : bias + r);
+    }
     return check;
   }
 

@@ -22,19 +22,24 @@ struct Factors {
   int64_t right_matrices = 1;
 };
 
+void require_reals(const Operand& a, const Operand& b, const Operand& out) {
+  const bool real = a.type == Type::f32 && b.type == Type::f32 && out.type == Type::f32;
+  require(real && a.dense() && b.dense() && out.dense(), "no native kernel for these types");
+}
+
 class RealProduct final : public Kernel {
  public:
   RealProduct(const Step& step, const CoreSet& cores, const Factors& factors, bool added)
       : f_(factors), core_(cores.real_matmul()) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
-    require(a.type == Type::f32 && b.type == Type::f32 && out.type == Type::f32 && a.dense() && b.dense() && out.dense(),
-            "no native kernel for these types");
+    require_reals(a, b, out);
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     const bool packed = step.integer("packed", 0, 1) != 0 && b.rank() == 2;
     alpha_ = static_cast<float>(step.real("alpha"));
     block_ = packed ? 256 : 128;
-    for (int64_t wide = 128; !packed && f_.columns < f_.depth && wide > 16 && wide / 2 >= f_.columns; wide /= 2) block_ *= 2;
+    const bool deep = !packed && f_.columns < f_.depth;
+    for (int64_t wide = 128; deep && wide > 16 && wide / 2 >= f_.columns; wide /= 2) block_ *= 2;
     most_ = core_.lanes * core_.vectors;
     panels_ = (f_.columns + most_ - 1) / most_;
     if (added) {
@@ -84,8 +89,8 @@ class RealProduct final : public Kernel {
       const int64_t first = block * kRows, count = std::min(kRows, f_.rows - first);
       uint8_t* scratch = run.scratch + packed_bytes() + worker * worker_bytes();
       for (int64_t p = by_panels ? part : 0; p < (by_panels ? part + 1 : panels_); ++p) {
-        const bool right = multiply(a + (f_.left[matrix] * f_.rows + first) * f_.depth,
-                                    packed + f_.right[matrix] * matrix_floats() + p * most_ * f_.depth, p, first, count, c,
+        const float* panel = packed + f_.right[matrix] * matrix_floats() + p * most_ * f_.depth;
+        const bool right = multiply(a + (f_.left[matrix] * f_.rows + first) * f_.depth, panel, p, first, count, c,
                                     out + (matrix * f_.rows + first) * f_.columns, scratch);
         if (!right) finite.store(false, std::memory_order_relaxed);
       }
@@ -115,8 +120,8 @@ class RealProduct final : public Kernel {
     }
   }
 
-  bool multiply(const float* rows, const float* panel, int64_t p, int64_t first_row, int64_t count, const float* c, float* out,
-                uint8_t* scratch) const {
+  bool multiply(const float* rows, const float* panel, int64_t p, int64_t first_row, int64_t count, const float* c,
+                float* out, uint8_t* scratch) const {
     const int64_t wide = width(p), first = p * most_, used = std::min(most_, f_.columns - first);
     auto** pointers = reinterpret_cast<const float**>(scratch);
     auto* sums = reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
@@ -167,8 +172,7 @@ class SingleRows final : public Kernel {
  public:
   SingleRows(const Step& step, const Factors& factors, bool added) : f_(factors), added_(added) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
-    require(a.type == Type::f32 && b.type == Type::f32 && out.type == Type::f32 && a.dense() && b.dense() && out.dense(),
-            "no native kernel for these types");
+    require_reals(a, b, out);
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     if (!added) return;
@@ -258,7 +262,8 @@ std::unique_ptr<Kernel> make_gemm(const Step& step, const CoreSet& cores) {
   f.depth = a.shape[1];
   f.columns = b.shape[f.turned_b ? 0 : 1];
   f.left = f.right = {0};
-  require(b.shape[f.turned_b ? 1 : 0] == f.depth && step.output().elements == f.rows * f.columns, "the shapes do not fit");
+  require(b.shape[f.turned_b ? 1 : 0] == f.depth && step.output().elements == f.rows * f.columns,
+          "the shapes do not fit");
   return make_product(step, cores, f, added);
 }
 

@@ -1,12 +1,12 @@
-// binary32 products of single rows and columns, as the rule binary32_fused_blocks orders them: without fused operations.
+// binary32 products of single rows and columns, as the rule binary32_fused_blocks orders them: nothing is fused.
 #pragma once
 
 #include <cstdint>
 
 namespace bittrue {
 
-// out[n] += the sum over k of row[k] * matrix[k * step + n]: terms in fours (then two, then one), each rounded and added
-// up, and then added to the sum so far.
+// out[n] += the sum over k of row[k] * matrix[k * step + n]: terms in fours (then two, then one), each rounded and
+// added up, and then added to the sum so far.
 inline void add_fours(const float* row, const float* matrix, int64_t step, int64_t depth, int64_t columns, float* out) {
   int64_t k = 0;
   for (; k + 4 <= depth; k += 4) {

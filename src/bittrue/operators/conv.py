@@ -47,8 +47,8 @@ _ALIGNED = 4
 def keeps_blocks(outputs: int, channels: int, groups: int) -> bool:
     """Whether `outputs` filters of `channels` channels each suit pictures in blocks of channels.
 
-    One group has fewer than 16 channels or a multiple of 4; filters of one channel each, one per group, are a multiple of 4;
-    other groups have multiples of 16 channels and results.
+    One group has fewer than 16 channels or a multiple of 4; filters of one channel each, one per group, are a multiple
+    of 4; other groups have multiples of 16 channels and results.
     """
     if groups == 1:
         return channels < _CHANNELS or channels % _ALIGNED == 0

@@ -1,8 +1,8 @@
 """Rewrite `mark_planes`: global averages of pictures that the runtime keeps in planes, not in blocks of channels.
 
-Blocks are kept by convolutions with constant weights, by pools, and by some functions and sums of pictures that all are in
-blocks. What else computes a picture leaves it in planes, and global averages do not change that; other pools do. Pictures
-that the caller gives are put into blocks.
+Blocks are kept by convolutions with constant weights, by pools, and by some functions and sums of pictures that all are
+in blocks. What else computes a picture leaves it in planes, and global averages do not change that; other pools do.
+Pictures that the caller gives are put into blocks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         return graph, ()
     editor, known = Editor(graph), shapes()
     blocked: set[int] = set()
-    unknown = {index for node in editor.nodes() for index in node.inputs if index is not None and not editor.writer(index)}
+    read = {index for node in editor.nodes() for index in node.inputs if index is not None}
+    unknown = {index for index in read if editor.writer(index) is None}
     for node in editor.nodes():
         source = node.inputs[0] if node.inputs else None
         given = source in unknown

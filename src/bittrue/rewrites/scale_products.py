@@ -1,7 +1,7 @@
 """Rewrite `scale_products`: a product of matrices and a constant factor behind it become a product with a factor.
 
-product(a, b) * s and product(a, b) / s, s one constant binary32 number and the product read by nothing else: a product with
-alpha = s, or the rounded 1 / s. Several factors multiply, each product rounded.
+product(a, b) * s and product(a, b) / s, s one constant binary32 number and the product read by nothing else: a product
+with alpha = s, or the rounded 1 / s. Several factors multiply, each product rounded.
 """
 
 from __future__ import annotations

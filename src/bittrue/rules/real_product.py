@@ -48,9 +48,7 @@ class RealProductRule:
     blocked_channels: bool = False
 
 
-def products(
-    rule: RealProductRule, a: np.ndarray, b: np.ndarray, layout: Layout, alpha: float = 1.0
-) -> np.ndarray:
+def products(rule: RealProductRule, a: np.ndarray, b: np.ndarray, layout: Layout, alpha: float = 1.0) -> np.ndarray:
     """alpha * a[..., M, K] b[..., K, N], matrix by matrix; batches broadcast."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     left = np.broadcast_to(a, (*batch, *a.shape[-2:]))
