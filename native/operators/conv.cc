@@ -7,6 +7,7 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/single_rows.h"
 #include "operators/spatial_axis.h"
 
 namespace bittrue {
@@ -19,14 +20,14 @@ class RealConvolution final : public Kernel {
  public:
   RealConvolution(const Step& step, const CoreSet& cores) : core_(cores.real_matmul()) {
     const Operand &in = step.input(0), &filters = step.input(1), &out = step.output();
-    require(in.type == Type::f32 && filters.type == Type::f32 && out.type == Type::f32 && in.dense() && filters.dense() &&
-                out.dense(),
-            "no native kernel for these types");
+    const bool real = in.type == Type::f32 && filters.type == Type::f32 && out.type == Type::f32;
+    require(real && in.dense() && filters.dense() && out.dense(), "no native kernel for these types");
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     const int rank = in.rank();
     h_ = read_spatial_axis(step, 0);
     w_ = read_spatial_axis(step, 1);
-    require(filters.rank() == rank && (rank == 3 ? 1 : filters.shape[2]) == h_.taps && filters.shape[rank - 1] == w_.taps,
+    require(filters.rank() == rank, "the filter's shape differs");
+    require((rank == 3 ? 1 : filters.shape[2]) == h_.taps && filters.shape[rank - 1] == w_.taps,
             "the filter's shape differs");
     batch_ = in.shape[0];
     const int64_t in_c = in.shape[1], out_c = out.shape[1];
@@ -86,7 +87,8 @@ class RealConvolution final : public Kernel {
       uint8_t* scratch = run.scratch + filter_bytes() + worker * worker_bytes();
       auto* unfolded = reinterpret_cast<float*>(scratch + sums_bytes());
       unfold(in + picture * depth_ * h_.extent * w_.extent, first, used, unfolded);
-      const int64_t begin = chunks * part / parts * kRows, end = std::min(filters_, chunks * (part + 1) / parts * kRows);
+      const int64_t begin = chunks * part / parts * kRows;
+      const int64_t end = std::min(filters_, chunks * (part + 1) / parts * kRows);
       float check = 0.0f;
       for (int64_t m = begin; m < end; m += kRows) {
         const int64_t row = group * filters_ + m;
@@ -173,8 +175,8 @@ class RealConvolution final : public Kernel {
   }
 
   // `count` filters, from `first` of their group on, times a panel. Returns 0 where all results are finite.
-  float multiply(const float* filters, int64_t first, int64_t count, const float* panel, int64_t used, const float* bias,
-                 float* out, uint8_t* scratch) const {
+  float multiply(const float* filters, int64_t first, int64_t count, const float* panel, int64_t used,
+                 const float* bias, float* out, uint8_t* scratch) const {
     if (order_ != Order::blocks) return multiply_plainly(filters, first, count, panel, used, bias, out);
     const int64_t wide = width(used);
     auto** pointers = reinterpret_cast<const float**>(scratch);
@@ -201,7 +203,9 @@ class RealConvolution final : public Kernel {
       }
     }
     float check = 0.0f;
-    for (int64_t r = 0; r < count; ++r) check += finish(out + r * positions_, used, bias == nullptr ? nullptr : bias + r);
+    for (int64_t r = 0; r < count; ++r) {
+      check += finish(out + r * positions_, used, bias == nullptr ? nullptr : bias + r);
+    }
     return check;
   }
 
@@ -223,53 +227,16 @@ class RealConvolution final : public Kernel {
                          const float* bias, float* out) const {
     float check = 0.0f;
     for (int64_t r = 0; r < count; ++r, out += positions_) {
+      const float* row = filters + r * terms_;
       if (order_ == Order::fours) {
-        add_fours(filters + r * terms_, panel, used, out);
+        std::memset(out, 0, static_cast<size_t>(used) * 4);
+        add_fours(row, panel, width(used), terms_, used, out);
       } else {
-        // The matrix is cut into groups of 4, 2 and 1 rows.
-        const int64_t place = first + r;
-        const int64_t rows = place < filters_ / 4 * 4 ? 4 : place < filters_ / 2 * 2 ? 2 : 1;
-        *out = add_lanes(filters + r * terms_, panel, rows);
+        *out = sum_lanes_of_eight(row, panel, width(1), terms_, first + r, filters_) + 0.0f;
       }
       check += finish(out, used, bias == nullptr ? nullptr : bias + r);
     }
     return check;
-  }
-
-  // Terms in fours (then two, then one), each rounded and added up, and then added to the sum so far.
-  void add_fours(const float* row, const float* panel, int64_t used, float* out) const {
-    const int64_t wide = width(used);
-    std::memset(out, 0, static_cast<size_t>(used) * 4);
-    int64_t k = 0;
-    for (; k + 4 <= terms_; k += 4) {
-      const float *b = panel + k * wide, a0 = row[k], a1 = row[k + 1], a2 = row[k + 2], a3 = row[k + 3];
-      for (int64_t n = 0; n < used; ++n) {
-        out[n] = (((a0 * b[n] + a1 * b[wide + n]) + a2 * b[2 * wide + n]) + a3 * b[3 * wide + n]) + out[n];
-      }
-    }
-    if (k + 2 <= terms_) {
-      const float *b = panel + k * wide, a0 = row[k], a1 = row[k + 1];
-      for (int64_t n = 0; n < used; ++n) out[n] = (a0 * b[n] + a1 * b[wide + n]) + out[n];
-      k += 2;
-    }
-    if (k < terms_) {
-      for (int64_t n = 0; n < used; ++n) out[n] = row[k] * panel[k * wide + n] + out[n];
-    }
-  }
-
-  // Products with a column in 8 lanes, folded as rows of groups of `rows` are.
-  float add_lanes(const float* row, const float* panel, int64_t rows) const {
-    const int64_t wide = width(1);
-    float lane[8] = {};
-    for (int64_t k = 0; k < terms_; ++k) lane[k % 8] += row[k] * panel[k * wide];
-    const auto half = [&](int64_t h) {
-      const float* e = lane + 4 * h;
-      if (rows == 4) return ((e[0] + e[1]) + e[2]) + e[3];
-      return (e[0] + e[1]) + (e[2] + e[3]);
-    };
-    if (rows == 4 || rows == 1) return half(0) + half(1) + 0.0f;
-    const float even[2] = {lane[2] + lane[0], lane[6] + lane[4]}, odd[2] = {lane[3] + lane[1], lane[7] + lane[5]};
-    return (even[0] + even[1]) + (odd[0] + odd[1]) + 0.0f;
   }
 
   const RealMatmul& core_;

@@ -7,6 +7,7 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/single_rows.h"
 
 namespace bittrue {
 namespace {
@@ -21,20 +22,24 @@ struct Factors {
   int64_t right_matrices = 1;
 };
 
+void require_reals(const Operand& a, const Operand& b, const Operand& out) {
+  const bool real = a.type == Type::f32 && b.type == Type::f32 && out.type == Type::f32;
+  require(real && a.dense() && b.dense() && out.dense(), "no native kernel for these types");
+}
+
 class RealProduct final : public Kernel {
  public:
   RealProduct(const Step& step, const CoreSet& cores, const Factors& factors, bool added)
       : f_(factors), core_(cores.real_matmul()), alpha_(static_cast<float>(step.real("alpha"))) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
-    require(a.type == Type::f32 && b.type == Type::f32 && out.type == Type::f32 && a.dense() && b.dense() && out.dense(),
-            "no native kernel for these types");
+    require_reals(a, b, out);
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
     require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
     const bool packed = step.integer("packed", 0, 1) != 0 && b.rank() == 2;
-    // Single rows and columns have orders of their own.
-    require(packed || (f_.rows > 1 && f_.columns > 1), "no native order for single rows and columns");
+    alpha_ = static_cast<float>(step.real("alpha"));
     block_ = packed ? 256 : 128;
-    for (int64_t wide = 128; !packed && f_.columns < f_.depth && wide > 16 && wide / 2 >= f_.columns; wide /= 2) block_ *= 2;
+    const bool deep = !packed && f_.columns < f_.depth;
+    for (int64_t wide = 128; deep && wide > 16 && wide / 2 >= f_.columns; wide /= 2) block_ *= 2;
     most_ = core_.lanes * core_.vectors;
     panels_ = (f_.columns + most_ - 1) / most_;
     require(!added || alpha_ == 1.0f, "no native form with factors");
@@ -85,8 +90,8 @@ class RealProduct final : public Kernel {
       const int64_t first = block * kRows, count = std::min(kRows, f_.rows - first);
       uint8_t* scratch = run.scratch + packed_bytes() + worker * worker_bytes();
       for (int64_t p = by_panels ? part : 0; p < (by_panels ? part + 1 : panels_); ++p) {
-        const bool right = multiply(a + (f_.left[matrix] * f_.rows + first) * f_.depth,
-                                    packed + f_.right[matrix] * matrix_floats() + p * most_ * f_.depth, p, first, count, c,
+        const float* panel = packed + f_.right[matrix] * matrix_floats() + p * most_ * f_.depth;
+        const bool right = multiply(a + (f_.left[matrix] * f_.rows + first) * f_.depth, panel, p, first, count, c,
                                     out + (matrix * f_.rows + first) * f_.columns, scratch);
         if (!right) finite.store(false, std::memory_order_relaxed);
       }
@@ -116,8 +121,8 @@ class RealProduct final : public Kernel {
     }
   }
 
-  bool multiply(const float* rows, const float* panel, int64_t p, int64_t first_row, int64_t count, const float* c, float* out,
-                uint8_t* scratch) const {
+  bool multiply(const float* rows, const float* panel, int64_t p, int64_t first_row, int64_t count, const float* c,
+                float* out, uint8_t* scratch) const {
     const int64_t wide = width(p), first = p * most_, used = std::min(most_, f_.columns - first);
     auto** pointers = reinterpret_cast<const float**>(scratch);
     auto* sums = reinterpret_cast<float*>(scratch + round_up(kRows * 8, 64));
@@ -159,9 +164,62 @@ class RealProduct final : public Kernel {
   const RealMatmul& core_;
   const float alpha_;
   int64_t block_ = 0, most_ = 0, panels_ = 0, across_ = 0, down_ = 0;
+  float alpha_ = 1.0f;
   bool added_ = false, constant_ = false;
   std::vector<float> kept_;
 };
+
+// A single row, or a single column whose numbers are side by side, of a matrix that is not packed.
+class SingleRows final : public Kernel {
+ public:
+  SingleRows(const Step& step, const Factors& factors, bool added) : f_(factors), added_(added) {
+    const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
+    require_reals(a, b, out);
+    require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
+    require(f_.rows > 0 && f_.depth > 0 && f_.columns > 0, "there is nothing to do");
+    if (!added) return;
+    const Operand& c = step.input(2);
+    require(c.type == Type::f32 && c.dense() && (c.elements == 1 || c.elements == f_.rows * f_.columns),
+            "the addend has another form");
+    one_addend_ = c.elements == 1;
+  }
+  bool packs(size_t) const override { return false; }
+  std::string note() const override { return "products and sums of single rows"; }
+
+  void run(const Run& run) const override {
+    const auto* c = added_ ? reinterpret_cast<const float*>(run.inputs[2]) : nullptr;
+    const int64_t results = f_.rows * f_.columns;
+    float check = 0.0f;
+    for (size_t i = 0; i < f_.left.size(); ++i) {
+      const float* a = reinterpret_cast<const float*>(run.inputs[0]) + f_.left[i] * f_.rows * f_.depth;
+      const float* b = reinterpret_cast<const float*>(run.inputs[1]) + f_.right[i] * f_.depth * f_.columns;
+      float* out = reinterpret_cast<float*>(run.outputs[0]) + static_cast<int64_t>(i) * results;
+      for (int64_t n = 0; n < results; ++n) out[n] = c == nullptr ? 0.0f : c[one_addend_ ? 0 : n];
+      if (f_.rows == 1 && !f_.turned_b) {
+        add_fours(a, b, f_.columns, f_.depth, f_.columns, out);
+      } else {
+        // Rows that meet one column: those of b, or those of a.
+        const float *rows = f_.rows == 1 ? b : a, *column = f_.rows == 1 ? a : b;
+        for (int64_t n = 0; n < results; ++n) {
+          out[n] = sum_lanes_of_eight(rows + n * f_.depth, column, 1, f_.depth, n, results) + out[n];
+        }
+      }
+      for (int64_t n = 0; n < results; ++n) check += out[n] * 0.0f;
+    }
+    if (!(check == 0.0f)) throw Undefined();
+  }
+
+ private:
+  Factors f_;
+  bool added_, one_addend_ = false;
+};
+
+std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, const Factors& factors, bool added) {
+  const bool packed = step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2;
+  const bool single = factors.rows == 1 || (factors.columns == 1 && !factors.turned_b);
+  if (single && !packed && step.real("alpha") == 1.0) return std::make_unique<SingleRows>(step, factors, added);
+  return std::make_unique<RealProduct>(step, cores, factors, added);
+}
 
 }  // namespace
 
@@ -193,7 +251,7 @@ std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
     }
   }
   require(step.output().elements == static_cast<int64_t>(f.left.size()) * f.rows * f.columns, "the shapes do not fit");
-  return std::make_unique<RealProduct>(step, cores, f, false);
+  return make_product(step, cores, f, false);
 }
 
 std::unique_ptr<Kernel> make_gemm(const Step& step, const CoreSet& cores) {
@@ -207,8 +265,9 @@ std::unique_ptr<Kernel> make_gemm(const Step& step, const CoreSet& cores) {
   f.depth = a.shape[1];
   f.columns = b.shape[f.turned_b ? 0 : 1];
   f.left = f.right = {0};
-  require(b.shape[f.turned_b ? 1 : 0] == f.depth && step.output().elements == f.rows * f.columns, "the shapes do not fit");
-  return std::make_unique<RealProduct>(step, cores, f, added);
+  require(b.shape[f.turned_b ? 1 : 0] == f.depth && step.output().elements == f.rows * f.columns,
+          "the shapes do not fit");
+  return make_product(step, cores, f, added);
 }
 
 }  // namespace bittrue

@@ -15,7 +15,8 @@ constexpr int64_t kParallelWork = 40000;  // elements
 
 void require_reals(const Step& step) {
   const Operand &in = step.input(0), &out = step.output();
-  require(in.type == Type::f32 && out.type == Type::f32 && in.dense() && out.dense(), "no native kernel for these types");
+  require(in.type == Type::f32 && out.type == Type::f32 && in.dense() && out.dense(),
+          "no native kernel for these types");
 }
 
 // Windows over planes: body(plane in, plane out, worker).
@@ -232,7 +233,7 @@ class GlobalAverage final : public WholePlanes {
   explicit GlobalAverage(const Step& step) : WholePlanes(step) {
     require_order(step);
     const Operand& in = step.input(0);
-    lanes_ = in.rank() != 4 || in.shape[1] % 16 != 0;
+    lanes_ = in.rank() != 4 || in.shape[1] % 16 != 0 || step.integer("planes", 0, 1) != 0;
   }
   std::string note() const override { return "sums of planes"; }
 
@@ -297,6 +298,8 @@ std::unique_ptr<Kernel> make_global_average_pool(const Step& step, const CoreSet
   return std::make_unique<GlobalAverage>(step);
 }
 
-std::unique_ptr<Kernel> make_global_max_pool(const Step& step, const CoreSet&) { return std::make_unique<GlobalMax>(step); }
+std::unique_ptr<Kernel> make_global_max_pool(const Step& step, const CoreSet&) {
+  return std::make_unique<GlobalMax>(step);
+}
 
 }  // namespace bittrue

@@ -61,9 +61,7 @@ def can_block_pictures(channels: int) -> bool:
 def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
     """(channels of a block, terms of a sum) of a convolution whose channels are blocked; zeros for one that is not.
 
-    Asked for are two spatial axes, constant weights and bias, and either one group with fewer than 16 channels or a
-    multiple of 4; or a filter for each of a multiple of 4 channels; or groups with multiples of 16 channels and
-    results.
+    Asked for are two spatial axes, constant weights and bias, and what `can_block` says.
     Rewrites mark nodes with `computed_weights` whose constants the runtime computes anew in every run.
     """
     rule = real_product.RULES[call.rules["real_product"]]

@@ -54,7 +54,7 @@ def lower_matmul(call: Call) -> Lowered:
 
 
 def reference_matmul(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The rule's product; a vector on the left is a matrix of one row, one on the right meets every row on its own.
+    """The rule's product, times alpha. A vector on the left is a matrix of one row, one on the right meets every row.
 
     Matrices on the left that meet a single one are one matrix.
     """

@@ -192,9 +192,9 @@ def infer_global(call: Call) -> list[Shape]:
 
 
 def lower_global(call: Call) -> Lowered:
-    """The output's shape."""
-    x = call.input(0)
-    return Lowered(parameters={"output_shape": call.output.shape}, work=x.size, scratch=24 * x.size)
+    """The output's shape, and whether pictures are in planes where rewrites say so."""
+    x, planes = call.input(0), bool(call.node.attributes.get("planes", False))
+    return Lowered(parameters={"output_shape": call.output.shape, "planes": planes}, work=x.size, scratch=24 * x.size)
 
 
 def reference_global_average(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -202,7 +202,7 @@ def reference_global_average(step: Step, inputs: Sequence[np.ndarray]) -> list[n
     shape = tuple(step["output_shape"])
     rows = inputs[0].reshape(math.prod(shape), -1)
     total = real_sum.RULES[step.rules["real_sum"]].reductions["sum"]
-    blocked = len(shape) == 4 and shape[1] % _CHANNELS == 0
+    blocked = len(shape) == 4 and shape[1] % _CHANNELS == 0 and not step["planes"]
     way = real_sum.Way("in_order" if blocked else "lanes")
     return [total(rows, np.full(len(rows), float(rows.shape[1])), way).reshape(shape)]
 

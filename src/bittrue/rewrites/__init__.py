@@ -15,6 +15,7 @@ REWRITES: dict[str, str] = {
     "fold_reals": "fold_reals",
     "fuse_quantized": "fuse_quantized",
     "fuse_reals": "fuse_reals",
+    "mark_planes": "mark_planes",
     "move_transposes": "move_transposes",
 }
 

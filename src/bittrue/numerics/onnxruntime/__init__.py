@@ -20,5 +20,5 @@ ONNXRUNTIME = Numerics(
         *indexing.ROWS,
         *control.ROWS,
     ),
-    rewrites=("fold_reals", "fuse_quantized", "fuse_reals", "move_transposes"),
+    rewrites=("fold_reals", "fuse_quantized", "fuse_reals", "mark_planes", "move_transposes"),
 )

@@ -1,0 +1,43 @@
+"""Global averages of 16 or more channels: in blocks or in planes, as what computes the picture leaves it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import NodeProto, TensorProto, helper
+
+from support.onnx_models import build, cases, check
+
+_UNARY = ("Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish", "Abs", "Neg", "Identity", "Softsign")
+_BINARY = ("Add", "Mul", "Sub", "Sum", "Concat")
+
+
+def test_random_pictures(request: pytest.FixtureRequest) -> None:
+    for rng in cases(request, usual=120):
+        channels = int(rng.choice([16, 32]))
+        x = rng.normal(size=(1, channels, *(int(v) for v in rng.integers(2, 9, 2)))).astype(np.float32)
+        # Convolutions with a unit matrix are exact in any order.
+        constants = {"unit": np.eye(channels, dtype=np.float32)[:, :, None, None]}
+        nodes: list[NodeProto] = []
+        made = {"x": channels}
+        for step in range(int(rng.integers(4))):
+            names = sorted(made)
+            a, b = str(rng.choice(names)), str(rng.choice(names))
+            kind = int(rng.integers(4))
+            target, size = f"t{step}", made[a]
+            if kind == 0 and made[a] == channels:
+                nodes.append(helper.make_node("Conv", [a, "unit"], [target]))
+            elif kind == 1:
+                operator = str(rng.choice(["MaxPool", "AveragePool"]))
+                nodes.append(helper.make_node(operator, [a], [target], kernel_shape=[1, 1]))
+            elif kind == 2 and made[a] == made[b]:
+                operator = str(rng.choice(_BINARY))
+                size = made[a] + made[b] if operator == "Concat" else made[a]
+                nodes.append(helper.make_node(operator, [a, b], [target], **({"axis": 1} if size > made[a] else {})))
+            else:
+                nodes.append(helper.make_node(str(rng.choice(_UNARY)), [a], [target]))
+            made[target] = size
+        nodes.append(helper.make_node("GlobalAveragePool", [list(made)[-1]], ["y"]))
+        used = any(node.op_type == "Conv" for node in nodes)
+        content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT}, constants if used else {})
+        check(content, feeds)
