@@ -37,8 +37,8 @@ ROWS: tuple[Row, ...] = (
         _N_BITS,
         _PRODUCT,
         "run on x86-64 with AVX-512 and FMA, one thread: 500 random single-node models, every bit",
-        limit="other processors have other kernels, and several threads other blocks, whose last bits differ; g_idx and "
-        "16-bit factors are refused",
+        limit="other processors have other kernels, and several threads other blocks, whose last bits differ; g_idx "
+        "and 16-bit factors are refused",
     ),
     Row(
         "conv_integer",
