@@ -61,6 +61,7 @@ constexpr ElementaryRow kElementary[] = {
     {"erfc", [](float x, float) { return arithmetic::erfc(x); }},
     {"exp", [](float x, float) { return arithmetic::exp(x); }},
     {"expm1", [](float x, float) { return arithmetic::expm1(x); }},
+    {"log1p", [](float x, float) { return arithmetic::log1p(x); }},
     {"log", [](float x, float) { return arithmetic::log(x); }},
     {"logistic", [](float x, float) { return arithmetic::logistic(x); }},
     {"power", [](float x, float y) { return arithmetic::power(x, y); }},

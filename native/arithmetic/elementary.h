@@ -332,6 +332,39 @@ inline float atan2(float y, float x) {
   return std::copysign(angle, y);
 }
 
+// log(1 + x) for 0 <= x <= 1 and NaN.
+inline float log1p(float x) {
+  namespace detail = elementary_detail;
+  if (!(x == x)) return x + x;
+  if (x < 0x1p-29f) return x < 0x1p-54f ? x : x - x * x * 0.5f;
+  constexpr float kLn2High = 6.9313812256e-01f, kLn2Low = 9.0580006145e-06f;
+  float f = x, k = 0.0f, lost = 0.0f;
+  bool zero = false;
+  if (detail::bits_of(x) >= 0x3ed413d7u) {
+    const float u = 1.0f + x;
+    const int exponent = static_cast<int>(detail::bits_of(u) >> 23) - 127;
+    lost = (exponent > 0 ? 1.0f - (u - x) : x - (u - 1.0f)) / u;
+    const uint32_t fraction = detail::bits_of(u) & 0x7fffff;
+    const bool small = fraction < 0x3504f7;
+    k = static_cast<float>(exponent + (small ? 0 : 1));
+    zero = (small ? fraction : (0x00800000 - fraction) >> 2) == 0;
+    f = detail::from_bits(fraction | (small ? 0x3f800000u : 0x3f000000u)) - 1.0f;
+  }
+  const float square = 0.5f * f * f, rest = k * kLn2Low + lost;
+  if (zero) {
+    if (f == 0.0f) return k * kLn2High + rest;
+    return k * kLn2High - ((square * (1.0f - 6.6666668653e-01f * f) - rest) - f);
+  }
+  const float s = f / (2.0f + f), z = s * s;
+  float r = 1.4798198640e-01f * z + 1.5313838422e-01f;
+  for (const float c : {1.8183572590e-01f, 2.2222198546e-01f, 2.8571429849e-01f, 4.0000000596e-01f, 6.6666668653e-01f}) {
+    r = r * z + c;
+  }
+  r = z * r;
+  if (k == 0.0f) return f - (square - s * (square + r));
+  return k * kLn2High - ((square - (s * (square + r) + rest)) - f);
+}
+
 inline float erfc(float x) {
   namespace detail = elementary_detail;
   if (x != x) return x + x;

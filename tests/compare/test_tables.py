@@ -25,6 +25,7 @@ BY_FORMULA = {
     "real_product",
     "real_softmax",
     "real_sum",
+    "recurrence",
     "row_sums",
     "scale_back",
     "slope",

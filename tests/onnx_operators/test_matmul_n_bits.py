@@ -57,7 +57,7 @@ def test_rows_in_8_bits_by_blocks(request: pytest.FixtureRequest) -> None:
     """What the row records: constant weights differ in last bits, others not at all."""
     worst, exact = 0.0, 0
     for rng in cases(request, usual=100):
-        content, feeds = model(rng, 4, int(rng.choice([4, 8])))
+        content, feeds = model(rng, 4, int(rng.choice([2, 4, 8])))
         theirs = run_runtime(content, feeds)
         if isinstance(theirs, Refused):
             continue
@@ -68,5 +68,5 @@ def test_rows_in_8_bits_by_blocks(request: pytest.FixtureRequest) -> None:
             exact += 1
         elif ours.size:
             worst = max(worst, float(np.abs(ours - theirs["y0"]).max() / np.abs(theirs["y0"]).max()))
-    assert 0 < worst < 1e-6
+    assert 0 < worst < 2e-6
     assert exact

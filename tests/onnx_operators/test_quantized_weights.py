@@ -1,4 +1,4 @@
-"""Products with dequantized weights alone: the same operator, codes, scales and zero points as in ONNX Runtime."""
+"""Products with dequantized weights alone: ONNX Runtime keeps the codes of the same ones, in the same blocks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
+from bittrue.graph import Graph
 from bittrue.numerics import find as find_numerics
 from bittrue.plan.planner import declared_shapes
 from bittrue.rewrites.fuse_quantized import rewrite
-from support.fused_models import optimised, structure
-from support.onnx_models import cases, run_runtime
+from support.fused_models import optimised
+from support.onnx_models import cases
 
 _RANGES = {
     TensorProto.UINT4: (0, 16),
@@ -70,21 +71,20 @@ def random_model(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
     return model.SerializeToString(), rng.standard_normal(rows).astype(np.float32)
 
 
+def _kept(graph: Graph) -> list[tuple[object, ...]]:
+    """Bits, extents and block of every product whose weights are codes."""
+    names = ("bits", "k", "n", "block_size")
+    return [tuple(n.attributes[name] for name in names) for n in graph.nodes if n.operator == "matmul_n_bits"]
+
+
 @pytest.mark.parametrize("part", range(2))
-def test_structure(request: pytest.FixtureRequest, part: int) -> None:
-    """Blocks give the same graph; the numbers follow the row, whose order of additions is recorded as inexact."""
-    kept = 0
+def test_kept(request: pytest.FixtureRequest, part: int) -> None:
+    """The same products keep codes, in the same blocks."""
+    seen = 0
     for rng in cases(request, part, 2):
-        content, x = random_model(rng)
+        content = random_model(rng)[0]
         graph = bittrue.load(content).graph
-        shapes = declared_shapes(find_numerics("onnxruntime"), 1 << 28)
-        ours = structure(rewrite(graph, shapes(graph))[0])
-        assert ours == structure(bittrue.load(optimised(content)).graph)
-        session = bittrue.load(content).prepare("onnxruntime", executor="reference")
-        steps = [step for step in session.plan.steps if step.operator == "matmul_n_bits"]
-        kept += len(steps)
-        if not any(step.inexact for step in steps):
-            theirs = run_runtime(content, [x])
-            assert isinstance(theirs, dict)
-            np.testing.assert_array_equal(session.run(x)["y"], theirs["y"])
-    assert kept > 100
+        ours = _kept(rewrite(graph, declared_shapes(find_numerics("onnxruntime"), 1 << 28)(graph))[0])
+        assert ours == _kept(bittrue.load(optimised(content)).graph)
+        seen += len(ours)
+    assert seen > 100

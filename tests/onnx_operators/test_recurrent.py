@@ -104,11 +104,11 @@ def test_sequence_lstm(request: pytest.FixtureRequest, part: int) -> None:
 def test_dynamic_quantize_lstm(request: pytest.FixtureRequest, part: int) -> None:
     outcomes = []
     for rng in cases(request, part, 2):
-        (_, batch, inputs, count, hidden), attributes, operands = layer(rng, 4, 3)
+        (_, batch, inputs, count, hidden), attributes, operands = layer(rng, 4, 3, finite)
         kind = (np.uint8, np.int8)[rng.integers(2)]
         operands["w"], operands["r"] = (integers(rng, (count, n, 4 * hidden), kind) for n in (inputs, hidden))
-        operands["c"] = reals(rng, count, batch, hidden) if rng.random() < 0.5 else None
-        operands["p"] = reals(rng, count, 3 * hidden) if rng.random() < 0.3 else None
+        operands["c"] = finite(rng, count, batch, hidden) if rng.random() < 0.5 else None
+        operands["p"] = finite(rng, count, 3 * hidden) if rng.random() < 0.3 else None
         if rng.random() < 0.2:
             attributes["input_forget"] = 1
         for name in ("w", "r"):

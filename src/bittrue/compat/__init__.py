@@ -11,21 +11,30 @@ from .options import (
     GraphOptimizationLevel,
     RunOptions,
     SessionOptions,
+    get_all_providers,
     get_available_providers,
     get_device,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
 )
+from .values import IOBinding, OrtValue
 
 __all__ = [
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
+    "IOBinding",
     "InferenceSession",
     "Interpreter",
     "NodeArg",
     "OpResolverType",
+    "OrtValue",
     "RunOptions",
     "SessionOptions",
     "SignatureRunner",
+    "get_all_providers",
     "get_available_providers",
     "get_device",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
 ]

@@ -14,12 +14,12 @@ from ..graph import DataType, Tensor
 from ..numerics import default_of
 from .options import PROVIDER, RunOptions, SessionOptions, thread_count
 from .sessions import ArgumentError, Sessions, as_narrow, as_stored
+from .values import IOBinding, OrtValue, type_name
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
 
 # Everyday names of types that ONNX calls otherwise.
-_TITLES = {"float32": "float", "float64": "double"}
 # From here on, initializers that are inputs, too, are defaults.
 _IR_WITH_DEFAULTS = 4
 _MADE_UP = "unk__"
@@ -192,6 +192,26 @@ class InferenceSession:
         results = session.run(feeds)
         return [as_narrow(results[name], self._outputs[name].type) for name in output_names or self._outputs]
 
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | Any = None,
+    ) -> list[OrtValue]:
+        """As `run`, on values."""
+        feeds = {name: value.numpy() for name, value in input_dict_ort_values.items()}
+        return [OrtValue(array) for array in self.run(output_names, feeds, run_options)]
+
+    def io_binding(self) -> IOBinding:
+        """Inputs and outputs that stay from run to run."""
+        return IOBinding(tuple(self._outputs), self.run)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | Any = None) -> None:
+        """Run on what `io_binding` of this session was given."""
+        if not iobinding.belongs_to(self.run):
+            raise ArgumentError("BT-COMPAT-BINDING", "the binding belongs to another session")
+        iobinding.run()
+
     def _check_shape(self, name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
         if tensor.is_constant or tensor.shape_signature is None:
             # The reader does not tell a scalar from an input whose shape is open.
@@ -282,8 +302,7 @@ class InferenceSession:
 
 
 def _type(dtype: DataType) -> str:
-    title = _TITLES.get(dtype.title, dtype.title)
-    return f"tensor({title.replace('_', '') if title.startswith('float') else title})"
+    return type_name(dtype.title)
 
 
 def _declared(info: ValueInfoProto) -> list[int | str | None] | None:

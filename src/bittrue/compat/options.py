@@ -119,6 +119,19 @@ def get_available_providers() -> list[str]:
     return [PROVIDER]
 
 
+def get_all_providers() -> list[str]:
+    """As `get_available_providers`."""
+    return [PROVIDER]
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Accepted; nothing is logged."""
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Accepted; nothing is logged."""
+
+
 def thread_count(options: Any) -> int:
     """Threads that options ask for; 0 and no options mean all cores."""
     asked = int(getattr(options, "intra_op_num_threads", 0) or 0)

@@ -7,6 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import index as as_index
 
 import numpy as np
 
@@ -237,9 +238,13 @@ def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[int, tupl
                 place="shapes",
                 advice=f"inputs: {', '.join(graph.tensors[i].name for i in graph.inputs)}",
             )
-        if any(int(extent) < 0 for extent in shape):
+        try:
+            extents = tuple(as_index(extent) for extent in shape)
+        except TypeError:
+            raise InputError("BT-INPUT-SHAPE", f"{shape!r} is no list of integers", place=f"input '{name}'") from None
+        if any(extent < 0 for extent in extents):
             raise InputError("BT-INPUT-SHAPE", f"shape {list(shape)} has a negative extent", place=f"input '{name}'")
-        wanted[names[name]] = tuple(int(extent) for extent in shape)
+        wanted[names[name]] = extents
     return wanted
 
 

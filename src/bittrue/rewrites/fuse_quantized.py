@@ -3,7 +3,7 @@
 First the graph is prepared until nothing changes: operators without effect go, double pairs merge, equal nodes are
 shared, a product and a sum become one, pairs move through data movement, real weights and biases are quantized, and
 every input gets a dequantization of its own. Then redundant clamps go, groups are replaced, and pairs that undo each
-other go. Products with dequantized weights alone keep the codes of their weights.
+other go.
 Inputs and outputs of the graph stay. Notes say which operators between pairs stay real, and why.
 Source: ORT 1.31.1, what its optimised graphs show (tests/onnx_operators/test_fusion.py compares them).
 """
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..graph import Graph, Node, data_type
 from . import Shapes
+from .block_weights import multiply_by_blocks
 from .editing import Editor
 from .quantized_groups import CHECKS, Group, clamp_limits, find_group, fuse
 from .quantized_pairs import (
@@ -39,7 +40,6 @@ from .quantized_preparation import (
     remove_idle,
     share_equal,
 )
-from .quantized_weights import keep_weights_as_codes
 
 # Real products whose kernels prepare constants.
 _PRODUCTS = ("conv", "conv_transpose", "gemm", "matmul")
@@ -80,7 +80,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         remove_inverse_pairs(editor)
         if not editor.changed:
             break
-    keep_weights_as_codes(editor)
+    multiply_by_blocks(editor)
     _mark_computed_weights(editor)
     return editor.finish(), _notes(editor)
 

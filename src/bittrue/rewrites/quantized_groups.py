@@ -17,6 +17,7 @@ from .editing import Editor
 from .quantized_pairs import (
     DEQUANTIZE,
     QUANTIZE,
+    is_quantize,
     same_parameters,
     scalar,
     zero_point_index,
@@ -264,6 +265,10 @@ def _gemm(editor: Editor, group: Group) -> str:
     scale, weights = group.before[1].inputs[1], group.before[1].inputs[0]
     assert scale is not None
     assert weights is not None
+    codes = editor.writer(weights)
+    if codes is not None and is_quantize(codes) and codes.inputs[0] is not None:
+        # Codes that a file declares no shape for have that of the numbers.
+        weights = codes.inputs[0]
     columns = editor.tensors[weights].shape[: 1 if group.target.attributes.get("transpose_b") else None][-1:]
     shape = editor.tensors[scale].shape
     if shape not in ((), (1,), columns):

@@ -248,7 +248,8 @@ def _scale_fits(editor: Editor, shapes: Shapes, node: Node, w: Node, count: int)
     axis = w.attributes.get("axis", 1)
     assert isinstance(axis, int)
     rank = len(known_shape(editor, shapes, w.inputs[0]) or ())
-    expected = 1 if node.source == "Gemm" and not node.attributes.get("transpose_b") else 0
+    columns_last = node.source == "Gemm" and not node.attributes.get("transpose_b")
+    expected = 1 if columns_last or node.source == "ConvTranspose" else 0
     return (axis + rank if axis < 0 else axis) == expected
 
 

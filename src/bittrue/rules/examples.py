@@ -58,6 +58,8 @@ def example(slot: str, first: str, second: str) -> Example | None:
     """An example for which the rules `first` and `second` of `slot` differ; None when the list of candidates has none,
     or for slots whose rules say enough by their formulas.
     """
+    if first == second:
+        return None
     finder = _FINDERS.get(slot)
     return None if finder is None else next(finder(first, second), None)
 

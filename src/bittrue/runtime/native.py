@@ -234,6 +234,8 @@ class _Program:
         source, (target, shape, dtype) = self.plan.inputs[0], self._outputs[0]
 
         def run(x: Any) -> np.ndarray | None:
+            if x is None:
+                return None
             y = empty(shape, dtype)
             with lock:
                 try:

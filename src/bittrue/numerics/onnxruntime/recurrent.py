@@ -56,7 +56,8 @@ ROWS: tuple[Row, ...] = (
         },
         _RUN,
         where=("u8", "s8"),
-        limit=f"{_OTHER_MACHINES}; several threads quantize parts of a batch on their own",
+        limit=f"{_OTHER_MACHINES}; several threads quantize parts of a batch on their own; of several NaN the "
+        "runtime may keep another one",
         requires=(("names_hidden_size",),),
     ),
 )
