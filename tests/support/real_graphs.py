@@ -111,6 +111,11 @@ class RealGraphMaker:
             parts = [self.reals(filters) for _ in range(3)]
             operands = [self.constant(part) for part in (*parts, np.abs(self.reals(filters)))]
             return self.node(kind, shape, y, *operands, epsilon=float(self.pick(1e-5, 1e-3)))
+        if kind == "residual" and len(shape) == 4 and self.rng.random() < 0.5:
+            inputs = [y, self.constant(self.reals(filters, filters, 1, 1))]
+            if self.rng.random() < 0.5:
+                inputs.append(self.constant(self.reals(filters)))
+            return self.node("Add", shape, *self.swapped(self.node("Conv", shape, *inputs), y))
         if kind == "residual":
             return self.node("Add", shape, *self.swapped(y, self.tensor(*shape)))
         ones = (1,) * (len(shape) - 2)

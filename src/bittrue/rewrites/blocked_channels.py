@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import Attribute, Node
-from ..operators.conv import can_block, can_block_pictures
 from . import Shapes
 from .editing import Editor
 from .quantized_preparation import known_shape
 
 _POOLS, _GLOBAL_POOLS = ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool")
+# Channels of a block, and what numbers of channels are multiples of where blocks are filled up.
+_BLOCK, _ALIGNED = 16, 4
 _ACTIVATIONS = ("Relu", "Sigmoid", "Tanh")
 # What only goes with the convolution whose result nothing else reads.
 _FINISHES = ("LeakyRelu", "Clip", "HardSigmoid")
@@ -36,7 +37,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
                 blocked.update(node.outputs)
         elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and inside):
             shape = known_shape(editor, shapes, node.inputs[0])
-            if shape is not None and len(shape) == 4 and can_block_pictures(shape[1]) and shape[1] > 0:
+            if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % _ALIGNED == 0:
                 blocked.update(node.outputs)
         elif node.source in ("Add", "Sum") and inside and len(node.inputs) == 2:
             if _same_shape(editor, shapes, node):
@@ -54,7 +55,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
             if _scale_channels(editor, shapes, node):
                 blocked.update(node.outputs)
         elif node.source == "Concat" and inside and node.attributes.get("axis") == 1:
-            if all((known_shape(editor, shapes, i) or (0, 1))[1] % 16 == 0 for i in node.inputs):
+            if all((known_shape(editor, shapes, i) or (0, 1))[1] % _BLOCK == 0 for i in node.inputs):
                 blocked.update(node.outputs)
         elif node.source == "BatchNormalization" and node.inputs[0] in blocked and _as_convolution(editor, node):
             blocked.update(node.outputs)
@@ -78,7 +79,11 @@ def _is_blocked(editor: Editor, conv: Node) -> bool:
     if len(conv.inputs) > 2 and conv.inputs[2] is not None and editor.value(conv.inputs[2]) is None:
         return False
     assert isinstance(groups, int)
-    return can_block(weights.shape[0], weights.shape[1], groups)
+    outputs, channels = weights.shape[:2]
+    if groups > 1:
+        whole = channels % _BLOCK == 0 and outputs // groups % _BLOCK == 0
+        return whole or (channels == 1 and outputs == groups and outputs % _ALIGNED == 0)
+    return channels < _BLOCK or channels % _ALIGNED == 0
 
 
 def _begin_with(
