@@ -41,6 +41,7 @@ class RealConvolution final : public Kernel {
     block_ = std::max<int64_t>(1, step.integer("block", 0, depth_));
     terms_ = round_up(depth_, block_) * h_.taps * w_.taps;
     require(terms_ <= int64_t{1} << 24, "a filter is very large");
+    require(!step.has_input(3), "sums begin with another picture");
     find_order(step.integer("split", 0, int64_t{1} << 40));
     if (step.has_input(2)) {
       const Operand& bias = step.input(2);

@@ -30,7 +30,7 @@ void require_reals(const Operand& a, const Operand& b, const Operand& out) {
 class RealProduct final : public Kernel {
  public:
   RealProduct(const Step& step, const CoreSet& cores, const Factors& factors, bool added)
-      : f_(factors), core_(cores.real_matmul()), alpha_(static_cast<float>(step.real("alpha"))) {
+      : f_(factors), core_(cores.real_matmul()) {
     const Operand &a = step.input(0), &b = step.input(1), &out = step.output();
     require_reals(a, b, out);
     require(step.rule("real_product") == "binary32_fused_blocks", "no native rule for this slot");
@@ -162,7 +162,6 @@ class RealProduct final : public Kernel {
 
   Factors f_;
   const RealMatmul& core_;
-  const float alpha_;
   int64_t block_ = 0, most_ = 0, panels_ = 0, across_ = 0, down_ = 0;
   float alpha_ = 1.0f;
   bool added_ = false, constant_ = false;
@@ -214,10 +213,21 @@ class SingleRows final : public Kernel {
   bool added_, one_addend_ = false;
 };
 
+// Whether a rewrite says so of an operand.
+bool is_marked(const Step& step, const char* name) {
+  const auto found = step.integers.find(name);
+  return found != step.integers.end() && step.integer(name, 0, 1) != 0;
+}
+
 std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, const Factors& factors, bool added) {
+  require(!is_marked(step, "turned_a"), "the runtime's rows are not side by side");
+  const bool turned = factors.turned_b || is_marked(step, "turned_b");
   const bool packed = step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2;
-  const bool single = factors.rows == 1 || (factors.columns == 1 && !factors.turned_b);
-  if (single && !packed && step.real("alpha") == 1.0) return std::make_unique<SingleRows>(step, factors, added);
+  const bool single = factors.rows == 1 || (factors.columns == 1 && !turned);
+  if (single && !packed && step.real("alpha") == 1.0) {
+    require(turned == factors.turned_b, "the runtime's columns are not side by side");
+    return std::make_unique<SingleRows>(step, factors, added);
+  }
   return std::make_unique<RealProduct>(step, cores, factors, added);
 }
 

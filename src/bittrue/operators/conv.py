@@ -45,7 +45,7 @@ _CHANNELS, _POINT_CHANNELS = 16, 128
 _ALIGNED = 4
 
 
-def _can_block(outputs: int, channels: int, groups: int) -> bool:
+def can_block(outputs: int, channels: int, groups: int) -> bool:
     """Whether filters of so many channels can be held in blocks of channels."""
     if groups > 1:
         whole = channels % _CHANNELS == 0 and outputs // groups % _CHANNELS == 0
@@ -67,7 +67,7 @@ def _split(call: Call, windows: tuple[Window, ...]) -> tuple[int, int]:
         return 0, 0
     outputs, channels = weights.shape[:2]
     taps = math.prod(weights.shape[2:])
-    if not _can_block(outputs, channels, groups):
+    if not can_block(outputs, channels, groups):
         return 0, 0
     if channels < _CHANNELS:
         return 1, taps

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import Attribute, Node
+from ..operators.conv import can_block
 from . import Shapes
 from .editing import Editor
 from .quantized_preparation import known_shape
@@ -33,7 +34,7 @@ def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
             continue
         inside = bool(node.inputs) and all(index in blocked for index in node.inputs)
         if node.source == "Conv":
-            if _is_blocked(editor, node):
+            if is_blocked(editor, node):
                 blocked.update(node.outputs)
         elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and inside):
             shape = known_shape(editor, shapes, node.inputs[0])
@@ -71,7 +72,7 @@ def _same_shape(editor: Editor, shapes: Shapes, node: Node) -> bool:
     return left is not None and left == right
 
 
-def _is_blocked(editor: Editor, conv: Node) -> bool:
+def is_blocked(editor: Editor, conv: Node) -> bool:
     """Constant weights of two spatial axes and a constant bias or none, in numbers that fit."""
     weights, groups = editor.value(conv.inputs[1]), conv.attributes["groups"]
     if conv.operator != "conv" or weights is None or weights.ndim != 4 or conv.attributes.get("computed_weights"):
@@ -79,11 +80,7 @@ def _is_blocked(editor: Editor, conv: Node) -> bool:
     if len(conv.inputs) > 2 and conv.inputs[2] is not None and editor.value(conv.inputs[2]) is None:
         return False
     assert isinstance(groups, int)
-    outputs, channels = weights.shape[:2]
-    if groups > 1:
-        whole = channels % _BLOCK == 0 and outputs // groups % _BLOCK == 0
-        return whole or (channels == 1 and outputs == groups and outputs % _ALIGNED == 0)
-    return channels < _BLOCK or channels % _ALIGNED == 0
+    return can_block(weights.shape[0], weights.shape[1], groups)
 
 
 def _begin_with(

@@ -8,8 +8,8 @@ Pictures that the caller gives are put into blocks.
 from __future__ import annotations
 
 from ..graph import Graph, Node
-from ..operators.conv import can_block
 from . import Shapes
+from .blocked_channels import is_blocked
 from .editing import Editor
 
 _CHANNELS = 16
@@ -58,11 +58,4 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], shape: tuple[int, ...]
         return whole and len(node.outputs) == 1
     if node.source in _GLOBAL:
         return whole and (given or node.inputs[0] in blocked)
-    if node.operator != "conv" or node.attributes.get("computed_weights", False):
-        return False
-    weights = editor.value(node.inputs[1])
-    added = editor.value(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] is not None else weights
-    groups = node.attributes["groups"]
-    assert isinstance(groups, int)
-    known = weights is not None and added is not None and weights.ndim == 4
-    return known and weights is not None and can_block(weights.shape[0], weights.shape[1], groups)
+    return node.operator == "conv" and is_blocked(editor, node)
