@@ -49,3 +49,17 @@ def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
         compare_steps(session, {**all_values(model, feeds), **dict(zip(names, feeds, strict=True))}, tally)
         compare_outputs(session, feeds, theirs)
     assert tally.tensors > 100
+
+
+def test_operators_without_effect_in_a_row() -> None:
+    """Each of them has been replaced by the time that it is looked at."""
+    x = np.float32([[1.5, -2.0]])
+    nodes = [
+        helper.make_node("Identity", ["x"], ["a"]),
+        helper.make_node("Dropout", ["a"], ["b"]),
+        helper.make_node("Identity", ["b"], ["c"]),
+        helper.make_node("Relu", ["c"], ["y"]),
+    ]
+    content, feeds = build(nodes, {"x": x}, {"y": TensorProto.FLOAT})
+    assert check(content, feeds) == "equal"
+    assert [step.operator for step in bittrue.load(content).prepare().plan.steps] == ["relu"]

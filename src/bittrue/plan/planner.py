@@ -158,8 +158,12 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
         _seed(state, {i: tuple(extent if e == -1 else e for e in s) for i, s in signatures if s is not None})
         for node in graph.nodes:
+            operator = find(node.operator)
+            # What other graphs give is not looked at.
+            if operator is None or operator.graphs:
+                continue
             with contextlib.suppress(BittrueError):
-                if find(node.operator) and numerics.candidates(node.operator, *node_types(graph, node)):
+                if numerics.candidates(node.operator, *node_types(graph, node)):
                     _plan_node(state, node, numerics, memory_limit)
         return state.shapes
 

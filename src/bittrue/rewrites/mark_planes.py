@@ -14,7 +14,6 @@ from .editing import Editor
 
 _CHANNELS = 16
 _GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
-_SAME = ("Identity", "Dropout")
 _FUNCTIONS = ("Relu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "BatchNormalization")
 # These only as parts of the convolution before them.
 _PARTS = ("LeakyRelu", "Clip")
@@ -32,7 +31,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     for node in editor.nodes():
         source = node.inputs[0] if node.inputs else None
         given = source in unknown
-        if given and node.source in _SAME:
+        if given and node.operator == "identity":
             unknown.add(node.outputs[0])
         if node.operator == "global_average_pool" and not given and source not in blocked:
             editor.change(node, attributes={**node.attributes, "planes": True})
@@ -45,7 +44,7 @@ def _keeps(editor: Editor, node: Node, blocked: set[int], shape: tuple[int, ...]
     """Whether the first output of a node is in blocks."""
     if editor.type(node.outputs[0]) != "f32":
         return False
-    if node.source in (*_FUNCTIONS, *_SAME):
+    if node.source in _FUNCTIONS or node.operator == "identity":
         return node.inputs[0] in blocked
     if node.source in _PARTS:
         before = editor.writer(node.inputs[0])

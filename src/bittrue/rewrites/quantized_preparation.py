@@ -35,14 +35,16 @@ def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int,
 
 # -- operators without effect --------------------------------------------------------------------------------------
 def remove_idle(editor: Editor) -> None:
-    """Identity, Dropout without a mask, and casts to the type that is there."""
-    for node in editor.nodes():
-        source = node.inputs[0] if node.inputs else None
-        if node.source not in ("Identity", "Dropout", "Cast") or source is None or editor.gives_result(node):
+    """Identity, Dropout (whose mask is made by nodes of its own), and casts to the type that is there."""
+    for planned in editor.nodes():
+        # One that read what another of them gave has been replaced.
+        node = editor.writer(planned.outputs[0]) if planned.outputs else None
+        source = node.inputs[0] if node is not None and node.inputs else None
+        if node is None or source is None or editor.gives_result(node):
             continue
-        if node.source == "Dropout" and (len(node.inputs) > 1 or any(map(editor.readers, node.outputs[1:]))):
-            continue
-        if node.source == "Cast" and editor.type(source) != editor.type(node.outputs[0]):
+        if node.operator != "identity" and (
+            node.operator != "convert" or editor.type(source) != editor.type(node.outputs[0])
+        ):
             continue
         editor.replace_reads(node.outputs[0], source)
         editor.remove(node)
@@ -51,7 +53,7 @@ def remove_idle(editor: Editor) -> None:
 def join_clamps(editor: Editor) -> None:
     """A Relu that only a clamp with a constant lower limit reads: the limit rises to 0."""
     for relu in editor.nodes():
-        clip = editor.only_reader(relu) if relu.source == "Relu" else None
+        clip = editor.only_reader(relu) if editor.alive(relu) and relu.source == "Relu" else None
         if clip is None or clip.source != "Clip" or clip.inputs[0] != relu.outputs[0] or relu.inputs[0] is None:
             continue
         low = editor.value(clip.inputs[1]) if len(clip.inputs) > 1 else None
@@ -149,7 +151,12 @@ def quantize_choices(editor: Editor) -> None:
     Its code is the end of the type on its side, its zero point the middle, and its scale what gives the number back.
     """
     for node in editor.nodes():
-        if node.source != "Where" or len(node.inputs) != 3 or len(editor.readers(node.outputs[0])) != 1:
+        if (
+            not editor.alive(node)
+            or node.source != "Where"
+            or len(node.inputs) != 3
+            or len(editor.readers(node.outputs[0])) != 1
+        ):
             continue
         after = editor.readers(node.outputs[0])[0][0]
         for position, other in ((1, 2), (2, 1)):
