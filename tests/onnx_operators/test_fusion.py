@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 import bittrue
 from bittrue.numerics import find as find_numerics
 from bittrue.plan.planner import declared_shapes
 from bittrue.rewrites.fuse_quantized import rewrite
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
-from support.onnx_models import cases, run_runtime
+from support.onnx_models import build, cases, check, run_runtime
 from support.quantized_graphs import GraphMaker
 
 _OPSETS = (13, 17, 21)
