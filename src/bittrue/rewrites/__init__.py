@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 
+from ..errors import MISFITS, InvalidModelError
 from ..graph import Graph
 
 # Gives the shapes of a graph's tensors by index, as far as the file settles them; -1 for an extent that is free.
@@ -24,9 +25,22 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
     """`graph` after the rewrites `names`, in order, and what they have to say about it.
 
     Its inputs and outputs stay; other tensors may disappear, new ones follow the old ones.
+
+    Raises:
+        InvalidModelError: nodes have other operands or attributes than their operators ask for.
     """
     notes: list[str] = []
     for name in names:
-        graph, found = importlib.import_module(f"{__name__}.{REWRITES[name]}").rewrite(graph, shapes(graph))
+        module = importlib.import_module(f"{__name__}.{REWRITES[name]}")
+        try:
+            graph, found = module.rewrite(graph, shapes(graph))
+        except MISFITS as error:
+            # Patterns are looked for before nodes are checked one by one.
+            raise InvalidModelError(
+                "BT-GRAPH-PATTERN",
+                f"{name} met a node that does not fit its operator: {type(error).__name__}: {error}",
+                place=f"graph '{graph.name}'",
+                advice="some node has too few inputs or an attribute of another kind; export the model again",
+            ) from error
         notes += found
     return graph, tuple(notes)
