@@ -13,23 +13,6 @@ namespace {
 
 constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
 
-class AddBytes final : public Kernel {
- public:
-  AddBytes(const Step& step, const CoreSet& cores, bool subtract)
-      : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096), core_(cores.add(add_spec(step, subtract))) {}
-
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      core_->run(in[0], in[1], out, count);
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
-
- private:
-  Blocks blocks_;
-  std::unique_ptr<Elementwise> core_;
-};
-
 // (first weight * (a - first zero point) +- second weight * (b - second zero point)) / 2^right_shift, ties up. Inputs lie
 // within 9 bits of their zero points and weights within 21 bits: every sum fits 32.
 std::unique_ptr<Kernel> make_weighted(const Step& step, int64_t sign) {
@@ -126,7 +109,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, b
     });
   }
   if (step.text("form") == "weighted") return make_weighted(step, sign);
-  if (is_8bit(type)) return std::make_unique<AddBytes>(step, cores, subtract);
+  if (is_8bit(type)) return std::make_unique<ElementwiseBytes>(step, cores.add(add_spec(step, subtract)));
   require(step.text("form") == "rescaled", "an unknown form");
   const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");
   if (type != Type::s16) return nullptr;

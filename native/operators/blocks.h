@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/kernel.h"
+#include "isa/cores.h"
 
 namespace bittrue {
 
@@ -65,6 +68,24 @@ class Blocks {
   size_t cut_ = 0;      // blocks hold `step_` positions of this axis and everything inside
   int64_t step_ = 1, inner_ = 1, chunks_ = 1;
   int64_t blocks_ = 0, elements_ = 0, worker_bytes_ = 0;
+};
+
+// A core over two operands that broadcast to one output, all of them 8-bit.
+class ElementwiseBytes final : public Kernel {
+ public:
+  ElementwiseBytes(const Step& step, std::unique_ptr<Elementwise> core)
+      : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096), core_(std::move(core)) {}
+
+  void run(const Run& run) const override {
+    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
+      core_->run(in[0], in[1], out, count);
+    });
+  }
+  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
+
+ private:
+  Blocks blocks_;
+  std::unique_ptr<Elementwise> core_;
 };
 
 }  // namespace bittrue

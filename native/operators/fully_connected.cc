@@ -76,15 +76,7 @@ FullyConnected::FullyConnected(const Step& step, const CoreSet& cores, int64_t c
 
 void FullyConnected::run(const Run& run) const {
   if (rows_ == 0 || columns_ == 0) return;
-  const uint8_t* data = run.inputs[0];
-  if (depth_ != packed_depth_) {
-    // The bytes that fill a row up meet weights of zero.
-    for (int64_t r = 0; r < rows_; ++r) {
-      std::memcpy(run.scratch + r * packed_depth_, data + r * depth_, static_cast<size_t>(depth_));
-      std::memset(run.scratch + r * packed_depth_ + depth_, 0, static_cast<size_t>(packed_depth_ - depth_));
-    }
-    data = run.scratch;
-  }
+  const uint8_t* data = packed_rows(run.inputs[0], rows_, depth_, packed_depth_, run.scratch);
   const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
   const int threads = rows_ * columns_ * depth_ / kRate < kWorthSharing ? 1 : run.pool.threads();
   const int64_t groups = threads > 1 ? group_count(panels, threads) : 1;

@@ -81,15 +81,7 @@ class IntegerLayer final : public Kernel {
 
   void run(const Run& run) const override {
     if (rows_ == 0 || columns_ == 0) return;
-    const uint8_t* data = run.inputs[0];
-    if (depth_ != packed_depth_) {
-      // The bytes that fill a row up meet weights of zero.
-      for (int64_t r = 0; r < rows_; ++r) {
-        std::memcpy(run.scratch + r * packed_depth_, data + r * depth_, static_cast<size_t>(depth_));
-        std::memset(run.scratch + r * packed_depth_ + depth_, 0, static_cast<size_t>(packed_depth_ - depth_));
-      }
-      data = run.scratch;
-    }
+    const uint8_t* data = packed_rows(run.inputs[0], rows_, depth_, packed_depth_, run.scratch);
     auto* own = reinterpret_cast<float*>(run.scratch + copy_bytes());
     const float* factors = finish_.factors.empty() ? own : finish_.factors.data();
     if (finish_.real && finish_.factors.empty()) find_factors(run, own);

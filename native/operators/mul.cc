@@ -9,33 +9,18 @@
 namespace bittrue {
 namespace {
 
-class MulBytes final : public Kernel {
- public:
-  static constexpr int64_t kLargest = 32000;
-
-  MulBytes(const Step& step, const CoreSet& cores) : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096) {
-    const int flip = flip_of(step.input(0).type);
-    MulSpec spec;
-    const int64_t first = step.integer("first_zero_point", -kLargest, kLargest - 128) + flip;
-    const int64_t second = step.integer("second_zero_point", -kLargest, kLargest - 128) + flip;
-    const auto span = [](int64_t zero_point) { return std::max(std::abs(zero_point), std::abs(255 - zero_point)); };
-    spec.first_zero_point = static_cast<int32_t>(first);
-    spec.second_zero_point = static_cast<int32_t>(second);
-    spec.requantize = requantization(step, rescaling(step), span(first) * span(second));
-    core_ = cores.mul(spec);
-  }
-
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      core_->run(in[0], in[1], out, count);
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
-
- private:
-  Blocks blocks_;
-  std::unique_ptr<Elementwise> core_;
-};
+MulSpec mul_spec(const Step& step) {
+  constexpr int64_t kLargest = 32000;
+  const int flip = flip_of(step.input(0).type);
+  MulSpec spec;
+  const int64_t first = step.integer("first_zero_point", -kLargest, kLargest - 128) + flip;
+  const int64_t second = step.integer("second_zero_point", -kLargest, kLargest - 128) + flip;
+  const auto span = [](int64_t zero_point) { return std::max(std::abs(zero_point), std::abs(255 - zero_point)); };
+  spec.first_zero_point = static_cast<int32_t>(first);
+  spec.second_zero_point = static_cast<int32_t>(second);
+  spec.requantize = requantization(step, rescaling(step), span(first) * span(second));
+  return spec;
+}
 
 struct Times {
   template <class T>
@@ -60,7 +45,7 @@ std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
     });
   }
   require(rule == "exact_s32", "no native rule for this slot");
-  if (is_8bit(from) && is_8bit(to)) return std::make_unique<MulBytes>(step, cores);
+  if (is_8bit(from) && is_8bit(to)) return std::make_unique<ElementwiseBytes>(step, cores.mul(mul_spec(step)));
   if (from != Type::s16 || to != Type::s16) return nullptr;
   const Rescaling rescale = rescaling(step);
   const Storing store = storing(step);

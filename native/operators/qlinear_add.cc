@@ -25,23 +25,6 @@ float number(const Step& step, const char* name) {
   return static_cast<float>(array.real(0));
 }
 
-class AddBytes final : public Kernel {
- public:
-  AddBytes(const Step& step, const CoreSet& cores)
-      : blocks_({&step.input(0), &step.input(1)}, step.output(), 4096), core_(cores.fused_sum(fused_sum_spec(step))) {}
-
-  void run(const Run& run) const override {
-    blocks_.run(run, [&](const uint8_t* const* in, uint8_t* out, int64_t count) {
-      core_->run(in[0], in[1], out, count);
-    });
-  }
-  int64_t scratch_bytes(int threads) const override { return blocks_.scratch_bytes(threads); }
-
- private:
-  Blocks blocks_;
-  std::unique_ptr<Elementwise> core_;
-};
-
 }  // namespace
 
 FusedSumSpec fused_sum_spec(const Step& step) {
@@ -56,7 +39,7 @@ FusedSumSpec fused_sum_spec(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_qlinear_add(const Step& step, const CoreSet& cores) {
-  return std::make_unique<AddBytes>(step, cores);
+  return std::make_unique<ElementwiseBytes>(step, cores.fused_sum(fused_sum_spec(step)));
 }
 
 std::unique_ptr<Kernel> make_qlinear_mul(const Step& step, const CoreSet&) {

@@ -1,5 +1,6 @@
 #include "operators/weights.h"
 
+#include <cstring>
 #include <algorithm>
 #include <type_traits>
 
@@ -117,6 +118,15 @@ std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns) {
   std::vector<int64_t> values = step.input(input).integers();
   require(static_cast<int64_t>(values.size()) == columns, "one bias per column is needed");
   return values;
+}
+
+const uint8_t* packed_rows(const uint8_t* data, int64_t rows, int64_t depth, int64_t packed_depth, uint8_t* copy) {
+  if (depth == packed_depth) return data;
+  for (int64_t r = 0; r < rows; ++r) {
+    std::memcpy(copy + r * packed_depth, data + r * depth, static_cast<size_t>(depth));
+    std::memset(copy + r * packed_depth + depth, 0, static_cast<size_t>(packed_depth - depth));
+  }
+  return copy;
 }
 
 bool suits_matmul(const Step& step, size_t source, size_t bias_input) {

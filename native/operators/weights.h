@@ -35,6 +35,10 @@ std::vector<int64_t> weight_zero_points(const Step& step, size_t operand);
 // The bias of every column (zeros when there is none). NoKernel unless it is a constant of `columns` integers.
 std::vector<int64_t> biases(const Step& step, size_t input, int64_t columns);
 
+// `rows` rows of `depth` bytes at `data`, each filled up to `packed_depth` bytes in `copy`; `data` itself where there is
+// nothing to fill up. What fills up meets weights of zero.
+const uint8_t* packed_rows(const uint8_t* data, int64_t rows, int64_t depth, int64_t packed_depth, uint8_t* copy);
+
 // Whether a layer is one for the 8-bit cores: 8-bit activations, constant 8-bit (or narrower) weights, a constant bias or
 // none, a zero point that can be stored, and an accumulator of 32 bits that wraps (or never needs more).
 bool suits_matmul(const Step& step, size_t source = 0, size_t bias = 2);

@@ -137,4 +137,7 @@ inline std::string describe(const rules::Requantize& r) {
   return text;
 }
 
+// Numbers of elements around the widths of vectors.
+inline constexpr int64_t kCounts[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 255, 256, 257, 521, 1031};
+
 }  // namespace bittrue::test

@@ -139,7 +139,8 @@ def make_plan(
         ResourceError: a run would exceed `memory_limit`.
     """
     rewritten = {
-        id(g): rewrite(g, numerics.rewrites, declared_shapes(numerics, memory_limit)) for g in (graph, *graphs)
+        key: rewrite(g, numerics.rewrites, declared_shapes(numerics, memory_limit))
+        for key, g in {id(g): g for g in (graph, *graphs)}.items()
     }
     graph, found = rewritten[id(graph)]
     source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit)

@@ -30,10 +30,11 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
         InvalidModelError: nodes have other operands or attributes than their operators ask for.
     """
     notes: list[str] = []
+    known = shapes(graph)
     for name in names:
         module = importlib.import_module(f"{__name__}.{REWRITES[name]}")
         try:
-            graph, found = module.rewrite(graph, shapes(graph))
+            rewritten, found = module.rewrite(graph, known)
         except MISFITS as error:
             # Patterns are looked for before nodes are checked one by one.
             raise InvalidModelError(
@@ -43,4 +44,6 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
                 advice="some node has too few inputs or an attribute of another kind; export the model again",
             ) from error
         notes += found
+        if rewritten is not graph:
+            graph, known = rewritten, shapes(rewritten)
     return graph, tuple(notes)

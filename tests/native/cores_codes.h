@@ -1,0 +1,193 @@
+// The cores between stored bytes and binary32, functions and rows of binary32, and products of computed bytes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cores_cases.h"
+#include "cores_real.h"
+#include "cores_report.h"
+
+namespace bittrue::test {
+
+inline void check_fused_sum(Context& context) {
+  Random& random = context.random;
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    FusedSumSpec spec;
+    spec.is_signed = random.one_in(2);
+    // Round numbers make ties; wild ones leave 32 bits.
+    const auto scale = [&] {
+      const double exponent = static_cast<double>(random.between(-1000, 300)) / 100;
+      const double real = std::exp2(random.one_in(3) ? std::floor(exponent) : exponent);
+      return static_cast<float>(random.one_in(20) ? real * 1e9 : real);
+    };
+    spec.first_scale = scale();
+    spec.second_scale = scale();
+    spec.addend = static_cast<float>(static_cast<double>(random.between(-40000, 40000)) / (random.one_in(2) ? 100 : 128));
+    const std::unique_ptr<Elementwise> core = context.cores.fused_sum(spec);
+    const int64_t count = random.pick(kCounts);
+    Exact<uint8_t> first(count), second(count);
+    fill_bytes(random, first);
+    fill_bytes(random, second);
+    std::vector<uint8_t> expected(count);
+    const int flip = spec.is_signed ? 128 : 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const float inner = std::fma(static_cast<float>(second[i] - flip), spec.second_scale, spec.addend);
+      const float sum = std::nearbyint(std::fma(static_cast<float>(first[i] - flip), spec.first_scale, inner));
+      const double stored = sum < 2147483648.0f ? static_cast<double>(sum) : -2147483648.0;
+      expected[i] = static_cast<uint8_t>(std::min(std::max(stored, -1.0 * flip), 255.0 - flip) + flip);
+    }
+    char text[160];
+    std::snprintf(text, sizeof text, "%lld elements, signed %d, %a * first + %a * second + %a", static_cast<long long>(count),
+                  spec.is_signed, static_cast<double>(spec.first_scale), static_cast<double>(spec.second_scale),
+                  static_cast<double>(spec.addend));
+    std::vector<Exact<uint8_t>> outs;
+    for (int k = 0; k < context.options.threads; ++k) outs.emplace_back(count);
+    on_threads(context.options.threads, [&](int k) { core->run(first.data(), second.data(), outs[k].data(), count); });
+    for (const Exact<uint8_t>& out : outs) context.report.expect_equal(out.data(), expected.data(), count, text);
+    core->run(first.data(), second.data(), first.data(), count);
+    context.report.expect_equal(first.data(), expected.data(), count, text + std::string(" in place"));
+  }
+}
+
+namespace twin {
+#include "isa/real_functions.inc"
+}  // namespace twin
+
+inline void check_real_function(Context& context) {
+  Random& random = context.random;
+  const RealFunctionCore core = context.cores.real_function();
+  for (const RealFunction function : {RealFunction::exp, RealFunction::logistic, RealFunction::tanh, RealFunction::erf}) {
+    for (int64_t round = 0; round < context.rounds(100); ++round) {
+      const int64_t count = random.pick(kCounts);
+      Exact<float> in(count), out(count);
+      const float strange[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f, 1e-45f, 0.921875f, 3.925f};
+      for (int64_t i = 0; i < count; ++i) {
+        const double size = std::exp2(static_cast<double>(random.between(-3000, 700)) / 100);
+        in[i] = random.one_in(12) ? random.pick(strange) : static_cast<float>(random.one_in(2) ? size : -size);
+      }
+      std::vector<float> expected(count);
+      for (int64_t i = 0; i < count; ++i) {
+        // One at a time, so that no vectors are made of it.
+        volatile float x = in[i];
+        const float one = x;
+        twin::real_function(function, &one, &expected[i], 1);
+      }
+      core(function, in.data(), out.data(), count);
+      char text[80];
+      std::snprintf(text, sizeof text, "function %d of %lld elements", static_cast<int>(function), static_cast<long long>(count));
+      context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
+                                  reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+    }
+  }
+}
+
+inline void check_real_rows(Context& context, bool softmax) {
+  Random& random = context.random;
+  const SoftmaxRow softmax_core = context.cores.softmax_row();
+  const NormalizeRow normalize_core = context.cores.normalize_row();
+  for (int64_t round = 0; round < context.rounds(200); ++round) {
+    const int64_t count = softmax ? random.pick(kCounts) : random.pick(kCounts) + 7;
+    Exact<float> in(count), scale(count), bias(count), out(count), expected(count);
+    for (int64_t i = 0; i < count; ++i) {
+      const auto real = [&] { return static_cast<float>(static_cast<double>(random.between(-4000, 4000)) / 700); };
+      in[i] = random.one_in(50) ? -INFINITY : real() * (random.one_in(10) ? 30.0f : 1.0f);
+      if (!softmax && !(in[i] - in[i] == 0.0f)) in[i] = 0.5f;
+      scale[i] = real();
+      bias[i] = real();
+    }
+    const float* addend = random.one_in(3) ? nullptr : bias.data();
+    bool same;
+    if (softmax) {
+      same = twin::softmax_row(in.data(), expected.data(), count) == softmax_core(in.data(), out.data(), count);
+    } else {
+      same = twin::normalize_row(in.data(), scale.data(), addend, 1e-5f, expected.data(), count) ==
+             normalize_core(in.data(), scale.data(), addend, 1e-5f, out.data(), count);
+    }
+    char text[80];
+    std::snprintf(text, sizeof text, "%lld elements, verdicts equal %d", static_cast<long long>(count), same);
+    const uint8_t right = 1, found = same;
+    context.report.expect_equal(&found, &right, 1, text);
+    context.report.expect_equal(reinterpret_cast<const uint8_t*>(out.data()),
+                                reinterpret_cast<const uint8_t*>(expected.data()), 4 * count, text);
+  }
+}
+
+inline void check_softmax_row(Context& context) { check_real_rows(context, true); }
+inline void check_normalize_row(Context& context) { check_real_rows(context, false); }
+
+inline void check_quantize_reals(Context& context) {
+  Random& random = context.random;
+  const QuantizeReals core = context.cores.quantize_reals();
+  for (int64_t round = 0; round < context.rounds(400); ++round) {
+    QuantizeSpec spec;
+    const double exponent = static_cast<double>(random.between(-1000, 300)) / 100;
+    spec.scale = static_cast<float>(std::exp2(random.one_in(2) ? std::floor(exponent) : exponent));
+    spec.zero_point = static_cast<int32_t>(random.between(0, 255));
+    spec.low = static_cast<float>(-spec.zero_point);
+    spec.high = static_cast<float>(255 - spec.zero_point);
+    const int64_t count = random.pick(kCounts);
+    Exact<float> in(count);
+    const float strange[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3e38f, -3e38f, 1e-45f};
+    for (int64_t i = 0; i < count; ++i) {
+      // Ties, and numbers beside them.
+      const float tie = static_cast<float>(random.between(-520, 520)) / 2 * spec.scale;
+      in[i] = random.one_in(20)  ? random.pick(strange)
+              : random.one_in(3) ? std::nextafterf(tie, random.one_in(2) ? INFINITY : -INFINITY)
+                                 : tie;
+    }
+    std::vector<uint8_t> expected(count);
+    for (int64_t i = 0; i < count; ++i) {
+      const float quotient = in[i] / spec.scale;
+      const float limited = std::isnan(quotient) ? spec.low : std::min(std::max(quotient, spec.low), spec.high);
+      expected[i] = static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(limited)) + spec.zero_point);
+    }
+    char text[100];
+    std::snprintf(text, sizeof text, "%lld elements, scale %a zero point %d", static_cast<long long>(count),
+                  static_cast<double>(spec.scale), spec.zero_point);
+    Exact<uint8_t> out(count);
+    core(spec, in.data(), out.data(), count);
+    context.report.expect_equal(out.data(), expected.data(), count, text);
+  }
+}
+
+inline void check_byte_product(Context& context) {
+  Random& random = context.random;
+  const ByteProduct& core = context.cores.byte_product();
+  for (int64_t i = 0; i < context.rounds(400); ++i) {
+    const int64_t width = core.lanes * random.between(1, core.vectors), count = random.between(1, 27);
+    const int64_t depth = random.one_in(20) ? 4 * random.between(500, 3000) : 4 * random.between(1, 20);
+    const int64_t row_step = depth + random.between(0, 5), stride = width + random.between(0, 3);
+    Exact<uint8_t> in((count - 1) * row_step + depth), panel(depth * width);
+    fill_bytes(random, in);
+    fill_bytes(random, panel);
+    Exact<int32_t> sums((count - 1) * stride + width);
+    std::vector<int32_t> expected(sums.count());
+    for (int64_t n = 0; n < sums.count(); ++n) sums[n] = expected[n] = 77;
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t n = 0; n < width; ++n) {
+        int32_t sum = 0;
+        for (int64_t k = 0; k < depth; ++k) {
+          sum += in[r * row_step + k] * static_cast<int8_t>(panel[(k / 4 * width + n) * 4 + k % 4]);
+        }
+        expected[r * stride + n] = sum;
+      }
+    }
+    ByteRows rows;
+    rows.rows = in.data();
+    rows.row_step = row_step;
+    rows.count = count;
+    rows.depth = depth;
+    rows.sums = sums.data();
+    rows.stride = stride;
+    core.run(rows, reinterpret_cast<const int8_t*>(panel.data()), width);
+    context.report.expect_equal(sums.data(), expected.data(), sums.count(),
+                                std::to_string(count) + " rows, " + std::to_string(depth) + " by " + std::to_string(width));
+  }
+}
+
+}  // namespace bittrue::test
