@@ -392,11 +392,13 @@ def _checked(port: Port, value: Any) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
-def load(source: Any) -> Model:
+def load(source: Any, weights: Any = None) -> Model:
     """Read a model.
 
     Args:
         source: path, bytes or binary file object. The format is found from the content, not from the name.
+        weights: the same for formats that keep their weights in a second file (.caffemodel for a .prototxt, init_net
+            for a predict_net, .params for a -symbol.json). None: the one beside `source` that goes by its name.
 
     Raises:
         InputError: the path does not exist or is no file.
@@ -404,7 +406,7 @@ def load(source: Any) -> Model:
         InvalidModelError: the model contradicts itself.
         UnsupportedError: it uses features of the format that bittrue does not read.
     """
-    return Model(read_model(source))
+    return Model(read_model(source, weights))
 
 
 def load_plan(

@@ -116,7 +116,7 @@ def command(
     if chart is not None:
         check_chart(chart)
     path = Path(model)
-    known = {} if is_plan(model) else {api.load(path).format: path}
+    known = {} if is_plan(model) else {api.load(path, prepare["weights"]).format: path}
     if peers is None:
         names = next((_DEFAULT_PEERS[kind] for kind in known if kind in _DEFAULT_PEERS), _OTHERS_PEERS)
         peers = tuple(PEERS[name] for name in names.split(","))

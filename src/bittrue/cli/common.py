@@ -40,6 +40,11 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.Choice(numerics.names()),
                 help="Whose arithmetic; by default that of the runtime that the file's format comes with.",
             ),
+            click.option(
+                "--weights",
+                type=click.Path(exists=True, dir_okay=False),
+                help="The file with the weights, for formats that have two; by default the one beside MODEL.",
+            ),
             click.option("--graph", default="0", show_default=True, help="Graph index, name or signature key."),
             click.option("--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input."),
             click.option(
@@ -117,13 +122,14 @@ def open_session(
     executor: str,
     isa: str | None,
     passes: str | None,
+    weights: str | None = None,
     threads: int = 1,
 ) -> api.Session:
     """A session from a model file, or from a plan that `bittrue plan --output` wrote."""
     chosen = None if passes is None else [name for name in passes.split(",") if name and name != "none"]
     if is_plan(path):
-        if shapes or outputs:
-            raise InputError("BT-USAGE", "--shape and --until need the model; a plan is fixed")
+        if shapes or outputs or weights:
+            raise InputError("BT-USAGE", "--shape, --until and --weights need the model; a plan is fixed")
         return api.load_plan(
             path,
             executor=executor,
@@ -133,7 +139,7 @@ def open_session(
             memory_limit=memory_limit << 20,
             iteration_limit=iteration_limit,
         )
-    return api.load(path).prepare(
+    return api.load(path, weights).prepare(
         numerics,
         executor=executor,
         threads=threads,

@@ -29,10 +29,23 @@ from .saturation import show_saturation
 @click.option(
     "--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input, for --saturation."
 )
+@click.option(
+    "--weights",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The file with the weights, for formats that have two; by default the one beside MODEL.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything.")
-def command(model: str, tensors: bool, nodes: bool, saturation: bool, shapes: tuple[str, ...], as_json: bool) -> None:
+def command(
+    model: str,
+    tensors: bool,
+    nodes: bool,
+    saturation: bool,
+    shapes: tuple[str, ...],
+    weights: str | None,
+    as_json: bool,
+) -> None:
     """Show inputs, outputs, operators and quantization of MODEL, and which numerics can run it."""
-    loaded = api.load(model)
+    loaded = api.load(model, weights)
     if saturation:
         show_saturation(loaded, parse_shapes(shapes), as_json)
         return

@@ -66,7 +66,7 @@ def command(folder: str, name: str | None, operators: tuple[str, ...], executor:
 def _print(found: Replay) -> None:
     out = console()
     out.print(f"vectors of {found.framework} ({found.version})", markup=False)
-    table = Table(title=f"replayed with numerics {found.numerics}", title_justify="left")
+    table = Table(title=f"replayed with numerics {', '.join(found.numerics)}", title_justify="left")
     table.add_column("operator", overflow="fold")
     for column in ("cases", "equal", "refused", "values", "unequal"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -82,6 +82,9 @@ def _print(found: Replay) -> None:
             "" if summary.first is None else _first(summary.first),
         )
     out.print(table)
+    for reason, outcomes in found.apart().items():
+        equal = sum(outcome.equal for outcome in outcomes)
+        out.print(f"of these, {equal:,} of {len(outcomes):,} equal where the result depends on {reason}", markup=False)
     values = sum(outcome.values for outcome in found.outcomes)
     verdict = f"{found.equal:,} of {len(found.outcomes):,} cases equal, {values:,} values compared"
     out.print(f"[{'green' if found.passed else 'red'}]{verdict}[/]")

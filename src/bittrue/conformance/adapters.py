@@ -21,11 +21,17 @@ class Trial:
         model: what is run.
         feeds: one array per input of its graph.
         expected: one entry per output of its graph; None where nothing is expected.
+        numerics: whose arithmetic the case was recorded with, where the framework has several.
+        depends_on: what else the recorded result depends on, for example the CPU; such cases are listed apart.
+        zero_signs: whether the recorded numbers keep the sign of zero.
     """
 
     model: ModelFile
     feeds: Sequence[np.ndarray]
     expected: Sequence[Recorded | None]
+    numerics: str | None = None
+    depends_on: str = ""
+    zero_signs: bool = True
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class Adapter:
 
     Attributes:
         module: of this folder; its function `trial` makes a Case a Trial.
-        numerics: whose arithmetic they were recorded with.
+        numerics: whose arithmetic they were recorded with, unless the trial says another one.
     """
 
     module: str

@@ -49,6 +49,7 @@ class Outcome:
         values: how many were compared.
         differing: how many of them are not the recorded ones.
         refusal: the error when it did not run; it names what is missing.
+        depends_on: what else the recorded result depends on, for example the CPU; empty for nothing.
     """
 
     case: str
@@ -57,6 +58,7 @@ class Outcome:
     differing: int = 0
     first: FirstDifference | None = None
     refusal: str = ""
+    depends_on: str = ""
 
     @property
     def equal(self) -> bool:
@@ -86,13 +88,13 @@ class Replay:
 
     Attributes:
         framework, version: who recorded the vectors.
-        numerics: whose arithmetic they were replayed with.
+        numerics: whose arithmetic they were replayed with, in the order of the cases.
     """
 
     folder: str
     framework: str
     version: str
-    numerics: str
+    numerics: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
 
     @property
@@ -103,6 +105,14 @@ class Replay:
     @property
     def passed(self) -> bool:
         return self.equal == len(self.outcomes)
+
+    def apart(self) -> dict[str, list[Outcome]]:
+        """The cases whose recorded results depend on something else, by what that is."""
+        groups: dict[str, list[Outcome]] = {}
+        for outcome in self.outcomes:
+            if outcome.depends_on:
+                groups.setdefault(outcome.depends_on, []).append(outcome)
+        return groups
 
     def operators(self) -> list[Summary]:
         """One summary per operator, in the order of the folder."""
@@ -117,9 +127,13 @@ class Replay:
             "folder": self.folder,
             "framework": self.framework,
             "version": self.version,
-            "numerics": self.numerics,
+            "numerics": list(self.numerics),
             "cases": len(self.outcomes),
             "equal": self.equal,
+            "depends_on": {
+                reason: {"cases": len(outcomes), "equal": sum(outcome.equal for outcome in outcomes)}
+                for reason, outcomes in self.apart().items()
+            },
             "operators": [
                 {
                     **{key: value for key, value in vars(summary).items() if key != "first"},
@@ -184,7 +198,9 @@ def replay(
             place=str(place),
         )
     adapter = find_adapter(framework)
-    table = find(numerics or adapter.numerics)
+    if numerics is not None:
+        find(numerics)
+    used: dict[str, None] = {}
     known = dict.fromkeys(case.operator for case in cases)
     for operator in operators:
         if operator not in known:
@@ -193,10 +209,10 @@ def replay(
     outcomes = []
     for case in chosen:
         trials = case.trials if isinstance(case, NodeTest) else partial(_single, adapter, case)
-        outcomes.append(_outcome(case.identity, case.operator, trials, table, executor))
+        outcomes.append(_outcome(case.identity, case.operator, trials, numerics, adapter.numerics, executor, used))
         if progress is not None:
             progress(len(outcomes), len(chosen))
-    return Replay(str(folder), framework, version, table.name, tuple(outcomes))
+    return Replay(str(folder), framework, version, tuple(used) or (numerics or adapter.numerics,), tuple(outcomes))
 
 
 def _single(adapter: Adapter, case: Case) -> Iterator[Trial]:
@@ -204,25 +220,36 @@ def _single(adapter: Adapter, case: Case) -> Iterator[Trial]:
 
 
 def _outcome(
-    identity: str, operator: str, trials: Callable[[], Iterator[Trial]], table: Numerics, executor: str
+    identity: str,
+    operator: str,
+    trials: Callable[[], Iterator[Trial]],
+    numerics: str | None,
+    recorded: str,
+    executor: str,
+    used: dict[str, None],
 ) -> Outcome:
+    """`numerics`: what the caller asks for; `recorded`: what is taken unless that or the trial names one."""
     values = differing = 0
     first: FirstDifference | None = None
+    refusal = depends_on = ""
     try:
         for trial in trials():
+            depends_on = depends_on or trial.depends_on
+            table = find(numerics or trial.numerics or recorded)
+            used[table.name] = None
             for expected, found in zip(trial.expected, _run(trial, table, executor), strict=True):
                 if expected is None:
                     continue
                 values += expected.value.size
-                count, different = compare(expected, found)
+                count, different = compare(expected, found if trial.zero_signs else found + found.dtype.type(0))
                 differing += count
                 first = first or different
     except BittrueError as error:
-        return Outcome(identity, operator, values, differing, first, str(error))
+        refusal = str(error)
     except Exception as error:
         # A fault of ours in one case must not hide what became of the others.
-        return Outcome(identity, operator, values, differing, first, f"internal error: {type(error).__name__}: {error}")
-    return Outcome(identity, operator, values, differing, first)
+        refusal = f"internal error: {type(error).__name__}: {error}"
+    return Outcome(identity, operator, values, differing, first, refusal, depends_on)
 
 
 def _run(trial: Trial, table: Numerics, executor: str) -> list[np.ndarray]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import mmap
 import os
+from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import InputError, ModelFormatError
 
@@ -16,9 +18,23 @@ if TYPE_CHECKING:
 
 __all__ = ["read_model"]
 
+# Formats with a second file, and who reads them: (network, weights or None) to ModelFile.
+_WITH_WEIGHTS = {
+    "caffe": ("caffe", "read_caffe"),
+    "caffe2": ("caffe2", "read_caffe2"),
+    "mxnet": ("mxnet", "read_mxnet"),
+}
 
-def read_model(source: str | os.PathLike[str] | bytes | bytearray | memoryview | np.ndarray | BinaryIO) -> ModelFile:
+
+def read_model(
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview | np.ndarray | BinaryIO,
+    weights: str | os.PathLike[str] | bytes | bytearray | memoryview | np.ndarray | BinaryIO | None = None,
+) -> ModelFile:
     """Reads a model from a path, from bytes, or from a file opened in binary mode.
+
+    Formats that keep their weights in a second file get it as `weights`. Where that is None and `source` is a path, a
+    file beside it is taken: ``X.caffemodel`` for ``X.prototxt``, ``init_net`` for ``predict_net``, the newest
+    ``X-NNNN.params`` for ``X-symbol.json``.
 
     A path is memory-mapped: constants of the result are views of the file, which stays mapped as long as one of them is
     alive (ONNX models are decoded instead, only their external data is mapped). Replace such a file by renaming another
@@ -26,20 +42,47 @@ def read_model(source: str | os.PathLike[str] | bytes | bytearray | memoryview |
 
     Raises:
         InputError: there is no such file, or `source` is of the wrong kind.
-        ModelFormatError, InvalidModelError, UnsupportedError, ResourceError: see `.tflite` and `.onnx`.
+        ModelFormatError, InvalidModelError, UnsupportedError, ResourceError: see the readers of the formats.
     """
+    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+    content = _content(source)
+    if path is not None and weights is None:
+        weights = companion(path)
+    try:
+        return _read(content, path, None if weights is None else _content(weights))
+    except ModelFormatError as error:
+        if error.place or path is None:
+            raise
+        raise ModelFormatError(error.code, error.message, place=str(path), advice=error.advice) from None
+
+
+def companion(path: Path) -> Path | None:
+    """The file that holds the weights of the model at `path`, by the customs of its format; None when there is none.
+
+    >>> companion(Path("model.tflite")) is None
+    True
+    """
+    if path.suffix == ".prototxt":
+        stems = dict.fromkeys((path.stem, path.stem.removesuffix("_deploy"), path.stem.removesuffix("-deploy")))
+        found = [path.with_name(f"{stem}.caffemodel") for stem in stems]
+    elif "predict_net" in path.name:
+        init = path.name.replace("predict_net", "init_net")
+        found = [path.with_name(init), *sorted(path.parent.glob(f"{escape(init.split('.')[0])}.pb*"))]
+    elif path.name.endswith("-symbol.json"):
+        stem = path.name.removesuffix("-symbol.json")
+        found = sorted(path.parent.glob(f"{escape(stem)}-[0-9][0-9][0-9][0-9].params"), reverse=True)
+    else:
+        return None
+    return next((one for one in found if one.is_file()), None)
+
+
+def _content(source: Any) -> Any:
+    """Something that `as_bytes` takes: mapped files, what a file object holds, or the source itself."""
     if isinstance(source, (str, os.PathLike)):
-        try:
-            return _read(_map(source), Path(source).parent)
-        except ModelFormatError as error:
-            if error.place:
-                raise
-            raise ModelFormatError(
-                error.code, error.message, place=str(os.fspath(source)), advice=error.advice
-            ) from None
+        return _map(source)
     read = getattr(source, "read", None)
     if isinstance(source, mmap.mmap) or not callable(read):
-        return _read(source)
+        return source
     try:
         content = read()
     except (OSError, ValueError) as error:
@@ -48,17 +91,27 @@ def read_model(source: str | os.PathLike[str] | bytes | bytearray | memoryview |
         raise InputError(
             "BT-FILE-SOURCE", "the file is opened as text", place="source", advice="open it in binary mode ('rb')"
         )
-    return _read(content)
+    return content
 
 
-def _read(source: object, folder: Path | None = None) -> ModelFile:
-    from .recognise import as_bytes, is_onnx
+def _read(source: object, path: Path | None, weights: object) -> ModelFile:
+    from .recognise import as_bytes, format_of
 
     content = as_bytes(source)
-    if is_onnx(content):
+    file_format = format_of(content)
+    if file_format in _WITH_WEIGHTS:
+        module, name = _WITH_WEIGHTS[file_format]
+        reader = getattr(importlib.import_module(f".{module}", __package__), name)
+        found: ModelFile = reader(content, None if weights is None else as_bytes(weights))
+        return found
+    if weights is not None:
+        raise InputError(
+            "BT-FILE-WEIGHTS", "this format holds its weights itself", place="weights", advice="pass the model alone"
+        )
+    if file_format == "onnx":
         from .onnx import read_onnx
 
-        return read_onnx(content, folder)
+        return read_onnx(content, None if path is None else path.parent)
     from .tflite import read_tflite
 
     return read_tflite(source)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
@@ -73,6 +74,36 @@ def recognise(content: np.ndarray) -> tuple[str, str]:
     if len(head) < 8:
         return f"only {len(head)} bytes", "the file is truncated: fetch it again"
     return f"an unknown format (first bytes {head[:8].hex(' ')})", "pass a .tflite or an .onnx file"
+
+
+# What stands in texts of these formats, and hardly anywhere else.
+_TEXTS = (
+    ("mxnet", re.compile(rb'\A\s*\{(?=.*"nodes")(?=.*"(arg_nodes|heads|op)")', re.DOTALL)),
+    ("caffe2", re.compile(rb"^\s*op\s*:?\s*[{<]", re.MULTILINE)),
+    ("caffe", re.compile(rb"^\s*(layers?|input_shape)\s*:?\s*[{<]|^\s*input_dim\s*:", re.MULTILINE)),
+)
+# Field numbers of a network of layers, and of one of operators; other messages have several of what is its name.
+_LAYER, _OPERATOR, _NAME, _LAST_OF_OPERATORS = 100, 2, 1, 10
+
+
+def format_of(content: np.ndarray) -> str:
+    """``"onnx"``, ``"caffe"``, ``"caffe2"`` or ``"mxnet"`` for bytes that look like it, else ``"tflite"``."""
+    from .protobuf import is_text, top_fields
+
+    head = content[:65536].tobytes()
+    if head.lstrip()[:1] == b"{" or is_text(head):
+        return next((name for name, text in _TEXTS if text.search(head)), "tflite")
+    if content[4:8].tobytes() == IDENTIFIER:
+        return "tflite"
+    if is_onnx(content):
+        return "onnx"
+    if head[:1] in (b"\x0a", b"\x12", b"\xa2"):
+        fields = [number for number, _ in top_fields(content)]
+        if _LAYER in fields:
+            return "caffe"
+        if _OPERATOR in fields and fields.count(_NAME) < 2 and max(fields) < _LAST_OF_OPERATORS:
+            return "caffe2"
+    return "tflite"
 
 
 def is_onnx(content: np.ndarray) -> bool:

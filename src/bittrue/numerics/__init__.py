@@ -21,7 +21,13 @@ _TABLES = {
 
 DEFAULT = "litert"
 # What people mean who name no numerics, by the format of their model file.
-_BY_FORMAT = {"tflite": "litert", "onnx": "onnxruntime"}
+_BY_FORMAT = {
+    "tflite": "litert",
+    "onnx": "onnxruntime",
+    "caffe": "snps_caffe",
+    "caffe2": "caffe2",
+    "mxnet": "mxnet",
+}
 
 
 def default_of(file_format: str) -> str:

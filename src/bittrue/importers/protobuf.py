@@ -1,0 +1,144 @@
+"""Messages of formats whose schema is written down here: decoded by the `protobuf` package (an extra)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ModelFormatError, UnsupportedError
+
+_FIELD = re.compile(
+    r"(?P<label>repeated |required |optional )?(?P<type>\w+) (?P<name>\w+) = (?P<number>\d+)"
+    r"(?: packed)?(?: default (?P<default>\S+))?"
+)
+_ENUM = re.compile(r"(?P<name>\w+) = (?P<number>-?\d+)")
+
+
+def message_classes(package: str, messages: Mapping[str, str], enums: Mapping[str, str] | None = None) -> Any:
+    """Message classes by name, of proto2 messages.
+
+    Args:
+        package: what the messages are called together; one schema per name.
+        messages: name to fields separated by commas or line breaks, each ``[repeated] type name = number [packed]
+            [default value]``. Types are those of protobuf, or names of `messages` and `enums`.
+        enums: name to ``VALUE = number`` separated by commas or line breaks.
+
+    Raises:
+        UnsupportedError: the package `protobuf` is not installed.
+    """
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    except ImportError:
+        raise UnsupportedError(
+            "BT-PROTOBUF-PACKAGE",
+            "reading this model needs the package 'protobuf', which is not installed",
+            advice='pip install "bittrue[protobuf]"',
+        ) from None
+    file = descriptor_pb2.FileDescriptorProto(name=f"bittrue/{package}.proto", package=f"bittrue.{package}")
+    file.syntax = "proto2"
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for name, values in (enums or {}).items():
+        enum = file.enum_type.add(name=name)
+        for text in filter(None, map(str.strip, re.split(r"[,\n]", values))):
+            value = _ENUM.fullmatch(text)
+            if value is None:
+                raise ValueError(f"no value of an enum: {text!r}")
+            enum.value.add(name=value["name"], number=int(value["number"]))
+    for name, fields in messages.items():
+        message = file.message_type.add(name=name)
+        for text in filter(None, map(str.strip, re.split(r"[,\n]", fields))):
+            found = _FIELD.fullmatch(text)
+            if found is None:
+                raise ValueError(f"no field of a message: {text!r}")
+            field = message.field.add(name=found["name"], number=int(found["number"]))
+            field.label = kinds.LABEL_REPEATED if found["label"] == "repeated " else kinds.LABEL_OPTIONAL
+            field.options.packed = " packed" in text
+            if not field.options.packed:
+                field.ClearField("options")
+            if found["default"] is not None:
+                field.default_value = found["default"]
+            if found["type"] in messages or found["type"] in (enums or {}):
+                field.type = kinds.TYPE_MESSAGE if found["type"] in messages else kinds.TYPE_ENUM
+                field.type_name = f".bittrue.{package}.{found['type']}"
+            else:
+                field.type = kinds.Type.Value(f"TYPE_{found['type'].upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"bittrue.{package}.{name}"))
+        for name in messages
+    }
+
+
+def parse(message_class: Any, content: Any, what: str) -> Any:
+    """A message from the binary or the text form, whichever `content` is.
+
+    Raises:
+        ModelFormatError: it is neither, or damaged; `what` names it.
+    """
+    from google.protobuf import text_format
+    from google.protobuf.message import DecodeError
+
+    raw = bytes(content)
+    message = message_class()
+    try:
+        if is_text(raw):
+            return text_format.Parse(raw.decode(), message)
+        message.ParseFromString(raw)
+    except (DecodeError, text_format.ParseError, UnicodeDecodeError, RuntimeError, RecursionError, ValueError) as error:
+        raise ModelFormatError(
+            "BT-PROTOBUF-FORMAT", f"no {what}: {error}", advice="the file is damaged or of another kind; fetch it again"
+        ) from None
+    return message
+
+
+def is_text(content: bytes) -> bool:
+    """Whether a message is in its text form: printable, as binary ones of any use are not.
+
+    >>> is_text(b'name: "net"'), is_text(bytes([10, 3]) + b"net")
+    (True, False)
+    """
+    head = content[:1024].removeprefix(b"\xef\xbb\xbf")
+    printable = all(byte in b"\t\n\r\f" or byte >= 32 for byte in head)
+    return printable and re.match(rb"\s*(#|\w+\s*[:{<])", head) is not None
+
+
+def top_fields(content: Any, most: int = 10_000) -> list[tuple[int, int]]:
+    """(field number, wire type) of the first fields of a binary message; empty when it is none.
+
+    >>> top_fields(bytes([10, 3]) + b"net" + bytes([16, 5]))
+    [(1, 2), (2, 0)]
+    """
+    view, place = memoryview(content).cast("B"), 0
+    found: list[tuple[int, int]] = []
+
+    def number() -> int:
+        nonlocal place
+        value = 0
+        for position in range(10):
+            byte = view[place]
+            place += 1
+            value |= (byte & 127) << (7 * position)
+            if byte < 128:
+                return value
+        raise IndexError
+
+    try:
+        while place < len(view) and len(found) < most:
+            key = number()
+            found.append((key >> 3, key & 7))
+            if key & 7 == 0:
+                number()
+            elif key & 7 == 2:
+                length = number()
+                place += length
+            elif key & 7 in (1, 5):
+                place += 8 if key & 7 == 1 else 4
+            else:
+                return []
+            if place > len(view) or not key >> 3:
+                return []
+    except IndexError:
+        return []
+    return found
