@@ -45,7 +45,8 @@ def test_conditions_of_the_two_files_have_different_names() -> None:
 
 
 def test_every_operator_has_a_row_and_a_test() -> None:
-    folders = (REPOSITORY / "tests" / "operators", REPOSITORY / "tests" / "onnx_operators")
+    names = ("operators", "onnx_operators", "systems")
+    folders = [REPOSITORY / "tests" / name for name in names]
     tests = "\n".join(path.read_text() for folder in folders for path in folder.glob("test_*.py"))
     tabled = set().union(*(numerics.find(name).operators() for name in numerics.names()))
     for stem, operator in registry().items():
