@@ -23,7 +23,9 @@ def _bent(x: np.ndarray, alpha: np.float32) -> np.ndarray:
 
 
 def lower(call: Call) -> Lowered:
-    """A table where the row has a rule for it; else two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding, unless the rule
+    """A table where the row has a rule for it.
+
+    Else two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding, unless the rule
     takes negative multipliers.
     """
     source, output, alpha = call.input(0), call.output, float(call.attribute("alpha"))

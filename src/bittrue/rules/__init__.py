@@ -25,6 +25,7 @@ _TABLES = {
     "compare": ("compare", "RULES"),
     "dequantize": ("quantize", "DEQUANTIZE"),
     "dequantize_tail": ("quantize", "DEQUANTIZE"),
+    "corner_weights": ("corner_weights", "RULES"),
     "divide": ("divide", "RULES"),
     "dot": ("dot", "RULES"),
     "dynamic_range": ("dynamic_range", "RULES"),
@@ -81,6 +82,7 @@ _TABLES = {
     "table": ("table", "RULES"),
     "to_integer": ("to_integer", "RULES"),
     "to_integer_tail": ("to_integer", "RULES"),
+    "window_average": ("window_average", "RULES"),
     "zero_points": ("zero_points", "RULES"),
     "weighted": ("interpolate", "WEIGHTED"),
 }

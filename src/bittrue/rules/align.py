@@ -61,8 +61,8 @@ RULES: dict[str, AlignRule] = {
         0,
         shared_bits=22,
         shared_ties="away",
-        formula="as shared_21_bits_even, but the larger of both integers has 22 bits, and ties of the sum's division go "
-        "away from zero",
+        formula="as shared_21_bits_even, but the larger of both integers has 22 bits, and ties of the sum's division "
+        "go away from zero",
         source="facts/caffe2.md 1.1, verified by running",
     ),
     "left_20_exponent_first": AlignRule(

@@ -25,10 +25,10 @@ _EXP_RANGE = 10.0
 
 @dataclass(frozen=True)
 class SoftmaxRule:
-    """`prepare(input scale, beta)`, with the length of a row behind them where `counted`, raises ValueError for unusable
-    products; `apply(rows, arrays, bits)` takes int64
+    """`prepare(input scale, beta)` raises ValueError for unusable products; `apply(rows, arrays, bits)` takes int64
     rows and gives probabilities in units of 2^-bits (2^-15 for 16-bit tables), not yet clamped or moved to the output's
-    smallest value. `apply` raises OverflowError where a row has no defined result.
+    smallest value. `apply` raises OverflowError where a row has no defined result. `counted`: `prepare` also takes the
+    length of a row.
     """
 
     prepare: Callable[..., Prepared]

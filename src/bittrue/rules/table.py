@@ -230,7 +230,8 @@ RULES: dict[str, TableRule] = {
     "binary32_ratio_256_even": TableRule(
         _build_ratio_even,
         _read_direct,
-        "one entry per input: clamp(round_even(f(x)) + zero point), x = f32(f32(scale / output scale) * (q - zero point))",
+        "one entry per input: clamp(round_even(f(x)) + zero point), "
+        "x = f32(f32(scale / output scale) * (q - zero point))",
         "facts/caffe2.md 1 (Int8LeakyRelu), verified by running",
     ),
     "exact_256_even": TableRule(

@@ -1,4 +1,4 @@
-"""Slot `window_average`: the sum of a window's elements less their zero point, brought to another scale and averaged."""
+"""Slot `window_average`: the sum of a window's elements less their zero point, averaged in another scale."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _prepare_q24(input_scale: float, output_scale: float, taps: int) -> Prepared
 def _apply_q24(
     sums: np.ndarray, counts: np.ndarray, arrays: Mapping[str, np.ndarray], zero_point: int, low: int, high: int
 ) -> np.ndarray:
-    """A tie, a negative tie, and a saturation:
+    """The sign is put back after rounding. A tie, a negative tie, and a saturation follow.
 
     >>> rule = RULES["q24_all_taps_away"]
     >>> half = rule.prepare(1.0, 1.0, 2)
@@ -55,8 +55,8 @@ RULES: dict[str, WindowAverageRule] = {
     "q24_all_taps_away": WindowAverageRule(
         _prepare_q24,
         _apply_q24,
-        "clamp(round_away(sum * m / 2^r) + zero point), m / 2^r = f32(input scale / f32(output scale * taps)) with m of "
-        "24 bits; padding counts as zeros",
+        "clamp(round_away(sum * m / 2^r) + zero point), m / 2^r = f32(input scale / f32(output scale * taps)) with m "
+        "of 24 bits; padding counts as zeros",
         "facts/caffe2.md 1.2, verified by running",
     ),
 }

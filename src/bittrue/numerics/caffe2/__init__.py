@@ -1,8 +1,9 @@
 """Numerics `caffe2` and `caffe2-dnnlowp`: the Int8 operators of Caffe2 as PyTorch 1.8.1 has them, x86-64.
 
-Caffe2 has two engines for them, and a file names one operator by operator: the default one, which runs QNNPACK in fixed
-point, and DNNLOWP, which runs FBGEMM and rescales in binary32. `caffe2` goes by the file; `caffe2-dnnlowp` takes DNNLOWP
-for every operator that it has, whatever the file says.
+Caffe2 has two engines for them, and a file names one operator by operator: the default one, which runs QNNPACK in
+fixed point, and DNNLOWP, which runs FBGEMM and rescales in binary32. `caffe2` goes by the file; `caffe2-dnnlowp` takes
+DNNLOWP for every operator that it has, whatever the file says. Scales and zero points of tensors are those of the file
+as its own engines set them.
 """
 
 from __future__ import annotations

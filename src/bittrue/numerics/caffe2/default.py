@@ -14,7 +14,7 @@ _LAYER = {
 }
 _BYTES = "u8 u8 s32 -> u8"
 # QNNPACK's own bounds of f32(f32(input scale * weight scale) / output scale).
-_BELOW_ONE = (("multiplier_below", 1.0), ("activation_leaves_range",))
+_BELOW_ONE = (("multiplier_below", 1.0),)
 _SAME = (("same_parameters", 0),)
 
 _LAYERS = (
@@ -71,7 +71,6 @@ _WINDOWS = (
         requires=(
             ("window_has_several_taps",),
             ("scale_ratios_within", 2.0**-8, 2.0**8),
-            ("activation_leaves_range",),
         ),
     ),
     Row(
@@ -79,7 +78,7 @@ _WINDOWS = (
         ("u8 -> u8",),
         {"activation_range": "binary32_quotient_away"},
         _RUN,
-        requires=(("window_has_several_taps",), *_SAME, ("activation_leaves_range",)),
+        requires=(("window_has_several_taps",), *_SAME),
     ),
     Row(
         "softmax",
@@ -88,6 +87,18 @@ _WINDOWS = (
         _RUN,
         requires=(("output_is", 1 / 256, 0),),
     ),
+)
+_BOXES = Row(
+    "roi_align",
+    ("u8 f32 -> u8",),
+    {
+        "corner_weights": "binary32_times_255_even",
+        "accumulate": "s32_wrap",
+        "rescale": "q31_two_step_up_away",
+        "store": "clamp_then_zero_point",
+    },
+    _RUN,
+    limit="boxes that are not finite, or name a picture that is not there, are refused; the runtime reads elsewhere",
 )
 _MOVED = (
     Row("concatenation", ("u8... -> u8",), {"combine": "copy"}, _RUN, requires=_SAME),
@@ -100,4 +111,4 @@ _MOVED = (
     Row("transpose", ("f32 s64 -> f32",), {}, "the definition"),
 )
 
-ROWS: tuple[Row, ...] = (*_LAYERS, *_ELEMENTS, *_WINDOWS, *_MOVED)
+ROWS: tuple[Row, ...] = (*_LAYERS, *_ELEMENTS, *_WINDOWS, _BOXES, *_MOVED)
