@@ -1,0 +1,7 @@
+"""Rows of the engine DNNLOWP."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+ROWS: tuple[Row, ...] = ()
