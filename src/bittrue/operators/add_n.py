@@ -1,4 +1,4 @@
-"""add_n: the sum of tensors of one shape, one after the other, or of quantized ones at once."""
+"""add_n: the sum of two or more tensors of one shape, one after the other."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..rules import affine_sum_of_many, plain_range
-from .accumulator import fused_range
-from .add import pair_of, prepared_or_refused
+from ..rules import plain_range
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
 
 
 def infer(call: Call) -> list[Shape]:
     """The shape that all inputs share."""
-    least = 1 if "affine_sum_of_many" in call.rules else 2
-    if len(call.inputs) < least:
-        raise call.invalid("BT-NODE-ARITY", f"expected {least} inputs or more, found {len(call.inputs)}")
+    if len(call.inputs) < 2:
+        raise call.invalid("BT-NODE-ARITY", f"expected two inputs or more, found {len(call.inputs)}")
     shape = call.input(0).shape
     for position in range(1, len(call.inputs)):
         if call.input(position).shape != shape:
@@ -30,22 +27,13 @@ def infer(call: Call) -> list[Shape]:
 
 
 def lower(call: Call) -> Lowered:
-    """The range that every sum is kept in, or what the rule makes of the scales."""
-    if "affine_sum_of_many" in call.rules:
-        rule = affine_sum_of_many.RULES[call.rules["affine_sum_of_many"]]
-        scales = [pair_of(call.input(position)) for position in range(len(call.inputs))]
-        arrays = prepared_or_refused(call, rule.prepare, [*scales, pair_of(call.output)])
-        return Lowered(fused_range(call), arrays, work=call.output.size * len(call.inputs))
+    """The range that every sum is kept in."""
     low, high = plain_range.RULES[call.rules["plain_range"]]("none", call.output.type.numpy)
     return Lowered(parameters={"low": low, "high": high}, work=call.output.size * len(call.inputs))
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Integers wrap; sums of real numbers that overflow stop at the largest finite one."""
-    if "affine_sum_of_many" in step.rules:
-        apply = affine_sum_of_many.RULES[step.rules["affine_sum_of_many"]].apply
-        low, high = step["low"], step["high"]
-        return [blockwise(lambda *codes: apply(codes, step.arrays, low, high), inputs, inputs[0].dtype)]
 
     def plus(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -60,6 +48,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [total]
 
 
-OPERATOR = Operator(
-    "add_n", ("plain_range", "affine_sum_of_many", "activation_range"), infer, lower, reference, "sum of many tensors"
-)
+OPERATOR = Operator("add_n", ("plain_range",), infer, lower, reference, "sum of many tensors")
