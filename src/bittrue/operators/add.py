@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,8 @@ def lower(call: Call) -> Lowered:
     if align.RULES[rule].shared_bits:
         one, two, right_shift = align.shared_weights(rule, *scales)
         weights: dict[str, Attribute] = {"first_weight": one, "second_weight": two, "right_shift": right_shift}
-        return Lowered(parameters={**common, **weights, "form": "weighted"})
+        form = "weighted" if align.RULES[rule].shared_ties == "up" else "weighted_away"
+        return Lowered(parameters={**common, **weights, "form": form})
     if align.RULES[rule].powers_of_two and call.attribute("pot_scale_int16"):
         logs = [nearly_power_of_two(scale) for scale in scales]
         if all(exact_enough for _, exact_enough in logs):
@@ -183,16 +185,20 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         two = align.apply_power_of_two(b, step["second_right_shift"])
         return np.minimum(np.maximum(combine(one, two), low), high)
 
-    def weighted(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        # Both products stay below 255 * 2^21, so the sum fits 31 bits.
+    def weighted(divide: Callable[[np.ndarray, np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        # Both products stay below 255 * 2^22, so the sum fits 32 bits.
         one = (a - step["first_zero_point"]) * step["first_weight"]
         two = (b - step["second_zero_point"]) * step["second_weight"]
-        divided = fixed_point.divide_by_power_of_two_up(combine(one, two), np.int64(step["right_shift"]))
+        divided = divide(combine(one, two), np.int64(step["right_shift"]))
         return finish(divided, zero_point, low, high)
 
     if step["form"] == "rescaled":
         return [zip_in_runs(step, rescaled, [first, second], first.dtype)]
-    forms = {"power_of_two": shifted, "weighted": weighted}
+    forms = {
+        "power_of_two": shifted,
+        "weighted": partial(weighted, fixed_point.divide_by_power_of_two_up),
+        "weighted_away": partial(weighted, fixed_point.divide_by_power_of_two_away),
+    }
     return [blockwise(forms[step["form"]], [first, second], first.dtype)]
 
 

@@ -30,6 +30,12 @@ def _geometry(call: Call) -> tuple[Window, Window, int]:
             "BT-CONV-CHANNELS", f"{channels} input channels cannot be split into groups of {depth} filter channels"
         )
     groups = channels // depth
+    if call.node.attributes.get("groups", groups) != groups:
+        raise call.invalid(
+            "BT-CONV-CHANNELS",
+            f"{channels} input channels and filters of {depth} make {groups} groups, but the node says "
+            f"{call.attribute('groups')}",
+        )
     if weights.shape[0] % groups:
         raise call.invalid("BT-CONV-CHANNELS", f"{weights.shape[0]} filters cannot be split into {groups} groups")
     vertical, horizontal = windows(call, source.shape[1], source.shape[2], weights.shape[1], weights.shape[2])

@@ -34,6 +34,10 @@ def _geometry(call: Call) -> tuple[Window, Window]:
             "BT-CONV-CHANNELS",
             f"{weights.shape[3]} output channels are no multiple of {source.shape[3]} input channels",
         )
+    if call.node.attributes.get("groups", source.shape[3]) != source.shape[3]:
+        raise call.invalid(
+            "BT-CONV-CHANNELS", f"{source.shape[3]} input channels are no {call.attribute('groups')} groups of one"
+        )
     return windows(call, source.shape[1], source.shape[2], weights.shape[1], weights.shape[2])
 
 

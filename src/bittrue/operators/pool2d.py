@@ -11,7 +11,7 @@ from ..rules import affine_average, average, order, plain_range
 from .accumulator import finish_accumulator, fused_range, proven_bound, signed_span
 from .add import pair_of
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST, Window, window, window_parameters
+from .geometry import LARGEST, Window, sides, window, window_parameters
 
 # Grouped sums walk over taps that miss the picture, too.
 _MOST_GROUPED = 1 << 20
@@ -19,7 +19,9 @@ _MOST_GROUPED = 1 << 20
 
 def _side(call: Call, name: str, extent: int, suffix: str) -> Window | None:
     """The window along one axis; None when it has no taps or does not fit, which is no error in a pool."""
-    taps, stride, padding = (call.attribute(key) for key in (f"filter_{suffix}", f"stride_{suffix}", "padding"))
+    taps, stride, padding = call.attribute(f"filter_{suffix}"), call.attribute(f"stride_{suffix}"), sides(call, suffix)
+    if not isinstance(padding, str):
+        return window(call, name, extent, extent if call.attribute("whole") else taps, stride, 1, padding)
     if stride >= 1 and (taps < 1 or (padding == "valid" and taps >= extent + 2 * stride)):
         return None
     if stride >= 1 and not extent:
@@ -27,7 +29,7 @@ def _side(call: Call, name: str, extent: int, suffix: str) -> Window | None:
     return window(call, name, extent, taps, stride, 1, padding)
 
 
-def _geometry(call: Call) -> tuple[Window, Window]:
+def pool_geometry(call: Call) -> tuple[Window, Window]:
     """Width comes first: a window that does not fit the width empties the height, too, but not the other way round."""
     call.expect(1)
     source = call.input(0)
@@ -43,7 +45,7 @@ def _geometry(call: Call) -> tuple[Window, Window]:
 
 def infer(call: Call) -> list[Shape]:
     """[N, H, W, C] gives [N, H', W', C]."""
-    vertical, horizontal = _geometry(call)
+    vertical, horizontal = pool_geometry(call)
     source = call.input(0)
     return [(source.shape[0], vertical.out, horizontal.out, source.shape[3])]
 
@@ -66,7 +68,7 @@ def _clamp_range(call: Call) -> dict[str, Attribute]:
 
 def lower(call: Call) -> Lowered:
     """Geometry, clamps and, for integer averages, the bound of a window's sum."""
-    vertical, horizontal = _geometry(call)
+    vertical, horizontal = pool_geometry(call)
     source = call.input(0)
     # A window never holds more than the picture.
     taps = min(vertical.taps, vertical.extent) * min(horizontal.taps, horizontal.extent)
@@ -113,7 +115,13 @@ def _counts(step: Step, side: str, extent: int) -> np.ndarray:
     return np.minimum(origin + step[f"filter_{side}"], extent) - np.maximum(origin, 0)
 
 
-def _window_sums(picture: np.ndarray, step: Step) -> np.ndarray:
+def inside_counts(step: Step, height: int, width: int) -> np.ndarray:
+    """How many positions of every window lie inside the picture, [H', W', 1]."""
+    down, across = (np.maximum(_counts(step, side, extent), 0) for side, extent in (("h", height), ("w", width)))
+    return (down[:, None] * across)[..., None]
+
+
+def picture_sums(picture: np.ndarray, step: Step) -> np.ndarray:
     """Sums over windows of one picture [H, W, C]: integers along one axis after the other, binary32 in tap order."""
     height, width, channels = picture.shape
     if picture.dtype == np.float32:
@@ -175,7 +183,7 @@ def average_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         return [out]
     divide = average.RULES[step.rules["average"]]
     for n in range(x.shape[0] if out.size else 0):
-        total = _grouped_sums(x[n], step) if "order" in step.rules else _window_sums(x[n], step)
+        total = _grouped_sums(x[n], step) if "order" in step.rules else picture_sums(x[n], step)
         if "accumulate" in step.rules:
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
         quotient = divide(total, count)
@@ -193,7 +201,7 @@ def l2_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     divide = average.RULES[step.rules["average"]]
     with np.errstate(all="ignore"):
         for n in range(x.shape[0] if out.size else 0):
-            root = np.sqrt(divide(_window_sums(x[n] * x[n], step), count))
+            root = np.sqrt(divide(picture_sums(x[n] * x[n], step), count))
             out[n] = plain_range.clamp(root, step["low"], step["high"])
     return [out]
 

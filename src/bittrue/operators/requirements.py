@@ -267,6 +267,59 @@ def multiplier_below(call: Call, limit: float, source: int = 0) -> None:
         )
 
 
+def scale_ratios_within(call: Call, low: float, high: float) -> None:
+    """f32(input scale / output scale) lies in [`low`, `high`) for every quantized input."""
+    for operand in call.inputs:
+        if operand is not None and operand.tensor.quantization is not None:
+            with np.errstate(over="ignore"):
+                ratio = float(np.float32(operand.scale) / np.float32(call.output.scale))
+            if not low <= ratio < high:
+                raise call.invalid(
+                    "BT-MULTIPLIER",
+                    f"scale of '{operand.name}' / output scale is {ratio!r}, it must lie in [{low!r}, {high!r})",
+                    "the runtime refuses it, too; quantize the model again",
+                )
+
+
+def equal_shapes(call: Call) -> None:
+    """All inputs have one shape."""
+    shapes = [operand.shape for operand in call.inputs if operand is not None]
+    if len(set(shapes)) > 1:
+        raise call.invalid(
+            "BT-SHAPE-BROADCAST", f"shapes {', '.join(str(list(shape)) for shape in shapes)} differ", "broadcast ahead"
+        )
+
+
+def activation_leaves_range(call: Call) -> None:
+    """A fused relu leaves more than one value of the output's type."""
+    if call.node.attributes.get("activation") == "relu" and call.output.zero_point >= call.output.type.maximum:
+        raise call.invalid(
+            "BT-ACTIVATION-RANGE",
+            f"zero point {call.output.zero_point} leaves one value above zero",
+            "the runtime refuses it, too; choose a smaller zero point",
+        )
+
+
+def window_has_several_taps(call: Call) -> None:
+    """The window of a pool is larger than 1x1."""
+    taps = (
+        call.input(0).shape[1:3]
+        if call.node.attributes.get("whole")
+        else (call.attribute("filter_h"), call.attribute("filter_w"))
+    )
+    if tuple(taps) == (1, 1):
+        raise call.invalid("BT-WINDOW", "a window of 1x1", "the runtime refuses it, too; leave the pool out")
+
+
+def slices_one_axis(call: Call) -> None:
+    """The output is shorter than the input along one axis at most."""
+    cut = sum(a != b for a, b in zip(call.input(0).shape, call.output.shape, strict=True))
+    if cut > 1:
+        raise call.invalid(
+            "BT-SLICE", f"{cut} axes are cut at once", "the runtime refuses it, too; cut one axis after the other"
+        )
+
+
 def bias_is_scaled_like_weights(call: Call, position: int = 2) -> None:
     """The bias, if there is one, has one scale where the weights (input 1) have one, and several where they have so."""
     if not call.has(position):
@@ -380,6 +433,11 @@ def names_hidden_size(call: Call) -> None:
 
 
 REQUIREMENTS: dict[str, Callable[..., None]] = {
+    "activation_leaves_range": activation_leaves_range,
+    "equal_shapes": equal_shapes,
+    "scale_ratios_within": scale_ratios_within,
+    "slices_one_axis": slices_one_axis,
+    "window_has_several_taps": window_has_several_taps,
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
     "multiplier_below": multiplier_below,

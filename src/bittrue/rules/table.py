@@ -130,6 +130,28 @@ def _build_divide_even(
         return clamp_even(value / np.float32(output_scale), np.asarray(output_zero_point), minimum, maximum)
 
 
+def _build_ratio_even(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """The function sees steps of the output, not real numbers. NaN cannot occur for finite scales above 0.
+
+    >>> rule = RULES["binary32_ratio_256_even"]
+    >>> [int(rule.build(lambda x: x, 1.0, 0, 2.0, z, -128, 127)[128 + 5]) for z in (0, 1)]
+    [2, 3]
+    """
+    with np.errstate(all="ignore"):
+        codes = np.arange(minimum, maximum + 1) - input_zero_point
+        argument = np.float32(input_scale) / np.float32(output_scale) * codes.astype(np.float32)
+        value = np.asarray(function(argument.astype(np.float64))).astype(np.float32)
+        return clamp_even(value, np.asarray(output_zero_point), minimum, maximum)
+
+
 def _build_exact_even(
     function: Callable[[Fraction], Fraction],
     input_scale: float,
@@ -254,6 +276,12 @@ RULES: dict[str, TableRule] = {
         "one entry per input: clamp(round_even(f32(f(x) / output scale)) + zero point), "
         "x = f32((q - zero point) * scale)",
         "facts/onnxruntime.md 2 (tables), verified by running",
+    ),
+    "binary32_ratio_256_even": TableRule(
+        _build_ratio_even,
+        _read_direct,
+        "one entry per input: clamp(round_even(f(x)) + zero point), x = f32(f32(scale / output scale) * (q - zero point))",
+        "facts/caffe2.md 1 (Int8LeakyRelu), verified by running",
     ),
     "exact_256_even": TableRule(
         _build_exact_even,

@@ -161,7 +161,7 @@ def _pool(operator: str, *, keeps: bool) -> object:
         source.integer("group", 1)
         if whole and (attributes["stride_h"], attributes["stride_w"], attributes["pads"]) != (1, 1, (0,) * 4):
             raise source.invalid("BT-CAFFE2-WINDOW", "global_pooling has stride 1 and no pads")
-        attributes |= {"filter_h": taps[0], "filter_w": taps[1], "global": whole, "activation": activation}
+        attributes |= {"filter_h": taps[0], "filter_w": taps[1], "whole": whole, "activation": activation}
         source.emit(operator, "u8", parameters, attributes)
 
     return mapper
