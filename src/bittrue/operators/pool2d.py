@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..graph import Attribute
-from ..rules import affine_average, average, order, plain_range
-from .accumulator import finish_accumulator, fused_range, proven_bound, signed_span
-from .add import pair_of
+from ..rules import average, order, plain_range
+from .accumulator import finish_accumulator, fused_range, proven_bound
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import LARGEST, Window, sides, window, window_parameters
 
@@ -59,11 +59,20 @@ def _clamp_range(call: Call) -> dict[str, Attribute]:
     if call.output.tensor.quantization is None and call.attribute("activation") in ("none", "tanh", "sign_bit"):
         return {"low": call.output.type.minimum, "high": call.output.type.maximum}
     limits = fused_range(call)
-    if "average" not in call.rules and "affine_average" not in call.rules:
+    if "average" not in call.rules:
         # Maxima are clamped in their own type, so a bound outside of it (from a zero point outside) wraps.
         ends = np.array([limits["low"], limits["high"]], np.int64).astype(call.output.type.numpy)
         limits.update({"low": int(ends[0]), "high": int(ends[1])})
     return limits
+
+
+def lower_average(call: Call) -> Lowered:
+    """As `lower`; averages that change the scale are another operator's."""
+    if "window_average" in call.rules:
+        from .scaled_average_pool2d import lower as lower_scaled
+
+        return replace(lower_scaled(call), operator="scaled_average_pool2d")
+    return lower(call)
 
 
 def lower(call: Call) -> Lowered:
@@ -77,17 +86,11 @@ def lower(call: Call) -> Lowered:
             "BT-WINDOW", f"a window of {vertical.taps}x{horizontal.taps} taps is too large to be grouped"
         )
     bound = None
-    arrays: dict[str, np.ndarray] = {}
-    if "affine_average" in call.rules:
-        rule = affine_average.RULES[call.rules["affine_average"]]
-        arrays = rule.prepare(pair_of(source), pair_of(call.output), source.type.minimum, source.type.maximum)
-        bound = proven_bound(call, taps, signed_span(source, source.zero_point), None)
-    elif call.rules.get("accumulate"):
+    if call.rules.get("accumulate"):
         bound = proven_bound(call, taps, max(-source.type.minimum, source.type.maximum), None)
     picture = max(source.size, call.output.size) // max(1, source.shape[0])
     return Lowered(
         parameters={**window_parameters(vertical, horizontal), **_clamp_range(call)},
-        arrays=arrays,
         accumulator=bound,
         work=call.output.size * taps,
         scratch=5 * 8 * picture,
@@ -173,14 +176,6 @@ def average_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     count = (_counts(step, "h", x.shape[1])[:, None] * _counts(step, "w", x.shape[2]))[..., None]
     if count.size and (count == count.flat[0]).all():
         count = count[:1, :1]
-    if "affine_average" in step.rules:
-        finish, low, high = affine_average.RULES[step.rules["affine_average"]].finish, step["low"], step["high"]
-        values, least = step.arrays["values"], np.iinfo(x.dtype).min
-        for n in range(x.shape[0] if out.size else 0):
-            total = _window_sums(values[x[n].astype(np.intp) - least], step)
-            total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
-            out[n] = finish(total, count, step.arrays, low, high)
-        return [out]
     divide = average.RULES[step.rules["average"]]
     for n in range(x.shape[0] if out.size else 0):
         total = _grouped_sums(x[n], step) if "order" in step.rules else picture_sums(x[n], step)
@@ -232,9 +227,9 @@ def _keep_larger(kept: np.ndarray, candidates: np.ndarray) -> None:
 OPERATORS = (
     Operator(
         "average_pool2d",
-        ("accumulate", "average", "affine_average", "order", "activation_range", "plain_range"),
+        ("accumulate", "average", "window_average", "order", "activation_range", "plain_range"),
         infer,
-        lower,
+        lower_average,
         average_reference,
         "average over windows, padding left out",
     ),

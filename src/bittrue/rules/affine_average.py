@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..arithmetic import floats, steps
+from ..arithmetic import steps
 from .affine_sum import Pair, Prepared, check_scales, to_type
 
 
@@ -56,35 +56,6 @@ def _finish_binary32(
         return to_type(moved + prepared["output_zero_point"].astype(np.float32), low, high)
 
 
-def _prepare_fused(source: Pair, output: Pair, low: int, high: int) -> Prepared:
-    with np.errstate(all="ignore"):
-        factor = np.float32(source[0]) / np.float32(output[0])
-    return {
-        "values": np.arange(low, high + 1, dtype=np.int64) - source[1],
-        "factor": np.asarray(factor, np.float32),
-        "output_zero_point": np.asarray(output[1], np.int64),
-    }
-
-
-def _finish_fused(
-    total: np.ndarray, count: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int
-) -> np.ndarray:
-    """The zero point is added before ties go to even: 2.5 becomes 2, with zero point 1 it becomes 4.
-
-    >>> rule, total = RULES["binary32_fused_even"], np.int64([5, -5, 1000])
-    >>> for z in (0, 1):
-    ...     rule.finish(total, np.int64(2), rule.prepare((1, 0), (1, z), -128, 127), -128, 127).tolist()
-    [2, -2, 127]
-    [4, -2, 127]
-    """
-    with np.errstate(all="ignore"):
-        factor = prepared["factor"] / count.astype(np.float32)
-        moved = floats.fused_multiply_add(
-            total.astype(np.float32), factor, prepared["output_zero_point"].astype(np.float32)
-        )
-        return to_type(moved, low, high)
-
-
 def _prepare_exact(source: Pair, output: Pair, low: int, high: int) -> Prepared:
     check_scales(source[0], output[0])
     return {
@@ -119,13 +90,6 @@ RULES: dict[str, AffineAverageRule] = {
         "clamp(round_even(f32(f32(f32(total / count) / output scale) + output zero point))), total in binary32 of "
         "f32(scale * (q - zero point)); what does not fit 32 bits becomes -2^31",
         "facts/onnxruntime.md 2, verified by running",
-    ),
-    "binary32_fused_even": AffineAverageRule(
-        _prepare_fused,
-        _finish_fused,
-        "clamp(round_even(fma(f32(total), f32(f32(scale / output scale) / count), output zero point))), total of "
-        "q - zero point; what does not fit 32 bits becomes -2^31",
-        "facts/caffe2.md 2 (Int8AveragePool), verified by running",
     ),
     "exact_even": AffineAverageRule(
         _prepare_exact,

@@ -125,12 +125,15 @@ ROWS: tuple[Row, ...] = (
     *_SUMS,
     *_TABLES,
     Row("concatenation", ("u8... -> u8",), {"combine": "binary32_multiply_even"}, _RUN, requires=(_FIT,)),
-    Row(
-        "average_pool2d",
-        ("u8 -> u8",),
-        {**_RANGE, "accumulate": "s32_wrap", "affine_average": "binary32_fused_even"},
-        _RUN,
-        requires=(_FIT,),
+    *(
+        Row(
+            stem,
+            ("u8 -> u8",),
+            {**_RANGE, "accumulate": "s32_wrap", "window_average": "binary32_fused_inside_even"},
+            _RUN,
+            requires=(_FIT,),
+        )
+        for stem in ("average_pool2d", "scaled_average_pool2d")
     ),
     Row("max_pool2d", ("u8 -> u8",), _RANGE, _RUN, requires=(("same_parameters",),)),
     Row("relu", ("u8 -> u8",), {**_STORED, **_FITS}, _RUN, requires=(("same_parameters",),)),
