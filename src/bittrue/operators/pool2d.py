@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -63,6 +64,15 @@ def _clamp_range(call: Call) -> dict[str, Attribute]:
         ends = np.array([limits["low"], limits["high"]], np.int64).astype(call.output.type.numpy)
         limits.update({"low": int(ends[0]), "high": int(ends[1])})
     return limits
+
+
+def lower_average(call: Call) -> Lowered:
+    """As `lower`; averages that change the scale are another operator's."""
+    if "window_average" in call.rules:
+        from .scaled_average_pool2d import lower as lower_scaled
+
+        return replace(lower_scaled(call), operator="scaled_average_pool2d")
+    return lower(call)
 
 
 def lower(call: Call) -> Lowered:
@@ -217,9 +227,9 @@ def _keep_larger(kept: np.ndarray, candidates: np.ndarray) -> None:
 OPERATORS = (
     Operator(
         "average_pool2d",
-        ("accumulate", "average", "order", "activation_range", "plain_range"),
+        ("accumulate", "average", "window_average", "order", "activation_range", "plain_range"),
         infer,
-        lower,
+        lower_average,
         average_reference,
         "average over windows, padding left out",
     ),

@@ -117,6 +117,41 @@ def bias_scale_within(call: Call, tolerance: float, source: int = 0, bias_input:
         )
 
 
+def bias_scale_near(call: Call, tolerance: float, bias_input: int = 2) -> None:
+    """|f32(bias scale - f32(input scale * weight scale))| <= `tolerance`, and the bias has zero point 0.
+
+    A bias without parameters is taken as it is.
+    """
+    stated = call.input(bias_input).tensor.quantization if call.has(bias_input) else None
+    if stated is None:
+        return
+    bias, product = call.input(bias_input).scale, call.input(0).scale * call.input(1).scale
+    if call.input(bias_input).zero_point:
+        raise call.invalid("BT-QUANT-ZERO-POINT", f"the bias must have zero point 0, found {int(stated.zero_points[0])}")
+    if not abs(float(bias - product)) <= tolerance:
+        raise call.invalid(
+            "BT-QUANT-BIAS",
+            f"bias scale {float(bias)!r} is not input scale times weight scale ({float(product)!r})",
+            "quantize the bias with input scale x weight scale",
+        )
+
+
+def product_within_64_bits(call: Call) -> None:
+    """The product of two quantized numbers, rescaled, fits 64 bits, whatever they are."""
+    first, second, output = call.input(0), call.input(1), call.output
+    largest = 1.0
+    for operand in (first, second):
+        largest *= max(abs(operand.type.minimum - operand.zero_point), abs(operand.type.maximum - operand.zero_point))
+    with np.errstate(all="ignore"):
+        real = float(first.scale * second.scale / output.scale)
+    if not largest * real < 2.0**62:
+        raise call.invalid(
+            "BT-MULTIPLIER",
+            f"products of up to {largest:.0f} times {real!r} leave 64 bits, where their conversion is undefined",
+            "the output scale is far too small beside the inputs'; quantize the model again",
+        )
+
+
 def output_is_power_of_two(call: Call, exponent: int) -> None:
     """The output scale counts as 2^`exponent` (see `arithmetic.powers.nearly_power_of_two`)."""
     if nearly_power_of_two(float(call.output.scale)) != (exponent, True):
@@ -414,7 +449,9 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "zero_points_are_zero": zero_points_are_zero,
     "input_zero_points_are_zero": input_zero_points_are_zero,
     "output_is": output_is,
+    "bias_scale_near": bias_scale_near,
     "bias_scale_within": bias_scale_within,
+    "product_within_64_bits": product_within_64_bits,
     "same_parameters": same_parameters,
     "broadcast_rank_within": broadcast_rank_within,
     "rank_without_scale_within": rank_without_scale_within,

@@ -5,6 +5,7 @@ A function takes a binary64 array of real arguments; its result is rounded to bi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -205,6 +206,55 @@ _F4: dict[tables.Function, tuple[Callable[[np.ndarray], np.ndarray], int, int]] 
     elementary.tanh: (transcendental.tanh_f4, 7, 0),
 }
 
+def _build_midpoints(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """The same whatever function and parameters are: c + sign(q - c) round_even(127 (t(k - 1/2) + t(k + 1/2)) / 2) for
+    k = |q - c| < 127, else c + sign(q - c) 127, c the middle of the type, t(x) = tanh(3 x / 127).
+
+    3/127 and 1/127 are rounded to binary32, all else is binary64; no entry is nearer to a tie than 0.0004.
+
+    >>> [int(entry) for entry in RULES["tanh_midpoints_127_even"].build(abs, 0, 0, 0, 0, 0, 255)[[0, 1, 128, 255]]]
+    [1, 1, 128, 255]
+    """
+    centre, width = (minimum + maximum + 1) // 2, float(np.float32(3 / 127))
+    unit = float(np.float32(1 / 127))
+
+    def entry(k: int) -> int:
+        return round((math.tanh((k - 0.5) * width) + math.tanh((k + 0.5) * width)) / 2 / unit) if k < 127 else 127
+
+    codes = range(minimum, maximum + 1)
+    return np.array([centre + (entry(abs(q - centre)) * (1 if q > centre else -1)) for q in codes], np.int64)
+
+
+def _build_midpoints_less_1(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """tanh(x / 2) = 2 logistic(x) - 1, in steps that are half as large and one less.
+
+    >>> [int(entry) for entry in RULES["tanh_midpoints_127_even_less_1"].build(abs, 0, 0, 0, 0, 0, 255)[[0, 128, 255]]]
+    [0, 127, 254]
+    """
+    return (
+        _build_midpoints(
+            function, input_scale, input_zero_point, output_scale, output_zero_point, minimum, maximum
+        )
+        - 1
+    )
+
+
 RULES: dict[str, TableRule] = {
     "binary32_reciprocal_256_away": TableRule(
         tables.table_256,
@@ -241,6 +291,19 @@ RULES: dict[str, TableRule] = {
         "numbers",
         "definition",
         exact=True,
+    ),
+    "tanh_midpoints_127_even": TableRule(
+        _build_midpoints,
+        _read_direct,
+        "one entry per input, whatever the scales are: 128 + sign(q - 128) round_even(127 (tanh((k - 1/2) d) + "
+        "tanh((k + 1/2) d)) / 2), k = |q - 128| < 127, d = 3 / 127; 127 steps beyond",
+        "facts/caffe2.md 2 (Int8Tanh), verified by running",
+    ),
+    "tanh_midpoints_127_even_less_1": TableRule(
+        _build_midpoints_less_1,
+        _read_direct,
+        "tanh_midpoints_127_even less 1: the logistic function of twice the argument",
+        "facts/caffe2.md 2 (Int8Sigmoid), verified by running",
     ),
     "f4_newton_256_one_step_up": TableRule(
         _build_f4,

@@ -1,0 +1,71 @@
+"""scaled_batch_normalization: quantized numbers normalized by what is known of each channel.
+
+Inputs: x [..., C], scale, bias, mean and variance [C] in binary32, known at plan time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..rules import affine_scale
+from .accumulator import fused_range
+from .add import pair_of
+from .base import Call, Lowered, Operator, Shape, Step
+
+_ROLES = ("scale", "bias", "mean", "variance")
+# Elements at a time: the temporaries of one block stay inside a level-2 cache.
+_BLOCK = 1 << 15
+
+
+def infer(call: Call) -> list[Shape]:
+    """The input's shape [..., C], of rank 3 or more; one number per channel in all other inputs."""
+    call.expect(5)
+    source = call.input(0)
+    call.rank(source, 3, 8)
+    for position, role in enumerate(_ROLES, 1):
+        if call.input(position, role).size != source.shape[-1]:
+            raise call.invalid(
+                "BT-NORM-SHAPE",
+                f"{role} has {call.input(position).size} values, expected {source.shape[-1]} (one per channel)",
+            )
+    return [source.shape]
+
+
+def lower(call: Call) -> Lowered:
+    """A factor and an addend per channel."""
+    epsilon = float(call.attribute("epsilon"))
+    if not 0 < epsilon < np.inf:
+        raise call.invalid("BT-NORM-EPSILON", f"epsilon must be above 0, found {epsilon!r}")
+    vectors = [call.constant(position, role).reshape(-1) for position, role in enumerate(_ROLES, 1)]
+    rule = affine_scale.RULES[call.rules["affine_scale"]]
+    return Lowered(
+        parameters=fused_range(call),
+        arrays=rule.prepare(pair_of(call.input(0)), pair_of(call.output), vectors, epsilon),
+        inputs=(0,),
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The rule on rows of channels."""
+    x = inputs[0]
+    apply = affine_scale.RULES[step.rules["affine_scale"]].apply
+    out = np.empty(x.shape, x.dtype)
+    if not x.size:
+        return [out]
+    rows, stored = x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1])
+    count = max(1, _BLOCK // x.shape[-1])
+    for first in range(0, rows.shape[0], count):
+        stored[first : first + count] = apply(rows[first : first + count], step.arrays, step["low"], step["high"])
+    return [out]
+
+
+OPERATOR = Operator(
+    "scaled_batch_normalization",
+    ("affine_scale", "activation_range"),
+    infer,
+    lower,
+    reference,
+    "quantized numbers times a factor plus an addend per channel",
+)
