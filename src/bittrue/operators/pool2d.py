@@ -90,7 +90,11 @@ def lower(call: Call) -> Lowered:
         bound = proven_bound(call, taps, max(-source.type.minimum, source.type.maximum), None)
     picture = max(source.size, call.output.size) // max(1, source.shape[0])
     return Lowered(
-        parameters={**window_parameters(vertical, horizontal), **_clamp_range(call)},
+        parameters={
+            **window_parameters(vertical, horizontal),
+            **_clamp_range(call),
+            **({"outside": outside} if (outside := call.node.attributes.get("outside")) else {}),
+        },
         accumulator=bound,
         work=call.output.size * taps,
         scratch=5 * 8 * picture,
@@ -116,6 +120,15 @@ def _counts(step: Step, side: str, extent: int) -> np.ndarray:
     before = step[f"pad_{'top' if side == 'h' else 'left'}"]
     origin = np.arange(step[f"out_{side}"], dtype=np.int64) * step[f"stride_{side}"] - before
     return np.minimum(origin + step[f"filter_{side}"], extent) - np.maximum(origin, 0)
+
+
+def _edges(step: Step, side: str, extent: int) -> list[tuple[int, int]]:
+    """(window, nearest position) for windows that miss the picture, where such read its edge."""
+    if step.parameters.get("outside") != "edge":
+        return []
+    missed = np.flatnonzero(_counts(step, side, extent) <= 0)
+    before, stride = step[f"pad_{'top' if side == 'h' else 'left'}"], step[f"stride_{side}"]
+    return [(int(window), 0 if window * stride < before else extent - 1) for window in missed]
 
 
 def inside_counts(step: Step, height: int, width: int) -> np.ndarray:
@@ -210,9 +223,13 @@ def max_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         lines = np.full((x.shape[1], *out.shape[2:]), least, x.dtype)
         for columns, from_columns in _taps(step, "w", x.shape[2]):
             _keep_larger(lines[:, columns], x[n][:, from_columns])
+        for column, pixel in _edges(step, "w", x.shape[2]):
+            lines[:, column] = x[n][:, pixel]
         largest = np.full(out.shape[1:], least, x.dtype)
         for rows, from_rows in _taps(step, "h", x.shape[1]):
             _keep_larger(largest[rows], lines[from_rows])
+        for row, line in _edges(step, "h", x.shape[1]):
+            largest[row] = lines[line]
         out[n] = plain_range.clamp(largest, step["low"], step["high"])
     return [out]
 

@@ -127,7 +127,9 @@ def bias_scale_near(call: Call, tolerance: float, bias_input: int = 2) -> None:
         return
     bias, product = call.input(bias_input).scale, call.input(0).scale * call.input(1).scale
     if call.input(bias_input).zero_point:
-        raise call.invalid("BT-QUANT-ZERO-POINT", f"the bias must have zero point 0, found {int(stated.zero_points[0])}")
+        raise call.invalid(
+            "BT-QUANT-ZERO-POINT", f"the bias must have zero point 0, found {int(stated.zero_points[0])}"
+        )
     if not abs(float(bias - product)) <= tolerance:
         raise call.invalid(
             "BT-QUANT-BIAS",
@@ -300,19 +302,36 @@ def activation_leaves_range(call: Call) -> None:
         )
 
 
-def window_has_several_taps(call: Call) -> None:
-    """The window of a pool is larger than 1x1."""
-    taps = (
-        call.input(0).shape[1:3]
-        if call.node.attributes.get("whole")
-        else (call.attribute("filter_h"), call.attribute("filter_w"))
-    )
-    if tuple(taps) == (1, 1):
+def alpha_within_unit(call: Call) -> None:
+    """Attribute `alpha` lies above 0 and below 1."""
+    if not 0 < call.attribute("alpha") < 1:
+        raise call.invalid(
+            "BT-ALPHA",
+            f"alpha is {call.attribute('alpha')!r}, it must lie above 0 and below 1",
+            "the runtime refuses it",
+        )
+
+
+def window_has_several_taps(call: Call, global_too: bool) -> None:
+    """The window of a pool is larger than 1x1, or, unless `global_too`, all of an unpadded picture with stride 1."""
+    picture = call.input(0).shape[1:3]
+    whole = bool(call.node.attributes.get("whole"))
+    taps = picture if whole else (call.attribute("filter_h"), call.attribute("filter_w"))
+    if tuple(taps) != (1, 1):
+        return
+    plain = (call.attribute("stride_h"), call.attribute("stride_w"), *call.attribute("pads")) == (1, 1, 0, 0, 0, 0)
+    if global_too or not plain or picture != (1, 1):
         raise call.invalid("BT-WINDOW", "a window of 1x1", "the runtime refuses it, too; leave the pool out")
 
 
 def slices_one_axis(call: Call) -> None:
-    """The output is shorter than the input along one axis at most."""
+    """The output is shorter than the input along one axis at most, and ends (input 2) are not ahead of starts."""
+    extents = call.input(0).shape
+    axes = call.integers(3, "axes") if call.has(3) else range(len(extents))
+    for axis, *places in zip(axes, call.integers(1, "starts"), call.integers(2, "ends"), strict=True):
+        start, end = (min(place + extents[axis] if place < 0 else place, extents[axis]) for place in places)
+        if not 0 <= start <= end:
+            raise call.invalid("BT-SLICE", f"axis {axis} of {extents[axis]} positions is cut from {start} to {end}")
     cut = sum(a != b for a, b in zip(call.input(0).shape, call.output.shape, strict=True))
     if cut > 1:
         raise call.invalid(
@@ -433,6 +452,7 @@ def names_hidden_size(call: Call) -> None:
 
 
 REQUIREMENTS: dict[str, Callable[..., None]] = {
+    "alpha_within_unit": alpha_within_unit,
     "activation_leaves_range": activation_leaves_range,
     "equal_shapes": equal_shapes,
     "scale_ratios_within": scale_ratios_within,

@@ -28,7 +28,9 @@ def row_length(call: Call) -> int:
     """Elements of a row: the last axis, or all axes from attribute `first_axis` on."""
     source = call.input(0)
     first = call.node.attributes.get("first_axis", -1)
-    return math.prod(source.shape[call.axis(int(first), source.rank, "first axis of a row") :])
+    # The rows of a vector whose rows begin behind its first axis are its elements.
+    first = source.rank if first == source.rank else call.axis(int(first), source.rank, "first axis of a row")
+    return math.prod(source.shape[first:])
 
 
 def _lowered(call: Call, prepare: Callable[[], dict[str, np.ndarray]], offset: int) -> Lowered:

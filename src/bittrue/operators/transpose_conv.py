@@ -59,14 +59,14 @@ def _explicit(call: Call, name: str, position: int, suffix: str) -> Window:
     assert not isinstance(padding, str)
     adjust = int(call.attribute("adjust")["hw".index(suffix)])
     extent, taps = call.input(_SOURCE).shape[position], call.input(_WEIGHTS).shape[position]
-    if not 1 <= stride <= LARGEST or not 0 <= adjust < stride or max(padding) > LARGEST or min(padding) < 0:
+    if not 1 <= stride <= LARGEST or not 0 <= adjust <= stride or max(padding) > LARGEST or min(padding) < 0:
         raise call.invalid(
             "BT-WINDOW",
             f"{name}: stride {stride}, adjustment {adjust} and pads {list(padding)}: strides are 1 to {LARGEST}, "
-            "adjustments at least 0 and below the stride, pads at least 0",
+            "adjustments 0 to the stride, pads at least 0",
         )
     out = (extent - 1) * stride + adjust + taps - sum(padding)
-    if taps < 1 or not 1 <= out < 2**31:
+    if taps < 1 or not 0 <= out < 2**31:
         raise call.invalid("BT-SHAPE-OUTPUT", f"the output {name} would be {out}", "the pads are too large")
     return Window(out, taps, stride, 1, padding[0], padding[1], extent)
 

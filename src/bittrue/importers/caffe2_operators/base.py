@@ -227,6 +227,7 @@ class Source:
         *,
         inputs: Sequence[int | None] | None = None,
         inner: str = "",
+        output: int = 0,
     ) -> int:
         """Adds a node; the index of its output.
 
@@ -235,13 +236,14 @@ class Source:
             dtype, quantization: of the output.
             attributes: all that the operator asks for; the engine comes along.
             inputs: tensor indices; None: the file's.
+            output: position of the file's output.
             inner: what a result between two nodes of one mapping is called; empty for the file's output.
         """
         if inner:
             name = self.builder.unique(f"{self.label}/{inner}")
             result = self.builder.add(Tensor(name, dtype, (), quantization=quantization))
         else:
-            result = self.builder.write(self.outputs[0], dtype, quantization)
+            result = self.builder.write(self.outputs[output], dtype, quantization)
         given = tuple(self.inputs if inputs is None else inputs)
         everything = {**(attributes or {}), "engine": self.engine}
         self.builder.nodes.append(Node(len(self.builder.nodes), operator, self.type, 1, everything, given, (result,)))

@@ -162,6 +162,9 @@ def _pool(operator: str, *, keeps: bool) -> object:
         if whole and (attributes["stride_h"], attributes["stride_w"], attributes["pads"]) != (1, 1, (0,) * 4):
             raise source.invalid("BT-CAFFE2-WINDOW", "global_pooling has stride 1 and no pads")
         attributes |= {"filter_h": taps[0], "filter_w": taps[1], "whole": whole, "activation": activation}
+        if keeps and not source.engine:
+            # QNNPACK limits the positions of taps to the picture.
+            attributes["outside"] = "edge"
         source.emit(operator, "u8", parameters, attributes)
 
     return mapper

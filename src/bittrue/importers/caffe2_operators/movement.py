@@ -19,17 +19,19 @@ def _flatten(source: Source) -> None:
 
 
 def _reshape(source: Source) -> None:
+    if len(source.outputs) not in (1, 2):
+        raise source.invalid("BT-NODE-ARITY", f"{len(source.outputs)} outputs, 1 or 2 are defined")
     source.expect((1, 2), len(source.outputs))
     in_u8(source, 0)
     shape = source.integers("shape")
-    if len(source.outputs) != 1:
-        raise source.unsupported("BT-NODE-ARITY", "the old shape as a second output is not read", "leave it out")
     if len(source.inputs) == 2:
         shape = source.integers_of(1, "new shape")
     if shape is None:
         raise source.invalid("BT-CAFFE2-ARGUMENT", "argument 'shape' is missing")
     target = source.constant(np.array(shape, np.int64), "shape")
     source.emit("reshape_to", "u8", source.requested(), {"allow_zero": False}, inputs=[source.inputs[0], target])
+    if len(source.outputs) == 2:
+        source.emit("shape_of", "s64", None, {"start": 0}, inputs=source.inputs[:1], output=1)
 
 
 def _transpose(source: Source) -> None:

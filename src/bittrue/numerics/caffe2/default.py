@@ -46,7 +46,7 @@ _ELEMENTS = (
         ("u8 -> u8",),
         {"table": "binary32_ratio_256_even"},
         _RUN,
-        requires=(("scale_ratios_within", 2.0**-8, 2.0**8),),
+        requires=(("alpha_within_unit",), ("scale_ratios_within", 2.0**-8, 2.0**8)),
     ),
     Row(
         "logistic",
@@ -56,7 +56,7 @@ _ELEMENTS = (
         requires=(("output_is", 1 / 256, 0),),
     ),
     Row("quantize", ("f32 -> u8",), {"quantize": "binary32_divide_even"}, _RUN),
-    Row("dequantize", ("u8|s32 -> f32",), {"dequantize": "binary32_multiply"}, _RUN),
+    Row("dequantize", ("u8 -> f32",), {"dequantize": "binary32_multiply"}, _RUN),
 )
 _WINDOWS = (
     Row(
@@ -69,7 +69,7 @@ _WINDOWS = (
         },
         _RUN,
         requires=(
-            ("window_has_several_taps",),
+            ("window_has_several_taps", False),
             ("scale_ratios_within", 2.0**-8, 2.0**8),
         ),
     ),
@@ -78,7 +78,7 @@ _WINDOWS = (
         ("u8 -> u8",),
         {"activation_range": "binary32_quotient_away"},
         _RUN,
-        requires=(("window_has_several_taps",), *_SAME),
+        requires=(("window_has_several_taps", True), *_SAME),
     ),
     Row(
         "softmax",
@@ -108,6 +108,7 @@ _MOVED = (
     ),
     Row("slice_axes", ("u8 s64 s64 s64|- -> u8",), {}, _RUN, requires=(*_SAME, ("slices_one_axis",))),
     Row("resample_nearest", ("u8 - f32 -> u8",), {"nearest": "ties_within_a_millionth"}, _RUN, requires=_SAME),
+    Row("shape_of", ("u8 -> s64",), {}, "the definition"),
     Row("transpose", ("f32 s64 -> f32",), {}, "the definition"),
 )
 

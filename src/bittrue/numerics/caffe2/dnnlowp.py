@@ -83,9 +83,7 @@ _SUMS = (
         requires=(_FIT,),
         limit=_ONE_THREAD,
     ),
-    Row(
-        "add", ("u8 u8 -> u8",), {**_RANGE, "affine_sum_of_many": "binary32_16_bits_even"}, _RUN, requires=(_FIT,)
-    ),
+    Row("add", ("u8 u8 -> u8",), {**_RANGE, "affine_sum_of_many": "binary32_16_bits_even"}, _RUN, requires=(_FIT,)),
     Row(
         "add_scaled",
         ("u8... -> u8",),
