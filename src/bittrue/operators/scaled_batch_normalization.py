@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..rules import affine_scale
+from ..rules import affine_scale, lanes
 from .accumulator import fused_range
 from .add import pair_of
 from .base import Call, Lowered, Operator, Shape, Step
@@ -41,29 +41,32 @@ def lower(call: Call) -> Lowered:
     vectors = [call.constant(position, role).reshape(-1) for position, role in enumerate(_ROLES, 1)]
     rule = affine_scale.RULES[call.rules["affine_scale"]]
     return Lowered(
-        parameters=fused_range(call),
+        parameters={**fused_range(call), "body": lanes.RULES[call.rules["lanes"]].body(call.output.shape[-1])},
         arrays=rule.prepare(pair_of(call.input(0)), pair_of(call.output), vectors, epsilon),
         inputs=(0,),
     )
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The rule on rows of channels."""
-    x = inputs[0]
-    apply = affine_scale.RULES[step.rules["affine_scale"]].apply
+    """The rule on rows of channels, those that do not fill a block by the tail's."""
+    x, body = inputs[0], step["body"]
     out = np.empty(x.shape, x.dtype)
     if not x.size:
         return [out]
     rows, stored = x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1])
     count = max(1, _BLOCK // x.shape[-1])
-    for first in range(0, rows.shape[0], count):
-        stored[first : first + count] = apply(rows[first : first + count], step.arrays, step["low"], step["high"])
+    for slot, part in (("affine_scale", slice(0, body)), ("affine_scale_tail", slice(body, None))):
+        apply = affine_scale.RULES[step.rules[slot]].apply
+        arrays = {name: a if name == "zero_points" else a[part] for name, a in step.arrays.items()}
+        for first in range(0, rows.shape[0], count):
+            block = slice(first, first + count)
+            stored[block, part] = apply(rows[block, part], arrays, step["low"], step["high"])
     return [out]
 
 
 OPERATOR = Operator(
     "scaled_batch_normalization",
-    ("affine_scale", "activation_range"),
+    ("affine_scale", "affine_scale_tail", "lanes", "activation_range"),
     infer,
     lower,
     reference,

@@ -14,6 +14,7 @@ _TABLES = {
     "affine_average": ("affine_average", "RULES"),
     "affine_product": ("affine_product", "RULES"),
     "affine_scale": ("affine_scale", "RULES"),
+    "affine_scale_tail": ("affine_scale", "RULES"),
     "affine_softmax": ("affine_softmax", "RULES"),
     "affine_sum": ("affine_sum", "RULES"),
     "affine_sum_of_many": ("affine_sum_of_many", "RULES"),

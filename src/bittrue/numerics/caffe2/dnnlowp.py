@@ -140,7 +140,12 @@ ROWS: tuple[Row, ...] = (
     Row(
         "scaled_batch_normalization",
         ("u8 f32 f32 f32 f32 -> u8",),
-        {**_RANGE, "affine_scale": "binary32_fused_even"},
+        {
+            **_RANGE,
+            "affine_scale": "binary32_fused_even",
+            "affine_scale_tail": "binary32_fused_even_64_bits",
+            "lanes": "blocks_of_8",
+        },
         _RUN,
         requires=(_FIT,),
     ),
