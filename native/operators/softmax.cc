@@ -249,6 +249,8 @@ class CountedSoftmax final : public Kernel {
       const int32_t* entry = entries_.data() + 255 - largest;
       int64_t sum = 0;
       for (int64_t i = 0; i < length; ++i) sum += entry[in[i]];
+      sum &= 0xFFFFFFFF;
+      if (sum == 0) return false;
       const auto share = [&](int x) {
         return static_cast<uint8_t>(rows_.stored(((int64_t{entry[x]} << 8) + (sum >> 1)) / sum));
       };

@@ -67,6 +67,7 @@ SEPARATED = {
     "table": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "to_integer": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
     "to_integer_tail": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
+    "window_average": ("test_window_rules", "test_window_average_rules_are_told_apart"),
     "zero_points": ("test_narrow_rules", "test_zero_points_are_told_apart"),
     "weighted": ("test_movement_rules", "test_weighted_rules_are_told_apart"),
 }

@@ -192,7 +192,7 @@ _MOST_UNIT = Fraction(8388607)
 def counted_exponentials(input_scale: float, length: int) -> np.ndarray:
     """round_even(unit * exp((i - 255) * scale)), i = 0 ... 255, with unit = min((2^32 - 1) / length, 2^23 - 1).
 
-    So a row of `length` entries never adds up to 2^32. Exact to 40 digits, which no tie comes near.
+    So entries of 1 add up to less than 2^32 before they are rounded. Exact to 40 digits, which no tie comes near.
 
     >>> counted_exponentials(1.0, 10)[-3:].tolist(), int(counted_exponentials(1.0, 1000)[-1])
     ([1135275, 3085996, 8388607], 4294967)
@@ -217,12 +217,16 @@ def _prepare_counted(input_scale: float, beta: float, length: int) -> Prepared:
 def _apply_counted(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int) -> np.ndarray:
     """The quotient in units of 2^-8, to nearest, ties up; one value alone reaches 2^8, which does not fit 8 bits.
 
+    The sum is taken modulo 2^32: more than 512 values near the largest one may leave it. OverflowError for a sum of 0.
+
     >>> rule = RULES["counted_table_half_up"]
     >>> rule.apply(np.array([[4, 4, -128], [5, 4, 4]]), rule.prepare(1.0, 1.0, 3), 8).tolist()
     [[128, 128, 0], [147, 54, 54]]
     """
     entries = prepared["exponentials"][rows - rows.max(axis=-1, keepdims=True) + 255]
-    total = entries.sum(axis=-1, keepdims=True)
+    total = entries.sum(axis=-1, keepdims=True) & 0xFFFFFFFF
+    if not total.all():
+        raise OverflowError("the exponentials of a row add up to a multiple of 2^32, which leaves nothing to divide by")
     return ((entries << 8) + (total >> 1)) // total
 
 
@@ -253,8 +257,8 @@ RULES: dict[str, SoftmaxRule] = {
     "counted_table_half_up": SoftmaxRule(
         _prepare_counted,
         _apply_counted,
-        "e = round_even(U exp(x - max)) with U = min((2^32 - 1) / length, 2^23 - 1); S = sum of e; "
-        "(2^8 e + S div 2) div S",
+        "e = round_even(U exp(x - max)) with U = min((2^32 - 1) / length, 2^23 - 1); S = sum of e "
+        "modulo 2^32; (2^8 e + S div 2) div S",
         "facts/caffe2.md 1.3, verified by running",
         counted=True,
     ),

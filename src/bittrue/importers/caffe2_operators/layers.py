@@ -7,7 +7,8 @@ import numpy as np
 from ...graph import Attribute, Quantization
 from .base import SERVER, Mappers, Source, in_u8
 
-_SMALLEST = np.float32(0.1)
+# What the server engine takes where a scale, or one over it, is no number.
+_DEFAULT_SCALE = np.float32(0.1)
 
 
 def _pair(source: Source, single: str, several: str, default: int) -> tuple[int, int]:
@@ -61,16 +62,19 @@ def fused(source: Source) -> tuple[str, Quantization]:
     """The activation that an operator's name ends in, and the parameters of its output.
 
     Server operators with a fused Relu spread the range above zero over all codes:
-    scale = f32(f64(f32(Y_scale * (255 - zero point))) / 255), or 0.1 where that is 0; zero point 0.
+    scale = f32(f64(f32(Y_scale * (255 - zero point))) / 255), or 0.1 where that or one over it is no number; their zero
+    point is 0.
     """
     asked = source.requested()
     if not source.type.endswith("Relu"):
         return "none", asked
     if source.engine != SERVER or source.type in _PLAIN_RELU:
         return "relu", asked
-    top = np.float32(asked.scales[0]) * np.float32(255 - int(asked.zero_points[0]))
-    scale = np.float32(np.float64(top) / 255)
-    return "relu", source.parameters(float(scale if scale else _SMALLEST), 0)
+    with np.errstate(over="ignore", divide="ignore"):
+        top = np.float32(asked.scales[0]) * np.float32(255 - int(asked.zero_points[0]))
+        scale = np.float32(np.float64(top) / 255)
+        usable = bool(scale) and bool(np.isfinite(np.float32(1) / scale))
+    return "relu", source.parameters(float(scale if usable else _DEFAULT_SCALE), 0)
 
 
 _PLAIN_RELU = frozenset({"Int8Relu", "Int8AveragePoolRelu", "Int8MaxPoolRelu"})
