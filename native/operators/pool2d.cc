@@ -7,6 +7,7 @@
 #include "core/kernel.h"
 #include "rules/average.h"
 #include "rules/plain_range.h"
+#include "rules/window_average.h"
 
 namespace bittrue {
 namespace {
@@ -248,6 +249,64 @@ class AverageInteger final : public Pool {
   int32_t flip_ = 0;
 };
 
+// Averages in another scale, by the slot `window_average`.
+class AverageScaled final : public Pool {
+ public:
+  AverageScaled(const Step& step, const CoreSet& cores) : Pool(step), range_(step), sum_rows_(cores.sum_rows()) {
+    require(is_8bit(step.output().type) && step.rule("accumulate") == "s32_wrap", "no native kernel for these types");
+    const std::string& rule = step.rule("window_average");
+    fused_ = rule == "binary32_fused_inside_even";
+    require(fused_ || rule == "q24_all_taps_away", "no native rule for this slot");
+    // A window holds 2^23 taps at most.
+    flip_ = flip_of(step.output().type);
+    zero_point_ = step.integer("input_zero_point", -255, 255) + flip_;
+    output_zero_point_ = step.integer("output_zero_point", -65536, 65536);
+    if (fused_) {
+      factor_ = static_cast<float>(number(step, "factor").real(0));
+    } else {
+      multiplier_ = number(step, "multiplier").integer(0);
+      right_ = static_cast<int>(number(step, "right_shift").integer(0));
+      require(multiplier_ >= 0 && multiplier_ <= 1 << 24 && right_ >= 1 && right_ <= 62, "a multiplier is out of range");
+    }
+  }
+  void run(const Run& run) const override {
+    for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* own) {
+      auto* sums = reinterpret_cast<int32_t*>(own);
+      const int64_t elements = pixels * geometry_.channels, removed = zero_point_ * count;
+      sum_rows_(taps, count, sums, elements);
+      if (fused_) {
+        const float factor = factor_ / static_cast<float>(count);
+        for (int64_t i = 0; i < elements; ++i) {
+          const int32_t average = rules::average_fused_even(sums[i] - removed, factor, output_zero_point_);
+          out[i] = static_cast<uint8_t>(std::min(std::max(average, range_.low), range_.high) + flip_);
+        }
+        return;
+      }
+      const int64_t low = range_.low - output_zero_point_, high = range_.high - output_zero_point_;
+      for (int64_t i = 0; i < elements; ++i) {
+        const int64_t average = rules::average_q24_away(sums[i] - removed, multiplier_, right_);
+        out[i] = static_cast<uint8_t>(std::min(std::max(average, low), high) + output_zero_point_ + flip_);
+      }
+    });
+  }
+  std::string note() const override { return "average of rows in another scale"; }
+
+ private:
+  static const Array& number(const Step& step, const char* name) {
+    const Array& array = step.array(name);
+    require(array.count == 1, "one number is needed");
+    return array;
+  }
+
+  IntegerRange range_;
+  SumRows sum_rows_;
+  bool fused_ = false;
+  int32_t flip_ = 0;
+  int64_t zero_point_ = 0, output_zero_point_ = 0, multiplier_ = 0;
+  int right_ = 1;
+  float factor_ = 0;
+};
+
 // Sums, of squares or not, in the order of the taps, row by row, beginning with 0.
 template <bool kRootOfSquares>
 class AverageReal final : public Pool {
@@ -362,6 +421,10 @@ std::unique_ptr<Kernel> make_max_pool2d(const Step& step, const CoreSet& cores) 
 std::unique_ptr<Kernel> make_l2_pool2d(const Step& step, const CoreSet&) {
   if (step.input(0).type != Type::f32 || step.rule("average") != "binary32_divide") return nullptr;
   return std::make_unique<AverageReal<true>>(step);
+}
+
+std::unique_ptr<Kernel> make_scaled_average_pool2d(const Step& step, const CoreSet& cores) {
+  return std::make_unique<AverageScaled>(step, cores);
 }
 
 std::unique_ptr<Kernel> make_average_pool2d(const Step& step, const CoreSet& cores) {

@@ -17,9 +17,8 @@ template <class Out>
 class QuantizeReal final : public Kernel {
  public:
   explicit QuantizeReal(const Step& step)
-      : parameters_(axis_parameters(step, step.output())), even_(step.rule("quantize") == "binary32_reciprocal_even") {
-    require(even_ || step.rule("quantize") == "binary32_divide_away", "no native rule for this slot");
-    if (even_) {
+      : parameters_(axis_parameters(step, step.output())), form_(form_of(step.rule("quantize"))) {
+    if (form_ != Form::divide_away) {
       for (float& scale : parameters_.scales) scale = 1.0f / scale;
       for (const int32_t zero_point : parameters_.zero_points) {
         require(zero_point >= -65536 && zero_point <= 65536, "a zero point is out of range");
@@ -58,14 +57,29 @@ class QuantizeReal final : public Kernel {
   }
 
  private:
+  enum class Form : uint8_t { divide_away, reciprocal_even, reciprocal_fused_even };
+
+  static Form form_of(const std::string& rule) {
+    if (rule == "binary32_reciprocal_even") return Form::reciprocal_even;
+    if (rule == "binary32_reciprocal_fused_even") return Form::reciprocal_fused_even;
+    require(rule == "binary32_divide_away", "no native rule for this slot");
+    return Form::divide_away;
+  }
+
   Out stored(float x, float scale, int32_t zero_point) const {
-    const int32_t q = even_ ? rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_)
-                            : rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+    int32_t q;
+    switch (form_) {
+      case Form::reciprocal_even: q = rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_); break;
+      case Form::reciprocal_fused_even:
+        q = rules::binary32_reciprocal_fused_even(x, scale, zero_point, low_, high_);
+        break;
+      default: q = rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+    }
     return static_cast<Out>(q + flip_);
   }
 
-  AxisParameters parameters_;  // scales are reciprocals where even_
-  bool even_;
+  AxisParameters parameters_;  // scales are reciprocals unless the form is divide_away
+  Form form_;
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
 

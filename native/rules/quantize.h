@@ -24,6 +24,14 @@ inline int32_t binary32_reciprocal_even(float x, float inverse, int32_t zero_poi
   return std::min(std::max(static_cast<int32_t>(std::nearbyint(limited)) + zero_point, minimum), maximum);
 }
 
+// `inverse` is binary32(1 / scale). NaN becomes the maximum, numbers below 32 bits the minimum.
+inline int32_t binary32_reciprocal_fused_even(float x, float inverse, int32_t zero_point, int32_t minimum,
+                                              int32_t maximum) {
+  const float moved = std::fma(x, inverse, static_cast<float>(zero_point));
+  const float limited = moved < 2147483520.0f ? moved : 2147483520.0f;
+  return std::min(std::max(arithmetic::truncate_to_s32(std::nearbyint(limited)), minimum), maximum);
+}
+
 // Ties away from zero, as std::round; what does not fit 32 bits, NaN included, becomes -2^31.
 inline int32_t binary64_divide_away(float x, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
   const double rounded = std::round(static_cast<double>(x) / static_cast<double>(scale));
