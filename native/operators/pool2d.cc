@@ -249,61 +249,44 @@ class AverageInteger final : public Pool {
   int32_t flip_ = 0;
 };
 
-// Averages in another scale, by the slot `window_average`.
+// Averages in another scale: sums of differences to the zero point, times one multiplier of 24 bits, or a binary32 factor
+// over the count of elements, with the zero point in the same rounding.
+template <bool kFused>
 class AverageScaled final : public Pool {
  public:
   AverageScaled(const Step& step, const CoreSet& cores) : Pool(step), range_(step), sum_rows_(cores.sum_rows()) {
-    require(is_8bit(step.output().type) && step.rule("accumulate") == "s32_wrap", "no native kernel for these types");
-    const std::string& rule = step.rule("window_average");
-    fused_ = rule == "binary32_fused_inside_even";
-    require(fused_ || rule == "q24_all_taps_away", "no native rule for this slot");
-    // A window holds 2^23 taps at most.
     flip_ = flip_of(step.output().type);
-    zero_point_ = step.integer("input_zero_point", -255, 255) + flip_;
-    output_zero_point_ = step.integer("output_zero_point", -65536, 65536);
-    if (fused_) {
-      factor_ = static_cast<float>(number(step, "factor").real(0));
+    zero_point_ = step.integer("input_zero_point", -256, 256) + flip_;
+    out_zero_point_ = static_cast<int32_t>(step.integer("output_zero_point", -(1 << 23), 1 << 23));
+    if (kFused) {
+      require(step.array("factor").count == 1 && step.array("factor").type == Type::f32, "there must be one factor");
+      factor_ = static_cast<float>(step.array("factor").real(0));
     } else {
-      multiplier_ = number(step, "multiplier").integer(0);
-      right_ = static_cast<int>(number(step, "right_shift").integer(0));
-      require(multiplier_ >= 0 && multiplier_ <= 1 << 24 && right_ >= 1 && right_ <= 62, "a multiplier is out of range");
+      require(step.array("multiplier").count == 1 && step.array("right_shift").count == 1, "there must be one multiplier");
+      multiplier_ = step.array("multiplier").integer(0);
+      right_ = step.array("right_shift").integer(0);
+      require(multiplier_ >= 0 && multiplier_ < int64_t{1} << 24 && right_ >= 1 && right_ <= 62,
+              "the multiplier is out of range");
     }
   }
   void run(const Run& run) const override {
     for_windows(run, geometry_, per_worker_, [&](Taps taps, int64_t count, int64_t pixels, uint8_t* out, uint8_t* own) {
       auto* sums = reinterpret_cast<int32_t*>(own);
-      const int64_t elements = pixels * geometry_.channels, removed = zero_point_ * count;
+      const int64_t elements = pixels * geometry_.channels;
       sum_rows_(taps, count, sums, elements);
-      if (fused_) {
-        const float factor = factor_ / static_cast<float>(count);
-        for (int64_t i = 0; i < elements; ++i) {
-          const int32_t average = rules::average_fused_even(sums[i] - removed, factor, output_zero_point_);
-          out[i] = static_cast<uint8_t>(std::min(std::max(average, range_.low), range_.high) + flip_);
-        }
-        return;
-      }
-      const int64_t low = range_.low - output_zero_point_, high = range_.high - output_zero_point_;
-      for (int64_t i = 0; i < elements; ++i) {
-        const int64_t average = rules::average_q24_away(sums[i] - removed, multiplier_, right_);
-        out[i] = static_cast<uint8_t>(std::min(std::max(average, low), high) + output_zero_point_ + flip_);
-      }
+      const rules::ScaledAverage<kFused> average(multiplier_, static_cast<int>(right_), factor_, count, out_zero_point_,
+                                                 range_.low, range_.high);
+      const auto removed = static_cast<int32_t>(zero_point_ * count);
+      for (int64_t i = 0; i < elements; ++i) out[i] = static_cast<uint8_t>(average(sums[i] - removed) + flip_);
     });
   }
-  std::string note() const override { return "average of rows in another scale"; }
+  std::string note() const override { return "average of rows"; }
 
  private:
-  static const Array& number(const Step& step, const char* name) {
-    const Array& array = step.array(name);
-    require(array.count == 1, "one number is needed");
-    return array;
-  }
-
   IntegerRange range_;
   SumRows sum_rows_;
-  bool fused_ = false;
-  int32_t flip_ = 0;
-  int64_t zero_point_ = 0, output_zero_point_ = 0, multiplier_ = 0;
-  int right_ = 1;
+  int32_t flip_ = 0, out_zero_point_ = 0;
+  int64_t zero_point_ = 0, multiplier_ = 0, right_ = 1;
   float factor_ = 0;
 };
 
@@ -424,7 +407,11 @@ std::unique_ptr<Kernel> make_l2_pool2d(const Step& step, const CoreSet&) {
 }
 
 std::unique_ptr<Kernel> make_scaled_average_pool2d(const Step& step, const CoreSet& cores) {
-  return std::make_unique<AverageScaled>(step, cores);
+  if (!is_8bit(step.input(0).type) || step.rule("accumulate") != "s32_wrap") return nullptr;
+  const std::string& rule = step.rule("window_average");
+  if (rule == "q24_all_taps_away") return std::make_unique<AverageScaled<false>>(step, cores);
+  if (rule == "binary32_fused_inside_even") return std::make_unique<AverageScaled<true>>(step, cores);
+  return nullptr;
 }
 
 std::unique_ptr<Kernel> make_average_pool2d(const Step& step, const CoreSet& cores) {

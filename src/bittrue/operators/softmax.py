@@ -46,7 +46,7 @@ def _lowered(call: Call, prepare: Callable[[], dict[str, np.ndarray]], offset: i
             "high": output.type.maximum,
             "bits": output.type.bits,
             "output_dtype": output.type.numpy.name,
-            "row": row_length(call),
+            **({"row": row_length(call)} if "first_axis" in call.node.attributes else {}),
         },
         arrays=arrays,
         work=source.size,
@@ -102,7 +102,8 @@ def _row_by_row(step: Step, x: np.ndarray, rule: Callable[[np.ndarray], np.ndarr
     out = np.empty(x.shape, step["output_dtype"])
     if not out.size:
         return [out]
-    rows, results = x.reshape(-1, step["row"]), out.reshape(-1, step["row"])
+    row = step["row"] if "row" in step.parameters else x.shape[-1]
+    rows, results = x.reshape(-1, row), out.reshape(-1, row)
     per_block = max(1, BLOCK // rows.shape[1])
     for begin in range(0, rows.shape[0], per_block):
         try:
