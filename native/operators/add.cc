@@ -131,6 +131,8 @@ std::unique_ptr<Kernel> make_lane_add(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
+  if (step.text("form") == "affine") return make_affine_add(step);
+  if (step.text("form") == "of_many") return nullptr;
   if (step.rules.count("lanes") && step.text("form") == "rescaled") return subtract ? nullptr : make_lane_add(step);
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
