@@ -40,6 +40,43 @@ std::unique_ptr<Kernel> make_weighted(const Step& step, int64_t sign) {
   });
 }
 
+// The same with ties away from zero, and weights within 22 bits: every sum of products fits 32 bits, but not always with
+// one half added to it.
+std::unique_ptr<Kernel> make_weighted_away(const Step& step, int64_t sign) {
+  const Type type = step.input(0).type;
+  if (!is_8bit(type)) return nullptr;
+  const int flip = flip_of(type);
+  const auto first = static_cast<int32_t>(step.integer("first_weight", 0, 1 << 22));
+  const auto second = static_cast<int32_t>(sign * step.integer("second_weight", 0, 1 << 22));
+  const auto right = static_cast<int32_t>(step.integer("right_shift", 1, 62));
+  const int64_t least_zero_point = type == Type::s8 ? -128 : 0;
+  const auto first_zero_point = static_cast<int32_t>(step.integer("first_zero_point", least_zero_point, 255) + flip);
+  const auto second_zero_point = static_cast<int32_t>(step.integer("second_zero_point", least_zero_point, 255) + flip);
+  require(first_zero_point <= 255 && second_zero_point <= 255, "a zero point is out of range");
+  const Storing store = storing(step);
+  require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
+          "no native rule for this slot");
+  const int64_t low = std::max<int64_t>(store.low, std::numeric_limits<int16_t>::min());
+  const int64_t high = std::min<int64_t>(store.high, std::numeric_limits<int16_t>::max());
+  const int64_t least = low - store.zero_point, most = high - store.zero_point, half = int64_t{1} << (right - 1);
+  const int64_t offset = store.zero_point + flip;
+  if (right <= 24) {
+    // The sum is 2^23 or more away from the ends of 32 bits.
+    const auto half32 = static_cast<int32_t>(half);
+    const auto least32 = static_cast<int32_t>(least), most32 = static_cast<int32_t>(most);
+    return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+      const int32_t sum = first * (a - first_zero_point) + second * (b - second_zero_point);
+      const int32_t divided = (sum + half32 - (sum < 0)) >> right;
+      return static_cast<uint8_t>(std::min(std::max(divided, least32), most32) + static_cast<int32_t>(offset));
+    });
+  }
+  return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+    const int64_t sum = int64_t{first} * (a - first_zero_point) + int64_t{second} * (b - second_zero_point);
+    const int64_t divided = (sum + half - (sum < 0)) >> right;
+    return static_cast<uint8_t>(std::min(std::max(divided, least), most) + offset);
+  });
+}
+
 using Aligns = std::array<int32_t, 256>;
 
 // One input's aligned values by stored byte, under the rule of `slot`.
@@ -94,6 +131,8 @@ std::unique_ptr<Kernel> make_lane_add(const Step& step) {
 }
 
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
+  if (step.text("form") == "affine") return make_affine_add(step);
+  if (step.text("form") == "of_many") return nullptr;
   if (step.rules.count("lanes") && step.text("form") == "rescaled") return subtract ? nullptr : make_lane_add(step);
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;
@@ -109,6 +148,7 @@ std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, b
     });
   }
   if (step.text("form") == "weighted") return make_weighted(step, sign);
+  if (step.text("form") == "weighted_away") return make_weighted_away(step, sign);
   if (is_8bit(type)) return std::make_unique<ElementwiseBytes>(step, cores.add(add_spec(step, subtract)));
   require(step.text("form") == "rescaled", "an unknown form");
   const Aligned first = aligned(step, "first_"), second = aligned(step, "second_");

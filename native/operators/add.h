@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <memory>
 
+#include "core/kernel.h"
 #include "isa/cores.h"
 #include "operators/rescaling.h"
 #include "rules/align.h"
@@ -30,5 +32,8 @@ AddSpec add_spec(const Step& step, bool subtract);
 
 // The largest |value|.
 int64_t magnitude(const std::array<int64_t, 256>& values);
+
+// add, form "affine": in affine_add.cc.
+std::unique_ptr<Kernel> make_affine_add(const Step& step);
 
 }  // namespace bittrue

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/share.h"
+#include "operators/depthwise_pairs.h"
 #include "operators/fused_table.h"
 #include "operators/general_convolution.h"
 #include "operators/matmul_convolution.h"
@@ -119,6 +120,9 @@ SignedWeights one_channel_filters(const Step& step, const Window& window) {
 
 std::unique_ptr<Kernel> make_depthwise_conv2d(const Step& step, const CoreSet& cores) {
   if (is_real_layer(step)) return make_real_depthwise_conv2d(step, cores);
+  if (step.rules.count("accumulate") && step.rule("accumulate") == "s16_pairs_s32_wrap") {
+    return make_depthwise_pairs(step, cores);
+  }
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   const bool one_channel = window.in_c == 1 && window.out_c > 1;

@@ -12,14 +12,14 @@ namespace {
 
 constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
 
+enum class QuantizeRule { divide_away, divide_even, reciprocal_even, reciprocal_fused_even };
+
 // binary32 to integers; `extent` scales, each for `inner` neighbours.
-template <class Out>
+template <class Out, QuantizeRule kRule>
 class QuantizeReal final : public Kernel {
  public:
-  explicit QuantizeReal(const Step& step)
-      : parameters_(axis_parameters(step, step.output())), even_(step.rule("quantize") == "binary32_reciprocal_even") {
-    require(even_ || step.rule("quantize") == "binary32_divide_away", "no native rule for this slot");
-    if (even_) {
+  explicit QuantizeReal(const Step& step) : parameters_(axis_parameters(step, step.output())) {
+    if (kRule == QuantizeRule::reciprocal_even || kRule == QuantizeRule::reciprocal_fused_even) {
       for (float& scale : parameters_.scales) scale = 1.0f / scale;
       for (const int32_t zero_point : parameters_.zero_points) {
         require(zero_point >= -65536 && zero_point <= 65536, "a zero point is out of range");
@@ -59,15 +59,34 @@ class QuantizeReal final : public Kernel {
 
  private:
   Out stored(float x, float scale, int32_t zero_point) const {
-    const int32_t q = even_ ? rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_)
-                            : rules::binary32_divide_away(x, scale, zero_point, low_, high_);
-    return static_cast<Out>(q + flip_);
+    return static_cast<Out>(quantized(x, scale, zero_point) + flip_);
+  }
+  int32_t quantized(float x, float scale, int32_t zero_point) const {
+    switch (kRule) {
+      case QuantizeRule::divide_away:
+        return rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+      case QuantizeRule::divide_even:
+        return rules::binary32_divide_even(x, scale, zero_point, low_, high_);
+      case QuantizeRule::reciprocal_even:
+        return rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_);
+      default:
+        return rules::binary32_reciprocal_fused_even(x, scale, zero_point, low_, high_);
+    }
   }
 
-  AxisParameters parameters_;  // scales are reciprocals where even_
-  bool even_;
+  AxisParameters parameters_;  // scales are reciprocals where the rule multiplies
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
+
+template <class Out>
+std::unique_ptr<Kernel> make_real_quantize(const Step& step) {
+  const std::string& rule = step.rule("quantize");
+  if (rule == "binary32_divide_away") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away>>(step);
+  if (rule == "binary32_divide_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_even>>(step);
+  if (rule == "binary32_reciprocal_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_even>>(step);
+  require(rule == "binary32_reciprocal_fused_even", "no native rule for this slot");
+  return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_fused_even>>(step);
+}
 
 // One scale: vectors multiply by its reciprocal, the scalars behind them divide.
 template <class Out>
@@ -150,8 +169,8 @@ std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& cores) {
     if (to == Type::s16) return make_lane_quantize<int16_t>(step);
     return is_8bit(to) ? make_lane_quantize<uint8_t>(step) : nullptr;
   }
-  if (to == Type::s16) return std::make_unique<QuantizeReal<int16_t>>(step);
-  if (is_byte(to) || type_bytes(to) == 1) return std::make_unique<QuantizeReal<uint8_t>>(step);
+  if (to == Type::s16) return make_real_quantize<int16_t>(step);
+  if (is_byte(to) || type_bytes(to) == 1) return make_real_quantize<uint8_t>(step);
   return nullptr;
 }
 

@@ -25,7 +25,8 @@ struct Rows {
     const Operand &in = step.input(0), &out = step.output();
     require(in.rank() >= 1 && in.elements > 0 && in.elements == out.elements && in.dense() && out.dense(),
             "both sides must be dense and equal in shape");
-    length = in.shape.back();
+    length = step.integers.count("row") ? step.integer("row", 1, in.elements) : in.shape.back();
+    require(in.elements % length == 0, "rows of this length do not fill the tensor");
     rows = in.elements / length;
     constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
     offset = step.integer("offset", kLow, kHigh);
@@ -230,6 +231,46 @@ struct RealTable {
   }
 };
 
+int32_t largest_byte(const uint8_t* in, int64_t length);
+
+// counted_table_half_up: shares of a sum of integers, in units of 2^-8.
+class CountedSoftmax final : public Kernel {
+ public:
+  explicit CountedSoftmax(const Step& step) : rows_(step), entries_(differences(step, "exponentials", 0)) {
+    require(entries_[255] >= 1, "the exponential of 0 must be above 0");
+  }
+
+  void run(const Run& run) const override {
+    rows_.run(run, [&](int64_t index, int) {
+      const int64_t length = rows_.length;
+      const uint8_t* in = run.inputs[0] + index * length;
+      uint8_t* out = run.outputs[0] + index * length;
+      const int largest = largest_byte(in, length);
+      const int32_t* entry = entries_.data() + 255 - largest;
+      int64_t sum = 0;
+      for (int64_t i = 0; i < length; ++i) sum += entry[in[i]];
+      sum &= 0xFFFFFFFF;
+      if (sum == 0) return false;
+      const auto share = [&](int x) {
+        return static_cast<uint8_t>(rows_.stored(((int64_t{entry[x]} << 8) + (sum >> 1)) / sum));
+      };
+      if (length <= 256) {
+        for (int64_t i = 0; i < length; ++i) out[i] = share(in[i]);
+        return true;
+      }
+      uint8_t table[256];
+      for (int x = 0; x <= largest; ++x) table[x] = share(x);
+      for (int64_t i = 0; i < length; ++i) out[i] = table[in[i]];
+      return true;
+    });
+  }
+  std::string note() const override { return "by difference"; }
+
+ private:
+  Rows rows_;
+  Table entries_;
+};
+
 int32_t largest_byte(const uint8_t* in, int64_t length) { return *std::max_element(in, in + length); }
 
 // What does not fit 32 bits, NaN included, becomes -2^31; the offset is added modulo 2^32.
@@ -278,6 +319,7 @@ std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
     if (is_8bit(to)) return std::make_unique<ByDifference<uint8_t, Softmax>>(step);
     if (to == Type::s16) return std::make_unique<ByDifference<int16_t, Softmax>>(step);
   }
+  if (rule == "counted_table_half_up" && is_8bit(from) && is_8bit(to)) return std::make_unique<CountedSoftmax>(step);
   if ((rule == "binary32_table_away" || rule == "binary32_table_half_up") && is_8bit(from)) {
     const bool away = rule == "binary32_table_away";
     if (is_8bit(to)) return std::make_unique<RealSoftmax<uint8_t>>(step, away);

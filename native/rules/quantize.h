@@ -17,6 +17,22 @@ inline int32_t binary32_divide_away(float x, float scale, int32_t zero_point, in
   return std::min(std::max(moved, minimum), maximum);
 }
 
+// Ties to even; what does not fit 32 bits, NaN included, becomes -2^31. The sum wraps modulo 2^32.
+inline int32_t binary32_divide_even(float x, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
+  const float rounded = std::nearbyint(x / scale);
+  const int32_t steps = rounded >= -2147483648.0f && rounded < 2147483648.0f ? static_cast<int32_t>(rounded) : INT32_MIN;
+  const auto moved = static_cast<int32_t>(static_cast<uint32_t>(steps) + static_cast<uint32_t>(zero_point));
+  return std::min(std::max(moved, minimum), maximum);
+}
+
+// `inverse` is binary32(1 / scale). NaN becomes the maximum.
+inline int32_t binary32_reciprocal_fused_even(float x, float inverse, int32_t zero_point, int32_t minimum,
+                                              int32_t maximum) {
+  const float moved = std::fma(x, inverse, static_cast<float>(zero_point));
+  const float limited = moved < 2147483520.0f ? std::max(moved, -2147483648.0f) : 2147483520.0f;
+  return std::min(std::max(static_cast<int32_t>(std::nearbyint(limited)), minimum), maximum);
+}
+
 // `inverse` is binary32(1 / scale); `zero_point` has 16 bits or fewer. NaN becomes the maximum.
 inline int32_t binary32_reciprocal_even(float x, float inverse, int32_t zero_point, int32_t minimum, int32_t maximum) {
   const float moved = x * inverse;

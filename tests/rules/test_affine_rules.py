@@ -166,12 +166,23 @@ def test_nearest_even_quotient(units: int, lost: int, divisor: float) -> None:
 
 
 def test_affine_sum_rules_are_told_apart() -> None:
-    """1 / 2 with zero point 1: the tie goes to even with it or without it."""
-    results = {}
-    for name, rule in affine_sum.RULES.items():
-        prepared = rule.prepare((0.5, 0), (0.5, 0), (1.0, 1))
-        results[name] = rule.apply(np.int8([1]), np.int8([0]), prepared, -128, 127).tolist()
-    assert results == {"binary32_fused_even": [2], "exact_even": [1]}
+    """1 / 2 with zero point 1: the tie goes to even with it or without it. Scales of which nothing is exact."""
+    cases = (
+        ((0.5, 0), (0.5, 0), (1.0, 1), 1, 0),
+        ((0.37514281272888184, 16), (0.030111949890851974, 1), (0.5661981701850891, 1), 212, 107),
+        ((0.09499464184045792, 0), (0.897273063659668, 6), (0.35594457387924194, 19), 79, 26),
+    )
+    results: dict[str, list[int]] = {name: [] for name in affine_sum.RULES}
+    for first, second, output, a, b in cases:
+        for name, rule in affine_sum.RULES.items():
+            prepared = rule.prepare(first, second, output)
+            results[name] += rule.apply(np.uint8([a]), np.uint8([b]), prepared, 0, 255).tolist()
+    assert results == {
+        "binary32_fused_even": [2, 137, 91],
+        "binary32_fused_reciprocal_even": [2, 137, 90],
+        "binary32_fused_quotient_even": [2, 136, 91],
+        "exact_even": [1, 137, 91],
+    }
 
 
 def test_affine_average_rules_are_told_apart() -> None:

@@ -57,12 +57,20 @@ def binary64(acc: int, real: float) -> int:
     return result if -(2**31) <= result < 2**31 else -(2**31)
 
 
-def binary32(acc: int, real: float) -> int:
+def rounded_product(acc: int, real: float) -> int:
     def to_f32(value: Fraction) -> Fraction:
         return Fraction(exact.nearest_binary(value)) if value else Fraction(0)
 
-    product = to_f32(to_f32(Fraction(acc)) * to_f32(Fraction(real)))
-    return max(-(2**31), min(2**31 - 1, exact.nearest(product, "even")))
+    return exact.nearest(to_f32(to_f32(Fraction(acc)) * to_f32(Fraction(real))), "even")
+
+
+def binary32(acc: int, real: float) -> int:
+    return max(-(2**31), min(2**31 - 1, rounded_product(acc, real)))
+
+
+def binary32_or_lowest(acc: int, real: float) -> int:
+    result = rounded_product(acc, real)
+    return result if -(2**31) <= result < 2**31 else -(2**31)
 
 
 ORACLES = {
@@ -72,6 +80,7 @@ ORACLES = {
     "q15_one_step_up": q15,
     "binary64_multiply_away": binary64,
     "binary32_multiply_even": binary32,
+    "binary32_multiply_even_overflow_lowest": binary32_or_lowest,
     "q8_one_step_up": lambda acc, real: exact.nearest(
         Fraction(acc * exact.nearest(Fraction(real) * 256, "even"), 256), "up"
     ),
@@ -107,6 +116,9 @@ RESCALE_CASES = [
     (-2, 0.25, {"q8_one_step_up": 0, "q31_two_step_up_away": -1, "binary64_multiply_away": -1}),
     (1, 0.25, {"q8_one_step_up": 0, "q31_two_step_up_up": 1}),
     (1000, 0.3, {"q8_one_step_up": 301, "q31_one_step_up": 300, "q15_one_step_up": 300}),
+    (3, 1e9, {"binary32_multiply_even": 2**31 - 1, "binary32_multiply_even_overflow_lowest": -(2**31)}),
+    (2, 0.25, {"binary32_multiply_even_overflow_lowest": 0, "binary64_multiply_away": 1, "q31_one_step_up": 1, "q15_one_step_up": 1, "q8_one_step_up": 1}),
+    (1, 0.25, {"binary32_multiply_even_overflow_lowest": 0, "q31_two_step_up_up": 1, "q31_two_step_up_away": 1}),
     (100_000_000, 0.7000123, {"q31_one_step_up": 70001230, "q15_one_step_up": 70001221}),
 ]  # fmt: skip
 

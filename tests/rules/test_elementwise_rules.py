@@ -25,7 +25,9 @@ def _sum(rule: str, scales: tuple[float, float, float], first: int, second: int)
         return int((align.apply_power_of_two(one, shifts[0]) + align.apply_power_of_two(two, shifts[1]))[0])
     if align.RULES[rule].shared_bits:
         weights = align.shared_weights(rule, *scales)
-        return exact.nearest(Fraction(first * weights[0] + second * weights[1], 2 ** weights[2]), "up")
+        return exact.nearest(
+            Fraction(first * weights[0] + second * weights[1], 2 ** weights[2]), align.RULES[rule].shared_ties
+        )
     unit = align.unit(*scales[:2])
     arrays = {
         **rescale.prepare(RESCALE, [scales[0] / unit], "first_"),
@@ -51,26 +53,37 @@ ALIGN: list[tuple[tuple[tuple[float, float, float], int, int], dict[str, int]]] 
             "left_20_exponent_first": -1,
             "left_20_exponent_down": -1,
             "shared_21_bits_even": 0,
+            "shared_22_bits_away": -1,
         },
     ),
     # -1/2 goes up in the sum, away from zero by itself.
-    (((0.25, 1.0, 1.0), -2, 0), {"power_of_two_or_left_15": -1, "shared_21_bits_even": 0}),
+    (
+        ((0.25, 1.0, 1.0), -2, 0),
+        {"power_of_two_or_left_15": -1, "shared_21_bits_even": 0, "shared_22_bits_away": -1},
+    ),
     # A quarter of the output's step; 15 bits of headroom hold it as half of one, which is rounded a second time.
     (
         ((2.0**-16, 1.0, 2.0**-13), 2, 0),
-        {"left_20": 0, "left_15": 1, "left_20_exponent_first": 0, "left_20_exponent_down": 0},
+        {"left_20": 0, "left_15": 1, "left_20_exponent_first": 0, "left_20_exponent_down": 0, "shared_22_bits_away": 0},
     ),
     # Its negative: half a step away from zero is -1, half of which the doubling high product rounds up.
     (((2.0**-16, 1.0, 2.0**-13), -2, 0), {"left_20": 0, "left_15": 0}),
     # The same with 7 bits of headroom.
     (
         ((2.0**-7, 1.0, 2.0**-5), 1, 0),
-        {"left_20": 0, "left_15": 0, "left_7": 1, "left_20_exponent_first": 0, "left_20_exponent_down": 0},
+        {
+            "left_20": 0,
+            "left_15": 0,
+            "left_7": 1,
+            "left_20_exponent_first": 0,
+            "left_20_exponent_down": 0,
+            "shared_22_bits_away": 0,
+        },
     ),
     # -13 inputs are -1.4 of the output's steps; vector loops round or truncate them to two whole ones.
     (
         ((2.0489096641540527e-07, 1.0, 2.0**-19), -13, 0),
-        {"left_20": -1, "left_20_exponent_first": -2, "left_20_exponent_down": -2},
+        {"left_20": -1, "left_20_exponent_first": -2, "left_20_exponent_down": -2, "shared_22_bits_away": 0},
     ),
     # 1.7 steps: rounded down, the sum is below one and a half.
     (
@@ -98,6 +111,7 @@ ALIGN: list[tuple[tuple[tuple[float, float, float], int, int], dict[str, int]]] 
             "left_7": 896,
             "left_20_exponent_first": 873,
             "left_20_exponent_down": 873,
+            "shared_22_bits_away": 873,
         },
     ),
     (

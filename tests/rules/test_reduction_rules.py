@@ -53,6 +53,8 @@ CASES: dict[str, dict[str, list[float]]] = {
         "tables_513_one_step_up": [10922, 10922, 10922],
         "binary32_table_away": [8388631, 8388631, 8388631],
         "binary32_table_half_up": [8388632, 8388632, 8388632],
+        # In units of 2^-8 always.
+        "counted_table_half_up": [85, 85, 85],
     },
     # The pixels -3 and -2, resized from 2 to 4.
     "interpolate": {
@@ -103,7 +105,8 @@ def result(slot: str, name: str) -> list[float]:
         return [*rule_of(short)[0].tolist(), rule_of(long)[0, 0].item()]
     if slot == "softmax":
         # Beyond 2^23 half a unit cannot be added in binary32 without rounding.
-        prepared = {**softmax.RULES[name].prepare(1 / 16, 1.0), "output_scale": F32(3.973632090037427e-08)}
+        length = (3,) if softmax.RULES[name].counted else ()
+        prepared = {**softmax.RULES[name].prepare(1 / 16, 1.0, *length), "output_scale": F32(3.973632090037427e-08)}
         return softmax.RULES[name].apply(np.array([[0, 0, 0]]), prepared, 15)[0].tolist()
     if slot == "log_softmax":
         logarithm = log_softmax.RULES[name]

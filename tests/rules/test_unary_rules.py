@@ -113,6 +113,11 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
             # or before it is added; -117.5 in binary32, a little more in real numbers
             "binary32_divide_256_even": [0, 32, -32, 126, -126, 127, 92, 93, -118],
             "exact_256_even": [0, 32, -32, 126, -126, 127, 92, 93, -117],
+            # the function is of steps, which are 0.2566 * 128 of the output's
+            "binary32_ratio_256_even": [0, 1, -1, 1, -1, 1, 1, 2, -1],
+            # whatever the scales are
+            "tanh_midpoints_127_even": [0, 3, -3, 29, -29, 125, 24, 24, -108],
+            "tanh_midpoints_127_even_less_1": [-1, 2, -4, 28, -30, 124, 23, 23, -109],
         },
     ),
     # 5.29, 5.66, 6 and 20 steps: the fraction is dropped

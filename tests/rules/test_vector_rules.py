@@ -105,7 +105,7 @@ def test_vector_alignments_are_told_apart() -> None:
 
 
 def test_lanes() -> None:
-    for name, count in (("blocks_of_8", 8), ("blocks_of_16", 16)):
+    for name, count in (("blocks_of_8", 8), ("blocks_of_16", 16), ("blocks_of_32", 32)):
         assert [lanes.RULES[name].body(n) for n in (0, 7, 8, 16, 31, 33)] == [
             n // count * count for n in (0, 7, 8, 16, 31, 33)
         ]
@@ -223,9 +223,11 @@ def test_quantizations_of_vector_loops_against_fractions(scale: float, zero_poin
 
 
 def test_quantizations_are_told_apart() -> None:
-    x = np.float32([0.35, 0.25, np.inf])
+    """The tie 3.5, with a zero point 4.5 and even, what is too large, and what f32(1 / 0.7) moves onto a tie."""
+    cases = ((np.float32([0.35, 0.25, np.inf]), 0.1, 1), (np.float32([-85.04999542236328]), 0.7, 100))
     found = {
-        name: tuple(rule(x, F32(0.1), np.int64(0), -128, 127).tolist()) for name, rule in quantize.QUANTIZE.items()
+        name: tuple(q for x, scale, z in cases for q in rule(x, F32(scale), np.int64(z), -128, 127).tolist())
+        for name, rule in quantize.QUANTIZE.items()
     }
     assert len(set(found.values())) == len(found), found
 

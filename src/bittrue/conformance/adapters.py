@@ -54,6 +54,7 @@ class Adapter:
 
 # By the framework that a manifest names.
 ADAPTERS: Mapping[str, Adapter] = {
+    "caffe2": Adapter("caffe2_case", "caffe2"),
     "onnx": Adapter("onnx_case", "onnx"),
     "onnxruntime": Adapter("onnx_case", "onnxruntime"),
 }

@@ -9,6 +9,8 @@ from .table import Numerics, Row
 
 # name -> module of this folder and the attribute that holds the table
 _TABLES = {
+    "caffe2": ("caffe2", "CAFFE2"),
+    "caffe2-dnnlowp": ("caffe2", "CAFFE2_DNNLOWP"),
     "litert": ("litert", "LITERT"),
     "litert-optimized": ("litert_optimized", "LITERT_OPTIMIZED"),
     "xnnpack": ("xnnpack", "XNNPACK"),

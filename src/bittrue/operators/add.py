@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from ..arithmetic import fixed_point
 from ..arithmetic.powers import nearly_power_of_two
 from ..graph import Attribute
-from ..rules import align, plain_range, rescale, store
+from ..rules import affine_sum, affine_sum_of_many, align, plain_range, rescale, store
 from .accumulator import fused_range
-from .base import Call, Lowered, Operator, Step, broadcast_shape
+from .base import Call, Lowered, Operand, Operator, Step, broadcast_shape
 from .elementwise import blockwise
 from .lanes import run_parameters, zip_in_runs
 
@@ -79,6 +80,8 @@ def equal_counts(call: Call) -> None:
 def lower(call: Call) -> Lowered:
     """Multipliers of both inputs and of the result, or right shifts when all scales are powers of two."""
     first, second = call.input(0), call.input(1)
+    if "affine_sum" in call.rules or "affine_sum_of_many" in call.rules:
+        return _affine(call)
     unquantized = first.tensor.quantization is None and call.output.tensor.quantization is None
     if "align" not in call.rules or ("plain_range" in call.rules and unquantized and call.node.operator == "add"):
         return Lowered(parameters=plain_parameters(call))
@@ -92,13 +95,43 @@ def lower(call: Call) -> Lowered:
     if align.RULES[rule].shared_bits:
         one, two, right_shift = align.shared_weights(rule, *scales)
         weights: dict[str, Attribute] = {"first_weight": one, "second_weight": two, "right_shift": right_shift}
-        return Lowered(parameters={**common, **weights, "form": "weighted"})
+        form = "weighted" if align.RULES[rule].shared_ties == "up" else "weighted_away"
+        return Lowered(parameters={**common, **weights, "form": form})
     if align.RULES[rule].powers_of_two and call.attribute("pot_scale_int16"):
         logs = [nearly_power_of_two(scale) for scale in scales]
         if all(exact_enough for _, exact_enough in logs):
             shifts = _right_shifts(call, [log2 for log2, _ in logs])
             return Lowered(parameters={**common, "form": "power_of_two", **shifts})
     return Lowered(parameters={**common, **run_parameters(call), "form": "rescaled"}, arrays=aligned_arrays(call))
+
+
+def pair_of(operand: Operand) -> affine_sum.Pair:
+    """Scale and zero point of a tensor."""
+    return float(operand.scale), operand.zero_point
+
+
+def _affine(call: Call) -> Lowered:
+    """What the rules for real numbers make of scales and zero points."""
+    first, second, output = call.input(0), call.input(1), call.output
+    scales = [pair_of(operand) for operand in (first, second, output)]
+    if "affine_sum_of_many" in call.rules:
+        many = affine_sum_of_many.RULES[call.rules["affine_sum_of_many"]]
+        return Lowered({**fused_range(call), "form": "of_many"}, prepared_or_refused(call, many.prepare, scales))
+    # One set of numbers serves all rules that a row may combine.
+    return Lowered(
+        {**fused_range(call), **run_parameters(call), "form": "affine"},
+        affine_sum.RULES[call.rules["affine_sum"]].prepare(*scales),
+    )
+
+
+def prepared_or_refused(call: Call, prepare: Any, scales: Sequence[affine_sum.Pair]) -> affine_sum.Prepared:
+    """`prepare` of a rule for many inputs; a typed error for scales without a meaning."""
+    ends = call.output.type.minimum, call.output.type.maximum
+    try:
+        prepared: affine_sum.Prepared = prepare(scales[:-1], scales[-1], *ends)
+    except ValueError as error:
+        raise call.invalid("BT-QUANT-SCALE", str(error), "check the scales of inputs and output") from None
+    return prepared
 
 
 def _right_shifts(call: Call, logs: list[int]) -> dict[str, Attribute]:
@@ -124,6 +157,16 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if step["form"] == "plain":
         return [plain(step, combine, first, second)]
     low, high, zero_point = step["low"], step["high"], step["output_zero_point"]
+    if step["form"] == "of_many":
+        many = affine_sum_of_many.RULES[step.rules["affine_sum_of_many"]].apply
+        return [blockwise(lambda a, b: many([a, b], step.arrays, low, high), [first, second], first.dtype)]
+    if step["form"] == "affine":
+
+        def affine(rules: Mapping[str, str]) -> Callable[..., np.ndarray]:
+            apply = affine_sum.RULES[rules["affine_sum"]].apply
+            return lambda a, b: apply(a, b, step.arrays, low, high)
+
+        return [zip_in_runs(step, affine, [first, second], first.dtype)]
     finish = store.RULES[step.rules["store"]]
 
     def rescaled(rules: Mapping[str, str]) -> Callable[..., np.ndarray]:
@@ -142,22 +185,27 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         two = align.apply_power_of_two(b, step["second_right_shift"])
         return np.minimum(np.maximum(combine(one, two), low), high)
 
-    def weighted(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        # Both products stay below 255 * 2^21, so the sum fits 31 bits.
+    def weighted(divide: Callable[[np.ndarray, np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        # Both products stay below 255 * 2^22, so the sum fits 32 bits.
         one = (a - step["first_zero_point"]) * step["first_weight"]
         two = (b - step["second_zero_point"]) * step["second_weight"]
-        divided = fixed_point.divide_by_power_of_two_up(combine(one, two), np.int64(step["right_shift"]))
+        divided = divide(combine(one, two), np.int64(step["right_shift"]))
         return finish(divided, zero_point, low, high)
 
     if step["form"] == "rescaled":
         return [zip_in_runs(step, rescaled, [first, second], first.dtype)]
-    forms = {"power_of_two": shifted, "weighted": weighted}
+    forms = {
+        "power_of_two": shifted,
+        "weighted": partial(weighted, fixed_point.divide_by_power_of_two_up),
+        "weighted_away": partial(weighted, fixed_point.divide_by_power_of_two_away),
+    }
     return [blockwise(forms[step["form"]], [first, second], first.dtype)]
 
 
 _SLOTS = ("align", "align_tail", "rescale", "store", "store_tail", "lanes", "activation_range", "plain_range")
+_AFFINE = ("affine_sum", "affine_sum_tail", "affine_sum_of_many")
 
 OPERATORS = (
-    Operator("add", _SLOTS, broadcast_shape, lower, reference, "element-wise sum"),
+    Operator("add", (*_SLOTS, *_AFFINE), broadcast_shape, lower, reference, "element-wise sum"),
     Operator("sub", _SLOTS, broadcast_shape, lower, reference, "element-wise difference"),
 )

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from ..rules import accumulate, scale_form
 from .base import Call
+from .geometry import windows
 from .granularity import blocks_interleave
 from .lanes import broadcast_runs
 from .partition import PARTITION
@@ -125,6 +129,51 @@ def window_is_picture(call: Call) -> bool:
     return tuple(call.attribute("kernel_shape")) == picture and set(out) == {1} and not any(call.attribute("pads"))
 
 
+def taps_in_pairs(call: Call) -> bool:
+    """A depthwise convolution of 3x3 taps whose channels come in eights: pads of 1, stride 1 or 2, no dilation.
+
+    Filters are [1, h, w, C * multiplier], or [C * multiplier, h, w, 1] with a group for each channel.
+    """
+    source, filters = call.input(0).shape, call.input(1).shape
+    plain = {call.attribute(f"dilation_{side}") for side in "hw"} == {1}
+    strides = call.attribute("stride_h"), call.attribute("stride_w")
+    if filters[1:3] != (3, 3) or source[3] % 8 or not plain or strides not in ((1, 1), (2, 2)):
+        return False
+    if filters[0 if call.node.operator == "depthwise_conv2d" else 3] != 1:
+        return False
+    sides = windows(call, source[1], source[2], 3, 3)
+    return {pad for side in sides for pad in (side.before, side.after)} == {1}
+
+
+def several_filters_per_channel(call: Call) -> bool:
+    """A depthwise convolution has more output than input channels."""
+    return call.output.shape[3] != call.input(0).shape[3]
+
+
+def pairs_can_saturate(call: Call) -> bool:
+    """Two neighbouring taps of filters [1, h, w, C] of u8, 128 taken off, can leave 16 bits when multiplied by u8."""
+    filters = call.input(1).value
+    if filters is None:
+        return True
+    signed = filters.reshape(-1, filters.shape[3]).astype(np.int64) - 128
+    return bool(accumulate.risky_pairs(signed).any())
+
+
+def rescaled_within_32_bits(call: Call) -> bool:
+    """Accumulators of a layer (weights are input 1, a bias may be input 2), rescaled, surely fit 32 bits."""
+    source, weights, output = call.input(0), call.input(1), call.output
+    spans = [
+        max(abs(operand.type.minimum - operand.zero_point), abs(operand.type.maximum - operand.zero_point))
+        for operand in (source, weights)
+    ]
+    bias = call.input(2).value if call.has(2) else np.zeros(1, np.int32)
+    addend = 2**31 if bias is None else int(np.abs(bias.astype(np.int64)).max(initial=0))
+    magnitude = weights.size // max(1, output.shape[-1]) * spans[0] * spans[1] + addend
+    real = float(scale_form.form("binary32", source.scale, weights.scale, output.scale))
+    # Two roundings to 24 bits move the product by less than 2^-20 of it.
+    return magnitude * real < 2.0**31 * (1 - 2.0**-20)
+
+
 CONDITIONS: dict[str, Callable[..., bool]] = {
     "attribute_is": attribute_is,
     "blocks_interleave": blocks_interleave,
@@ -138,12 +187,16 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "last_extent_in_blocks": last_extent_in_blocks,
     "not_broadcast": not_broadcast,
     "output_zero_point_outside": output_zero_point_outside,
+    "pairs_can_saturate": pairs_can_saturate,
     "per_tensor": per_tensor,
     "product_within_16_bits": product_within_16_bits,
     "reduces": reduces,
     "reduces_rows": reduces_rows,
     "window_is_picture": window_is_picture,
+    "rescaled_within_32_bits": rescaled_within_32_bits,
     "resized_channels_last": resized_channels_last,
+    "several_filters_per_channel": several_filters_per_channel,
+    "taps_in_pairs": taps_in_pairs,
     "zero_point_is_zero": zero_point_is_zero,
     **PARTITION,
 }

@@ -30,6 +30,12 @@ def _geometry(call: Call) -> tuple[Window, Window, int]:
             "BT-CONV-CHANNELS", f"{channels} input channels cannot be split into groups of {depth} filter channels"
         )
     groups = channels // depth
+    if call.node.attributes.get("groups", groups) != groups:
+        raise call.invalid(
+            "BT-CONV-CHANNELS",
+            f"{channels} input channels and filters of {depth} make {groups} groups, but the node says "
+            f"{call.attribute('groups')}",
+        )
     if weights.shape[0] % groups:
         raise call.invalid("BT-CONV-CHANNELS", f"{weights.shape[0]} filters cannot be split into {groups} groups")
     vertical, horizontal = windows(call, source.shape[1], source.shape[2], weights.shape[1], weights.shape[2])
@@ -153,7 +159,7 @@ def pad_and_center(picture: np.ndarray, step: Step, dtype: np.dtype) -> np.ndarr
     return np.pad(centered, pads) if any(map(any, pads)) else centered
 
 
-def _windows(padded: np.ndarray, step: Step) -> np.ndarray:
+def tap_windows(padded: np.ndarray, step: Step) -> np.ndarray:
     """A view [H', W', taps_h, taps_w, C] of all windows: the order of a filter's last three axes."""
     reach = [(step[f"filter_{axis}"] - 1) * step[f"dilation_{axis}"] + 1 for axis in "hw"]
     view = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(0, 1))
@@ -187,7 +193,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     rows = max(1, PATCH_BYTES // max(1, out_w * taps_h * taps_w * depth * work_type.itemsize))
     bias64 = None if bias is None else bias.reshape(-1).astype(np.int64)
     for n, picture in enumerate(x):
-        view = _windows(pad_and_center(picture, step, work_type), step)
+        view = tap_windows(pad_and_center(picture, step, work_type), step)
         for top in range(0, out_h, rows):
             block = view[top : top + rows]
             parts = [

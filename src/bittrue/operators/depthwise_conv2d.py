@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from ..rules import lanes
+from ..rules import accumulate, lanes
 from . import hybrid_layers, real_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operator, Shape, Step
-from .conv2d import check_bias, check_weight_scales, pad_and_center
+from .conv2d import check_bias, check_weight_scales, pad_and_center, tap_windows
 from .geometry import Window, padded_bytes, window_parameters, windows
 from .lanes import stored_in_lanes
 from .real_layers import REAL_SLOTS
@@ -32,6 +33,10 @@ def _geometry(call: Call) -> tuple[Window, Window]:
         raise call.invalid(
             "BT-CONV-CHANNELS",
             f"{weights.shape[3]} output channels are no multiple of {source.shape[3]} input channels",
+        )
+    if call.node.attributes.get("groups", source.shape[3]) != source.shape[3]:
+        raise call.invalid(
+            "BT-CONV-CHANNELS", f"{source.shape[3]} input channels are no {call.attribute('groups')} groups of one"
         )
     return windows(call, source.shape[1], source.shape[2], weights.shape[1], weights.shape[2])
 
@@ -65,6 +70,10 @@ def lower(call: Call) -> Lowered:
         sums = weight_sums(weights.value, weight_zero_point, axis=-1)
     else:
         sums = np.asarray(taps * signed_span(weights, weight_zero_point))
+    bound = proven_bound(call, sums, span, call.input(2) if call.has(2) else None)
+    if accumulate.RULES[call.rules["accumulate"]].lost is not None:
+        # Where something is lost before the register, it does not hold the sum, however small that is.
+        bound = replace(bound, wraps=True)
     return Lowered(
         parameters={
             **window_parameters(vertical, horizontal),
@@ -75,7 +84,7 @@ def lower(call: Call) -> Lowered:
             **({"body": lanes.RULES[call.rules["lanes"]].body(channels)} if "lanes" in call.rules else {}),
         },
         arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
-        accumulator=proven_bound(call, sums, span, call.input(2) if call.has(2) else None),
+        accumulator=bound,
         work=call.output.size * taps,
         scratch=2 * padded_bytes(vertical, horizontal, channels, 4),
     )
@@ -105,6 +114,22 @@ def _useful_taps(step: Step, axis: str, side: str, extent: int) -> range:
     return range(first, min(step[f"filter_{axis}"], (before + extent - 1) // dilation + 1))
 
 
+def _lost(
+    step: Step,
+    lost: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    padded: np.ndarray,
+    filters: np.ndarray,
+    top: int,
+    count: int,
+) -> np.ndarray:
+    """What pairs of neighbouring taps lose in rows `top` to `top + count`, for u8 codes: padded ones are zero points."""
+    taps = filters.shape[0] * filters.shape[1]
+    view = tap_windows(padded, step)[top : top + count]
+    codes = view.reshape(-1, taps, filters.shape[2]).transpose(2, 0, 1) + step["input_zero_point"]
+    signed = filters.reshape(taps, -1).T[:, :, None].astype(np.int64) - 128
+    return lost(codes, signed)[..., 0].T.reshape(count, step["out_w"], -1)
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One multiply-add pass per tap over blocks of rows."""
     if "sum_of_products" in step.rules:
@@ -117,6 +142,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     work_type = np.dtype(np.int32 if bound < 2**31 or step.rules["accumulate"] == "s32_wrap" else np.int64)
     filters = weights[0].astype(work_type) - work_type.type(step["weight_zero_point"])
     channels = filters.shape[2]
+    lost = accumulate.RULES[step.rules["accumulate"]].lost
     rows_of_taps = _useful_taps(step, "h", "top", x.shape[1])
     columns_of_taps = _useful_taps(step, "w", "left", x.shape[2])
     stride_h, stride_w = step["stride_h"], step["stride_w"]
@@ -140,6 +166,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                     left = j * dilation_w
                     acc += band[:, left : left + (out_w - 1) * stride_w + 1 : stride_w] * filters[i, j]
             total = acc.astype(np.int64)
+            if lost is not None:
+                total -= _lost(step, lost, padded, weights[0], top, count)
             if bias is not None:
                 total += bias.reshape(-1).astype(np.int64)
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)

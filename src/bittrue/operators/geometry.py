@@ -28,18 +28,30 @@ class Window:
         return (self.taps - 1) * self.dilation + 1
 
 
-def window(call: Call, axis: str, extent: int, taps: int, stride: int, dilation: int, padding: str) -> Window:
+def window(
+    call: Call, axis: str, extent: int, taps: int, stride: int, dilation: int, padding: str | tuple[int, int]
+) -> Window:
     """Output extent and padding of one spatial axis.
 
     reach = (taps - 1) * dilation + 1; out = ceil(extent / stride) for ``same``, (extent + stride - reach) / stride
     truncated for ``valid`` (so a window that does not fit may give an empty output);
     total = max(0, (out - 1) * stride + reach - extent), half of it (rounded down) before.
-    Raises InvalidModelError for values that no kernel accepts. Source: facts/litert.md 1.7, verified by running.
+    Padding given as numbers of positions before and after: out = floor((extent + both - reach) / stride) + 1.
+    Raises InvalidModelError for values that no kernel accepts. Source: facts/litert.md 1.7, facts/caffe2.md 0,
+    verified by running.
     """
     for name, value in (("extent", extent), ("filter extent", taps), ("stride", stride), ("dilation", dilation)):
         if not 1 <= value < 2**31:
             raise call.invalid("BT-WINDOW", f"{axis} {name} must be at least 1, found {value}")
     reach = (taps - 1) * dilation + 1
+    if not isinstance(padding, str):
+        before, after = padding
+        if min(padding) < 0 or max(padding) > LARGEST or extent + before + after < reach:
+            raise call.invalid(
+                "BT-WINDOW",
+                f"a window that reaches over {reach} does not fit {axis} {extent} with pads {list(padding)}",
+            )
+        return Window(extent, taps, stride, dilation, before, after, (extent + before + after - reach) // stride + 1)
     # int() of a quotient truncates like C; both numbers are far below 2^53.
     out = -(-extent // stride) if padding == "same" else int((extent + stride - reach) / stride)
     if out < 0:
@@ -50,12 +62,27 @@ def window(call: Call, axis: str, extent: int, taps: int, stride: int, dilation:
     return Window(extent, taps, stride, dilation, total >> 1, total - (total >> 1), out)
 
 
+def sides(call: Call, suffix: str) -> str | tuple[int, int]:
+    """The padding of an axis: the attribute `padding`, or where that is ``explicit`` its part of `pads`.
+
+    `pads` holds the positions at the top, left, bottom and right.
+    """
+    padding = str(call.attribute("padding"))
+    if padding != "explicit":
+        return padding
+    pads = call.attribute("pads")
+    if len(pads) != 4:
+        raise call.invalid("BT-WINDOW", f"pads {list(pads)} must be four numbers")
+    first = "hw".index(suffix)
+    return int(pads[first]), int(pads[first + 2])
+
+
 def windows(call: Call, height: int, width: int, taps_h: int, taps_w: int) -> tuple[Window, Window]:
     """The vertical and horizontal window of a convolution, from its stride, dilation and padding attributes."""
 
     def axis(name: str, extent: int, taps: int, suffix: str) -> Window:
         stride, dilation = call.attribute(f"stride_{suffix}"), call.attribute(f"dilation_{suffix}")
-        found = window(call, name, extent, taps, stride, dilation, call.attribute("padding"))
+        found = window(call, name, extent, taps, stride, dilation, sides(call, suffix))
         for what, value in (("stride", stride), ("dilation", dilation), ("padding", found.before)):
             if value > LARGEST:
                 raise call.invalid("BT-WINDOW", f"{name} {what} is {value}, at most {LARGEST} is possible")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -11,15 +13,26 @@ from ..rules import rescale, slope, store
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
+from .logistic import table_lowered
+
+
+def _bent(x: np.ndarray, alpha: np.float32) -> np.ndarray:
+    """x where x >= 0, else f32(alpha * x), in binary32."""
+    real = np.asarray(x, np.float32)
+    return np.where(real >= 0, real, alpha * real)
 
 
 def lower(call: Call) -> Lowered:
-    """Two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding, unless the rule
+    """A table where the row has a rule for it.
+
+    Else two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding, unless the rule
     takes negative multipliers.
     """
     source, output, alpha = call.input(0), call.output, float(call.attribute("alpha"))
     if not output.type.is_integer:
         return Lowered(parameters={"alpha": alpha})
+    if "table" in call.rules:
+        return replace(table_lowered(call, partial(_bent, alpha=np.float32(alpha))), operator="logistic")
     signed = rescale.RULES[call.rules["rescale"]].signed
     return Lowered(
         parameters={
@@ -57,7 +70,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "leaky_relu",
-    ("scale_form", "rescale", "slope", "store"),
+    ("scale_form", "rescale", "slope", "store", "table"),
     same_shape,
     lower,
     reference,

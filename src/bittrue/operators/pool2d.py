@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ..graph import Attribute
 from ..rules import average, order, plain_range
 from .accumulator import finish_accumulator, fused_range, proven_bound
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST, Window, window, window_parameters
+from .geometry import LARGEST, Window, sides, window, window_parameters
 
 # Grouped sums walk over taps that miss the picture, too.
 _MOST_GROUPED = 1 << 20
@@ -18,7 +19,9 @@ _MOST_GROUPED = 1 << 20
 
 def _side(call: Call, name: str, extent: int, suffix: str) -> Window | None:
     """The window along one axis; None when it has no taps or does not fit, which is no error in a pool."""
-    taps, stride, padding = (call.attribute(key) for key in (f"filter_{suffix}", f"stride_{suffix}", "padding"))
+    taps, stride, padding = call.attribute(f"filter_{suffix}"), call.attribute(f"stride_{suffix}"), sides(call, suffix)
+    if not isinstance(padding, str):
+        return window(call, name, extent, extent if call.attribute("whole") else taps, stride, 1, padding)
     if stride >= 1 and (taps < 1 or (padding == "valid" and taps >= extent + 2 * stride)):
         return None
     if stride >= 1 and not extent:
@@ -26,7 +29,7 @@ def _side(call: Call, name: str, extent: int, suffix: str) -> Window | None:
     return window(call, name, extent, taps, stride, 1, padding)
 
 
-def _geometry(call: Call) -> tuple[Window, Window]:
+def pool_geometry(call: Call) -> tuple[Window, Window]:
     """Width comes first: a window that does not fit the width empties the height, too, but not the other way round."""
     call.expect(1)
     source = call.input(0)
@@ -42,7 +45,7 @@ def _geometry(call: Call) -> tuple[Window, Window]:
 
 def infer(call: Call) -> list[Shape]:
     """[N, H, W, C] gives [N, H', W', C]."""
-    vertical, horizontal = _geometry(call)
+    vertical, horizontal = pool_geometry(call)
     source = call.input(0)
     return [(source.shape[0], vertical.out, horizontal.out, source.shape[3])]
 
@@ -63,9 +66,18 @@ def _clamp_range(call: Call) -> dict[str, Attribute]:
     return limits
 
 
+def lower_average(call: Call) -> Lowered:
+    """As `lower`; averages that change the scale are another operator's."""
+    if "window_average" in call.rules:
+        from .scaled_average_pool2d import lower as lower_scaled
+
+        return replace(lower_scaled(call), operator="scaled_average_pool2d")
+    return lower(call)
+
+
 def lower(call: Call) -> Lowered:
     """Geometry, clamps and, for integer averages, the bound of a window's sum."""
-    vertical, horizontal = _geometry(call)
+    vertical, horizontal = pool_geometry(call)
     source = call.input(0)
     # A window never holds more than the picture.
     taps = min(vertical.taps, vertical.extent) * min(horizontal.taps, horizontal.extent)
@@ -78,7 +90,11 @@ def lower(call: Call) -> Lowered:
         bound = proven_bound(call, taps, max(-source.type.minimum, source.type.maximum), None)
     picture = max(source.size, call.output.size) // max(1, source.shape[0])
     return Lowered(
-        parameters={**window_parameters(vertical, horizontal), **_clamp_range(call)},
+        parameters={
+            **window_parameters(vertical, horizontal),
+            **_clamp_range(call),
+            **({"outside": outside} if (outside := call.node.attributes.get("outside")) else {}),
+        },
         accumulator=bound,
         work=call.output.size * taps,
         scratch=5 * 8 * picture,
@@ -106,7 +122,22 @@ def _counts(step: Step, side: str, extent: int) -> np.ndarray:
     return np.minimum(origin + step[f"filter_{side}"], extent) - np.maximum(origin, 0)
 
 
-def _window_sums(picture: np.ndarray, step: Step) -> np.ndarray:
+def _edges(step: Step, side: str, extent: int) -> list[tuple[int, int]]:
+    """(window, nearest position) for windows that miss the picture, where such read its edge."""
+    if step.parameters.get("outside") != "edge":
+        return []
+    missed = np.flatnonzero(_counts(step, side, extent) <= 0)
+    before, stride = step[f"pad_{'top' if side == 'h' else 'left'}"], step[f"stride_{side}"]
+    return [(int(window), 0 if window * stride < before else extent - 1) for window in missed]
+
+
+def inside_counts(step: Step, height: int, width: int) -> np.ndarray:
+    """How many positions of every window lie inside the picture, [H', W', 1]."""
+    down, across = (np.maximum(_counts(step, side, extent), 0) for side, extent in (("h", height), ("w", width)))
+    return (down[:, None] * across)[..., None]
+
+
+def picture_sums(picture: np.ndarray, step: Step) -> np.ndarray:
     """Sums over windows of one picture [H, W, C]: integers along one axis after the other, binary32 in tap order."""
     height, width, channels = picture.shape
     if picture.dtype == np.float32:
@@ -160,7 +191,7 @@ def average_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
         count = count[:1, :1]
     divide = average.RULES[step.rules["average"]]
     for n in range(x.shape[0] if out.size else 0):
-        total = _grouped_sums(x[n], step) if "order" in step.rules else _window_sums(x[n], step)
+        total = _grouped_sums(x[n], step) if "order" in step.rules else picture_sums(x[n], step)
         if "accumulate" in step.rules:
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
         quotient = divide(total, count)
@@ -178,7 +209,7 @@ def l2_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     divide = average.RULES[step.rules["average"]]
     with np.errstate(all="ignore"):
         for n in range(x.shape[0] if out.size else 0):
-            root = np.sqrt(divide(_window_sums(x[n] * x[n], step), count))
+            root = np.sqrt(divide(picture_sums(x[n] * x[n], step), count))
             out[n] = plain_range.clamp(root, step["low"], step["high"])
     return [out]
 
@@ -192,9 +223,13 @@ def max_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         lines = np.full((x.shape[1], *out.shape[2:]), least, x.dtype)
         for columns, from_columns in _taps(step, "w", x.shape[2]):
             _keep_larger(lines[:, columns], x[n][:, from_columns])
+        for column, pixel in _edges(step, "w", x.shape[2]):
+            lines[:, column] = x[n][:, pixel]
         largest = np.full(out.shape[1:], least, x.dtype)
         for rows, from_rows in _taps(step, "h", x.shape[1]):
             _keep_larger(largest[rows], lines[from_rows])
+        for row, line in _edges(step, "h", x.shape[1]):
+            largest[row] = lines[line]
         out[n] = plain_range.clamp(largest, step["low"], step["high"])
     return [out]
 
@@ -209,9 +244,9 @@ def _keep_larger(kept: np.ndarray, candidates: np.ndarray) -> None:
 OPERATORS = (
     Operator(
         "average_pool2d",
-        ("accumulate", "average", "order", "activation_range", "plain_range"),
+        ("accumulate", "average", "window_average", "order", "activation_range", "plain_range"),
         infer,
-        lower,
+        lower_average,
         average_reference,
         "average over windows, padding left out",
     ),

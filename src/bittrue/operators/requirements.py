@@ -117,6 +117,43 @@ def bias_scale_within(call: Call, tolerance: float, source: int = 0, bias_input:
         )
 
 
+def bias_scale_near(call: Call, tolerance: float, bias_input: int = 2) -> None:
+    """|f32(bias scale - f32(input scale * weight scale))| <= `tolerance`, and the bias has zero point 0.
+
+    A bias without parameters is taken as it is.
+    """
+    stated = call.input(bias_input).tensor.quantization if call.has(bias_input) else None
+    if stated is None:
+        return
+    bias, product = call.input(bias_input).scale, call.input(0).scale * call.input(1).scale
+    if call.input(bias_input).zero_point:
+        raise call.invalid(
+            "BT-QUANT-ZERO-POINT", f"the bias must have zero point 0, found {int(stated.zero_points[0])}"
+        )
+    if not abs(float(bias - product)) <= tolerance:
+        raise call.invalid(
+            "BT-QUANT-BIAS",
+            f"bias scale {float(bias)!r} is not input scale times weight scale ({float(product)!r})",
+            "quantize the bias with input scale x weight scale",
+        )
+
+
+def product_within_64_bits(call: Call) -> None:
+    """The product of two quantized numbers, rescaled, fits 64 bits, whatever they are."""
+    first, second, output = call.input(0), call.input(1), call.output
+    largest = 1.0
+    for operand in (first, second):
+        largest *= max(abs(operand.type.minimum - operand.zero_point), abs(operand.type.maximum - operand.zero_point))
+    with np.errstate(all="ignore"):
+        real = float(first.scale * second.scale / output.scale)
+    if not largest * real < 2.0**62:
+        raise call.invalid(
+            "BT-MULTIPLIER",
+            f"products of up to {largest:.0f} times {real!r} leave 64 bits, where their conversion is undefined",
+            "the output scale is far too small beside the inputs'; quantize the model again",
+        )
+
+
 def output_is_power_of_two(call: Call, exponent: int) -> None:
     """The output scale counts as 2^`exponent` (see `arithmetic.powers.nearly_power_of_two`)."""
     if nearly_power_of_two(float(call.output.scale)) != (exponent, True):
@@ -229,6 +266,76 @@ def multiplier_below(call: Call, limit: float, source: int = 0) -> None:
             "BT-MULTIPLIER",
             f"input scale * weight scale / output scale is {largest!r}, it must be below {limit}",
             "the output scale is far too small beside the input's; quantize the model again",
+        )
+
+
+def scale_ratios_within(call: Call, low: float, high: float) -> None:
+    """f32(input scale / output scale) lies in [`low`, `high`) for every quantized input."""
+    for operand in call.inputs:
+        if operand is not None and operand.tensor.quantization is not None:
+            with np.errstate(over="ignore"):
+                ratio = float(np.float32(operand.scale) / np.float32(call.output.scale))
+            if not low <= ratio < high:
+                raise call.invalid(
+                    "BT-MULTIPLIER",
+                    f"scale of '{operand.name}' / output scale is {ratio!r}, it must lie in [{low!r}, {high!r})",
+                    "the runtime refuses it, too; quantize the model again",
+                )
+
+
+def equal_shapes(call: Call) -> None:
+    """All inputs have one shape."""
+    shapes = [operand.shape for operand in call.inputs if operand is not None]
+    if len(set(shapes)) > 1:
+        raise call.invalid(
+            "BT-SHAPE-BROADCAST", f"shapes {', '.join(str(list(shape)) for shape in shapes)} differ", "broadcast ahead"
+        )
+
+
+def activation_leaves_range(call: Call) -> None:
+    """A fused relu leaves more than one value of the output's type."""
+    if call.node.attributes.get("activation") == "relu" and call.output.zero_point >= call.output.type.maximum:
+        raise call.invalid(
+            "BT-ACTIVATION-RANGE",
+            f"zero point {call.output.zero_point} leaves one value above zero",
+            "the runtime refuses it, too; choose a smaller zero point",
+        )
+
+
+def alpha_within_unit(call: Call) -> None:
+    """Attribute `alpha` lies above 0 and below 1."""
+    if not 0 < call.attribute("alpha") < 1:
+        raise call.invalid(
+            "BT-ALPHA",
+            f"alpha is {call.attribute('alpha')!r}, it must lie above 0 and below 1",
+            "the runtime refuses it",
+        )
+
+
+def window_has_several_taps(call: Call, global_too: bool) -> None:
+    """The window of a pool is larger than 1x1, or, unless `global_too`, all of an unpadded picture with stride 1."""
+    picture = call.input(0).shape[1:3]
+    whole = bool(call.node.attributes.get("whole"))
+    taps = picture if whole else (call.attribute("filter_h"), call.attribute("filter_w"))
+    if tuple(taps) != (1, 1):
+        return
+    plain = (call.attribute("stride_h"), call.attribute("stride_w"), *call.attribute("pads")) == (1, 1, 0, 0, 0, 0)
+    if global_too or not plain or picture != (1, 1):
+        raise call.invalid("BT-WINDOW", "a window of 1x1", "the runtime refuses it, too; leave the pool out")
+
+
+def slices_one_axis(call: Call) -> None:
+    """The output is shorter than the input along one axis at most, and ends (input 2) are not ahead of starts."""
+    extents = call.input(0).shape
+    axes = call.integers(3, "axes") if call.has(3) else range(len(extents))
+    for axis, *places in zip(axes, call.integers(1, "starts"), call.integers(2, "ends"), strict=True):
+        start, end = (min(place + extents[axis] if place < 0 else place, extents[axis]) for place in places)
+        if not 0 <= start <= end:
+            raise call.invalid("BT-SLICE", f"axis {axis} of {extents[axis]} positions is cut from {start} to {end}")
+    cut = sum(a != b for a, b in zip(call.input(0).shape, call.output.shape, strict=True))
+    if cut > 1:
+        raise call.invalid(
+            "BT-SLICE", f"{cut} axes are cut at once", "the runtime refuses it, too; cut one axis after the other"
         )
 
 
@@ -345,6 +452,12 @@ def names_hidden_size(call: Call) -> None:
 
 
 REQUIREMENTS: dict[str, Callable[..., None]] = {
+    "alpha_within_unit": alpha_within_unit,
+    "activation_leaves_range": activation_leaves_range,
+    "equal_shapes": equal_shapes,
+    "scale_ratios_within": scale_ratios_within,
+    "slices_one_axis": slices_one_axis,
+    "window_has_several_taps": window_has_several_taps,
     "activation_is_clamp": activation_is_clamp,
     "bias_is_scaled_like_weights": bias_is_scaled_like_weights,
     "multiplier_below": multiplier_below,
@@ -356,7 +469,9 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "zero_points_are_zero": zero_points_are_zero,
     "input_zero_points_are_zero": input_zero_points_are_zero,
     "output_is": output_is,
+    "bias_scale_near": bias_scale_near,
     "bias_scale_within": bias_scale_within,
+    "product_within_64_bits": product_within_64_bits,
     "same_parameters": same_parameters,
     "broadcast_rank_within": broadcast_rank_within,
     "rank_without_scale_within": rank_without_scale_within,

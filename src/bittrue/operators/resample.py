@@ -151,10 +151,13 @@ def infer_linear(call: Call) -> list[Shape]:
 
 
 def lower_nearest(call: Call) -> Lowered:
-    """The input position of every output position, axis by axis; nothing moves where the shape stays."""
+    """The input position of every output position, axis by axis.
+
+    Nothing moves where the shape stays, unless the attribute `always` is set.
+    """
     shape, factors = _geometry(call)
     source = call.input(0)
-    if shape == source.shape:
+    if shape == source.shape and not call.node.attributes.get("always", False):
         return Lowered({"shape": shape}, operator="reshape", inputs=(0,))
     rule = nearest.RULES[call.rules["nearest"]]
     arrays: dict[str, np.ndarray] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -23,6 +24,15 @@ def infer(call: Call) -> list[Shape]:
     return [source.shape]
 
 
+def row_length(call: Call) -> int:
+    """Elements of a row: the last axis, or all axes from attribute `first_axis` on."""
+    source = call.input(0)
+    first = call.node.attributes.get("first_axis", -1)
+    # The rows of a vector whose rows begin behind its first axis are its elements.
+    first = source.rank if first == source.rank else call.axis(int(first), source.rank, "first axis of a row")
+    return math.prod(source.shape[first:])
+
+
 def _lowered(call: Call, prepare: Callable[[], dict[str, np.ndarray]], offset: int) -> Lowered:
     source, output = call.input(0), call.output
     try:
@@ -36,6 +46,7 @@ def _lowered(call: Call, prepare: Callable[[], dict[str, np.ndarray]], offset: i
             "high": output.type.maximum,
             "bits": output.type.bits,
             "output_dtype": output.type.numpy.name,
+            **({"row": row_length(call)} if "first_axis" in call.node.attributes else {}),
         },
         arrays=arrays,
         work=source.size,
@@ -53,6 +64,8 @@ def lower_softmax(call: Call) -> Lowered:
         )
     rule = softmax.RULES[call.rules["softmax"]]
     scale, beta = float(call.input(0).scale), float(call.attribute("beta"))
+    if rule.counted:
+        return _lowered(call, lambda: rule.prepare(scale, beta, row_length(call)), 0)
     if rule.scaled:
         lowered = _lowered(call, lambda: rule.prepare(scale, beta), call.output.zero_point if rule.moved else 0)
         return replace(lowered, arrays={**lowered.arrays, "output_scale": np.asarray(call.output.scale)})
@@ -89,7 +102,8 @@ def _row_by_row(step: Step, x: np.ndarray, rule: Callable[[np.ndarray], np.ndarr
     out = np.empty(x.shape, step["output_dtype"])
     if not out.size:
         return [out]
-    rows, results = x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1])
+    row = step["row"] if "row" in step.parameters else x.shape[-1]
+    rows, results = x.reshape(-1, row), out.reshape(-1, row)
     per_block = max(1, BLOCK // rows.shape[1])
     for begin in range(0, rows.shape[0], per_block):
         try:

@@ -21,11 +21,13 @@ from .accumulator import finish_accumulator, fused_range, multiplier_arrays, pro
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import PATCH_BYTES, check_bias, check_bias_type, check_weight_scales
-from .geometry import LARGEST, Window, window
+from .geometry import LARGEST, Window, sides, window
 from .lanes import stored_in_lanes
 
 # Positions of the inputs.
 _SHAPE, _WEIGHTS, _SOURCE, _BIAS = range(4)
+# Spatial axes: name, position, suffix of attributes.
+_AXES = (("height", 1, "h"), ("width", 2, "w"))
 
 
 def planned_shape(call: Call, rank: int) -> Shape:
@@ -51,19 +53,41 @@ def check_shape_input(step: Step, given: np.ndarray, planned: Sequence[int]) -> 
         )
 
 
+def _explicit(call: Call, name: str, position: int, suffix: str) -> Window:
+    """The window of one axis with explicit pads: output extent (in - 1) * stride + adjust + taps - pads."""
+    stride, padding = call.attribute(f"stride_{suffix}"), sides(call, suffix)
+    assert not isinstance(padding, str)
+    adjust = int(call.attribute("adjust")["hw".index(suffix)])
+    extent, taps = call.input(_SOURCE).shape[position], call.input(_WEIGHTS).shape[position]
+    if not 1 <= stride <= LARGEST or not 0 <= adjust <= stride or max(padding) > LARGEST or min(padding) < 0:
+        raise call.invalid(
+            "BT-WINDOW",
+            f"{name}: stride {stride}, adjustment {adjust} and pads {list(padding)}: strides are 1 to {LARGEST}, "
+            "adjustments 0 to the stride, pads at least 0",
+        )
+    out = (extent - 1) * stride + adjust + taps - sum(padding)
+    if taps < 1 or not 0 <= out < 2**31:
+        raise call.invalid("BT-SHAPE-OUTPUT", f"the output {name} would be {out}", "the pads are too large")
+    return Window(out, taps, stride, 1, padding[0], padding[1], extent)
+
+
 def _geometry(call: Call) -> tuple[Shape, Window, Window]:
     """The output shape, and the windows of the convolution that would turn the output into the input."""
     call.expect((3, 4))
     source, weights = call.input(_SOURCE), call.input(_WEIGHTS, "weights")
     call.rank(source, 4)
     call.rank(weights, 4)
-    shape = planned_shape(call, 4)
+    explicit = call.attribute("padding") == "explicit"
+    shape = () if explicit else planned_shape(call, 4)
     if min(source.shape[1:], default=0) < 1 or weights.shape[0] < 1 or source.shape[3] != weights.shape[3]:
         raise call.invalid(
             "BT-CONV-CHANNELS",
             f"input shape {list(source.shape)} and filter shape {list(weights.shape)} must agree in their last extent "
             "and have none of 0",
         )
+    if explicit:
+        vertical, horizontal = (_explicit(call, name, position, suffix) for name, position, suffix in _AXES)
+        return (source.shape[0], vertical.extent, horizontal.extent, weights.shape[0]), vertical, horizontal
     if (shape[0], shape[3]) != (source.shape[0], weights.shape[0]):
         raise call.invalid(
             "BT-SHAPE-OUTPUT",
@@ -85,11 +109,12 @@ def _geometry(call: Call) -> tuple[Shape, Window, Window]:
             )
         return found
 
-    return shape, axis("height", 1, "h"), axis("width", 2, "w")
+    vertical, horizontal = (axis(*side) for side in _AXES)
+    return shape, vertical, horizontal
 
 
 def infer(call: Call) -> list[Shape]:
-    """The first input is the output's shape; filters are [O, kh, kw, C] and the input is [N, H, W, C]."""
+    """The first input is the output's shape, but with explicit pads; filters [O, kh, kw, C], input [N, H, W, C]."""
     shape, _, _ = _geometry(call)
     check_bias(call, shape[3], _BIAS)
     return [shape]
@@ -244,7 +269,8 @@ def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | No
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """An exact matrix product filters blocks of rows of the input; its copies are added up, rescaled and stored."""
     weights, x = inputs[_WEIGHTS], inputs[_SOURCE]
-    check_shape_input(step, inputs[_SHAPE], (x.shape[0], step["out_h"], step["out_w"], weights.shape[0]))
+    if inputs[_SHAPE] is not None:
+        check_shape_input(step, inputs[_SHAPE], (x.shape[0], step["out_h"], step["out_w"], weights.shape[0]))
     bias = inputs[_BIAS] if len(inputs) > _BIAS else None
     if step["form"] != "quantized":
         return [_plain(step, x, weights, bias)]

@@ -64,6 +64,52 @@ def _apply_fused(a: np.ndarray, b: np.ndarray, prepared: Mapping[str, np.ndarray
         return to_type(floats.fused_multiply_add(a.astype(np.float32), prepared["first_factor"], inner), low, high)
 
 
+def _prepare_scales(first: Pair, second: Pair, output: Pair) -> Prepared:
+    return {
+        "scales": np.array([first[0], second[0], output[0]], np.float32),
+        "zero_points": np.array([first[1], second[1], output[1]], np.int64),
+    }
+
+
+def _apply_reciprocal(
+    a: np.ndarray, b: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int
+) -> np.ndarray:
+    """Four roundings in binary32, then ties to even, the zero point included: a half, with it 1.5, a saturation.
+
+    >>> rule = RULES["binary32_fused_reciprocal_even"]
+    >>> [rule.apply(np.uint8([1, 255]), np.uint8([0, 255]), rule.prepare((0.5, 0), (0.5, 0), (1.0, z)), 0, 255).tolist()
+    ...  for z in (0, 1)]
+    [[0, 255], [2, 255]]
+    """
+    fused, (one, two, output) = floats.fused_multiply_add, prepared["scales"]
+    zero_points = prepared["zero_points"].astype(np.float32)
+    with np.errstate(all="ignore"):
+        constant = fused(-zero_points[0], one, -(zero_points[1] * two))
+        total = fused(b.astype(np.float32), two, fused(a.astype(np.float32), one, constant))
+        return to_type(fused(total, np.float32(1) / output, zero_points[2]), low, high)
+
+
+def _apply_quotient(
+    a: np.ndarray, b: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int
+) -> np.ndarray:
+    """Four roundings in binary32, then ties to even, the zero point included: a half, with it 1.5, a saturation.
+
+    >>> rule = RULES["binary32_fused_quotient_even"]
+    >>> [rule.apply(np.uint8([1, 255]), np.uint8([0, 255]), rule.prepare((0.5, 0), (0.5, 0), (1.0, z)), 0, 255).tolist()
+    ...  for z in (0, 1)]
+    [[0, 255], [2, 255]]
+    """
+    one, two, output = prepared["scales"]
+    first, second, moved = prepared["zero_points"]
+    with np.errstate(all="ignore"):
+        start = (a.astype(np.int64) - first).astype(np.float32) * one
+        total = floats.fused_multiply_add((b.astype(np.int64) - second).astype(np.float32), two, start)
+        real = np.rint(moved.astype(np.float32) + total / output)
+    # Limits are applied to real numbers; NaN becomes the upper one.
+    limited = np.where(real < np.float32(high), real, np.float32(high))
+    return np.where(limited > np.float32(low), limited, np.float32(low)).astype(np.int64)
+
+
 def _prepare_exact(first: Pair, second: Pair, output: Pair) -> Prepared:
     check_scales(first[0], second[0], output[0])
     return {
@@ -97,6 +143,20 @@ RULES: dict[str, AffineRule] = {
         "clamp(round_even(fma(a, r, fma(b, t, c)))), r and t = f32(scale / output scale), c = f32(output zero point - "
         "fma(r, first zero point, f32(t * second zero point))); what does not fit 32 bits becomes -2^31",
         "facts/onnxruntime.md 2 (machines with fused multiply-add), verified by running",
+    ),
+    "binary32_fused_reciprocal_even": AffineRule(
+        _prepare_scales,
+        _apply_reciprocal,
+        "clamp(round_even(fma(fma(b, t, fma(a, s, c)), f32(1 / output scale), output zero point))), s and t the scales, "
+        "c = fma(-first zero point, s, -f32(second zero point * t)); what does not fit 32 bits becomes -2^31",
+        "facts/caffe2.md 2.2 (blocks of 32), verified by running",
+    ),
+    "binary32_fused_quotient_even": AffineRule(
+        _prepare_scales,
+        _apply_quotient,
+        "clamp(round_even(f32(output zero point + f32(fma(b - second zero point, t, f32((a - first zero point) * s)) / "
+        "output scale)))), s and t the scales",
+        "facts/caffe2.md 2.2 (the rest), verified by running",
     ),
     "exact_even": AffineRule(
         _prepare_exact,

@@ -28,6 +28,7 @@ class AlignRule:
             rounding down. Neither asks the rescale rule.
         shared_bits: when set, inputs are multiplied by integers of one power of two instead (see `shared_weights`),
             and the sum is divided by that power once.
+        shared_ties: of that division, ``"up"`` or ``"away"``.
     """
 
     left: int
@@ -36,6 +37,7 @@ class AlignRule:
     formula: str = "A = rescale((q - zero_point) * 2^left) with real multiplier scale / T"
     source: str = "facts/litert.md 1.5 and 2.2, verified by running"
     shared_bits: int = 0
+    shared_ties: str = "up"
 
 
 RULES: dict[str, AlignRule] = {
@@ -54,6 +56,14 @@ RULES: dict[str, AlignRule] = {
         formula="A = (q - zero_point) * round_even(f32(scale / output scale) * 2^r), r such that the larger of both "
         "integers has 21 bits; the sum is divided by 2^r, ties up",
         source="docs/facts/xnnpack.md 2.2, verified by running",
+    ),
+    "shared_22_bits_away": AlignRule(
+        0,
+        shared_bits=22,
+        shared_ties="away",
+        formula="as shared_21_bits_even, but the larger of both integers has 22 bits, and ties of the sum's division "
+        "go away from zero",
+        source="facts/caffe2.md 1.1, verified by running",
     ),
     "left_20_exponent_first": AlignRule(
         20,

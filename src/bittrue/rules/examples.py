@@ -205,7 +205,8 @@ def _softmax(first: str, second: str) -> Iterator[Example]:
         answers = []
         for name in (first, second):
             rule = softmax.RULES[name]
-            prepared = {**rule.prepare(scale, 1.0), "output_scale": np.asarray(1 / 256, np.float32)}
+            length = (rows.shape[1],) if rule.counted else ()
+            prepared = {**rule.prepare(scale, 1.0, *length), "output_scale": np.asarray(1 / 256, np.float32)}
             answers.append(np.minimum(rule.apply(rows, prepared, 8), 255))
         for place in np.argwhere(answers[0] != answers[1])[:1]:
             given = f"row {rows[place[0]].tolist()} of scale {scale}, place {place[1]}, in 1/256"

@@ -29,4 +29,5 @@ class LanesRule:
 RULES: dict[str, LanesRule] = {
     "blocks_of_8": LanesRule(8, "element i of n is in the body where i < n - n mod 8, else in the tail"),
     "blocks_of_16": LanesRule(16, "element i of n is in the body where i < n - n mod 16, else in the tail"),
+    "blocks_of_32": LanesRule(32, "element i of n is in the body where i < n - n mod 32, else in the tail"),
 }

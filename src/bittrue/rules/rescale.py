@@ -105,6 +105,17 @@ def _binary32_multiply_even(acc: np.ndarray, prepared: Mapping[str, np.ndarray])
     return floats.saturate_to_s32(product)
 
 
+def _binary32_multiply_even_overflow_lowest(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Products beyond 32 bits, infinities and NaN (which a factor may give) become -2^31.
+
+    >>> rule = RULES["binary32_multiply_even_overflow_lowest"]
+    >>> [int(rule.apply(np.int64(acc), rule.prepare(real))) for acc, real in ((5, 0.5), (-5, 0.5), (3, 1e9))]
+    [2, -2, -2147483648]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return floats.truncate_to_s32(np.rint(acc.astype(np.float32) * prepared["factor"]))
+
+
 def _encode_q8(real: npt.ArrayLike) -> Prepared:
     # The product with 256 is exact in binary32 unless it overflows, which `prepare` refuses.
     return {"factor": np.rint(np.asarray(real, np.float64).astype(np.float32) * np.float32(256)).astype(np.float64)}
@@ -151,6 +162,12 @@ RULES: dict[str, RescaleRule] = {
         _binary32_multiply_even,
         "round_even(binary32(binary32(acc) * binary32 factor)), saturated to 32 bits",
         "facts/litert.md 1.3, verified by running",
+    ),
+    "binary32_multiply_even_overflow_lowest": RescaleRule(
+        _keep_binary32,
+        _binary32_multiply_even_overflow_lowest,
+        "round_even(binary32(binary32(acc) * binary32 factor)); what does not fit 32 bits becomes -2^31",
+        "facts/caffe2.md 0 (FR), verified by running",
     ),
     "q8_one_step_up": RescaleRule(
         _encode_q8,

@@ -6,8 +6,10 @@ at plan time; F(k) is a signed raw integer with k integer bits (see `arithmetic.
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -25,10 +27,11 @@ _EXP_RANGE = 10.0
 class SoftmaxRule:
     """`prepare(input scale, beta)` raises ValueError for unusable products; `apply(rows, arrays, bits)` takes int64
     rows and gives probabilities in units of 2^-bits (2^-15 for 16-bit tables), not yet clamped or moved to the output's
-    smallest value. `apply` raises OverflowError where a row has no defined result.
+    smallest value. `apply` raises OverflowError where a row has no defined result. `counted`: `prepare` also takes the
+    length of a row.
     """
 
-    prepare: Callable[[float, float], Prepared]
+    prepare: Callable[..., Prepared]
     apply: Callable[[np.ndarray, Mapping[str, np.ndarray], int], np.ndarray]
     formula: str
     source: str
@@ -36,6 +39,7 @@ class SoftmaxRule:
     # then they are moved to the output's zero point, or to 0.
     scaled: bool = False
     moved: bool = False
+    counted: bool = False
 
 
 def scaled_differences(input_scale: float, beta: float) -> tuple[np.ndarray, int, int, int]:
@@ -181,6 +185,51 @@ def _binary32_half_up(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits
         return floats.truncate_to_s32(np.trunc(_binary32_shares(rows, prepared) + np.float32(0.5)))
 
 
+_CONTEXT = decimal.Context(prec=40)
+_MOST_UNIT = Fraction(8388607)
+
+
+def counted_exponentials(input_scale: float, length: int) -> np.ndarray:
+    """round_even(unit * exp((i - 255) * scale)), i = 0 ... 255, with unit = min((2^32 - 1) / length, 2^23 - 1).
+
+    So entries of 1 add up to less than 2^32 before they are rounded. Exact to 40 digits, which no tie comes near.
+
+    >>> counted_exponentials(1.0, 10)[-3:].tolist(), int(counted_exponentials(1.0, 1000)[-1])
+    ([1135275, 3085996, 8388607], 4294967)
+    """
+    if not (np.isfinite(np.float32(input_scale)) and input_scale > 0 and length >= 1):
+        raise ValueError(f"an input scale of {input_scale!r} for rows of {length} has no table")
+    quotient = np.float64(2**32 - 1) / np.float64(length)
+    unit = min(Fraction(float(quotient)), _MOST_UNIT)
+    scale = decimal.Decimal(float(np.float32(input_scale)))
+    factor = _CONTEXT.divide(decimal.Decimal(unit.numerator), decimal.Decimal(unit.denominator))
+    entries = []
+    for i in range(256):
+        power = _CONTEXT.exp(_CONTEXT.multiply(decimal.Decimal(i - 255), scale))
+        entries.append(int(_CONTEXT.multiply(factor, power).to_integral_value(decimal.ROUND_HALF_EVEN)))
+    return np.array(entries, np.int64)
+
+
+def _prepare_counted(input_scale: float, beta: float, length: int) -> Prepared:
+    return {"exponentials": counted_exponentials(float(np.float32(input_scale) * np.float32(beta)), length)}
+
+
+def _apply_counted(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int) -> np.ndarray:
+    """The quotient in units of 2^-8, to nearest, ties up; one value alone reaches 2^8, which does not fit 8 bits.
+
+    The sum is taken modulo 2^32: more than 512 values near the largest one may leave it. OverflowError for a sum of 0.
+
+    >>> rule = RULES["counted_table_half_up"]
+    >>> rule.apply(np.array([[4, 4, -128], [5, 4, 4]]), rule.prepare(1.0, 1.0, 3), 8).tolist()
+    [[128, 128, 0], [147, 54, 54]]
+    """
+    entries = prepared["exponentials"][rows - rows.max(axis=-1, keepdims=True) + 255]
+    total = entries.sum(axis=-1, keepdims=True) & 0xFFFFFFFF
+    if not total.all():
+        raise OverflowError("the exponentials of a row add up to a multiple of 2^32, which leaves nothing to divide by")
+    return ((entries << 8) + (total >> 1)) // total
+
+
 RULES: dict[str, SoftmaxRule] = {
     "exp_f5_sum_f12_reciprocal_away": SoftmaxRule(
         _prepare_fixed,
@@ -204,6 +253,14 @@ RULES: dict[str, SoftmaxRule] = {
         "kernels/internal/optimized/optimized_ops.h (Softmax), verified by running",
         scaled=True,
         moved=True,
+    ),
+    "counted_table_half_up": SoftmaxRule(
+        _prepare_counted,
+        _apply_counted,
+        "e = round_even(U exp(x - max)) with U = min((2^32 - 1) / length, 2^23 - 1); S = sum of e "
+        "modulo 2^32; (2^8 e + S div 2) div S",
+        "facts/caffe2.md 1.3, verified by running",
+        counted=True,
     ),
     "binary32_table_half_up": SoftmaxRule(
         _prepare_binary32,

@@ -5,6 +5,7 @@ A function takes a binary64 array of real arguments; its result is rounded to bi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -129,6 +130,28 @@ def _build_divide_even(
         return clamp_even(value / np.float32(output_scale), np.asarray(output_zero_point), minimum, maximum)
 
 
+def _build_ratio_even(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """The function sees steps of the output, not real numbers. NaN cannot occur for finite scales above 0.
+
+    >>> rule = RULES["binary32_ratio_256_even"]
+    >>> [int(rule.build(lambda x: x, 1.0, 0, 2.0, z, -128, 127)[128 + 5]) for z in (0, 1)]
+    [2, 3]
+    """
+    with np.errstate(all="ignore"):
+        codes = np.arange(minimum, maximum + 1) - input_zero_point
+        argument = np.float32(input_scale) / np.float32(output_scale) * codes.astype(np.float32)
+        value = np.asarray(function(argument.astype(np.float64))).astype(np.float32)
+        return clamp_even(value, np.asarray(output_zero_point), minimum, maximum)
+
+
 def _build_exact_even(
     function: Callable[[Fraction], Fraction],
     input_scale: float,
@@ -183,6 +206,55 @@ _F4: dict[tables.Function, tuple[Callable[[np.ndarray], np.ndarray], int, int]] 
     elementary.tanh: (transcendental.tanh_f4, 7, 0),
 }
 
+def _build_midpoints(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """The same whatever function and parameters are: c + sign(q - c) round_even(127 (t(k - 1/2) + t(k + 1/2)) / 2) for
+    k = |q - c| < 127, else c + sign(q - c) 127, c the middle of the type, t(x) = tanh(3 x / 127).
+
+    3/127 and 1/127 are rounded to binary32, all else is binary64; no entry is nearer to a tie than 0.0004.
+
+    >>> [int(entry) for entry in RULES["tanh_midpoints_127_even"].build(abs, 0, 0, 0, 0, 0, 255)[[0, 1, 128, 255]]]
+    [1, 1, 128, 255]
+    """
+    centre, width = (minimum + maximum + 1) // 2, float(np.float32(3 / 127))
+    unit = float(np.float32(1 / 127))
+
+    def entry(k: int) -> int:
+        return round((math.tanh((k - 0.5) * width) + math.tanh((k + 0.5) * width)) / 2 / unit) if k < 127 else 127
+
+    codes = range(minimum, maximum + 1)
+    return np.array([centre + (entry(abs(q - centre)) * (1 if q > centre else -1)) for q in codes], np.int64)
+
+
+def _build_midpoints_less_1(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """tanh(x / 2) = 2 logistic(x) - 1, in steps that are half as large and one less.
+
+    >>> [int(entry) for entry in RULES["tanh_midpoints_127_even_less_1"].build(abs, 0, 0, 0, 0, 0, 255)[[0, 128, 255]]]
+    [0, 127, 254]
+    """
+    return (
+        _build_midpoints(
+            function, input_scale, input_zero_point, output_scale, output_zero_point, minimum, maximum
+        )
+        - 1
+    )
+
+
 RULES: dict[str, TableRule] = {
     "binary32_reciprocal_256_away": TableRule(
         tables.table_256,
@@ -205,6 +277,13 @@ RULES: dict[str, TableRule] = {
         "x = f32((q - zero point) * scale)",
         "facts/onnxruntime.md 2 (tables), verified by running",
     ),
+    "binary32_ratio_256_even": TableRule(
+        _build_ratio_even,
+        _read_direct,
+        "one entry per input: clamp(round_even(f(x)) + zero point), "
+        "x = f32(f32(scale / output scale) * (q - zero point))",
+        "facts/caffe2.md 1 (Int8LeakyRelu), verified by running",
+    ),
     "exact_256_even": TableRule(
         _build_exact_even,
         _read_direct,
@@ -212,6 +291,19 @@ RULES: dict[str, TableRule] = {
         "numbers",
         "definition",
         exact=True,
+    ),
+    "tanh_midpoints_127_even": TableRule(
+        _build_midpoints,
+        _read_direct,
+        "one entry per input, whatever the scales are: 128 + sign(q - 128) round_even(127 (tanh((k - 1/2) d) + "
+        "tanh((k + 1/2) d)) / 2), k = |q - 128| < 127, d = 3 / 127; 127 steps beyond",
+        "facts/caffe2.md 2 (Int8Tanh), verified by running",
+    ),
+    "tanh_midpoints_127_even_less_1": TableRule(
+        _build_midpoints_less_1,
+        _read_direct,
+        "tanh_midpoints_127_even less 1: the logistic function of twice the argument",
+        "facts/caffe2.md 2 (Int8Sigmoid), verified by running",
     ),
     "f4_newton_256_one_step_up": TableRule(
         _build_f4,

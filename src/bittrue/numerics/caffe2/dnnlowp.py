@@ -1,0 +1,152 @@
+"""Rows of the engine DNNLOWP: FBGEMM's kernels for x86-64 with VNNI, sums of integers rescaled in binary32."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_RUN = "run: recorded vectors and thousands of random operators on PyTorch 1.8.1; facts/caffe2.md 2"
+_FIT = ("zero_points_fit",)
+_RANGE = {"activation_range": "binary32_quotient_away"}
+_STORED = {**_RANGE, "scale_form": "binary32", "store": "clamp_then_zero_point"}
+_EXACT = {**_STORED, "accumulate": "s32_wrap"}
+_FITS = {"rescale": "binary32_multiply_even"}
+# Products beyond 32 bits, which only absurd scales give, become the lowest number, not the highest one.
+_OVERFLOWS = {"rescale": "binary32_multiply_even_overflow_lowest"}
+_LAYER = (_FIT, ("bias_scale_near", 1e-4))
+_TYPES = ("u8 u8 s32|- -> u8",)
+_PAIRS = ("taps_in_pairs",)
+_RESCALES: tuple[tuple[dict[str, str], tuple[tuple[object, ...], ...]], ...] = (
+    (_FITS, (("rescaled_within_32_bits",),)),
+    (_OVERFLOWS, ()),
+)
+_UNWRITTEN = (
+    "the engine takes its kernel of one filter per channel here, whatever the filters' shape says, and gives numbers "
+    "that belong to nothing"
+)
+_ONE_THREAD = (
+    "the engine's threads share a tensor out in multiples of 8 elements, and each has blocks and a rest of its own; "
+    "these are the results of one thread"
+)
+
+_DEPTHWISE = (
+    Row(
+        "depthwise_conv2d",
+        _TYPES,
+        evidence=_RUN,
+        when=(_PAIRS, ("several_filters_per_channel",)),
+        refuses=_UNWRITTEN,
+    ),
+    *(
+        Row(
+            "depthwise_conv2d",
+            _TYPES,
+            {**_STORED, **rescale, "accumulate": "s16_pairs_s32_wrap"},
+            _RUN,
+            when=(_PAIRS, ("pairs_can_saturate",), *when),
+            requires=_LAYER,
+        )
+        for rescale, when in _RESCALES
+    ),
+    *(
+        Row("depthwise_conv2d", _TYPES, {**_EXACT, **rescale}, _RUN, when=when, requires=_LAYER)
+        for rescale, when in _RESCALES
+    ),
+)
+
+_LAYERS = (
+    Row(
+        "conv2d",
+        _TYPES,
+        evidence=_RUN,
+        when=(_PAIRS,),
+        refuses="the engine adds up its taps in pairs of 16 bits; write it as depthwise_conv2d",
+    ),
+    *(
+        Row(stem, _TYPES, {**_EXACT, **rescale}, _RUN, when=when, requires=_LAYER)
+        for stem in ("conv2d", "fully_connected")
+        for rescale, when in _RESCALES
+    ),
+)
+
+_SUMS = (
+    Row(
+        "add",
+        ("u8 u8 -> u8",),
+        {
+            **_RANGE,
+            "affine_sum": "binary32_fused_reciprocal_even",
+            "affine_sum_tail": "binary32_fused_quotient_even",
+            "lanes": "blocks_of_32",
+        },
+        _RUN,
+        when=(("not_broadcast",),),
+        requires=(_FIT,),
+        limit=_ONE_THREAD,
+    ),
+    Row("add", ("u8 u8 -> u8",), {**_RANGE, "affine_sum_of_many": "binary32_16_bits_even"}, _RUN, requires=(_FIT,)),
+    Row(
+        "add_scaled",
+        ("u8... -> u8",),
+        {**_RANGE, "affine_sum_of_many": "binary32_16_bits_even"},
+        _RUN,
+        requires=(_FIT,),
+    ),
+    Row(
+        "mul",
+        ("u8 u8 -> u8",),
+        {**_STORED, **_FITS, "product": "exact_s32"},
+        _RUN,
+        requires=(_FIT, ("product_within_64_bits",)),
+    ),
+)
+
+_TABLES = (
+    Row(
+        "tanh",
+        ("u8 -> u8",),
+        {"table": "tanh_midpoints_127_even"},
+        _RUN,
+        requires=(("output_is", 1 / 127, 128, 1e-6),),
+    ),
+    Row(
+        "logistic",
+        ("u8 -> u8",),
+        {"table": "tanh_midpoints_127_even_less_1"},
+        _RUN,
+        requires=(("output_is", 0.5 / 127, 0, 1e-6),),
+    ),
+)
+
+ROWS: tuple[Row, ...] = (
+    *_DEPTHWISE,
+    *_LAYERS,
+    *_SUMS,
+    *_TABLES,
+    Row("concatenation", ("u8... -> u8",), {"combine": "binary32_multiply_even"}, _RUN, requires=(_FIT,)),
+    *(
+        Row(
+            stem,
+            ("u8 -> u8",),
+            {**_RANGE, "accumulate": "s32_wrap", "window_average": "binary32_fused_inside_even"},
+            _RUN,
+            requires=(_FIT,),
+        )
+        for stem in ("average_pool2d", "scaled_average_pool2d")
+    ),
+    Row("max_pool2d", ("u8 -> u8",), _RANGE, _RUN, requires=(("same_parameters",),)),
+    Row("relu", ("u8 -> u8",), {**_STORED, **_FITS}, _RUN, requires=(("same_parameters",),)),
+    Row("quantize", ("f32 -> u8",), {"quantize": "binary32_reciprocal_fused_even"}, _RUN, requires=(_FIT,)),
+    Row("dequantize", ("u8 -> f32",), {"dequantize": "binary32_multiply"}, _RUN),
+    Row(
+        "scaled_batch_normalization",
+        ("u8 f32 f32 f32 f32 -> u8",),
+        {
+            **_RANGE,
+            "affine_scale": "binary32_fused_even",
+            "affine_scale_tail": "binary32_fused_even_64_bits",
+            "lanes": "blocks_of_8",
+        },
+        _RUN,
+        requires=(_FIT,),
+    ),
+)
