@@ -56,6 +56,7 @@ class Adapter:
 ADAPTERS: Mapping[str, Adapter] = {
     "onnx": Adapter("onnx_case", "onnx"),
     "onnxruntime": Adapter("onnx_case", "onnxruntime"),
+    "snps_caffe": Adapter("snps_caffe_case", "snps_caffe"),
 }
 
 

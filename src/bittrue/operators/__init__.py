@@ -91,7 +91,7 @@ _FAMILIES: dict[str, str] = {
     "resample": "resample_nearest resample_linear",
     "remainder": "modulo",
     "reshape": "squeeze expand_dims",
-    "reshape_to": "flatten squeeze_axes insert_axes identity",
+    "reshape_to": "reshape_axes flatten squeeze_axes insert_axes identity",
     "resize": "resize_bilinear resize_nearest",
     "rnn": "unidirectional_sequence_rnn bidirectional_sequence_rnn",
     "scatter_nd": "sparse_to_dense",

@@ -1,0 +1,25 @@
+"""SNPS Caffe, CPU paths: layers on binary32 blobs that hold whole numbers.
+
+`snps_caffe-ev` and `snps_caffe-sr` are the same with the environment variable CAFFE_QUANTIZED_ROUND set to EV or SR;
+`snps_caffe-document` is what the system's own document says instead.
+"""
+
+from __future__ import annotations
+
+from ..table import Numerics, Row
+from . import movement
+
+_VERSION = "SNPS Caffe, commit 977ba36a, CPU, binary32 blobs"
+_RUN = "recorded runs of the built system; ../shared/golden/snps_caffe"
+
+_SHARED: tuple[Row, ...] = (*movement.ROWS,)
+
+SNPS_CAFFE = Numerics("snps_caffe", _VERSION, _RUN, (*_SHARED,))
+SNPS_CAFFE_EV = Numerics("snps_caffe-ev", f"{_VERSION}, CAFFE_QUANTIZED_ROUND=EV", _RUN, (*SNPS_CAFFE.rows,))
+SNPS_CAFFE_SR = Numerics("snps_caffe-sr", f"{_VERSION}, CAFFE_QUANTIZED_ROUND=SR", _RUN, (*SNPS_CAFFE.rows,))
+SNPS_CAFFE_DOCUMENT = Numerics(
+    "snps_caffe-document",
+    "QUANTIZED_OP.md of SNPS Caffe, as written",
+    "read; where the document says nothing, the system",
+    (*SNPS_CAFFE.rows,),
+)
