@@ -35,7 +35,8 @@ Rescaling rescaling(const Step& step, const std::string& rule, const std::string
   }
   if (floating) return result;
   // Beyond these the scalar twins would shift by more than a register; plans never hold them.
-  const bool narrow = result.rule == rules::RescaleRule::q15_one_step_up;
+  const bool narrow = result.rule == rules::RescaleRule::q15_one_step_up ||
+                      result.rule == rules::RescaleRule::q15_one_step_even;
   const int64_t exponent = step.array(prefix + "exponent").integer(0);
   require(result.multiplier.multiplier >= 0 && result.multiplier.multiplier <= (narrow ? 32767 : kHigh) &&
               exponent >= (narrow ? -47 : -62) && exponent <= (narrow ? 14 : 30),
