@@ -114,7 +114,7 @@ def _is_8_bit_convolution(call: Call) -> bool:
         and call.input(X).shape[0] != 1
     ):
         return False
-    if call.attribute("same") or not call.attribute("groups"):
+    if call.attribute("same") or not call.attribute("groups") or call.input(X).dtype != call.output.dtype:
         return False
     fit = all(one.extent + one.before + one.after >= one.reach for one in _windows(call))
     return fit and min(call.attribute("pads")) >= 0 and is_8_bit_layer(call)
