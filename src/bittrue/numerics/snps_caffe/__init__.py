@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 from ..table import Numerics, Row
-from . import movement
+from . import elementwise, movement, pooling
 
 _VERSION = "SNPS Caffe, commit 977ba36a, CPU, binary32 blobs"
 _RUN = "recorded runs of the built system; ../shared/golden/snps_caffe"
 
-_SHARED: tuple[Row, ...] = (*movement.ROWS,)
+_SHARED: tuple[Row, ...] = (*elementwise.ROWS, *movement.ROWS, *pooling.ROWS)
 
 SNPS_CAFFE = Numerics("snps_caffe", _VERSION, _RUN, (*_SHARED,))
 SNPS_CAFFE_EV = Numerics("snps_caffe-ev", f"{_VERSION}, CAFFE_QUANTIZED_ROUND=EV", _RUN, (*SNPS_CAFFE.rows,))
@@ -21,5 +21,5 @@ SNPS_CAFFE_DOCUMENT = Numerics(
     "snps_caffe-document",
     "QUANTIZED_OP.md of SNPS Caffe, as written",
     "read; where the document says nothing, the system",
-    (*SNPS_CAFFE.rows,),
+    (*elementwise.DOCUMENT_ROWS, *pooling.DOCUMENT_ROWS, *SNPS_CAFFE.rows),
 )
