@@ -1,4 +1,4 @@
-"""Levels with binary64 scales: exact oracles on integers, fractions and rounded floats, and cases that tell rules apart."""
+"""Levels with binary64 scales: exact oracles on integers and fractions, and cases that tell rules apart."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_levels_without_a_defined_sum() -> None:
     prepared = rule.prepare((1.0, 0), (1.0, 0), (1.0, 0))
     assert rule.apply(np.int64([-2048]), np.int64([2047]), prepared).tolist() == [-1]
     for level in (2048.0, -2049.0, math.nan, math.inf, 3e10):
-        with pytest.raises(ValueError, match="leaves 32 bits|32 bits do not hold"):
+        with pytest.raises(ValueError, match=r"leaves 32 bits|32 bits do not hold"):
             rule.apply(F32([level]), F32([0]), prepared)
 
 
@@ -256,7 +256,8 @@ def test_interpolated_pixels_are_the_oracle(pixels: list[int], y: float, x: floa
 
 @given(st.floats(-30, 30))
 def test_tanh_is_within_two_units_of_the_real_one(x: float) -> None:
-    real = exact.tanh(x, 53)
+    # Below, the cube of x does not reach its last bit.
+    real = exact.tanh(x, 53) if abs(x) > 1e-9 else x
     assert abs(Fraction(float(hyperbolic.tanh(x))) - Fraction(real)) <= 2 * Fraction(math.ulp(real))
 
 

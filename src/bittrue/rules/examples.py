@@ -216,9 +216,7 @@ def _softmax(first: str, second: str) -> Iterator[Example]:
 
 def _interpolate(first: str, second: str) -> Iterator[Example]:
     """A row of two pixels, resized, without and with half-pixel centres."""
-    for half_pixel, pixels, out in product(
-        (False, True), ((-3, -2), (0, 200), (17, 100), (1, 7)), (4, 6, 7, 11, 13)
-    ):
+    for half_pixel, pixels, out in product((False, True), ((-3, -2), (0, 200), (17, 100), (1, 7)), (4, 6, 7, 11, 13)):
         answers = []
         for name in (first, second):
             rule = interpolate.RULES[name]
