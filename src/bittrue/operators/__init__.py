@@ -37,6 +37,7 @@ _SHARED = frozenset(
         "scalar_operands",
         "sequences",
         "spatial",
+        "whole_numbers",
     }
 )
 
@@ -114,6 +115,7 @@ _FAMILIES: dict[str, str] = {
     "tile": "broadcast_to fill",
     "unary": "neg square floor sign",
     "unsorted_segment": "unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min",
+    "whole_conv": "whole_conv_transpose",
     "variables": "var_handle read_variable assign_variable",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}

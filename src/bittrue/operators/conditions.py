@@ -14,6 +14,8 @@ from .lanes import broadcast_runs
 from .partition import PARTITION
 from .reduce import reduced_axes
 from .resample import resized_axes
+from .whole_conv import every_channel_its_group, every_output_its_group, is_8_bit_convolution, single_tap
+from .whole_fully_connected import is_8_bit_product
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
@@ -132,8 +134,12 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "constant_inputs": constant_inputs,
     "doubles_picture": doubles_picture,
     "equal_extents": equal_extents,
+    "every_channel_its_group": every_channel_its_group,
+    "every_output_its_group": every_output_its_group,
     "input_per_axis": input_per_axis,
     "input_rank": input_rank,
+    "is_8_bit_convolution": is_8_bit_convolution,
+    "is_8_bit_product": is_8_bit_product,
     "last_extent_below": last_extent_below,
     "last_extent_in_blocks": last_extent_in_blocks,
     "not_broadcast": not_broadcast,
@@ -144,6 +150,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "reduces_rows": reduces_rows,
     "window_is_picture": window_is_picture,
     "resized_channels_last": resized_channels_last,
+    "single_tap": single_tap,
     "zero_point_is_zero": zero_point_is_zero,
     **PARTITION,
 }

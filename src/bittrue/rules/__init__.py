@@ -20,6 +20,7 @@ _TABLES = {
     "average": ("average", "RULES"),
     "byte_products": ("byte_products", "RULES"),
     "cast": ("cast", "RULES"),
+    "channel_parameters": ("channel_parameters", "RULES"),
     "cast_tail": ("cast", "RULES"),
     "combine": ("combine", "RULES"),
     "compare": ("compare", "RULES"),

@@ -40,7 +40,7 @@ from . import (
 )
 
 # Real multipliers of the kind that models have, simple ones first: ties of powers of two are the easiest to follow.
-_REALS = (0.25, 0.5, 0.0625, 0.0078125, 0.75, 0.3, 0.1, 0.0123, 0.00321, 0.000457, 1.7)
+_REALS = (0.25, 0.5, 0.0625, 0.0078125, 0.75, 0.3, 0.1, 0.0123, 0.00321, 0.000457, 1.7, 5000.0)
 _ACCUMULATORS = np.array([sign * value for value in range(4097) for sign in (1, -1)], np.int64)
 _LARGE = np.array([sign * (2**k + d) for k in range(12, 31) for d in (-1, 0, 1) for sign in (1, -1)], np.int64)
 
@@ -69,8 +69,14 @@ def example(slot: str, first: str, second: str) -> Example | None:
 def _rescale(first: str, second: str) -> Iterator[Example]:
     for accumulators in (_ACCUMULATORS, _LARGE):
         for real in _REALS:
+            try:
+                prepared = [rescale.prepare(name, real) for name in (first, second)]
+            except ValueError:
+                # Not every rule knows every multiplier.
+                continue
             one, other = (
-                rescale.RULES[name].apply(accumulators, rescale.RULES[name].prepare(real)) for name in (first, second)
+                rescale.RULES[name].apply(accumulators, arrays)
+                for name, arrays in zip((first, second), prepared, strict=True)
             )
             for place in np.flatnonzero(one != other)[:1]:
                 yield Example(

@@ -35,8 +35,7 @@ def of_two(first: str, second: str) -> Found:
             one, other = (
                 level_sum.RULES[name].apply(a, b, level_sum.RULES[name].prepare(*pairs)) for name in (first, second)
             )
-            for place in np.argwhere(one != other)[:1]:
-                i, j = (int(axis) for axis in place)
+            for i, j in zip(*np.nonzero(one != other), strict=True):
                 given = f"{_CODES[i]} of scale {scale} and {_CODES[j]} of scale 0.1, to scale {output}"
                 yield given, (str(one[i, j]), str(other[i, j]))
 

@@ -7,19 +7,23 @@
 from __future__ import annotations
 
 from ..table import Numerics, Row
-from . import elementwise, movement, pooling
+from . import convolutions, elementwise, movement, pooling
 
 _VERSION = "SNPS Caffe, commit 977ba36a, CPU, binary32 blobs"
-_RUN = "recorded runs of the built system; ../shared/golden/snps_caffe"
+_RUN = "1414 recorded layers of the built system, and whole networks of them"
 
 _SHARED: tuple[Row, ...] = (*elementwise.ROWS, *movement.ROWS, *pooling.ROWS)
 
-SNPS_CAFFE = Numerics("snps_caffe", _VERSION, _RUN, (*_SHARED,))
-SNPS_CAFFE_EV = Numerics("snps_caffe-ev", f"{_VERSION}, CAFFE_QUANTIZED_ROUND=EV", _RUN, (*SNPS_CAFFE.rows,))
-SNPS_CAFFE_SR = Numerics("snps_caffe-sr", f"{_VERSION}, CAFFE_QUANTIZED_ROUND=SR", _RUN, (*SNPS_CAFFE.rows,))
+SNPS_CAFFE = Numerics("snps_caffe", _VERSION, _RUN, (*convolutions.ROWS, *_SHARED))
+SNPS_CAFFE_EV = Numerics(
+    "snps_caffe-ev", f"{_VERSION}, CAFFE_QUANTIZED_ROUND=EV", _RUN, (*convolutions.EV_ROWS, *_SHARED)
+)
+SNPS_CAFFE_SR = Numerics(
+    "snps_caffe-sr", f"{_VERSION}, CAFFE_QUANTIZED_ROUND=SR", _RUN, (*convolutions.SR_ROWS, *_SHARED)
+)
 SNPS_CAFFE_DOCUMENT = Numerics(
     "snps_caffe-document",
     "QUANTIZED_OP.md of SNPS Caffe, as written",
-    "read; where the document says nothing, the system",
-    (*elementwise.DOCUMENT_ROWS, *pooling.DOCUMENT_ROWS, *SNPS_CAFFE.rows),
+    "read; where the document says nothing, rows are those of `snps_caffe`",
+    (*convolutions.DOCUMENT_ROWS, *elementwise.DOCUMENT_ROWS, *pooling.DOCUMENT_ROWS, *_SHARED),
 )
