@@ -47,7 +47,7 @@ def of_window(first: str, second: str) -> Found:
         for count in (2, 3, 4, 6, 9):
             source, result = (scale, 0), (output, 0)
             one, other = (
-                window_levels.RULES[name].apply(total, np.int64([count]), source, result) for name in (first, second)
+                window_levels.RULES[name].apply(total, np.array([count]), source, result) for name in (first, second)
             )
             for place in np.flatnonzero(one != other)[:1]:
                 given = f"sum {total[place]:g} of {count} numbers, scale {scale} to {output}"
