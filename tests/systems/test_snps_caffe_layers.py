@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bittrue.conformance.replay import replay
 from bittrue.errors import BittrueError, InvalidModelError, RunError, UnsupportedError
+from bittrue.runtime import NativeExecutor, native_module
 from support import caffe_layers as caffe
 from support.caffe_layers import away, even, f32, level, limited, network, real, run, two_step
 from support.shared import SHARED
@@ -170,7 +171,7 @@ def test_power(seed: int, kind: str, scale: float, shift: float, whole: bool, sa
     shift = float(round(shift)) if whole else shift
     x = numbers(seed, kind, (2, 5))
     if kind == "f32" and scale:
-        halves = ((x[0] + 0.5) / scale).clip(-1e30, 1e30).astype(np.float32)
+        halves = np.float32((x[0] + 0.5) / max(scale, 1e-30) if scale > 0 else (x[0] + 0.5) / min(scale, -1e-30))
         x = np.stack([x[0], halves, np.nextafter(halves, np.float32(0))])
     fields = {"scale": scale, "shift": shift, "saturate": saturate, "quantize_method": method}
     wanted = []
@@ -581,6 +582,44 @@ def test_numbers_without_a_defined_result(kind: str, parameter: str, fields: dic
     shapes = [(1, 1, 2, 2)] * (2 if kind == "Eltwise" else 1)
     with pytest.raises(RunError, match="BT-LEVEL"):
         run(network(kind, parameter, shapes, fields), [np.full(shape, number) for shape in shapes])
+
+
+_LIMITED = {"output_scale": 0.3, "saturate": "Unsigned_8bit"}
+
+
+@pytest.mark.skipif(native_module() is None, reason="the native module is not built")
+@pytest.mark.parametrize(
+    ("kind", "parameter", "fields", "count"),
+    [
+        ("Pooling", "pooling_param", {**_LIMITED, "kernel_size": 3, "pool": "AVE"}, 1),
+        ("Pooling", "pooling_param", {**_LIMITED, "kernel_size": 3, "pool": "AVE", "input_scale": 0.3}, 1),
+        ("Pooling", "pooling_param", {**_LIMITED, "kernel_size": 3, "pool": "AVE", "quantize_method": "ONNX"}, 1),
+        (
+            "Pooling",
+            "pooling_param",
+            {**_LIMITED, "kernel_size": 3, "pool": "AVE_EXC_PAD", "quantize_method": "Caffe2"},
+            1,
+        ),
+        ("Pooling", "pooling_param", {"kernel_size": 3, "pad": 1, "saturate": "Unsigned_8bit"}, 1),
+        ("Eltwise", "eltwise_param", _LIMITED, 2),
+        ("Eltwise", "eltwise_param", {**_LIMITED, "quantize_method": "Caffe2"}, 2),
+        ("ReLU", "relu_param", {}, 1),
+        ("ReLU", "relu_param", {**_LIMITED, "input_scale": 0.2}, 1),
+        ("ReLU", "relu_param", {**_LIMITED, "input_scale": 0.2, "negative_slope": 0.1}, 1),
+        ("Sigmoid", "sigmoid_param", {**_LIMITED, "input_scale": 0.2}, 1),
+        ("Concat", "concat_param", {**_LIMITED, "input_scale": [0.2, 0.3]}, 2),
+        ("Power", "power_param", {"scale": 0.1, "shift": 0.25}, 1),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["s8", "u8"])
+def test_layers_of_8_bits_are_native(kind: str, parameter: str, fields: dict[str, Any], count: int, dtype: str) -> None:
+    """The networks begin with what quantizes their inputs, which is native, too; pictures are large enough to share."""
+    shapes = [(2, 19, 33, 37)] * count
+    model = network(kind, parameter, shapes, fields, [dtype] * count)
+    plan = caffe.make_plan(model.graphs[0], caffe.find("snps_caffe"), graphs=model.graphs)
+    lines = NativeExecutor(plan, threads=2).execution
+    assert not [line for line in lines if "reference" in line], lines
+    run(model, [numbers(position, dtype, shape) for position, shape in enumerate(shapes)])
 
 
 def test_stems_of_these_layers() -> None:
