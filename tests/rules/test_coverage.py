@@ -30,6 +30,8 @@ SEPARATED = {
     "dynamic_range": ("test_narrow_rules", "test_dynamic_range_rules_are_told_apart"),
     "interpolate": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "lanes": ("test_vector_rules", "test_lanes"),
+    "level_sum": ("test_level_rules", "test_level_sum_rules_are_told_apart"),
+    "levels": ("test_level_rules", "test_levels_rules_are_told_apart"),
     "log_softmax": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "mean": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "mean_tail": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
@@ -68,6 +70,7 @@ SEPARATED = {
     "table": ("test_unary_rules", "test_every_pair_of_rules_is_told_apart"),
     "to_integer": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
     "to_integer_tail": ("test_narrow_rules", "test_to_integer_rules_are_told_apart"),
+    "window_levels": ("test_level_rules", "test_window_levels_rules_are_told_apart"),
     "zero_points": ("test_narrow_rules", "test_zero_points_are_told_apart"),
     "weighted": ("test_movement_rules", "test_weighted_rules_are_told_apart"),
 }

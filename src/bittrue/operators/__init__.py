@@ -24,6 +24,7 @@ _SHARED = frozenset(
         "indexing",
         "integer_layers",
         "lanes",
+        "level_storage",
         "late",
         "lstm_basic",
         "lstm_integer",
@@ -44,7 +45,9 @@ _SHARED = frozenset(
 # Files that hold more than the operator of their own name, or none of that name. A test keeps the list true.
 _FAMILIES: dict[str, str] = {
     "add": "sub",
+    "add_levels": "bias_levels combine_levels",
     "arg_max": "arg_min",
+    "average_levels": "max_levels",
     "broadcast_sum": "broadcast_mean",
     "bitwise": "bitwise_and bitwise_or bitwise_not bitwise_xor right_shift shift_left shift_right",
     "classes": "is_nan is_infinite",
@@ -59,6 +62,7 @@ _FAMILIES: dict[str, str] = {
     "floor_div": "floor_mod",
     "functions": "exp log elu sin cos",
     "gather": "gather_nd",
+    "level_functions": "relevel scale_levels power_levels rectify_levels leaky_levels sigmoid_levels limit_levels",
     "logical": "logical_and logical_or logical_not",
     "loop": "branch",
     "logistic": "tanh",

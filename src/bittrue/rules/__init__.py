@@ -36,6 +36,8 @@ _TABLES = {
     "inverse_root": ("inverse_root", "RULES"),
     "lanes": ("lanes", "RULES"),
     "layer_norm": ("layer_norm", "RULES"),
+    "level_sum": ("level_sum", "RULES"),
+    "levels": ("levels", "RULES"),
     "log_softmax": ("log_softmax", "RULES"),
     "mean": ("mean", "RULES"),
     "mean_tail": ("mean", "RULES"),
@@ -82,6 +84,7 @@ _TABLES = {
     "table": ("table", "RULES"),
     "to_integer": ("to_integer", "RULES"),
     "to_integer_tail": ("to_integer", "RULES"),
+    "window_levels": ("window_levels", "RULES"),
     "zero_points": ("zero_points", "RULES"),
     "weighted": ("interpolate", "WEIGHTED"),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from . import (
     channel_parameters,
     dynamic_range,
     examples_affine,
+    examples_levels,
     interpolate,
     mean,
     narrow,
@@ -235,21 +237,22 @@ def _softmax(first: str, second: str) -> Iterator[Example]:
 
 
 def _interpolate(first: str, second: str) -> Iterator[Example]:
-    """A row of two pixels, resized."""
-    for pixels in ((-3, -2), (0, 200), (17, 100), (1, 7)):
-        for out in (4, 6, 7, 11, 13):
-            answers = []
-            for name in (first, second):
-                rule = interpolate.RULES[name]
-                axis = rule.prepare(2, out, False, False)
-                whole = name.endswith("_up") or "bits" in name
-                row = np.array(pixels, np.int64 if whole else np.float32)
-                low, high = row[axis["low"]], row[axis["high"]]
-                none = np.zeros(1, axis["weight"].dtype)
-                answers.append(np.asarray(rule.apply((low, low, high, high), none, axis["weight"])))
-            for place in np.flatnonzero(answers[0] != answers[1])[:1]:
-                given = f"pixels {pixels[0]} and {pixels[1]} resized to {out}, place {place}"
-                yield Example(given, (f"{answers[0][place]}", f"{answers[1][place]}"))
+    """A row of two pixels, resized, without and with half-pixel centres."""
+    for half_pixel, pixels, out in product((False, True), ((-3, -2), (0, 200), (17, 100), (1, 7)), (4, 6, 7, 11, 13)):
+        answers = []
+        for name in (first, second):
+            rule = interpolate.RULES[name]
+            axis = rule.prepare(2, out, False, half_pixel)
+            whole = name.endswith("_up") or "bits" in name
+            row = np.array(pixels, np.int64 if whole else np.float32)
+            low, high = row[axis["low"]], row[axis["high"]]
+            none = np.zeros(1, axis["weight"].dtype)
+            answers.append(np.asarray(rule.apply((low, low, high, high), none, axis["weight"])))
+        for place in np.flatnonzero(answers[0] != answers[1])[:1]:
+            given = f"pixels {pixels[0]} and {pixels[1]} resized to {out}, place {place}"
+            if half_pixel:
+                given += ", half-pixel centres"
+            yield Example(given, (f"{answers[0][place]}", f"{answers[1][place]}"))
     if first.startswith("binary32") and second.startswith("binary32"):
         rng = np.random.default_rng(1)
         whole = first.endswith("_up")
@@ -405,6 +408,8 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "dequantize": _dequantize,
     "dynamic_range": _dynamic_range,
     "interpolate": _interpolate,
+    "level_sum": lambda first, second: _affine(examples_levels.of_two(first, second)),
+    "levels": lambda first, second: _affine(examples_levels.of_real(first, second)),
     "mean": _mean,
     "narrow": _narrow,
     "normalize": _normalize,
@@ -420,4 +425,5 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "store": _store,
     "table": _table,
     "to_integer": _to_integer,
+    "window_levels": lambda first, second: _affine(examples_levels.of_window(first, second)),
 }

@@ -8,7 +8,7 @@ from functools import cache
 from .base import Blob, Builder, Layer, Mapper
 
 # Modules of this folder, each with a table MAPPERS.
-_THEMES = ("convolutions", "movement")
+_THEMES = ("convolutions", "elementwise", "movement", "pooling")
 
 
 @cache

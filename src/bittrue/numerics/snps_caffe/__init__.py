@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 from ..table import Numerics, Row
-from . import convolutions, movement
+from . import convolutions, elementwise, movement, pooling
 
 _VERSION = "SNPS Caffe, commit 977ba36a, CPU, binary32 blobs"
 _RUN = "1414 recorded layers of the built system, and whole networks of them"
 
-_SHARED: tuple[Row, ...] = (*movement.ROWS,)
+_SHARED: tuple[Row, ...] = (*elementwise.ROWS, *movement.ROWS, *pooling.ROWS)
 
 SNPS_CAFFE = Numerics("snps_caffe", _VERSION, _RUN, (*convolutions.ROWS, *_SHARED))
 SNPS_CAFFE_EV = Numerics(
@@ -25,5 +25,5 @@ SNPS_CAFFE_DOCUMENT = Numerics(
     "snps_caffe-document",
     "QUANTIZED_OP.md of SNPS Caffe, as written",
     "read; where the document says nothing, rows are those of `snps_caffe`",
-    (*convolutions.DOCUMENT_ROWS, *_SHARED),
+    (*convolutions.DOCUMENT_ROWS, *elementwise.DOCUMENT_ROWS, *pooling.DOCUMENT_ROWS, *_SHARED),
 )
