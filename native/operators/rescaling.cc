@@ -25,6 +25,7 @@ Rescaling rescaling(const Step& step, const std::string& rule, const std::string
   Rescaling result;
   result.rule = find_rule(rule);
   result.multiplier = step.multiplier(prefix);
+  require(rules::has_vector_form(result.rule), "no native kernel for this rule");
   const bool floating = result.rule == rules::RescaleRule::binary64_multiply_away ||
                         result.rule == rules::RescaleRule::binary32_multiply_even ||
                         result.rule == rules::RescaleRule::q8_one_step_up;
@@ -35,8 +36,7 @@ Rescaling rescaling(const Step& step, const std::string& rule, const std::string
   }
   if (floating) return result;
   // Beyond these the scalar twins would shift by more than a register; plans never hold them.
-  const bool narrow = result.rule == rules::RescaleRule::q15_one_step_up ||
-                      result.rule == rules::RescaleRule::q15_one_step_even;
+  const bool narrow = result.rule == rules::RescaleRule::q15_one_step_up;
   const int64_t exponent = step.array(prefix + "exponent").integer(0);
   require(result.multiplier.multiplier >= 0 && result.multiplier.multiplier <= (narrow ? 32767 : kHigh) &&
               exponent >= (narrow ? -47 : -62) && exponent <= (narrow ? 14 : 30),

@@ -120,6 +120,9 @@ enum class RescaleRule : uint8_t {
   q30_floor_plus_one,
 };
 
+// Whether cores may look for a form of their own; all others are applied one accumulator at a time.
+inline bool has_vector_form(RescaleRule rule) { return rule <= RescaleRule::q8_one_step_up; }
+
 using RescaleFunction = int64_t (*)(int64_t, const Multiplier&);
 
 // One row per rule, in the order of the enumeration: the name that plans use and the function that fills the slot.
