@@ -61,12 +61,40 @@ CASES: dict[str, dict[str, list[float]]] = {
         "ten_bits_half_away": [-3, -3, -2, -2, 0, 57, 114, 172, 200, 200, 200],
         "ten_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 172, 200, 200, 200],
         "binary32_products_half_up": [-2, -2, -1, -1, 198],
-        "binary32_products": [-3.0, -2.5, -2.0, -2.0, 0.8379999995231628],
+        "binary32_products": [
+            -3.0,
+            -2.5,
+            -2.0,
+            -2.0,
+            0.8379999995231628,
+            42.857147216796875,
+            100.0,
+            157.14288330078125,
+        ],
         "eleven_bits_half_up": [-3, -2, -2, -2, 0, 57, 114, 171, 200, 200, 200],
         "binary32_weights_half_up": [-2, -2, -1, -1, 197],
-        "binary32_weights": [-3.0, -2.5, -2.0, -2.0, 0.8379999399185181],
-        "binary32_differences": [-3.0, -2.5, -2.0, -2.0, 0.8380000591278076],
-        "binary32_halves": [-3.0, -2.5, -2.0, -2.0, 0.75],
+        "binary32_weights": [-3.0, -2.5, -2.0, -2.0, 0.8379999399185181, 42.857147216796875, 100.0, 157.14288330078125],
+        "binary32_differences": [
+            -3.0,
+            -2.5,
+            -2.0,
+            -2.0,
+            0.8380000591278076,
+            42.857147216796875,
+            100.00001525878906,
+            157.1428680419922,
+        ],
+        "binary32_differences_unlimited": [
+            -3.0,
+            -2.5,
+            -2.0,
+            -2.0,
+            0.8380000591278076,
+            42.857147216796875,
+            100.0,
+            157.14288330078125,
+        ],
+        "binary32_halves": [-3.0, -2.5, -2.0, -2.0, 0.75, 100.0, 100.0, 100.0],
     },
     "log_softmax": {
         "exp_f5_sum_f12_logarithm_away": [-7, -18, -52, -65536],
@@ -78,9 +106,9 @@ CASES: dict[str, dict[str, list[float]]] = {
 TELLING_PIXELS, TELLING_WEIGHTS = (200, 100, 198, 214), (0.125, 0.8)
 
 
-def interpolated(name: str, pixels: list[int], out: int) -> np.ndarray:
+def interpolated(name: str, pixels: list[int], out: int, half_pixel: bool = False) -> np.ndarray:
     rule = interpolate.RULES[name]
-    axis = rule.prepare(len(pixels), out, False, False)
+    axis = rule.prepare(len(pixels), out, False, half_pixel)
     row = np.array(pixels, F32 if name.startswith("binary32_") and not name.endswith("_up") else np.int64)
     low, high = row[axis["low"]], row[axis["high"]]
     return rule.apply((low, low, high, high), np.zeros(1, axis["weight"].dtype), axis["weight"])
@@ -117,6 +145,8 @@ def result(slot: str, name: str) -> list[float]:
         # Four corners, off their middle.
         corners = tuple(np.float32([v]) for v in (0.6, 0.4, 1.0, 1.0))
         inside += interpolate.RULES[name].apply(corners, F32([0.7]), F32([0.7])).tolist()
+        # Centres of pixels, by one of two orders.
+        inside += interpolated(name, [0, 200], 7, True)[2:5].tolist()
     elif name.startswith("binary32_"):
         # A sum just below one half, by one of the two orders.
         corners = tuple(np.array([v]) for v in TELLING_PIXELS)

@@ -57,6 +57,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "caffe2": Adapter("caffe2_case", "caffe2"),
     "onnx": Adapter("onnx_case", "onnx"),
     "onnxruntime": Adapter("onnx_case", "onnxruntime"),
+    "snps_caffe": Adapter("snps_caffe_case", "snps_caffe"),
 }
 
 

@@ -22,7 +22,8 @@ def message_classes(package: str, messages: Mapping[str, str], enums: Mapping[st
         package: what the messages are called together; one schema per name.
         messages: name to fields separated by commas or line breaks, each ``[repeated] type name = number [packed]
             [default value]``. Types are those of protobuf, or names of `messages` and `enums`.
-        enums: name to ``VALUE = number`` separated by commas or line breaks.
+        enums: name to ``VALUE = number`` separated by commas or line breaks. ``Message.Name`` belongs to a message, so
+            that its values may have names that another one has.
 
     Raises:
         UnsupportedError: the package `protobuf` is not installed.
@@ -38,15 +39,20 @@ def message_classes(package: str, messages: Mapping[str, str], enums: Mapping[st
     file = descriptor_pb2.FileDescriptorProto(name=f"bittrue/{package}.proto", package=f"bittrue.{package}")
     file.syntax = "proto2"
     kinds = descriptor_pb2.FieldDescriptorProto
+    known = set(enums or {})
+    added = {name: file.message_type.add(name=name) for name in messages}
     for name, values in (enums or {}).items():
-        enum = file.enum_type.add(name=name)
+        owner, _, own = name.rpartition(".")
+        enum = added[owner].enum_type.add(name=own) if owner else file.enum_type.add(name=name)
         for text in filter(None, map(str.strip, re.split(r"[,\n]", values))):
             value = _ENUM.fullmatch(text)
             if value is None:
                 raise ValueError(f"no value of an enum: {text!r}")
             enum.value.add(name=value["name"], number=int(value["number"]))
+        if len({value.number for value in enum.value}) < len(enum.value):
+            enum.options.allow_alias = True
     for name, fields in messages.items():
-        message = file.message_type.add(name=name)
+        message = added[name]
         for text in filter(None, map(str.strip, re.split(r"[,\n]", fields))):
             found = _FIELD.fullmatch(text)
             if found is None:
@@ -58,9 +64,10 @@ def message_classes(package: str, messages: Mapping[str, str], enums: Mapping[st
                 field.ClearField("options")
             if found["default"] is not None:
                 field.default_value = found["default"]
-            if found["type"] in messages or found["type"] in (enums or {}):
-                field.type = kinds.TYPE_MESSAGE if found["type"] in messages else kinds.TYPE_ENUM
-                field.type_name = f".bittrue.{package}.{found['type']}"
+            kind = f"{name}.{found['type']}" if f"{name}.{found['type']}" in known else found["type"]
+            if kind in messages or kind in known:
+                field.type = kinds.TYPE_MESSAGE if kind in messages else kinds.TYPE_ENUM
+                field.type_name = f".bittrue.{package}.{kind}"
             else:
                 field.type = kinds.Type.Value(f"TYPE_{found['type'].upper()}")
     pool = descriptor_pool.DescriptorPool()

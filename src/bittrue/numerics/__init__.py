@@ -19,6 +19,10 @@ _TABLES = {
     "onnx": ("onnx", "ONNX"),
     "onnxruntime": ("onnxruntime", "ONNXRUNTIME"),
     "onnxruntime-avx2": ("onnxruntime_avx2", "ONNXRUNTIME_AVX2"),
+    "snps_caffe": ("snps_caffe", "SNPS_CAFFE"),
+    "snps_caffe-ev": ("snps_caffe", "SNPS_CAFFE_EV"),
+    "snps_caffe-sr": ("snps_caffe", "SNPS_CAFFE_SR"),
+    "snps_caffe-document": ("snps_caffe", "SNPS_CAFFE_DOCUMENT"),
 }
 
 DEFAULT = "litert"

@@ -24,6 +24,7 @@ _SHARED = frozenset(
         "indexing",
         "integer_layers",
         "lanes",
+        "level_storage",
         "late",
         "lstm_basic",
         "lstm_integer",
@@ -36,6 +37,7 @@ _SHARED = frozenset(
         "scalar_operands",
         "sequences",
         "spatial",
+        "whole_numbers",
     }
 )
 
@@ -43,7 +45,9 @@ _SHARED = frozenset(
 # Files that hold more than the operator of their own name, or none of that name. A test keeps the list true.
 _FAMILIES: dict[str, str] = {
     "add": "sub",
+    "add_levels": "bias_levels combine_levels",
     "arg_max": "arg_min",
+    "average_levels": "max_levels",
     "broadcast_sum": "broadcast_mean",
     "bitwise": "bitwise_and bitwise_or bitwise_not bitwise_xor right_shift shift_left shift_right",
     "classes": "is_nan is_infinite",
@@ -58,6 +62,7 @@ _FAMILIES: dict[str, str] = {
     "floor_div": "floor_mod",
     "functions": "exp log elu sin cos",
     "gather": "gather_nd",
+    "level_functions": "relevel scale_levels power_levels rectify_levels leaky_levels sigmoid_levels limit_levels",
     "logical": "logical_and logical_or logical_not",
     "loop": "branch",
     "logistic": "tanh",
@@ -91,7 +96,7 @@ _FAMILIES: dict[str, str] = {
     "resample": "resample_nearest resample_linear",
     "remainder": "modulo",
     "reshape": "squeeze expand_dims",
-    "reshape_to": "flatten squeeze_axes insert_axes identity",
+    "reshape_to": "reshape_axes flatten squeeze_axes insert_axes identity",
     "resize": "resize_bilinear resize_nearest",
     "rnn": "unidirectional_sequence_rnn bidirectional_sequence_rnn",
     "scatter_nd": "sparse_to_dense",
@@ -110,6 +115,7 @@ _FAMILIES: dict[str, str] = {
     "tile": "broadcast_to fill",
     "unary": "neg square floor sign",
     "unsorted_segment": "unsorted_segment_sum unsorted_segment_prod unsorted_segment_max unsorted_segment_min",
+    "whole_conv": "whole_conv_transpose",
     "variables": "var_handle read_variable assign_variable",
 }
 _FILES = {stem: file for file, stems in _FAMILIES.items() for stem in stems.split()}

@@ -18,6 +18,7 @@ from .lanes import broadcast_runs
 from .partition import PARTITION
 from .reduce import reduced_axes
 from .resample import resized_axes
+from .whole_conv import every_channel_its_group, every_output_its_group, single_tap
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
@@ -181,6 +182,8 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "constant_inputs": constant_inputs,
     "doubles_picture": doubles_picture,
     "equal_extents": equal_extents,
+    "every_channel_its_group": every_channel_its_group,
+    "every_output_its_group": every_output_its_group,
     "input_per_axis": input_per_axis,
     "input_rank": input_rank,
     "last_extent_below": last_extent_below,
@@ -197,6 +200,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "resized_channels_last": resized_channels_last,
     "several_filters_per_channel": several_filters_per_channel,
     "taps_in_pairs": taps_in_pairs,
+    "single_tap": single_tap,
     "zero_point_is_zero": zero_point_is_zero,
     **PARTITION,
 }

@@ -210,7 +210,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The filter matrix times unfolded windows; exact because every partial sum is below the float's bound."""
     step = prepare_late(step, inputs, _prepare)
     weights, bias = inputs[3], inputs[8] if len(inputs) > 8 else None
-    x, out = _outputs(step, inputs[0], weights, inputs[7].dtype)
+    x, out = _outputs(step, inputs[0], weights, np.dtype(np.int8 if step["low"] < 0 else np.uint8))
     if out.size:
         for (n, d, rows), sums in _sums(step, x, weights, False):
             if bias is not None:

@@ -14,6 +14,7 @@ from ..arithmetic.powers import nearly_power_of_two
 from .base import Call, Operand
 from .granularity import refuse_block_size_per_tensor
 from .indexing import parameters_or_zero
+from .whole_numbers import significand_within_31_bits
 
 
 def _same(call: Call, operands: list[Operand]) -> None:
@@ -481,6 +482,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "has_windows_with_channels_last": has_windows_with_channels_last,
     "input_has_no_scale": input_has_no_scale,
     "refuse_block_size_per_tensor": refuse_block_size_per_tensor,
+    "significand_within_31_bits": significand_within_31_bits,
     "slices_are_whole_bytes": slices_are_whole_bytes,
     "version_at_most": version_at_most,
     "single_values": single_values,

@@ -1,6 +1,7 @@
-"""reshape_to, flatten, squeeze_axes, insert_axes and identity: the same elements in the same order.
+"""reshape_to, reshape_axes, flatten, squeeze_axes, insert_axes and identity: the same elements in the same order.
 
-All of them are carried out as a reshape. reshape_to takes extents from the input where the new shape holds 0.
+All of them are carried out as a reshape. reshape_to takes extents from the input where the new shape holds 0;
+reshape_axes does so for some of the axes, the others stay as they are.
 """
 
 from __future__ import annotations
@@ -35,6 +36,37 @@ def infer_reshape_to(call: Call) -> list[Shape]:
     if math.prod(target) != source.size:
         raise call.invalid("BT-RESHAPE", f"{source.size} elements cannot take shape {target}")
     return [bounded(call, target)]
+
+
+def infer_axes(call: Call) -> list[Shape]:
+    """The axes between `first` and `end` give way to the second input: 0 copies an extent, one -1 is what is left.
+
+    `first` and `end` are places between axes: 0 is ahead of all of them, -1 behind.
+    """
+    call.expect(2)
+    source = call.input(0)
+    call.rank(call.input(1, "new shape"), 1)
+    target = call.integers(1, "new shape")
+    places = [int(call.attribute(name)) for name in ("first", "end")]
+    first, end = (place + (source.rank + 1 if place < 0 else 0) for place in places)
+    if not 0 <= first <= end <= source.rank:
+        raise call.invalid("BT-SHAPE-AXIS", f"axes {places[0]} to {places[1]} of a tensor of rank {source.rank}")
+    if any(extent < -1 for extent in target) or target.count(-1) > 1:
+        raise call.invalid("BT-RESHAPE", f"new extents {target} must be >= 0, at most one may be -1")
+    for at, extent in enumerate(target):
+        if extent == 0:
+            if first + at >= source.rank:
+                raise call.invalid("BT-RESHAPE", f"the 0 at place {at} of {target} finds no extent to copy")
+            target[at] = source.shape[first + at]
+    inside = math.prod(source.shape[first:end])
+    if -1 in target:
+        others = math.prod(extent for extent in target if extent != -1)
+        if not others or inside % others:
+            raise call.invalid("BT-RESHAPE", f"{inside} elements leave no extent for the -1 in {target}")
+        target[target.index(-1)] = inside // others
+    if math.prod(target) != inside:
+        raise call.invalid("BT-RESHAPE", f"{inside} elements cannot take shape {target}")
+    return [bounded(call, [*source.shape[:first], *target, *source.shape[end:]])]
 
 
 def infer_flatten(call: Call) -> list[Shape]:
@@ -84,6 +116,7 @@ def lower(call: Call) -> Lowered:
 
 OPERATORS = (
     Operator("reshape_to", (), infer_reshape_to, lower, reference, "same elements, new shape that may copy extents"),
+    Operator("reshape_axes", (), infer_axes, lower, reference, "same elements, new extents for some axes"),
     Operator("flatten", (), infer_flatten, lower, reference, "same elements as a matrix"),
     Operator("squeeze_axes", (), infer_squeeze, lower, reference, "drops extents of 1 at given axes"),
     Operator("insert_axes", (), infer_insert, lower, reference, "inserts extents of 1 at given axes"),

@@ -294,6 +294,9 @@ FOLLOWERS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("quantize_linear", "dequantize_linear", "convert", "clip"), (0,)),
     **dict.fromkeys(("relu", "leaky_relu", "logistic", "tanh", "hard_swish", "hard_sigmoid", "exp", "erf"), (0,)),
     **dict.fromkeys(("neg", "abs", "sqrt", "floor", "ceil"), (0,)),
+    "add_levels": (0, 1),
+    **dict.fromkeys(("relevel", "scale_levels", "rectify_levels", "leaky_levels", "sigmoid_levels"), (0,)),
+    "limit_levels": (0,),
 }
 
 

@@ -125,6 +125,14 @@ def _average_pool(step: Step, layout: Layout) -> bool:
     return True
 
 
+def _average_levels(step: Step, layout: Layout) -> bool:
+    source = _picture_source(step, layout)
+    if source is None or step["channels_last"]:
+        return False
+    _emit(step, layout, {"parameters": {**step.parameters, "channels_last": True}}, source)
+    return True
+
+
 def _max_pool(step: Step, layout: Layout) -> bool:
     source = step.inputs[0]
     if source is None or not layout.is_picture(source):
@@ -189,6 +197,7 @@ def _resample(step: Step, layout: Layout) -> bool:
 
 
 ANCHORS: dict[str, Handler] = {
+    "average_levels": _average_levels,
     "conv_integer": _conv_integer,
     "max_pool": _max_pool,
     "qlinear_average_pool": _average_pool,

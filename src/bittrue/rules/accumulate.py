@@ -69,6 +69,10 @@ def lost_to_s16_pairs(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return total
 
 
+def _nearest_binary32(exact: np.ndarray) -> np.ndarray:
+    return exact.astype(np.float32).astype(np.int64)
+
+
 RULES: dict[str, AccumulateRule] = {
     "s32_wrap": AccumulateRule(2**31 - 1, fixed_point.wrap_s32, "two's complement, modulo 2^32"),
     "s16_pairs_s32_wrap": AccumulateRule(
@@ -76,6 +80,11 @@ RULES: dict[str, AccumulateRule] = {
         fixed_point.wrap_s32,
         "sums of two neighbouring products of u8 and s8 codes are clamped to 16 bits, all else is modulo 2^32",
         lost_to_s16_pairs,
+    ),
+    "binary32": AccumulateRule(
+        2**24,
+        _nearest_binary32,
+        "the exact sum without bias (known only while no partial sum leaves 2^24) plus the bias, rounded to binary32",
     ),
     "s64": AccumulateRule(2**63 - 1, lambda exact: exact, "64 bits; the planner proves that no sum leaves them"),
 }

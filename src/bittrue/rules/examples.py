@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from . import (
     align,
     average,
     cast,
+    channel_parameters,
     dynamic_range,
     examples_affine,
+    examples_levels,
     interpolate,
     mean,
     narrow,
@@ -38,7 +41,7 @@ from . import (
 )
 
 # Real multipliers of the kind that models have, simple ones first: ties of powers of two are the easiest to follow.
-_REALS = (0.25, 0.5, 0.0625, 0.0078125, 0.75, 0.3, 0.1, 0.0123, 0.00321, 0.000457, 1.7)
+_REALS = (0.25, 0.5, 0.0625, 0.0078125, 0.75, 0.3, 0.1, 0.0123, 0.00321, 0.000457, 1.7, 5000.0)
 _ACCUMULATORS = np.array([sign * value for value in range(4097) for sign in (1, -1)], np.int64)
 _LARGE = np.array([sign * (2**k + d) for k in range(12, 31) for d in (-1, 0, 1) for sign in (1, -1)], np.int64)
 
@@ -67,8 +70,14 @@ def example(slot: str, first: str, second: str) -> Example | None:
 def _rescale(first: str, second: str) -> Iterator[Example]:
     for accumulators in (_ACCUMULATORS, _LARGE):
         for real in _REALS:
+            try:
+                prepared = [rescale.prepare(name, real) for name in (first, second)]
+            except ValueError:
+                # Not every rule knows every multiplier.
+                continue
             one, other = (
-                rescale.RULES[name].apply(accumulators, rescale.RULES[name].prepare(real)) for name in (first, second)
+                rescale.RULES[name].apply(accumulators, arrays)
+                for name, arrays in zip((first, second), prepared, strict=True)
             )
             for place in np.flatnonzero(one != other)[:1]:
                 yield Example(
@@ -76,9 +85,14 @@ def _rescale(first: str, second: str) -> Iterator[Example]:
                 )
 
 
+_BINARY32_SCALES = (np.float32(0.0173), np.float32(0.0371))
+
+
 def _scale_form(first: str, second: str) -> Iterator[Example]:
-    for a in range(1, 40):
-        scales = np.float32(0.001) * np.float32(a), np.float32(0.0173), np.float32(0.0371)
+    for a in range(1, 80):
+        # Numbers that are none of binary32 come last: some forms take them as they are.
+        others = _BINARY32_SCALES if a < 40 else (0.0173, 0.0371)
+        scales = np.float32(0.001) * np.float32(a), *others
         real = [float(scale_form.form(name, *scales)) for name in (first, second)]
         encoded = [tuple(int(v) for v in multiplier.encode_q31(value)) for value in real]
         if real[0] != real[1]:
@@ -97,6 +111,16 @@ def _accumulate(first: str, second: str) -> Iterator[Example]:
     one, other = (exact if lost is None else exact - int(lost(codes, weights)[0, 0]) for lost in losses)
     if one != other:
         yield Example("255 * 127 + 255 * 127", (str(one), str(other)))
+
+
+def _channel_parameters(first: str, second: str) -> Iterator[Example]:
+    """Two pictures of two channels."""
+    one, other = (
+        np.broadcast_to(channel_parameters.RULES[name](np.array([0, 1]), (2, 2, 1), 1), (2, 2, 1)).reshape(-1).tolist()
+        for name in (first, second)
+    )
+    if one != other:
+        yield Example("channel that each of [2, 2, 1] elements takes its scale from", (str(one), str(other)))
 
 
 def _store(first: str, second: str) -> Iterator[Example]:
@@ -214,21 +238,22 @@ def _softmax(first: str, second: str) -> Iterator[Example]:
 
 
 def _interpolate(first: str, second: str) -> Iterator[Example]:
-    """A row of two pixels, resized."""
-    for pixels in ((-3, -2), (0, 200), (17, 100), (1, 7)):
-        for out in (4, 6, 7, 11, 13):
-            answers = []
-            for name in (first, second):
-                rule = interpolate.RULES[name]
-                axis = rule.prepare(2, out, False, False)
-                whole = name.endswith("_up") or "bits" in name
-                row = np.array(pixels, np.int64 if whole else np.float32)
-                low, high = row[axis["low"]], row[axis["high"]]
-                none = np.zeros(1, axis["weight"].dtype)
-                answers.append(np.asarray(rule.apply((low, low, high, high), none, axis["weight"])))
-            for place in np.flatnonzero(answers[0] != answers[1])[:1]:
-                given = f"pixels {pixels[0]} and {pixels[1]} resized to {out}, place {place}"
-                yield Example(given, (f"{answers[0][place]}", f"{answers[1][place]}"))
+    """A row of two pixels, resized, without and with half-pixel centres."""
+    for half_pixel, pixels, out in product((False, True), ((-3, -2), (0, 200), (17, 100), (1, 7)), (4, 6, 7, 11, 13)):
+        answers = []
+        for name in (first, second):
+            rule = interpolate.RULES[name]
+            axis = rule.prepare(2, out, False, half_pixel)
+            whole = name.endswith("_up") or "bits" in name
+            row = np.array(pixels, np.int64 if whole else np.float32)
+            low, high = row[axis["low"]], row[axis["high"]]
+            none = np.zeros(1, axis["weight"].dtype)
+            answers.append(np.asarray(rule.apply((low, low, high, high), none, axis["weight"])))
+        for place in np.flatnonzero(answers[0] != answers[1])[:1]:
+            given = f"pixels {pixels[0]} and {pixels[1]} resized to {out}, place {place}"
+            if half_pixel:
+                given += ", half-pixel centres"
+            yield Example(given, (f"{answers[0][place]}", f"{answers[1][place]}"))
     if first.startswith("binary32") and second.startswith("binary32"):
         rng = np.random.default_rng(1)
         whole = first.endswith("_up")
@@ -379,10 +404,13 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "align": _align,
     "average": _average,
     "cast": _cast,
+    "channel_parameters": _channel_parameters,
     "combine": lambda first, second: _affine(examples_affine.rescaled(first, second)),
     "dequantize": _dequantize,
     "dynamic_range": _dynamic_range,
     "interpolate": _interpolate,
+    "level_sum": lambda first, second: _affine(examples_levels.of_two(first, second)),
+    "levels": lambda first, second: _affine(examples_levels.of_real(first, second)),
     "mean": _mean,
     "narrow": _narrow,
     "normalize": _normalize,
@@ -398,4 +426,5 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "store": _store,
     "table": _table,
     "to_integer": _to_integer,
+    "window_levels": lambda first, second: _affine(examples_levels.of_window(first, second)),
 }

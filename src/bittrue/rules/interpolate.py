@@ -266,6 +266,13 @@ RULES: dict[str, InterpolateRule] = {
         "t + (b - t) * wy, every operation rounded to binary32",
         "docs/facts/xnnpack.md 3.5, verified by running",
     ),
+    "binary32_differences_unlimited": InterpolateRule(
+        _prepare_binary32,
+        _apply_differences,
+        "positions (i + 1/2) * step - 1/2 or i * step in binary32, not limited before they are split; t = low + (high "
+        "- low) * wx in both rows, then t + (b - t) * wy, every operation rounded to binary32",
+        "facts/snps_caffe.md 8 (ResizeBilinear), verified by replaying its vectors",
+    ),
     "binary32_weights_half_up": InterpolateRule(
         _prepare_binary32,
         _apply_weights_up,

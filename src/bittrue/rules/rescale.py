@@ -125,6 +125,86 @@ def _q8_one_step_up(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.n
     return (acc * prepared["factor"].astype(np.int64) + 128) >> 8
 
 
+# Accumulators have up to 32 bits: products with smaller factors stay inside of 64.
+_FACTOR_LIMIT = 2.0**31
+
+
+def _keep_within(low: float, high: float, what: str) -> Callable[[npt.ArrayLike], Prepared]:
+    """`prepare` of rules that know factors between two ends only, the upper one excluded."""
+
+    def prepare(real: npt.ArrayLike) -> Prepared:
+        factor = np.asarray(real, np.float64)
+        if not ((factor >= low) & (factor < high)).all():
+            raise ValueError(f"{what}, found {factor.reshape(-1)[:4].tolist()}")
+        return {"factor": factor}
+
+    return prepare
+
+
+_keep_wide = _keep_within(0.0, _FACTOR_LIMIT, "multipliers must be numbers from 0 to 2^31")
+# The right shift must be one of a 32-bit integer.
+_keep_fraction = _keep_within(2.0**-31, 1.0, "multipliers must be at least 2^-31 and less than 1")
+_keep_shifted = _keep_within(2.0**-31, _FACTOR_LIMIT, "multipliers must be at least 2^-31")
+
+
+def _binary64_multiply_even(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.asarray(np.rint(acc.astype(np.float64) * prepared["factor"])).astype(np.int64)
+
+
+def _binary32_multiply_even_wide(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    factor = prepared["factor"].astype(np.float32)
+    return np.asarray(np.rint(acc.astype(np.float32) * factor)).astype(np.int64)
+
+
+def _binary64_two_step_away_away(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    fraction, exponent = np.frexp(prepared["factor"])
+    high = np.asarray(floats.round_away(acc.astype(np.float64) * fraction)).astype(np.float32)
+    return floats.round_away(np.ldexp(high, exponent)).astype(np.int64)
+
+
+def _binary32_two_step_away_away(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    fraction, exponent = np.frexp(prepared["factor"].astype(np.float32))
+    high = floats.round_away(acc.astype(np.float32) * fraction)
+    return floats.round_away(np.ldexp(high, exponent)).astype(np.int64)
+
+
+def _binary64_product_binary32_away(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    product = np.asarray(acc.astype(np.float64) * prepared["factor"]).astype(np.float32)
+    return floats.round_away(product).astype(np.int64)
+
+
+# 0.5, made a little less so that significands round to at most 2^15 - 1.
+_Q15_HIGH = 0.5 * (65536 - 0.51) / 65536
+
+
+def _encode_q15_odd(real: npt.ArrayLike) -> Prepared:
+    """M = round_away(real * 2^s) in [2^14, 2^15), s from 16 to 46; both halve while M is even and s above 1."""
+    value = np.asarray(real, np.float64)
+    if not ((value >= _Q15_HIGH / 2**31) & (value < _Q15_HIGH)).all():
+        raise ValueError(f"multipliers must be less than 0.499996 and not tiny, found {value.reshape(-1)[:4].tolist()}")
+    shift = np.full(value.shape, 16, np.int64)
+    scaled = value.copy()
+    while (small := scaled < _Q15_HIGH / 2).any():
+        scaled = np.where(small, scaled * 2, scaled)
+        shift += small
+    encoded = np.asarray(floats.round_away(np.ldexp(value, shift))).astype(np.int64)
+    while (even := (encoded % 2 == 0) & (shift > 1)).any():
+        encoded = np.where(even, encoded // 2, encoded)
+        shift -= even
+    return {"multiplier": encoded, "exponent": 15 - shift}
+
+
+def _q15_one_step_even(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    right = 15 - prepared["exponent"]
+    product = acc * prepared["multiplier"]
+    return (product + ((product >> right) & 1) + np.left_shift(np.int64(1), right - 1) - 1) >> right
+
+
+def _q30_floor_plus_one(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    right = np.clip(30 - prepared["exponent"], 0, 62)
+    return ((acc * prepared["multiplier"]) >> right) + 1
+
+
 RULES: dict[str, RescaleRule] = {
     "q31_two_step_up_away": RescaleRule(
         _encode,
@@ -175,6 +255,49 @@ RULES: dict[str, RescaleRule] = {
         "round_up(acc * F / 2^8) with F = round_even(f32(256 * real)), which may be negative; acc of up to 9 bits",
         "docs/facts/xnnpack.md 2.3, verified by running",
         signed=True,
+    ),
+    "binary64_multiply_even": RescaleRule(
+        _keep_wide,
+        _binary64_multiply_even,
+        "round_even(binary64(acc) * binary64 factor), 64 bits",
+        "facts/snps_caffe.md 4, verified by running",
+    ),
+    "binary32_multiply_even_wide": RescaleRule(
+        _keep_wide,
+        _binary32_multiply_even_wide,
+        "round_even(binary32(binary32(acc) * binary32 factor)), 64 bits",
+        "facts/snps_caffe.md 1, verified by running",
+    ),
+    "binary64_two_step_away_away": RescaleRule(
+        _keep_fraction,
+        _binary64_two_step_away_away,
+        "round_away(f32(round_away(binary64(acc) * m)) * 2^e), factor = m * 2^e, 1/2 <= m < 1, -30 <= e <= 0",
+        "facts/snps_caffe.md 4, verified by running",
+    ),
+    "binary32_two_step_away_away": RescaleRule(
+        _keep_fraction,
+        _binary32_two_step_away_away,
+        "round_away(round_away(binary32(binary32(acc) * m)) * 2^e), f32(factor) = m * 2^e, 1/2 <= m < 1, -30 <= e <= 0",
+        "facts/snps_caffe.md 2, verified by running",
+    ),
+    "binary64_product_binary32_away": RescaleRule(
+        _keep_shifted,
+        _binary64_product_binary32_away,
+        "round_away(f32(binary64(acc) * factor))",
+        "facts/snps_caffe.md 1 (SR), verified by running",
+    ),
+    "q15_one_step_even": RescaleRule(
+        _encode_q15_odd,
+        _q15_one_step_even,
+        "round_even(acc * M / 2^(15-e)) with M = round_away(real * 2^(15-e)) of at most 15 bits",
+        "facts/snps_caffe.md 1 (EV), verified by running",
+        largest_exponent=14,
+    ),
+    "q30_floor_plus_one": RescaleRule(
+        _encode,
+        _q30_floor_plus_one,
+        "floor(acc * M / 2^(30-e)) + 1: as a document prints the rounding shift, with a right shift of one less",
+        "facts/snps_caffe.md 9 (D1 of the document, as printed), read",
     ),
 }
 

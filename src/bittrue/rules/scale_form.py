@@ -50,12 +50,31 @@ def binary32_over_product(first: npt.ArrayLike, second: npt.ArrayLike, output: n
     return (_f32(first) / (_f32(output) * _f32(second))).astype(np.float64)
 
 
+def given_binary64(first: npt.ArrayLike, second: npt.ArrayLike, output: npt.ArrayLike) -> np.ndarray:
+    """(first * second) / output of binary64 numbers, as they are given.
+
+    Source: facts/snps_caffe.md 1, verified by running.
+    """
+    return np.asarray(first, np.float64) * np.asarray(second, np.float64) / np.asarray(output, np.float64)
+
+
+def binary32_step_by_step(first: npt.ArrayLike, second: npt.ArrayLike, output: npt.ArrayLike) -> np.ndarray:
+    """f64(f32(f64(f32(f64(f32(first)) * second)) / output)): both steps in binary64, each stored as binary32.
+
+    Source: facts/snps_caffe.md 1, verified by running.
+    """
+    product = (_f64(first) * np.asarray(second, np.float64)).astype(np.float32)
+    return (product.astype(np.float64) / np.asarray(output, np.float64)).astype(np.float32).astype(np.float64)
+
+
 RULES: dict[str, ScaleForm] = {
     "binary64": binary64,
     "binary32_product": binary32_product,
     "binary32": binary32,
     "binary32_quotient_first": binary32_quotient_first,
     "binary32_over_product": binary32_over_product,
+    "given_binary64": given_binary64,
+    "binary32_step_by_step": binary32_step_by_step,
 }
 
 

@@ -1,0 +1,248 @@
+"""What a mapping of one layer works with: the layer as it is read, and the graph as it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidModelError, UnsupportedError
+from ...graph import Attribute, Node, Tensor, data_type
+
+# SaturateMethod: what outputs are limited to, and the type that holds it.
+SATURATE: Mapping[int, tuple[int, int] | None] = {
+    0: None,
+    1: (-2048, 2047),
+    2: (0, 4095),
+    3: (-128, 127),
+    4: (0, 255),
+}
+_EIGHT = {3: "s8", 4: "u8"}
+# QuantizeMethod, as an attribute that rows look at.
+METHODS = {0: "tflite", 1: "onnx", 2: "caffe2"}
+
+
+@dataclass(frozen=True, eq=False)
+class Blob:
+    """A learned array of a layer: binary32 numbers, and whether its shape is given in the old form of four extents."""
+
+    values: np.ndarray
+    legacy: bool = False
+
+
+@dataclass
+class Builder:
+    """Tensors and nodes of the graph that is being read.
+
+    Attributes:
+        blobs: the tensor that a blob's name stands for at this point.
+        free: blobs that no layer has taken yet.
+    """
+
+    tensors: list[Tensor] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    blobs: dict[str, int] = field(default_factory=dict)
+    free: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+
+    def unique(self, name: str) -> str:
+        """`name`, with a number behind it when there is such a tensor."""
+        found, number = name, 1
+        while found in self.names:
+            number += 1
+            found = f"{name}#{number}"
+        return found
+
+    def add(self, tensor: Tensor) -> int:
+        """A new tensor; its name must be unique."""
+        self.names.add(tensor.name)
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+
+@dataclass
+class Layer:
+    """One layer of the file while it is mapped.
+
+    Attributes:
+        proto: its LayerParameter.
+        bottoms: tensor indices.
+        learned: arrays of the weight file, in order.
+        builder: the graph so far.
+    """
+
+    proto: Any
+    bottoms: list[int]
+    learned: list[Blob]
+    builder: Builder
+    written: set[str] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        return str(self.proto.name)
+
+    @property
+    def type(self) -> str:
+        return str(self.proto.type)
+
+    @property
+    def tops(self) -> list[str]:
+        """Names of the blobs that it writes."""
+        return list(self.proto.top)
+
+    # -- operands --------------------------------------------------------------------------------------------------
+    def expect(self, bottoms: int | tuple[int, int | None], tops: int | tuple[int, int | None] = 1) -> None:
+        """Check how many blobs it reads and writes; (low, None) means at least."""
+        for what, found, wanted in (("bottom", len(self.bottoms), bottoms), ("top", len(self.tops), tops)):
+            low, high = (wanted, wanted) if isinstance(wanted, int) else wanted
+            if found < low or (high is not None and found > high):
+                text = str(low) if low == high else f"{low} to {high}" if high is not None else f"at least {low}"
+                raise self.invalid("BT-NODE-ARITY", f"expected {text} {what} blobs, found {found}")
+
+    def bottom(self, position: int = 0) -> Tensor:
+        return self.builder.tensors[self.bottoms[position]]
+
+    def dtype(self, position: int = 0) -> str:
+        """Type of a bottom: u8 or s8 where a layer before limits it so, else f32."""
+        return self.bottom(position).dtype
+
+    @property
+    def in_place(self) -> bool:
+        """Whether a top overwrites a bottom."""
+        return any(top in self.proto.bottom for top in self.tops)
+
+    def refuse_in_place(self, quantized: bool) -> None:
+        """For layers that restore a quantized input behind them: in place, that quantizes the result again."""
+        if self.in_place and quantized:
+            raise self.unsupported(
+                "BT-CAFFE-IN-PLACE",
+                f"a quantized {self.type} layer in place: the system quantizes its result a second time",
+                "give its top a name of its own",
+            )
+
+    def learn(self, position: int, shape: Sequence[int], role: str) -> np.ndarray:
+        """Learned array `position` with this shape; -1 stands for any extent.
+
+        Shapes in the old form of four extents may have 1s ahead.
+
+        Raises:
+            InvalidModelError: there is none, or it has another shape.
+        """
+        if position >= len(self.learned):
+            raise self.invalid(
+                "BT-CAFFE-WEIGHTS",
+                f"blob {position} ({role}) is missing: the weight file holds {len(self.learned)} for this layer",
+                "pass the .caffemodel that belongs to the network (weights=...), or check the names of layers",
+            )
+        blob = self.learned[position]
+        found = blob.values.shape
+        if blob.legacy:
+            ahead, rest = found[: len(found) - len(shape)], found[len(found) - len(shape) :]
+            if all(extent == 1 for extent in ahead):
+                found = rest
+        if len(found) != len(shape) or any(w not in (-1, f) for f, w in zip(found, shape, strict=True)):
+            wanted = ", ".join("any" if extent == -1 else str(extent) for extent in shape)
+            raise self.invalid(
+                "BT-CAFFE-WEIGHTS",
+                f"blob {position} ({role}) has shape {list(blob.values.shape)}, expected [{wanted}]",
+                "the weight file belongs to another network",
+            )
+        return blob.values.reshape(found)
+
+    # -- parameters ------------------------------------------------------------------------------------------------
+    def result_type(self, saturate: int, whole: bool) -> str:
+        """Type of a top: u8 or s8 where whole numbers are limited so, else f32 as the system holds it."""
+        return _EIGHT.get(saturate, "f32") if whole else "f32"
+
+    def saturation(self, saturate: int) -> tuple[float, float]:
+        """Attributes `low` and `high`; infinities where nothing is limited."""
+        found = SATURATE.get(saturate)
+        return (float("-inf"), float("inf")) if found is None else (float(found[0]), float(found[1]))
+
+    # -- result ----------------------------------------------------------------------------------------------------
+    def constant(self, array: Any, role: str) -> int:
+        """A new constant."""
+        value = np.asarray(array)
+        name = self.builder.unique(f"{self.name}/{role}")
+        dtype = data_type(value.dtype.name).name
+        return self.builder.add(Tensor(name, dtype, value.shape, data=np.ascontiguousarray(value).reshape(-1)))
+
+    def emit(
+        self,
+        operator: str,
+        dtype: str,
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        inputs: Sequence[int | None] | None = None,
+        top: int | None = 0,
+        role: str = "",
+    ) -> int:
+        """Adds a node of one output; the tensor index of it.
+
+        Args:
+            operator: stem.
+            dtype: of the output.
+            attributes: all that the operator asks for.
+            inputs: tensor indices; None: the bottoms.
+            top: which of the layer's tops it writes; None for a value between two nodes of a mapping, named by `role`.
+        """
+        builder = self.builder
+        if top is None:
+            result = builder.add(Tensor(builder.unique(f"{self.name}/{role}"), dtype, ()))
+        else:
+            result = self.write(self.tops[top], Tensor("", dtype, ()))
+        given = tuple(self.bottoms if inputs is None else inputs)
+        builder.nodes.append(Node(len(builder.nodes), operator, self.type, 1, attributes or {}, given, (result,)))
+        return result
+
+    def write(self, blob: str, tensor: Tensor) -> int:
+        """A new tensor that the blob's name stands for from here on.
+
+        The last one that is written to a blob bears its name (inputs keep theirs).
+        """
+        builder = self.builder
+        self._claim(blob)
+        before = builder.blobs.get(blob)
+        if before is not None and before not in builder.inputs and builder.tensors[before].name == blob:
+            moved = builder.unique(f"{blob}@before {self.name}")
+            builder.names.add(moved)
+            builder.names.remove(blob)
+            builder.tensors[before] = replace(builder.tensors[before], name=moved)
+        name = blob if blob not in builder.names else builder.unique(f"{blob}@{self.name}")
+        index = builder.add(replace(tensor, name=name))
+        builder.blobs[blob] = index
+        return index
+
+    def alias(self, top: int, index: int) -> None:
+        """Top `top` is an existing tensor."""
+        blob = self.tops[top]
+        self._claim(blob)
+        self.builder.blobs[blob] = index
+
+    def _claim(self, blob: str) -> None:
+        known = blob in self.builder.blobs
+        if not blob or blob in self.written or (known and blob not in self.proto.bottom):
+            raise self.invalid("BT-CAFFE-BLOB", f"top blob '{blob}' is written twice, or has no name")
+        self.written.add(blob)
+        self.builder.free.add(blob)
+
+    # -- errors ----------------------------------------------------------------------------------------------------
+    @property
+    def place(self) -> str:
+        return f"node {len(self.builder.nodes)} ({self.type}), layer '{self.name}'"
+
+    def invalid(self, code: str, message: str, advice: str = "") -> InvalidModelError:
+        """An error about this layer: the model contradicts itself, or the system stops there."""
+        return InvalidModelError(code, message, place=self.place, advice=advice)
+
+    def unsupported(self, code: str, message: str, advice: str = "") -> UnsupportedError:
+        """An error about this layer: legal, but not read."""
+        return UnsupportedError(code, message, place=self.place, advice=advice)
+
+
+Mapper = Callable[[Layer], None]
+# Layer type to its mapping.
+Mappers = Mapping[str, Mapper]

@@ -1,0 +1,69 @@
+"""Rows of `snps_caffe`: Pooling, ResizeBilinear, SpatialBatchingPooling."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_ONE = ("f32|u8|s8 -> f32|u8|s8",)
+_RUN = "run: recorded cases of the built system; ../shared/facts/snps_caffe.md"
+_UNQUANTIZED = ("attribute_is", "quantized", False)
+_EMPTY = "windows without an element, for which the runtime divides by 0, are refused"
+
+
+def _method(*names: str) -> tuple[object, ...]:
+    return ("attribute_is", "quantize_method", *names)
+
+
+_EVEN = {"window_levels": "binary32_over_product_even"}
+_LERP = {"interpolate": "binary32_differences_unlimited"}
+
+ROWS: tuple[Row, ...] = (
+    Row(
+        "average_levels",
+        _ONE,
+        {"window_levels": "binary32_quotient"},
+        f"{_RUN} 6",
+        when=(_UNQUANTIZED,),
+        limit=_EMPTY,
+    ),
+    Row(
+        "average_levels",
+        _ONE,
+        {"window_levels": "q31_two_step_then_away"},
+        f"{_RUN} 6",
+        when=(_method("tflite"),),
+        limit=_EMPTY,
+    ),
+    Row(
+        "average_levels",
+        _ONE,
+        {"window_levels": "binary32_over_product_away"},
+        f"{_RUN} 6",
+        when=(_method("caffe2"), ("attribute_is", "count_padding", False)),
+        limit=_EMPTY,
+    ),
+    Row("average_levels", _ONE, _EVEN, f"{_RUN} 6", limit=_EMPTY),
+    Row("max_in_batches", _ONE, {}, f"{_RUN} 8", limit="windows that read past the picture are refused"),
+    Row("max_levels", ("T -> T",), {}, f"{_RUN} 6", where=("f32", "u8", "s8")),
+    Row("resize_levels", _ONE, _LERP, f"{_RUN} 8", when=(_UNQUANTIZED,)),
+    Row("resize_levels", _ONE, {**_LERP, "levels": "whole_away"}, f"{_RUN} 8"),
+)
+
+# What the system's document says otherwise.
+DOCUMENT_ROWS: tuple[Row, ...] = (
+    Row(
+        "average_levels",
+        _ONE,
+        _EVEN,
+        "read: QUANTIZED_OP.md, AveragePool c, halves toward even",
+        when=(_method("caffe2"), ("attribute_is", "quantized", True)),
+        limit=_EMPTY,
+    ),
+    Row(
+        "resize_levels",
+        _ONE,
+        {**_LERP, "levels": "binary32_divide_away"},
+        "read: QUANTIZED_OP.md, ResizeBilinear ~: dequantize, interpolate, quantize",
+        when=(_method("tflite"), ("attribute_is", "quantized", True)),
+    ),
+)

@@ -1,0 +1,192 @@
+"""add_levels, bias_levels and combine_levels: functions of several tensors of stored numbers.
+
+- add_levels: two tensors of one size as levels of a third scale (slot `level_sum`); scales are binary64 attributes.
+- bias_levels: levels(f32(real(x) + real(b))) (slot `levels`); b lies along the axes of x from `axis` on.
+- combine_levels: stored numbers as they are, `operation` sum (with `coefficients`, powers of two), product, quotient,
+  largest or smallest; the second tensor lies along the axes of the first from `axis` on, further ones have its size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..graph import DATA_TYPES
+from ..rules import level_sum, levels
+from .base import Call, Lowered, Operand, Operator, Shape, Step
+from .elementwise import blockwise
+from .level_storage import check, limits, pair, scale_and_zero_point, store, stored_blocks, undefined
+
+_F32 = np.dtype(np.float32)
+_OPERATIONS = ("sum", "product", "quotient", "largest", "smallest")
+
+
+def _placed(call: Call, first: Operand, second: Operand) -> Shape:
+    """The second shape with 1s behind it, so that it lies along the axes of the first one from `axis` on."""
+    axis = call.axis(int(call.attribute("axis")), first.rank) if second.rank else 0
+    behind = first.rank - axis - second.rank
+    if behind < 0 or first.shape[axis : axis + second.rank] != second.shape:
+        raise call.invalid(
+            "BT-SHAPE-BROADCAST",
+            f"shape {list(second.shape)} does not lie along the axes of {list(first.shape)} from axis {axis} on",
+        )
+    return (*second.shape, *(1,) * behind)
+
+
+def infer_sum(call: Call) -> list[Shape]:
+    """The first shape; the second tensor has as many elements."""
+    call.expect(2)
+    first, second = call.input(0), call.input(1)
+    if first.size != second.size or [e for e in first.shape if e != 1] != [e for e in second.shape if e != 1]:
+        raise call.unsupported(
+            "BT-SHAPE-BROADCAST",
+            f"shapes {list(first.shape)} and {list(second.shape)}: a quantized sum does not broadcast",
+            "the runtime reads past the end of the smaller tensor; give both the same shape",
+        )
+    return [first.shape]
+
+
+def lower_sum(call: Call) -> Lowered:
+    """Multipliers and zero points."""
+    rule = level_sum.RULES[call.rules["level_sum"]]
+    known = {**limits(call), **{k: v for n in ("first", "second", "output") for k, v in _named(call, n).items()}}
+    arrays = check(call, lambda: rule.prepare(*(pair(known, name) for name in ("first", "second", "output"))))
+    return Lowered(limits(call), arrays)
+
+
+def _named(call: Call, name: str) -> dict[str, object]:
+    return dict(scale_and_zero_point(call, name))
+
+
+def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The rule, block by block."""
+    first, second = inputs[0], inputs[1].reshape(inputs[0].shape)
+    rule, dtype = level_sum.RULES[step.rules["level_sum"]], DATA_TYPES[step["dtype"]].numpy
+    real = "f" in (first.dtype.kind, second.dtype.kind)
+
+    def apply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return store(rule.apply(a, b, step.arrays), step["low"], step["high"], dtype, step.place)
+
+    try:
+        return [blockwise(apply, [first, second], dtype, _F32 if real else np.dtype(np.int64))]
+    except ValueError as error:
+        raise undefined(str(error), step.place) from None
+
+
+def infer_bias(call: Call) -> list[Shape]:
+    """The first shape."""
+    call.expect(2)
+    _placed(call, call.input(0), call.input(1, "bias"))
+    return [call.input(0).shape]
+
+
+def lower_bias(call: Call) -> Lowered:
+    """Scales, and the bias's shape."""
+    parameters = {**limits(call), "bias_shape": _placed(call, call.input(0), call.input(1))}
+    for name in ("input", "bias", "output"):
+        parameters |= scale_and_zero_point(call, name)
+    return Lowered(parameters)
+
+
+def reference_bias(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Real numbers are added, and their sum is quantized."""
+    rule = levels.RULES[step.rules["levels"]]
+    bias = levels.real(inputs[1].astype(np.float32), *pair(step, "bias")).reshape(step["bias_shape"])
+
+    def apply(x: np.ndarray, b: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return rule.apply(levels.real(x, *pair(step, "input")) + b, *pair(step, "output"))
+
+    return [stored_blocks(apply, [inputs[0], bias], step.parameters, step.place)]
+
+
+def infer_combine(call: Call) -> list[Shape]:
+    """The first shape; the second one may be shorter, further ones have as many elements."""
+    call.expect((1, max(1, len(call.inputs))))
+    first = call.input(0)
+    if len(call.inputs) > 1:
+        _placed(call, first, call.input(1))
+    for position in range(2, len(call.inputs)):
+        if call.input(position).size != first.size:
+            raise call.invalid(
+                "BT-SHAPE-BROADCAST",
+                f"input {position} has shape {list(call.input(position).shape)}, the first one {list(first.shape)}",
+            )
+    return [first.shape]
+
+
+def lower_combine(call: Call) -> Lowered:
+    """The operation, coefficients and the second shape."""
+    operation, count = str(call.attribute("operation")), len(call.inputs)
+    if operation not in _OPERATIONS or (operation == "quotient" and count != 2):
+        raise call.invalid("BT-NODE-ATTRIBUTE", f"no operation '{operation}' of {count} tensors")
+    parameters = {**limits(call), "operation": operation}
+    if operation == "sum":
+        for position in range(count):
+            coefficient = float(call.attribute(f"coefficient_{position}"))
+            if coefficient and (not math.isfinite(coefficient) or abs(math.frexp(coefficient)[0]) != 0.5):
+                raise call.unsupported(
+                    "BT-COEFFICIENT",
+                    f"coefficient {coefficient!r} of input {position} is no power of two",
+                    "whether its product is rounded before the sum depends on the processor; scale the layer before",
+                )
+            parameters[f"coefficient_{position}"] = coefficient
+    if count > 1:
+        parameters["second_shape"] = _placed(call, call.input(0), call.input(1))
+    return Lowered(parameters)
+
+
+def _combined(step: Step, parts: Sequence[np.ndarray], broadcasts: bool) -> np.ndarray:
+    operation = step["operation"]
+    with np.errstate(all="ignore"):
+        if operation == "sum":
+            scaled = [np.float32(step[f"coefficient_{i}"]) * part for i, part in enumerate(parts)]
+            total = np.float32(0) + scaled[0]
+            for part in scaled[1:]:
+                total = total + part
+            return total
+        if len(parts) == 1:
+            return parts[0]
+        first, second = parts[:2]
+        if operation == "quotient":
+            return (np.float32(1) / second) * first if broadcasts else first / second
+        if operation == "product":
+            total = first * second
+            for part in parts[2:]:
+                total = total * part
+            return total
+        beyond = np.greater if operation == "largest" else np.less
+        total = np.where(beyond(first, second), first, second)
+        for part in parts[2:]:
+            total = np.where(beyond(part, total), part, total)
+        return total
+
+
+def reference_combine(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Left to right, in binary32."""
+    shape = inputs[0].shape
+    parts = [inputs[0], *(part.reshape(shape) for part in inputs[2:])]
+    broadcasts = len(inputs) > 1 and inputs[1].shape != shape
+    if len(inputs) > 1:
+        parts.insert(1, inputs[1].reshape(step["second_shape"]))
+    return [stored_blocks(lambda *p: _combined(step, p, broadcasts), parts, step.parameters, step.place)]
+
+
+OPERATORS = (
+    Operator(
+        "add_levels", ("level_sum",), infer_sum, lower_sum, reference_sum, "sum of levels as a level of a third scale"
+    ),
+    Operator(
+        "bias_levels", ("levels",), infer_bias, lower_bias, reference_bias, "sum of real numbers as levels, by channel"
+    ),
+    Operator(
+        "combine_levels",
+        (),
+        infer_combine,
+        lower_combine,
+        reference_combine,
+        "sum, product, quotient, largest or smallest of stored numbers as they are",
+    ),
+)

@@ -1,0 +1,133 @@
+"""max_in_batches: largest stored number of windows over pictures that hold a grid of smaller pictures.
+
+Attributes, each for height and width: `kernel` (empty: the whole picture), `strides`, `grid` (small pictures, at least
+2), `batch` (their extent), `skip`; `pads` (top, left, bottom, right), some of them above 0. Along an axis of extent n
+with g small pictures of extent b, k taps, stride s, pads p and q, skip d:
+
+    gap = floor((n - b g) / (g - 1)), out = floor((n + p + q - k - (g - 1) d) / s) + 1
+    out_b = floor((b + p + q - k) / s) + 1, out_gap = floor((out - out_b g) / (g - 1))
+
+Outputs i with j (out_b + out_gap) <= i < (j + 1)(out_b + out_gap) belong to small picture j, which begins at
+j (b + gap): taps from i s - p + j d on, those before the small picture left out, those behind it stored zeros as far as
+the padding reaches, or all of them with a skip. Other outputs are the lowest binary32 number. Taps behind a row read
+the row below, as memory lies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..graph import DATA_TYPES
+from .base import Call, Lowered, Operator, Shape, Step
+from .geometry import LARGEST
+from .level_storage import limits, store
+
+_F32 = np.float32
+# In place of a position: nothing is read, or a stored zero is.
+_ABSENT, _ZERO = -2, -1
+
+
+def _pair(call: Call, name: str, low: int, count: int = 2) -> tuple[int, ...]:
+    given = tuple(int(v) for v in call.attribute(name))
+    if len(given) != count or any(not low <= value <= LARGEST for value in given):
+        raise call.invalid("BT-WINDOW", f"attribute '{name}' is {list(given)}, expected {count} of {low} to {LARGEST}")
+    return given
+
+
+def _floor(value: int, divisor: int) -> int:
+    return int(np.floor(_F32(value) / _F32(divisor)))
+
+
+def _axes(call: Call) -> list[tuple[int, ...]]:
+    """extent, taps, stride, before, after, small pictures, their extent, skip, and outputs: of height and width."""
+    source = call.input(0)
+    call.rank(source, 4)
+    kernel = _pair(call, "kernel", 1) if call.attribute("kernel") else source.shape[2:]
+    strides, pads = _pair(call, "strides", 1), _pair(call, "pads", 0, 4)
+    grid, batch, skip = _pair(call, "grid", 2), _pair(call, "batch", 1), _pair(call, "skip", 0)
+    if not any(pads):
+        raise call.unsupported(
+            "BT-WINDOW", "no pads: the runtime leaves the extents of small pictures undefined", "give one of the pads"
+        )
+    found: list[tuple[int, ...]] = []
+    for axis in (0, 1):
+        extent, before, after = source.shape[2 + axis], pads[axis], pads[axis + 2]
+        span = extent + before + after - kernel[axis] - (grid[axis] - 1) * skip[axis]
+        out = _floor(span, strides[axis]) + 1
+        if (out - 1) * strides[axis] >= extent + before:
+            out -= 1
+        if out < 1 or (out - 1) * strides[axis] >= extent + before:
+            raise call.invalid("BT-WINDOW", f"a window of {kernel[axis]} does not fit an extent of {extent}")
+        found.append((extent, kernel[axis], strides[axis], before, after, grid[axis], batch[axis], skip[axis], out))
+    return found
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, C, H, W] gives [N, C, H', W']."""
+    call.expect(1)
+    return [(*call.input(0).shape[:2], *(axis[-1] for axis in _axes(call)))]
+
+
+def _positions(axis: tuple[int, ...]) -> np.ndarray:
+    """Position of every tap of every output, [outputs, taps], or what stands in its place."""
+    extent, taps, stride, before, after, grid, batch, skip, out = axis
+    # The formula of `out` before the last window may be dropped.
+    whole = _floor(extent + before + after - taps - (grid - 1) * skip, stride) + 1
+    gap = _floor(extent - batch * grid, grid - 1)
+    out_batch = _floor(batch + before + after - taps, stride) + 1
+    share = out_batch + _floor(whole - out_batch * grid, grid - 1)
+    found = np.full((out, taps), _ABSENT, np.int64)
+    for picture in range(grid if share > 0 else 0):
+        begin = picture * (batch + gap)
+        end = begin + batch
+        for place in range(picture * share, min(out, (picture + 1) * share)):
+            first = place * stride - before + skip * picture
+            at = first + np.arange(taps)
+            zero = (at >= end) & ((at < end + after) | bool(skip))
+            # A position before the picture's memory is as far outside as one behind it.
+            read = np.where(at < 0, extent * LARGEST, at)
+            found[place] = np.where(at < begin, _ABSENT, np.where(zero, _ZERO, read))
+    return found
+
+
+def lower(call: Call) -> Lowered:
+    """Positions of taps; those outside of the picture's memory are refused."""
+    height, width = _axes(call)
+    rows, columns = _positions(height), _positions(width)
+    last = rows.max(initial=0) * width[0] + columns.max(initial=0)
+    if last >= height[0] * width[0]:
+        raise call.unsupported(
+            "BT-WINDOW",
+            f"windows read element {int(last)} of a picture of {height[0] * width[0]}",
+            "the runtime reads past the picture; give pads behind it, or a skip",
+        )
+    size = math.prod(call.output.shape)
+    return Lowered(
+        {**limits(call), "width": width[0]},
+        {"rows": rows, "columns": columns},
+        work=size * height[1] * width[1],
+        scratch=32 * size,
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Tap by tap; a number that is not greater than what is there changes nothing, so NaN is never taken."""
+    x, rows, columns = inputs[0], step.arrays["rows"], step.arrays["columns"]
+    dtype = DATA_TYPES[step["dtype"]].numpy
+    planes = x.reshape(*x.shape[:2], -1).astype(_F32)
+    best = np.full((*x.shape[:2], rows.shape[0], columns.shape[0]), np.finfo(_F32).min, _F32)
+    for i in range(rows.shape[1] if best.size else 0):
+        for j in range(columns.shape[1]):
+            row, column = rows[:, i, None], columns[None, :, j]
+            zero = (row == _ZERO) | (column == _ZERO)
+            absent = (row == _ABSENT) | (column == _ABSENT)
+            place = np.where(zero | absent, 0, row * step["width"] + column)
+            value = np.where(zero, _F32(0), planes[:, :, place])
+            best = np.where(~absent & (value > best), value, best)
+    return [store(best, step["low"], step["high"], dtype, step.place)]
+
+
+OPERATOR = Operator("max_in_batches", (), infer, lower, reference, "largest numbers of windows over a grid of pictures")

@@ -1,0 +1,275 @@
+"""whole_conv and whole_conv_transpose: convolutions of whole numbers over one to three axes, channels first.
+
+acc[n, o, p] = sum over c, t of (x[n, group(o) C + c, p stride + t dilation - pad] - z_x)(w[o, c, t] - z_w[o])
+
+Padded positions hold real zero. The transposed one adds (x[n, i, q] - z_x)(w[i, o, t] - z_w) to
+acc[n, o, q stride + t dilation - pad]. Operands and what becomes of acc: see `whole_numbers`. `groups` of 0 are as many
+as x has channels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from . import qlinear_conv
+from .base import Call, Lowered, Operator, Shape, Step
+from .geometry import LARGEST, Window
+from .spatial import padded, sliding, spatial_parameters, spatial_shape, step_windows
+from .whole_numbers import (
+    BIAS,
+    EXACT,
+    SLOTS,
+    W_SCALE,
+    W,
+    X,
+    bound_8_bit,
+    centered_reals,
+    check_operands,
+    finished,
+    is_8_bit_layer,
+    is_whole,
+    multiply,
+    prepared,
+    products,
+)
+
+
+def _extents(call: Call, name: str, count: int, low: int) -> tuple[int, ...]:
+    given = tuple(int(v) for v in call.attribute(name))
+    if len(given) != count or any(not low <= v <= LARGEST for v in given):
+        raise call.invalid(
+            "BT-WINDOW", f"attribute '{name}' is {list(given)[:8]}, expected {count} numbers from {low} to {LARGEST}"
+        )
+    return given
+
+
+def _attributes(call: Call) -> tuple[tuple[int, ...], ...]:
+    """Strides, dilations, pads before and after every spatial axis."""
+    source, weights = call.input(X), call.input(W, "weights")
+    call.rank(source, 3, 5)
+    call.rank(weights, source.rank)
+    count = source.rank - 2
+    if not all(1 <= extent <= LARGEST for extent in weights.shape[2:]) or min(source.shape) < 1:
+        raise call.invalid(
+            "BT-WINDOW", f"filters of shape {list(weights.shape)} over a tensor of shape {list(source.shape)}"
+        )
+    pads = _extents(call, "pads", 2 * count, -LARGEST)
+    return _extents(call, "strides", count, 1), _extents(call, "dilations", count, 1), pads[:count], pads[count:]
+
+
+def groups_of(call: Call) -> int:
+    """Groups of channels."""
+    return int(call.attribute("groups")) or call.input(X).shape[1]
+
+
+def _windows(call: Call) -> tuple[Window, ...]:
+    """One window per axis: out = (extent + before + after - reach) / stride, truncated, plus 1.
+
+    With `same`: out = ceil(extent / stride), padded by what the windows lack, the odd one behind.
+    """
+    strides, dilations, before, after = _attributes(call)
+    source, weights, groups = call.input(X), call.input(W), groups_of(call)
+    if groups < 1 or source.shape[1] != weights.shape[1] * groups or weights.shape[0] % groups:
+        raise call.invalid(
+            "BT-CONV-GROUPS",
+            f"{source.shape[1]} channels in {groups} groups do not meet weights of shape {list(weights.shape)}",
+        )
+    found = []
+    for axis, (extent, taps) in enumerate(zip(source.shape[2:], weights.shape[2:], strict=True)):
+        stride, dilation, first, last = strides[axis], dilations[axis], before[axis], after[axis]
+        reach = (taps - 1) * dilation + 1
+        if call.attribute("same"):
+            out = -(-extent // stride)
+            lacking = max(0, (out - 1) * stride + taps - extent)
+            first, last = lacking // 2, lacking - lacking // 2
+        else:
+            span = extent + first + last - reach
+            out = (span // stride if span >= 0 else -(-span // stride)) + 1
+        if out < 1:
+            raise call.invalid(
+                "BT-WINDOW",
+                f"a window that reaches over {reach} does not fit extent {extent} padded to {extent + first + last}",
+            )
+        found.append(Window(extent, taps, stride, dilation, first, last, out))
+    return tuple(found)
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, O, extents of the windows]."""
+    windows = _windows(call)
+    channels = call.input(W).shape[0]
+    check_operands(call, channels)
+    return [(call.input(X).shape[0], channels, *spatial_shape(windows))]
+
+
+def _is_8_bit_convolution(call: Call) -> bool:
+    """A convolution that one of integers can carry out (see `is_8_bit_layer`), with windows that fit."""
+    if (
+        call.rules.get("channel_parameters", "of_axis") != "of_axis"
+        and call.input(W_SCALE).size > 1
+        and call.input(X).shape[0] != 1
+    ):
+        return False
+    if call.attribute("same") or not call.attribute("groups") or call.input(X).dtype != call.output.dtype:
+        return False
+    fit = all(one.extent + one.before + one.after >= one.reach for one in _windows(call))
+    return fit and min(call.attribute("pads")) >= 0 and is_8_bit_layer(call)
+
+
+def every_output_its_group(call: Call) -> bool:
+    """As many groups as output channels."""
+    return groups_of(call) == call.input(W).shape[0]
+
+
+def every_channel_its_group(call: Call) -> bool:
+    """As many groups as output channels and as input channels."""
+    return every_output_its_group(call) and groups_of(call) == call.input(X).shape[1]
+
+
+def single_tap(call: Call) -> bool:
+    """Filters of one position."""
+    return math.prod(call.input(W).shape[2:]) == 1
+
+
+def lower(call: Call) -> Lowered:
+    """Geometry, limits, zero points, multipliers; a step of qlinear_conv where that gives the same."""
+    if _is_8_bit_convolution(call):
+        return replace(qlinear_conv.lower(call), operator="qlinear_conv", accumulator=bound_8_bit(call))
+    windows = _windows(call)
+    parameters, arrays = prepared(call)
+    depth = call.input(W).size // call.input(W).shape[0]
+    work = call.output.size * depth
+    return Lowered(
+        {**parameters, **spatial_parameters(windows), "groups": groups_of(call)},
+        arrays,
+        None,
+        work,
+        # One unfolded picture, once more in binary64 to prove its sums.
+        12 * (work // max(1, call.output.size)) * math.prod(spatial_shape(windows)) * groups_of(call)
+        + 32 * call.output.size
+        + 8 * call.input(X).size,
+    )
+
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The filter matrix times unfolded pictures."""
+    x, weights = centered_reals(step, inputs[X], inputs[W])
+    windows = step_windows(step, x.shape)
+    groups = step["groups"]
+    matrices = weights.reshape(groups, weights.shape[0] // groups, -1)
+    shape = (x.shape[0], weights.shape[0], *spatial_shape(windows)[5 - x.ndim :])
+    out = np.empty((x.shape[0], groups, matrices.shape[1], math.prod(shape[2:])), np.float32)
+    for n, picture in enumerate(x):
+        pixels = padded(picture.reshape(x.shape[1], *(one.extent for one in windows)), windows, 0)
+        view = sliding(pixels, windows).transpose(0, 4, 5, 6, 1, 2, 3)
+        columns = view.reshape(groups, matrices.shape[2], -1)
+        for g in range(groups):
+            out[n, g] = products(step, matrices[g], columns[g])
+    bias = inputs[BIAS] if len(inputs) > BIAS else None
+    return [finished(step, out.reshape(shape), bias, 1)]
+
+
+# -- transposed ------------------------------------------------------------------------------------------------------
+def infer_transpose(call: Call) -> list[Shape]:
+    """[N, O, stride (extent - 1) + reach - before - after]."""
+    strides, dilations, before, after = _attributes(call)
+    source, weights, groups = call.input(X), call.input(W), groups_of(call)
+    if groups < 1 or source.shape[1] != weights.shape[0] or source.shape[1] % groups:
+        raise call.invalid(
+            "BT-CONV-GROUPS",
+            f"{source.shape[1]} channels in {groups} groups do not meet weights of shape {list(weights.shape)}",
+        )
+    channels = weights.shape[1] * groups
+    check_operands(call, channels)
+    out = tuple(
+        strides[axis] * (extent - 1) + (weights.shape[axis + 2] - 1) * dilations[axis] + 1 - before[axis] - after[axis]
+        for axis, extent in enumerate(source.shape[2:])
+    )
+    if min(out) < 1:
+        raise call.invalid("BT-WINDOW", f"the result would have extents {list(out)}")
+    return [(source.shape[0], channels, *out)]
+
+
+def lower_transpose(call: Call) -> Lowered:
+    """Geometry, limits, zero points, multipliers."""
+    strides, dilations, before, _ = _attributes(call)
+    parameters, arrays = prepared(call)
+    taps = math.prod(call.input(W).shape[1:])
+    return Lowered(
+        {
+            **parameters,
+            "strides": strides,
+            "dilations": dilations,
+            "before": before,
+            "groups": groups_of(call),
+            "output_shape": call.output.shape,
+        },
+        arrays,
+        None,
+        call.input(X).size * taps,
+        24 * taps * math.prod(call.input(X).shape[2:]) + 32 * call.output.size + 8 * call.input(X).size,
+    )
+
+
+def _is_exact(step: Step, x: np.ndarray, weights: np.ndarray) -> bool:
+    """Whether all sums are of whole numbers and stay below 2^24, in any order."""
+    if not is_whole(x) or not is_whole(weights):
+        return False
+    groups = step["groups"]
+    by_channel = np.abs(weights).reshape(groups, -1, *weights.shape[1:]).sum(axis=1, dtype=np.float64)
+    sums = float(by_channel.reshape(groups, weights.shape[1], -1).sum(axis=2).max(initial=0))
+    if sums * float(np.abs(x).max(initial=0)) < EXACT:
+        return True
+    wide = _transposed(step, np.abs(x).astype(np.float64), np.abs(weights).astype(np.float64), np.matmul)
+    return float(wide.max(initial=0)) < EXACT
+
+
+def _transposed(
+    step: Step, x: np.ndarray, weights: np.ndarray, times: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Filters times channels; the plane of every tap is added to the positions that it meets, tap by tap."""
+    shape, groups, taps = tuple(step["output_shape"]), step["groups"], weights.shape[2:]
+    depth, each = weights.shape[0] // groups, weights.shape[1]
+    matrices = weights.reshape(groups, depth, -1).swapaxes(1, 2)
+    out = np.zeros((shape[0], groups, each, *shape[2:]), x.dtype)
+    for n, g in np.ndindex(shape[0], groups):
+        planes = times(np.ascontiguousarray(matrices[g]), x[n].reshape(groups, depth, -1)[g])
+        planes = planes.reshape(each, *taps, *x.shape[2:])
+        for tap in np.ndindex(*taps):
+            to: list[slice] = [slice(None)]
+            of: list[slice] = [slice(None)]
+            for axis, position in enumerate(tap):
+                stride = step["strides"][axis]
+                moved = position * step["dilations"][axis] - step["before"][axis]
+                first = max(0, -(moved // stride))
+                last = min(x.shape[axis + 2], (shape[axis + 2] - 1 - moved) // stride + 1)
+                to.append(slice(first * stride + moved, max(0, (last - 1) * stride + moved + 1), stride))
+                of.append(slice(first, max(first, last)))
+            if all(one.stop > one.start for one in of[1:]):
+                out[n, g][tuple(to)] += planes[(slice(None), *tap)][tuple(of)]
+    return out.reshape(shape)
+
+
+def reference_transpose(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Sums in binary32, then as all layers."""
+    x, weights = centered_reals(step, inputs[X], inputs[W], 1)
+    exact = _is_exact(step, x, weights)
+    sums = _transposed(step, x, weights, lambda left, right: multiply(step, left, right, exact))
+    return [finished(step, sums, inputs[BIAS] if len(inputs) > BIAS else None, 1)]
+
+
+OPERATORS = (
+    Operator("whole_conv", SLOTS, infer, lower, reference, "convolution of whole numbers, channels first"),
+    Operator(
+        "whole_conv_transpose",
+        SLOTS,
+        infer_transpose,
+        lower_transpose,
+        reference_transpose,
+        "transposed convolution of whole numbers, channels first",
+    ),
+)
