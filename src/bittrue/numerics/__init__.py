@@ -17,6 +17,7 @@ _TABLES = {
     "onnx": ("onnx", "ONNX"),
     "onnxruntime": ("onnxruntime", "ONNXRUNTIME"),
     "onnxruntime-avx2": ("onnxruntime_avx2", "ONNXRUNTIME_AVX2"),
+    "mxnet": ("mxnet", "MXNET"),
 }
 
 DEFAULT = "litert"

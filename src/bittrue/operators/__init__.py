@@ -84,6 +84,8 @@ _FAMILIES: dict[str, str] = {
     "qlinear_sigmoid": "qlinear_leaky_relu",
     "position_of_extreme": "position_of_largest position_of_smallest",
     "put": "put_along put_nd",
+    "range_quantize": "range_dequantize range_requantize",
+    "ranges": "product_range range_of_sums range_of_values symmetric_range",
     "rank": "zeros_like",
     "real_functions": "celu erf hard_sigmoid mish parametric_elu quick_gelu selu "
     "softplus softsign thresholded_relu ceil round_even reciprocal",

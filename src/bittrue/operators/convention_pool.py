@@ -40,13 +40,13 @@ def _out(call: Call, extent: int, taps: int, stride: int, pad: int) -> int:
         raise call.invalid(
             "BT-WINDOW",
             f"windows of {taps} with stride {stride} leave {room % stride} of {extent + 2 * pad} positions over",
-            "the runtime refuses this with the convention 'same'; use 'valid' or 'full'",
+            "use the convention 'valid' or 'full'",
         )
     if (out - 1) * stride >= extent + pad:
         raise call.invalid(
             "BT-WINDOW",
             f"the last window of {taps} with stride {stride} begins behind the {extent} positions padded by {pad}",
-            "the runtime refuses windows that lie outside; use the convention 'valid'",
+            "use the convention 'valid'",
         )
     return out
 

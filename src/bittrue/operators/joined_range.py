@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .base import Call, Lowered, Operator, Shape, Step, nothing_to_prepare
-from .range_operands import check_ends, end
+from .range_operands import end
+from .range_quantize import check_range
 
 Ends = list[tuple[np.float32, np.float32]]
 
@@ -37,7 +38,7 @@ def _infer(call: Call, count: int | None) -> list[Shape]:
     call.expect(count if count else (2, len(call.inputs)), 2)
     if len(call.inputs) % 2:
         raise call.invalid("BT-NODE-ARITY", f"{len(call.inputs)} inputs are no pairs of a minimum and a maximum")
-    check_ends(call, range(len(call.inputs)))
+    check_range(call, *range(len(call.inputs)))
     return [(1,), (1,)]
 
 

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from .base import Call
 from .late import Values
-
-
-def check_ends(call: Call, positions: Iterable[int]) -> None:
-    """Inputs at these positions hold one binary32 number, in a tensor of rank 0 or 1."""
-    for position in positions:
-        operand = call.input(position, "end of a range")
-        if operand.rank > 1 or operand.size != 1:
-            raise call.invalid(
-                "BT-RANGE-SHAPE",
-                f"'{operand.name}' of shape {list(operand.shape)} must hold one number, the end of a range",
-            )
-        if operand.dtype != "f32":
-            raise call.invalid("BT-RANGE-TYPE", f"'{operand.name}', the end of a range, is {operand.dtype}, not f32")
 
 
 def end(values: Values, position: int) -> np.float32:

@@ -18,7 +18,8 @@ from ..rules import range_sum
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
 from .late import Prepared, Values, prepare_late, prepare_now
-from .range_operands import check_ends, given_ends, given_span, span
+from .range_operands import given_ends, given_span, span
+from .range_quantize import check_range
 
 
 def equal_shape(call: Call) -> Shape:
@@ -36,7 +37,7 @@ def equal_shape(call: Call) -> Shape:
 def infer(call: Call) -> list[Shape]:
     """The shape of both."""
     call.expect(6)
-    check_ends(call, range(2, 6))
+    check_range(call, 2, 3, 4, 5)
     return [equal_shape(call)]
 
 

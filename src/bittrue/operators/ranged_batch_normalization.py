@@ -1,7 +1,7 @@
 """ranged_batch_normalization: a tensor [N, C, ...] with a range, normalized by given statistics per channel.
 
-Operands: x, gamma, beta, mean, variance, minimum and maximum of x. Attributes: `epsilon`, `minimum` and `maximum` of the
-result. With known statistics and ranges the step reads x alone. Arrays: `factor` and `summand` per channel.
+Operands: x, gamma, beta, mean, variance, minimum and maximum of x. Attributes: `epsilon`, `minimum` and `maximum` of
+the result. With known statistics and ranges the step reads x alone. Arrays: `factor` and `summand` per channel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 from ..rules import range_normalization
 from .base import Call, Lowered, Operator, Shape, Step
 from .late import Prepared, Values, prepare_late, prepare_now
-from .range_operands import check_ends, given_ends, given_span, span
+from .range_operands import given_ends, given_span, span
+from .range_quantize import check_range
 
 
 def infer(call: Call) -> list[Shape]:
@@ -29,7 +30,7 @@ def infer(call: Call) -> list[Shape]:
                 f"input {position} has shape {list(call.input(position).shape)}, expected [{x.shape[1]}]: one number "
                 "per channel",
             )
-    check_ends(call, (5, 6))
+    check_range(call, 5, 6)
     return [x.shape]
 
 

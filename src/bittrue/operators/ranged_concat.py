@@ -19,7 +19,8 @@ from . import concatenation
 from .base import Call, Lowered, Operator, Shape, Step
 from .joined_range import joined
 from .late import Prepared, Values, prepare_late, prepare_now
-from .range_operands import check_ends, end, span, span_of
+from .range_operands import end, span, span_of
+from .range_quantize import check_range
 
 
 def infer(call: Call) -> list[Shape]:
@@ -28,7 +29,7 @@ def infer(call: Call) -> list[Shape]:
     if rest or not count or len(call.outputs) != 1:
         raise call.invalid("BT-NODE-ARITY", f"expected 3 inputs for every tensor, found {len(call.inputs)}")
     parts = [call.input(position) for position in range(count)]
-    check_ends(call, range(count, 3 * count))
+    check_range(call, *range(count, 3 * count))
     call.rank(parts[0], 1, 32)
     return [concatenation.joined_shape(call, parts)]
 

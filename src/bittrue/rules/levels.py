@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .range_quantize import HALF as _HALF
+from .range_quantize import SUM_LEVEL
+
 # Half a level more than the largest integer; 32 bits have no room for it.
-HALF = {"s8": np.float32(127.5), "u8": np.float32(255.5), "s32": np.float32(2.0**31)}
+HALF = {**{name: np.float32(level) for name, level in _HALF.items()}, "s32": SUM_LEVEL}
 
 
 def narrowed(q: np.ndarray, factor: np.float32) -> np.ndarray:

@@ -1,0 +1,2 @@
+from .base import Mappers
+MAPPERS: Mappers = {}
