@@ -1,8 +1,9 @@
 """convention_max_pool and convention_average_pool: pools over [N, C, ...] whose output extents follow a convention.
 
 Attributes: `kernel`, `strides`, `pads` (one number per spatial axis, for both sides), `convention` (valid, full or
-same), `whole` (the window is the picture); of averages `count_include_pad`. `max_pool`, `qlinear_average_pool` and, for
-real numbers, `average_pool` carry the steps out.
+same), `whole` (the window is the picture); of averages `count_include_pad`. The largest element of a window that lies
+behind the picture is the lowest one of the type. `max_pool`, `qlinear_average_pool` and, for real numbers,
+`average_pool` carry the steps out.
 """
 
 from __future__ import annotations
@@ -29,26 +30,18 @@ def _listed(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
     return given
 
 
-def _out(call: Call, extent: int, taps: int, stride: int, pad: int) -> int:
-    """1 + (extent + 2 * pad - taps) / stride; the quotient is rounded down (valid) or up (full), or whole (same).
-
-    The last window of `full` has to begin inside of the picture.
-    """
-    convention, room = call.attribute("convention"), extent + 2 * pad - taps
-    out = 1 + (room // stride if convention == "valid" else -(-room // stride))
-    if convention == "same" and room % stride:
+def _after(call: Call, extent: int, taps: int, stride: int, pad: int) -> int:
+    """Padding behind the picture: `full` adds what the last window lacks, `same` must lack nothing."""
+    lacking = -(extent + 2 * pad - taps) % stride
+    if call.attribute("convention") == "valid" or not lacking:
+        return pad
+    if call.attribute("convention") == "same":
         raise call.invalid(
             "BT-WINDOW",
-            f"windows of {taps} with stride {stride} leave {room % stride} of {extent + 2 * pad} positions over",
+            f"windows of {taps} with stride {stride} do not fill {extent + 2 * pad} positions",
             "use the convention 'valid' or 'full'",
         )
-    if (out - 1) * stride >= extent + pad:
-        raise call.invalid(
-            "BT-WINDOW",
-            f"the last window of {taps} with stride {stride} begins behind the {extent} positions padded by {pad}",
-            "use the convention 'valid'",
-        )
-    return out
+    return pad + lacking
 
 
 def _windows(call: Call) -> tuple[Window, ...]:
@@ -74,7 +67,8 @@ def _windows(call: Call) -> tuple[Window, ...]:
             continue
         if pad >= taps:
             raise call.invalid("BT-WINDOW", f"padded by {pad}, a window of {taps} takes at most {taps - 1}")
-        found.append(Window(extent, taps, stride, 1, pad, pad, _out(call, extent, taps, stride, pad)))
+        after = _after(call, extent, taps, stride, pad)
+        found.append(Window(extent, taps, stride, 1, pad, after, 1 + (extent + pad + after - taps) // stride))
     return tuple(found)
 
 
@@ -105,6 +99,10 @@ def lower_average(call: Call) -> Lowered:
     windows, x, output = _windows(call), call.input(0), call.output
     taps = math.prod(one.taps for one in windows)
     counted = bool(call.attribute("count_include_pad"))
+    if not counted and any((one.out - 1) * one.stride >= one.extent + one.before for one in windows):
+        raise call.invalid(
+            "BT-WINDOW", "the last window lies behind the picture: no element counts", "use the convention 'valid'"
+        )
     work = output.size * taps
     if "real_sum" in call.rules:
         parameters = _geometry(call, windows) | {"count_include_pad": int(counted), "order": "in_order", "full": True}

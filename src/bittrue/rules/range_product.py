@@ -35,7 +35,7 @@ def _prepare(first: float, second: float, output: str, span: float | None) -> np
 
 
 def _apply(a: np.ndarray, b: np.ndarray, factor: np.float32, output: str) -> np.ndarray:
-    """Products of s8 numbers are exact in binary32. What does not fit s8 keeps its low bits: nothing saturates.
+    """Products of s8 numbers are exact, and 0 has no sign. What does not fit s8 keeps its low bits: nothing saturates.
 
     >>> rule = RULES["binary32_truncate_low_bits"]
     >>> rule.apply(np.int8([3, -3, 100]), np.int8([1, 1, 2]), np.float32(0.5), "s8").tolist()
@@ -43,7 +43,7 @@ def _apply(a: np.ndarray, b: np.ndarray, factor: np.float32, output: str) -> np.
     >>> rule.apply(np.int8([100, 100]), np.int8([2, 127]), np.float32(1), "s8").tolist()
     [-56, -100]
     """
-    product = a.astype(np.float32) * b.astype(np.float32)
+    product = (a.astype(np.int32) * b.astype(np.int32)).astype(np.float32)
     with np.errstate(all="ignore"):
         scaled = product * factor
     if output == "f32":
