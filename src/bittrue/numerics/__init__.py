@@ -18,6 +18,7 @@ _TABLES = {
     "onnxruntime": ("onnxruntime", "ONNXRUNTIME"),
     "onnxruntime-avx2": ("onnxruntime_avx2", "ONNXRUNTIME_AVX2"),
     "mxnet": ("mxnet", "MXNET"),
+    "mxnet-native": ("mxnet_native", "MXNET_NATIVE"),
 }
 
 DEFAULT = "litert"

@@ -1,7 +1,7 @@
-"""add_bias, range_sum, range_to_real: what becomes of a layer's sums [N, O, ...] over tensors with ranges.
+"""add_bias, layer_sum, range_to_real: what becomes of a layer's sums [N, O, ...] over tensors with ranges.
 
 add_bias: acc (s32), bias (s32 or s8 [O]): s32. range_to_real: acc, low and high of x, scales of w, bias: f32.
-range_sum: acc, low and high of x, scales of w, bias, low and high of the result, another tensor, its low and high:
+layer_sum: acc, low and high of x, scales of w, bias, low and high of the result, another tensor, its low and high:
 v = f32(f32(acc) + f32(bias)) * f, f as in range_layer; y = store(fma(other, f32(s_y / s_other), v)). Results that are
 sums themselves, s32, have f = 1 and s_y = f32(s_x * s_w).
 Attributes `relu_first` and `relu_last` limit v, and what is stored, to 0 and more.
@@ -115,7 +115,7 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         if step["relu_first"]:
             value = np.maximum(value, _ZERO)
         factor = result / others
-    rule = SUM[step.rules["range_sum"]]
+    rule = SUM[step.rules["layer_sum"]]
     stored = rule(value, other, factor, "s32" if step["dtype"] == "s32" else step["other"])
     if step["relu_last"]:
         stored = np.maximum(stored, 0)
@@ -127,8 +127,8 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 OPERATORS = (
     Operator("add_bias", ("add_bias",), infer_bias, lower_bias, reference_bias, "sums and a bias per channel"),
     Operator(
-        "range_sum",
-        ("range_sum",),
+        "layer_sum",
+        ("layer_sum",),
         infer_sum,
         lower_sum,
         reference_sum,

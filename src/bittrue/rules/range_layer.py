@@ -1,4 +1,4 @@
-"""Layers over tensors with ranges: slots `fold_normalization`, `weight_codes`, `bias_codes`, `add_bias`, `range_sum`.
+"""Layers over tensors with ranges: slots `fold_normalization`, `weight_codes`, `bias_codes`, `add_bias`, `layer_sum`.
 
 A tensor's scale is L / R: codes per unit, L = 127.5 (s8) or 255.5 (u8), R = max(|low|, |high|). Everything is binary32,
 in the order written, unless said.

@@ -126,7 +126,7 @@ def _convolution(source: Source) -> None:
             }
             source.type(other, "s8")
             operands = [output, *ends[:2], scales, wide, *result, source.inputs[other], *ends[2:]]
-            (output,) = source.emit("range_sum", operands, [dtype], ["_output"], flags)
+            (output,) = source.emit("layer_sum", operands, [dtype], ["_output"], flags)
         elif not plain:
             output = add_bias(source, output, wide, relu)
     source.give(output, *result)

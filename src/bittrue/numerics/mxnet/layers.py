@@ -39,7 +39,7 @@ ROWS = (
         when=(("attribute_is", "relu", True),),
     ),
     Row("range_matmul", _PATTERNS, _LAYER, _FUSED),
-    Row("range_sum", ("s32 f32 f32 f32 s32 f32 f32 s8|u8 f32 f32 -> s8|u8|s32",), {"range_sum": "fused_multiply_even"}, _FUSED),
+    Row("layer_sum", ("s32 f32 f32 f32 s32 f32 f32 s8|u8 f32 f32 -> s8|u8|s32",), {"layer_sum": "fused_multiply_even"}, _FUSED),
     Row("range_to_real", ("s32 f32 f32 f32 s32 -> f32",), {}, _FUSED),
     Row("range_weights", ("f32 f32 f32 -|f32 -> s8 s32 f32",), {"weight_codes": "binary32_half_levels"}, _FUSED),
     Row(
