@@ -142,6 +142,8 @@ Finish::Store Finish::choose(const rules::Requantize& r) {
     BITTRUE_RULE(q8_one_step_up);
     BITTRUE_RULE(binary64_multiply_away);
     BITTRUE_RULE(binary32_multiply_even);
+    BITTRUE_RULE(binary32_add_multiply_even);
+    BITTRUE_RULE(binary32_add_multiply_twice_even);
   }
 #undef BITTRUE_RULE
   throw NoKernel("no native rescale rule");

@@ -1,17 +1,15 @@
-"""Cases of MXNet operators, a symbol of one node with its parameters; and recorded runs of whole models."""
+"""Cases of MXNet operators: a symbol of one node with its parameters, read like any other file."""
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, UnsupportedError
+from ..errors import UnsupportedError
 from ..importers import read_model
 from ..importers.mxnet_params import TYPES
 from .adapters import Trial

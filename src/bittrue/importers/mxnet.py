@@ -80,21 +80,19 @@ class _Reader:
         used = self._used(nodes, heads)
         for position, node in enumerate(nodes):
             if node["op"] == "null":
-                self.results.append([self._variable(node)])
+                self.results.append([self._variable(node, position in used)])
             else:
                 self.results.append(self._node(position, node, used.get(position, 1)))
         outputs = [self._result(entry, "heads") for entry in heads]
         if not outputs:
             raise InvalidModelError("BT-MXNET-OUTPUT", "the symbol has no output", place="heads", advice=_ADVICE)
         builder = self.builder
-        read = {index for node in builder.nodes for index in node.inputs} | set(outputs)
         self._declare()
         disorder = find_disorder(builder.tensors, builder.nodes, self.inputs, outputs)
         if disorder is not None:
             name = builder.tensors[disorder.tensor].name
             raise InvalidModelError(disorder.code, disorder.message, place=f"{disorder.where}, tensor '{name}'")
-        inputs = tuple(index for index in self.inputs if index in read)
-        graph = Graph("symbol", tuple(builder.tensors), tuple(builder.nodes), inputs, tuple(outputs))
+        graph = Graph("symbol", tuple(builder.tensors), tuple(builder.nodes), tuple(self.inputs), tuple(outputs))
         return ModelFile("mxnet", self._producer(), (graph,), {}, tuple(builder.notes), size)
 
     def _producer(self) -> str:
@@ -168,7 +166,7 @@ class _Reader:
         return found
 
     # -- nodes -----------------------------------------------------------------------------------------------------
-    def _variable(self, node: Mapping[str, Any]) -> int:
+    def _variable(self, node: Mapping[str, Any], used: bool) -> int:
         name = node["name"]
         place = f"variable '{name}'"
         if name in self.builder.names:
@@ -191,7 +189,8 @@ class _Reader:
                 raise _damaged(f"'__shape__' is {str(extents)[:60]}, no shape", place)
             # 0 stands for an extent that is not known yet.
             self.builder.shapes[index] = tuple(e or -1 for e in extents)
-        self.inputs.append(index)
+        if used:
+            self.inputs.append(index)
         return index
 
     def _node(self, position: int, node: Mapping[str, Any], used: int) -> list[int]:

@@ -84,8 +84,11 @@ _FAMILIES: dict[str, str] = {
     "qlinear_sigmoid": "qlinear_leaky_relu",
     "position_of_extreme": "position_of_largest position_of_smallest",
     "put": "put_along put_nd",
+    "range_finish": "add_bias layer_sum range_to_real",
+    "range_layer": "conv_sums range_conv range_matmul",
     "range_quantize": "range_dequantize range_requantize",
     "ranges": "product_range range_of_sums range_of_values symmetric_range",
+    "range_weights": "fold_normalization rescale_bias",
     "rank": "zeros_like",
     "real_functions": "celu erf hard_sigmoid mish parametric_elu quick_gelu selu "
     "softplus softsign thresholded_relu ceil round_even reciprocal",

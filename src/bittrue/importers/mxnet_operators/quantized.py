@@ -5,6 +5,7 @@ from __future__ import annotations
 from .base import Mappers, Source
 
 _TYPES = {"int8": "s8", "uint8": "u8"}
+_ENDS = ("_output1", "_output2")
 # What inputs that are codes already stand for: half a step more than the largest code.
 _CODES = {"s8": (-127.5, 127.5), "u8": (0.0, 255.5)}
 
@@ -40,8 +41,9 @@ def _codes(source: Source, low: int, high: int, dtype: str, version: str) -> Non
     )
     source.keeps_shape(output, 0)
     if dtype == "s8":
-        names = ("_output1", "_output2")
-        low, high = source.emit("symmetric_range", [low, high], ["f32"] * 2, names, {"unsigned": False})
+        low, high = source.emit("symmetric_range", [low, high], ["f32"] * 2, _ENDS, {"unsigned": False})
+    else:
+        low, high = (source.emit("identity", [end], ["f32"], [name])[0] for end, name in zip((low, high), _ENDS, strict=True))
     source.give(output, low, high)
 
 
@@ -77,12 +79,11 @@ def _requantize(source: Source) -> None:
     source.type(0, "s32")
     low, high = source.ranges(1, 2)
     unsigned = {"unsigned": dtype == "u8"}
-    names = ("_output1", "_output2")
     if calibrated(source):
         ends = [source.end(source.real(f"{end}_calib_range"), f"{end}_calib") for end in ("min", "max")]
-        wanted = source.emit("symmetric_range", ends, ["f32"] * 2, names, unsigned)
+        wanted = source.emit("symmetric_range", ends, ["f32"] * 2, _ENDS, unsigned)
     else:
-        wanted = source.emit("range_of_sums", [source.inputs[0], low, high], ["f32"] * 2, names, unsigned)
+        wanted = source.emit("range_of_sums", [source.inputs[0], low, high], ["f32"] * 2, _ENDS, unsigned)
     (output,) = source.emit(
         "range_requantize", [source.inputs[0], low, high, *wanted], [dtype], ["_output0"]
     )
