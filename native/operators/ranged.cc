@@ -146,8 +146,8 @@ std::unique_ptr<Kernel> make_ranged_add(const Step& step, const CoreSet&) {
   const float one = finite(factors.real(0)), other = finite(factors.real(1));
   const int32_t flip = flip_of(step.input(0).type), turned = flip_of(step.input(1).type);
   const bool first = narrowed.integer(0) != 0, second = narrowed.integer(1) != 0;
-  if (first) return make_sum(step, Part<true>{flip, one}, Part<false>{turned, second ? other : 1.0f});
-  if (second) return make_sum(step, Part<false>{flip, 1.0f}, Part<true>{turned, other});
+  if (first) return make_sum(step, Part<true>{flip, one}, Part<false>{turned, other});
+  if (second) return make_sum(step, Part<false>{flip, one}, Part<true>{turned, other});
   return make_sum(step, Part<false>{flip, one}, Part<false>{turned, other});
 }
 

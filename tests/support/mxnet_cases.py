@@ -36,7 +36,9 @@ def symbol(call: Call, outputs: int) -> bytes:
     for name, array in call.operands.items():
         hints = {"__dtype__": str(_TYPES[array.dtype.name]), "__shape__": str(tuple(array.shape))}
         nodes.append({"op": "null", "name": name, "attrs": hints, "inputs": []})
-    attributes = {name: repr(value) if isinstance(value, float) else str(value) for name, value in call.attributes.items()}
+    attributes = {
+        name: repr(value) if isinstance(value, float) else str(value) for name, value in call.attributes.items()
+    }
     inputs = [[i, 0, 0] for i in range(len(nodes))]
     nodes.append({"op": call.operator, "name": "node", "attrs": attributes, "inputs": inputs})
     heads = [[len(inputs), i, 0] for i in range(outputs)]
@@ -172,8 +174,9 @@ def multiply(call: Call) -> np.ndarray:
 def batch_norm(call: Call) -> np.ndarray:
     """Channel by channel."""
     x, names = call.operands["data"], ("gamma", "beta", "moving_mean", "moving_var")
-    given, wanted = span(call.operands, "data"), max(
-        abs(real(call.attributes[f"{end}_calib_range"])) for end in ("min", "max")
+    given, wanted = (
+        span(call.operands, "data"),
+        max(abs(real(call.attributes[f"{end}_calib_range"])) for end in ("min", "max")),
     )
     epsilon = float(call.attributes.get("eps", 1e-3))
     root = Fraction(float(np.sqrt(np.float32(1) + np.float32(epsilon))))
