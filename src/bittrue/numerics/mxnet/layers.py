@@ -28,7 +28,9 @@ ROWS = (
     ),
     Row("conv_sums", ("u8|s8 s8 -> s32",), _SUMS, f"{_RUN}; {_VNNI}"),
     Row("flatten", ("u8|s8 -> u8|s8",), {}, "rows of fully-connected layers"),
-    Row("fold_normalization", ("f32 f32 f32 f32 f32 -|f32 -> f32 f32",), {"fold_normalization": "binary64_root"}, _FUSED),
+    Row(
+        "fold_normalization", ("f32 f32 f32 f32 f32 -|f32 -> f32 f32",), {"fold_normalization": "binary64_root"}, _FUSED
+    ),
     Row("matmul_integer", ("u8|s8 s8 -> s32",), _SUMS, f"{_RUN}; {_VNNI}"),
     Row("range_conv", _PATTERNS, _LAYER, _FUSED),
     Row(
@@ -39,7 +41,12 @@ ROWS = (
         when=(("attribute_is", "relu", True),),
     ),
     Row("range_matmul", _PATTERNS, _LAYER, _FUSED),
-    Row("layer_sum", ("s32 f32 f32 f32 s32 f32 f32 s8|u8 f32 f32 -> s8|u8|s32",), {"layer_sum": "fused_multiply_even"}, _FUSED),
+    Row(
+        "layer_sum",
+        ("s32 f32 f32 f32 s32 f32 f32 s8|u8 f32 f32 -> s8|u8|s32",),
+        {"layer_sum": "fused_multiply_even"},
+        _FUSED,
+    ),
     Row("range_to_real", ("s32 f32 f32 f32 s32 -> f32",), {}, _FUSED),
     Row("range_weights", ("f32 f32 f32 -|f32 -> s8 s32 f32",), {"weight_codes": "binary32_half_levels"}, _FUSED),
     Row(
