@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from .mxnet.floating import ROWS, rows_by_rank
 from .mxnet.pointwise import MOVED, PRODUCTS
 from .table import Numerics, Row
 
@@ -16,6 +19,11 @@ _REFUSED = (
     ("ranged_add", (f"s8|u8 s8|u8 {_PAIR} -> s8|u8|s32",)),
     ("ranged_batch_normalization", ("s8|u8 f32 f32 f32 f32 f32 f32 -> s8",)),
     ("ranged_concat", ("s8|u8|f32... -> s8|u8",)),
+)
+_NAN = "NaN becomes 0, the runtime keeps it"
+_FLOATING = (
+    rows_by_rank(1, 3, 4, 5),
+    *(replace(row, limit=_NAN) if row.operator == "thresholded_relu" else row for row in ROWS),
 )
 
 MXNET_NATIVE = Numerics(
@@ -43,6 +51,7 @@ MXNET_NATIVE = Numerics(
             {"range_requantize": "binary32_two_products_away"},
             _RUN,
         ),
+        *_FLOATING,
         Row("identity", ("T -> T",), {}, "ranges and codes that pass through", where=("f32", "s8", "u8", "s32")),
         Row("joined_range", ("f32... -> f32 f32",), {}, _RUN),
         Row("product_range", (f"{_PAIR} -> f32 f32",), {}, _RUN),

@@ -16,7 +16,7 @@ from importlib import import_module
 
 from .base import GraphBuilder, Inner, Mapper, Source
 
-_THEMES = ("fused", "layers", "pointwise", "quantized")
+_THEMES = ("floating", "fused", "layers", "pointwise", "quantized")
 
 
 @cache
