@@ -65,6 +65,22 @@ def binary32(acc: int, real: float) -> int:
     return max(-(2**31), min(2**31 - 1, exact.nearest(product, "even")))
 
 
+# What rules read that have more than a multiplier.
+OPERANDS = {"addend": np.array([3], np.int32), "second": np.array([0.75], np.float32)}
+
+
+def with_addend(acc: int, real: float, second: float) -> int:
+    def to_f32(value: Fraction) -> Fraction:
+        return Fraction(exact.nearest_binary(value)) if value else Fraction(0)
+
+    product = to_f32(to_f32(to_f32(Fraction(acc)) + 3) * to_f32(Fraction(real)))
+    return max(-(2**31), min(2**31 - 1, exact.nearest(to_f32(product * Fraction(second)), "even")))
+
+
+def prepared_for(rule: str, real: float) -> rescale.Prepared:
+    return {**rescale.prepare(rule, real), **{name: OPERANDS[name] for name in rescale.RULES[rule].operands}}
+
+
 ORACLES = {
     "q31_two_step_up_away": lambda acc, real: two_step(acc, real, "away"),
     "q31_two_step_up_up": lambda acc, real: two_step(acc, real, "up"),
@@ -72,6 +88,8 @@ ORACLES = {
     "q15_one_step_up": q15,
     "binary64_multiply_away": binary64,
     "binary32_multiply_even": binary32,
+    "binary32_add_multiply_even": lambda acc, real: with_addend(acc, real, 1.0),
+    "binary32_add_multiply_twice_even": lambda acc, real: with_addend(acc, real, 0.75),
     "q8_one_step_up": lambda acc, real: exact.nearest(
         Fraction(acc * exact.nearest(Fraction(real) * 256, "even"), 256), "up"
     ),
@@ -86,7 +104,7 @@ def test_every_rescale_rule_has_an_oracle() -> None:
 def test_rescale_equals_the_oracle(rule: str) -> None:
     for real in REALS:
         accs = accumulators(real)
-        prepared = rescale.prepare(rule, real)
+        prepared = prepared_for(rule, real)
         ours = rescale.apply(rule, np.array(accs, np.int64), prepared).tolist()
         for acc, value in zip(accs, ours, strict=True):
             expected = ORACLES[rule](acc, real)
@@ -107,6 +125,8 @@ RESCALE_CASES = [
     (-2, 0.25, {"q8_one_step_up": 0, "q31_two_step_up_away": -1, "binary64_multiply_away": -1}),
     (1, 0.25, {"q8_one_step_up": 0, "q31_two_step_up_up": 1}),
     (1000, 0.3, {"q8_one_step_up": 301, "q31_one_step_up": 300, "q15_one_step_up": 300}),
+    (3, 0.25, {**dict.fromkeys(ORACLES, 1), "binary32_add_multiply_even": 2}),
+    (-4, 0.25, {**dict.fromkeys(ORACLES, -1), "binary32_add_multiply_even": 0, "binary32_add_multiply_twice_even": 0}),
     (100_000_000, 0.7000123, {"q31_one_step_up": 70001230, "q15_one_step_up": 70001221}),
 ]  # fmt: skip
 
@@ -114,7 +134,7 @@ RESCALE_CASES = [
 @pytest.mark.parametrize(("acc", "real", "expected"), RESCALE_CASES)
 def test_shipped_rescale_cases(acc: int, real: float, expected: dict[str, int]) -> None:
     for rule, value in expected.items():
-        assert int(rescale.apply(rule, np.int64(acc), rescale.prepare(rule, real))) == value, rule
+        assert int(rescale.apply(rule, np.array([acc]), prepared_for(rule, real))[0]) == value, rule
 
 
 def test_every_pair_of_rescale_rules_is_told_apart() -> None:

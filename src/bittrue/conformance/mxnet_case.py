@@ -61,7 +61,7 @@ def symbol(
     for given in inputs:
         hints = {"__dtype__": str(_NUMBERS[given.dtype.name]), "__shape__": str(tuple(given.value.shape))}
         nodes.append({"op": "null", "name": given.name, "attrs": hints if given.name in computed else {}, "inputs": []})
-    node = {
+    node: dict[str, Any] = {
         "op": operator,
         "name": "node",
         "attrs": {key: _text(value, place) for key, value in attributes.items() if value is not None},

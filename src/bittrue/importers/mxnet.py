@@ -223,7 +223,7 @@ class _Reader:
                 if inner["op"] == "null":
                     continue
                 reads = [(at, output) for at, output in entries if nodes[at]["op"] != "null"]
-                if before >= 0 and reads != [(before, 0)] or before < 0 and reads:
+                if (before >= 0 and reads != [(before, 0)]) or (before < 0 and reads):
                     raise InvalidModelError(
                         "BT-MXNET-SUBGRAPH", "the operators of a fused node form no chain", place=inside
                     )

@@ -111,7 +111,7 @@ def _array(file: _Bytes) -> Tensor | None:
         wide = True
     else:
         rank, wide = magic, False
-    if scalars and rank == -1 or not scalars and rank == 0:
+    if (scalars and rank == -1) or (not scalars and rank == 0):
         return None
     if not 0 <= rank <= _MOST_DIMENSIONS:
         raise file.damaged(f"rank {rank} is no rank")

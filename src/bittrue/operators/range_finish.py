@@ -10,6 +10,7 @@ Attributes `relu_first` and `relu_last` limit v, and what is stored, to 0 and mo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,9 +47,7 @@ def infer_sum(call: Call) -> list[Shape]:
     check_range(call, 1, 2, 5, 6, 8, 9)
     shape = _check(call, 4, 3)
     if call.input(7).shape != shape:
-        raise call.invalid(
-            "BT-SHAPE-BROADCAST", f"a tensor {list(call.input(7).shape)} is added to sums {list(shape)}"
-        )
+        raise call.invalid("BT-SHAPE-BROADCAST", f"a tensor {list(call.input(7).shape)} is added to sums {list(shape)}")
     return [shape]
 
 
@@ -107,9 +106,8 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
         data, others = scale_of(ends_of(inputs, 1), step["codes"]), scale_of(ends_of(inputs, 8), step["other"])
         value = _total(acc, inputs[4])
-        if step["dtype"] == "s32":
-            result = data * scales
-        else:
+        result: Any = data * scales
+        if step["dtype"] != "s32":
             result = scale_of(ends_of(inputs, 5), step["dtype"])
             value = value * (result / data / scales)
         if step["relu_first"]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import data_type
+from ..graph import Attribute, data_type
 from ..rules import accumulate, rescale
 from ..rules.range_layer import scale_of
 from . import qlinear_conv, qlinear_matmul
@@ -23,7 +23,7 @@ from .accumulator import finish_accumulator
 from .base import Call, Lowered, Operator, Shape, Step
 from .integer_layers import bound
 from .late import Prepared, Values, prepare_late, prepare_now
-from .qlinear_conv import _geometry, _lowered, _outputs, _result, _sums
+from .qlinear_conv import _lowered, _outputs, _result, _sums
 from .range_quantize import check_range, ends_of
 
 _SLOTS = ("accumulate", "rescale", "store")
@@ -99,7 +99,7 @@ def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values)
 
 def _parameters(call: Call) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     dtype = data_type(call.output.dtype)
-    known = {
+    known: dict[str, Attribute] = {
         "codes": call.input(0).dtype,
         "dtype": dtype.name,
         "low": dtype.minimum,
@@ -119,7 +119,6 @@ def _handed(lowered: Lowered, late: bool, operator: str) -> Lowered:
 def lower_conv(call: Call) -> Lowered:
     """Geometry, multipliers and the accumulator bound."""
     parameters, arrays = _parameters(call)
-    _, groups = _geometry(call, 3)
     lowered = _lowered(call, 3, parameters, arrays)
     depth = call.input(3).size // max(1, call.input(3).shape[0])
     lowered = replace(lowered, accumulator=bound(call, (0, _NOWHERE), (3, _NOWHERE), depth, 0))
@@ -150,9 +149,7 @@ def reference_matmul(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 OPERATORS = (
     Operator("conv_sums", ("accumulate",), infer_sums, lower_sums, reference_sums, "sums of a convolution of codes"),
-    Operator(
-        "range_conv", _SLOTS, infer_conv, lower_conv, reference_conv, "convolution of codes that have a range"
-    ),
+    Operator("range_conv", _SLOTS, infer_conv, lower_conv, reference_conv, "convolution of codes that have a range"),
     Operator(
         "range_matmul",
         _SLOTS,

@@ -85,9 +85,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     w, bias = inputs[0], _present(inputs, 3)
     bias = np.zeros(w.shape[0], np.float32) if bias is None else bias
     rule = WEIGHTS[step.rules["weight_codes"]]
-    codes, wide, scales = rule(
-        w.reshape(w.shape[0], -1), bias, ends_of(inputs, 1), step["codes"], step["per_channel"]
-    )
+    codes, wide, scales = rule(w.reshape(w.shape[0], -1), bias, ends_of(inputs, 1), step["codes"], step["per_channel"])
     return [codes.reshape(w.shape), wide, scales.astype(np.float32)]
 
 
@@ -112,9 +110,7 @@ OPERATORS = (
         reference_fold,
         "weights and bias that do what a normalization behind them would",
     ),
-    Operator(
-        "range_weights", ("weight_codes",), infer, lower, reference, "codes and scales of a layer's real weights"
-    ),
+    Operator("range_weights", ("weight_codes",), infer, lower, reference, "codes and scales of a layer's real weights"),
     Operator(
         "rescale_bias", ("bias_codes",), infer_bias, lower_bias, reference_bias, "a bias in units of a layer's products"
     ),

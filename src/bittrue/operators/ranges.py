@@ -18,6 +18,7 @@ from .base import Call, Lowered, Operator, Shape, Step, nothing_to_prepare
 from .range_quantize import check_range, ends_of
 
 _LOWEST = np.iinfo(np.int32).min
+_LARGEST = np.finfo(np.float32).max
 
 
 def infer_values(call: Call) -> list[Shape]:
@@ -66,11 +67,9 @@ def _pair(low: np.float32, high: np.float32) -> list[np.ndarray]:
 
 
 def reference_values(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What is no number does not count; RunError where there is nothing else."""
+    """What is no number does not count; low begins at the largest finite number, high at its negative."""
     numbers = inputs[0][~np.isnan(inputs[0])]
-    if not numbers.size:
-        raise RunError("BT-RANGE-EMPTY", "the range of what is no number is not defined", place=step.place)
-    return _pair(numbers.min(), numbers.max())
+    return _pair(numbers.min(initial=_LARGEST), numbers.max(initial=-_LARGEST))
 
 
 def reference_symmetric(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

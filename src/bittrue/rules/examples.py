@@ -65,15 +65,22 @@ def example(slot: str, first: str, second: str) -> Example | None:
     return None if finder is None else next(finder(first, second), None)
 
 
+# What rules read that have more than a multiplier.
+_OPERANDS = {"addend": (np.array([3], np.int32), "addend 3"), "second": (np.array([0.75], np.float32), "then times 0.75")}
+
+
 def _rescale(first: str, second: str) -> Iterator[Example]:
+    rules = [rescale.RULES[name] for name in (first, second)]
+    more = dict.fromkeys(name for rule in rules for name in rule.operands)
+    operands = {name: _OPERANDS[name][0] for name in more}
+    words = "".join(f", {_OPERANDS[name][1]}" for name in more)
     for accumulators in (_ACCUMULATORS, _LARGE):
         for real in _REALS:
-            one, other = (
-                rescale.RULES[name].apply(accumulators, rescale.RULES[name].prepare(real)) for name in (first, second)
-            )
+            one, other = (rule.apply(accumulators, {**rule.prepare(real), **operands}) for rule in rules)
             for place in np.flatnonzero(one != other)[:1]:
                 yield Example(
-                    f"accumulator {accumulators[place]} times {real}", (str(int(one[place])), str(int(other[place])))
+                    f"accumulator {accumulators[place]} times {real}{words}",
+                    (str(int(one[place])), str(int(other[place]))),
                 )
 
 

@@ -17,6 +17,8 @@ Folded = tuple[np.ndarray, np.ndarray]
 Codes = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 _S32 = np.float32(2**31)
+# The largest binary32 number that s32 holds.
+_HIGHEST = 2**31 - 128
 
 
 def scale_of(ends: Ends, dtype: str) -> np.float32:
@@ -27,6 +29,15 @@ def scale_of(ends: Ends, dtype: str) -> np.float32:
     """
     with np.errstate(all="ignore"):
         return np.float32(HALF[dtype]) / reach(ends)
+
+
+def even_to_s32(value: np.ndarray) -> np.ndarray:
+    """Ties to even, limited to -2^31 and to 2147483520, the largest binary32 number that s32 holds; NaN gives 0.
+
+    >>> even_to_s32(np.float32([2.5, 3e9, -3e9])).tolist()
+    [2, 2147483520, -2147483648]
+    """
+    return np.minimum(floats.saturate_to_s32(np.rint(value)), _HIGHEST)
 
 
 def binary64_root(
@@ -67,7 +78,7 @@ def binary32_half_levels(weights: np.ndarray, bias: np.ndarray, ends: Ends, dtyp
             scales = np.where((bias != 0) & (most < scales), most, scales)
         codes = saturate_even(weights * scales[:, None], "s8").astype(np.int8)
         wide = bias * (scales * data_scale)
-        return codes, floats.saturate_to_s32(np.rint(np.nan_to_num(wide, nan=0.0))).astype(np.int32), scales
+        return codes, even_to_s32(wide).astype(np.int32), scales
 
 
 def binary32_rescale_away(weights: np.ndarray, bias: np.ndarray, ends: tuple[Ends, Ends, Ends], dtype: str) -> Codes:
@@ -113,7 +124,7 @@ def binary32_sum(acc: np.ndarray, bias: np.ndarray) -> np.ndarray:
     >>> binary32_sum(np.int64([2**24 + 1, 5]), np.int64([1, 2])).tolist()
     [16777216, 7]
     """
-    return floats.saturate_to_s32(acc.astype(np.float32) + bias.astype(np.float32))
+    return even_to_s32(acc.astype(np.float32) + bias.astype(np.float32))
 
 
 def fused_multiply_even(value: np.ndarray, previous: np.ndarray, factor: np.float32, dtype: str) -> np.ndarray:
@@ -126,7 +137,7 @@ def fused_multiply_even(value: np.ndarray, previous: np.ndarray, factor: np.floa
     """
     with np.errstate(all="ignore"):
         total = floats.fused_multiply_add(previous.astype(np.float32), factor, value)
-    return floats.saturate_to_s32(np.rint(total)) if dtype == "s32" else saturate_even(total, dtype)
+    return even_to_s32(total) if dtype == "s32" else saturate_even(total, dtype)
 
 
 FOLD: dict[str, Callable[..., Folded]] = {"binary64_root": binary64_root}

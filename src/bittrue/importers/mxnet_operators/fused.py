@@ -39,18 +39,16 @@ def inside(source: Source, inner: Inner) -> Source:
     )
 
 
-def _is_relu(source: Source, inner: Inner) -> bool:
-    """Whether the activation is relu, else it is clip(0, 6); others are refused."""
+def _is_relu(source: Source, inner: Inner, clips: bool) -> bool:
+    """Whether the activation is relu; where a clip may stand, its bounds are read by nobody: the runtime drops them."""
     one = inside(source, inner)
-    if inner.operator == "Activation" and one.text("act_type", "") == "relu":
-        relu = True
-    elif inner.operator == "clip" and (one.real("a_min"), one.real("a_max")) == (0, 6):
-        relu = False
-    else:
+    relu = inner.operator == "Activation" and one.text("act_type", "") == "relu"
+    if not relu and not (clips and inner.operator == "clip"):
         raise source.unsupported(
             "BT-MXNET-ACTIVATION",
-            f"{inner.operator} {dict(inner.attributes)} is fused, only relu and clip(0, 6) are known",
+            f"{inner.operator} {dict(inner.attributes)} is fused, only relu is known (and clip without a sum)"[:300],
         )
+    one.ignore("a_min", "a_max")
     one.check_attributes()
     return relu
 
@@ -81,7 +79,7 @@ def _convolution(source: Source) -> None:
     if found != wanted:
         raise source.invalid("BT-MXNET-SUBGRAPH", f"the node is said to hold {wanted}, its subgraph holds {found}")
     activations = [inner for inner in source.inner if kinds.get(inner.operator) == "act"]
-    relus = [_is_relu(source, inner) for inner in activations]
+    relus = [_is_relu(source, inner, not with_sum) for inner in activations]
     convolution = inside(source, source.inner[0])
     bias = not convolution.flag("no_bias")
     attributes = convolution_attributes(convolution)
@@ -98,15 +96,13 @@ def _convolution(source: Source) -> None:
     weights, wide, scales, real = _weights(source, bias, with_bn, ends[:2], data, known)
     relu = bool(relus) and relus[-1]
     if not known:
-        names = _CONVOLUTION_NAMES[1:]
         low, high = source.emit("range_of_values", [real], ["f32"] * 2, ["_weights_low", "_weights_high"])
         levels = (127, 255) if data == "u8" else (127, 127)
         pairs = [low, high, *ends[:2]]
-        result = product_range(source, pairs, levels, names)
+        result = product_range(source, pairs, levels, _CONVOLUTION_NAMES[1:])
     else:
         result = [
-            _end(source, f"{end}_calib_range", role)
-            for end, role in (("min", "output_min"), ("max", "output_max"))
+            _end(source, f"{end}_calib_range", role) for end, role in (("min", "output_min"), ("max", "output_max"))
         ]
     unsigned = with_last or (with_act and not with_sum)
     dtype = ("u8" if unsigned else "s8") if known else "s32"
@@ -121,8 +117,8 @@ def _convolution(source: Source) -> None:
             other = 2 + bias + 4 * with_bn
             flags: dict[str, Attribute] = {
                 "codes": data,
-                "relu_first": with_act and relus[0],
-                "relu_last": with_last and relu,
+                "relu_first": with_act,
+                "relu_last": with_last,
             }
             source.type(other, "s8")
             operands = [output, *ends[:2], scales, wide, *result, source.inputs[other], *ends[2:]]
@@ -179,8 +175,8 @@ def _fully_connected(source: Source) -> None:
     found = [inner.operator for inner in source.inner]
     if len(found) != 1 + activated or found[0] != "FullyConnected":
         raise source.invalid("BT-MXNET-SUBGRAPH", f"a fused layer holds {found}, with_eltwise is {activated}")
-    if activated and not _is_relu(source, source.inner[1]):
-        raise source.unsupported("BT-MXNET-ACTIVATION", "clip is fused with a fully-connected layer")
+    if activated:
+        _is_relu(source, source.inner[1], False)
     layer = inside(source, source.inner[0])
     bias, flatten = not layer.flag("no_bias"), layer.flag("flatten", True)
     check_outputs(layer, "num_hidden", 1)
@@ -204,8 +200,7 @@ def _fully_connected(source: Source) -> None:
     x, matrix = rows(source, flatten, data), turned(source, codes, "s8")
     if calibrated(source) and not real:
         result = [
-            _end(source, f"{end}_calib_range", role)
-            for end, role in (("min", "min_output"), ("max", "max_output"))
+            _end(source, f"{end}_calib_range", role) for end, role in (("min", "min_output"), ("max", "max_output"))
         ]
         kind = "u8" if activated else "s8"
         operands = [x, *ends[:2], matrix, scales, wide, result[0], _zero(source, kind), result[1]]

@@ -43,7 +43,9 @@ def _codes(source: Source, low: int, high: int, dtype: str, version: str) -> Non
     if dtype == "s8":
         low, high = source.emit("symmetric_range", [low, high], ["f32"] * 2, _ENDS, {"unsigned": False})
     else:
-        low, high = (source.emit("identity", [end], ["f32"], [name])[0] for end, name in zip((low, high), _ENDS, strict=True))
+        low, high = (
+            source.emit("identity", [end], ["f32"], [name])[0] for end, name in zip((low, high), _ENDS, strict=True)
+        )
     source.give(output, low, high)
 
 
@@ -84,9 +86,7 @@ def _requantize(source: Source) -> None:
         wanted = source.emit("symmetric_range", ends, ["f32"] * 2, _ENDS, unsigned)
     else:
         wanted = source.emit("range_of_sums", [source.inputs[0], low, high], ["f32"] * 2, _ENDS, unsigned)
-    (output,) = source.emit(
-        "range_requantize", [source.inputs[0], low, high, *wanted], [dtype], ["_output0"]
-    )
+    (output,) = source.emit("range_requantize", [source.inputs[0], low, high, *wanted], [dtype], ["_output0"])
     source.keeps_shape(output, 0)
     source.give(output, *wanted)
 
