@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bittrue.rules import range_change, range_normalization, range_product, range_sum
+from bittrue.rules import range_change, range_normalization, range_product, range_quantize, range_sum
 
 LEVELS = {"s8": Fraction(255, 2), "u8": Fraction(511, 2), "s32": Fraction(2**31)}
 ENDS = {"s8": (-128, 127), "u8": (0, 255)}
@@ -133,3 +133,114 @@ def test_ranges_without_a_meaning() -> None:
     one = np.ones(1, np.float32)
     with pytest.raises(ValueError, match="factor"):
         range_normalization.RULES["binary32_epsilon_twice_even"].prepare(one, one, one, -one, 0.0, 1.0, 1.0)
+
+
+# -- between real numbers, sums and codes
+# --------------------------------------------------------------------------------
+WHOLE = {"s8": Fraction(127), "u8": Fraction(255)}
+numbers = st.one_of(st.floats(-4, 4, width=32), st.integers(-1024, 1024).map(lambda n: n / 256))
+ends = st.tuples(
+    st.floats(-4, 0, width=32).map(lambda x: float(np.float32(x)) if abs(x) > 1e-3 else 0.0),
+    st.one_of(st.floats(0.125, 4, width=32), st.sampled_from([1.0, 127.0, 127.5, 255.0, 255.5])),
+)
+accumulators = st.one_of(st.integers(-(2**31) + 1, 2**31 - 1), st.integers(-5000, 5000))
+
+
+def _pair(given: tuple[float, float]) -> range_quantize.Ends:
+    return np.float32(given[0]), np.float32(given[1])
+
+
+def _reach(given: tuple[float, float]) -> Fraction:
+    return max(abs(Fraction(end)) for end in given)
+
+
+def _by_magnitude(x: Fraction, scale: Fraction) -> int:
+    """Half away from zero, at most 127."""
+    moved = min(_f32(_f32(abs(x) * scale) + Fraction(1, 2)), Fraction(127))
+    return int(moved) if x > 0 else -int(moved) if x < 0 else 0
+
+
+@given(numbers, ends, types)
+def test_quantizations_are_the_oracle(x: float, given_ends: tuple[float, float], dtype: str) -> None:
+    real, reach = Fraction(x), _reach(given_ends)
+    for name, levels in (("binary32_whole_levels_even", WHOLE), ("binary32_half_levels_even", LEVELS)):
+        rule = range_quantize.QUANTIZE[name]
+        expected = _clamp(_f32(real * _f32(levels[dtype] / reach)), dtype)
+        assert rule(np.array([x], np.float32), _pair(given_ends), dtype).tolist() == [expected]
+    rule = range_quantize.QUANTIZE["binary32_symmetric_away_or_affine_up"]
+    if dtype == "s8":
+        expected = _by_magnitude(real, _f32(WHOLE["s8"] / reach))
+    else:
+        low, high = (Fraction(end) for end in given_ends)
+        # The last sum is that of a binary32 number and 1/2 in binary64.
+        moved = Fraction(float(_f32(_f32(real - low) * _f32(255 / _f32(high - low)))) + 0.5)
+        expected = int(moved) % 256
+    assert rule(np.array([x], np.float32), _pair(given_ends), dtype).tolist() == [expected]
+
+
+@given(codes, ends, types)
+def test_dequantizations_are_the_oracle(code: int, given_ends: tuple[float, float], dtype: str) -> None:
+    q = _code(code, dtype)
+    low, high = (Fraction(end) for end in given_ends)
+    half = _f32(q * _f32(_reach(given_ends) / LEVELS[dtype]))
+    whole = _f32(q * _f32(_reach(given_ends) / 127))
+    affine = _f32(_f32(q * _f32(_f32(high - low) / 255)) + low)
+    expected = {
+        "binary32_half_level_step": half,
+        "binary32_whole_level_step_or_affine": whole if dtype == "s8" else affine,
+    }
+    assert set(expected) == set(range_quantize.DEQUANTIZE)
+    for name, value in expected.items():
+        found = range_quantize.DEQUANTIZE[name](np.array([q]), _pair(given_ends), dtype)
+        assert Fraction(float(found[0])) == value
+
+
+@given(accumulators, ends, ends, types, st.booleans())
+def test_requantizations_are_the_oracle(
+    acc: int, given_ends: tuple[float, float], wanted: tuple[float, float], dtype: str, small: bool
+) -> None:
+    """Results much smaller than the sums' range, as models have them, and others."""
+    factor = 2.0**-16 if small else 1.0
+    wanted = (wanted[0] * factor, wanted[1] * factor)
+    unit, real = _f32(_reach(given_ends) / 2**31), _f32(Fraction(acc))
+    scale = _f32(unit * _f32(WHOLE[dtype] / _reach(wanted)))
+    pairs = _pair(given_ends), _pair(wanted)
+    even = range_quantize.REQUANTIZE["binary32_product_even"](np.array([acc]), *pairs, dtype)
+    assert even.tolist() == [_clamp(_f32(real * scale), dtype)]
+    away = range_quantize.REQUANTIZE["binary32_two_products_away"](np.array([acc]), *pairs, "s8")
+    assert away.tolist() == [_by_magnitude(_f32(real * unit), _f32(WHOLE["s8"] / _reach(wanted)))]
+
+
+def test_range_quantize_rules_are_told_apart() -> None:
+    """1/2 of a range of 1: 63.5, 63.75, and 63.5 away from zero; -1 of it."""
+    one = np.float32(-1), np.float32(1)
+    found = {name: rule(np.float32([0.5, -1]), one, "s8").tolist() for name, rule in range_quantize.QUANTIZE.items()}
+    assert found == {
+        "binary32_whole_levels_even": [64, -127],
+        "binary32_half_levels_even": [64, -128],
+        "binary32_symmetric_away_or_affine_up": [64, -127],
+    }
+    ties = {
+        name: int(rule(np.float32([2.5]), (np.float32(-127), np.float32(127)), "s8")[0])
+        for name, rule in range_quantize.QUANTIZE.items()
+    }
+    assert ties == {
+        "binary32_whole_levels_even": 2,
+        "binary32_half_levels_even": 3,
+        "binary32_symmetric_away_or_affine_up": 3,
+    }
+
+
+def test_range_dequantize_rules_are_told_apart() -> None:
+    """Code 127 of a range of 1."""
+    one = np.float32(-1), np.float32(1)
+    found = {name: float(rule(np.int8([127]), one, "s8")[0]) for name, rule in range_quantize.DEQUANTIZE.items()}
+    assert found["binary32_whole_level_step_or_affine"] == 1.0
+    assert found["binary32_half_level_step"] == float(np.float32(127) * np.float32(1 / np.float32(127.5)))
+
+
+def test_range_requantize_rules_are_told_apart() -> None:
+    """The tie 5/2."""
+    ends = (np.float32(-(2.0**31)), np.float32(2.0**31)), (np.float32(-254), np.float32(254))
+    found = {name: int(rule(np.int32([5]), *ends, "s8")[0]) for name, rule in range_quantize.REQUANTIZE.items()}
+    assert found == {"binary32_product_even": 2, "binary32_two_products_away": 3}
