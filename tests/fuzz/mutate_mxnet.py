@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections import Counter
@@ -25,6 +26,26 @@ def _text(content: bytes, rng: random.Random) -> bytes:
     return bytes(found[: rng.randrange(len(found))] if rng.random() < 0.05 else found)
 
 
+_VALUES = (None, -1, 0, 1, 2, 7, 1 << 40, "", "0", "-1", "True", "False", "(1, 1)", "(2, 2)", "99999", "1e-30", "nan", [], {}, [0, 0, 0])
+
+
+def _tree(content: bytes, rng: random.Random) -> bytes:
+    """Values replaced, dropped and copied over others, in the object that the text stands for."""
+    root = json.loads(content)
+    for _ in range(rng.randrange(1, 3)):
+        place, key = root, rng.choice(("nodes", "heads"))
+        while isinstance(place[key], (dict, list)) and place[key] and rng.random() < 0.9:
+            place = place[key]
+            key = rng.choice(list(place)) if isinstance(place, dict) else rng.randrange(len(place))
+        if rng.random() < 0.15:
+            del place[key]
+            break
+        place[key] = rng.choice(_VALUES)
+        if not isinstance(root.get("nodes"), list) or not isinstance(root.get("heads"), list):
+            break
+    return json.dumps(root).encode()
+
+
 def _binary(content: bytes, rng: random.Random) -> bytes:
     """Bytes of headers and names changed, or the end cut off."""
     found = bytearray(content)
@@ -42,7 +63,7 @@ def mutate(model: Model, seed: int) -> Model:
     symbol, parameters = model
     which = rng.randrange(8)
     if which != 0:
-        symbol = _text(symbol, rng)
+        symbol = _tree(symbol, rng) if which > 2 else _text(symbol, rng)
     if which < 2 and parameters:
         parameters = _binary(parameters, rng)
     return symbol, parameters

@@ -23,8 +23,9 @@ from .accumulator import finish_accumulator
 from .base import Call, Lowered, Operator, Shape, Step
 from .integer_layers import bound
 from .late import Prepared, Values, prepare_late, prepare_now
-from .qlinear_conv import _lowered, _outputs, _result, _sums
+from .qlinear_conv import PATCH_BYTES, _geometry, _outputs, _result, _sums
 from .range_quantize import check_range, ends_of
+from .spatial import spatial_bytes, spatial_parameters
 
 _SLOTS = ("accumulate", "rescale", "store")
 # Of range_conv and range_matmul: what `_prepare` reads, and what the steps of other operators read.
@@ -119,9 +120,16 @@ def _handed(lowered: Lowered, late: bool, operator: str) -> Lowered:
 def lower_conv(call: Call) -> Lowered:
     """Geometry, multipliers and the accumulator bound."""
     parameters, arrays = _parameters(call)
-    lowered = _lowered(call, 3, parameters, arrays)
-    depth = call.input(3).size // max(1, call.input(3).shape[0])
-    lowered = replace(lowered, accumulator=bound(call, (0, _NOWHERE), (3, _NOWHERE), depth, 0))
+    windows, groups = _geometry(call, 3)
+    weights = call.input(3)
+    depth = weights.size // max(1, weights.shape[0])
+    lowered = Lowered(
+        {**parameters, **spatial_parameters(windows), "groups": groups, "channels_last": False},
+        arrays,
+        bound(call, (0, _NOWHERE), (3, _NOWHERE), depth, 0),
+        call.output.size * depth,
+        spatial_bytes(windows, call.input(0).shape[1], 1) * 16 + 16 * PATCH_BYTES,
+    )
     return _handed(lowered, bool(parameters["late"]), "qlinear_conv")
 
 

@@ -22,6 +22,7 @@ from .layers import (
 from .quantized import calibrated
 
 _CONVOLUTION_NAMES = ("_output", "_output_min", "_output_max")
+_MOST_CHANNELS = 1 << 20
 _PREPARED = ("_weights", "_bias", "_scales")
 _PREPARED_TYPES = ("s8", "s32", "f32")
 
@@ -82,12 +83,12 @@ def _convolution(source: Source) -> None:
     relus = [_is_relu(source, inner, not with_sum) for inner in activations]
     convolution = inside(source, source.inner[0])
     bias = not convolution.flag("no_bias")
+    source.expect(2 + bias + 4 * with_bn + with_sum + 2 + 2 * with_sum)
     attributes = convolution_attributes(convolution)
     check_outputs(convolution, "num_filter", 1)
     convolution.check_attributes()
     groups = convolution.integer("num_group", 1)
     expect_pictures(source, groups, 1)
-    source.expect(2 + bias + 4 * with_bn + with_sum + 2 + 2 * with_sum)
     data = source.type(0, "s8")
     if data not in ("s8", "u8") or len(convolution.integers("kernel")) != 2:
         raise source.unsupported("BT-MXNET-CONVOLUTION", f"data {data}, or another number of axes than two")
@@ -165,7 +166,10 @@ def _weights(
 
 def normalization_size(source: Source) -> int:
     """Output channels of the convolution, as it says itself."""
-    return max(1, inside(source, source.inner[0]).integer("num_filter"))
+    found = inside(source, source.inner[0]).integer("num_filter")
+    if not 0 < found <= _MOST_CHANNELS:
+        raise source.invalid("BT-MXNET-WEIGHTS", f"num_filter is {found}, 1 to {_MOST_CHANNELS:,} can be meant")
+    return found
 
 
 def _fully_connected(source: Source) -> None:
@@ -179,10 +183,10 @@ def _fully_connected(source: Source) -> None:
         _is_relu(source, source.inner[1], False)
     layer = inside(source, source.inner[0])
     bias, flatten = not layer.flag("no_bias"), layer.flag("flatten", True)
-    check_outputs(layer, "num_hidden", 1)
-    layer.check_attributes()
     count = 2 + bias
     source.expect(count + 2 if by_channel else 3 * count)
+    check_outputs(layer, "num_hidden", 1)
+    layer.check_attributes()
     data, dtype = source.type(0, "s8"), "f32" if by_channel else "s8"
     if data not in ("s8", "u8") or any(source.type(i, dtype) != dtype for i in range(1, count)):
         raise source.invalid("BT-NODE-TYPE", f"data {data}; weights and bias must be {dtype}")
