@@ -37,10 +37,11 @@ rules::RescaleFunction find_rescale(const std::string& name) {
   throw std::invalid_argument("no native rescale rule is called '" + name + "'");
 }
 
-void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int exponent, double factor, Values out) {
+void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int exponent, double factor, Values out,
+             int32_t addend, float second) {
   const rules::RescaleFunction function = find_rescale(rule);
   if (acc.shape(0) != out.shape(0)) throw std::invalid_argument("acc and out must have the same length");
-  const rules::Multiplier prepared{multiplier, exponent, factor};
+  const rules::Multiplier prepared{multiplier, exponent, factor, addend, second};
   const int64_t* source = acc.data();
   int64_t* target = out.data();
   const size_t count = acc.shape(0);
@@ -273,7 +274,7 @@ NB_MODULE(_native, module) {
   using namespace bittrue;  // NOLINT: the bindings are about nothing else
   module.doc() = "The native executor: programs made from plans, and the rules' C++ twins.";
   module.def("rescale", &rescale, nb::arg("rule"), nb::arg("acc"), nb::arg("multiplier"), nb::arg("exponent"),
-             nb::arg("factor"), nb::arg("out"),
+             nb::arg("factor"), nb::arg("out"), nb::arg("addend") = 0, nb::arg("second") = 1.0f,
              "Apply one rescale rule to int64 accumulators; parameters as prepared by bittrue.rules.rescale.");
   module.def("elementary", &elementary, nb::arg("name"), nb::arg("x"), nb::arg("y"), nb::arg("out"),
              "Apply one function of bittrue.arithmetic.elementary; functions of one argument ignore y.");

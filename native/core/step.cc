@@ -142,6 +142,32 @@ double largest_factor(rules::RescaleRule rule) {
   }
 }
 
+bool has_addend(rules::RescaleRule rule) {
+  return rule == rules::RescaleRule::binary32_add_multiply_even ||
+         rule == rules::RescaleRule::binary32_add_multiply_twice_even;
+}
+
+// What some rules add to accumulators, and their second factors: one for all columns, or one per column.
+void read_addends(const Step& step, const std::string& prefix, int64_t columns, rules::Requantize* requantize) {
+  if (!has_addend(requantize->rescale)) return;
+  const Array& addend = step.array(prefix + "addend");
+  const size_t count = requantize->multipliers.size(), addends = static_cast<size_t>(addend.count);
+  require(addends == 1 || static_cast<int64_t>(addends) == columns, "one addend, or one per column, is needed");
+  if (addends > count) requantize->multipliers.resize(addends, requantize->multipliers[0]);
+  float second = 1;
+  if (requantize->rescale == rules::RescaleRule::binary32_add_multiply_twice_even) {
+    require(step.array(prefix + "second").count == 1, "one second factor is needed");
+    second = static_cast<float>(step.array(prefix + "second").real(0));
+  }
+  for (size_t i = 0; i < requantize->multipliers.size(); ++i) {
+    const int64_t value = addend.integer(static_cast<int64_t>(addends == 1 ? 0 : i));
+    require(value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max(),
+            "an addend is out of range");
+    requantize->multipliers[i].addend = static_cast<int32_t>(value);
+    requantize->multipliers[i].second = second;
+  }
+}
+
 }  // namespace
 
 rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) const {
@@ -164,6 +190,7 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   result.wraps = !bounded || wraps;
 
   const bool floating = has_array(prefix + "factor");
+  require(floating || !has_addend(result.rescale), "the multiplier does not suit its rule");
   const Array& first = array(prefix + (floating ? "factor" : "multiplier"));
   require(first.count == 1 || first.count == columns, "one multiplier, or one per column, is needed");
   result.multipliers.resize(static_cast<size_t>(first.count));
@@ -178,6 +205,7 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
     }
     // Products that fit 32 bits are those of the rule that cores know.
     if (narrow) result.rescale = rules::RescaleRule::binary32_multiply_even;
+    read_addends(*this, prefix, columns, &result);
     return result;
   }
   const Array& exponent = array(prefix + "exponent");

@@ -149,6 +149,8 @@ Finish::Store Finish::choose(const rules::Requantize& r) {
     BITTRUE_RULE(binary64_product_binary32_away);
     BITTRUE_RULE(q15_one_step_even);
     BITTRUE_RULE(q30_floor_plus_one);
+    BITTRUE_RULE(binary32_add_multiply_even);
+    BITTRUE_RULE(binary32_add_multiply_twice_even);
   }
 #undef BITTRUE_RULE
   throw NoKernel("no native rescale rule");

@@ -14,7 +14,8 @@ constexpr int64_t kParallelWork = 40000;
 class QuantizedAverage final : public Kernel {
  public:
   explicit QuantizedAverage(const Step& step) : window_(read_window(step)) {
-    require(step.rule("affine_average") == "binary32_in_order_even" && step.integer("late", 0, 1) == 0,
+    const bool codes = step.rule("affine_average") == "codes_binary32_even";
+    require((codes || step.rule("affine_average") == "binary32_in_order_even") && step.integer("late", 0, 1) == 0,
             "no native rule for this slot");
     require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
     const Operand &in = step.input(0), &out = step.output();
@@ -22,16 +23,15 @@ class QuantizedAverage final : public Kernel {
             "no native kernel for these types");
     flip_ = flip_of(in.type);
     require(step.integer("low") == -flip_ && step.integer("high") == 255 - flip_, "the clamp is not the type's range");
-    const Array &values = step.array("values"), &scale = step.array("output_scale"), &point = step.array("output_zero_point");
-    require(values.count == 256 && values.type == Type::f32 && scale.count == 1 && point.count == 1,
-            "a table has 256 entries");
-    for (int i = 0; i < 256; ++i) values_[i] = static_cast<float>(values.real(i));
-    scale_ = static_cast<float>(scale.real(0));
-    const int64_t zero_point = point.integer(0);
-    require(zero_point >= -255 && zero_point <= 255, "a zero point is out of range");
-    zero_point_ = static_cast<float>(zero_point);
+    if (codes) {
+      for (int i = 0; i < 256; ++i) values_[i] = static_cast<float>(i - flip_);
+    } else {
+      read_scales(step);
+    }
     padding_counts_ = step.integer("count_include_pad", 0, 1) != 0;
     require(window_.filter_h <= 65536 && window_.filter_w <= 65536, "a window is too large");
+    // Sums of integers are exact in binary32 up to 2^24.
+    require(!codes || window_.taps() <= (1 << 24) / 255, "a window is too large for exact sums");
     find_line();
   }
 
@@ -57,6 +57,18 @@ class QuantizedAverage final : public Kernel {
 
  private:
   int64_t worker_bytes() const { return round_up(std::max<int64_t>(1, window_.in_c) * 4, 64); }
+
+  void read_scales(const Step& step) {
+    const Array &values = step.array("values"), &scale = step.array("output_scale");
+    const Array& point = step.array("output_zero_point");
+    require(values.count == 256 && values.type == Type::f32 && scale.count == 1 && point.count == 1,
+            "a table has 256 entries");
+    for (int i = 0; i < 256; ++i) values_[i] = static_cast<float>(values.real(i));
+    scale_ = static_cast<float>(scale.real(0));
+    const int64_t zero_point = point.integer(0);
+    require(zero_point >= -255 && zero_point <= 255, "a zero point is out of range");
+    zero_point_ = static_cast<float>(zero_point);
+  }
 
   // Whether values[i] = f32(slope * (i - origin)): then nothing need be looked up.
   void find_line() {

@@ -8,7 +8,14 @@ namespace {
 
 rules::RescaleRule find_rule(const std::string& name) {
   for (size_t i = 0; i < sizeof(rules::kRescale) / sizeof(rules::kRescale[0]); ++i) {
-    if (name == rules::kRescale[i].name) return static_cast<rules::RescaleRule>(i);
+    if (name == rules::kRescale[i].name) {
+      const auto rule = static_cast<rules::RescaleRule>(i);
+      // Element-wise steps have no addends.
+      require(rule != rules::RescaleRule::binary32_add_multiply_even &&
+                  rule != rules::RescaleRule::binary32_add_multiply_twice_even,
+              "no native kernel for this rescale rule");
+      return rule;
+    }
   }
   throw NoKernel("no native rescale rule " + name);
 }

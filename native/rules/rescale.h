@@ -8,11 +8,14 @@
 
 namespace bittrue::rules {
 
-// What a plan holds for one channel: integer rules use multiplier and exponent, floating rules use factor.
+// What a plan holds for one channel: integer rules use multiplier and exponent, floating rules use factor, and some of
+// them the integer that is added to the accumulator as binary32, and a second factor.
 struct Multiplier {
   int64_t multiplier;
   int exponent;
   double factor;
+  int32_t addend = 0;
+  float second = 1;
 };
 
 inline int64_t shift_left_wrapping(int64_t acc, int exponent) {
@@ -51,11 +54,26 @@ inline int64_t binary64_multiply_away(int64_t acc, const Multiplier& m) {
 }
 
 // std::nearbyint rounds ties to even in the default rounding mode, which nothing here changes.
+inline int64_t even_to_s32(float value) {
+  const float rounded = std::nearbyint(value);
+  if (!(rounded > -2147483648.0f)) return INT32_MIN;
+  if (rounded >= 2147483648.0f) return INT32_MAX;
+  return static_cast<int64_t>(rounded);
+}
+
 inline int64_t binary32_multiply_even(int64_t acc, const Multiplier& m) {
-  const float product = std::nearbyint(static_cast<float>(acc) * static_cast<float>(m.factor));
-  if (!(product > -2147483648.0f)) return INT32_MIN;
-  if (product >= 2147483648.0f) return INT32_MAX;
-  return static_cast<int64_t>(product);
+  return even_to_s32(static_cast<float>(acc) * static_cast<float>(m.factor));
+}
+
+inline int64_t binary32_add_multiply_even(int64_t acc, const Multiplier& m) {
+  const float sum = static_cast<float>(acc) + static_cast<float>(m.addend);
+  return even_to_s32(sum * static_cast<float>(m.factor));
+}
+
+inline int64_t binary32_add_multiply_twice_even(int64_t acc, const Multiplier& m) {
+  const float sum = static_cast<float>(acc) + static_cast<float>(m.addend);
+  const float product = sum * static_cast<float>(m.factor);
+  return even_to_s32(product * m.second);
 }
 
 // The factor is an integer, |acc| <= 2^9 and |factor| <= 2^24.
@@ -118,6 +136,8 @@ enum class RescaleRule : uint8_t {
   binary64_product_binary32_away,
   q15_one_step_even,
   q30_floor_plus_one,
+  binary32_add_multiply_even,
+  binary32_add_multiply_twice_even,
 };
 
 // Whether cores may look for a form of their own; all others are applied one accumulator at a time.
@@ -146,6 +166,8 @@ inline constexpr RescaleRow kRescale[] = {
     {"binary64_product_binary32_away", binary64_product_binary32_away},
     {"q15_one_step_even", q15_one_step_even},
     {"q30_floor_plus_one", q30_floor_plus_one},
+    {"binary32_add_multiply_even", binary32_add_multiply_even},
+    {"binary32_add_multiply_twice_even", binary32_add_multiply_twice_even},
 };
 
 inline int64_t apply(RescaleRule rule, int64_t acc, const Multiplier& m) {

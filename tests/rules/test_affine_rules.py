@@ -95,6 +95,17 @@ def test_binary32_average_is_the_oracle(s: float, t: float, z: int, w: int, wind
     assert rule.finish(np.array([summed]), np.int64(len(window)), prepared, -128, 127).tolist() == [expected]
 
 
+@given(st.one_of(windows, st.lists(st.sampled_from([126, 127]), min_size=1, max_size=4)), st.integers(1, 200_000))
+def test_average_of_codes_is_the_oracle(window: list[int], repeats: int) -> None:
+    """Sums beyond 2^24 are rounded once, on their way to binary32."""
+    rule = affine_average.RULES["codes_binary32_even"]
+    prepared = rule.prepare((0.3, 7), (2.0, -5), -128, 127)
+    total, count = sum(window) * repeats, len(window) * repeats
+    assert [int(prepared["values"][q + 128]) for q in window] == window
+    expected = _clamp(round(_f32(_f32(Fraction(total)) / _f32(Fraction(count)))))
+    assert rule.finish(np.array([total]), np.int64(count), prepared, -128, 127).tolist() == [expected]
+
+
 @given(scales, scales, codes, codes, windows)
 def test_exact_average_is_the_oracle(s: float, t: float, z: int, w: int, window: list[int]) -> None:
     rule = affine_average.RULES["exact_even"]
@@ -186,12 +197,12 @@ def test_affine_sum_rules_are_told_apart() -> None:
 
 
 def test_affine_average_rules_are_told_apart() -> None:
-    """5 / 2 with zero point 1: the tie goes to even with it or without it."""
+    """5 / 2 with zero point 1: the tie goes to even with it or without it, or the zero point has no part in it."""
     results = {}
     for name, rule in affine_average.RULES.items():
         prepared = rule.prepare((1, 0), (1, 1), -128, 127)
         results[name] = rule.finish(prepared["values"][[133]], np.int64(2), prepared, -128, 127).tolist()
-    assert results == {"binary32_in_order_even": [4], "exact_even": [3]}
+    assert results == {"binary32_in_order_even": [4], "codes_binary32_even": [2], "exact_even": [3]}
 
 
 def test_affine_softmax_rules_are_told_apart() -> None:

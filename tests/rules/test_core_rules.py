@@ -107,6 +107,19 @@ def q30_floor(acc: int, real: float) -> int:
     return math.floor(Fraction(acc * m) * Fraction(2) ** (e - 30)) + 1
 
 
+# What rules read that have more than a multiplier.
+OPERANDS = {"addend": np.array([3], np.int32), "second": np.array([0.75], np.float32)}
+
+
+def with_addend(acc: int, real: float, second: float) -> int:
+    product = to_binary32(to_binary32(to_binary32(Fraction(acc)) + 3) * to_binary32(Fraction(real)))
+    return max(-(2**31), min(2**31 - 1, exact.nearest(to_binary32(product * Fraction(second)), "even")))
+
+
+def prepared_for(rule: str, real: float) -> rescale.Prepared:
+    return {**rescale.prepare(rule, real), **{name: OPERANDS[name] for name in rescale.RULES[rule].operands}}
+
+
 ORACLES = {
     "binary32_multiply_even_wide": binary32_even_wide,
     "binary32_two_step_away_away": binary32_two_step,
@@ -122,6 +135,8 @@ ORACLES = {
     "binary64_multiply_away": binary64,
     "binary32_multiply_even": binary32,
     "binary32_multiply_even_overflow_lowest": binary32_or_lowest,
+    "binary32_add_multiply_even": lambda acc, real: with_addend(acc, real, 1.0),
+    "binary32_add_multiply_twice_even": lambda acc, real: with_addend(acc, real, 0.75),
     "q8_one_step_up": lambda acc, real: exact.nearest(
         Fraction(acc * exact.nearest(Fraction(real) * 256, "even"), 256), "up"
     ),
@@ -149,7 +164,7 @@ def test_rescale_equals_the_oracle(rule: str) -> None:
             with pytest.raises(ValueError, match="multipliers must be"):
                 rescale.prepare(rule, real)
             continue
-        prepared = rescale.prepare(rule, real)
+        prepared = prepared_for(rule, real)
         ours = rescale.apply(rule, np.array(accs, np.int64), prepared).tolist()
         for acc, value in zip(accs, ours, strict=True):
             expected = ORACLES[rule](acc, real)
@@ -173,6 +188,8 @@ RESCALE_CASES = [
     (3, 1e9, {"binary32_multiply_even": 2**31 - 1, "binary32_multiply_even_overflow_lowest": -(2**31)}),
     (2, 0.25, {"binary32_multiply_even_overflow_lowest": 0, "binary64_multiply_away": 1, "q31_one_step_up": 1, "q15_one_step_up": 1, "q8_one_step_up": 1}),
     (1, 0.25, {"binary32_multiply_even_overflow_lowest": 0, "q31_two_step_up_up": 1, "q31_two_step_up_away": 1}),
+    (3, 0.25, {**dict.fromkeys(ORACLES, 1), "binary32_add_multiply_even": 2, "q30_floor_plus_one": 2}),
+    (-4, 0.25, {**dict.fromkeys(ORACLES, -1), "binary32_add_multiply_even": 0, "binary32_add_multiply_twice_even": 0}),
     (100_000_000, 0.7000123, {"q31_one_step_up": 70001230, "q15_one_step_up": 70001221}),
     (116_784_916, 0.4183, {
         "binary32_multiply_even": 48851128, "binary32_multiply_even_wide": 48851128,
@@ -195,7 +212,7 @@ RESCALE_CASES = [
 @pytest.mark.parametrize(("acc", "real", "expected"), RESCALE_CASES)
 def test_shipped_rescale_cases(acc: int, real: float, expected: dict[str, int]) -> None:
     for rule, value in expected.items():
-        assert int(rescale.apply(rule, np.int64(acc), rescale.prepare(rule, real))) == value, rule
+        assert int(rescale.apply(rule, np.array([acc]), prepared_for(rule, real))[0]) == value, rule
 
 
 def test_every_pair_of_rescale_rules_is_told_apart() -> None:

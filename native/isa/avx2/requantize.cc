@@ -78,6 +78,8 @@ Form choose(const rules::Requantize& r, double greatest) {
   if (!rules::has_vector_form(r.rescale)) return Form::scalar;
   if (r.rescale == RescaleRule::binary64_multiply_away) return Form::binary64;
   if (r.rescale == RescaleRule::binary32_multiply_even) return Form::binary32;
+  if (r.rescale == RescaleRule::binary32_add_multiply_even) return Form::scalar;
+  if (r.rescale == RescaleRule::binary32_add_multiply_twice_even) return Form::scalar;
   bool line = true;
   for (size_t i = 0; i < r.multipliers.size(); ++i) {
     Straight s;

@@ -58,6 +58,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "onnx": Adapter("onnx_case", "onnx"),
     "onnxruntime": Adapter("onnx_case", "onnxruntime"),
     "snps_caffe": Adapter("snps_caffe_case", "snps_caffe"),
+    "mxnet": Adapter("mxnet_case", "mxnet"),
 }
 
 

@@ -15,6 +15,7 @@ from ..numerics import Numerics, find
 from ..plan import make_plan
 from ..runtime import NativeExecutor, ReferenceExecutor, native_module
 from .adapters import Adapter, Trial, find_adapter
+from .model_runs import ModelRun, find_model_runs
 from .node_tests import NodeTest, find_node_tests
 from .vectors import MANIFEST, Case, Recorded, read_vectors
 
@@ -168,8 +169,8 @@ def replay(
     """Run every case of a folder and compare the results with the recorded bytes.
 
     Args:
-        folder: one with a manifest.json of the form ``bittrue-vectors-1``, or one of ONNX backend tests (folders with a
-            model.onnx and test_data_set_*; they may lie deeper).
+        folder: one with a manifest.json of the form ``bittrue-vectors-1``, one whose manifest names models and their
+            runs, or one of ONNX backend tests (folders with a model.onnx and test_data_set_*; they may lie deeper).
         numerics: whose arithmetic; None: that of the framework that recorded the vectors.
         operators: only these; all when empty.
         executor: ``"auto"``, ``"native"`` or ``"reference"``.
@@ -182,12 +183,14 @@ def replay(
     if executor not in EXECUTORS:
         raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
     place = Path(folder)
-    cases: Sequence[Case | NodeTest]
+    cases: Sequence[Case | NodeTest | ModelRun]
     if not place.is_dir():
         raise InputError("BT-VECTORS-PATH", "no such folder", place=str(place))
     tests = find_node_tests(place)
     if tests:
         framework, version, cases = "onnx", "ONNX backend test data", tests
+    elif (place / MANIFEST).is_file() and (runs := find_model_runs(place)):
+        framework, version, cases = "mxnet", "recorded runs of models", runs
     elif (place / MANIFEST).is_file():
         vectors = read_vectors(place)
         framework, version, cases = vectors.framework, vectors.version, vectors.cases
@@ -208,7 +211,7 @@ def replay(
     chosen = [case for case in cases if not operators or case.operator in operators]
     outcomes = []
     for case in chosen:
-        trials = case.trials if isinstance(case, NodeTest) else partial(_single, adapter, case)
+        trials = case.trials if isinstance(case, NodeTest | ModelRun) else partial(_single, adapter, case)
         outcomes.append(_outcome(case.identity, case.operator, trials, numerics, adapter.numerics, executor, used))
         if progress is not None:
             progress(len(outcomes), len(chosen))

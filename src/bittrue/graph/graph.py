@@ -73,6 +73,12 @@ class Tensor:
     def is_constant(self) -> bool:
         return self.data is not None
 
+    @property
+    def is_open(self) -> bool:
+        """The file leaves extents open without a number to take for them: they are 0 in `shape`."""
+        pairs = zip(self.shape, self.shape_signature or self.shape, strict=False)
+        return any(extent == 0 and free == -1 for extent, free in pairs)
+
     def values(self) -> np.ndarray:
         """Constant content in the declared shape, sub-byte integers widened to one byte each.
 

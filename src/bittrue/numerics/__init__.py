@@ -23,6 +23,8 @@ _TABLES = {
     "snps_caffe-ev": ("snps_caffe", "SNPS_CAFFE_EV"),
     "snps_caffe-sr": ("snps_caffe", "SNPS_CAFFE_SR"),
     "snps_caffe-document": ("snps_caffe", "SNPS_CAFFE_DOCUMENT"),
+    "mxnet": ("mxnet", "MXNET"),
+    "mxnet-native": ("mxnet_native", "MXNET_NATIVE"),
 }
 
 DEFAULT = "litert"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph import Attribute
+from ..graph import Attribute, data_type
 from ..rules import accumulate, activation_range, rescale, scale_form
-from .base import Bound, Call, Operand
+from .base import Bound, Call, Operand, Step
 
 
 def fused_range(call: Call) -> dict[str, Attribute]:
@@ -47,6 +47,11 @@ def prepare_rescale(call: Call, real: object, prefix: str = "") -> rescale.Prepa
 def signed_span(operand: Operand, zero_point: int) -> int:
     """Largest |q - zero_point| over the operand's type."""
     return max(abs(operand.type.minimum - zero_point), abs(operand.type.maximum - zero_point))
+
+
+def stored_type(step: Step, x: np.ndarray) -> np.dtype:
+    """The type of a layer's result: what the step names, else that of its input."""
+    return data_type(step["dtype"]).numpy if "dtype" in step.parameters else x.dtype
 
 
 # Weights converted at a time: temporaries stay in cache, and a large matrix is never held twice.

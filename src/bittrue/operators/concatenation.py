@@ -77,11 +77,13 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Looked up, then joined."""
+    """Looked up, then joined. A table for an input of another type begins at that type's lowest integer."""
     parts = [x if x.ndim else x.reshape(1) for x in inputs]
     for position, table in enumerate(step["tables"]):
         if table >= 0:
             lookup, low = step.arrays["tables"][table], step["low"]
+            if parts[position].dtype != lookup.dtype:
+                low = np.iinfo(parts[position].dtype).min
             parts[position] = blockwise(lambda q, t=lookup, low=low: t[q - low], [parts[position]], lookup.dtype)
     return [np.concatenate(parts, axis=step["axis"])]
 

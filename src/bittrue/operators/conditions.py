@@ -57,6 +57,16 @@ def last_extent_in_blocks(call: Call, position: int, block: int) -> bool:
     return call.input(position).rank > 0 and call.input(position).shape[-1] % block == 0
 
 
+def extent_in_blocks(call: Call, position: int, axis: int, block: int) -> bool:
+    """An axis of the input at `position` holds whole blocks of `block` elements."""
+    return axis < call.input(position).rank and call.input(position).shape[axis] % block == 0
+
+
+def extent_not_in_blocks(call: Call, position: int, axis: int, block: int) -> bool:
+    """An axis of the input at `position` holds no whole blocks of `block` elements."""
+    return not extent_in_blocks(call, position, axis, block)
+
+
 def zero_point_is_zero(call: Call, position: int) -> bool:
     """The input at `position` has the zero point 0; those of per-axis parameters are not looked at."""
     quantization = call.input(position).tensor.quantization
@@ -184,6 +194,8 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "equal_extents": equal_extents,
     "every_channel_its_group": every_channel_its_group,
     "every_output_its_group": every_output_its_group,
+    "extent_in_blocks": extent_in_blocks,
+    "extent_not_in_blocks": extent_not_in_blocks,
     "input_per_axis": input_per_axis,
     "input_rank": input_rank,
     "last_extent_below": last_extent_below,

@@ -9,7 +9,15 @@ import numpy as np
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..rules import store
 from . import hybrid_layers, real_layers
-from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
+from .accumulator import (
+    finish_accumulator,
+    fused_range,
+    multiplier_arrays,
+    proven_bound,
+    signed_span,
+    stored_type,
+    weight_sums,
+)
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window, padded_bytes, window_parameters, windows
 from .hybrid_layers import HYBRID_SLOTS
@@ -187,7 +195,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for g in range(groups)
     ]
     out_h, out_w = step["out_h"], step["out_w"]
-    out = np.empty((x.shape[0], out_h, out_w, out_channels), x.dtype)
+    out = np.empty((x.shape[0], out_h, out_w, out_channels), stored_type(step, x))
     if not out.size:
         return [out]
     rows = max(1, PATCH_BYTES // max(1, out_w * taps_h * taps_w * depth * work_type.itemsize))
@@ -206,7 +214,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             if bias64 is not None:
                 acc += bias64
             acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
-            stored = store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, x.dtype)
+            stored = store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, out.dtype)
             out[n, top : top + rows] = stored.reshape(-1, out_w, out_channels)
     return [out]
 

@@ -9,7 +9,15 @@ import numpy as np
 
 from ..rules import accumulate, lanes
 from . import hybrid_layers, real_layers
-from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
+from .accumulator import (
+    finish_accumulator,
+    fused_range,
+    multiplier_arrays,
+    proven_bound,
+    signed_span,
+    stored_type,
+    weight_sums,
+)
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_weight_scales, pad_and_center, tap_windows
 from .geometry import Window, padded_bytes, window_parameters, windows
@@ -148,7 +156,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     stride_h, stride_w = step["stride_h"], step["stride_w"]
     dilation_h, dilation_w = step["dilation_h"], step["dilation_w"]
     out_h, out_w = step["out_h"], step["out_w"]
-    out = np.empty((x.shape[0], out_h, out_w, channels), x.dtype)
+    out = np.empty((x.shape[0], out_h, out_w, channels), stored_type(step, x))
     if not out.size:
         return [out]
     rows = max(1, BLOCK // max(1, out_w * channels))
@@ -172,7 +180,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
                 total += bias.reshape(-1).astype(np.int64)
             total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
             out[n, top : top + count] = stored_in_lanes(
-                step, total, step["body"] if "body" in step.parameters else 0, x.dtype
+                step, total, step["body"] if "body" in step.parameters else 0, out.dtype
             )
     return [out]
 

@@ -291,7 +291,9 @@ MOVEMENT: dict[str, Handler] = {
 # Element-wise operators, with the positions of the operands that are pictures (or constants that broadcast to them).
 FOLLOWERS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("qlinear_add", "qlinear_mul", "add", "sub", "mul", "div"), (0, 1)),
+    **dict.fromkeys(("ranged_add", "ranged_multiply"), (0, 1)),
     **dict.fromkeys(("quantize_linear", "dequantize_linear", "convert", "clip"), (0,)),
+    **dict.fromkeys(("range_quantize", "range_dequantize", "range_requantize"), (0,)),
     **dict.fromkeys(("relu", "leaky_relu", "logistic", "tanh", "hard_swish", "hard_sigmoid", "exp", "erf"), (0,)),
     **dict.fromkeys(("neg", "abs", "sqrt", "floor", "ceil"), (0,)),
     "add_levels": (0, 1),

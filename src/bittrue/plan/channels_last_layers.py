@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Step
+from ..operators import Bound, Step
 from ..operators.integer_layers import is_plain
 from .channels_last import TO_FIRST, TO_LAST, Handler, Layout, last_axis_of, last_shape
 
@@ -48,6 +48,24 @@ def _weights(step: Step, layout: Layout, index: int) -> tuple[np.ndarray, int] |
     return centered.astype(np.int8), 0
 
 
+# Integers up to this are binary32 numbers, and so are their sums.
+_EXACT = 1 << 24
+
+
+def _exact_sums(step: Step, layout: Layout) -> tuple[Step, int | None]:
+    """The step with an addend of binary32 numbers as a bias, where that is the same: no sum leaves what they hold."""
+    addend, bound = step.arrays.get("addend"), step.accumulator
+    if addend is None or step.rules["rescale"] != "binary32_add_multiply_even" or bound is None:
+        return step, None
+    worst = bound.magnitude + int(np.abs(addend.astype(np.int64)).max(initial=0))
+    if worst > _EXACT:
+        return step, None
+    arrays = {name: array for name, array in step.arrays.items() if name != "addend"}
+    rules = {**step.rules, "rescale": "binary32_multiply_even"}
+    bias = layout.constant(f"{layout.tensors[step.outputs[0]].name} (addend)", addend.astype(np.int32))
+    return replace(step, rules=rules, arrays=arrays, accumulator=Bound(worst, False)), bias
+
+
 def _crops(step: Step) -> bool:
     """Whether negative pads leave something of the picture out."""
     return any(step[f"pad_{side}"] < 0 for side in ("top", "left", "bottom", "right"))
@@ -71,6 +89,8 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
     if weights is None or not weights[0].size:
         return False
     value, zero_point = weights
+    step, addend = _exact_sums(step, layout)
+    bias = bias if addend is None else addend
     groups, channels = step["groups"], value.shape[0]
     single = groups > 1 and value.shape[1] == 1 and channels == groups
     # [1, kh, kw, C] for a filter per channel, [O, kh, kw, C / groups] otherwise.
@@ -85,6 +105,8 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
         "operator": "depthwise_conv2d" if single else "conv2d",
         "parameters": parameters,
         "arrays": arrays,
+        "rules": step.rules,
+        "accumulator": step.accumulator,
     }
     _emit(step, layout, changed, source, (layout.constant(name, turned), bias))
     return True

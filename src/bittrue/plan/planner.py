@@ -268,9 +268,22 @@ def _seed(state: _State, wanted: Mapping[int, tuple[int, ...]]) -> None:
             state.shapes[index] = tensor.shape
             state.values[index] = tensor.values()
         elif index in inputs or tensor.is_variable:
+            if index in inputs and index not in wanted and tensor.is_open:
+                raise _open_shape(tensor)
             shape = wanted.get(index, tensor.shape)
             state.shapes[index] = shape
             _check_size(f"tensor '{tensor.name}'", tensor, shape, limit)
+
+
+def _open_shape(tensor: Tensor) -> InputError:
+    shown = ", ".join("?" if extent == -1 else str(extent) for extent in tensor.shape_signature or ())
+    example = ",".join("N" if extent == -1 else str(extent) for extent in tensor.shape_signature or ())
+    return InputError(
+        "BT-INPUT-OPEN",
+        f"the file does not say the shape of this input: [{shown}]",
+        place=f"input '{tensor.name}'",
+        advice=f"give it: shapes={{'{tensor.name}': (...)}}, or --shape {tensor.name}={example} with numbers for N",
+    )
 
 
 def _check_size(place: str, tensor: Tensor, shape: tuple[int, ...], limit: int) -> None:

@@ -83,6 +83,23 @@ def _finish_exact(
     return np.clip(rounded + prepared["output_zero_point"], low, high)
 
 
+def _prepare_codes(source: Pair, output: Pair, low: int, high: int) -> Prepared:
+    return {"values": np.arange(low, high + 1, dtype=np.int64)}
+
+
+def _finish_codes(
+    total: np.ndarray, count: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int
+) -> np.ndarray:
+    """A tie, a negative tie; the sum of integers is exact before it becomes binary32.
+
+    >>> rule = RULES["codes_binary32_even"]
+    >>> rule.finish(np.int64([5, -5, 254]), np.int64(2), rule.prepare((9, 9), (1, 5), -128, 127), -128, 127).tolist()
+    [2, -2, 127]
+    """
+    with np.errstate(all="ignore"):
+        return to_type(total.astype(np.float32) / count.astype(np.float32), low, high)
+
+
 RULES: dict[str, AffineAverageRule] = {
     "binary32_in_order_even": AffineAverageRule(
         _prepare_binary32,
@@ -90,6 +107,13 @@ RULES: dict[str, AffineAverageRule] = {
         "clamp(round_even(f32(f32(f32(total / count) / output scale) + output zero point))), total in binary32 of "
         "f32(scale * (q - zero point)); what does not fit 32 bits becomes -2^31",
         "facts/onnxruntime.md 2, verified by running",
+    ),
+    "codes_binary32_even": AffineAverageRule(
+        _prepare_codes,
+        _finish_codes,
+        "clamp(round_even(f32(f32(total) / f32(count)))), total the exact sum of the stored integers, whose scales and "
+        "zero points are not looked at",
+        "facts/mxnet.md 1, verified by running",
     ),
     "exact_even": AffineAverageRule(
         _prepare_exact,

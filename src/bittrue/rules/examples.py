@@ -23,6 +23,7 @@ from . import (
     dynamic_range,
     examples_affine,
     examples_levels,
+    examples_range,
     interpolate,
     mean,
     narrow,
@@ -67,21 +68,27 @@ def example(slot: str, first: str, second: str) -> Example | None:
     return None if finder is None else next(finder(first, second), None)
 
 
+# What rules read that have more than a multiplier.
+_OPERANDS = {"addend": (np.array([3], np.int32), "addend 3"), "second": (np.array([0.75], np.float32), "then times 0.75")}
+
+
 def _rescale(first: str, second: str) -> Iterator[Example]:
+    rules = [rescale.RULES[name] for name in (first, second)]
+    more = dict.fromkeys(name for rule in rules for name in rule.operands)
+    operands = {name: _OPERANDS[name][0] for name in more}
+    words = "".join(f", {_OPERANDS[name][1]}" for name in more)
     for accumulators in (_ACCUMULATORS, _LARGE):
         for real in _REALS:
             try:
-                prepared = [rescale.prepare(name, real) for name in (first, second)]
+                prepared = [{**rule.prepare(real), **operands} for rule in rules]
             except ValueError:
                 # Not every rule knows every multiplier.
                 continue
-            one, other = (
-                rescale.RULES[name].apply(accumulators, arrays)
-                for name, arrays in zip((first, second), prepared, strict=True)
-            )
+            one, other = (rule.apply(accumulators, arrays) for rule, arrays in zip(rules, prepared, strict=True))
             for place in np.flatnonzero(one != other)[:1]:
                 yield Example(
-                    f"accumulator {accumulators[place]} times {real}", (str(int(one[place])), str(int(other[place])))
+                    f"accumulator {accumulators[place]} times {real}{words}",
+                    (str(int(one[place])), str(int(other[place]))),
                 )
 
 
@@ -416,6 +423,9 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "normalize": _normalize,
     "quantize": _quantize,
     "quotient": _quotient,
+    "range_dequantize": lambda first, second: _affine(examples_range.dequantized(first, second)),
+    "range_quantize": lambda first, second: _affine(examples_range.quantized(first, second)),
+    "range_requantize": lambda first, second: _affine(examples_range.requantized(first, second)),
     "real_function": _real_function,
     "remainder": _remainder,
     "rescale": _rescale,

@@ -26,6 +26,7 @@ class RescaleRule:
 
     `largest_exponent` bounds the domain of integer rules: beyond it a left shift would push the sign bit out of the
     register, which kernels leave undefined. `signed` rules take negative multipliers: their ties are not symmetric.
+    `operands`: arrays beside what `prepare` gives that `apply` reads, for operators that have them.
     """
 
     prepare: Callable[[npt.ArrayLike], Prepared]
@@ -34,6 +35,7 @@ class RescaleRule:
     source: str
     largest_exponent: int = 30
     signed: bool = False
+    operands: tuple[str, ...] = ()
 
 
 def _encode(real: npt.ArrayLike) -> Prepared:
@@ -114,6 +116,20 @@ def _binary32_multiply_even_overflow_lowest(acc: np.ndarray, prepared: Mapping[s
     """
     with np.errstate(over="ignore", invalid="ignore"):
         return floats.truncate_to_s32(np.rint(acc.astype(np.float32) * prepared["factor"]))
+
+
+def _add_multiply(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    addend = prepared.get("addend", np.zeros(1, np.int32))
+    return (acc.astype(np.float32) + addend.astype(np.float32)) * prepared["factor"]
+
+
+def _binary32_add_multiply_even(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    return floats.saturate_to_s32(np.rint(_add_multiply(acc, prepared)))
+
+
+def _binary32_add_multiply_twice_even(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    second = prepared.get("second", np.ones(1, np.float32))
+    return floats.saturate_to_s32(np.rint(_add_multiply(acc, prepared) * second))
 
 
 def _encode_q8(real: npt.ArrayLike) -> Prepared:
@@ -248,6 +264,20 @@ RULES: dict[str, RescaleRule] = {
         _binary32_multiply_even_overflow_lowest,
         "round_even(binary32(binary32(acc) * binary32 factor)); what does not fit 32 bits becomes -2^31",
         "facts/caffe2.md 0 (FR), verified by running",
+    ),
+    "binary32_add_multiply_even": RescaleRule(
+        _keep_binary32,
+        _binary32_add_multiply_even,
+        "round_even(f32(f32(f32(acc) + f32(addend)) * binary32 factor)), saturated to 32 bits",
+        "facts/mxnet.md 2, verified by running",
+        operands=("addend",),
+    ),
+    "binary32_add_multiply_twice_even": RescaleRule(
+        _keep_binary32,
+        _binary32_add_multiply_twice_even,
+        "round_even(f32(f32(f32(f32(acc) + f32(addend)) * binary32 factor) * second)), saturated to 32 bits",
+        "facts/mxnet.md 2, verified by running",
+        operands=("addend", "second"),
     ),
     "q8_one_step_up": RescaleRule(
         _encode_q8,

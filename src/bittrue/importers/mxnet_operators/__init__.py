@@ -1,0 +1,50 @@
+"""MXNet operators to ours: one table per theme, from MXNet's name to what a node becomes.
+
+An operator without an entry is read under its name in lower case, which no numerics knows: planning then names all of
+them at once. An attribute that no mapping reads is an error, because it might change results.
+
+Quantized operators give their result and the two ends of its range. A mapping makes the result of one node, and the
+range of another (or of constants, for calibrated ranges), so that ranges that follow from constants are folded by the
+planner, and what is prepared from them is prepared once.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+
+from .base import GraphBuilder, Inner, Mapper, Source
+
+_THEMES = ("floating", "fused", "layers", "pointwise", "quantized")
+
+
+@cache
+def _table() -> dict[str, Mapper]:
+    found: dict[str, Mapper] = {}
+    for theme in _THEMES:
+        mappers = import_module(f"{__name__}.{theme}").MAPPERS
+        double = found.keys() & mappers.keys()
+        if double:
+            raise RuntimeError(f"two mappings for {sorted(double)}")
+        found.update(mappers)
+    return found
+
+
+def map_node(source: Source, outputs: int) -> None:
+    """Adds what the node means to the graph; `outputs`: how many of its results are asked for.
+
+    Raises:
+        InvalidModelError, UnsupportedError: attributes or operands that do not fit; attributes that nobody reads.
+    """
+    mapper = _table().get(source.operator)
+    if mapper is None:
+        stem = re.sub(r"\W", "_", source.operator).strip("_").lower() or "unnamed"
+        names = [f"_output{number}" for number in range(outputs)]
+        source.give(*source.emit(stem, source.inputs, ["f32"] * outputs, names))
+        return
+    mapper(source)
+    source.check_attributes()
+
+
+__all__ = ["GraphBuilder", "Inner", "Source", "map_node"]

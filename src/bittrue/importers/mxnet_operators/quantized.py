@@ -1,0 +1,99 @@
+"""Mappings of conversions between real numbers, codes and sums."""
+
+from __future__ import annotations
+
+from .base import Mappers, Source
+
+_TYPES = {"int8": "s8", "uint8": "u8"}
+_ENDS = ("_output1", "_output2")
+# What inputs that are codes already stand for: half a step more than the largest code.
+_CODES = {"s8": (-127.5, 127.5), "u8": (0.0, 255.5)}
+
+
+def calibrated(source: Source) -> bool:
+    """Whether the node holds both ends of the range of its result."""
+    return source.has("min_calib_range") & source.has("max_calib_range")
+
+
+def calibrated_type(source: Source) -> str:
+    """u8 when the calibrated range has nothing below 0, else s8."""
+    return "u8" if calibrated(source) and source.real("min_calib_range") >= 0 else "s8"
+
+
+def _chosen(source: Source, default: str) -> str:
+    """Attribute out_type."""
+    name = source.text("out_type", default, ("auto", "int8", "uint8"))
+    return calibrated_type(source) if name == "auto" else _TYPES[name]
+
+
+def _quantize(source: Source) -> None:
+    source.expect(3)
+    dtype = _TYPES[source.text("out_type", "uint8", ("int8", "uint8"))]
+    source.type(0)
+    low, high = source.ranges(1, 2)
+    _codes(source, low, high, dtype, "1")
+
+
+def _codes(source: Source, low: int, high: int, dtype: str, version: str) -> None:
+    """Codes of a range; u8 keeps the range as it is."""
+    (output,) = source.emit(
+        "range_quantize", [source.inputs[0], low, high], [dtype], ["_output0"], {"version": version}
+    )
+    source.keeps_shape(output, 0)
+    if dtype == "s8":
+        low, high = source.emit("symmetric_range", [low, high], ["f32"] * 2, _ENDS, {"unsigned": False})
+    else:
+        low, high = (
+            source.emit("identity", [end], ["f32"], [name])[0] for end, name in zip((low, high), _ENDS, strict=True)
+        )
+    source.give(output, low, high)
+
+
+def _quantize_v2(source: Source) -> None:
+    source.expect(1)
+    given = source.type(0)
+    dtype = _chosen(source, "int8")
+    if calibrated(source):
+        low, high = (source.end(source.real(f"{end}_calib_range"), f"{end}_calib") for end in ("min", "max"))
+    elif given in _CODES:
+        low, high = (source.end(value, role) for value, role in zip(_CODES[given], ("low", "high"), strict=True))
+    else:
+        low, high = source.emit("range_of_values", [source.inputs[0]], ["f32"] * 2, ["_low", "_high"])
+    if given in _CODES:
+        source.give(source.inputs[0], low, high)
+    else:
+        _codes(source, low, high, dtype, "2")
+
+
+def _dequantize(source: Source) -> None:
+    source.expect(3)
+    source.text("out_type", "float32", ("float32",))
+    source.type(0, "s8")
+    low, high = source.ranges(1, 2)
+    outputs = source.emit("range_dequantize", [source.inputs[0], low, high], ["f32"], ["_output"])
+    source.keeps_shape(outputs[0], 0)
+    source.give(*outputs)
+
+
+def _requantize(source: Source) -> None:
+    source.expect(3)
+    dtype = _chosen(source, "int8")
+    source.type(0, "s32")
+    low, high = source.ranges(1, 2)
+    unsigned = {"unsigned": dtype == "u8"}
+    if calibrated(source):
+        ends = [source.end(source.real(f"{end}_calib_range"), f"{end}_calib") for end in ("min", "max")]
+        wanted = source.emit("symmetric_range", ends, ["f32"] * 2, _ENDS, unsigned)
+    else:
+        wanted = source.emit("range_of_sums", [source.inputs[0], low, high], ["f32"] * 2, _ENDS, unsigned)
+    (output,) = source.emit("range_requantize", [source.inputs[0], low, high, *wanted], [dtype], ["_output0"])
+    source.keeps_shape(output, 0)
+    source.give(output, *wanted)
+
+
+MAPPERS: Mappers = {
+    "_contrib_dequantize": _dequantize,
+    "_contrib_quantize": _quantize,
+    "_contrib_quantize_v2": _quantize_v2,
+    "_contrib_requantize": _requantize,
+}

@@ -1,0 +1,26 @@
+"""Attributes of windows, for pools of real numbers and of codes."""
+
+from __future__ import annotations
+
+from ...graph import Attribute
+from .base import Source
+
+
+def pool(source: Source, dtype: str, kernel: tuple[int, ...]) -> int:
+    """The pool of input 0; an empty `kernel` is for windows that are the whole picture."""
+    source.ignore("cudnn_off", "p_value")
+    kind = source.text("pool_type", "max", ("max", "avg"))
+    attributes: dict[str, Attribute] = {
+        "kernel": kernel,
+        "strides": source.integers("stride"),
+        "pads": source.integers("pad"),
+        "convention": source.text("pooling_convention", "valid", ("valid", "full", "same")),
+        "whole": source.flag("global_pool"),
+    }
+    counted = source.flag("count_include_pad", True)
+    stem = "convention_max_pool"
+    if kind == "avg":
+        stem, attributes = "convention_average_pool", {**attributes, "count_include_pad": counted}
+    (output,) = source.emit(stem, [source.inputs[0]], [dtype], ["_output"], attributes)
+    source.keeps_shape(output, 0)
+    return output

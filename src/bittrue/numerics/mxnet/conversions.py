@@ -1,0 +1,37 @@
+"""Rows of `mxnet`: quantize, quantize_v2, dequantize, requantize, and what becomes of ranges."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_RUN = "run: random tensors and ranges, ties; facts/mxnet.md 1"
+_RANGE = "f32 f32 -> f32 f32"
+
+ROWS = (
+    Row(
+        "range_quantize",
+        ("f32 f32 f32 -> s8|u8",),
+        {"range_quantize": "binary32_whole_levels_even"},
+        _RUN,
+        when=(("attribute_is", "version", "1"),),
+    ),
+    Row("range_quantize", ("f32 f32 f32 -> s8|u8",), {"range_quantize": "binary32_half_levels_even"}, _RUN),
+    Row("range_dequantize", ("s8|u8 f32 f32 -> f32",), {"range_dequantize": "binary32_half_level_step"}, _RUN),
+    Row(
+        "range_requantize",
+        ("s32 f32 f32 f32 f32 -> s8|u8",),
+        {"range_requantize": "binary32_product_even"},
+        _RUN,
+    ),
+    Row("identity", ("T -> T",), {}, "ranges and codes that pass through", where=("f32", "s8", "u8", "s32")),
+    Row("product_range", ("f32 f32 f32 f32 -> f32 f32",), {}, _RUN),
+    Row(
+        "range_of_sums",
+        ("s32 f32 f32 -> f32 f32",),
+        {},
+        _RUN,
+        limit="sums of -2147483648 are refused: the runtime takes the magnitude in 32 bits",
+    ),
+    Row("range_of_values", ("f32 -> f32 f32",), {}, _RUN, limit="the range of an empty tensor is refused"),
+    Row("symmetric_range", (_RANGE,), {}, _RUN),
+)

@@ -1,0 +1,62 @@
+"""Rows of `mxnet`: operators on real numbers, as they stand around the quantized part of a model."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_RUN = "run: random numbers, NaN, infinities, zeros of both signs"
+_REAL = "run: close, but not equal in bits"
+_LIMIT = (
+    "sums and functions of real numbers are the exact ones, rounded once; the runtime's depend on oneDNN's kernels for "
+    "the processor, on shapes and on threads, and differ by some units in the last place"
+)
+_PLAIN, _ONE = {"plain_range": "unlimited"}, ("f32 -> f32",)
+_CODES = ("f32", "s8", "u8", "s32")
+_ELEMENTWISE = ("attribute_is", "broadcasts", False)
+_UNEQUAL = "shapes must be equal: this operator does not broadcast"
+
+
+def _inexact(stem: str, types: tuple[str, ...], slot: str) -> Row:
+    return Row(stem, types, {slot: "rounded_once"}, _REAL, limit=_LIMIT, inexact=True)
+
+
+def _sums(stem: str) -> tuple[Row, ...]:
+    types = ("f32 f32 -> f32",)
+    return (
+        Row(stem, types, _PLAIN, _RUN, when=(_ELEMENTWISE, ("not_broadcast",))),
+        Row(stem, types, refuses=_UNEQUAL, when=(_ELEMENTWISE,)),
+        Row(stem, types, _PLAIN, _RUN),
+    )
+
+
+def rows_by_rank(*ranks: int) -> Row:
+    """Refuses a softmax over rows, whatever they are, of these ranks."""
+    return Row(
+        "softmax_along",
+        _ONE,
+        refuses="SoftmaxOutput of this rank takes all axes but the first as one row: reshape its input to two axes",
+        when=(("attribute_is", "rows_by_rank", True), ("input_rank", 0, *ranks)),
+    )
+
+
+ROWS: tuple[Row, ...] = (
+    *(row for stem in ("add", "div", "mul", "sub") for row in _sums(stem)),
+    *(Row(stem, _ONE, {}, _RUN) for stem in ("abs", "neg", "relu", "sqrt", "thresholded_relu")),
+    Row("leaky_relu", _ONE, {"slope": "scaled_below_zero"}, _RUN),
+    Row("clip", ("f32 f32 f32 -> f32",), {}, _RUN),
+    Row("convention_max_pool", _ONE, {}, _RUN),
+    Row("concat", ("T... -> T",), {}, _RUN, where=_CODES),
+    *(Row(stem, ("T s64 -> T",), {}, _RUN, where=_CODES) for stem in ("reshape_to",)),
+    Row("transpose", ("T s64|- -> T",), {}, _RUN, where=_CODES),
+    *(
+        _inexact(stem, _ONE, "real_function")
+        for stem in ("exp", "log", "logistic", "parametric_elu", "softplus", "softsign", "tanh")
+    ),
+    _inexact("gelu", _ONE, "real_gelu"),
+    rows_by_rank(1, 3, 5),
+    *(_inexact(stem, _ONE, "real_softmax") for stem in ("log_softmax_along", "softmax_along")),
+    _inexact("convention_average_pool", _ONE, "real_sum"),
+    *(_inexact(stem, ("f32 f32 f32|- -> f32",), "real_product") for stem in ("conv", "gemm")),
+    _inexact("matmul", ("f32 f32 -> f32",), "real_product"),
+    _inexact("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), "real_normalization"),
+)

@@ -1,0 +1,61 @@
+"""Rows of `mxnet`: pools, activations, flatten, embedding, concatenations, sums, products, batch normalization."""
+
+from __future__ import annotations
+
+from ..table import Row
+
+_RUN = "run: random tensors, ranges and attributes, ties; facts/mxnet.md 1"
+_NO_RANGE = "ranges with which the runtime computes 0 * infinity are refused"
+_PAIR = "f32 f32 f32 f32"
+
+# Copies, and positions of an embedding; the same in every build of the runtime.
+MOVED: tuple[Row, ...] = (
+    Row("flatten", ("T -> T",), {}, _RUN, where=("s8", "u8", "s32", "f32")),
+    Row("convert", ("f32|f64|f16 -> s64",), {"cast": "truncate_low_bits"}, _RUN),
+    Row("convert", ("u8|s8|s32 -> s64",), {}, _RUN),
+    Row("clip", ("s64 s64 s64 -> s64",), {}, _RUN),
+    Row("take", ("s8 s64 -> s8",), {}, _RUN),
+)
+
+PRODUCTS: tuple[Row, ...] = (
+    Row("ranged_multiply", (f"s8 s8 {_PAIR} -> s8|s32|f32",), {"range_product": "binary32_truncate_low_bits"}, _RUN),
+)
+
+ROWS: tuple[Row, ...] = (
+    *MOVED,
+    *PRODUCTS,
+    Row("convention_max_pool", ("T -> T",), {}, _RUN, where=("s8", "u8")),
+    Row(
+        "convention_average_pool",
+        ("T -> T",),
+        {"affine_average": "codes_binary32_even"},
+        _RUN,
+        where=("s8", "u8"),
+        limit="windows whose sum may not fit 32 bits are refused",
+    ),
+    Row("clip", ("s8 s8 - -> s8",), {}, _RUN, limit="u8 is refused: the runtime relabels its bytes as s8"),
+    Row(
+        "ranged_concat",
+        ("s8|u8|f32... -> s8|u8",),
+        {"range_change": "binary32_quotients_even"},
+        _RUN,
+        limit=_NO_RANGE,
+    ),
+    Row("joined_range", ("f32... -> f32 f32",), {}, _RUN),
+    Row(
+        "ranged_add",
+        (f"T T {_PAIR} -> T|s32", f"s8 u8 {_PAIR} -> s8|s32", f"u8 s8 {_PAIR} -> s8|s32"),
+        {"range_sum": "binary32_two_products_even"},
+        _RUN,
+        where=("s8", "u8"),
+        limit=_NO_RANGE,
+    ),
+    Row("sum_range", (f"{_PAIR} -> f32 f32",), {}, _RUN),
+    Row(
+        "ranged_batch_normalization",
+        ("s8|u8 f32 f32 f32 f32 f32 f32 -> s8",),
+        {"range_normalization": "binary32_epsilon_twice_even"},
+        _RUN,
+        limit="statistics and ranges that give no finite factors are refused",
+    ),
+)

@@ -1,0 +1,141 @@
+"""convention_max_pool and convention_average_pool: pools over [N, C, ...] whose output extents follow a convention.
+
+Attributes: `kernel`, `strides`, `pads` (one number per spatial axis, for both sides), `convention` (valid, full or
+same), `whole` (the window is the picture); of averages `count_include_pad`. The largest element of a window that lies
+behind the picture is the lowest one of the type. `max_pool`, `qlinear_average_pool` and, for real numbers,
+`average_pool` carry the steps out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..graph import Attribute
+from ..rules import affine_average
+from .base import Call, Lowered, Operator, Shape, Step
+from .geometry import LARGEST, Window
+from .spatial import spatial_bytes, spatial_parameters, spatial_shape
+from .spatial_pool import reference_average, reference_max
+
+_CONVENTIONS = ("valid", "full", "same")
+
+
+def _listed(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
+    given = tuple(int(v) for v in call.attribute(name)) or (default,) * count
+    if len(given) != count:
+        raise call.invalid("BT-WINDOW", f"attribute '{name}' has {len(given)} entries, expected {count}")
+    return given
+
+
+def _after(call: Call, extent: int, taps: int, stride: int, pad: int) -> int:
+    """Padding behind the picture: `full` adds what the last window lacks, `same` must lack nothing."""
+    lacking = -(extent + 2 * pad - taps) % stride
+    if call.attribute("convention") == "valid" or not lacking:
+        return pad
+    if call.attribute("convention") == "same":
+        raise call.invalid(
+            "BT-WINDOW",
+            f"windows of {taps} with stride {stride} do not fill {extent + 2 * pad} positions",
+            "use the convention 'valid' or 'full'",
+        )
+    return pad + lacking
+
+
+def _windows(call: Call) -> tuple[Window, ...]:
+    x = call.input(0)
+    call.rank(x, 3, 5)
+    count, kernel = x.rank - 2, tuple(int(v) for v in call.attribute("kernel"))
+    if call.attribute("convention") not in _CONVENTIONS:
+        raise call.invalid("BT-WINDOW", f"convention '{call.attribute('convention')}' is not among {_CONVENTIONS}")
+    whole = bool(call.attribute("whole"))
+    if len(kernel) != count and (kernel or not whole):
+        raise call.invalid("BT-WINDOW", f"a window over {len(kernel)} axes, but the tensor has {count}")
+    strides, pads = _listed(call, "strides", count, 1), _listed(call, "pads", count, 0)
+    found = []
+    for extent, taps, stride, pad in zip(x.shape[2:], kernel or x.shape[2:], strides, pads, strict=True):
+        if not (extent >= 1 and 1 <= taps < 2**31 and 1 <= stride <= LARGEST and 0 <= pad <= LARGEST):
+            raise call.invalid("BT-WINDOW", f"a window of {taps} over {extent}, stride {stride}, padded by {pad}")
+        if taps > extent + 2 * pad:
+            raise call.invalid(
+                "BT-WINDOW", f"a window of {taps} does not fit {extent} positions padded to {extent + 2 * pad}"
+            )
+        if whole:
+            found.append(Window(extent, extent, 1, 1, 0, 0, 1))
+            continue
+        if pad >= taps:
+            raise call.invalid("BT-WINDOW", f"padded by {pad}, a window of {taps} takes at most {taps - 1}")
+        after = _after(call, extent, taps, stride, pad)
+        found.append(Window(extent, taps, stride, 1, pad, after, 1 + (extent + pad + after - taps) // stride))
+    return tuple(found)
+
+
+def infer(call: Call) -> list[Shape]:
+    """[N, C, ...] gives [N, C, ...']."""
+    call.expect(1)
+    return [(*call.input(0).shape[:2], *spatial_shape(_windows(call)))]
+
+
+def _geometry(call: Call, windows: Sequence[Window]) -> dict[str, Attribute]:
+    return {
+        **spatial_parameters(windows),
+        "output_shape": call.output.shape,
+        "after": tuple(one.after for one in windows),
+    }
+
+
+def lower_max(call: Call) -> Lowered:
+    """As max_pool."""
+    windows, shape = _windows(call), call.input(0).shape
+    work = call.output.size * math.prod(one.taps for one in windows)
+    scratch = 2 * spatial_bytes(windows, math.prod(shape[:2]), 8) + 24 * work
+    return Lowered(_geometry(call, windows), work=work, scratch=scratch, operator="max_pool")
+
+
+def lower_average(call: Call) -> Lowered:
+    """As qlinear_average_pool or, of real numbers, average_pool; padding counts for whole windows."""
+    windows, x, output = _windows(call), call.input(0), call.output
+    taps = math.prod(one.taps for one in windows)
+    counted = bool(call.attribute("count_include_pad"))
+    if not counted and any((one.out - 1) * one.stride >= one.extent + one.before for one in windows):
+        raise call.invalid(
+            "BT-WINDOW", "the last window lies behind the picture: no element counts", "use the convention 'valid'"
+        )
+    work = output.size * taps
+    if "real_sum" in call.rules:
+        parameters = _geometry(call, windows) | {"count_include_pad": int(counted), "order": "in_order", "full": True}
+        scratch = 2 * spatial_bytes(windows, math.prod(x.shape[:2]), 8) + 24 * work
+        return Lowered(parameters, work=work, scratch=scratch, operator="average_pool")
+    if taps * max(-x.type.minimum, x.type.maximum) >= 2**31:
+        raise call.unsupported("BT-WINDOW", f"sums over {taps} elements do not fit 32 bits")
+    rule = affine_average.RULES[call.rules["affine_average"]]
+    arrays = rule.prepare((1.0, 0), (1.0, 0), output.type.minimum, output.type.maximum)
+    parameters = spatial_parameters(windows) | {
+        "channels_last": False,
+        "count_include_pad": counted,
+        "low": output.type.minimum,
+        "high": output.type.maximum,
+        "dtype": output.dtype,
+        "late": False,
+    }
+    scratch = spatial_bytes(windows, x.shape[1], 8) + 32 * output.size
+    return Lowered(parameters, arrays, work=work, scratch=scratch, operator="qlinear_average_pool")
+
+
+def _largest(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    return reference_max(step, inputs)[:1]
+
+
+OPERATORS = (
+    Operator("convention_max_pool", (), infer, lower_max, _largest, "largest element of windows by a convention"),
+    Operator(
+        "convention_average_pool",
+        ("affine_average", "real_sum"),
+        infer,
+        lower_average,
+        reference_average,
+        "average of windows by a convention",
+    ),
+)

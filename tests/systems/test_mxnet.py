@@ -1,0 +1,273 @@
+"""MXNet: recorded calls and models give the recorded bytes; symbols and parameters of all versions; what is refused."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests.support.mxnet_models import Network, residual
+from tests.support.shared import SHARED
+
+import bittrue
+from bittrue.cli import cli
+from bittrue.conformance import mxnet_case
+from bittrue.conformance.replay import replay
+from bittrue.conformance.vectors import read_vectors
+from bittrue.errors import BittrueError
+from bittrue.importers.mxnet_params import read_params
+from bittrue.plan import make_plan
+from bittrue.numerics import find
+from bittrue.runtime import ReferenceExecutor
+
+RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet"
+GOLDEN = SHARED / "golden" / "mxnet"
+needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason=f"the recorded vectors are not at {GOLDEN}")
+
+
+# -- recorded results ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("executor", ["auto", "reference"])
+def test_recorded_calls(executor: str, record_property: Callable[[str, object], None]) -> None:
+    result = replay(RECORDED, executor=executor)
+    record_property("replayed", f"{result.equal} of {len(result.outcomes)} calls recorded from MXNet 1.9.1")
+    assert [str(o.first or o.refusal) for o in result.outcomes if not o.equal] == []
+    assert len(result.outcomes) == 71
+
+
+@needs_golden
+@pytest.mark.parametrize("folder", ["", "models"])
+def test_golden(folder: str, record_property: Callable[[str, object], None]) -> None:
+    result = replay(GOLDEN / folder)
+    values = sum(outcome.values for outcome in result.outcomes)
+    record_property("replayed", f"{result.equal} of {len(result.outcomes)} cases of golden/mxnet/{folder}, {values:,} values")
+    assert [f"{o.case}: {o.first or o.refusal}" for o in result.outcomes if not o.equal] == []
+    assert len(result.outcomes) == (28 if folder else 1158)
+    if not folder:
+        assert [len(cases) for cases in result.apart().values()] == [2]
+
+
+def test_what_is_known_late_gives_the_same() -> None:
+    """Weights and ranges as inputs: everything that the planner folds is done while running."""
+    cases = [case for case in read_vectors(RECORDED).cases if case.operator.startswith("_sg_")]
+    for case in cases[::3]:
+        inputs = [given for given in case.inputs() if given is not None]
+        attributes = dict(case.attributes)
+        fused = attributes.pop("fused_ops")
+        names = [given.name for given in inputs]
+        content = mxnet_case.symbol(case.operator, attributes, inputs, names, len(case.outputs()), fused, case.identity)
+        graph = bittrue.load(content).file.graphs[0]
+        plan = make_plan(graph, find("mxnet"), shapes={given.name: given.value.shape for given in inputs})
+        results = ReferenceExecutor(plan).run({i: g.value for i, g in zip(graph.inputs, inputs, strict=True)})
+        found = dict(zip(plan.results, results, strict=True))
+        for index, expected in zip(graph.outputs, case.outputs(), strict=True):
+            assert expected is not None
+            assert found[index].tobytes() == expected.value.tobytes(), case.identity
+
+
+def _run(session: bittrue.Session, x: np.ndarray) -> np.ndarray:
+    (result,) = session.run(x).values()
+    return result
+
+
+# -- whole networks --------------------------------------------------------------------------------------------------
+def _load(net: Network) -> bittrue.Model:
+    return bittrue.load(net.symbol([len(net.nodes) - 1, 0, 0]), net.weights())
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("channels", [3, 4, 5])
+def test_native_equals_reference(channels: int, deep: bool) -> None:
+    model = _load(residual(channels, deep))
+    rng = np.random.default_rng(1)
+    shapes = {"data": (2, channels, 4, 4)}
+    reference = model.prepare(executor="reference", shapes=shapes)
+    sessions = [model.prepare(shapes=shapes, isa=isa) for isa in bittrue.isas()]
+    for _ in range(3):
+        x = (rng.standard_normal(shapes["data"]) * 2).astype(np.float32)
+        expected = _run(reference, x)
+        assert np.unique(expected).size > 1
+        for session in sessions:
+            assert _run(session, x).tobytes() == expected.tobytes(), session.isa
+
+
+def test_fused_layers_run_on_native_kernels() -> None:
+    if not bittrue.isas():
+        pytest.skip("the native module is not built")
+    session = _load(residual()).prepare(shapes={"data": (1, 4, 4, 4)})
+    text = str(session.plan)
+    for node in ("c0", "fc"):
+        assert f"{node}_output" in text
+    left = [line for line in text.splitlines() if "runs on the reference" in line]
+    assert not [line for line in left if "_sg_mkldnn" in line], left
+
+
+def test_shapes_that_the_file_leaves_open(tmp_path: Path) -> None:
+    net = residual()
+    with pytest.raises(BittrueError) as caught:
+        _load(net).prepare()
+    assert caught.value.code == "BT-INPUT-OPEN"
+    assert "[?, 4, ?, ?]" in str(caught.value)
+    assert "--shape data=N,4,N,N" in str(caught.value)
+    (tmp_path / "net-symbol.json").write_bytes(net.symbol([len(net.nodes) - 1, 0, 0]))
+    (tmp_path / "net-0003.params").write_bytes(net.weights())
+    path = str(tmp_path / "net-symbol.json")
+    run = CliRunner().invoke(cli, ["run", path, "--shape", "data=1,4,4,4"])
+    assert run.exit_code == 0, run.output
+    inspected = CliRunner().invoke(cli, ["inspect", path])
+    assert inspected.exit_code == 0, inspected.output
+    assert "-1, 4, -1, -1" in inspected.output.replace("\n", "")
+
+
+def test_a_shape_in_the_file_is_enough() -> None:
+    net = residual()
+    net.nodes[0]["attrs"] = {"__shape__": "(1, 4, 4, 4)", "__dtype__": "0", "__init__": "zeros", "data_lr_mult": "2"}
+    assert _load(net).prepare().inputs[0].shape == (1, 4, 4, 4)
+    # 0 is an extent that is not known.
+    net.nodes[0]["attrs"] = {"__shape__": "(0, 4, 4, 4)"}
+    assert _load(net).prepare().inputs[0].shape == (1, 4, 4, 4)
+
+
+# -- files of other versions -----------------------------------------------------------------------------------------
+def test_older_spellings_mean_the_same() -> None:
+    net = residual()
+    head = [len(net.nodes) - 1, 0, 0]
+    x = np.random.default_rng(3).standard_normal((1, 4, 4, 4)).astype(np.float32)
+    shapes = {"data": x.shape}
+    expected = _run(bittrue.load(net.symbol(head), net.weights()).prepare(shapes=shapes), x)
+    for spelling in ("attr", "param"):
+        content = json.loads(net.symbol(head))
+        for node in content["nodes"]:
+            node[spelling] = node.pop("attrs", {})
+            node["inputs"] = [entry[:2] for entry in node["inputs"]]
+            node["backward_source_id"] = -1
+            for graph in node.get("subgraphs", []):
+                for inner in graph["nodes"]:
+                    inner[spelling] = inner.pop("attrs", {})
+        content["heads"] = [head[:2]]
+        content["attrs"] = {"mxnet_version": ["int", 800]}
+        model = bittrue.load(json.dumps(content).encode(), net.weights())
+        assert _run(model.prepare(shapes=shapes), x).tobytes() == expected.tobytes()
+        assert "0.8.0" in model.file.producer
+
+
+def _one_array(head: bytes, payload: bytes = b"\x01\x02\x03", name: bytes = b"aux:w") -> bytes:
+    start = struct.pack("<QQQ", 0x112, 0, 1)
+    return start + head + payload + struct.pack("<QQ", 1, len(name)) + name
+
+
+_PLACE = struct.pack("<iii", 1, 0, 5)
+FORMS = {
+    "oldest": struct.pack("<II", 1, 3) + _PLACE,
+    "first": struct.pack("<Iiq", 0xF993FAC8, 1, 3) + _PLACE,
+    "second": struct.pack("<Iiiq", 0xF993FAC9, 0, 1, 3) + _PLACE,
+    "scalars": struct.pack("<Iiiq", 0xF993FACA, 0, 1, 3) + _PLACE,
+}
+
+
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_forms_of_arrays(form: str) -> None:
+    (tensor,) = read_params(np.frombuffer(_one_array(FORMS[form]), np.uint8)).values()
+    assert (tensor.name, tensor.dtype, tensor.values().tolist()) == ("aux:w", "s8", [1, 2, 3])
+
+
+def test_scalars_and_arrays_without_content() -> None:
+    scalar = struct.pack("<Iii", 0xF993FACA, 0, 0) + struct.pack("<iii", 1, 0, 5)
+    (tensor,) = read_params(np.frombuffer(_one_array(scalar, b"\x07"), np.uint8)).values()
+    assert tensor.shape == ()
+    assert tensor.values().tolist() == 7
+    for nothing in (struct.pack("<Iii", 0xF993FAC9, 0, 0), struct.pack("<Iii", 0xF993FACA, 0, -1), struct.pack("<I", 0)):
+        assert read_params(np.frombuffer(_one_array(nothing, b""), np.uint8)) == {}
+
+
+DAMAGE = {
+    "no magic": (b"\0" * 24, "BT-MXNET-PARAMS"),
+    "short": (b"\x12\x01", "BT-MXNET-PARAMS"),
+    "sparse": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 1, 1, 3) + _PLACE), "BT-MXNET-SPARSE"),
+    "storage": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 7, 1, 3) + _PLACE), "BT-MXNET-PARAMS"),
+    "rank": (_one_array(struct.pack("<Iii", 0xF993FAC9, 0, 99) + _PLACE), "BT-MXNET-PARAMS"),
+    "extent": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 0, 1, -3) + _PLACE), "BT-MXNET-PARAMS"),
+    "huge": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 0, 1, 1 << 60) + _PLACE), "BT-MXNET-PARAMS"),
+    "type": (_one_array(struct.pack("<Iiiq", 0xF993FAC9, 0, 1, 3) + struct.pack("<iii", 1, 0, 77)), "BT-MXNET-PARAMS"),
+    "count": (struct.pack("<QQQ", 0x112, 0, 1 << 40), "BT-MXNET-PARAMS"),
+    "name": (_one_array(FORMS["second"], name=b"\xff\xfe"), "BT-MXNET-PARAMS"),
+    "more": (_one_array(FORMS["second"]) + b"\0", "BT-MXNET-PARAMS"),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(DAMAGE))
+def test_damaged_parameters(kind: str) -> None:
+    content, code = DAMAGE[kind]
+    with pytest.raises(BittrueError) as caught:
+        read_params(np.frombuffer(content, np.uint8))
+    assert caught.value.code == code
+
+
+# -- what is refused -------------------------------------------------------------------------------------------------
+def _changed(change: Callable[[list[dict[str, Any]]], None]) -> bytes:
+    content = json.loads(residual().symbol([18, 0, 0]))
+    change(content["nodes"])
+    return json.dumps(content).encode()
+
+
+def _node(nodes: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(node for node in nodes if node["name"] == name)
+
+
+def _inner(nodes: list[dict[str, Any]], name: str, position: int) -> dict[str, Any]:
+    found: dict[str, Any] = _node(nodes, name)["subgraphs"][0]["nodes"][position]
+    return found
+
+
+REFUSED: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
+    "attribute": (lambda n: _node(n, "q")["attrs"].update(round="up"), "BT-MXNET-ATTRIBUTE"),
+    "number": (lambda n: _node(n, "q")["attrs"].update(min_calib_range="x"), "BT-MXNET-ATTRIBUTE"),
+    "type": (lambda n: _node(n, "q")["attrs"].update(out_type="int4"), "BT-MXNET-ATTRIBUTE"),
+    "flag": (lambda n: _node(n, "c0")["attrs"].update(with_bn="maybe"), "BT-MXNET-ATTRIBUTE"),
+    "not quantized": (lambda n: _node(n, "c0")["attrs"].update(quantized="false"), "BT-MXNET-REAL"),
+    "activation": (lambda n: _inner(n, "c0", 3)["attrs"].update(act_type="tanh"), "BT-MXNET-ACTIVATION"),
+    "another chain": (lambda n: _inner(n, "c0", 3).update(op="LeakyReLU"), "BT-MXNET-SUBGRAPH"),
+    "no chain": (lambda n: _inner(n, "c0", 3).update(inputs=[[1, 0, 0]]), "BT-MXNET-SUBGRAPH"),
+    "filters": (lambda n: _inner(n, "c0", 1)["attrs"].update(num_filter="7"), "BT-MXNET-WEIGHTS"),
+    "kernel": (lambda n: _inner(n, "c0", 1)["attrs"].update(kernel="(3, 3, 3)"), "BT-MXNET-CONVOLUTION"),
+    "no kernel": (lambda n: _inner(n, "c0", 1)["attrs"].pop("kernel"), "BT-MXNET-ATTRIBUTE"),
+    "inputs": (lambda n: _node(n, "c0")["inputs"].pop(), "BT-NODE-ARITY"),
+    "range": (lambda n: _node(n, "fc")["inputs"].__setitem__(3, [12, 0, 0]), "BT-NODE-TYPE"),
+    "order": (lambda n: _node(n, "q").update(inputs=[[15, 0, 0]]), "BT-NODE-ORDER"),
+    "output": (lambda n: _node(n, "out").update(inputs=[[17, 5, 0]] * 3), "BT-MXNET-OUTPUT"),
+    "name": (lambda n: n[3].update(name="c0_weight"), "BT-MXNET-NAME"),
+    "structure": (lambda n: _node(n, "q").update(inputs="x"), "BT-MXNET-FORMAT"),
+    "operator": (lambda n: _node(n, "q").update(op=5), "BT-MXNET-FORMAT"),
+    "shape": (lambda n: n[0].update(attrs={"__shape__": "(1, 'x')"}), "BT-MXNET-FORMAT"),
+    "unknown": (lambda n: _node(n, "out").update(op="SoftmaxOutputOfSomething"), "BT-OPERATOR"),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(REFUSED))
+def test_refusals(kind: str) -> None:
+    change, code = REFUSED[kind]
+    content = _changed(change)
+    with pytest.raises(BittrueError) as caught:
+        bittrue.load(content, residual().weights()).prepare("mxnet", shapes={"data": (1, 4, 4, 4)})
+    assert caught.value.code == code
+    assert caught.value.place or kind == "unknown"
+
+
+def test_an_empty_range_has_no_multiplier() -> None:
+    content = _changed(lambda n: _node(n, "c0")["attrs"].update(max_calib_range="0.0"))
+    with pytest.raises(BittrueError) as caught:
+        bittrue.load(content, residual().weights()).prepare("mxnet", shapes={"data": (1, 4, 4, 4)})
+    assert caught.value.code == "BT-QUANT-OPERAND"
+    assert "'c0'" not in str(caught.value)
+    assert "_sg_mkldnn_conv" in str(caught.value)
+
+
+def test_texts_that_are_no_symbols() -> None:
+    for content in (b'{"nodes": [], "heads": []}', b'{"nodes": 1, "op": 2}', b'{"nodes": [{"op": "null"}], "heads": []}'):
+        with pytest.raises(BittrueError) as caught:
+            bittrue.load(content)
+        assert caught.value.code == "BT-MXNET-FORMAT"
