@@ -17,6 +17,12 @@ _TABLES = {
     "onnx": ("onnx", "ONNX"),
     "onnxruntime": ("onnxruntime", "ONNXRUNTIME"),
     "onnxruntime-avx2": ("onnxruntime_avx2", "ONNXRUNTIME_AVX2"),
+    "tvm-qnn": ("tvm_qnn", "TVM_QNN"),
+    "tvm-qnn-tonearest": ("tvm_qnn", "TVM_QNN_TONEAREST"),
+    "tvm-qnn-float32": ("tvm_qnn", "TVM_QNN_FLOAT32"),
+    "tvm-qnn-float32-tonearest": ("tvm_qnn", "TVM_QNN_FLOAT32_TONEAREST"),
+    "tvm-qnn-float64": ("tvm_qnn", "TVM_QNN_FLOAT64"),
+    "tvm-qnn-float64-tonearest": ("tvm_qnn", "TVM_QNN_FLOAT64_TONEAREST"),
 }
 
 DEFAULT = "litert"
@@ -27,6 +33,7 @@ _BY_FORMAT = {
     "caffe": "snps_caffe",
     "caffe2": "caffe2",
     "mxnet": "mxnet",
+    "qnn": "tvm-qnn",
 }
 
 

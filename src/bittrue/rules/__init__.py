@@ -21,6 +21,7 @@ _TABLES = {
     "byte_products": ("byte_products", "RULES"),
     "cast": ("cast", "RULES"),
     "cast_tail": ("cast", "RULES"),
+    "center": ("center", "RULES"),
     "combine": ("combine", "RULES"),
     "compare": ("compare", "RULES"),
     "dequantize": ("quantize", "DEQUANTIZE"),

@@ -53,6 +53,26 @@ def binary64_divide_away(
     return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
 
 
+def binary32_divide_away_sum(
+    x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
+) -> np.ndarray:
+    """to_s32(clamp(f32(round_away(f32(x / scale)) + f32(zero_point)))): clamped as real numbers.
+
+    NaN gives the maximum. The largest 32-bit integer is no binary32 number: 2^31 stands for it, which to_s32 (the x86
+    conversion) makes -2^31. Source: facts/tvm_qnn.md 2, read.
+
+    >>> one = np.float32(1)
+    >>> [int(v) for v in binary32_divide_away_sum(np.float32([0.5, -0.5, 3e9, -3e9]), one, np.int64(-1), -128, 127)]
+    [0, -2, 127, -128]
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        steps = floats.round_away(x.astype(np.float32) / scale.astype(np.float32))
+        moved = steps + zero_point.astype(np.float32)
+        low, high = np.float32(minimum), np.float32(maximum)
+        limited = np.where(moved < high, moved, high)
+        return floats.truncate_to_s32(np.where(limited > low, limited, low))
+
+
 def binary32_reciprocal_even_wrap(
     x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int
 ) -> np.ndarray:
@@ -167,6 +187,7 @@ def _signed_nan(result: np.ndarray, first: np.ndarray, second: np.ndarray) -> np
 
 QUANTIZE: dict[str, QuantizeRule] = {
     "binary32_divide_away": binary32_divide_away,
+    "binary32_divide_away_sum": binary32_divide_away_sum,
     "binary64_divide_away": binary64_divide_away,
     "binary32_reciprocal_even": binary32_reciprocal_even,
     "binary32_reciprocal_even_wrap": binary32_reciprocal_even_wrap,

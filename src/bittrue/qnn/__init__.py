@@ -1,0 +1,40 @@
+"""The operators of quantized networks in TVM's Relay and in its RFC, as functions on arrays and as a graph builder.
+
+Every function takes arrays and gives an array; where a data argument is a symbolic tensor (`var`, or the result of such
+a call) it adds a node to a graph instead. `model` makes a model of it, which runs in any numerics with rows for its
+operators; arrays, and models that name none, run in `tvm-qnn`.
+
+>>> import numpy as np
+>>> from bittrue import qnn
+>>> qnn.quantize(np.float32([0.25, -0.25]), 0.5, 3, "uint8").tolist()
+[4, 2]
+>>> x = qnn.var("x", (1, 2), "uint8")
+>>> acc = qnn.dense(x, np.int8([[1, 2]]), 3, 0, 0.5, 0.1, units=1)
+>>> y = qnn.requantize(acc, 0.05, 0, 0.1, 0)
+>>> list(qnn.model(y).prepare().run(x=np.uint8([[4, 2]])).values())[0].tolist()
+[[0]]
+"""
+
+from __future__ import annotations
+
+from .config import current_requantize_config, requantize_config
+from .expr import Expr, constant, var
+from .layers import batch_matmul, bias_add, conv2d, dense
+from .model import model
+from .quantization import dequantize, quantize, requantize
+
+__all__ = [
+    "Expr",
+    "batch_matmul",
+    "bias_add",
+    "constant",
+    "conv2d",
+    "current_requantize_config",
+    "dense",
+    "dequantize",
+    "model",
+    "quantize",
+    "requantize",
+    "requantize_config",
+    "var",
+]

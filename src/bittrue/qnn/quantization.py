@@ -1,0 +1,187 @@
+"""quantize, dequantize, requantize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from . import checks
+from .config import OPEN, resolved
+from .expr import Expr, Tensor, build
+
+
+def _first(function: str, argument: str, *given: Any) -> Any:
+    """The one value among spellings of one argument that is given."""
+    found = [value for value in given if value is not None]
+    if len(found) != 1:
+        what = "is missing" if not found else "is given twice, under two names"
+        raise checks.wrong(function, argument, what, code="BT-QNN-ARGUMENT")
+    return found[0]
+
+
+def _axis_or_type(axis: Any, out_dtype: Any) -> tuple[int, Any]:
+    """The RFC's fourth argument is the type, TVM's is the axis."""
+    return (axis, out_dtype) if isinstance(axis, int | np.integer) and not isinstance(axis, bool) else (-1, axis)
+
+
+def _per_axis(function: str, axis: Any, data: Expr, scale: Any, zero_point: Any) -> tuple[int, tuple[int, ...]]:
+    """Axis and its extent; the axis is looked at only where one of the two is no scalar."""
+    if all(isinstance(p, Expr) or np.ndim(p) == 0 for p in (scale, zero_point)):
+        return -1, ()
+    if not data.rank:
+        return -1, (1,)
+    # One element serves the whole tensor.
+    found = checks.axis(function, "axis", axis, data.rank)
+    return found, (data.shape[found], 1)
+
+
+def _squeezed(array: np.ndarray) -> np.ndarray:
+    return array.reshape(()) if array.size == 1 else array
+
+
+def quantize(
+    data: Tensor,
+    output_scale: Any = None,
+    output_zero_point: Any = None,
+    axis: Any = -1,
+    out_dtype: Any = "int8",
+    *,
+    scale: Any = None,
+    zero_point: Any = None,
+) -> Any:
+    """q = clip(round(data / scale) + zero_point), ties away from zero, in float32.
+
+    The RFC's spelling ``quantize(data, scale, zero_point, out_dtype)`` works, too, by position and by keyword.
+
+    Args:
+        data: float32, any shape.
+        output_scale: float32, one or one per slice of `axis`.
+        output_zero_point: int32, likewise.
+        axis: counts from the end where negative.
+        out_dtype: ``"int8"``, ``"uint8"``, ``"int16"``, ``"uint16"`` or ``"int32"``.
+
+    Returns:
+        A tensor of the same shape.
+
+    Raises:
+        InputError: other types, shapes that do not fit, scales that are not positive.
+
+    Source: the RFC; tvm v0.18.0, src/relay/qnn/op/quantize.cc, read.
+
+    >>> import numpy as np
+    >>> quantize(np.float32([0.25, -0.25, 99]), 0.5, 3, out_dtype="int8").tolist()
+    [4, 2, 127]
+    >>> quantize(np.float32([0.25, -0.25, 99]), 0.5, 3, "uint8").tolist()
+    [4, 2, 201]
+    """
+    axis, out_dtype = _axis_or_type(axis, out_dtype)
+    x = checks.tensor("quantize", "data", data, ("f32",))
+    wanted = _first("quantize", "output_scale", output_scale, scale)
+    point = _first("quantize", "output_zero_point", output_zero_point, zero_point)
+    at, extents = _per_axis("quantize", axis, x, wanted, point)
+    parameters = {
+        "output_scale": _squeezed(checks.scale("quantize", "output_scale", wanted, extents)),
+        "output_zero_point": _squeezed(checks.zero_point("quantize", "output_zero_point", point, extents)),
+    }
+    dtype = checks.element_type("quantize", "out_dtype", out_dtype, checks.CODES)
+    return build("qnn.quantize", (x,), x.shape, dtype, parameters, {"axis": at})
+
+
+def dequantize(
+    data: Tensor = None,
+    input_scale: Any = None,
+    input_zero_point: Any = None,
+    axis: Any = -1,
+    out_dtype: Any = "float32",
+    *,
+    quantized_data: Tensor = None,
+    scale: Any = None,
+    zero_point: Any = None,
+) -> Any:
+    """float32(data - zero_point) * scale.
+
+    The RFC's spelling ``dequantize(quantized_data, scale, zero_point, out_dtype)`` works, too.
+
+    Args:
+        data: int8, uint8, int16, uint16 or int32, any shape.
+        input_scale, input_zero_point: one, or one per slice of `axis`.
+        out_dtype: ``"float32"``, or ``"float16"``: limited to its finite numbers, then rounded.
+
+    Raises:
+        InputError: as `quantize`.
+
+    Source: the RFC; tvm v0.18.0, src/relay/qnn/op/dequantize.cc, read.
+
+    >>> import numpy as np
+    >>> dequantize(np.int8([4, 2]), 0.5, 3).tolist()
+    [0.5, -0.5]
+    >>> dequantize(np.uint8([4, 2]), 0.5, 3, "float32").tolist()
+    [0.5, -0.5]
+    """
+    axis, out_dtype = _axis_or_type(axis, out_dtype)
+    x = checks.tensor("dequantize", "data", _first("dequantize", "data", data, quantized_data), checks.CODES)
+    given = _first("dequantize", "input_scale", input_scale, scale)
+    point = _first("dequantize", "input_zero_point", input_zero_point, zero_point)
+    at, extents = _per_axis("dequantize", axis, x, given, point)
+    parameters = {
+        "input_scale": _squeezed(checks.scale("dequantize", "input_scale", given, extents)),
+        "input_zero_point": _squeezed(checks.zero_point("dequantize", "input_zero_point", point, extents)),
+    }
+    dtype = checks.element_type("dequantize", "out_dtype", out_dtype, ("f32", "f16"))
+    return build("qnn.dequantize", (x,), x.shape, dtype, parameters, {"axis": at})
+
+
+def requantize(
+    data: Tensor,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+    axis: Any = -1,
+    rounding: Any = OPEN,
+    compute_dtype: Any = OPEN,
+    out_dtype: Any = "int8",
+) -> Any:
+    """From one scale and zero point to another: round((data - z_in) * s_in / s_out) + z_out, clipped unless int32.
+
+    Args:
+        data: int8, uint8, int16, int32 or int64, any shape; int64 is narrowed to int32 first.
+        input_scale, input_zero_point: one, or one per slice of `axis`.
+        output_scale, output_zero_point: one.
+        axis: counts from the end where negative.
+        rounding: ``"UPWARD"`` (ties to plus infinity), ``"TONEAREST"`` (ties away from zero), or ``"None"``: as
+            `requantize_config` says, else as the numerics that runs it.
+        compute_dtype: ``"int64"`` (a 31-bit multiplier and one rounding), ``"float32"``, ``"float64"`` (the zero point
+            is added before rounding), or ``"None"``.
+        out_dtype: ``"int8"``, ``"uint8"``, ``"int16"`` or ``"int32"``.
+
+    Raises:
+        InputError: other types and choices, shapes that do not fit, an output scale that is not positive, multipliers
+            that leave the shifts undefined.
+
+    Source: tvm v0.18.0, src/relay/qnn/op/requantize.cc and utils.cc, read.
+
+    >>> import numpy as np
+    >>> requantize(np.int32([-3, -1, 1, 3]), 0.5, 0, 1.0, 0).tolist()
+    [-1, 0, 1, 2]
+    >>> requantize(np.int32([-3, -1, 1, 3]), 0.5, 0, 1.0, 0, rounding="TONEAREST").tolist()
+    [-2, -1, 1, 2]
+    """
+    x = checks.tensor("requantize", "data", data, ("s8", "u8", "s16", "s32", "s64"))
+    at, extents = _per_axis("requantize", axis, x, input_scale, input_zero_point)
+    if extents and x.rank and x.shape[at] != 1:
+        extents = (x.shape[at],)
+    parameters = {
+        "input_scale": checks.scale("requantize", "input_scale", input_scale, extents, zero=True),
+        "input_zero_point": checks.zero_point("requantize", "input_zero_point", input_zero_point, extents),
+        "output_scale": checks.scale("requantize", "output_scale", output_scale),
+        "output_zero_point": checks.zero_point("requantize", "output_zero_point", output_zero_point),
+    }
+    dtype = checks.element_type("requantize", "out_dtype", out_dtype, ("s8", "u8", "s16", "s32"))
+    attributes = {"axis": at, **resolved("requantize", rounding, compute_dtype)}
+    return build("qnn.requantize", (x,), x.shape, dtype, parameters, attributes)
+
+
+__all__ = ["InputError", "dequantize", "quantize", "requantize"]
