@@ -136,9 +136,16 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
 
 std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
   if (step.rules.count("lanes")) return make_lane_rescaled(step);
-  const Rescaling rescale = rescaling(step);
-  const Storing store = storing(step);
   const int64_t zero_point = step.integer("input_zero_point", kLow, kHigh);
+  const Rescaling rescale = any_rescaling(step, step.rule("rescale"), "");
+  if (rules::is_real(rescale.rule)) {
+    // Zero points are taken off real numbers there, which is the same for few bits.
+    require(is_8bit(step.input(0).type) || step.input(0).type == Type::s16, "no native kernel for these types");
+    rules::Requantize requantize = requantization(step, rescale, kHigh);
+    requantize.flip = 0;
+    return make_integer_map(step, cores, [=](int64_t q) { return rules::requantize(requantize, q - zero_point, 0); });
+  }
+  const Storing store = storing(step);
   return make_integer_map(step, cores, [=](int64_t q) { return store(rescale(arithmetic::wrap_s32(q - zero_point))); });
 }
 

@@ -329,6 +329,7 @@ ExactRule::ExactRule(const rules::Requantize& requantize)
   const int64_t flip = requantize.flip;
   // pack() needs its sums within 16 bits; nothing here may overflow.
   const bool small = within(flip, -8192, 8192) && within(zero_point, -8192, 8192);
+  if (!rules::has_vector_form(requantize.rescale)) form = Form::scalar;
   if (!small || !within(low + flip, 0, 255) || !within(high + flip, 0, 255)) form = Form::scalar;
 }
 

@@ -16,7 +16,12 @@ Form form_of(RescaleRule rule) {
     case RescaleRule::q15_one_step_up: return Form::one_step;
     case RescaleRule::binary64_multiply_away: return Form::binary64;
     case RescaleRule::binary32_multiply_even: return Form::binary32;
-    case RescaleRule::q8_one_step_up: return Form::scalar;
+    case RescaleRule::q8_one_step_up:
+    case RescaleRule::q31_one_step_up_wrap:
+    case RescaleRule::q31_shift_or_one_step_up:
+    case RescaleRule::q31_one_step_away:
+    case RescaleRule::binary32_multiply:
+    case RescaleRule::binary64_multiply: return Form::scalar;
   }
   return Form::scalar;
 }
@@ -31,7 +36,12 @@ bool fits(RescaleRule rule, const rules::Multiplier& m) {
     case RescaleRule::q15_one_step_up: return multiplier && m.exponent <= 14 && m.exponent >= -47;
     case RescaleRule::binary64_multiply_away:
     case RescaleRule::binary32_multiply_even: return std::isfinite(m.factor);
-    case RescaleRule::q8_one_step_up: return false;
+    case RescaleRule::q8_one_step_up:
+    case RescaleRule::q31_one_step_up_wrap:
+    case RescaleRule::q31_shift_or_one_step_up:
+    case RescaleRule::q31_one_step_away:
+    case RescaleRule::binary32_multiply:
+    case RescaleRule::binary64_multiply: return false;
   }
   return false;
 }

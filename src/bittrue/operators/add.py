@@ -10,9 +10,9 @@ import numpy as np
 from ..arithmetic import fixed_point
 from ..arithmetic.powers import nearly_power_of_two
 from ..graph import Attribute
-from ..rules import align, plain_range, rescale, store
-from .accumulator import fused_range
-from .base import Call, Lowered, Operator, Step, broadcast_shape
+from ..rules import align, plain_range, rescale, scale_form, store
+from .accumulator import fused_range, prepare_rescale
+from .base import Call, Lowered, Operand, Operator, Step, broadcast_shape
 from .elementwise import blockwise
 from .lanes import run_parameters, zip_in_runs
 
@@ -80,6 +80,9 @@ def lower(call: Call) -> Lowered:
     """Multipliers of both inputs and of the result, or right shifts when all scales are powers of two."""
     first, second = call.input(0), call.input(1)
     unquantized = first.tensor.quantization is None and call.output.tensor.quantization is None
+    if "align" not in call.rules and "rescale" in call.rules:
+        tables = {f"{name}_table": rescaled_codes(call, o) for name, o in (("first", first), ("second", second))}
+        return Lowered(parameters={**fused_range(call), "minimum": first.type.minimum, "form": "tables"}, arrays=tables)
     if "align" not in call.rules or ("plain_range" in call.rules and unquantized and call.node.operator == "add"):
         return Lowered(parameters=plain_parameters(call))
     rule = call.rules["align"]
@@ -99,6 +102,16 @@ def lower(call: Call) -> Lowered:
             shifts = _right_shifts(call, [log2 for log2, _ in logs])
             return Lowered(parameters={**common, "form": "power_of_two", **shifts})
     return Lowered(parameters={**common, **run_parameters(call), "form": "rescaled"}, arrays=aligned_arrays(call))
+
+
+def rescaled_codes(call: Call, operand: Operand) -> np.ndarray:
+    """What every code of an 8- or 16-bit operand is worth in the output's scale and 32 bits, without zero point."""
+    finish, zero_point = store.RULES[call.rules["store"]], call.output.zero_point
+    codes = np.arange(operand.type.minimum, operand.type.maximum + 1, dtype=np.int64) - operand.zero_point
+    real = scale_form.form(call.rules["scale_form"], operand.scale, 1, call.output.scale)
+    rescaled = rescale.RULES[call.rules["rescale"]].apply(codes, prepare_rescale(call, real))
+    stored = finish(rescaled, zero_point, fixed_point.S32_MIN, fixed_point.S32_MAX)
+    return fixed_point.wrap_s32(stored - zero_point).astype(np.int32)
 
 
 def _right_shifts(call: Call, logs: list[int]) -> dict[str, Attribute]:
@@ -126,6 +139,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     low, high, zero_point = step["low"], step["high"], step["output_zero_point"]
     finish = store.RULES[step.rules["store"]]
 
+    def tabled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        one, two = (step.arrays[f"{name}_table"].astype(np.int64) for name in ("first", "second"))
+        total = combine(one[a - step["minimum"]], two[b - step["minimum"]])
+        return np.minimum(np.maximum(fixed_point.wrap_s32(total + zero_point), low), high)
+
     def rescaled(rules: Mapping[str, str]) -> Callable[..., np.ndarray]:
         rule, multiply, finish = rules["align"], rules["rescale"], store.RULES[rules["store"]]
 
@@ -151,11 +169,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
     if step["form"] == "rescaled":
         return [zip_in_runs(step, rescaled, [first, second], first.dtype)]
-    forms = {"power_of_two": shifted, "weighted": weighted}
+    forms = {"power_of_two": shifted, "weighted": weighted, "tables": tabled}
     return [blockwise(forms[step["form"]], [first, second], first.dtype)]
 
 
-_SLOTS = ("align", "align_tail", "rescale", "store", "store_tail", "lanes", "activation_range", "plain_range")
+_SLOTS = ("align", "align_tail", "scale_form", "rescale", "store", "store_tail", "lanes", "activation_range", "plain_range")
 
 OPERATORS = (
     Operator("add", _SLOTS, broadcast_shape, lower, reference, "element-wise sum"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..rules import rescale, slope, store
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
+from .logistic import table_lowered
 
 
 def lower(call: Call) -> Lowered:
@@ -18,6 +20,14 @@ def lower(call: Call) -> Lowered:
     takes negative multipliers.
     """
     source, output, alpha = call.input(0), call.output, float(call.attribute("alpha"))
+    if "table" in call.rules:
+
+        def leaky(x: np.ndarray) -> np.ndarray:
+            real = x.astype(np.float32)
+            return np.where(real > 0, real, real * np.float32(alpha))
+
+        # A lookup like any other.
+        return replace(table_lowered(call, leaky), operator="logistic")
     if not output.type.is_integer:
         return Lowered(parameters={"alpha": alpha})
     signed = rescale.RULES[call.rules["rescale"]].signed
@@ -57,7 +67,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "leaky_relu",
-    ("scale_form", "rescale", "slope", "store"),
+    ("scale_form", "rescale", "slope", "store", "table"),
     same_shape,
     lower,
     reference,

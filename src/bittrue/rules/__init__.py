@@ -32,6 +32,7 @@ _TABLES = {
     "extreme": ("extreme", "RULES"),
     "gate": ("gate", "RULES"),
     "hard_swish": ("hard_swish", "RULES"),
+    "input_range": ("activation_range", "RULES"),
     "interpolate": ("interpolate", "RULES"),
     "inverse_root": ("inverse_root", "RULES"),
     "lanes": ("lanes", "RULES"),
