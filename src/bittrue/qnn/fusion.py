@@ -95,8 +95,80 @@ def find_group(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Gr
             activation = activation_of(last, *_wanted(before))
             return None if activation is None else _clamped(before, last, activation)
     if last.operator == "qnn.requantize":
-        return _layer(last, last, "none", uses, kept)
+        return _layer(last, last, "none", uses, kept) or _mean(last, uses, kept)
+    if last.operator == "qnn.quantize":
+        return _softmax(last, uses, kept)
+    if last.operator == "qnn.avg_pool2d":
+        return _average_pool(last)
     return None
+
+
+def _mean(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Group | None:
+    """cast, mean and requantize as frontends write the mean of codes."""
+    mean = last.inputs[0]
+    if mean.operator != "mean" or not _single(mean, uses, kept) or not _per_tensor(last):
+        return None
+    cast = mean.inputs[0]
+    if cast.operator != "cast" or not _single(cast, uses, kept) or cast.inputs[0].dtype != last.dtype:
+        return None
+
+    def emit(writer: Writer, inputs: Sequence[int]) -> int:
+        given = quantization(last.parameters["input_scale"], last.parameters["input_zero_point"])
+        axes = writer.constant(np.array(mean.attributes["axes"], np.int32), "s32", "axes")
+        attributes: dict[str, Attribute] = {"keep_dims": mean.attributes["keep_dims"], **_rounding(last)}
+        operands = (writer.quantized(inputs[0], given), axes)
+        result = quantization(*_wanted(last))
+        return writer.node("mean", "mean", operands, last.dtype, last.shape, attributes, result, last.name)
+
+    return Group(cast.inputs, (id(mean), id(cast)), emit)
+
+
+def _softmax(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Group | None:
+    """dequantize, softmax and quantize."""
+    softmax = last.inputs[0]
+    if softmax.operator != "nn.softmax" or not _single(softmax, uses, kept) or not _per_tensor(last):
+        return None
+    real = softmax.inputs[0]
+    if real.operator != "qnn.dequantize" or not _single(real, uses, kept) or real.inputs[0].dtype != last.dtype:
+        return None
+    if not _scalar(*real.parameters.values()) or data_type(last.dtype).bits > 16 or last.dtype == "u16":
+        return None
+
+    def emit(writer: Writer, inputs: Sequence[int]) -> int:
+        given = quantization(real.parameters["input_scale"], real.parameters["input_zero_point"])
+        source, result = writer.quantized(inputs[0], given), quantization(*_wanted(last))
+        return writer.node("softmax", "nn.softmax", (source,), last.dtype, last.shape, {"beta": 1.0}, result, last.name)
+
+    return Group(real.inputs, (id(softmax), id(real)), emit)
+
+
+def _average_pool(last: Expr) -> Group | None:
+    """Averages of codes that keep their scale: the operator without padding in its counts."""
+    a, p = last.attributes, last.parameters
+    same = all(p[f"input_{what}"].tobytes() == p[f"output_{what}"].tobytes() for what in ("scale", "zero_point"))
+    pads = a["padding"]
+    padding = "valid" if not any(pads) else _same_padding(last, a["pool_size"])  # type: ignore[arg-type]
+    counted = a["count_include_pad"] and padding != "valid"
+    if not same or counted or not padding or a["ceil_mode"] or a["layout"] != "NHWC" or set(a["dilation"]) != {1}:  # type: ignore[arg-type]
+        return None
+
+    def emit(writer: Writer, inputs: Sequence[int]) -> int:
+        given = quantization(p["input_scale"], p["input_zero_point"])
+        (filter_h, filter_w), (stride_h, stride_w) = a["pool_size"], a["strides"]  # type: ignore[misc]
+        attributes: dict[str, Attribute] = {
+            "padding": padding,
+            "stride_h": stride_h,
+            "stride_w": stride_w,
+            "filter_h": filter_h,
+            "filter_w": filter_w,
+            "activation": "none",
+        }
+        source = writer.quantized(inputs[0], given)
+        return writer.node(
+            "average_pool2d", last.operator, (source,), last.dtype, last.shape, attributes, given, last.name
+        )
+
+    return Group(last.inputs, (), emit)
 
 
 def _wanted(expr: Expr) -> tuple[np.ndarray, np.ndarray]:
@@ -309,20 +381,26 @@ def _emit_conv2d(
     return writer.transpose(index, (0, 3, 1, 2), layer.operator) if first else index
 
 
+def _same_padding(expr: Expr, taps: Sequence[int]) -> str:
+    """``"same"`` where the attribute `padding` is what makes ceil(extent / stride) windows, else nothing."""
+    a, data = expr.attributes, expr.inputs[0]
+    first = a.get("data_layout", a.get("layout")) == "NCHW"
+    same: list[int] = []
+    for axis in range(2):
+        stride, dilation = (a[key][axis] for key in ("strides", "dilation"))  # type: ignore[index]
+        extent = data.shape[(2 if first else 1) + axis]
+        total = max(0, (-(-extent // stride) - 1) * stride + (taps[axis] - 1) * dilation + 1 - extent)
+        same += [total // 2, total - total // 2]
+    return "same" if [same[0], same[2], same[1], same[3]] == list(a["padding"]) else ""  # type: ignore[arg-type]
+
+
 def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, str]:
     """The data, padded by an operator of its own where `same` and `valid` do not say it, and which of them does."""
     tensor = writer.tensors[source]
     pads = list(layer.attributes["padding"])  # type: ignore[arg-type]
     if not any(pads):
         return source, "valid"
-    taps = layer.inputs[1].shape[2:]
-    same: list[int] = []
-    for axis in range(2):
-        stride, dilation = (layer.attributes[key][axis] for key in ("strides", "dilation"))  # type: ignore[index]
-        extent = tensor.shape[1 + axis]
-        total = max(0, (-(-extent // stride) - 1) * stride + (taps[axis] - 1) * dilation + 1 - extent)
-        same += [total // 2, total - total // 2]
-    if [same[0], same[2], same[1], same[3]] == pads:
+    if _same_padding(layer, layer.inputs[1].shape[2:]):
         return source, "same"
     top, left, bottom, right = pads
     amounts = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)

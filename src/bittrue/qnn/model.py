@@ -10,6 +10,7 @@ from ..graph import Graph, ModelFile
 from .expr import ARRAY, CONSTANT, VARIABLE, Expr
 from .fusion import Group, find_group
 from .lowering import LOWERINGS
+from .plain_lowering import PLAIN_LOWERINGS
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def graph_of(outputs: Sequence[Expr], variables: Sequence[Expr] | None = None, f
             group = groups[id(expr)]
             indices[id(expr)] = group.emit(writer, [indices[id(given)] for given in group.inputs])
         else:
-            indices[id(expr)] = LOWERINGS[expr.operator](writer, expr, [indices[id(given)] for given in expr.inputs])
+            lower = LOWERINGS.get(expr.operator) or PLAIN_LOWERINGS[expr.operator]
+            indices[id(expr)] = lower(writer, expr, [indices[id(given)] for given in expr.inputs])
     return writer.graph([indices[id(expr)] for expr in outputs])
 
 
