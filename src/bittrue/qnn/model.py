@@ -34,8 +34,11 @@ def ordered(outputs: Sequence[Expr]) -> list[Expr]:
     return list(done.values())
 
 
-def graph_of(outputs: Sequence[Expr], variables: Sequence[Expr] | None = None) -> Graph:
-    """The graph that computes `outputs`; its inputs are `variables`, or those it meets, in the order of their use."""
+def graph_of(outputs: Sequence[Expr], variables: Sequence[Expr] | None = None, fuse: bool = True) -> Graph:
+    """The graph that computes `outputs`; its inputs are `variables`, or those it meets, in the order of their use.
+
+    `fuse`: nodes that belong together become one operator (see `fusion`).
+    """
     nodes = ordered(outputs)
     writer, indices = Writer(), dict[int, int]()
     found = [expr for expr in nodes if expr.operator == VARIABLE]
@@ -56,7 +59,7 @@ def graph_of(outputs: Sequence[Expr], variables: Sequence[Expr] | None = None) -
     groups: dict[int, Group] = {}
     inner: set[int] = set()
     for expr in reversed(nodes):
-        if id(expr) not in inner:
+        if fuse and id(expr) not in inner:
             group = find_group(expr, uses, kept)
             if group is not None:
                 groups[id(expr)] = group
@@ -75,11 +78,13 @@ def graph_of(outputs: Sequence[Expr], variables: Sequence[Expr] | None = None) -
     return writer.graph([indices[id(expr)] for expr in outputs])
 
 
-def model(outputs: Expr | Sequence[Expr]) -> Model:
+def model(outputs: Expr | Sequence[Expr], fuse: bool = True) -> Model:
     """A model that computes `outputs`. Its inputs are the variables, in the order in which they are used.
 
     Args:
         outputs: one symbolic tensor, or several.
+        fuse: a layer, its bias, its requantization and its clamp become one operator, as other runtimes know them;
+            results in `tvm-qnn` and its variants are the same either way.
 
     Raises:
         InputError: an output that is no symbolic tensor, two variables of one name.
@@ -101,4 +106,4 @@ def model(outputs: Expr | Sequence[Expr]) -> Model:
             )
     if not wanted:
         raise InputError("BT-QNN-SYMBOL", "no output", place="qnn.model")
-    return Model(ModelFile("qnn", "bittrue.qnn", (graph_of(wanted),), {}, (), 0))
+    return Model(ModelFile("qnn", "bittrue.qnn", (graph_of(wanted, fuse=fuse),), {}, (), 0))

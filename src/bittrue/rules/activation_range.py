@@ -87,8 +87,18 @@ def binary64_quotient_even(
     return low, high
 
 
+def type_alone(activation: str, scale: float, zero_point: int, minimum: int, maximum: int) -> tuple[int, int]:
+    """[minimum, maximum]: the activation plays no part. Source: facts/tvm_qnn.md 12 (transposed convolutions), read.
+
+    >>> type_alone("relu6", 4.0, 1, -128, 127)
+    (-128, 127)
+    """
+    return minimum, maximum
+
+
 RULES: dict[str, Callable[[str, float, int, int, int], tuple[int, int]]] = {
     "binary32_quotient_away": binary32_quotient_away,
     "binary32_sum_even": binary32_sum_even,
     "binary64_quotient_even": binary64_quotient_even,
+    "type_alone": type_alone,
 }
