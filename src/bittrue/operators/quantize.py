@@ -71,7 +71,7 @@ def _rescale_slices(step: Step, x: np.ndarray) -> np.ndarray:
 
 
 def rescale_blocks(step: Step, x: np.ndarray) -> np.ndarray:
-    """store(rescale(wrap32(q - input zero point))), block by block; a rule of the slot `center` may subtract instead."""
+    """store(rescale(wrap32(q - input zero point))), block by block; rules of the slot `center` may subtract instead."""
     if "axis" in step.parameters:
         return _rescale_slices(step, x)
     finish = store.RULES[step.rules["store"]]

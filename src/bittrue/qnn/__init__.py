@@ -18,23 +18,65 @@ operators; arrays, and models that name none, run in `tvm-qnn`.
 from __future__ import annotations
 
 from .config import current_requantize_config, requantize_config
+from .elementwise import (
+    abs,
+    add,
+    clip,
+    concat,
+    concatenate,
+    erf,
+    exp,
+    hardswish,
+    leaky_relu,
+    log,
+    mul,
+    relu,
+    rsqrt,
+    sigmoid,
+    softmax,
+    sqrt,
+    subtract,
+    tanh,
+)
 from .expr import Expr, constant, var
 from .layers import batch_matmul, bias_add, conv2d, dense
 from .model import model
+from .pooling import avg_pool2d, max_pool2d, pool2d
 from .quantization import dequantize, quantize, requantize
 
 __all__ = [
     "Expr",
+    "abs",
+    "add",
+    "avg_pool2d",
     "batch_matmul",
     "bias_add",
+    "clip",
+    "concat",
+    "concatenate",
     "constant",
     "conv2d",
     "current_requantize_config",
     "dense",
     "dequantize",
+    "erf",
+    "exp",
+    "hardswish",
+    "leaky_relu",
+    "log",
+    "max_pool2d",
     "model",
+    "mul",
+    "pool2d",
     "quantize",
+    "relu",
     "requantize",
     "requantize_config",
+    "rsqrt",
+    "sigmoid",
+    "softmax",
+    "sqrt",
+    "subtract",
+    "tanh",
     "var",
 ]

@@ -6,20 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..graph import Attribute, data_type
+from ..graph import Attribute
 from .expr import Expr
+from .lowering_elementwise import ELEMENTWISE
+from .requantization import pair, requantized, rounding_of
+from .windows import fitted
 from .writer import Writer, quantization
 
 Lowering = Callable[[Writer, Expr, Sequence[int]], int]
-
-
-def _rounding(expr: Expr) -> dict[str, Attribute]:
-    """What the node says about requantization; what it leaves open is not written."""
-    return {name: expr.attributes[name] for name in ("rounding", "compute_dtype") if expr.attributes[name] != "None"}
-
-
-def _pair(expr: Expr, prefix: str) -> tuple[np.ndarray, np.ndarray]:
-    return expr.parameters[f"{prefix}_scale"], expr.parameters[f"{prefix}_zero_point"]
 
 
 def _axis(expr: Expr) -> int:
@@ -29,12 +23,12 @@ def _axis(expr: Expr) -> int:
 
 
 def _quantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    given = quantization(*_pair(expr, "output"), _axis(expr))
+    given = quantization(*pair(expr, "output"), _axis(expr))
     return writer.node("quantize", expr.operator, inputs, expr.dtype, expr.shape, {}, given, expr.name)
 
 
 def _dequantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    scale, zero_point = _pair(expr, "input")
+    scale, zero_point = pair(expr, "input")
     several, source = scale.ndim or zero_point.ndim, writer.tensors[inputs[0]]
     if expr.dtype == "f32" and not (several and source.type.bits > 8):
         index = writer.quantized(inputs[0], quantization(scale, zero_point, _axis(expr)))
@@ -49,31 +43,14 @@ def _dequantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("dequantize_linear", expr.operator, operands, expr.dtype, expr.shape, attributes, name=expr.name)
 
 
-def requantized(
-    writer: Writer,
-    index: int,
-    given: tuple[np.ndarray, np.ndarray],
-    wanted: tuple[np.ndarray, np.ndarray],
-    dtype: str,
-    rounding: dict[str, Attribute],
-    axis: int = -1,
-    name: str = "",
-    source: str = "qnn.requantize",
-) -> int:
-    """Tensor `index` with scale and zero point `given` brought to those `wanted`, as `dtype`."""
-    index = writer.quantized(index, quantization(*given, axis))
-    shape = writer.tensors[index].shape
-    return writer.node("quantize", source, (index,), dtype, shape, rounding, quantization(*wanted), name)
-
-
 def _requantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return requantized(
         writer,
         inputs[0],
-        _pair(expr, "input"),
-        _pair(expr, "output"),
+        pair(expr, "input"),
+        pair(expr, "output"),
         expr.dtype,
-        _rounding(expr),
+        rounding_of(expr),
         _axis(expr),
         expr.name,
         expr.operator,
@@ -147,9 +124,64 @@ def _reshape(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.reshape(inputs[0], expr.shape, expr.operator, writer.tensors[inputs[0]].quantization)
 
 
+def _average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    """The operator that other formats have, too, where it says the same; else in 32 bits, padded with 0."""
+    a, source, output = expr.attributes, pair(expr, "input"), pair(expr, "output")
+    same = all(np.array_equal(one, other) for one, other in zip(source, output, strict=True))
+    window = fitted(expr)
+    padded = any(a["padding"])  # type: ignore[arg-type]
+    if same and window and not (padded and a["count_include_pad"]):
+        given = quantization(*output)
+        index = writer.quantized(inputs[0], given)
+        return writer.node("average_pool2d", expr.operator, (index,), expr.dtype, expr.shape, window, given, expr.name)
+    wide = requantized(writer, inputs[0], source, output, "s32", rounding_of(expr))
+    names = ("pool_size", "strides", "dilation", "padding", "ceil_mode", "count_include_pad")
+    attributes = {**{name: a[name] for name in names}, "channels_last": a["layout"] == "NHWC"}
+    return writer.node(
+        "truncated_average_pool",
+        expr.operator,
+        (wide,),
+        expr.dtype,
+        expr.shape,
+        attributes,
+        quantization(*output),
+        expr.name,
+    )
+
+
+def _maximum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    a, given, last = expr.attributes, writer.tensors[inputs[0]].quantization, expr.attributes["layout"] == "NHWC"
+    window = fitted(expr)
+    if window:
+        return writer.node("max_pool2d", expr.operator, inputs, expr.dtype, expr.shape, window, given, expr.name)
+    index = writer.transpose(inputs[0], (0, 3, 1, 2)) if last else inputs[0]
+    shape = [expr.shape[k] for k in (0, 3, 1, 2)] if last else expr.shape
+    pads = list(a["padding"])  # type: ignore[arg-type]
+    for at in (0, 1):
+        taps, stride, reach = (a[name][at] for name in ("pool_size", "strides", "dilation"))  # type: ignore[index]
+        extent = writer.tensors[index].shape[2 + at]
+        # What the last windows of ceil_mode reach beyond the padding is padding, too.
+        missing = (shape[2 + at] - 1) * stride + (taps - 1) * reach + 1 - extent - pads[at] - pads[at + 2]
+        pads[at + 2] += max(0, missing)
+    attributes: dict[str, Attribute] = {
+        "kernel_shape": a["pool_size"],
+        "strides": a["strides"],
+        "dilations": a["dilation"],
+        "pads": tuple(pads),
+        "auto_pad": "NOTSET",
+        "ceil_mode": False,
+        "storage_order": 0,
+    }
+    made = writer.node("max_pool", expr.operator, (index,), expr.dtype, shape, attributes, given, expr.name)
+    return writer.transpose(made, (0, 2, 3, 1)) if last else made
+
+
 LOWERINGS: dict[str, Lowering] = {
+    **ELEMENTWISE,
     "clip": _clip,
     "nn.bias_add": _bias_add,
+    "nn.max_pool2d": _maximum,
+    "qnn.avg_pool2d": _average,
     "qnn.batch_matmul": _batch_matmul,
     "qnn.conv2d": _conv2d,
     "qnn.dense": _dense,
@@ -159,9 +191,3 @@ LOWERINGS: dict[str, Lowering] = {
     "reshape": _reshape,
     "transpose": _transpose,
 }
-
-
-def limits(dtype: str) -> tuple[int, int]:
-    """Smallest and largest integer of a type."""
-    kind = data_type(dtype)
-    return kind.minimum, kind.maximum

@@ -77,7 +77,7 @@ class Writer:
         return index
 
     def quantized(self, index: int, given: Quantization) -> int:
-        """Tensor `index` with these parameters: itself, unless it has others already, then the same under another name."""
+        """Tensor `index` with these parameters: itself, unless it has others already, then the same by another name."""
         found = self.tensors[index].quantization
         if found is None:
             self.tensors[index] = replace(self.tensors[index], quantization=given)

@@ -20,12 +20,54 @@ def _requantize(variant: Variant, per_channel: bool) -> Row:
     )
 
 
+def _leaky_relu(variant: Variant) -> Row:
+    return Row(
+        "requantized_leaky_relu",
+        ("T -> T",),
+        {
+            **variant.centering(),
+            "scale_form": "binary64",
+            **variant.rescaling(),
+            "slope_rescale": "q31_shift_or_one_step_up",
+            "table": "binary32_divide_256_away",
+        },
+        f"{READ}, op/leaky_relu.cc; a check value",
+        where=("s8", "u8"),
+    )
+
+
+def _softmax(variant: Variant) -> Row:
+    return Row(
+        "shift_softmax",
+        ("s8 -> s8",),
+        {**variant.centering(), "scale_form": "binary64", **variant.rescaling()},
+        f"{READ}, op/softmax.cc; no check values",
+    )
+
+
 def rows(own: Variant) -> tuple[Row, ...]:
     """All of them."""
     return (
         # One scale per slice first: those rows have a condition, even the last one.
         *variants(own, lambda v: _requantize(v, True)),
         *variants(own, lambda v: _requantize(v, False)),
+        *variants(own, _leaky_relu),
+        *variants(own, _softmax),
+        Row(
+            "function_of_codes",
+            ("T -> T",),
+            {"table": "binary32_divide_256_away"},
+            f"{READ}, canonicalizations.py; 16 check values",
+            where=("s8", "u8"),
+            limit="exp, tanh, erf and log are rounded to nearest; those of NumPy and SciPy, which make the tables"
+            " there, may differ in the last place and by that in a code",
+        ),
+        Row(
+            "truncated_average_pool",
+            ("s32 -> s8|u8",),
+            {"accumulate": "s32_wrap", "average": "integer_trunc"},
+            f"{READ}, op/avg_pool2d.cc and topi/nn/pooling.h; no check values",
+        ),
         Row(
             "quantize",
             (f"f32 -> {_STORED}",),
@@ -65,6 +107,10 @@ def rows(own: Variant) -> tuple[Row, ...]:
             )
             for result in ("s32", "s64")
         ),
+        Row("concatenation", ("s32... -> s32",), {"combine": "copy"}, f"{READ}, op/concatenate.cc; 4 check values"),
+        Row("max_pool", ("T -> T",), {}, f"{READ}, nn.max_pool2d", where=("s8", "u8")),
+        Row("sub", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{READ}, op/add.cc"),
+        Row("mul", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{READ}, op/mul.cc"),
         Row("add", ("T T -> T",), {"plain_range": "type_limits"}, f"{READ}, nn.bias_add", where=("s32", "s64")),
         *(Row("clip", ("T T|- T|- -> T",), {}, f"{READ}, clip on codes", where=(t,)) for t in _CODES),
         Row("transpose", ("T s32|s64 -> T",), {}, f"{READ}, values are moved only", where=_MOVED),
