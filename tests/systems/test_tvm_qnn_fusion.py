@@ -161,4 +161,4 @@ def test_one_operator_gives_the_bytes_of_its_nodes(seed: int) -> None:
             assert type(found) is type(expected), (found, expected)
             if isinstance(expected, list):
                 np.testing.assert_array_equal(found[0], expected[0], err_msg=f"{name} {executor} {operators_of(fused)}")
-    assert fused_some
+    assert fused_some >= 2

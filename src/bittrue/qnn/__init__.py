@@ -17,7 +17,9 @@ operators; arrays, and models that name none, run in `tvm-qnn`.
 
 from __future__ import annotations
 
+from . import nn
 from .config import current_requantize_config, requantize_config
+from .convert import Conversion, from_tflite
 from .elementwise import (
     abs,
     add,
@@ -45,6 +47,7 @@ from .pooling import avg_pool2d, max_pool2d, pool2d
 from .quantization import dequantize, quantize, requantize
 
 __all__ = [
+    "Conversion",
     "Expr",
     "abs",
     "add",
@@ -61,12 +64,14 @@ __all__ = [
     "dequantize",
     "erf",
     "exp",
+    "from_tflite",
     "hardswish",
     "leaky_relu",
     "log",
     "max_pool2d",
     "model",
     "mul",
+    "nn",
     "pool2d",
     "quantize",
     "relu",

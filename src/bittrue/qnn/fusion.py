@@ -14,6 +14,7 @@ import numpy as np
 from ..graph import Attribute, Quantization, data_type
 from .expr import Expr
 from .lowering import LOWERINGS
+from .windows import padding_name
 from .writer import Writer, quantization
 
 
@@ -98,8 +99,6 @@ def find_group(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Gr
         return _layer(last, last, "none", uses, kept) or _mean(last, uses, kept)
     if last.operator == "qnn.quantize":
         return _softmax(last, uses, kept)
-    if last.operator == "qnn.avg_pool2d":
-        return _average_pool(last)
     return None
 
 
@@ -140,35 +139,6 @@ def _softmax(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Grou
         return writer.node("softmax", "nn.softmax", (source,), last.dtype, last.shape, {"beta": 1.0}, result, last.name)
 
     return Group(real.inputs, (id(softmax), id(real)), emit)
-
-
-def _average_pool(last: Expr) -> Group | None:
-    """Averages of codes that keep their scale: the operator without padding in its counts."""
-    a, p = last.attributes, last.parameters
-    same = all(p[f"input_{what}"].tobytes() == p[f"output_{what}"].tobytes() for what in ("scale", "zero_point"))
-    pads = a["padding"]
-    padding = "valid" if not any(pads) else _same_padding(last, a["pool_size"])  # type: ignore[arg-type]
-    counted = a["count_include_pad"] and padding != "valid"
-    if not same or counted or not padding or a["ceil_mode"] or a["layout"] != "NHWC" or set(a["dilation"]) != {1}:  # type: ignore[arg-type]
-        return None
-
-    def emit(writer: Writer, inputs: Sequence[int]) -> int:
-        given = quantization(p["input_scale"], p["input_zero_point"])
-        (filter_h, filter_w), (stride_h, stride_w) = a["pool_size"], a["strides"]  # type: ignore[misc]
-        attributes: dict[str, Attribute] = {
-            "padding": padding,
-            "stride_h": stride_h,
-            "stride_w": stride_w,
-            "filter_h": filter_h,
-            "filter_w": filter_w,
-            "activation": "none",
-        }
-        source = writer.quantized(inputs[0], given)
-        return writer.node(
-            "average_pool2d", last.operator, (source,), last.dtype, last.shape, attributes, given, last.name
-        )
-
-    return Group(last.inputs, (), emit)
 
 
 def _wanted(expr: Expr) -> tuple[np.ndarray, np.ndarray]:
@@ -381,27 +351,15 @@ def _emit_conv2d(
     return writer.transpose(index, (0, 3, 1, 2), layer.operator) if first else index
 
 
-def _same_padding(expr: Expr, taps: Sequence[int]) -> str:
-    """``"same"`` where the attribute `padding` is what makes ceil(extent / stride) windows, else nothing."""
-    a, data = expr.attributes, expr.inputs[0]
-    first = a.get("data_layout", a.get("layout")) == "NCHW"
-    same: list[int] = []
-    for axis in range(2):
-        stride, dilation = (a[key][axis] for key in ("strides", "dilation"))  # type: ignore[index]
-        extent = data.shape[(2 if first else 1) + axis]
-        total = max(0, (-(-extent // stride) - 1) * stride + (taps[axis] - 1) * dilation + 1 - extent)
-        same += [total // 2, total - total // 2]
-    return "same" if [same[0], same[2], same[1], same[3]] == list(a["padding"]) else ""  # type: ignore[arg-type]
-
-
 def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, str]:
     """The data, padded by an operator of its own where `same` and `valid` do not say it, and which of them does."""
     tensor = writer.tensors[source]
     pads = list(layer.attributes["padding"])  # type: ignore[arg-type]
-    if not any(pads):
-        return source, "valid"
-    if _same_padding(layer, layer.inputs[1].shape[2:]):
-        return source, "same"
+    extents, out = tensor.shape[1:3], layer.shape[2:] if layer.attributes["data_layout"] == "NCHW" else layer.shape[1:3]
+    taps, strides, dilation = layer.inputs[1].shape[2:], layer.attributes["strides"], layer.attributes["dilation"]
+    name = padding_name(extents, taps, strides, dilation, pads, out)  # type: ignore[arg-type]
+    if name is not None:
+        return source, name
     top, left, bottom, right = pads
     amounts = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
     shape = [extent + int(sum(amount)) for extent, amount in zip(tensor.shape, amounts, strict=True)]

@@ -53,8 +53,8 @@ def graph_of(outputs: Sequence[Expr], variables: Sequence[Expr] | None = None, f
         if id(expr) not in indices:
             raise InputError("BT-QNN-NAME", f"variable '{expr.name}' is no input", place="qnn.model")
     uses: dict[int, int] = {}
-    for expr in (*nodes, *outputs):
-        for given in expr.inputs if expr in nodes else ():
+    for expr in nodes:
+        for given in expr.inputs:
             uses[id(given)] = uses.get(id(given), 0) + 1
     kept = {id(expr) for expr in outputs}
     groups: dict[int, Group] = {}
