@@ -11,8 +11,6 @@ import numpy as np
 
 from .. import qnn
 from ..errors import UnsupportedError
-from ..numerics.tvm_qnn import name_of
-from ..qnn.config import COMPUTE_DTYPES, ROUNDING
 from .adapters import Trial
 from .vectors import Case, Recorded, damaged
 
@@ -20,7 +18,6 @@ from .vectors import Case, Recorded, damaged
 _DATA = {"data", "x", "y", "lhs", "rhs", "quantized_data"}
 _PARAMETER = re.compile(r"scale|zero_point")
 _LIST = re.compile(r"(.+)_(\d+)")
-_OPEN = (None, "None")
 # Attributes of a case that are no arguments of its operator.
 _APART = {"epilogue", "requantize_config"}
 # Arguments that functions of several values take as one list.
@@ -36,7 +33,7 @@ def trial(case: Case) -> Trial:
 
     Attributes of the case are arguments by name. `requantize_config` holds what the configuration says, `epilogue`
     operators applied to the result, whose operands begin with their own name (``requantize_input_scale``) or are called
-    ``bias``. What neither says is UPWARD; where the type of calculation stays open, it is int64.
+    ``bias``. What neither says is left to the numerics.
     """
     name = case.operator.removeprefix("qnn.").removeprefix("nn.")
     function = getattr(qnn, name, None) if name in qnn.__all__ else None
@@ -66,11 +63,11 @@ def trial(case: Case) -> Trial:
             later[key] = value
         elif value is not None or key == "channels":
             arguments[key] = value
-    rounding, compute = _choice(config, "rounding", ROUNDING), _choice(config, "compute_dtype", COMPUTE_DTYPES)
-    result = _called(function, arguments, case)
-    for step in epilogue:
-        result = _after(_short(step), result, later, case)
-    return Trial(qnn.model(result).file, feeds, case.outputs(), name_of(rounding, compute))
+    with qnn.requantize_config(**config):
+        result = _called(function, arguments, case)
+        for step in epilogue:
+            result = _after(_short(step), result, later, case)
+    return Trial(qnn.model(result).file, feeds, case.outputs())
 
 
 def _short(operator: Any) -> str:
@@ -90,11 +87,6 @@ def _add(arguments: dict[str, Any], name: str, value: Any) -> None:
         arguments.setdefault(_LISTS[found[1]], []).append(value)
     else:
         arguments[name] = value
-
-
-def _choice(config: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
-    value = config.get(name)
-    return value if value in allowed else allowed[0]
 
 
 def _called(function: Callable[..., Any], arguments: Mapping[str, Any], case: Case) -> Any:
