@@ -17,7 +17,9 @@ operators; arrays, and models that name none, run in `tvm-qnn`.
 
 from __future__ import annotations
 
+from . import nn
 from .config import current_requantize_config, requantize_config
+from .convert import Conversion, from_tflite
 from .elementwise import (
     abs,
     add,
@@ -55,6 +57,7 @@ from .rfc import (
 )
 
 __all__ = [
+    "Conversion",
     "Expr",
     "abs",
     "add",
@@ -73,12 +76,14 @@ __all__ = [
     "erf",
     "exp",
     "fully_connected",
+    "from_tflite",
     "hardswish",
     "leaky_relu",
     "log",
     "max_pool2d",
     "model",
     "mul",
+    "nn",
     "pool2d",
     "quantize",
     "quantized_add",

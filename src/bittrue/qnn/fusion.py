@@ -14,6 +14,7 @@ import numpy as np
 from ..graph import Attribute, Quantization, data_type
 from .expr import Expr
 from .lowering import LOWERINGS
+from .windows import padding_name
 from .writer import Writer, quantization
 
 
@@ -95,8 +96,49 @@ def find_group(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Gr
             activation = activation_of(last, *_wanted(before))
             return None if activation is None else _clamped(before, last, activation)
     if last.operator == "qnn.requantize":
-        return _layer(last, last, "none", uses, kept)
+        return _layer(last, last, "none", uses, kept) or _mean(last, uses, kept)
+    if last.operator == "qnn.quantize":
+        return _softmax(last, uses, kept)
     return None
+
+
+def _mean(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Group | None:
+    """cast, mean and requantize as frontends write the mean of codes."""
+    mean = last.inputs[0]
+    if mean.operator != "mean" or not _single(mean, uses, kept) or not _per_tensor(last):
+        return None
+    cast = mean.inputs[0]
+    if cast.operator != "cast" or not _single(cast, uses, kept) or cast.inputs[0].dtype != last.dtype:
+        return None
+
+    def emit(writer: Writer, inputs: Sequence[int]) -> int:
+        given = quantization(last.parameters["input_scale"], last.parameters["input_zero_point"])
+        axes = writer.constant(np.array(mean.attributes["axes"], np.int32), "s32", "axes")
+        attributes: dict[str, Attribute] = {"keep_dims": mean.attributes["keep_dims"], **_rounding(last)}
+        operands = (writer.quantized(inputs[0], given), axes)
+        result = quantization(*_wanted(last))
+        return writer.node("mean", "mean", operands, last.dtype, last.shape, attributes, result, last.name)
+
+    return Group(cast.inputs, (id(mean), id(cast)), emit)
+
+
+def _softmax(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Group | None:
+    """dequantize, softmax and quantize."""
+    softmax = last.inputs[0]
+    if softmax.operator != "nn.softmax" or not _single(softmax, uses, kept) or not _per_tensor(last):
+        return None
+    real = softmax.inputs[0]
+    if real.operator != "qnn.dequantize" or not _single(real, uses, kept) or real.inputs[0].dtype != last.dtype:
+        return None
+    if not _scalar(*real.parameters.values()) or data_type(last.dtype).bits > 16 or last.dtype == "u16":
+        return None
+
+    def emit(writer: Writer, inputs: Sequence[int]) -> int:
+        given = quantization(real.parameters["input_scale"], real.parameters["input_zero_point"])
+        source, result = writer.quantized(inputs[0], given), quantization(*_wanted(last))
+        return writer.node("softmax", "nn.softmax", (source,), last.dtype, last.shape, {"beta": 1.0}, result, last.name)
+
+    return Group(real.inputs, (id(softmax), id(real)), emit)
 
 
 def _wanted(expr: Expr) -> tuple[np.ndarray, np.ndarray]:
@@ -315,17 +357,11 @@ def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, str]:
     """The data, padded by an operator of its own where `same` and `valid` do not say it, and which of them does."""
     tensor = writer.tensors[source]
     pads = list(layer.attributes["padding"])  # type: ignore[arg-type]
-    if not any(pads):
-        return source, "valid"
-    taps = layer.inputs[1].shape[2:]
-    same: list[int] = []
-    for axis in range(2):
-        stride, dilation = (layer.attributes[key][axis] for key in ("strides", "dilation"))  # type: ignore[index]
-        extent = tensor.shape[1 + axis]
-        total = max(0, (-(-extent // stride) - 1) * stride + (taps[axis] - 1) * dilation + 1 - extent)
-        same += [total // 2, total - total // 2]
-    if [same[0], same[2], same[1], same[3]] == pads:
-        return source, "same"
+    extents, out = tensor.shape[1:3], layer.shape[2:] if layer.attributes["data_layout"] == "NCHW" else layer.shape[1:3]
+    taps, strides, dilation = layer.inputs[1].shape[2:], layer.attributes["strides"], layer.attributes["dilation"]
+    name = padding_name(extents, taps, strides, dilation, pads, out)  # type: ignore[arg-type]
+    if name is not None:
+        return source, name
     top, left, bottom, right = pads
     amounts = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
     shape = [extent + int(sum(amount)) for extent, amount in zip(tensor.shape, amounts, strict=True)]

@@ -10,6 +10,7 @@ from ..graph import Graph, ModelFile
 from .expr import ARRAY, CONSTANT, VARIABLE, Expr
 from .fusion import Group, find_group
 from .lowering import LOWERINGS
+from .plain_lowering import PLAIN_LOWERINGS
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def graph_of(outputs: Sequence[Expr], variables: Sequence[Expr] | None = None, f
         if id(expr) not in indices:
             raise InputError("BT-QNN-NAME", f"variable '{expr.name}' is no input", place="qnn.model")
     uses: dict[int, int] = {}
-    for expr in (*nodes, *outputs):
-        for given in expr.inputs if expr in nodes else ():
+    for expr in nodes:
+        for given in expr.inputs:
             uses[id(given)] = uses.get(id(given), 0) + 1
     kept = {id(expr) for expr in outputs}
     groups: dict[int, Group] = {}
@@ -74,7 +75,8 @@ def graph_of(outputs: Sequence[Expr], variables: Sequence[Expr] | None = None, f
             group = groups[id(expr)]
             indices[id(expr)] = group.emit(writer, [indices[id(given)] for given in group.inputs])
         else:
-            indices[id(expr)] = LOWERINGS[expr.operator](writer, expr, [indices[id(given)] for given in expr.inputs])
+            lower = LOWERINGS.get(expr.operator) or PLAIN_LOWERINGS[expr.operator]
+            indices[id(expr)] = lower(writer, expr, [indices[id(given)] for given in expr.inputs])
     return writer.graph([indices[id(expr)] for expr in outputs])
 
 

@@ -147,6 +147,7 @@ def _functions() -> tuple[Row, ...]:
             for operator in ("logistic", "tanh", "exp", "hard_swish", "leaky_relu")
         ),
         Row("softmax", ("T -> T",), {"softmax": "binary32_reals_away"}, _FRONTEND, where=_CODES, limit=_FUNCTIONS),
+        Row("softmax", ("f32 -> f32",), {"real_softmax": "binary32_in_order"}, _FRONTEND, limit=_FUNCTIONS),
     )
 
 
@@ -185,6 +186,7 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
                 limit=f"{limit}; with a zero point the frontend takes it off once, not once per summand: refused",
             ),
         ),
+        Row("mean", ("s32 s32 -> s32",), {"mean": "integer_trunc"}, f"{READ}, src/relay/op/tensor/reduce.cc"),
         *(
             Row(operator, ("T s32 -> T",), {}, _FRONTEND, where=_CODES, requires=(("same_parameters", 0),))
             for operator in ("reduce_max", "reduce_min")
@@ -223,6 +225,7 @@ def _movement(own: Variant) -> tuple[Row, ...]:
         ),
         Row("unpack", ("T -> T...",), {}, _MOVES, where=(*_CODES, "s32", "f32")),
         Row("shape", ("* -> s32|s64",), {}, _MOVES),
+        Row("cast", ("s8|u8|s16|s32 -> s8|u8|s16|s32",), {}, f"{READ}, modulo the width of the type"),
     )
 
 
