@@ -56,6 +56,7 @@ class Adapter:
 ADAPTERS: Mapping[str, Adapter] = {
     "onnx": Adapter("onnx_case", "onnx"),
     "onnxruntime": Adapter("onnx_case", "onnxruntime"),
+    "tvm-qnn": Adapter("tvm_qnn_case", "tvm-qnn"),
 }
 
 

@@ -41,10 +41,20 @@ from .elementwise import (
     tanh,
 )
 from .expr import Expr, constant, var
-from .layers import batch_matmul, bias_add, conv2d, dense
+from .layers import batch_matmul, bias_add, conv2d, conv2d_transpose, dense, fully_connected
 from .model import model
 from .pooling import avg_pool2d, max_pool2d, pool2d
-from .quantization import dequantize, quantize, requantize
+from .quantization import dequantize, quantize, requantize, simulated_dequantize, simulated_quantize
+from .rfc import (
+    quantized_add,
+    quantized_concat,
+    quantized_conv2d,
+    quantized_dense,
+    quantized_fully_connected,
+    quantized_mul,
+    quantized_pool2d,
+    quantized_relu,
+)
 
 __all__ = [
     "Conversion",
@@ -59,11 +69,13 @@ __all__ = [
     "concatenate",
     "constant",
     "conv2d",
+    "conv2d_transpose",
     "current_requantize_config",
     "dense",
     "dequantize",
     "erf",
     "exp",
+    "fully_connected",
     "from_tflite",
     "hardswish",
     "leaky_relu",
@@ -74,11 +86,21 @@ __all__ = [
     "nn",
     "pool2d",
     "quantize",
+    "quantized_add",
+    "quantized_concat",
+    "quantized_conv2d",
+    "quantized_dense",
+    "quantized_fully_connected",
+    "quantized_mul",
+    "quantized_pool2d",
+    "quantized_relu",
     "relu",
     "requantize",
     "requantize_config",
     "rsqrt",
     "sigmoid",
+    "simulated_dequantize",
+    "simulated_quantize",
     "softmax",
     "sqrt",
     "subtract",

@@ -317,7 +317,7 @@ def softmax(x: Tensor, scale: Any, zero_point: Any, output_scale: Any, output_ze
 
     >>> import numpy as np
     >>> softmax(np.int8([[0, 10]]), 0.1, 0, 1 / 256, -128).tolist()
-    [[-62, 60]]
+    [[-56, 54]]
     """
     name = "softmax"
     data = checks.tensor(name, "x", x, ("s8",), (1, 8))

@@ -300,7 +300,9 @@ def _emit_layer(
             result,
             name,
         )
-    return _emit_conv2d(writer, layer, source, indices[1], weights, operands, attributes, result, requantize.dtype, name)
+    return _emit_conv2d(
+        writer, layer, source, indices[1], weights, operands, attributes, result, requantize.dtype, name
+    )
 
 
 def _emit_conv2d(
@@ -364,7 +366,5 @@ def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, str]:
     amounts = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
     shape = [extent + int(sum(amount)) for extent, amount in zip(tensor.shape, amounts, strict=True)]
     paddings = writer.constant(amounts, "s32", "paddings")
-    index = writer.node(
-        "pad", layer.operator, (source, paddings), tensor.dtype, shape, {}, tensor.quantization
-    )
+    index = writer.node("pad", layer.operator, (source, paddings), tensor.dtype, shape, {}, tensor.quantization)
     return index, "valid"

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..graph import Attribute
 from . import checks
-from .expr import ARRAY, Expr, Tensor, build
+from .expr import Expr, Tensor, build
 
-_KERNELS = {"OIHW": (0, 1, 2, 3), "HWIO": (3, 2, 0, 1), "HWOI": (2, 3, 0, 1), "OHWI": (0, 3, 1, 2)}
+KERNELS = {"OIHW": (0, 1, 2, 3), "HWIO": (3, 2, 0, 1), "HWOI": (2, 3, 0, 1), "OHWI": (0, 3, 1, 2)}
 
 
 def padding_of(function: str, padding: Any) -> tuple[int, int, int, int]:
@@ -121,7 +121,7 @@ def conv2d(
     """
     name = "conv2d"
     _layout(name, "data_layout", data_layout, ("NCHW", "NHWC"))
-    _layout(name, "kernel_layout", kernel_layout, tuple(_KERNELS))
+    _layout(name, "kernel_layout", kernel_layout, tuple(KERNELS))
     _layout(name, "out_layout", out_layout, ("", "NCHW", "NHWC"))
     x = checks.tensor(name, "data", data, ("s8", "u8", "s16"), 4)
     w = checks.tensor(name, "kernel", kernel, ("s8", "u8", "s16"), 4)
@@ -133,7 +133,7 @@ def conv2d(
     last = data_layout == "NHWC"
     batch, inside = x.shape[0], x.shape[3 if last else 1]
     height, width = x.shape[1:3] if last else x.shape[2:4]
-    standard = moved(w, _KERNELS[kernel_layout])
+    standard = moved(w, KERNELS[kernel_layout])
     depthwise = count > 1 and count == inside
     if depthwise and kernel_layout == "OHWI":
         raise checks.wrong(name, "kernel_layout", "a depthwise kernel cannot be OHWI")
@@ -161,7 +161,7 @@ def conv2d(
         "input_scale": checks.scale(name, "input_scale", input_scale),
         "kernel_scale": checks.scale(name, "kernel_scale", kernel_scale, (out,)),
     }
-    if not out or not depth or not batch * height * width:
+    if not holds_something(x, w):
         raise checks.wrong(
             name, "data", f"shapes {list(x.shape)} and {list(w.shape)} hold nothing", code="BT-QNN-SHAPE"
         )
@@ -175,13 +175,121 @@ def conv2d(
         "data_layout": data_layout,
     }
     shape = (batch, rows, columns, out) if last else (batch, out, rows, columns)
-    turned = out_layout not in ("", data_layout)
-    made = Expr("qnn.conv2d", (x, standard), shape, dtype, parameters, attributes)
-    if not turned:
-        return build(made.operator, made.inputs, shape, dtype, parameters, attributes)
-    axes = (0, 3, 1, 2) if last else (0, 2, 3, 1)
-    result = build(made.operator, made.inputs, shape, dtype, parameters, attributes)
-    return moved(result, axes) if isinstance(result, Expr) else np.ascontiguousarray(result.transpose(axes))
+    return laid_out(build("qnn.conv2d", (x, standard), shape, dtype, parameters, attributes), data_layout, out_layout)
+
+
+_TRANSPOSED = {"IOHW": (0, 1, 2, 3), "OIHW": (1, 0, 2, 3), "HWIO": (2, 3, 0, 1), "HWOI": (3, 2, 0, 1)}
+
+
+def conv2d_transpose(
+    data: Tensor,
+    weight: Tensor,
+    input_zero_point: Any,
+    kernel_zero_point: Any,
+    input_scale: Any,
+    kernel_scale: Any,
+    strides: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    channels: Any = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: Any = (0, 0),
+    out_dtype: Any = "int32",
+) -> Any:
+    """Transposed convolution of (data - input_zero_point) with (weight - kernel_zero_point), modulo 2^32.
+
+    Both differences are taken in int16, modulo 2^16.
+
+    Args:
+        data: int8, uint8, int16 or uint16 of rank 4 in `data_layout`.
+        weight: int8 or uint8 in `kernel_layout`: I input channels, O output channels per group.
+        input_zero_point, input_scale: one.
+        kernel_zero_point: one; with layout IOHW also one per O.
+        kernel_scale: one, or one per output channel (I * O with groups).
+        strides, dilation, output_padding: (vertical, horizontal); the last one adds rows below and columns right.
+        padding: as `conv2d`; rows and columns of the result that are left out.
+        groups, channels, kernel_size, out_layout, out_dtype: as `conv2d`; None: as the kernel has them.
+        data_layout: ``"NCHW"`` or ``"NHWC"``.
+        kernel_layout: ``"IOHW"``, ``"OIHW"``, ``"HWIO"`` or ``"HWOI"``.
+
+    Raises:
+        InputError: other types, layouts, shapes and attributes that do not fit each other.
+
+    Source: tvm v0.18.0, src/relay/qnn/op/convolution_transpose.cc and python/tvm/relay/qnn/op/legalizations.py, read.
+
+    >>> import numpy as np
+    >>> data, weight = np.uint8([[[[2, 3]]]]), np.int8([[[[1, 10]]]])
+    >>> conv2d_transpose(data, weight, 1, 0, 0.5, 0.5).tolist()
+    [[[[1, 12, 20]]]]
+    """
+    name = "conv2d_transpose"
+    _layout(name, "data_layout", data_layout, ("NCHW", "NHWC"))
+    _layout(name, "kernel_layout", kernel_layout, tuple(_TRANSPOSED))
+    _layout(name, "out_layout", out_layout, ("", "NCHW", "NHWC"))
+    x = checks.tensor(name, "data", data, checks.INTEGERS_16, 4)
+    w = checks.tensor(name, "weight", weight, checks.INTEGERS_8, 4)
+    step, reach = (checks.wholes(name, role, v, 2, 1) for role, v in (("strides", strides), ("dilation", dilation)))
+    more = checks.wholes(name, "output_padding", output_padding, 2, 0)
+    pads, count = padding_of(name, padding), checks.whole(name, "groups", groups, 1)
+    dtype = checks.element_type(name, "out_dtype", out_dtype, ("s32", "s64"))
+    last = data_layout == "NHWC"
+    inside, (height, width) = (x.shape[3], x.shape[1:3]) if last else (x.shape[1], x.shape[2:4])
+    standard = moved(w, _TRANSPOSED[kernel_layout])
+    deep, per_group, *taps = standard.shape
+    out = per_group * count
+    wanted = out if channels is None else checks.whole(name, "channels", channels, 1)
+    size = tuple(taps) if kernel_size is None else checks.wholes(name, "kernel_size", kernel_size, 2, 1)
+    if deep != inside or inside % count or wanted != out or size != tuple(taps) or not holds_something(x, w):
+        raise checks.wrong(
+            name,
+            "weight",
+            f"shape {list(w.shape)} ({kernel_layout}) is no kernel {list(size)} from {inside} to {wanted} channels in"
+            f" {count} groups",
+            code="BT-QNN-SHAPE",
+        )
+    scales = (out,) if count == 1 else (deep * per_group,)
+    parameters = {
+        "input_zero_point": checks.zero_point(name, "input_zero_point", input_zero_point, (1,)),
+        "kernel_zero_point": checks.zero_point(
+            name, "kernel_zero_point", kernel_zero_point, (per_group, 1) if kernel_layout == "IOHW" else (1,)
+        ),
+        "input_scale": checks.scale(name, "input_scale", input_scale, (1,)),
+        "kernel_scale": checks.scale(name, "kernel_scale", kernel_scale, scales),
+    }
+    extents = []
+    for at, extent in enumerate((height, width)):
+        found = (extent - 1) * step[at] + (taps[at] - 1) * reach[at] + 1 - pads[at] - pads[at + 2] + more[at]
+        if found < 1:
+            raise checks.wrong(name, "padding", f"the result would have the extent {found}", code="BT-QNN-SHAPE")
+        extents.append(found)
+    attributes: dict[str, Attribute] = {
+        "strides": step,
+        "padding": pads,
+        "dilation": reach,
+        "groups": count,
+        "output_padding": more,
+        "data_layout": data_layout,
+    }
+    shape = (x.shape[0], *extents, out) if last else (x.shape[0], out, *extents)
+    made = build("qnn.conv2d_transpose", (x, standard), shape, dtype, parameters, attributes)
+    return laid_out(made, data_layout, out_layout)
+
+
+def holds_something(x: Expr, w: Expr) -> bool:
+    """Whether neither of them is empty."""
+    return 0 not in x.shape and 0 not in w.shape
+
+
+def laid_out(made: Any, layout: str, out_layout: str) -> Any:
+    """A result in another layout."""
+    if out_layout in ("", layout):
+        return made
+    axes = (0, 3, 1, 2) if layout == "NHWC" else (0, 2, 3, 1)
+    return moved(made, axes) if isinstance(made, Expr) else np.ascontiguousarray(made.transpose(axes))
 
 
 def dense(
@@ -229,6 +337,25 @@ def dense(
     }
     dtype = checks.element_type(name, "out_dtype", out_dtype, ("s32", "s64"))
     return build("qnn.dense", (x, w), (x.shape[0], rows), dtype, parameters, {})
+
+
+def fully_connected(
+    data: Tensor,
+    weight: Tensor,
+    input_zero_point: Any,
+    kernel_zero_point: Any,
+    input_scale: Any,
+    kernel_scale: Any,
+    units: Any = None,
+    out_dtype: Any = "int32",
+) -> Any:
+    """`dense` by the name that other systems give it; the number of units may be left out.
+
+    >>> import numpy as np
+    >>> fully_connected(np.int8([[1, 2]]), np.int8([[3, 4]]), 0, 0, 0.5, 0.5).tolist()
+    [[11]]
+    """
+    return dense(data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale, units, out_dtype)
 
 
 def batch_matmul(
@@ -304,6 +431,3 @@ def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Any:
             "bias_add", "bias", f"expected shape {[x.shape[at]]}, found {list(addend.shape)}", code="BT-QNN-SHAPE"
         )
     return build("nn.bias_add", (x, addend), x.shape, x.dtype, {}, {"axis": at})
-
-
-__all__ = ["ARRAY", "batch_matmul", "bias_add", "conv2d", "dense"]

@@ -13,6 +13,7 @@ from .requantization import pair, requantized, rounding_of
 from .windows import fitted
 from .writer import Writer, quantization
 
+_POINTS = ("input_zero_point", "kernel_zero_point")
 Lowering = Callable[[Writer, Expr, Sequence[int]], int]
 
 
@@ -79,6 +80,37 @@ def _conv2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         "groups": a["groups"],
     }
     return writer.node("conv_integer", expr.operator, operands, expr.dtype, expr.shape, attributes, name=expr.name)
+
+
+def _conv2d_transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    """Kernels come as [I, O, h, w] here."""
+    a = expr.attributes
+    points = [writer.constant(np.atleast_1d(expr.parameters[name]), "s32", name) for name in _POINTS]
+    attributes: dict[str, Attribute] = {
+        "channels_last": a["data_layout"] == "NHWC",
+        "strides": a["strides"],
+        "dilations": a["dilation"],
+        "pads": a["padding"],
+        "output_padding": a["output_padding"],
+        "groups": a["groups"],
+    }
+    return writer.node(
+        "conv_transpose_integer",
+        expr.operator,
+        (*inputs, *points),
+        expr.dtype,
+        expr.shape,
+        attributes,
+        name=expr.name,
+    )
+
+
+def _simulated(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    kind = "output" if expr.operator.endswith("simulated_quantize") else "input"
+    scale, point = (np.atleast_1d(array) for array in pair(expr, kind))
+    operands = (inputs[0], writer.constant(scale, "f32", "scales"), writer.constant(point, "s32", "zero_points"))
+    stem = expr.operator.removeprefix("qnn.")
+    return writer.node(stem, expr.operator, operands, "f32", expr.shape, expr.attributes, name=expr.name)
 
 
 def _matmul(writer: Writer, expr: Expr, inputs: Sequence[int], points: tuple[str, str]) -> int:
@@ -184,10 +216,13 @@ LOWERINGS: dict[str, Lowering] = {
     "qnn.avg_pool2d": _average,
     "qnn.batch_matmul": _batch_matmul,
     "qnn.conv2d": _conv2d,
+    "qnn.conv2d_transpose": _conv2d_transpose,
     "qnn.dense": _dense,
     "qnn.dequantize": _dequantize,
     "qnn.quantize": _quantize,
     "qnn.requantize": _requantize,
+    "qnn.simulated_dequantize": _simulated,
+    "qnn.simulated_quantize": _simulated,
     "reshape": _reshape,
     "transpose": _transpose,
 }

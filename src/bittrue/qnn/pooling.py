@@ -10,7 +10,7 @@ from ..graph import Attribute
 from . import checks
 from .config import resolved
 from .expr import Expr, Tensor, build
-from .layers import moved, padding_of
+from .layers import laid_out, padding_of
 
 
 def _window(
@@ -42,10 +42,7 @@ def _window(
 def _laid_out(name: str, made: Any, layout: str, out_layout: Any) -> Any:
     if out_layout not in ("", "NHWC", "NCHW"):
         raise checks.wrong(name, "out_layout", f"found {out_layout!r}", "layouts are NHWC, NCHW")
-    if out_layout in ("", layout):
-        return made
-    axes = (0, 3, 1, 2) if layout == "NHWC" else (0, 2, 3, 1)
-    return moved(made, axes) if isinstance(made, Expr) else np.ascontiguousarray(made.transpose(axes))
+    return laid_out(made, layout, out_layout)
 
 
 def avg_pool2d(

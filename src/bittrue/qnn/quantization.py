@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..graph import data_type
 from . import checks
 from .config import OPEN, resolved
 from .expr import Expr, Tensor, build
@@ -184,4 +184,56 @@ def requantize(
     return build("qnn.requantize", (x,), x.shape, dtype, parameters, attributes)
 
 
-__all__ = ["InputError", "dequantize", "quantize", "requantize"]
+_SIMULATED = ("s8", "u8", "s32")
+
+
+def _simulated(function: str, kind: str, data: Tensor, scale: Any, point: Any, axis: Any, dtype: Any) -> Any:
+    x = checks.tensor(function, "data", data, ("f32",))
+    at = checks.axis(function, "axis", axis, x.rank) if x.rank else -1
+    argument = "out_dtype" if kind == "output" else "in_dtype"
+    if isinstance(dtype, str) and dtype == "disable":
+        return data if isinstance(data, Expr) else np.array(x.value)
+    chosen = data_type(checks.element_type(function, argument, dtype, _SIMULATED))
+    sizes = tuple(p.size for p in (np.asarray(scale), np.asarray(point)) if p.ndim == 1 and p.size)
+    parameters = {
+        f"{kind}_scale": checks.scale(function, f"{kind}_scale", scale, sizes),
+        f"{kind}_zero_point": checks.zero_point(function, f"{kind}_zero_point", point, sizes),
+    }
+    ends = {"low": float(chosen.minimum), "high": float(chosen.maximum)} if kind == "output" else {}
+    return build(f"qnn.{function}", (x,), x.shape, "f32", parameters, {"axis": at, **ends})
+
+
+def simulated_quantize(
+    data: Tensor, output_scale: Any, output_zero_point: Any, axis: Any = -1, out_dtype: Any = "int8"
+) -> Any:
+    """clip(round(data / scale) + zero_point) as float32 numbers, ties away from zero.
+
+    Args:
+        data: float32, any shape.
+        output_scale, output_zero_point: numbers or vectors; element i of `axis` takes entry i modulo their length.
+        out_dtype: ``"int8"``, ``"uint8"``, ``"int32"``, or ``"disable"``: the data as it is.
+
+    Raises:
+        InputError: other types.
+
+    Source: tvm v0.18.0, python/tvm/topi/nn/qnn.py, read.
+
+    >>> import numpy as np
+    >>> simulated_quantize(np.float32([0.25, -0.25, 99]), 0.5, 3).tolist()
+    [4.0, 2.0, 127.0]
+    """
+    return _simulated("simulated_quantize", "output", data, output_scale, output_zero_point, axis, out_dtype)
+
+
+def simulated_dequantize(
+    data: Tensor, input_scale: Any, input_zero_point: Any, axis: Any = -1, in_dtype: Any = "int8"
+) -> Any:
+    """(data - zero_point) * scale of float32 numbers. Arguments and errors as for `simulated_quantize`.
+
+    Source: tvm v0.18.0, python/tvm/topi/nn/qnn.py, read.
+
+    >>> import numpy as np
+    >>> simulated_dequantize(np.float32([4.0, 2.0]), 0.5, 3).tolist()
+    [0.5, -0.5]
+    """
+    return _simulated("simulated_dequantize", "input", data, input_scale, input_zero_point, axis, in_dtype)

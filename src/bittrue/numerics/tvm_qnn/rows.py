@@ -89,6 +89,25 @@ def rows(own: Variant) -> tuple[Row, ...]:
         ),
         *(
             Row(
+                "conv_transpose_integer",
+                ("s8|u8|s16|u16 s8|u8 s32 s32 -> T",),
+                {"accumulate": "s32_wrap" if result == "s32" else "s64"},
+                f"{READ}, op/convolution_transpose.cc and qnn/op/legalizations.py; no check values",
+                where=(result,),
+            )
+            for result in ("s32", "s64")
+        ),
+        *(
+            Row(
+                stem,
+                ("f32 f32 s32 -> f32",),
+                {},
+                f"{READ}, op/simulated_quantize.cc and topi/nn/qnn.py; no check values",
+            )
+            for stem in ("simulated_quantize", "simulated_dequantize")
+        ),
+        *(
+            Row(
                 "conv_integer",
                 ("s8|u8|s16 s8|u8|s16 s32 s32 -> T",),
                 {"accumulate": "s32_wrap" if result == "s32" else "s64"},

@@ -92,7 +92,13 @@ def _elementwise(own: Variant) -> tuple[Row, ...]:
             for row in _each(
                 own,
                 lambda rules, limit, operator=operator: Row(  # type: ignore[misc]
-                    operator, ("T T -> T",), {**rules, **_RANGE}, _FRONTEND, where=_CODES, requires=(_CLAMP,), limit=limit
+                    operator,
+                    ("T T -> T",),
+                    {**rules, **_RANGE},
+                    _FRONTEND,
+                    where=_CODES,
+                    requires=(_CLAMP,),
+                    limit=limit,
                 ),
             )
         ),
@@ -207,7 +213,9 @@ def _movement(own: Variant) -> tuple[Row, ...]:
     return (
         *_each(
             own,
-            lambda rules, limit: Row("concatenation", ("T... -> T",), dict(rules), _FRONTEND, where=_CODES, limit=limit),
+            lambda rules, limit: Row(
+                "concatenation", ("T... -> T",), dict(rules), _FRONTEND, where=_CODES, limit=limit
+            ),
         ),
         Row("concatenation", ("T... -> T",), {"combine": "copy"}, _FRONTEND, where=("s32", "s64", "f32", "bool")),
         *(Row(operator, (types,), {}, _MOVES, where=(*_CODES, "s32", "f32")) for operator, types in moved),
