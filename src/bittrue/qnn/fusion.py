@@ -325,7 +325,7 @@ def _emit_conv2d(
     # From [O, I, h, w]; depthwise kernels are [C * multiplier, 1, h, w].
     turned = writer.transpose(kernel, (1, 2, 3, 0) if depthwise else (0, 2, 3, 1), layer.operator)
     turned = writer.quantized(turned, weights)
-    (stride_h, stride_w), (dilation_h, dilation_w) = a["strides"], a["dilation"]  # type: ignore[misc]
+    (stride_h, stride_w), (dilation_h, dilation_w) = a["strides"], a["dilation"]  # type: ignore[misc, str-unpack]
     source, padding = _padded(writer, layer, source)
     attributes |= {
         "padding": padding,
