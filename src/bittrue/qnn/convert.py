@@ -243,7 +243,9 @@ class _Converter:
         return self.call("reshape", y, (*shape[:-1], weights.shape[0]))
 
     def binary(self, node: Node, function: str) -> Any:
-        parameters = [p for index in (*node.inputs, node.outputs[0]) for p in (self.scale(index), self.zero_point(index))]
+        parameters = [
+            p for index in (*node.inputs, node.outputs[0]) for p in (self.scale(index), self.zero_point(index))
+        ]
         return self.clamp(self.call(function, *(self.value(i) for i in node.inputs), *parameters), node)
 
     def concatenation(self, node: Node) -> Any:
@@ -265,7 +267,15 @@ class _Converter:
         taps, strides, pads = self._pool(node)
         parameters = (self.scale(x), self.zero_point(x), self.scale(out), self.zero_point(out))
         y = self.call(
-            "avg_pool2d", self.value(x), *parameters, taps, strides, pads, (1, 1), count_include_pad=False, layout="NHWC"
+            "avg_pool2d",
+            self.value(x),
+            *parameters,
+            taps,
+            strides,
+            pads,
+            (1, 1),
+            count_include_pad=False,
+            layout="NHWC",
         )
         return self.clamp(y, node)
 

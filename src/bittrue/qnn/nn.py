@@ -143,8 +143,10 @@ def strided_slice(data: Tensor, begin: Sequence[int], end: Sequence[int]) -> Any
     """
     x = checks.tensor("nn.strided_slice", "data", data, _MOVED, (1, 5))
     first, last = [int(v) for v in begin], [int(v) for v in end]
-    if len(first) != x.rank or len(last) != x.rank or any(
-        not 0 <= a <= b <= e for a, b, e in zip(first, last, x.shape, strict=True)
+    if (
+        len(first) != x.rank
+        or len(last) != x.rank
+        or any(not 0 <= a <= b <= e for a, b, e in zip(first, last, x.shape, strict=True))
     ):
         raise checks.wrong("nn.strided_slice", "begin", f"{first} to {last} is no part of shape {list(x.shape)}")
     shape = [b - a for a, b in zip(first, last, strict=True)]
