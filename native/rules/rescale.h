@@ -74,12 +74,13 @@ inline int64_t q31_shift_or_one_step_up(int64_t acc, const Multiplier& m) {
   return arithmetic::wrap_s32(acc + (int64_t{1} << -m.exponent)) >> (1 - m.exponent);
 }
 
-// One less than one half of a negative product takes its ties down.
+// One less than one half of a product that is negative, modulo 2^64, takes its ties down.
 inline int64_t q31_one_step_away(int64_t acc, const Multiplier& m) {
-  int right = 31 - m.exponent;
-  right = right < 1 ? 1 : (right > 62 ? 62 : right);
-  const int64_t product = acc * m.multiplier;
-  return arithmetic::wrap_s32((product + (int64_t{1} << (right - 1)) - (product < 0)) >> right);
+  const int left = m.exponent > 0 ? m.exponent : 0, down = m.exponent < 0 ? -m.exponent : 0;
+  const int right = 31 + (down < 32 ? down : 32);
+  const uint64_t product = (static_cast<uint64_t>(acc) << left) * static_cast<uint64_t>(m.multiplier);
+  const uint64_t half = (uint64_t{1} << (right - 1)) - (product >> 63);
+  return arithmetic::wrap_s32(static_cast<int64_t>(product + half) >> right);
 }
 
 // Real numbers, which the store rule rounds; binary32 ones are exact in binary64.

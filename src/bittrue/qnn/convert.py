@@ -28,7 +28,7 @@ _WHERE: dict[str, tuple[ModuleType, str]] = {
     **dict.fromkeys(("bias_add", "conv2d", "dense"), (layers, "qnn")),
     **dict.fromkeys(("avg_pool2d", "max_pool2d"), (pooling, "qnn")),
     **dict.fromkeys(("dequantize", "quantize", "requantize"), (quantization, "qnn")),
-    **dict.fromkeys(("cast", "mean", "pad", "reshape", "softmax", "strided_slice"), (nn, "qnn.nn")),
+    **dict.fromkeys(("cast", "mean", "pad", "reshape", "softmax", "strided_slice", "transpose"), (nn, "qnn.nn")),
 }
 _MOST_SHOWN = 8
 
@@ -171,9 +171,14 @@ class _Converter:
             self.scale(out),
             self.zero_point(out),
             axis=axis,
-            out_dtype=data_type(self.tensor(out).dtype).name,
+            out_dtype=data_type(self.tensor(out).dtype).title,
+            **self.rounding(node),
         )
         return self.clamp(y, node)
+
+    def rounding(self, node: Node) -> dict[str, Any]:
+        """What nodes of graphs that were made here say about requantization; files say nothing."""
+        return {key: node.attributes[key] for key in ("rounding", "compute_dtype") if key in node.attributes}
 
     def wide(self, node: Node) -> str:
         return "int64" if self.tensor(node.outputs[0]).dtype == "s16" else "int32"
@@ -295,7 +300,7 @@ class _Converter:
         x, out = node.inputs[0], node.outputs[0]
         axes = [int(a) for a in np.asarray(self.value(node.inputs[1])).reshape(-1)]
         y = self.call("mean", self.call("cast", self.value(x), "int32"), axes, bool(node.attributes["keep_dims"]))
-        return self._requantized(y, x, out)
+        return self._requantized(y, x, node)
 
     def softmax(self, node: Node) -> Any:
         if node.attributes["beta"] != 1.0:
@@ -305,18 +310,20 @@ class _Converter:
         return self._quantized(self.call("softmax", real), out)
 
     def _quantized(self, y: Any, out: int) -> Any:
-        name = data_type(self.tensor(out).dtype).name
+        name = data_type(self.tensor(out).dtype).title
         return self.call("quantize", y, self.scale(out), self.zero_point(out), out_dtype=name)
 
-    def _requantized(self, y: Any, given: int | None, out: int) -> Any:
+    def _requantized(self, y: Any, given: int | None, node: Node) -> Any:
+        out = node.outputs[0]
         parameters = (self.scale(given), self.zero_point(given), self.scale(out), self.zero_point(out))
-        return self.call("requantize", y, *parameters, out_dtype=data_type(self.tensor(out).dtype).name)
+        dtype = data_type(self.tensor(out).dtype).title
+        return self.call("requantize", y, *parameters, out_dtype=dtype, **self.rounding(node))
 
     def quantize(self, node: Node) -> Any:
         y = self.value(node.inputs[0])
         if self.tensor(node.inputs[0]).dtype == "f32":
             return self._quantized(y, node.outputs[0])
-        return self._requantized(y, node.inputs[0], node.outputs[0])
+        return self._requantized(y, node.inputs[0], node)
 
     def dequantize(self, node: Node) -> Any:
         x = node.inputs[0]
@@ -331,6 +338,11 @@ class _Converter:
         self.same(node)
         widths = [tuple(int(w) for w in pair) for pair in np.asarray(self.value(node.inputs[1])).reshape(-1, 2)]
         return self.call("pad", self.value(node.inputs[0]), widths, self.zero_point(node.inputs[0]))
+
+    def transpose(self, node: Node) -> Any:
+        self.same(node)
+        axes = [int(a) for a in np.asarray(self.value(node.inputs[1])).reshape(-1)]
+        return self.call("transpose", self.value(node.inputs[0]), axes)
 
     def split(self, node: Node) -> list[Any]:
         x = self.value(node.inputs[1])
@@ -360,6 +372,7 @@ _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "softmax": _Converter.softmax,
     "split": _Converter.split,
     "sub": lambda c, node: c.binary(node, "subtract"),
+    "transpose": _Converter.transpose,
 }
 
 
@@ -390,8 +403,8 @@ def from_tflite(model: Model) -> Conversion:
     converter = _Converter(graph)
     for index in graph.inputs:
         tensor = graph.tensors[index]
-        made = var(tensor.name, tensor.shape, data_type(tensor.dtype).name)
-        arguments = (tensor.name, tuple(tensor.shape), data_type(tensor.dtype).name)
+        made = var(tensor.name, tensor.shape, data_type(tensor.dtype).title)
+        arguments = (tensor.name, tuple(tensor.shape), data_type(tensor.dtype).title)
         converter.values[index] = converter.note(made, "qnn.var", arguments, {})
     for node in graph.nodes:
         found = _OPERATORS[node.operator](converter, node)

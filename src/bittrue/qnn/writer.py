@@ -20,6 +20,10 @@ def quantization(scale: np.ndarray, zero_point: np.ndarray, axis: int | None = N
     )
 
 
+# Operators whose results are values of their operands, codes of one scale.
+_MOVED = frozenset(("clip", "max_pool2d", "pad_v2", "reshape", "slice", "transpose"))
+
+
 class Writer:
     """Collects tensors and nodes; every method gives the index of a tensor."""
 
@@ -28,6 +32,7 @@ class Writer:
         self.nodes: list[Node] = []
         self.inputs: list[int] = []
         self._names: dict[str, int] = {}
+        self._writers: dict[int, Node] = {}
 
     def name(self, wanted: str) -> str:
         """`wanted`, with a number behind it where it is taken."""
@@ -73,14 +78,16 @@ class Writer:
     ) -> int:
         """A node and its output."""
         index = self.tensor(name or source, dtype, shape, given)
-        self.nodes.append(Node(len(self.nodes), operator, source, 1, dict(attributes or {}), tuple(inputs), (index,)))
+        node = Node(len(self.nodes), operator, source, 1, dict(attributes or {}), tuple(inputs), (index,))
+        self.nodes.append(node)
+        self._writers[index] = node
         return index
 
     def quantized(self, index: int, given: Quantization) -> int:
         """Tensor `index` with these parameters: itself, unless it has others already, then the same by another name."""
         found = self.tensors[index].quantization
         if found is None:
-            self.tensors[index] = replace(self.tensors[index], quantization=given)
+            self._give(index, given)
             return index
         if found.same_as(given) and found.axis == given.axis:
             return index
@@ -88,6 +95,19 @@ class Writer:
         if tensor.data is not None:
             return self.tensor(tensor.name, tensor.dtype, tensor.shape, given, tensor.data)
         return self.reshape(index, tensor.shape, "other parameters", given)
+
+    def _give(self, index: int, given: Quantization) -> None:
+        """Tensor `index` and what it was moved from get these parameters, as far as they have none."""
+        waiting = [index]
+        while waiting:
+            index = waiting.pop()
+            tensor = self.tensors[index]
+            if tensor.quantization is not None:
+                continue
+            self.tensors[index] = replace(tensor, quantization=given)
+            writer = self._writers.get(index)
+            if writer is not None and writer.operator in _MOVED and not given.per_axis:
+                waiting += [i for i in writer.inputs if i is not None and self.tensors[i].dtype == tensor.dtype]
 
     def reshape(self, index: int, shape: Sequence[int], source: str, given: Quantization | None = None) -> int:
         """The same numbers in another shape."""

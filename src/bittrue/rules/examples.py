@@ -206,6 +206,7 @@ def _softmax(first: str, second: str) -> Iterator[Example]:
         for name in (first, second):
             rule = softmax.RULES[name]
             prepared = {**rule.prepare(scale, 1.0), "output_scale": np.asarray(1 / 256, np.float32)}
+            prepared["input_zero_point"] = np.asarray(0)
             answers.append(np.minimum(rule.apply(rows, prepared, 8), 255))
         for place in np.argwhere(answers[0] != answers[1])[:1]:
             given = f"row {rows[place[0]].tolist()} of scale {scale}, place {place[1]}, in 1/256"
