@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import data_type
+from ..graph import Attribute, data_type
 from . import checks
 from .config import OPEN, resolved
 from .expr import Expr, Tensor, build
@@ -23,7 +23,7 @@ def _first(function: str, argument: str, *given: Any) -> Any:
 
 def _axis_or_type(axis: Any, out_dtype: Any) -> tuple[int, Any]:
     """The RFC's fourth argument is the type, TVM's is the axis."""
-    return (axis, out_dtype) if isinstance(axis, int | np.integer) and not isinstance(axis, bool) else (-1, axis)
+    return (int(axis), out_dtype) if isinstance(axis, int | np.integer) and not isinstance(axis, bool) else (-1, axis)
 
 
 def _per_axis(function: str, axis: Any, data: Expr, scale: Any, zero_point: Any) -> tuple[int, tuple[int, ...]]:
@@ -90,13 +90,13 @@ def quantize(
 
 
 def dequantize(
-    data: Tensor = None,
+    data: Tensor | None = None,
     input_scale: Any = None,
     input_zero_point: Any = None,
     axis: Any = -1,
     out_dtype: Any = "float32",
     *,
-    quantized_data: Tensor = None,
+    quantized_data: Tensor | None = None,
     scale: Any = None,
     zero_point: Any = None,
 ) -> Any:
@@ -180,7 +180,7 @@ def requantize(
         "output_zero_point": checks.zero_point("requantize", "output_zero_point", output_zero_point),
     }
     dtype = checks.element_type("requantize", "out_dtype", out_dtype, ("s8", "u8", "s16", "s32"))
-    attributes = {"axis": at, **resolved("requantize", rounding, compute_dtype)}
+    attributes: dict[str, Attribute] = {"axis": at, **resolved("requantize", rounding, compute_dtype)}
     return build("qnn.requantize", (x,), x.shape, dtype, parameters, attributes)
 
 
