@@ -359,7 +359,7 @@ def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, str]:
     pads = list(layer.attributes["padding"])
     extents, out = tensor.shape[1:3], layer.shape[2:] if layer.attributes["data_layout"] == "NCHW" else layer.shape[1:3]
     taps, strides, dilation = layer.inputs[1].shape[2:], layer.attributes["strides"], layer.attributes["dilation"]
-    name = padding_name(extents, taps, strides, dilation, pads, out)  # type: ignore[arg-type]
+    name = padding_name(extents, taps, strides, dilation, pads, out)
     if name is not None:
         return source, name
     top, left, bottom, right = pads
