@@ -118,7 +118,7 @@ def test_storing_reals_against_fractions(width: type, zero_point: int) -> None:
     ],
 )
 def test_undefined_shifts_are_refused(rule: str, real: float) -> None:
-    with pytest.raises(ValueError, match="below|leaves|finite"):
+    with pytest.raises(ValueError, match=r"below|leaves|finite"):
         rescale.prepare(rule, real)
 
 
