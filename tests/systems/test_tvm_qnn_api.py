@@ -151,6 +151,28 @@ def test_one_tensor_may_have_several_parameters() -> None:
     assert [y.tolist() for y in found] == [[[0.5, 1.0, 1.5]], [[0.0, 0.25, 0.5]], [[2, 4, 6]]]
 
 
+@pytest.mark.parametrize("count", [None, 1, 3])
+def test_computed_scales(count: int | None) -> None:
+    """Scales and zero points that are inputs of the graph give what constants give, quantize_linear included."""
+    rng = np.random.default_rng(6)
+    data = (rng.normal(size=(2, 3, 4)) * 60).astype(F32)
+    shape = () if count is None else (count,)
+    scale, point = np.asarray(rng.uniform(0.2, 2, shape), F32), np.asarray(rng.integers(-9, 9, shape), np.int32)
+    x, s, z = qnn.var("x", data.shape), qnn.var("s", shape), qnn.var("z", shape, "int32")
+    for dtype in ("int8", "uint8", "int16", "uint16", "int32"):
+        q = qnn.quantize(x, s, z, axis=1, out_dtype=dtype)
+        outputs = [q, qnn.dequantize(q, s, z, axis=1), qnn.dequantize(q, s, z, axis=1, out_dtype="float16")]
+        for executor in EXECUTORS:
+            session = qnn.model(outputs).prepare(executor=executor)
+            found = list(session.run(x=data, s=scale, z=point).values())
+            codes = qnn.quantize(data, scale, point, axis=1, out_dtype=dtype)
+            np.testing.assert_array_equal(found[0], codes)
+            np.testing.assert_array_equal(found[1], qnn.dequantize(codes, scale, point, axis=1))
+            np.testing.assert_array_equal(found[2], qnn.dequantize(codes, scale, point, axis=1, out_dtype="float16"))
+    with pytest.raises(InputError, match="input_scale"):
+        qnn.requantize(np.int32([1]), s, 0, 1.0, 0)
+
+
 U8, S8 = np.zeros((1, 2, 4, 4), np.uint8), np.zeros((1, 2, 4, 4), np.int8)
 KERNEL = np.zeros((3, 2, 2, 2), np.uint8)
 

@@ -23,12 +23,25 @@ def _axis(expr: Expr) -> int:
     return axis
 
 
+def _linear(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    """Scales and zero points as operands."""
+    attributes: dict[str, Attribute] = {"axis": max(_axis(expr), 0), "block_size": 0, "domain": ""}
+    stem = "dequantize_linear"
+    if expr.operator == "qnn.quantize":
+        stem, attributes = "quantize_linear", {**attributes, "saturate": 1, "precision": "f32"}
+    return writer.node(stem, expr.operator, inputs, expr.dtype, expr.shape, attributes, name=expr.name)
+
+
 def _quantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    if len(inputs) > 1:
+        return _linear(writer, expr, inputs)
     given = quantization(*pair(expr, "output"), _axis(expr))
     return writer.node("quantize", expr.operator, inputs, expr.dtype, expr.shape, {}, given, expr.name)
 
 
 def _dequantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    if len(inputs) > 1:
+        return _linear(writer, expr, inputs)
     scale, zero_point = pair(expr, "input")
     several, source = scale.ndim or zero_point.ndim, writer.tensors[inputs[0]]
     if expr.dtype == "f32" and not (several and source.type.bits > 8):
