@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bittrue.arithmetic import exact
-from bittrue.rules import center, quantize, rescale, store
+from bittrue.rules import center, quantize, rescale, store, to_integer
 
 F32 = np.float32
 
@@ -66,6 +66,8 @@ def test_quantization_with_a_sum_of_reals(scale: float, low: int, high: int, zer
     x = np.concatenate([near, (rng.normal(size=200) * 100 * scale).astype(F32)]).astype(F32)
     rule = quantize.QUANTIZE["binary32_divide_away_sum"]
     found = rule(x, np.array([scale], F32), np.array([zero_point], np.int64), low, high).tolist()
+    finish = to_integer.RULES["away_sum_clamp"]
+    assert finish(x / F32(scale), np.array([zero_point], np.int64), low, high).tolist() == found
     unit = Fraction(float(F32(scale)))
     for value, stored in zip(x, found, strict=True):
         steps = exact.nearest(f32(Fraction(float(value)) / unit), "away")
@@ -118,7 +120,7 @@ def test_storing_reals_against_fractions(width: type, zero_point: int) -> None:
     ],
 )
 def test_undefined_shifts_are_refused(rule: str, real: float) -> None:
-    with pytest.raises(ValueError, match="below|leaves|finite"):
+    with pytest.raises(ValueError, match=r"below|leaves|finite"):
         rescale.prepare(rule, real)
 
 

@@ -1,10 +1,11 @@
-"""Operators of .tflite files under `tvm-qnn` and its variants against plain integers, fractions and binary32 numbers."""
+"""Operators of files under `tvm-qnn` and its variants against plain integers, fractions and binary32 numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -100,6 +101,20 @@ S32 = (-(2**31), 2**31 - 1)
 ACTIVATIONS = ("none", "relu", "relu6", "relu_n1_to_1")
 
 
+def combined(
+    operator: str, pairs: tuple[Pair, Pair, Pair], dtype: str, variant: tuple[str, bool], p: int, q: int
+) -> int:
+    """Two codes, as a code of the output."""
+    one, two, out = pairs
+    low, high = LIMITS[dtype]
+    if operator == "mul":
+        scale = float(F32(one[0]) * F32(two[0]))
+        return requantized(exact.wrap_s32((p - one[1]) * (q - two[1])), (scale, 0), out, variant, low, high)
+    first, second = (requantized(v, given, out, variant, *S32) for v, given in ((p, one), (q, two)))
+    total = first + second - out[1] if operator == "add" else first - second + out[1]
+    return min(max(exact.wrap_s32(total), low), high)
+
+
 @pytest.mark.parametrize("numerics", VARIANTS)
 @pytest.mark.parametrize("operator", ["add", "sub", "mul"])
 def test_sums_and_products(operator: str, numerics: str) -> None:
@@ -110,23 +125,10 @@ def test_sums_and_products(operator: str, numerics: str) -> None:
         a, b = some(rng, dtype, (3, 16)), some(rng, dtype, (1, 16) if trial % 2 else (3, 16))
         low, high = clamp_of(activation, out, dtype)
 
-        def result(p: int, q: int) -> int:
-            limits = LIMITS[dtype]
-            if operator == "mul":
-                scale = float(F32(one[0]) * F32(two[0]))
-                stored = requantized(
-                    exact.wrap_s32((p - one[1]) * (q - two[1])), (scale, 0), out, VARIANTS[numerics], *limits
-                )
-            else:
-                first, second = (
-                    requantized(v, given, out, VARIANTS[numerics], *S32) for v, given in ((p, one), (q, two))
-                )
-                total = first + second - out[1] if operator == "add" else first - second + out[1]
-                stored = min(max(exact.wrap_s32(total), limits[0]), limits[1])
-            return min(max(stored, low), high)
-
+        result = partial(combined, operator, (one, two, out), dtype, VARIANTS[numerics])
         wide = np.broadcast_arrays(a, b)
-        expected = np.array([result(int(p), int(q)) for p, q in zip(*(v.ravel() for v in wide), strict=True)])
+        pairs = zip(*(v.ravel().tolist() for v in wide), strict=True)
+        expected = np.array([min(max(result(p, q), low), high) for p, q in pairs])
         attributes = {"activation": activation, "pot_scale_int16": False}
         model = model_of(operator, [(dtype, a.shape, one), (dtype, b.shape, two)], (dtype, (3, 16), out), attributes)
         check(model, [a, b], expected.reshape(3, 16).astype(a.dtype), numerics)

@@ -53,7 +53,7 @@ def trial(case: Case) -> Trial:
         if given.name == "bias" or any(given.name.startswith(f"{prefix}_") for prefix in prefixes):
             later[given.name] = given.value
             continue
-        value = given.value
+        value: Any = given.value
         if _is_data(given):
             feeds.append(value)
             value = qnn.var(given.name, given.value.shape, given.dtype.title)
@@ -102,7 +102,10 @@ def _after(name: str, result: Any, later: Mapping[str, Any], case: Case) -> Any:
     """The epilogue's operator `name` applied to `result`."""
     given = {key.removeprefix(f"{name}_"): value for key, value in later.items() if key.startswith(f"{name}_")}
     if name == "bias_add":
-        return qnn.bias_add(result, later.get("bias"), **{"axis": -1, **given})
+        bias = np.asarray(later.get("bias", ()))
+        # The system's default is axis 1; recorders do not write it down.
+        first = result.rank > 1 and result.shape[1] == bias.size
+        return qnn.bias_add(result, bias, **{"axis": 1 if first else -1, **given})
     if name == "requantize":
         return _called(qnn.requantize, {"data": result, "input_zero_point": 0, **given}, case)
     if name in ("clip", "relu"):

@@ -45,6 +45,7 @@ from .layers import batch_matmul, bias_add, conv2d, conv2d_transpose, dense, ful
 from .model import model
 from .pooling import avg_pool2d, max_pool2d, pool2d
 from .quantization import dequantize, quantize, requantize, simulated_dequantize, simulated_quantize
+from .ranges import parameters_from_range
 from .rfc import (
     quantized_add,
     quantized_concat,
@@ -75,8 +76,8 @@ __all__ = [
     "dequantize",
     "erf",
     "exp",
-    "fully_connected",
     "from_tflite",
+    "fully_connected",
     "hardswish",
     "leaky_relu",
     "log",
@@ -84,6 +85,7 @@ __all__ = [
     "model",
     "mul",
     "nn",
+    "parameters_from_range",
     "pool2d",
     "quantize",
     "quantized_add",

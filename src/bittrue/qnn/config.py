@@ -83,7 +83,7 @@ def requantize_config(**settings: Any) -> RequantizeConfig:
                 advice="rounding, compute_dtype",
             )
     chosen = {name: choice("requantize_config", name, value) for name, value in settings.items()}
-    return RequantizeConfig(**chosen)
+    return RequantizeConfig(chosen.get("rounding", OPEN), chosen.get("compute_dtype", OPEN))
 
 
 def current_requantize_config() -> RequantizeConfig:

@@ -53,7 +53,7 @@ def _binary(
     first = checks.tensor(function, "lhs", lhs, _DATA)
     second = checks.tensor(function, "rhs", rhs, (first.dtype,))
     shape = _broadcast(function, first, second)
-    parameters, attributes = {}, dict[str, Attribute](resolved(function))
+    parameters, attributes = dict[str, np.ndarray](), dict[str, Attribute](resolved(function))
     for prefix, data, given in (("lhs", first, lhs_parameters), ("rhs", second, rhs_parameters)):
         scale, point, axis = _side(function, prefix, data, *given)
         parameters |= {f"{prefix}_scale": scale, f"{prefix}_zero_point": point}

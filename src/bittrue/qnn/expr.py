@@ -37,7 +37,7 @@ class Expr:
     shape: tuple[int, ...]
     dtype: str
     parameters: Mapping[str, np.ndarray] = field(default_factory=dict)
-    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     value: np.ndarray | None = None
 

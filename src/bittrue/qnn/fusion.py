@@ -325,7 +325,7 @@ def _emit_conv2d(
     # From [O, I, h, w]; depthwise kernels are [C * multiplier, 1, h, w].
     turned = writer.transpose(kernel, (1, 2, 3, 0) if depthwise else (0, 2, 3, 1), layer.operator)
     turned = writer.quantized(turned, weights)
-    (stride_h, stride_w), (dilation_h, dilation_w) = a["strides"], a["dilation"]  # type: ignore[misc, str-unpack]
+    (stride_h, stride_w), (dilation_h, dilation_w) = a["strides"], a["dilation"]
     source, padding = _padded(writer, layer, source)
     attributes |= {
         "padding": padding,
@@ -356,10 +356,10 @@ def _emit_conv2d(
 def _padded(writer: Writer, layer: Expr, source: int) -> tuple[int, str]:
     """The data, padded by an operator of its own where `same` and `valid` do not say it, and which of them does."""
     tensor = writer.tensors[source]
-    pads = list(layer.attributes["padding"])  # type: ignore[arg-type]
+    pads = list(layer.attributes["padding"])
     extents, out = tensor.shape[1:3], layer.shape[2:] if layer.attributes["data_layout"] == "NCHW" else layer.shape[1:3]
     taps, strides, dilation = layer.inputs[1].shape[2:], layer.attributes["strides"], layer.attributes["dilation"]
-    name = padding_name(extents, taps, strides, dilation, pads, out)  # type: ignore[arg-type]
+    name = padding_name(extents, taps, strides, dilation, pads, out)
     if name is not None:
         return source, name
     top, left, bottom, right = pads

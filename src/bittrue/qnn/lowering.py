@@ -23,12 +23,25 @@ def _axis(expr: Expr) -> int:
     return axis
 
 
+def _linear(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    """Scales and zero points as operands."""
+    attributes: dict[str, Attribute] = {"axis": max(_axis(expr), 0), "block_size": 0, "domain": ""}
+    stem = "dequantize_linear"
+    if expr.operator == "qnn.quantize":
+        stem, attributes = "quantize_linear", {**attributes, "saturate": 1, "precision": "f32"}
+    return writer.node(stem, expr.operator, inputs, expr.dtype, expr.shape, attributes, name=expr.name)
+
+
 def _quantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    if len(inputs) > 1:
+        return _linear(writer, expr, inputs)
     given = quantization(*pair(expr, "output"), _axis(expr))
     return writer.node("quantize", expr.operator, inputs, expr.dtype, expr.shape, {}, given, expr.name)
 
 
 def _dequantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    if len(inputs) > 1:
+        return _linear(writer, expr, inputs)
     scale, zero_point = pair(expr, "input")
     several, source = scale.ndim or zero_point.ndim, writer.tensors[inputs[0]]
     if expr.dtype == "f32" and not (several and source.type.bits > 8):
@@ -61,7 +74,7 @@ def _requantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 def _conv2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     """Kernels come as [O, I, h, w] here."""
     a = expr.attributes
-    top, left, bottom, right = a["padding"]  # type: ignore[misc]
+    top, left, bottom, right = a["padding"]
     points = [np.atleast_1d(expr.parameters[f"{role}_zero_point"]) for role in ("input", "kernel")]
     operands = (
         *inputs,
@@ -149,7 +162,7 @@ def _clip(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 
 def _transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    return writer.transpose(inputs[0], expr.attributes["axes"], expr.operator)  # type: ignore[arg-type]
+    return writer.transpose(inputs[0], expr.attributes["axes"], expr.operator)
 
 
 def _reshape(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
@@ -161,7 +174,7 @@ def _average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     a, source, output = expr.attributes, pair(expr, "input"), pair(expr, "output")
     same = all(np.array_equal(one, other) for one, other in zip(source, output, strict=True))
     window = fitted(expr)
-    padded = any(a["padding"])  # type: ignore[arg-type]
+    padded = any(a["padding"])
     if same and window and not (padded and a["count_include_pad"]):
         given = quantization(*output)
         index = writer.quantized(inputs[0], given)
@@ -188,9 +201,9 @@ def _maximum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         return writer.node("max_pool2d", expr.operator, inputs, expr.dtype, expr.shape, window, given, expr.name)
     index = writer.transpose(inputs[0], (0, 3, 1, 2)) if last else inputs[0]
     shape = [expr.shape[k] for k in (0, 3, 1, 2)] if last else expr.shape
-    pads = list(a["padding"])  # type: ignore[arg-type]
+    pads = list(a["padding"])
     for at in (0, 1):
-        taps, stride, reach = (a[name][at] for name in ("pool_size", "strides", "dilation"))  # type: ignore[index]
+        taps, stride, reach = (a[name][at] for name in ("pool_size", "strides", "dilation"))
         extent = writer.tensors[index].shape[2 + at]
         # What the last windows of ceil_mode reach beyond the padding is padding, too.
         missing = (shape[2 + at] - 1) * stride + (taps - 1) * reach + 1 - extent - pads[at] - pads[at + 2]

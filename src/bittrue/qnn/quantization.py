@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import data_type
+from ..graph import Attribute, data_type
 from . import checks
 from .config import OPEN, resolved
-from .expr import Expr, Tensor, build
+from .expr import Expr, Tensor, build, constant
 
 
 def _first(function: str, argument: str, *given: Any) -> Any:
@@ -23,7 +23,7 @@ def _first(function: str, argument: str, *given: Any) -> Any:
 
 def _axis_or_type(axis: Any, out_dtype: Any) -> tuple[int, Any]:
     """The RFC's fourth argument is the type, TVM's is the axis."""
-    return (axis, out_dtype) if isinstance(axis, int | np.integer) and not isinstance(axis, bool) else (-1, axis)
+    return (int(axis), out_dtype) if isinstance(axis, int | np.integer) and not isinstance(axis, bool) else (-1, axis)
 
 
 def _per_axis(function: str, axis: Any, data: Expr, scale: Any, zero_point: Any) -> tuple[int, tuple[int, ...]]:
@@ -35,6 +35,33 @@ def _per_axis(function: str, axis: Any, data: Expr, scale: Any, zero_point: Any)
     # One element serves the whole tensor.
     found = checks.axis(function, "axis", axis, data.rank)
     return found, (data.shape[found], 1)
+
+
+def _computed(function: str, kind: str, x: Expr, axis: Any, scale: Any, point: Any) -> tuple[int, list[Expr]]:
+    """Axis and operands where scale or zero point are computed: scale, then zero point, in one shape."""
+    operands = []
+    for role, value, dtype in (("scale", scale, "f32"), ("zero_point", point, "s32")):
+        given = value if isinstance(value, Expr) else constant(value, dtype)
+        operands.append(checks.tensor(function, f"{kind}_{role}", given, (dtype,), (0, 1)))
+    one = [operand.rank == 0 or operand.shape == (1,) for operand in operands]
+    if all(one):
+        return -1, operands
+    at = checks.axis(function, "axis", axis, x.rank)
+    for role, operand, single in zip(("scale", "zero_point"), operands, one, strict=True):
+        if not single and operand.shape != (x.shape[at],):
+            shown = f"expected one number or {x.shape[at]}, found shape {list(operand.shape)}"
+            raise checks.wrong(function, f"{kind}_{role}", shown, code="BT-QNN-SHAPE")
+    spread = []
+    for role, operand, single in zip(("scale", "zero_point"), operands, one, strict=True):
+        if not single:
+            spread.append(operand)
+        elif operand.value is None:
+            raise checks.wrong(
+                function, f"{kind}_{role}", "one computed number beside several of the other", code="BT-QNN-SHAPE"
+            )
+        else:
+            spread.append(constant(np.full(x.shape[at], operand.value.reshape(())), operand.dtype))
+    return at, spread
 
 
 def _squeezed(array: np.ndarray) -> np.ndarray:
@@ -57,7 +84,7 @@ def quantize(
 
     Args:
         data: float32, any shape.
-        output_scale: float32, one or one per slice of `axis`.
+        output_scale: float32, one or one per slice of `axis`; it may be a symbolic tensor.
         output_zero_point: int32, likewise.
         axis: counts from the end where negative.
         out_dtype: ``"int8"``, ``"uint8"``, ``"int16"``, ``"uint16"`` or ``"int32"``.
@@ -80,23 +107,26 @@ def quantize(
     x = checks.tensor("quantize", "data", data, ("f32",))
     wanted = _first("quantize", "output_scale", output_scale, scale)
     point = _first("quantize", "output_zero_point", output_zero_point, zero_point)
+    dtype = checks.element_type("quantize", "out_dtype", out_dtype, checks.CODES)
+    if any(isinstance(p, Expr) and p.value is None for p in (wanted, point)):
+        at, operands = _computed("quantize", "output", x, axis, wanted, point)
+        return build("qnn.quantize", (x, *operands), x.shape, dtype, {}, {"axis": at})
     at, extents = _per_axis("quantize", axis, x, wanted, point)
     parameters = {
         "output_scale": _squeezed(checks.scale("quantize", "output_scale", wanted, extents)),
         "output_zero_point": _squeezed(checks.zero_point("quantize", "output_zero_point", point, extents)),
     }
-    dtype = checks.element_type("quantize", "out_dtype", out_dtype, checks.CODES)
     return build("qnn.quantize", (x,), x.shape, dtype, parameters, {"axis": at})
 
 
 def dequantize(
-    data: Tensor = None,
+    data: Tensor | None = None,
     input_scale: Any = None,
     input_zero_point: Any = None,
     axis: Any = -1,
     out_dtype: Any = "float32",
     *,
-    quantized_data: Tensor = None,
+    quantized_data: Tensor | None = None,
     scale: Any = None,
     zero_point: Any = None,
 ) -> Any:
@@ -106,7 +136,7 @@ def dequantize(
 
     Args:
         data: int8, uint8, int16, uint16 or int32, any shape.
-        input_scale, input_zero_point: one, or one per slice of `axis`.
+        input_scale, input_zero_point: one, or one per slice of `axis`; they may be symbolic tensors.
         out_dtype: ``"float32"``, or ``"float16"``: limited to its finite numbers, then rounded.
 
     Raises:
@@ -124,12 +154,15 @@ def dequantize(
     x = checks.tensor("dequantize", "data", _first("dequantize", "data", data, quantized_data), checks.CODES)
     given = _first("dequantize", "input_scale", input_scale, scale)
     point = _first("dequantize", "input_zero_point", input_zero_point, zero_point)
+    dtype = checks.element_type("dequantize", "out_dtype", out_dtype, ("f32", "f16"))
+    if any(isinstance(p, Expr) and p.value is None for p in (given, point)):
+        at, operands = _computed("dequantize", "input", x, axis, given, point)
+        return build("qnn.dequantize", (x, *operands), x.shape, dtype, {}, {"axis": at})
     at, extents = _per_axis("dequantize", axis, x, given, point)
     parameters = {
         "input_scale": _squeezed(checks.scale("dequantize", "input_scale", given, extents)),
         "input_zero_point": _squeezed(checks.zero_point("dequantize", "input_zero_point", point, extents)),
     }
-    dtype = checks.element_type("dequantize", "out_dtype", out_dtype, ("f32", "f16"))
     return build("qnn.dequantize", (x,), x.shape, dtype, parameters, {"axis": at})
 
 
@@ -180,7 +213,7 @@ def requantize(
         "output_zero_point": checks.zero_point("requantize", "output_zero_point", output_zero_point),
     }
     dtype = checks.element_type("requantize", "out_dtype", out_dtype, ("s8", "u8", "s16", "s32"))
-    attributes = {"axis": at, **resolved("requantize", rounding, compute_dtype)}
+    attributes: dict[str, Attribute] = {"axis": at, **resolved("requantize", rounding, compute_dtype)}
     return build("qnn.requantize", (x,), x.shape, dtype, parameters, attributes)
 
 

@@ -9,7 +9,7 @@ from .expr import Expr
 
 
 def padding_name(
-    shape: tuple[int, int], taps: Any, strides: Any, dilation: Any, pads: Any, out: tuple[int, int]
+    shape: tuple[int, ...], taps: Any, strides: Any, dilation: Any, pads: Any, out: tuple[int, ...]
 ) -> str | None:
     """`same` or `valid` where that means these pads (top, left, bottom, right) and extents; None where neither does."""
     found = {"same", "valid"}
@@ -31,14 +31,14 @@ def fitted(expr: Expr) -> dict[str, Attribute]:
     if a["layout"] != "NHWC" or a["dilation"] != (1, 1):
         return {}
     taps, strides = a["pool_size"], a["strides"]
-    padding = padding_name(source[1:3], taps, strides, (1, 1), a["padding"], expr.shape[1:3])  # type: ignore[arg-type]
+    padding = padding_name(source[1:3], taps, strides, (1, 1), a["padding"], expr.shape[1:3])
     if padding is None:
         return {}
     return {
         "padding": padding,
-        "filter_h": taps[0],  # type: ignore[index]
-        "filter_w": taps[1],  # type: ignore[index]
-        "stride_h": strides[0],  # type: ignore[index]
-        "stride_w": strides[1],  # type: ignore[index]
+        "filter_h": taps[0],
+        "filter_w": taps[1],
+        "stride_h": strides[0],
+        "stride_w": strides[1],
         "activation": "none",
     }

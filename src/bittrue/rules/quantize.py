@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arithmetic import fixed_point, floats
+from .to_integer import away_sum_clamp
 
 QuantizeRule = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndarray]
 DequantizeRule = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -66,11 +67,7 @@ def binary32_divide_away_sum(
     [0, -2, 127, -128]
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        steps = floats.round_away(x.astype(np.float32) / scale.astype(np.float32))
-        moved = steps + zero_point.astype(np.float32)
-        low, high = np.float32(minimum), np.float32(maximum)
-        limited = np.where(moved < high, moved, high)
-        return floats.truncate_to_s32(np.where(limited > low, limited, low))
+        return away_sum_clamp(x.astype(np.float32) / scale.astype(np.float32), zero_point, minimum, maximum)
 
 
 def binary32_reciprocal_even_wrap(

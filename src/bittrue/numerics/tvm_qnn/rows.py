@@ -75,6 +75,16 @@ def rows(own: Variant) -> tuple[Row, ...]:
             f"{READ}, op/quantize.cc; 6 check values",
             limit="NaN and, for int32, numbers of 2^31 and more have no rule there",
         ),
+        *(
+            Row(
+                "quantize_linear",
+                (f"f32 f32 s32 -> {result}",),
+                {"zero_points": "used", "quotient": "binary32", "to_integer": "away_sum_clamp"},
+                f"{READ}, op/quantize.cc: scales that are computed; no check values",
+                limit="NaN and, for int32, numbers of 2^31 and more have no rule there",
+            )
+            for result in _CODES
+        ),
         Row(
             "dequantize",
             (f"{_STORED} -> f32",),
