@@ -157,8 +157,10 @@ def test_activation_range_rules_are_told_apart() -> None:
     assert found == {"binary32_quotient_away": (1, 3), "binary32_sum_even": (1, 2), "binary64_quotient_even": (1, 3)}
     # 1 / 0.4 is 2.5 in binary32, away to 3; in binary64 it is less, as 0.4 in binary32 is more than 2/5.
     one = {name: rule("relu_n1_to_1", 0.4, 0, -128, 127) for name, rule in activation_range.RULES.items()}
-    assert one["binary32_quotient_away"] == (-3, 3) and one["binary64_quotient_even"] == (-2, 2)
-    assert one["binary32_sum_even"] == (-2, 2) and one["type_alone"] == (-128, 127)
+    assert one["binary32_quotient_away"] == (-3, 3)
+    assert one["binary64_quotient_even"] == (-2, 2)
+    assert one["binary32_sum_even"] == (-2, 2)
+    assert one["type_alone"] == (-128, 127)
 
 
 @given(

@@ -40,7 +40,9 @@ def test_tables_of_numbers_that_are_none() -> None:
     with pytest.raises(ValueError, match="NaN"):
         table.RULES["binary32_divide_256_away"].build(lambda x: np.sqrt(x), 1.0, 0, 1.0, 0, -128, 127)
     # Infinities saturate.
-    ends = table.RULES["binary32_divide_256_away"].build(lambda x: np.where(x < 0, -np.inf, np.inf), 1.0, 0, 1.0, 3, 0, 255)
+    ends = table.RULES["binary32_divide_256_away"].build(
+        lambda x: np.where(x < 0, -np.inf, np.inf), 1.0, 0, 1.0, 3, 0, 255
+    )
     assert set(ends.tolist()) == {255}
 
 
@@ -72,4 +74,6 @@ def test_softmax_by_fractions(row: list[int], scale: float, zero_point: int, out
     total = Fraction(0)
     for power in powers:
         total = nearest(total + power)
-    assert found == [exact.nearest(nearest(nearest(power / total) / Fraction(output_scale)), "away") for power in powers]
+    assert found == [
+        exact.nearest(nearest(nearest(power / total) / Fraction(output_scale)), "away") for power in powers
+    ]

@@ -11,7 +11,9 @@ from bittrue import qnn
 from bittrue.errors import BittrueError
 from bittrue.qnn.expr import build
 
-NUMERICS = [f"tvm-qnn{kind}" for kind in ("", "-tonearest", "-float32", "-float32-tonearest", "-float64", "-float64-tonearest")]
+NUMERICS = [
+    f"tvm-qnn{kind}" for kind in ("", "-tonearest", "-float32", "-float32-tonearest", "-float64", "-float64-tonearest")
+]
 TYPES = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16}
 
 
@@ -138,7 +140,7 @@ def operators_of(model: Any) -> list[str]:
 
 def run_or_error(model: Any, numerics: str, x: np.ndarray, executor: str) -> Any:
     try:
-        return [v for v in model.prepare(numerics=numerics, executor=executor).run(x=x).values()]
+        return list(model.prepare(numerics=numerics, executor=executor).run(x=x).values())
     except BittrueError as error:
         return error.code
 
@@ -151,7 +153,8 @@ def test_one_operator_gives_the_bytes_of_its_nodes(seed: int) -> None:
         y, shape, dtype = random_layer(rng)
         fused = qnn.model(y)
         apart = qnn.model(y, fuse=False)
-        assert "fully_connected" not in operators_of(apart) and "conv2d" not in operators_of(apart)
+        assert "fully_connected" not in operators_of(apart)
+        assert "conv2d" not in operators_of(apart)
         fused_some += bool({"fully_connected", "conv2d", "depthwise_conv2d"} & set(operators_of(fused)))
         x = some_codes(rng, dtype, shape)
         name = NUMERICS[int(rng.integers(len(NUMERICS)))]
@@ -162,3 +165,79 @@ def test_one_operator_gives_the_bytes_of_its_nodes(seed: int) -> None:
             if isinstance(expected, list):
                 np.testing.assert_array_equal(found[0], expected[0], err_msg=f"{name} {executor} {operators_of(fused)}")
     assert fused_some >= 2
+
+
+def same_either_way(y: Any, numerics: str, operators: list[str], **inputs: np.ndarray) -> None:
+    fused, apart = qnn.model(y), qnn.model(y, fuse=False)
+    assert operators_of(fused) == operators
+    assert len(operators_of(apart)) >= len(operators)
+    expected = next(iter(apart.prepare(numerics=numerics, executor="reference").run(**inputs).values()))
+    for executor in ("reference", "native"):
+        found = next(iter(fused.prepare(numerics=numerics, executor=executor).run(**inputs).values()))
+        np.testing.assert_array_equal(found, expected, err_msg=f"{numerics} {executor}")
+
+
+@pytest.mark.parametrize("numerics", NUMERICS)
+def test_other_operators_with_what_is_around_them(numerics: str) -> None:
+    rng = np.random.default_rng(3)
+    a, b = (qnn.var(name, (2, 6, 6, 4), "int8") for name in "ab")
+    given = {name: some_codes(rng, "int8", (2, 6, 6, 4)) for name in "ab"}
+    parameters = (0.1, 3, 0.07, -5, np.float32(0.12), -10)
+    for function, stem in ((qnn.add, "add"), (qnn.subtract, "sub"), (qnn.mul, "mul")):
+        made = function(a, b, *parameters)
+        # 6 / 0.12 is 50.
+        same_either_way(qnn.clip(made, -10, 40), numerics, [stem], **given)
+        same_either_way(qnn.clip(made, -10, 41), numerics, [stem, "clip"], **given)
+        # One tensor with two scales: the second time under another name.
+        twice = qnn.clip(function(a, a, *parameters), -10, 127)
+        same_either_way(twice, numerics, ["reshape", stem], a=given["a"])
+    assert qnn.model(qnn.clip(qnn.add(a, b, *parameters), -10, 40)).graph.nodes[0].attributes["activation"] == "relu6"
+    real = qnn.nn.softmax(qnn.dequantize(a, 0.1, 3))
+    same_either_way(qnn.quantize(real, 1 / 256, -128, out_dtype="int8"), numerics, ["softmax"], a=given["a"])
+    mean = qnn.nn.mean(qnn.nn.cast(a, "int32"), (1, 2), keepdims=True)
+    same_either_way(qnn.requantize(mean, 0.1, 3, 0.04, 1), numerics, ["mean"], a=given["a"])
+    # What is read twice stays.
+    halves = (qnn.requantize(mean, 0.1, 3, scale, 1) for scale in (0.04, 0.05))
+    both = qnn.add(*halves, 0.04, 1, 0.05, 1, 0.12, -10)
+    same_either_way(both, numerics, ["cast", "mean", "quantize", "quantize", "add"], a=given["a"])
+
+
+@pytest.mark.parametrize("numerics", NUMERICS)
+def test_layers_of_the_rfc(numerics: str) -> None:
+    rng = np.random.default_rng(4)
+    x = qnn.var("x", (1, 8, 8, 3), "uint8")
+    kernel, scales = some_codes(rng, "int8", (3, 3, 3, 6)), np.float32(rng.uniform(0.001, 0.01, 6))
+    y = qnn.quantized_conv2d(
+        x, kernel, 0.02, 128, scales, 0, 0.1, 100, "uint8", data_layout="NHWC", kernel_layout="HWIO",
+        kernel_size=(3, 3), channels=6,
+    )  # fmt: skip
+    picture = some_codes(rng, "uint8", (1, 8, 8, 3))
+    same_either_way(y, numerics, ["conv2d"], x=picture)
+
+
+def test_what_does_not_fit_stays_apart() -> None:
+    """Each of these differs in one thing from a layer that becomes one operator."""
+    rng = np.random.default_rng(5)
+    x = qnn.var("x", (3, 4), "int8")
+    weights = some_codes(rng, "int8", (5, 4))
+    scale, kernel, out = np.float32(0.3), np.float32(0.7), np.float32(0.9)
+    several = np.full(5, kernel)
+
+    def layer(zero_point: Any = 0, kernel_scale: Any = kernel, given: Any = scale * kernel, start: int = 0) -> Any:
+        acc = qnn.dense(x, weights, 3, zero_point, scale, kernel_scale, 5)
+        return acc, qnn.requantize(acc, given, start, out, 1, axis=1)
+
+    assert operators_of(qnn.model(layer()[1])) == ["fully_connected"]
+    assert operators_of(qnn.model(layer(5)[1])) == ["fully_connected"]
+    assert operators_of(qnn.model(layer(0, several, scale * several)[1])) == ["fully_connected"]
+    apart = ["matmul_integer", "quantize"]
+    for _, y in (
+        layer(given=np.nextafter(scale * kernel, np.float32(1))),
+        layer(start=1),
+        layer(0, several),
+        layer(5, several, scale * several),
+        layer(np.arange(5), kernel),
+    ):
+        assert operators_of(qnn.model(y)) == apart
+    acc, y = layer()
+    assert operators_of(qnn.model([y, acc])) == apart

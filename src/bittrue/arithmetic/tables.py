@@ -60,7 +60,7 @@ def logistic(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
 def tanh_by_exponentials(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """(1 - e) / (1 + e) with e = exp(-2x) where x >= 0, else (e - 1) / (e + 1) with e = exp(2x), in binary32 steps.
 
-    Source: src/target/llvm/intrin_rule_llvm.cc of the compiler that docs/facts calls section 12's, read.
+    Source: facts/tvm_qnn.md 12, there src/target/llvm/intrin_rule_llvm.cc, read.
 
     >>> tanh_by_exponentials(np.float32([0.0, -1.0, 17.0])).tolist()
     [0.0, -0.7615941762924194, 1.0]

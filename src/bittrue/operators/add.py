@@ -173,7 +173,17 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(forms[step["form"]], [first, second], first.dtype)]
 
 
-_SLOTS = ("align", "align_tail", "scale_form", "rescale", "store", "store_tail", "lanes", "activation_range", "plain_range")
+_SLOTS = (
+    "align",
+    "align_tail",
+    "scale_form",
+    "rescale",
+    "store",
+    "store_tail",
+    "lanes",
+    "activation_range",
+    "plain_range",
+)
 
 OPERATORS = (
     Operator("add", _SLOTS, broadcast_shape, lower, reference, "element-wise sum"),

@@ -49,7 +49,7 @@ def infer(call: Call) -> list[Shape]:
 
 
 def _moved(call: Call, part: Operand, codes: np.ndarray) -> np.ndarray:
-    """What the codes of a part become: by the rule of the slot `combine`, or rescaled and stored where there is none."""
+    """What the codes of a part become: by the rule of the slot `combine`, else rescaled and stored."""
     low, high = call.output.type.minimum, call.output.type.maximum
     if "combine" in call.rules:
         return RULES[call.rules["combine"]](

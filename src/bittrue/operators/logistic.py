@@ -69,7 +69,9 @@ def lower(call: Call, function: str) -> Lowered:
         multiplier, right_shift = samples.prepare(float(call.input(0).scale), _LARGEST_SHIFT[function])
     except OverflowError as error:
         raise call.invalid("BT-MULTIPLIER", f"{error}: the kernels' 32-bit product would be undefined") from None
-    return Lowered(parameters={"multiplier": multiplier, "right_shift": right_shift}, arrays={"samples": samples.table()})
+    return Lowered(
+        parameters={"multiplier": multiplier, "right_shift": right_shift}, arrays={"samples": samples.table()}
+    )
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[np.ndarray]:

@@ -34,9 +34,7 @@ def lower(call: Call, activation: str) -> Lowered:
     rule = activation_range.RULES[call.rules["input_range" if before else "activation_range"]]
     bounded = call.input(0) if before else output
     try:
-        low, high = rule(
-            activation, float(bounded.scale), bounded.zero_point, output.type.minimum, output.type.maximum
-        )
+        low, high = rule(activation, float(bounded.scale), bounded.zero_point, output.type.minimum, output.type.maximum)
     except OverflowError as error:
         raise call.invalid("BT-ACTIVATION-RANGE", f"{activation}: {error}", "the scale is too small") from None
     if before:
@@ -50,7 +48,9 @@ def _after_rescaling(call: Call, lowered: Lowered, low: int, high: int) -> tuple
     largest = signed_span(source, source.zero_point) * float(source.scale) / float(call.output.scale)
     if not largest < 2.0**30:
         raise call.invalid(
-            "BT-MULTIPLIER", f"inputs of up to {largest:.3g} steps of the output leave 32 bits", "quantize the model again"
+            "BT-MULTIPLIER",
+            f"inputs of up to {largest:.3g} steps of the output leave 32 bits",
+            "quantize the model again",
         )
     # Crossed ends give the upper one.
     step = Step(0, "relu", "", (), (), call.rules, lowered.parameters, lowered.arrays)

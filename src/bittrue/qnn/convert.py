@@ -297,7 +297,7 @@ class _Converter:
             raise self.unsupported(node, "an operator on codes whose result has another scale or zero point")
 
     def mean(self, node: Node) -> Any:
-        x, out = node.inputs[0], node.outputs[0]
+        x, _out = node.inputs[0], node.outputs[0]
         axes = [int(a) for a in np.asarray(self.value(node.inputs[1])).reshape(-1)]
         y = self.call("mean", self.call("cast", self.value(x), "int32"), axes, bool(node.attributes["keep_dims"]))
         return self._requantized(y, x, node)
