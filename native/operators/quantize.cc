@@ -17,8 +17,10 @@ template <class Out>
 class QuantizeReal final : public Kernel {
  public:
   explicit QuantizeReal(const Step& step)
-      : parameters_(axis_parameters(step, step.output())), even_(step.rule("quantize") == "binary32_reciprocal_even") {
-    require(even_ || step.rule("quantize") == "binary32_divide_away", "no native rule for this slot");
+      : parameters_(axis_parameters(step, step.output())),
+        even_(step.rule("quantize") == "binary32_reciprocal_even"),
+        sum_(step.rule("quantize") == "binary32_divide_away_sum") {
+    require(even_ || sum_ || step.rule("quantize") == "binary32_divide_away", "no native rule for this slot");
     if (even_) {
       for (float& scale : parameters_.scales) scale = 1.0f / scale;
       for (const int32_t zero_point : parameters_.zero_points) {
@@ -59,13 +61,14 @@ class QuantizeReal final : public Kernel {
 
  private:
   Out stored(float x, float scale, int32_t zero_point) const {
-    const int32_t q = even_ ? rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_)
-                            : rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+    const int32_t q = even_   ? rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_)
+                      : sum_ ? rules::binary32_divide_away_sum(x, scale, zero_point, low_, high_)
+                             : rules::binary32_divide_away(x, scale, zero_point, low_, high_);
     return static_cast<Out>(q + flip_);
   }
 
   AxisParameters parameters_;  // scales are reciprocals where even_
-  bool even_;
+  bool even_, sum_;
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
 
