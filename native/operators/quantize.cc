@@ -144,6 +144,7 @@ std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
   if (rules::is_real(rescale.rule)) {
     // Zero points are taken off real numbers there, which is the same for few bits.
     require(is_8bit(step.input(0).type) || step.input(0).type == Type::s16, "no native kernel for these types");
+    require(zero_point >= -(int64_t{1} << 23) && zero_point <= int64_t{1} << 23, "a zero point is out of range");
     rules::Requantize requantize = requantization(step, rescale, kHigh);
     requantize.flip = 0;
     return make_integer_map(step, cores, [=](int64_t q) { return rules::requantize(requantize, q - zero_point, 0); });
