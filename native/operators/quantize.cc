@@ -17,8 +17,10 @@ template <class Out>
 class QuantizeReal final : public Kernel {
  public:
   explicit QuantizeReal(const Step& step)
-      : parameters_(axis_parameters(step, step.output())), even_(step.rule("quantize") == "binary32_reciprocal_even") {
-    require(even_ || step.rule("quantize") == "binary32_divide_away", "no native rule for this slot");
+      : parameters_(axis_parameters(step, step.output())),
+        even_(step.rule("quantize") == "binary32_reciprocal_even"),
+        sum_(step.rule("quantize") == "binary32_divide_away_sum") {
+    require(even_ || sum_ || step.rule("quantize") == "binary32_divide_away", "no native rule for this slot");
     if (even_) {
       for (float& scale : parameters_.scales) scale = 1.0f / scale;
       for (const int32_t zero_point : parameters_.zero_points) {
@@ -59,13 +61,14 @@ class QuantizeReal final : public Kernel {
 
  private:
   Out stored(float x, float scale, int32_t zero_point) const {
-    const int32_t q = even_ ? rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_)
-                            : rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+    const int32_t q = even_   ? rules::binary32_reciprocal_even(x, scale, zero_point, low_, high_)
+                      : sum_ ? rules::binary32_divide_away_sum(x, scale, zero_point, low_, high_)
+                             : rules::binary32_divide_away(x, scale, zero_point, low_, high_);
     return static_cast<Out>(q + flip_);
   }
 
   AxisParameters parameters_;  // scales are reciprocals where even_
-  bool even_;
+  bool even_, sum_;
   int32_t low_ = 0, high_ = 0, flip_ = 0;
 };
 
@@ -141,6 +144,7 @@ std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
   if (rules::is_real(rescale.rule)) {
     // Zero points are taken off real numbers there, which is the same for few bits.
     require(is_8bit(step.input(0).type) || step.input(0).type == Type::s16, "no native kernel for these types");
+    require(zero_point >= -(int64_t{1} << 23) && zero_point <= int64_t{1} << 23, "a zero point is out of range");
     rules::Requantize requantize = requantization(step, rescale, kHigh);
     requantize.flip = 0;
     return make_integer_map(step, cores, [=](int64_t q) { return rules::requantize(requantize, q - zero_point, 0); });

@@ -173,6 +173,41 @@ def test_computed_scales(count: int | None) -> None:
         qnn.requantize(np.int32([1]), s, 0, 1.0, 0)
 
 
+@pytest.mark.parametrize("compute", ["int64", "float32", "float64"])
+@pytest.mark.parametrize("zero_point", [0, 7, 2**24 + 1, -(2**31), 2**31 - 1])
+def test_executors_agree_on_any_zero_point(zero_point: int, compute: str) -> None:
+    rng = np.random.default_rng(5)
+    for source, rounding in (("int8", "UPWARD"), ("int16", "TONEAREST"), ("int32", "UPWARD"), ("int32", "TONEAREST")):
+        info = np.iinfo(source)
+        data = rng.integers(info.min, info.max + 1, 300).astype(source)
+        x = qnn.var("x", data.shape, source)
+        outputs = [
+            qnn.requantize(x, 0.3, zero_point, 0.7, point, -1, rounding, compute, target)
+            for target in ("int8", "int16", "int32")
+            for point in (0, -5, 2**24 + 3)
+        ]
+        results = [list(qnn.model(outputs).prepare(executor=e).run(x=data).values()) for e in EXECUTORS]
+        for found in results[1:]:
+            for one, other in zip(results[0], found, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("zero_point", [0, 5, -7, 70000, 2**24 + 1, -(2**31)])
+def test_executors_agree_on_quantization(dtype: str, zero_point: int) -> None:
+    rng = np.random.default_rng(3)
+    odd = F32([np.nan, np.inf, -np.inf, 3e38])
+    data = (
+        np.concatenate([np.arange(-400, 400) * F32(0.25), rng.normal(size=796) * 1e3, odd]).astype(F32).reshape(-1, 4)
+    )
+    x = qnn.var("x", data.shape)
+    for scale in (0.5, 0.1, F32([0.3, 0.7, 1e-30, 2.0])):
+        model = qnn.model(qnn.quantize(x, scale, zero_point, axis=1, out_dtype=dtype))
+        results = [next(iter(model.prepare(executor=e).run(x=data).values())) for e in EXECUTORS]
+        for found in results[1:]:
+            np.testing.assert_array_equal(results[0], found)
+
+
 U8, S8 = np.zeros((1, 2, 4, 4), np.uint8), np.zeros((1, 2, 4, 4), np.int8)
 KERNEL = np.zeros((3, 2, 2, 2), np.uint8)
 

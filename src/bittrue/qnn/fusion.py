@@ -97,7 +97,7 @@ def find_group(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Gr
             return None if activation is None else _clamped(before, last, activation)
     if last.operator == "qnn.requantize":
         return _layer(last, last, "none", uses, kept) or _mean(last, uses, kept)
-    if last.operator == "qnn.quantize":
+    if last.operator == "qnn.quantize" and last.parameters:
         return _softmax(last, uses, kept)
     return None
 
@@ -128,7 +128,13 @@ def _softmax(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Grou
     if softmax.operator != "nn.softmax" or not _single(softmax, uses, kept) or not _per_tensor(last):
         return None
     real = softmax.inputs[0]
-    if real.operator != "qnn.dequantize" or not _single(real, uses, kept) or real.inputs[0].dtype != last.dtype:
+    # Without parameters they are operands.
+    if (
+        real.operator != "qnn.dequantize"
+        or not real.parameters
+        or not _single(real, uses, kept)
+        or real.inputs[0].dtype != last.dtype
+    ):
         return None
     if not _scalar(*real.parameters.values()) or data_type(last.dtype).bits > 16 or last.dtype == "u16":
         return None

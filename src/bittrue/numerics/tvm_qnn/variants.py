@@ -9,8 +9,8 @@ from ..table import Row
 
 ROUNDING = ("UPWARD", "TONEAREST")
 COMPUTE = ("int64", "float32", "float64")
-# What nodes say that leave the choice to the configuration.
-_OPEN = (None, "None")
+# What nodes say that leave the choice to the configuration: nothing.
+_OPEN = (None,)
 
 READ = "read: TVM v0.18.0"
 UNDEFINED = (
