@@ -30,16 +30,17 @@ using ConstReals = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::devic
 using Bytes = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using ConstBytes = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-rules::RescaleFunction find_rescale(const std::string& name) {
+const rules::RescaleRow& find_rescale(const std::string& name) {
   for (const rules::RescaleRow& row : rules::kRescale) {
-    if (name == row.name) return row.function;
+    if (name == row.name) return row;
   }
   throw std::invalid_argument("no native rescale rule is called '" + name + "'");
 }
 
 void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int exponent, double factor, Values out,
              int32_t addend, float second) {
-  const rules::RescaleFunction function = find_rescale(rule);
+  const rules::RescaleFunction function = find_rescale(rule).function;
+  if (function == nullptr) throw std::invalid_argument("the rule gives real numbers: ask for stored integers");
   if (acc.shape(0) != out.shape(0)) throw std::invalid_argument("acc and out must have the same length");
   const rules::Multiplier prepared{multiplier, exponent, factor, addend, second};
   const int64_t* source = acc.data();
@@ -47,6 +48,21 @@ void rescale(const std::string& rule, ConstValues acc, int64_t multiplier, int e
   const size_t count = acc.shape(0);
   nb::gil_scoped_release release;
   for (size_t i = 0; i < count; ++i) target[i] = function(source[i], prepared);
+}
+
+void requantize(const std::string& rule, const std::string& store, ConstValues acc, int64_t multiplier, int exponent,
+                double factor, int32_t zero_point, int32_t low, int32_t high, Values out) {
+  rules::Requantize prepared;
+  prepared.rescale = static_cast<rules::RescaleRule>(&find_rescale(rule) - rules::kRescale);
+  if (!store_rule(store, prepared.store) || rules::is_real(prepared.store) != rules::is_real(prepared.rescale)) {
+    throw std::invalid_argument("no native store rule '" + store + "' for '" + rule + "'");
+  }
+  if (acc.shape(0) != out.shape(0)) throw std::invalid_argument("acc and out must have the same length");
+  prepared.multipliers = {{multiplier, exponent, factor}};
+  prepared.zero_point = zero_point;
+  prepared.low = low;
+  prepared.high = high;
+  for (size_t i = 0; i < acc.shape(0); ++i) out.data()[i] = rules::requantize(prepared, acc.data()[i], 0);
 }
 
 // The functions of arithmetic/elementary.h by name; those of one argument ignore the second.
@@ -276,6 +292,9 @@ NB_MODULE(_native, module) {
   module.def("rescale", &rescale, nb::arg("rule"), nb::arg("acc"), nb::arg("multiplier"), nb::arg("exponent"),
              nb::arg("factor"), nb::arg("out"), nb::arg("addend") = 0, nb::arg("second") = 1.0f,
              "Apply one rescale rule to int64 accumulators; parameters as prepared by bittrue.rules.rescale.");
+  module.def("requantize", &requantize, nb::arg("rule"), nb::arg("store"), nb::arg("acc"), nb::arg("multiplier"),
+             nb::arg("exponent"), nb::arg("factor"), nb::arg("zero_point"), nb::arg("low"), nb::arg("high"),
+             nb::arg("out"), "Apply one rescale rule and one store rule to int64 accumulators.");
   module.def("elementary", &elementary, nb::arg("name"), nb::arg("x"), nb::arg("y"), nb::arg("out"),
              "Apply one function of bittrue.arithmetic.elementary; functions of one argument ignore y.");
   nb::list functions;

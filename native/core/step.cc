@@ -105,6 +105,38 @@ const Operand& Step::output(size_t i) const {
   return *outputs[i];
 }
 
+void rules::prefer_vector_form(Requantize& r) {
+  if (r.wraps) return;
+  const auto bound = static_cast<double>(r.bound);
+  const bool up = r.rescale == RescaleRule::q31_one_step_up_wrap || r.rescale == RescaleRule::q31_shift_or_one_step_up;
+  if (!up && r.rescale != RescaleRule::q31_one_step_away) return;
+  for (const Multiplier& m : r.multipliers) {
+    // Scaled down, results fit 32 bits. What a shift adds in 32 bits must fit, too.
+    if (m.exponent > 0 || m.exponent < -31) return;
+    if (up && bound + std::ldexp(1.0, -m.exponent) >= 2147483648.0) return;
+    // Exact products in binary64.
+    if (!up && bound * static_cast<double>(m.multiplier) >= 9007199254740992.0) return;
+  }
+  r.rescale = up ? RescaleRule::q31_one_step_up : RescaleRule::binary64_multiply_away;
+  if (up) return;
+  for (Multiplier& m : r.multipliers) m.factor = std::ldexp(static_cast<double>(m.multiplier), m.exponent - 31);
+}
+
+bool store_rule(const std::string& name, rules::StoreRule& found) {
+  if (name == "zero_point_then_clamp") {
+    found = rules::StoreRule::zero_point_then_clamp;
+  } else if (name == "clamp_then_zero_point") {
+    found = rules::StoreRule::clamp_then_zero_point;
+  } else if (name == "zero_point_half_up_then_clamp") {
+    found = rules::StoreRule::zero_point_half_up_then_clamp;
+  } else if (name == "zero_point_away_then_clamp") {
+    found = rules::StoreRule::zero_point_away_then_clamp;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 rules::RescaleRule Step::rescale_rule(const char* slot) const {
   const std::string& name = rule(slot);
   for (size_t i = 0; i < sizeof(rules::kRescale) / sizeof(rules::kRescale[0]); ++i) {
@@ -174,13 +206,8 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   rules::Requantize result;
   result.rescale = rescale_rule();
   const std::string& store = rule("store");
-  if (store == "zero_point_then_clamp") {
-    result.store = rules::StoreRule::zero_point_then_clamp;
-  } else if (store == "clamp_then_zero_point") {
-    result.store = rules::StoreRule::clamp_then_zero_point;
-  } else {
-    throw NoKernel("no native store rule " + store);
-  }
+  if (!store_rule(store, result.store)) throw NoKernel("no native store rule " + store);
+  require(rules::is_real(result.rescale) == rules::is_real(result.store), "the store rule does not suit the rescale rule");
   constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
   result.zero_point = static_cast<int32_t>(integer("output_zero_point", kLow, kHigh));
   result.low = static_cast<int32_t>(integer("low", kLow, kHigh));
@@ -220,6 +247,7 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
     result.multipliers[i].multiplier = m;
     result.multipliers[i].exponent = static_cast<int>(e);
   }
+  rules::prefer_vector_form(result);
   return result;
 }
 

@@ -130,9 +130,32 @@ std::unique_ptr<Kernel> make_lane_add(const Step& step) {
   return make_lane_zip(step, body, tail);
 }
 
+// What each stored byte is worth in the output's scale, without zero point; sums are modulo 2^32.
+std::unique_ptr<Kernel> make_tabled(const Step& step, bool subtract) {
+  const Type type = step.input(0).type;
+  if (!is_8bit(type) || step.input(1).type != type || step.output().type != type) return nullptr;
+  const int flip = flip_of(type);
+  std::array<uint32_t, 256> first, second;
+  const auto read = [&](const char* key, std::array<uint32_t, 256>& table, uint32_t sign) {
+    const Array& array = step.array(key);
+    require(array.count == 256, "there must be one entry per byte");
+    for (int i = 0; i < 256; ++i) table[i] = sign * static_cast<uint32_t>(array.integer(i));
+  };
+  read("first_table", first, 1u);
+  read("second_table", second, subtract ? ~0u : 1u);
+  const auto zero_point = static_cast<uint32_t>(step.integer("output_zero_point", kLow, kHigh));
+  const auto low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
+  const auto high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
+  return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
+    const auto sum = static_cast<int32_t>(first[a] + second[b] + zero_point);
+    return static_cast<uint8_t>(std::min(std::max(sum, low), high) + flip);
+  });
+}
+
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
   if (step.text("form") == "affine") return make_affine_add(step);
   if (step.text("form") == "of_many") return nullptr;
+  if (step.text("form") == "tables") return make_tabled(step, subtract);
   if (step.rules.count("lanes") && step.text("form") == "rescaled") return subtract ? nullptr : make_lane_add(step);
   const Type type = step.input(0).type;
   if (step.input(1).type != type || step.output().type != type) return nullptr;

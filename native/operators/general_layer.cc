@@ -44,6 +44,15 @@ void store_row(const rules::Requantize& r, const int64_t* acc, int64_t first, in
   }
 }
 
+// The rules that are rarely met.
+template <class Out>
+void store_each(const rules::Requantize& r, const int64_t* acc, int64_t first, int64_t count, uint8_t* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const Out value = static_cast<Out>(rules::requantize(r, acc[i], static_cast<size_t>(first + i)));
+    std::memcpy(out + i * static_cast<int64_t>(sizeof(Out)), &value, sizeof(Out));
+  }
+}
+
 }  // namespace
 
 CenteredInput::CenteredInput(const Step& step, size_t input) {
@@ -151,6 +160,11 @@ Finish::Store Finish::choose(const rules::Requantize& r) {
     BITTRUE_RULE(q30_floor_plus_one);
     BITTRUE_RULE(binary32_add_multiply_even);
     BITTRUE_RULE(binary32_add_multiply_twice_even);
+    case RescaleRule::q31_one_step_up_wrap:
+    case RescaleRule::q31_shift_or_one_step_up:
+    case RescaleRule::q31_one_step_away:
+    case RescaleRule::binary32_multiply:
+    case RescaleRule::binary64_multiply: return store_each<Out>;
   }
 #undef BITTRUE_RULE
   throw NoKernel("no native rescale rule");
@@ -171,6 +185,7 @@ Finish::Finish(const Step& step, int64_t columns) : requantize_(step.requantize(
   body_ = step.integer("body", 0, columns);
   rules::Requantize tail = requantize_;
   tail.rescale = step.rescale_rule("rescale_tail");
+  require(!rules::is_real(tail.rescale) && !rules::is_real(tail.store), "no native rule for this slot");
   tail_store_ = choose(step.output().type, tail);
 }
 

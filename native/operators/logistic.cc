@@ -57,7 +57,7 @@ std::unique_ptr<Kernel> make_table(const Step& step, const CoreSet& cores) {
   const Array& entries = step.array("table");
   const std::string& rule = step.rule("table");
   if (rule == "binary32_reciprocal_256_away" || rule == "binary32_reciprocal_sum_256_even" ||
-      rule == "binary32_divide_256_even" || rule == "exact_256_even" || rule == "binary32_ratio_256_even" ||
+      rule == "binary32_divide_256_even" || rule == "binary32_divide_256_away" || rule == "exact_256_even" || rule == "binary32_ratio_256_even" ||
       rule == "tanh_midpoints_127_even" || rule == "tanh_midpoints_127_even_less_1") {
     return is_8bit(step.output().type) ? make_direct_table(step, cores, entries) : nullptr;
   }

@@ -110,6 +110,43 @@ class AffineBytes final : public Kernel {
   uint32_t moved_ = 0;
 };
 
+// Sums of stored integers, zero points and all, divided by the count toward zero; the quotient is then requantized as
+// any stored integer is.
+template <class T>
+class QuotientThenRequantize final : public Kernel {
+ public:
+  QuotientThenRequantize(const Step& step, const CoreSet& cores, int64_t count)
+      : reduction_(step), sum_rows_(cores.sum_rows()), count_(count), zero_point_(step.integer("input_zero_point")) {
+    require(step.integer("total_zero_point", 0, 0) == 0 && std::abs(zero_point_) <= kLargestZeroPoint,
+            "a zero point is out of range");
+    requantize_ = requantization(step, any_rescaling(step, step.rule("rescale"), ""), int64_t{1} << 32);
+    moved_ = static_cast<uint32_t>(flip_of(step.input(0).type) * reduction_.count());
+  }
+
+  void run(const Run& run) const override {
+    auto* out = reinterpret_cast<T*>(run.outputs[0]);
+    const auto finish = [&](const uint32_t* acc, int64_t first, int64_t size) {
+      for (int64_t i = 0; i < size; ++i) {
+        const int64_t quotient = rules::integer_trunc(static_cast<int32_t>(acc[i] - moved_), count_);
+        out[first + i] = static_cast<T>(rules::requantize(requantize_, quotient - zero_point_, 0));
+      }
+    };
+    if constexpr (sizeof(T) == 1) {
+      reduction_.run_byte_sums(run, sum_rows_, finish);
+    } else {
+      reduction_.template run<T, uint32_t>(run, Reduction::Sum(), false, finish);
+    }
+  }
+  int64_t scratch_bytes(int threads) const override { return reduction_.scratch_bytes(threads); }
+
+ private:
+  Reduction reduction_;
+  SumRows sum_rows_;
+  rules::Requantize requantize_;
+  int64_t count_, zero_point_;
+  uint32_t moved_ = 0;
+};
+
 class SumShorts final : public Kernel {
  public:
   SumShorts(const Step& step, const Rescaling& rescale)
@@ -394,6 +431,12 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
     const Array& factor = step.array("factor");
     require(factor.count == 1, "there must be one factor");
     return std::make_unique<PartSums>(step, static_cast<float>(factor.real(0)));
+  }
+  if (rule == "integer_trunc" && step.rules.count("rescale")) {
+    require(step.rule("accumulate") == "s32_wrap", "no native accumulator of this width");
+    if (is_8bit(type)) return std::make_unique<QuotientThenRequantize<uint8_t>>(step, cores, count_of(step));
+    if (type == Type::s16) return std::make_unique<QuotientThenRequantize<int16_t>>(step, cores, count_of(step));
+    return nullptr;
   }
   if (rule == "integer_trunc") {
     if (type == Type::s32) return std::make_unique<SumPlain<int32_t>>(step, count_of(step));

@@ -18,7 +18,7 @@ MulSpec mul_spec(const Step& step) {
   const auto span = [](int64_t zero_point) { return std::max(std::abs(zero_point), std::abs(255 - zero_point)); };
   spec.first_zero_point = static_cast<int32_t>(first);
   spec.second_zero_point = static_cast<int32_t>(second);
-  spec.requantize = requantization(step, rescaling(step), span(first) * span(second));
+  spec.requantize = requantization(step, any_rescaling(step, step.rule("rescale"), ""), span(first) * span(second));
   return spec;
 }
 
@@ -47,12 +47,12 @@ std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
   require(rule == "exact_s32", "no native rule for this slot");
   if (is_8bit(from) && is_8bit(to)) return std::make_unique<ElementwiseBytes>(step, cores.mul(mul_spec(step)));
   if (from != Type::s16 || to != Type::s16) return nullptr;
-  const Rescaling rescale = rescaling(step);
-  const Storing store = storing(step);
+  const Rescaling rescale = any_rescaling(step, step.rule("rescale"), "");
+  const rules::Requantize requantize = requantization(step, rescale, int64_t{1} << 32);
   const int64_t first = step.integer("first_zero_point", -32768, 32767);
   const int64_t second = step.integer("second_zero_point", -32768, 32767);
   return make_zip<int16_t, int16_t>(step, [=](int16_t a, int16_t b) {
-    return static_cast<int16_t>(store(rescale(arithmetic::wrap_s32((a - first) * (b - second)))));
+    return static_cast<int16_t>(rules::requantize(requantize, arithmetic::wrap_s32((a - first) * (b - second)), 0));
   });
 }
 

@@ -183,8 +183,10 @@ class MaxWide final : public Pool {
   Finish finish_;
 };
 
+enum class Divide : uint8_t { half_away, half_up, trunc };
+
 // Sums modulo 2^32; `flip` is what the storage of each element adds.
-template <class T, bool kHalfUp>
+template <class T, Divide kDivide>
 class AverageInteger final : public Pool {
  public:
   AverageInteger(const Step& step, const CoreSet& cores) : Pool(step), range_(step), sum_rows_(cores.sum_rows()) {
@@ -204,8 +206,9 @@ class AverageInteger final : public Pool {
       }
       for (int64_t i = 0; i < elements; ++i) {
         const auto total = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) - flipped);
-        const int32_t average = kHalfUp ? rules::integer_half_up(total, taps_count)
-                                        : rules::integer_half_away(total, taps_count);
+        const int32_t average = kDivide == Divide::half_up     ? rules::integer_half_up(total, taps_count)
+                                : kDivide == Divide::half_away ? rules::integer_half_away(total, taps_count)
+                                                               : rules::integer_trunc(total, taps_count);
         target[i] = static_cast<T>(std::min(std::max(average, range_.low), range_.high) + flip_);
       }
     });
@@ -229,7 +232,8 @@ class AverageInteger final : public Pool {
 
   // Sums of stored bytes. Whole ends may clamp before the fraction is dropped.
   void finish_bytes(const int32_t* sums, int32_t count, uint8_t* out, int64_t elements) const {
-    const rules::ByteAverage average(count);
+    constexpr bool kHalfUp = kDivide == Divide::half_up;
+    const rules::ByteAverage average(count, kDivide == Divide::trunc);
     // Rounding up, the flip is a whole number of averages.
     const int32_t removed = kHalfUp ? 0 : flip_, added = flip_ - removed;
     const auto flipped = static_cast<float>(removed * count);
@@ -414,6 +418,14 @@ std::unique_ptr<Kernel> make_scaled_average_pool2d(const Step& step, const CoreS
   return nullptr;
 }
 
+template <Divide kDivide>
+std::unique_ptr<Kernel> make_average(const Step& step, const CoreSet& cores) {
+  const Type type = step.input(0).type;
+  if (is_8bit(type)) return std::make_unique<AverageInteger<uint8_t, kDivide>>(step, cores);
+  if (type == Type::s16) return std::make_unique<AverageInteger<int16_t, kDivide>>(step, cores);
+  return nullptr;
+}
+
 std::unique_ptr<Kernel> make_average_pool2d(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   const std::string& rule = step.rule("average");
@@ -428,13 +440,9 @@ std::unique_ptr<Kernel> make_average_pool2d(const Step& step, const CoreSet& cor
   const std::string& width = step.rule("accumulate");
   require(width == "s32_wrap" || (width == "s64" && step.bounded && step.magnitude < int64_t{1} << 31),
           "no native accumulator of this width");
-  if (rule == "integer_half_away") {
-    if (is_8bit(type)) return std::make_unique<AverageInteger<uint8_t, false>>(step, cores);
-    if (type == Type::s16) return std::make_unique<AverageInteger<int16_t, false>>(step, cores);
-  } else if (rule == "integer_half_up") {
-    if (is_8bit(type)) return std::make_unique<AverageInteger<uint8_t, true>>(step, cores);
-    if (type == Type::s16) return std::make_unique<AverageInteger<int16_t, true>>(step, cores);
-  }
+  if (rule == "integer_half_away") return make_average<Divide::half_away>(step, cores);
+  if (rule == "integer_half_up") return make_average<Divide::half_up>(step, cores);
+  if (rule == "integer_trunc") return make_average<Divide::trunc>(step, cores);
   return nullptr;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
 
-enum class QuantizeRule { divide_away, divide_even, reciprocal_even, reciprocal_fused_even };
+enum class QuantizeRule { divide_away, divide_away_sum, divide_even, reciprocal_even, reciprocal_fused_even };
 
 // binary32 to integers; `extent` scales, each for `inner` neighbours.
 template <class Out, QuantizeRule kRule>
@@ -65,6 +65,8 @@ class QuantizeReal final : public Kernel {
     switch (kRule) {
       case QuantizeRule::divide_away:
         return rules::binary32_divide_away(x, scale, zero_point, low_, high_);
+      case QuantizeRule::divide_away_sum:
+        return rules::binary32_divide_away_sum(x, scale, zero_point, low_, high_);
       case QuantizeRule::divide_even:
         return rules::binary32_divide_even(x, scale, zero_point, low_, high_);
       case QuantizeRule::reciprocal_even:
@@ -82,6 +84,9 @@ template <class Out>
 std::unique_ptr<Kernel> make_real_quantize(const Step& step) {
   const std::string& rule = step.rule("quantize");
   if (rule == "binary32_divide_away") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away>>(step);
+  if (rule == "binary32_divide_away_sum") {
+    return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_away_sum>>(step);
+  }
   if (rule == "binary32_divide_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::divide_even>>(step);
   if (rule == "binary32_reciprocal_even") return std::make_unique<QuantizeReal<Out, QuantizeRule::reciprocal_even>>(step);
   require(rule == "binary32_reciprocal_fused_even", "no native rule for this slot");
@@ -155,9 +160,17 @@ AxisParameters axis_parameters(const Step& step, const Operand& operand) {
 
 std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
   if (step.rules.count("lanes")) return make_lane_rescaled(step);
-  const Rescaling rescale = rescaling(step);
-  const Storing store = storing(step);
   const int64_t zero_point = step.integer("input_zero_point", kLow, kHigh);
+  const Rescaling rescale = any_rescaling(step, step.rule("rescale"), "");
+  if (rules::is_real(rescale.rule)) {
+    // Zero points are taken off real numbers there, which is the same for few bits.
+    require(is_8bit(step.input(0).type) || step.input(0).type == Type::s16, "no native kernel for these types");
+    require(zero_point >= -(int64_t{1} << 23) && zero_point <= int64_t{1} << 23, "a zero point is out of range");
+    rules::Requantize requantize = requantization(step, rescale, kHigh);
+    requantize.flip = 0;
+    return make_integer_map(step, cores, [=](int64_t q) { return rules::requantize(requantize, q - zero_point, 0); });
+  }
+  const Storing store = storing(step);
   return make_integer_map(step, cores, [=](int64_t q) { return store(rescale(arithmetic::wrap_s32(q - zero_point))); });
 }
 

@@ -29,13 +29,19 @@ Rescaling rescaling(const Step& step, const std::string& prefix) {
 }
 
 Rescaling rescaling(const Step& step, const std::string& rule, const std::string& prefix) {
+  const Rescaling result = any_rescaling(step, rule, prefix);
+  require(!rules::is_real(result.rule), "no native kernel for real numbers");
+  return result;
+}
+
+Rescaling any_rescaling(const Step& step, const std::string& rule, const std::string& prefix) {
   Rescaling result;
   result.rule = find_rule(rule);
   result.multiplier = step.multiplier(prefix);
   require(rules::has_vector_form(result.rule), "no native kernel for this rule");
   const bool floating = result.rule == rules::RescaleRule::binary64_multiply_away ||
                         result.rule == rules::RescaleRule::binary32_multiply_even ||
-                        result.rule == rules::RescaleRule::q8_one_step_up;
+                        result.rule == rules::RescaleRule::q8_one_step_up || rules::is_real(result.rule);
   require(floating == step.has_array(prefix + "factor"), "the multiplier does not suit its rule");
   if (result.rule == rules::RescaleRule::q8_one_step_up) {
     // What the twin converts to an integer and multiplies by an 8-bit difference.
@@ -54,11 +60,7 @@ Rescaling rescaling(const Step& step, const std::string& rule, const std::string
 Storing storing(const Step& step) {
   Storing result;
   const std::string& name = step.rule("store");
-  if (name == "clamp_then_zero_point") {
-    result.rule = rules::StoreRule::clamp_then_zero_point;
-  } else if (name != "zero_point_then_clamp") {
-    throw NoKernel("no native store rule " + name);
-  }
+  if (!store_rule(name, result.rule) || rules::is_real(result.rule)) throw NoKernel("no native store rule " + name);
   result.zero_point = step.integer("output_zero_point", kLow, kHigh);
   result.low = step.integer("low", kLow, kHigh);
   result.high = step.integer("high", kLow, kHigh);
@@ -66,17 +68,19 @@ Storing storing(const Step& step) {
 }
 
 rules::Requantize requantization(const Step& step, const Rescaling& rescale, int64_t bound) {
-  const Storing store = storing(step);
   rules::Requantize result;
+  const std::string& name = step.rule("store");
+  require(store_rule(name, result.store) && rules::is_real(result.store) == rules::is_real(rescale.rule),
+          "no native store rule for the rescale rule");
   result.rescale = rescale.rule;
-  result.store = store.rule;
   result.multipliers = {rescale.multiplier};
   result.bound = bound;
   result.wraps = bound > kHigh;
-  result.zero_point = static_cast<int32_t>(store.zero_point);
-  result.low = static_cast<int32_t>(store.low);
-  result.high = static_cast<int32_t>(store.high);
+  result.zero_point = static_cast<int32_t>(step.integer("output_zero_point", kLow, kHigh));
+  result.low = static_cast<int32_t>(step.integer("low", kLow, kHigh));
+  result.high = static_cast<int32_t>(step.integer("high", kLow, kHigh));
   result.flip = flip_of(step.output().type);
+  rules::prefer_vector_form(result);
   return result;
 }
 

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "arithmetic/elementary.h"
 #include "core/kernel.h"
+#include "operators/map.h"
 #include "operators/real_softmax.h"
 #include "operators/rescaling.h"
 #include "rules/log_softmax.h"
@@ -309,6 +311,57 @@ class RealSoftmax final : public Kernel {
   bool away_;
 };
 
+// binary32_reals_away: codes become real numbers first, one for each of the 256 bytes.
+class SoftmaxOfReals final : public Kernel {
+ public:
+  explicit SoftmaxOfReals(const Step& step) : rows_(step) {
+    const auto one = [&](const char* key) -> const Array& {
+      require(step.array(key).count == 1, "there must be one number");
+      return step.array(key);
+    };
+    const auto scale = static_cast<float>(one("input_scale").real(0));
+    output_scale_ = static_cast<float>(one("output_scale").real(0));
+    const int64_t zero_point = one("input_zero_point").integer(0);
+    // Then larger bytes are larger numbers.
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    require(scale > 0 && scale < kInfinity && output_scale_ > 0 && output_scale_ < kInfinity, "a scale is out of range");
+    require(zero_point >= -kLargest && zero_point <= kLargest, "the zero point is out of range");
+    for (int byte = 0; byte < 256; ++byte) {
+      reals_[byte] = static_cast<float>(value_of_byte(step.input(0).type, byte) - zero_point) * scale;
+    }
+  }
+
+  void run(const Run& run) const override {
+    rows_.run(run, [&](int64_t index, int) {
+      const int64_t length = rows_.length;
+      const uint8_t* in = run.inputs[0] + index * length;
+      uint8_t* out = run.outputs[0] + index * length;
+      const int largest = largest_byte(in, length);
+      // Few elements need few exponentials; a byte that does not occur is never read.
+      float powers[256];
+      if (length < 256) {
+        for (int64_t i = 0; i < length; ++i) powers[in[i]] = arithmetic::exp(reals_[in[i]] - reals_[largest]);
+      } else {
+        for (int byte = 0; byte <= largest; ++byte) powers[byte] = arithmetic::exp(reals_[byte] - reals_[largest]);
+      }
+      float sum = 0.0f;
+      for (int64_t i = 0; i < length; ++i) sum += powers[in[i]];
+      constexpr float kEnd = 1073741824.0f;
+      for (int64_t i = 0; i < length; ++i) {
+        const float steps = std::round(powers[in[i]] / sum / output_scale_);
+        out[i] = static_cast<uint8_t>(rows_.stored(static_cast<int64_t>(std::min(std::max(steps, -kEnd), kEnd))));
+      }
+      return true;
+    });
+  }
+
+ private:
+  static constexpr int64_t kLargest = 1 << 16;
+
+  Rows rows_;
+  float reals_[256], output_scale_ = 1.0f;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
@@ -325,6 +378,7 @@ std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
     if (is_8bit(to)) return std::make_unique<RealSoftmax<uint8_t>>(step, away);
     if (to == Type::s16) return std::make_unique<RealSoftmax<int16_t>>(step, away);
   }
+  if (rule == "binary32_reals_away" && is_8bit(from) && is_8bit(to)) return std::make_unique<SoftmaxOfReals>(step);
   if (rule == "tables_513_one_step_up" && from == Type::s16 && to == Type::s16) {
     return std::make_unique<SoftmaxShorts>(step);
   }

@@ -22,7 +22,9 @@ inline int32_t integer_half_up(int32_t total, int32_t count) {
   return static_cast<int32_t>(quotient - (quotient * count > nudged ? 1 : 0));
 }
 
-// Both rules on sums |total| <= 256 * count of bytes, count <= kMostTaps, as trunc(total / count + nudge) in binary32.
+inline int32_t integer_trunc(int32_t total, int32_t count) { return total / count; }
+
+// The rules on sums |total| <= 256 * count of bytes, count <= kMostTaps, as trunc(total / count + nudge) in binary32.
 // The exact nudge is (count div 2) / count; one half over count more (less for a negative total) changes no result, as
 // quotients are multiples of 1 / count, and keeps 1 / (2 * count) >= 2^-13 away from every whole number. Rounding moves
 // the sum by less: quotients of up to 257 by 1.5 * 257 * 2^-23 < 2^-14, the nudge by 2^-23.
@@ -31,10 +33,12 @@ constexpr int64_t kMostTaps = 4096;
 struct ByteAverage {
   float inverse, nudge;
 
-  explicit ByteAverage(int32_t count)
-      : inverse(1.0f / static_cast<float>(count)), nudge((static_cast<float>(count >> 1) + 0.5f) * inverse) {}
+  // `trunc`: nothing is added but one half over count.
+  explicit ByteAverage(int32_t count, bool trunc = false)
+      : inverse(1.0f / static_cast<float>(count)),
+        nudge((static_cast<float>(trunc ? 0 : count >> 1) + 0.5f) * inverse) {}
 
-  // integer_half_away before the fraction is dropped.
+  // integer_half_away (or integer_trunc) before the fraction is dropped.
   float away(float total) const { return total * inverse + std::copysign(nudge, total); }
   // integer_half_up before the fraction is dropped; total >= 0.
   float up(float total) const { return total * inverse + nudge; }

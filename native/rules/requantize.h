@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -10,7 +11,15 @@
 
 namespace bittrue::rules {
 
-enum class StoreRule : uint8_t { zero_point_then_clamp, clamp_then_zero_point };
+enum class StoreRule : uint8_t {
+  zero_point_then_clamp,
+  clamp_then_zero_point,
+  // Of real numbers only.
+  zero_point_half_up_then_clamp,
+  zero_point_away_then_clamp,
+};
+
+inline bool is_real(StoreRule rule) { return rule >= StoreRule::zero_point_half_up_then_clamp; }
 
 // One layer's way from accumulators to stored integers.
 struct Requantize {
@@ -40,13 +49,34 @@ inline int64_t wrap_s16_then_clamp(int64_t rescaled, int64_t zero_point, int64_t
   return std::min(std::max<int64_t>(moved, low), high);
 }
 
+// Both sums in the type of `rescaled`; what 32 bits do not hold becomes -2^31.
+template <class Real>
+int64_t store_real(StoreRule rule, Real rescaled, int64_t zero_point, int64_t low, int64_t high) {
+  const Real moved = rescaled + static_cast<Real>(zero_point);
+  const Real whole = rule == StoreRule::zero_point_half_up_then_clamp ? std::floor(moved + static_cast<Real>(0.5))
+                                                                      : std::round(moved);
+  const bool fits = whole >= static_cast<Real>(-2147483648.0) && whole < static_cast<Real>(2147483648.0);
+  return std::min(std::max(fits ? static_cast<int64_t>(whole) : int64_t{INT32_MIN}, low), high);
+}
+
+inline int64_t requantize_real(const Requantize& r, int64_t acc, size_t column) {
+  const double rescaled = kRescale[static_cast<int>(r.rescale)].real(acc, r.at(column));
+  return r.rescale == RescaleRule::binary32_multiply
+             ? store_real(r.store, static_cast<float>(rescaled), r.zero_point, r.low, r.high)
+             : store_real(r.store, rescaled, r.zero_point, r.low, r.high);
+}
+
 // The stored integer of one accumulator; scalar, for every rule.
 inline int64_t requantize(const Requantize& r, int64_t acc, size_t column) {
+  if (is_real(r.rescale)) return requantize_real(r, acc, column) + r.flip;
   const int64_t rescaled = apply(r.rescale, acc, r.at(column));
   const int64_t stored = r.store == StoreRule::zero_point_then_clamp
                              ? zero_point_then_clamp(rescaled, r.zero_point, r.low, r.high)
                              : clamp_then_zero_point(rescaled, r.zero_point, r.low, r.high);
   return stored + r.flip;
 }
+
+// The same function of all accumulators within the bound, by a rule that vector cores know, where there is one.
+void prefer_vector_form(Requantize& r);
 
 }  // namespace bittrue::rules

@@ -121,6 +121,33 @@ inline int64_t q30_floor_plus_one(int64_t acc, const Multiplier& m) {
   return ((acc * m.multiplier) >> right) + 1;
 }
 
+// Results of more than 32 bits come out on the other side.
+inline int64_t q31_one_step_up_wrap(int64_t acc, const Multiplier& m) {
+  return arithmetic::wrap_s32(q31_one_step_up(acc, m));
+}
+
+// Where the multiplier is a power of two below 1, one half is added in 32 bits.
+inline int64_t q31_shift_or_one_step_up(int64_t acc, const Multiplier& m) {
+  if (m.multiplier != int64_t{1} << 30 || m.exponent > 0 || m.exponent < -30) return q31_one_step_up_wrap(acc, m);
+  return arithmetic::wrap_s32(acc + (int64_t{1} << -m.exponent)) >> (1 - m.exponent);
+}
+
+// One less than one half of a product that is negative, modulo 2^64, takes its ties down.
+inline int64_t q31_one_step_away(int64_t acc, const Multiplier& m) {
+  const int left = m.exponent > 0 ? m.exponent : 0, down = m.exponent < 0 ? -m.exponent : 0;
+  const int right = 31 + (down < 32 ? down : 32);
+  const uint64_t product = (static_cast<uint64_t>(acc) << left) * static_cast<uint64_t>(m.multiplier);
+  const uint64_t half = (uint64_t{1} << (right - 1)) - (product >> 63);
+  return arithmetic::wrap_s32(static_cast<int64_t>(product + half) >> right);
+}
+
+// Real numbers, which the store rule rounds; binary32 ones are exact in binary64.
+inline double binary32_multiply(int64_t acc, const Multiplier& m) {
+  return static_cast<double>(static_cast<float>(acc) * static_cast<float>(m.factor));
+}
+
+inline double binary64_multiply(int64_t acc, const Multiplier& m) { return static_cast<double>(acc) * m.factor; }
+
 enum class RescaleRule : uint8_t {
   q31_two_step_up_away,
   q31_two_step_up_up,
@@ -138,38 +165,54 @@ enum class RescaleRule : uint8_t {
   q30_floor_plus_one,
   binary32_add_multiply_even,
   binary32_add_multiply_twice_even,
+  q31_one_step_up_wrap,
+  q31_shift_or_one_step_up,
+  q31_one_step_away,
+  binary32_multiply,
+  binary64_multiply,
 };
 
 // Whether cores may look for a form of their own; all others are applied one accumulator at a time.
 inline bool has_vector_form(RescaleRule rule) { return rule <= RescaleRule::q8_one_step_up; }
 
+// Whether the result is a real number.
+inline bool is_real(RescaleRule rule) { return rule >= RescaleRule::binary32_multiply; }
+
 using RescaleFunction = int64_t (*)(int64_t, const Multiplier&);
+using RealFunction = double (*)(int64_t, const Multiplier&);
 
 // One row per rule, in the order of the enumeration: the name that plans use and the function that fills the slot.
 struct RescaleRow {
   const char* name;
   RescaleFunction function;
+  RealFunction real;
 };
 
 inline constexpr RescaleRow kRescale[] = {
-    {"q31_two_step_up_away", q31_two_step_up_away},
-    {"q31_two_step_up_up", q31_two_step_up_up},
-    {"q31_one_step_up", q31_one_step_up},
-    {"q15_one_step_up", q15_one_step_up},
-    {"binary64_multiply_away", binary64_multiply_away},
-    {"binary32_multiply_even", binary32_multiply_even},
-    {"q8_one_step_up", q8_one_step_up},
-    {"binary64_multiply_even", binary64_multiply_even},
-    {"binary32_multiply_even_wide", binary32_multiply_even_wide},
-    {"binary64_two_step_away_away", binary64_two_step_away_away},
-    {"binary32_two_step_away_away", binary32_two_step_away_away},
-    {"binary64_product_binary32_away", binary64_product_binary32_away},
-    {"q15_one_step_even", q15_one_step_even},
-    {"q30_floor_plus_one", q30_floor_plus_one},
-    {"binary32_add_multiply_even", binary32_add_multiply_even},
-    {"binary32_add_multiply_twice_even", binary32_add_multiply_twice_even},
+    {"q31_two_step_up_away", q31_two_step_up_away, nullptr},
+    {"q31_two_step_up_up", q31_two_step_up_up, nullptr},
+    {"q31_one_step_up", q31_one_step_up, nullptr},
+    {"q15_one_step_up", q15_one_step_up, nullptr},
+    {"binary64_multiply_away", binary64_multiply_away, nullptr},
+    {"binary32_multiply_even", binary32_multiply_even, nullptr},
+    {"q8_one_step_up", q8_one_step_up, nullptr},
+    {"binary64_multiply_even", binary64_multiply_even, nullptr},
+    {"binary32_multiply_even_wide", binary32_multiply_even_wide, nullptr},
+    {"binary64_two_step_away_away", binary64_two_step_away_away, nullptr},
+    {"binary32_two_step_away_away", binary32_two_step_away_away, nullptr},
+    {"binary64_product_binary32_away", binary64_product_binary32_away, nullptr},
+    {"q15_one_step_even", q15_one_step_even, nullptr},
+    {"q30_floor_plus_one", q30_floor_plus_one, nullptr},
+    {"binary32_add_multiply_even", binary32_add_multiply_even, nullptr},
+    {"binary32_add_multiply_twice_even", binary32_add_multiply_twice_even, nullptr},
+    {"q31_one_step_up_wrap", q31_one_step_up_wrap, nullptr},
+    {"q31_shift_or_one_step_up", q31_shift_or_one_step_up, nullptr},
+    {"q31_one_step_away", q31_one_step_away, nullptr},
+    {"binary32_multiply", nullptr, binary32_multiply},
+    {"binary64_multiply", nullptr, binary64_multiply},
 };
 
+// For rules whose results are integers.
 inline int64_t apply(RescaleRule rule, int64_t acc, const Multiplier& m) {
   return kRescale[static_cast<int>(rule)].function(acc, m);
 }

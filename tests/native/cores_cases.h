@@ -71,6 +71,8 @@ constexpr rules::RescaleRule kRescaleRules[] = {
     rules::RescaleRule::q31_two_step_up_away,   rules::RescaleRule::q31_two_step_up_up,
     rules::RescaleRule::q31_one_step_up,        rules::RescaleRule::q15_one_step_up,
     rules::RescaleRule::binary64_multiply_away, rules::RescaleRule::binary32_multiply_even,
+    rules::RescaleRule::q31_one_step_up_wrap,   rules::RescaleRule::q31_shift_or_one_step_up,
+    rules::RescaleRule::q31_one_step_away,
 };
 constexpr rules::StoreRule kStoreRules[] = {rules::StoreRule::zero_point_then_clamp,
                                             rules::StoreRule::clamp_then_zero_point};

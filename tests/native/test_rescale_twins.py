@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bittrue.rules import rescale
+from bittrue.rules import rescale, store
 
 native = pytest.importorskip("bittrue._native", reason="the package is imported from its sources, without the C++ core")
 
@@ -20,12 +20,14 @@ def accumulators(multiplier: int, exponent: int, rng: np.random.Generator) -> np
     return np.concatenate([near, ends, rng.integers(-(2**31), 2**31, 20_000), rng.integers(-(2**16), 2**16, 20_000)])
 
 
-@pytest.mark.parametrize("rule", sorted(rescale.RULES))
+REALS = [2.0**-k for k in range(24)] + [1.5, 3.0, 0.75, 1 - 2**-24, 2**-31]
+
+
+@pytest.mark.parametrize("rule", sorted(rule for rule in rescale.RULES if rescale.RULES[rule].integral))
 def test_native_equals_numpy(rule: str) -> None:
     assert rule in native.rescale_rules
     rng = np.random.default_rng(11)
-    reals = [2.0**-k for k in range(24)] + [1.5, 3.0, 0.75, 1 - 2**-24, 2**-31] + list(np.exp(rng.uniform(-16, 2, 60)))
-    for real in reals:
+    for real in REALS + list(np.exp(rng.uniform(-16, 2, 60))):
         try:
             prepared = rescale.prepare(rule, real)
         except ValueError:
@@ -46,6 +48,22 @@ def test_native_equals_numpy(rule: str) -> None:
         np.testing.assert_array_equal(out, rescale.apply(rule, acc, {**prepared, **used}))
 
 
+@pytest.mark.parametrize("finish", ["zero_point_half_up_then_clamp", "zero_point_away_then_clamp"])
+@pytest.mark.parametrize("rule", sorted(rule for rule in rescale.RULES if not rescale.RULES[rule].integral))
+def test_real_rules_with_their_stores(rule: str, finish: str) -> None:
+    """Real products are rounded when they are stored."""
+    rng = np.random.default_rng(12)
+    for real in [*REALS, 0.49999997, 1e9, 1e30, *np.exp(rng.uniform(-16, 2, 40))]:
+        prepared = rescale.prepare(rule, real)
+        factor, zero_point = float(prepared["factor"]), int(rng.integers(-300, 300))
+        acc = accumulators(1 << 30, max(int(np.frexp(real)[1]), -20), rng)
+        for low, high in ((-128, 127), (0, 255), (-(2**31), 2**31 - 1)):
+            out = np.empty_like(acc)
+            native.requantize(rule, finish, acc, 0, 0, factor, zero_point, low, high, out)
+            expected = store.RULES[finish](rescale.apply(rule, acc, prepared), zero_point, low, high)
+            np.testing.assert_array_equal(out, expected)
+
+
 def test_every_rule_has_a_twin() -> None:
     assert sorted(native.rescale_rules) == sorted(rescale.RULES)
 
@@ -56,3 +74,8 @@ def test_bad_calls_raise() -> None:
         native.rescale("no_such_rule", values, 1, 0, 0.0, values.copy())
     with pytest.raises(ValueError, match="same length"):
         native.rescale("q31_one_step_up", values, 1 << 30, 0, 0.0, np.zeros(2, np.int64))
+    with pytest.raises(ValueError, match="real numbers"):
+        native.rescale("binary32_multiply", values, 0, 0, 1.0, values.copy())
+    for rule, finish in (("binary32_multiply", "zero_point_then_clamp"), ("q31_one_step_up", "no such rule")):
+        with pytest.raises(ValueError, match="no native store rule"):
+            native.requantize(rule, finish, values, 0, 0, 1.0, 0, -1, 1, values.copy())

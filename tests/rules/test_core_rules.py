@@ -120,6 +120,35 @@ def prepared_for(rule: str, real: float) -> rescale.Prepared:
     return {**rescale.prepare(rule, real), **{name: OPERANDS[name] for name in rescale.RULES[rule].operands}}
 
 
+def wrap_s64(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def whole_product(acc: int, real: float, away: bool = False) -> int:
+    """wrap32((acc * 2^left * M + half) >> right), products and sums modulo 2^64; away: less 1 below zero."""
+    m, e = exact.encode_q31(real)
+    product, right = wrap_s64(acc * 2 ** max(e, 0) * m), 31 + max(-e, 0)
+    half = 2 ** (right - 1) - (1 if away and product < 0 else 0)
+    return exact.wrap_s32(wrap_s64(product + half) >> right)
+
+
+def shift_or_product(acc: int, real: float) -> int:
+    m, e = exact.encode_q31(real)
+    if m != 2**30:
+        return whole_product(acc, real)
+    if e > 0:
+        return exact.wrap_s32(acc * 2 ** (e - 1))
+    right = 1 - e
+    return exact.wrap_s32(acc + 2 ** (right - 1)) >> right
+
+
+def binary32_product(acc: int, real: float) -> Fraction:
+    def to_f32(value: Fraction) -> Fraction:
+        return Fraction(exact.nearest_binary(value)) if value else Fraction(0)
+
+    return to_f32(to_f32(Fraction(acc)) * to_f32(Fraction(real)))
+
+
 ORACLES = {
     "binary32_multiply_even_wide": binary32_even_wide,
     "binary32_two_step_away_away": binary32_two_step,
@@ -128,6 +157,11 @@ ORACLES = {
     "binary64_two_step_away_away": binary64_two_step,
     "q15_one_step_even": q15_even,
     "q30_floor_plus_one": q30_floor,
+    "q31_one_step_up_wrap": whole_product,
+    "q31_shift_or_one_step_up": shift_or_product,
+    "q31_one_step_away": lambda acc, real: whole_product(acc, real, away=True),
+    "binary32_multiply": binary32_product,
+    "binary64_multiply": lambda acc, real: acc * real,
     "q31_two_step_up_away": lambda acc, real: two_step(acc, real, "away"),
     "q31_two_step_up_up": lambda acc, real: two_step(acc, real, "up"),
     "q31_one_step_up": one_step,
@@ -206,13 +240,37 @@ RESCALE_CASES = [
     }),
     (1, 0.25, {"binary64_product_binary32_away": 0, "binary64_two_step_away_away": 1}),
     (100_000_000, 5000.0, {"binary32_multiply_even": 2147483647, "binary32_multiply_even_wide": 499999997952}),
+    (1, 0.25, {"q31_two_step_up_away": 1, "q31_two_step_up_up": 1, "q31_one_step_up_wrap": 0,
+               "q31_shift_or_one_step_up": 0, "q31_one_step_away": 0}),
+    (2, 0.25, {"binary32_multiply_even": 0, "q31_one_step_up_wrap": 1, "q31_shift_or_one_step_up": 1,
+               "q31_one_step_away": 1}),
+    (-2, 0.25, {"q31_one_step_away": -1, "q31_one_step_up": 0, "q31_one_step_up_wrap": 0,
+                "q31_shift_or_one_step_up": 0, "q15_one_step_up": 0, "q8_one_step_up": 0}),
+    (-2, 0.25, {"binary64_multiply_away": -1, "q31_one_step_up_wrap": 0, "q31_shift_or_one_step_up": 0}),
+    (2**31 - 1, 2.0, {"q31_one_step_up": 2**32 - 2, "q31_one_step_up_wrap": -2, "q31_shift_or_one_step_up": -2,
+                      "q31_one_step_away": -2, "binary64_multiply_away": -(2**31)}),
+    (2**31 - 1, 0.5, {"q31_shift_or_one_step_up": -(2**30), "q31_one_step_up_wrap": 2**30,
+                      "q31_one_step_away": 2**30}),
+    (100_000_000, 0.7000123, {"q31_one_step_up_wrap": 70001230, "q31_shift_or_one_step_up": 70001230,
+                              "q31_one_step_away": 70001230, "q15_one_step_up": 70001221}),
+    (1000, 0.3, {"q8_one_step_up": 301, "q31_one_step_up_wrap": 300, "q31_shift_or_one_step_up": 300}),
+    (1, 0.25, {"binary32_multiply": 0.25, **dict.fromkeys((
+        "q31_one_step_up", "q31_one_step_up_wrap", "q31_shift_or_one_step_up", "q31_one_step_away", "q15_one_step_up",
+        "binary64_multiply_away", "binary32_multiply_even", "q8_one_step_up"), 0),
+        "q31_two_step_up_away": 1, "q31_two_step_up_up": 1}),
+    (1, 0.25, {"binary64_multiply": 0.25, **dict.fromkeys((
+        "q31_one_step_up", "q31_one_step_up_wrap", "q31_shift_or_one_step_up", "q31_one_step_away", "q15_one_step_up",
+        "binary64_multiply_away", "binary32_multiply_even", "q8_one_step_up"), 0),
+        "q31_two_step_up_away": 1, "q31_two_step_up_up": 1}),
+    (2**24 + 1, 1.0, {"binary32_multiply": 2.0**24, "binary64_multiply": 2.0**24 + 1}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("acc", "real", "expected"), RESCALE_CASES)
-def test_shipped_rescale_cases(acc: int, real: float, expected: dict[str, int]) -> None:
+def test_shipped_rescale_cases(acc: int, real: float, expected: dict[str, float]) -> None:
     for rule, value in expected.items():
-        assert int(rescale.apply(rule, np.array([acc]), prepared_for(rule, real))[0]) == value, rule
+        found = rescale.apply(rule, np.array([acc]), prepared_for(rule, real))[0]
+        assert found.item() == value, rule
 
 
 def test_every_pair_of_rescale_rules_is_told_apart() -> None:

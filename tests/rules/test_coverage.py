@@ -26,12 +26,14 @@ SEPARATED = {
     "cast": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "cast_tail": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "channel_parameters": ("test_core_rules", "test_channel_parameters_are_told_apart"),
+    "center": ("test_whole_product_rules", "test_center_rules_are_told_apart"),
     "combine": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "compare": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
     "dequantize": ("test_vector_rules", "test_dequantizations_against_fractions_and_apart"),
     "dequantize_tail": ("test_vector_rules", "test_dequantizations_against_fractions_and_apart"),
     "dot": ("test_recurrent_rules", "test_dot_rules_are_told_apart"),
     "dynamic_range": ("test_narrow_rules", "test_dynamic_range_rules_are_told_apart"),
+    "input_range": ("test_delegate_rules", "test_activation_range_rules_are_told_apart"),
     "interpolate": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "lanes": ("test_vector_rules", "test_lanes"),
     "level_sum": ("test_level_rules", "test_level_sum_rules_are_told_apart"),
@@ -69,6 +71,7 @@ SEPARATED = {
     "scale_form": ("test_core_rules", "test_scale_forms_are_told_apart"),
     "scale_form_per_axis": ("test_core_rules", "test_scale_forms_are_told_apart"),
     "sigmoid": ("test_vector_rules", "test_sigmoid_by_polynomial_against_integers_and_apart"),
+    "slope_rescale": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
     "slope": ("test_delegate_rules", "test_slope_rules_are_told_apart"),
     "softmax": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "store": ("test_vector_rules", "test_every_pair_of_store_rules_is_told_apart"),
@@ -93,4 +96,6 @@ def test_the_named_tests_exist_and_know_the_slot() -> None:
         text = (Path(__file__).parent / f"{file}.py").read_text()
         functions = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
         assert test in functions, f"{file} has no {test}"
-        assert slot.removesuffix("_per_axis").removesuffix("_tail") in text, f"{file} does not mention '{slot}'"
+        assert slot.removesuffix("_per_axis").removesuffix("_tail").removeprefix("slope_") in text, (
+            f"{file} does not mention '{slot}'"
+        )

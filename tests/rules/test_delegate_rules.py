@@ -152,7 +152,33 @@ def test_activation_range_by_fractions(scale: float, zero_point: int, activation
 def test_activation_range_rules_are_told_apart() -> None:
     """`activation_range`: 6 / 4 is 1.5; with zero point 1 the sum 2.5 goes down to 2, the quotient away to 2 first."""
     found = {name: rule("relu6", 4.0, 1, -128, 127) for name, rule in activation_range.RULES.items()}
-    assert found == {"binary32_quotient_away": (1, 3), "binary32_sum_even": (1, 2)}
+    ignored = found.pop("type_alone")
+    assert ignored == (-128, 127)
+    assert found == {"binary32_quotient_away": (1, 3), "binary32_sum_even": (1, 2), "binary64_quotient_even": (1, 3)}
+    # 1 / 0.4 is 2.5 in binary32, away to 3; in binary64 it is less, as 0.4 in binary32 is more than 2/5.
+    one = {name: rule("relu_n1_to_1", 0.4, 0, -128, 127) for name, rule in activation_range.RULES.items()}
+    assert one["binary32_quotient_away"] == (-3, 3)
+    assert one["binary64_quotient_even"] == (-2, 2)
+    assert one["binary32_sum_even"] == (-2, 2)
+    assert one["type_alone"] == (-128, 127)
+
+
+@given(
+    st.sampled_from(["relu", "relu6", "relu_n1_to_1"]),
+    st.floats(2.0**-20, 16, width=32) | st.integers(1, 4000).map(lambda n: float(F32(2 / (2 * n + 1)))),
+    st.integers(-128, 127),
+)
+def test_ranges_by_fractions(activation: str, scale: float, zero_point: int) -> None:
+    """`activation_range` and `input_range`: binary64_quotient_even, one rounding to binary64 before that to even."""
+    lower, upper = {"relu": (0, None), "relu6": (0, 6), "relu_n1_to_1": (-1, 1)}[activation]
+
+    def bound(real: int) -> int:
+        # Python divides integers' ratios with one rounding.
+        quotient = Fraction(real / scale)
+        return zero_point + exact.nearest(quotient, "even")
+
+    expected = max(-128, bound(lower)), 127 if upper is None else min(127, bound(upper))
+    assert activation_range.binary64_quotient_even(activation, scale, zero_point, -128, 127) == expected
 
 
 @given(q=st.integers(-255, 255), real=st.floats(-127.875, 128, width=32).filter(lambda v: abs(v) >= 2**-8))

@@ -20,6 +20,7 @@ CASES: dict[str, dict[str, list[float]]] = {
     "average": {
         "integer_half_away": [-2, 2],
         "integer_half_up": [-1, 2],
+        "integer_trunc": [-1, 1],
         "binary32_divide": [-1.5, 1.6666666269302368],
         "binary32_reciprocal": [-1.5, 1.6666667461395264],
     },
@@ -51,8 +52,10 @@ CASES: dict[str, dict[str, list[float]]] = {
     "softmax": {
         "exp_f5_sum_f12_reciprocal_away": [10923, 10923, 10923],
         "tables_513_one_step_up": [10922, 10922, 10922],
-        "binary32_table_away": [8388631, 8388631, 8388631],
-        "binary32_table_half_up": [8388632, 8388632, 8388632],
+        "binary32_table_away": [8677679, 8677679, 8677679],
+        "binary32_table_half_up": [8677680, 8677680, 8677680],
+        # A third is rounded before it is divided by the output's scale.
+        "binary32_reals_away": [8677678, 8677678, 8677678],
         # In units of 2^-8 always.
         "counted_table_half_up": [85, 85, 85],
     },
@@ -134,7 +137,8 @@ def result(slot: str, name: str) -> list[float]:
     if slot == "softmax":
         # Beyond 2^23 half a unit cannot be added in binary32 without rounding.
         length = (3,) if softmax.RULES[name].counted else ()
-        prepared = {**softmax.RULES[name].prepare(1 / 16, 1.0, *length), "output_scale": F32(3.973632090037427e-08)}
+        prepared = {**softmax.RULES[name].prepare(1 / 16, 1.0, *length), "output_scale": F32(3.841273255034139e-08)}
+        prepared["input_zero_point"] = np.int64(5)
         return softmax.RULES[name].apply(np.array([[0, 0, 0]]), prepared, 15)[0].tolist()
     if slot == "log_softmax":
         logarithm = log_softmax.RULES[name]
@@ -180,6 +184,8 @@ def test_averages_against_fractions() -> None:
         for total in totals:
             away = average.integer_half_away(np.array([total]), np.array([count]))
             up = average.integer_half_up(np.array([total]), np.array([count]))
+            trunc = average.integer_trunc(np.array([total]), np.array([count]))
+            assert int(trunc[0]) == int(Fraction(total, count))
             # With an odd count there are no ties.
             if abs(total) + count // 2 < 2**31:
                 assert int(away[0]) == exact.nearest(Fraction(total, count), "away")

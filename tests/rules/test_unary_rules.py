@@ -112,6 +112,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
             "binary32_reciprocal_513_linear_up": [20, 21, 19, 28, 6, 104, 33, 33, -45],
             # or before it is added; -117.5 in binary32, a little more in real numbers
             "binary32_divide_256_even": [0, 32, -32, 126, -126, 127, 92, 93, -118],
+            "binary32_divide_256_away": [0, 32, -32, 127, -127, 127, 93, 94, -118],
             "exact_256_even": [0, 32, -32, 126, -126, 127, 92, 93, -117],
             # the function is of steps, which are 0.2566 * 128 of the output's
             "binary32_ratio_256_even": [0, 1, -1, 1, -1, 1, 1, 2, -1],

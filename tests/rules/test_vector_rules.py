@@ -55,6 +55,19 @@ STORED = {
 }
 
 
+# The same of real numbers.
+REALS_STORED = {
+    "zero_point_half_up_then_clamp": [4, -1, 127, 2],
+    "zero_point_away_then_clamp": [4, -2, 127, 2],
+}
+
+
+@pytest.mark.parametrize("name", REALS_STORED)
+def test_store_literals_of_reals(name: str) -> None:
+    values = np.float32([2.5, -2.5, 40000, 0.49999997])
+    assert store.RULES[name](values, 1, -128, 127).tolist() == REALS_STORED[name]
+
+
 @pytest.mark.parametrize("name", STORED)
 def test_store_literals(name: str) -> None:
     values = np.array([5, 40000, -40000, 2**31 - 1])
@@ -62,8 +75,9 @@ def test_store_literals(name: str) -> None:
 
 
 def test_every_pair_of_store_rules_is_told_apart() -> None:
-    assert set(STORED) == set(rules("store")) == set(rules("store_tail"))
-    assert all(STORED[one] != STORED[two] for one, two in combinations(STORED, 2))
+    assert set(STORED) | set(REALS_STORED) == set(rules("store")) == set(rules("store_tail"))
+    for literals in (STORED, REALS_STORED):
+        assert all(literals[one] != literals[two] for one, two in combinations(literals, 2))
 
 
 # One input with the real multiplier 3 * 2^-4, exponent -2: aligned steps of 2^20 of 5 and of -5, and of 1 with 2^-24.

@@ -59,6 +59,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "onnxruntime": Adapter("onnx_case", "onnxruntime"),
     "snps_caffe": Adapter("snps_caffe_case", "snps_caffe"),
     "mxnet": Adapter("mxnet_case", "mxnet"),
+    "tvm-qnn": Adapter("tvm_qnn_case", "tvm-qnn"),
 }
 
 

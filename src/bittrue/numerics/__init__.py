@@ -25,6 +25,12 @@ _TABLES = {
     "snps_caffe-document": ("snps_caffe", "SNPS_CAFFE_DOCUMENT"),
     "mxnet": ("mxnet", "MXNET"),
     "mxnet-native": ("mxnet_native", "MXNET_NATIVE"),
+    "tvm-qnn": ("tvm_qnn", "TVM_QNN"),
+    "tvm-qnn-tonearest": ("tvm_qnn", "TVM_QNN_TONEAREST"),
+    "tvm-qnn-float32": ("tvm_qnn", "TVM_QNN_FLOAT32"),
+    "tvm-qnn-float32-tonearest": ("tvm_qnn", "TVM_QNN_FLOAT32_TONEAREST"),
+    "tvm-qnn-float64": ("tvm_qnn", "TVM_QNN_FLOAT64"),
+    "tvm-qnn-float64-tonearest": ("tvm_qnn", "TVM_QNN_FLOAT64_TONEAREST"),
 }
 
 DEFAULT = "litert"
@@ -35,6 +41,7 @@ _BY_FORMAT = {
     "caffe": "snps_caffe",
     "caffe2": "caffe2",
     "mxnet": "mxnet",
+    "qnn": "tvm-qnn",
 }
 
 

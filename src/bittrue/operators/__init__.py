@@ -111,6 +111,7 @@ _FAMILIES: dict[str, str] = {
     "select": "select_v2",
     "sequence_lstm": "dynamic_quantize_lstm",
     "shape_of": "size_of",
+    "simulated_quantize": "simulated_dequantize",
     "softmax": "log_softmax",
     "softmax_along": "log_softmax_along",
     "space_to_batch": "batch_to_space",

@@ -11,8 +11,8 @@ import numpy as np
 from ..arithmetic import fixed_point
 from ..arithmetic.powers import nearly_power_of_two
 from ..graph import Attribute
-from ..rules import affine_sum, affine_sum_of_many, align, plain_range, rescale, store
-from .accumulator import fused_range
+from ..rules import affine_sum, affine_sum_of_many, align, plain_range, rescale, scale_form, store
+from .accumulator import fused_range, prepare_rescale
 from .base import Call, Lowered, Operand, Operator, Step, broadcast_shape
 from .elementwise import blockwise
 from .lanes import run_parameters, zip_in_runs
@@ -83,6 +83,9 @@ def lower(call: Call) -> Lowered:
     if "affine_sum" in call.rules or "affine_sum_of_many" in call.rules:
         return _affine(call)
     unquantized = first.tensor.quantization is None and call.output.tensor.quantization is None
+    if "align" not in call.rules and "rescale" in call.rules:
+        tables = {f"{name}_table": rescaled_codes(call, o) for name, o in (("first", first), ("second", second))}
+        return Lowered(parameters={**fused_range(call), "minimum": first.type.minimum, "form": "tables"}, arrays=tables)
     if "align" not in call.rules or ("plain_range" in call.rules and unquantized and call.node.operator == "add"):
         return Lowered(parameters=plain_parameters(call))
     rule = call.rules["align"]
@@ -134,6 +137,16 @@ def prepared_or_refused(call: Call, prepare: Any, scales: Sequence[affine_sum.Pa
     return prepared
 
 
+def rescaled_codes(call: Call, operand: Operand) -> np.ndarray:
+    """What every code of an 8- or 16-bit operand is worth in the output's scale and 32 bits, without zero point."""
+    finish, zero_point = store.RULES[call.rules["store"]], call.output.zero_point
+    codes = np.arange(operand.type.minimum, operand.type.maximum + 1, dtype=np.int64) - operand.zero_point
+    real = scale_form.form(call.rules["scale_form"], operand.scale, 1, call.output.scale)
+    rescaled = rescale.RULES[call.rules["rescale"]].apply(codes, prepare_rescale(call, real))
+    stored = finish(rescaled, zero_point, fixed_point.S32_MIN, fixed_point.S32_MAX)
+    return fixed_point.wrap_s32(stored - zero_point).astype(np.int32)
+
+
 def _right_shifts(call: Call, logs: list[int]) -> dict[str, Attribute]:
     shifts = [logs[2] - logs[0], logs[2] - logs[1]]
     if 0 not in shifts or min(shifts) < 0:
@@ -169,6 +182,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [zip_in_runs(step, affine, [first, second], first.dtype)]
     finish = store.RULES[step.rules["store"]]
 
+    def tabled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        one, two = (step.arrays[f"{name}_table"].astype(np.int64) for name in ("first", "second"))
+        total = combine(one[a - step["minimum"]], two[b - step["minimum"]])
+        return np.minimum(np.maximum(fixed_point.wrap_s32(total + zero_point), low), high)
+
     def rescaled(rules: Mapping[str, str]) -> Callable[..., np.ndarray]:
         rule, multiply, finish = rules["align"], rules["rescale"], store.RULES[rules["store"]]
 
@@ -198,11 +216,22 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         "power_of_two": shifted,
         "weighted": partial(weighted, fixed_point.divide_by_power_of_two_up),
         "weighted_away": partial(weighted, fixed_point.divide_by_power_of_two_away),
+        "tables": tabled,
     }
     return [blockwise(forms[step["form"]], [first, second], first.dtype)]
 
 
-_SLOTS = ("align", "align_tail", "rescale", "store", "store_tail", "lanes", "activation_range", "plain_range")
+_SLOTS = (
+    "align",
+    "align_tail",
+    "scale_form",
+    "rescale",
+    "store",
+    "store_tail",
+    "lanes",
+    "activation_range",
+    "plain_range",
+)
 _AFFINE = ("affine_sum", "affine_sum_tail", "affine_sum_of_many")
 
 OPERATORS = (

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..rules import rescale, store
 from ..rules.combine import RULES
+from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operand, Operator, Shape, Step
 from .elementwise import blockwise
 from .indexing import bounded, parameters_or_zero
@@ -46,6 +48,18 @@ def infer(call: Call) -> list[Shape]:
     return [joined_shape(call, parts)]
 
 
+def _moved(call: Call, part: Operand, codes: np.ndarray) -> np.ndarray:
+    """What the codes of a part become: by the rule of the slot `combine`, else rescaled and stored."""
+    low, high = call.output.type.minimum, call.output.type.maximum
+    if "combine" in call.rules:
+        return RULES[call.rules["combine"]](
+            codes, *parameters_or_zero(part), *parameters_or_zero(call.output), low, high
+        )
+    centered = codes.astype(np.int64) - part.zero_point
+    rescaled = rescale.RULES[call.rules["rescale"]].apply(centered, multiplier_arrays(call, part.scale, 1))
+    return store.RULES[call.rules["store"]](rescaled, call.output.zero_point, low, high)
+
+
 def lower(call: Call) -> Lowered:
     """The axis, and one 256-entry table per input whose integers change."""
     parts = [call.input(position) for position in range(len(call.inputs))]
@@ -53,17 +67,11 @@ def lower(call: Call) -> Lowered:
     chosen = [-1] * len(parts)
     tables: list[np.ndarray] = []
     # Scalars are copied while the kernel prepares, whatever their parameters are.
-    if call.rules["combine"] != "copy" and parts[0].rank:
+    if call.rules.get("combine") != "copy" and parts[0].rank:
         dtype = call.output.type
         codes = np.arange(dtype.minimum, dtype.maximum + 1)
         for position, part in enumerate(parts):
-            moved = RULES[call.rules["combine"]](
-                codes,
-                *parameters_or_zero(part),
-                *parameters_or_zero(call.output),
-                dtype.minimum,
-                dtype.maximum,
-            )
+            moved = _moved(call, part, codes)
             if not np.array_equal(moved, codes):
                 chosen[position] = len(tables)
                 tables.append(moved.astype(dtype.numpy))
@@ -88,4 +96,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.concatenate(parts, axis=step["axis"])]
 
 
-OPERATOR = Operator("concatenation", ("combine",), infer, lower, reference, "inputs side by side along one axis")
+OPERATOR = Operator(
+    "concatenation",
+    ("combine", "scale_form", "rescale", "store"),
+    infer,
+    lower,
+    reference,
+    "inputs side by side along one axis",
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,16 @@ from ..graph import DATA_TYPES
 from ..rules import hard_swish
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
-from .logistic import evaluate
+from .logistic import evaluate, table_lowered
+
+
+def _real(x: np.ndarray) -> np.ndarray:
+    x = np.asarray(x, np.float32)
+    with np.errstate(all="ignore"):
+        shifted = x + np.float32(3)
+        # NaN is not greater than 0 and gives 0 here, but stays in the product.
+        gate = np.where(shifted > 0, shifted, np.float32(0))
+        return x * np.where(gate < 6, gate, np.float32(6)) / np.float32(6)
 
 
 def lower(call: Call) -> Lowered:
@@ -18,6 +28,9 @@ def lower(call: Call) -> Lowered:
     source, output = call.input(0), call.output
     if not output.type.is_integer:
         return Lowered()
+    if "table" in call.rules:
+        # A lookup like any other.
+        return replace(table_lowered(call, _real), operator="logistic")
     rule = hard_swish.RULES[call.rules["hard_swish"]]
     low, high = output.type.minimum, output.type.maximum
     q = np.arange(low, high + 1)
@@ -31,14 +44,6 @@ def lower(call: Call) -> Lowered:
     return Lowered(parameters={"dtype": output.dtype, "minimum": low}, arrays={"entries": entries})
 
 
-def _real(x: np.ndarray) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        shifted = x + np.float32(3)
-        # NaN is not greater than 0 and gives 0 here, but stays in the product.
-        gate = np.where(shifted > 0, shifted, np.float32(0))
-        return x * np.where(gate < 6, gate, np.float32(6)) / np.float32(6)
-
-
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Look up, or evaluate; without a rule four binary32 operations."""
     if "real_function" in step.rules:
@@ -50,5 +55,5 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "hard_swish", ("hard_swish", "real_function"), same_shape, lower, reference, "x * clamp(x / 6 + 1/2, 0, 1)"
+    "hard_swish", ("hard_swish", "real_function", "table"), same_shape, lower, reference, "x * clamp(x / 6 + 1/2, 0, 1)"
 )

@@ -32,6 +32,7 @@ def lower(call: Call) -> Lowered:
     if not output.type.is_integer:
         return Lowered(parameters={"alpha": alpha})
     if "table" in call.rules:
+        # A lookup like any other.
         return replace(table_lowered(call, partial(_bent, alpha=np.float32(alpha))), operator="logistic")
     signed = rescale.RULES[call.rules["rescale"]].signed
     return Lowered(

@@ -24,15 +24,18 @@ def table_lowered(call: Call, function: tables.Function) -> Lowered:
     """The table of `function` between the scales of input and output."""
     source, output = call.input(0), call.output
     rule = table.RULES[call.rules["table"]]
-    entries = rule.build(
-        function,
-        float(source.scale),
-        source.zero_point,
-        float(output.scale),
-        output.zero_point,
-        output.type.minimum,
-        output.type.maximum,
-    )
+    try:
+        entries = rule.build(
+            function,
+            float(source.scale),
+            source.zero_point,
+            float(output.scale),
+            output.zero_point,
+            output.type.minimum,
+            output.type.maximum,
+        )
+    except ValueError as error:
+        raise call.invalid("BT-TABLE", str(error), "keep the input's range where the function is defined") from None
     return Lowered(parameters={"dtype": output.dtype, "minimum": source.type.minimum}, arrays={"table": entries})
 
 
@@ -54,14 +57,21 @@ def lower(call: Call, function: str) -> Lowered:
     if not call.output.type.is_integer:
         return Lowered()
     if call.input(0).dtype != "s16":
-        binary64 = function == "logistic" and table.RULES[call.rules["table"]].binary64
-        return table_lowered(call, tables.logistic_binary64 if binary64 else _FUNCTIONS[function])
-    rule = sigmoid.RULES[call.rules["sigmoid"]]
+        rule = table.RULES[call.rules["table"]]
+        chosen = _FUNCTIONS[function]
+        if function == "logistic" and rule.binary64:
+            chosen = tables.logistic_binary64
+        if function == "tanh" and rule.exponentials:
+            chosen = tables.tanh_by_exponentials
+        return table_lowered(call, chosen)
+    samples = sigmoid.RULES[call.rules["sigmoid"]]
     try:
-        multiplier, right_shift = rule.prepare(float(call.input(0).scale), _LARGEST_SHIFT[function])
+        multiplier, right_shift = samples.prepare(float(call.input(0).scale), _LARGEST_SHIFT[function])
     except OverflowError as error:
         raise call.invalid("BT-MULTIPLIER", f"{error}: the kernels' 32-bit product would be undefined") from None
-    return Lowered(parameters={"multiplier": multiplier, "right_shift": right_shift}, arrays={"samples": rule.table()})
+    return Lowered(
+        parameters={"multiplier": multiplier, "right_shift": right_shift}, arrays={"samples": samples.table()}
+    )
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[np.ndarray]:

@@ -62,6 +62,11 @@ def _lowered_by(call: Call, rule: mean.MeanRule, count: int, divisor: int) -> Lo
     """A sum of `count` integers over `divisor`, under a rule of the slot `mean`."""
     parameters, bound = _quantized(call, count)
     source = call.input(0)
+    if "rescale" in call.rules:
+        # The quotient of stored integers is a stored integer, which is then requantized.
+        arrays = {**rule.prepare(1.0, divisor), **multiplier_arrays(call, source.scale, 1.0)}
+        plain = {**parameters, "total_zero_point": 0, "input_zero_point": source.zero_point}
+        return _lowered(call, plain, arrays, proven_bound(call, count, signed_span(source, 0), None))
     if rule.prepare_scales is not None:
         try:
             arrays = rule.prepare_scales(
@@ -126,6 +131,8 @@ def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
         return [apply(total, step.arrays).reshape(step["shape"])]
     total = _total(step, x)
     result = apply(total, step.arrays)
+    if "rescale" in step.rules:
+        result = rescale.apply(step.rules["rescale"], result - step["input_zero_point"], step.arrays)
     if "mean_tail" in step.rules:
         tail, body = mean.RULES[step.rules["mean_tail"]].apply, step["body"]
         result = np.concatenate([result[..., :body], tail(total[..., body:], step.arrays)], axis=-1)
@@ -154,7 +161,7 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 OPERATORS = (
     Operator(
         "mean",
-        ("accumulate", "scale_form", "mean", "mean_tail", "lanes", "order", "start", "store"),
+        ("accumulate", "scale_form", "mean", "mean_tail", "lanes", "order", "rescale", "start", "store"),
         infer,
         lower_mean,
         reference_mean,

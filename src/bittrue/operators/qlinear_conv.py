@@ -137,7 +137,7 @@ def lower(call: Call) -> Lowered:
 
 def lower_integer(call: Call) -> Lowered:
     """Geometry, zero points and the accumulator bound."""
-    return _lowered(call, 1, *prepare_now(call, (2, 3), {}, _prepare_integer))
+    return _lowered(call, 1, *prepare_now(call, (2, 3), {"dtype": call.output.dtype}, _prepare_integer))
 
 
 def _five(array: np.ndarray) -> np.ndarray:
@@ -224,7 +224,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 def reference_integer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The sums as they are."""
     step = prepare_late(step, inputs, _prepare_integer)
-    x, out = _outputs(step, inputs[0], inputs[1], np.dtype(np.int32))
+    x, out = _outputs(step, inputs[0], inputs[1], data_type(str(step.parameters.get("dtype", "s32"))).numpy)
     if out.size:
         for (n, d, rows), sums in _sums(step, x, inputs[1], True):
             out[n, :, d, rows] = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)

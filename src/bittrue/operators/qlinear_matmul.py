@@ -154,7 +154,8 @@ def lower(call: Call) -> Lowered:
 
 def lower_integer(call: Call) -> Lowered:
     """Zero points and the accumulator bound."""
-    return _lowered(call, *prepare_now(call, (2, 3), {}, _prepare_integer), (0, 2), (1, 3))
+    known: dict[str, Attribute] = {"dtype": call.output.dtype}
+    return _lowered(call, *prepare_now(call, (2, 3), known, _prepare_integer), (0, 2), (1, 3))
 
 
 def lower_to_float(call: Call) -> Lowered:
@@ -178,7 +179,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 def reference_integer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The sums as they are."""
     step = prepare_late(step, inputs, _prepare_integer)
-    return [centered_product(step, inputs[0], inputs[1]).astype(np.int32).reshape(step["output_shape"])]
+    product = centered_product(step, inputs[0], inputs[1])
+    return [product.astype(data_type(str(step.parameters.get("dtype", "s32"))).numpy).reshape(step["output_shape"])]
 
 
 def reference_to_float(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arithmetic import fixed_point
 from ..graph import DATA_TYPES, Attribute, Quantization
-from ..rules import lanes, rescale, store
+from ..rules import center, lanes, rescale, store
 from ..rules import quantize as quantize_rules
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
@@ -34,29 +34,57 @@ def body_parameter(call: Call) -> dict[str, Attribute]:
 
 
 def rescale_input(call: Call) -> Lowered:
-    """One multiplier from input to output scale, both zero points, and the whole range of the output type."""
+    """One multiplier from input to output scale, both zero points, and the whole range of the output type.
+
+    Rules of the slot `center` take inputs with a scale and a zero point per slice of an axis, too.
+    """
     source, output = call.input(0), call.output
+    common: dict[str, Attribute] = {
+        "output_zero_point": output.zero_point,
+        "low": output.type.minimum,
+        "high": output.type.maximum,
+        "dtype": output.dtype,
+        **body_parameter(call),
+    }
+    given = source.quantization
+    if "center" in call.rules and given.axis is not None:
+        axis = call.axis(given.axis, source.rank, "axis of the scales")
+        if given.scales.size != source.shape[axis]:
+            raise call.invalid(
+                "BT-QUANT-AXIS", f"{given.scales.size} scales for axis {axis} of shape {list(source.shape)}"
+            )
+        arrays = {**multiplier_arrays(call, given.scales, 1), "input_zero_points": given.zero_points.astype(np.int64)}
+        return Lowered(parameters={**common, "axis": axis}, arrays=arrays, scratch=32 * source.size)
     return Lowered(
-        parameters={
-            "input_zero_point": source.zero_point,
-            "output_zero_point": output.zero_point,
-            "low": output.type.minimum,
-            "high": output.type.maximum,
-            "dtype": output.dtype,
-            **body_parameter(call),
-        },
-        arrays=multiplier_arrays(call, source.scale, 1),
+        parameters={"input_zero_point": source.zero_point, **common}, arrays=multiplier_arrays(call, source.scale, 1)
     )
 
 
+def _rescale_slices(step: Step, x: np.ndarray) -> np.ndarray:
+    """As `rescale_blocks`, with a multiplier and a zero point per slice of an axis."""
+    axis, dtype = step["axis"], DATA_TYPES[step["dtype"]].numpy
+    moved = np.moveaxis(x, axis, -1)
+    centered = center.RULES[step.rules["center"]](moved.astype(np.int64), step.arrays["input_zero_points"])
+    arrays = {name: array for name, array in step.arrays.items() if name != "input_zero_points"}
+    stored = store.rescale_and_store(centered, step.rules, arrays, step.parameters, dtype)
+    return np.ascontiguousarray(np.moveaxis(stored, -1, axis))
+
+
 def rescale_blocks(step: Step, x: np.ndarray) -> np.ndarray:
-    """store(rescale(wrap32(q - input zero point))), block by block."""
+    """store(rescale(wrap32(q - input zero point))), block by block; rules of the slot `center` may subtract instead."""
+    if "axis" in step.parameters:
+        return _rescale_slices(step, x)
     finish = store.RULES[step.rules["store"]]
     zero_point, output_zero_point = step["input_zero_point"], step["output_zero_point"]
     low, high, dtype = step["low"], step["high"], DATA_TYPES[step["dtype"]].numpy
 
     def one(slot: str) -> Callable[[np.ndarray], np.ndarray]:
         apply = rescale.RULES[step.rules[slot]].apply
+        if "center" in step.rules:
+            remove = center.RULES[step.rules["center"]]
+            return lambda block: finish(
+                apply(remove(block, np.int64(zero_point)), step.arrays), output_zero_point, low, high
+            )
         return lambda block: finish(
             apply(fixed_point.wrap_s32(block - zero_point), step.arrays), output_zero_point, low, high
         )
@@ -106,7 +134,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "quantize",
-    ("quantize", "quantize_tail", "scale_form", "rescale", "rescale_tail", "lanes", "store"),
+    ("quantize", "quantize_tail", "center", "scale_form", "rescale", "rescale_tail", "lanes", "store"),
     same_shape,
     lower,
     reference,

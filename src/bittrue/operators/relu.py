@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from ..rules import activation_range
+from .accumulator import signed_span
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
 from .quantize import rescale_blocks, rescale_input
@@ -28,12 +29,33 @@ def lower(call: Call, activation: str) -> Lowered:
         lower_end, upper_end = _INTERVALS[activation]
         return Lowered(parameters={"low": lower_end} if upper_end is None else {"low": lower_end, "high": upper_end})
     lowered = rescale_input(call)
-    rule = activation_range.RULES[call.rules["activation_range"]]
+    # The interval is that of the input where it is clamped before its scale changes.
+    before = "input_range" in call.rules
+    rule = activation_range.RULES[call.rules["input_range" if before else "activation_range"]]
+    bounded = call.input(0) if before else output
     try:
-        low, high = rule(activation, float(output.scale), output.zero_point, output.type.minimum, output.type.maximum)
+        low, high = rule(activation, float(bounded.scale), bounded.zero_point, output.type.minimum, output.type.maximum)
     except OverflowError as error:
-        raise call.invalid("BT-ACTIVATION-RANGE", f"{activation}: {error}", "the output scale is too small") from None
+        raise call.invalid("BT-ACTIVATION-RANGE", f"{activation}: {error}", "the scale is too small") from None
+    if before:
+        low, high = _after_rescaling(call, lowered, low, high)
     return replace(lowered, parameters={**lowered.parameters, "low": low, "high": high})
+
+
+def _after_rescaling(call: Call, lowered: Lowered, low: int, high: int) -> tuple[int, int]:
+    """What the ends of an interval of stored input integers become: rescaling keeps the order of what does not wrap."""
+    source = call.input(0)
+    largest = signed_span(source, source.zero_point) * float(source.scale) / float(call.output.scale)
+    if not largest < 2.0**30:
+        raise call.invalid(
+            "BT-MULTIPLIER",
+            f"inputs of up to {largest:.3g} steps of the output leave 32 bits",
+            "quantize the model again",
+        )
+    # Crossed ends give the upper one.
+    step = Step(0, "relu", "", (), (), call.rules, lowered.parameters, lowered.arrays)
+    ends = rescale_blocks(step, np.array([min(low, high), high], np.int64))
+    return int(ends[0]), int(ends[1])
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -49,7 +71,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _operator(stem: str, summary: str) -> Operator:
-    slots = ("scale_form", "rescale", "store", "activation_range")
+    slots = ("scale_form", "rescale", "store", "activation_range", "input_range")
     return Operator(stem, slots, same_shape, partial(lower, activation=stem), reference, summary)
 
 

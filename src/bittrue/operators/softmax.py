@@ -68,7 +68,10 @@ def lower_softmax(call: Call) -> Lowered:
         return _lowered(call, lambda: rule.prepare(scale, beta, row_length(call)), 0)
     if rule.scaled:
         lowered = _lowered(call, lambda: rule.prepare(scale, beta), call.output.zero_point if rule.moved else 0)
-        return replace(lowered, arrays={**lowered.arrays, "output_scale": np.asarray(call.output.scale)})
+        more = {"output_scale": np.asarray(call.output.scale)}
+        if rule.centered:
+            more["input_zero_point"] = np.asarray(call.input(0).zero_point, np.int64)
+        return replace(lowered, arrays={**lowered.arrays, **more})
     wide = call.input(0).dtype == "s16"
     if not wide and call.output.dtype == "s16" and call.input(0).shape[-1] == 0 and 0 not in call.input(0).shape[:-1]:
         raise call.invalid("BT-SOFTMAX-EMPTY", f"rows of shape {list(call.input(0).shape)} have no element to sum")

@@ -63,7 +63,42 @@ def binary32_sum_even(activation: str, scale: float, zero_point: int, minimum: i
     return (minimum if lower is None else quantized(lower)), (maximum if upper is None else quantized(upper))
 
 
+def binary64_quotient_even(
+    activation: str, scale: float, zero_point: int, minimum: int, maximum: int
+) -> tuple[int, int]:
+    """[max(minimum, Q(lower)), min(maximum, Q(upper))] with Q(f) = zero_point + round_even(f64(f / scale)).
+
+    Raises OverflowError when f / scale leaves 32 bits. Source: facts/tvm_qnn.md 12 (fused activations), read.
+
+    >>> binary64_quotient_even("relu6", 4.0, 1, -128, 127), binary64_quotient_even("relu_n1_to_1", 0.4, 0, -128, 127)
+    ((1, 3), (-2, 2))
+    """
+
+    def quantized(bound: float) -> int:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            quotient = np.rint(np.float64(bound) / np.float64(np.float32(scale)))
+        if not -(2.0**31) <= float(quotient) < 2.0**31:
+            raise OverflowError(f"{bound} / {scale} does not fit 32 bits")
+        return zero_point + int(quotient)
+
+    lower, upper = _BOUNDS[activation]
+    low = minimum if lower is None else max(minimum, quantized(lower))
+    high = maximum if upper is None else min(maximum, quantized(upper))
+    return low, high
+
+
+def type_alone(activation: str, scale: float, zero_point: int, minimum: int, maximum: int) -> tuple[int, int]:
+    """[minimum, maximum]: the activation plays no part. Source: facts/tvm_qnn.md 12 (transposed convolutions), read.
+
+    >>> type_alone("relu6", 4.0, 1, -128, 127)
+    (-128, 127)
+    """
+    return minimum, maximum
+
+
 RULES: dict[str, Callable[[str, float, int, int, int], tuple[int, int]]] = {
     "binary32_quotient_away": binary32_quotient_away,
     "binary32_sum_even": binary32_sum_even,
+    "binary64_quotient_even": binary64_quotient_even,
+    "type_alone": type_alone,
 }

@@ -24,6 +24,8 @@ Prepared = dict[str, np.ndarray]
 class RescaleRule:
     """One way to fill the slot: `prepare(real) -> arrays`, `apply(acc, arrays) -> int64 array`.
 
+    Rules that are not `integral` give a real number: the rule of the slot `store` adds the zero point and rounds.
+
     `largest_exponent` bounds the domain of integer rules: beyond it a left shift would push the sign bit out of the
     register, which kernels leave undefined. `signed` rules take negative multipliers: their ties are not symmetric.
     `operands`: arrays beside what `prepare` gives that `apply` reads, for operators that have them.
@@ -36,6 +38,7 @@ class RescaleRule:
     largest_exponent: int = 30
     signed: bool = False
     operands: tuple[str, ...] = ()
+    integral: bool = True
 
 
 def _encode(real: npt.ArrayLike) -> Prepared:
@@ -76,6 +79,61 @@ def _one_step_up(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndar
     # |acc * M| < 2^62 and the rounding constant is at most 2^61: no int64 overflow for exponents in [-31, 30].
     right = np.clip(31 - prepared["exponent"], 1, 62)
     return (acc * prepared["multiplier"] + np.left_shift(np.int64(1), right - 1)) >> right
+
+
+_LOWEST_EXPONENT = -32
+_POWER_OF_TWO = 1 << 30
+
+
+def _encode_whole(real: npt.ArrayLike) -> Prepared:
+    prepared = _encode(real)
+    lost = (prepared["multiplier"] == 0) & (np.asarray(real, np.float64) != 0)
+    if np.any(lost & (np.frexp(np.asarray(real, np.float64))[1] < _LOWEST_EXPONENT)):
+        raise ValueError("a multiplier below 2^-33, whose right shift leaves 64 bits")
+    return prepared
+
+
+def _encode_whole_or_shift(real: npt.ArrayLike) -> Prepared:
+    prepared = _encode_whole(real)
+    fraction, exponent = np.frexp(np.asarray(real, np.float64))
+    # A right shift by 1 - exponent in 32 bits.
+    if np.any((fraction == 0.5) & (exponent < -30)):
+        raise ValueError("a power of two below 2^-31, whose right shift leaves 32 bits")
+    return prepared
+
+
+def _whole_product(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """acc * 2^max(e,0) * M modulo 2^64, and the right shift 31 + max(-e,0)."""
+    exponent = prepared["exponent"]
+    product = np.left_shift(np.asarray(acc, np.int64), np.maximum(exponent, 0)) * prepared["multiplier"]
+    return product, 31 + np.maximum(-exponent, 0)
+
+
+def _one_step_up_wrap(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        product, right = _whole_product(acc, prepared)
+        return fixed_point.wrap_s32((product + np.left_shift(np.int64(1), right - 1)) >> right)
+
+
+def _shift_or_one_step_up(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Powers of two are shifts in 32 bits, so that half of the divisor makes the largest accumulators wrap.
+
+    >>> half = RULES["q31_shift_or_one_step_up"].prepare(0.5)
+    >>> [int(_shift_or_one_step_up(np.int64(acc), half)) for acc in (1, -1, 2**31 - 1)]
+    [1, 0, -1073741824]
+    """
+    power = np.asarray(prepared["exponent"]) - 1
+    left, right = np.maximum(power, 0), np.maximum(-power, 0)
+    half = np.where(right > 0, np.left_shift(np.int64(1), np.maximum(right - 1, 0)), 0)
+    shifted = fixed_point.wrap_s32(np.left_shift(fixed_point.wrap_s32(acc + half) >> right, left))
+    return np.where(prepared["multiplier"] == _POWER_OF_TWO, shifted, _one_step_up_wrap(acc, prepared))
+
+
+def _one_step_away(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        product, right = _whole_product(acc, prepared)
+        half = np.left_shift(np.int64(1), right - 1)
+        return fixed_point.wrap_s32((product + np.where(product >= 0, half, half - 1)) >> right)
 
 
 def _encode_q15(real: npt.ArrayLike) -> Prepared:
@@ -130,6 +188,15 @@ def _binary32_add_multiply_even(acc: np.ndarray, prepared: Mapping[str, np.ndarr
 def _binary32_add_multiply_twice_even(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
     second = prepared.get("second", np.ones(1, np.float32))
     return floats.saturate_to_s32(np.rint(_add_multiply(acc, prepared) * second))
+
+
+def _binary32_multiply(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.asarray(acc).astype(np.float32) * prepared["factor"])
+
+
+def _binary64_multiply(acc: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.asarray(np.asarray(acc).astype(np.float64) * prepared["factor"])
 
 
 def _encode_q8(real: npt.ArrayLike) -> Prepared:
@@ -240,6 +307,27 @@ RULES: dict[str, RescaleRule] = {
         "round_up(acc * M / 2^(31-e))",
         "facts/litert.md 1.3 (MBQM1), read",
     ),
+    "q31_one_step_up_wrap": RescaleRule(
+        _encode_whole,
+        _one_step_up_wrap,
+        "wrap32(round_up(acc * 2^max(e,0) * M / 2^(31+max(-e,0)))), the product modulo 2^64",
+        "facts/tvm_qnn.md 4 (UPWARD, per channel), read",
+        largest_exponent=31,
+    ),
+    "q31_shift_or_one_step_up": RescaleRule(
+        _encode_whole_or_shift,
+        _shift_or_one_step_up,
+        "as q31_one_step_up_wrap, but powers of two are (acc + 2^(n-1)) >> n or acc << n, the sum modulo 2^32",
+        "facts/tvm_qnn.md 4 (UPWARD, one scale), read",
+        largest_exponent=31,
+    ),
+    "q31_one_step_away": RescaleRule(
+        _encode_whole,
+        _one_step_away,
+        "wrap32(round_away(acc * 2^max(e,0) * M / 2^(31+max(-e,0)))), the product modulo 2^64",
+        "facts/tvm_qnn.md 4 (TONEAREST), read",
+        largest_exponent=31,
+    ),
     "q15_one_step_up": RescaleRule(
         _encode_q15,
         _q15_one_step_up,
@@ -278,6 +366,20 @@ RULES: dict[str, RescaleRule] = {
         "round_even(f32(f32(f32(f32(acc) + f32(addend)) * binary32 factor) * second)), saturated to 32 bits",
         "facts/mxnet.md 2, verified by running",
         operands=("addend", "second"),
+    ),
+    "binary32_multiply": RescaleRule(
+        _keep_binary32,
+        _binary32_multiply,
+        "binary32(binary32(acc) * binary32 factor), a real number for the slot `store` to round",
+        "facts/tvm_qnn.md 4 (float32), read",
+        integral=False,
+    ),
+    "binary64_multiply": RescaleRule(
+        _keep_binary64,
+        _binary64_multiply,
+        "binary64(acc) * binary64 factor, a real number for the slot `store` to round",
+        "facts/tvm_qnn.md 4 (float64), read",
+        integral=False,
     ),
     "q8_one_step_up": RescaleRule(
         _encode_q8,

@@ -40,6 +40,8 @@ class SoftmaxRule:
     scaled: bool = False
     moved: bool = False
     counted: bool = False
+    # Rows become real numbers first: `apply` finds the zero point as `input_zero_point` (s64) among the arrays.
+    centered: bool = False
 
 
 def scaled_differences(input_scale: float, beta: float) -> tuple[np.ndarray, int, int, int]:
@@ -230,6 +232,25 @@ def _apply_counted(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: i
     return ((entries << 8) + (total >> 1)) // total
 
 
+def _keep_scale(input_scale: float, beta: float) -> Prepared:
+    return {"input_scale": np.asarray(input_scale, np.float32)}
+
+
+def _binary32_reals_away(rows: np.ndarray, prepared: Mapping[str, np.ndarray], bits: int) -> np.ndarray:
+    """Ties away from zero; saturates far outside of any type.
+
+    >>> rule = RULES["binary32_reals_away"]
+    >>> more = {"output_scale": np.float32(0.2), "input_zero_point": np.int64(3)}
+    >>> rule.apply(np.array([[4, 4, -128]]), {**rule.prepare(1.0, 1.0), **more}, 8).tolist()
+    [[3, 3, 0]]
+    """
+    with np.errstate(all="ignore"):
+        reals = (rows - prepared["input_zero_point"]).astype(np.float32) * prepared["input_scale"]
+        powers = elementary.exp(reals - reals.max(axis=-1, keepdims=True))
+        steps = floats.round_away(powers / sum_in_order(powers) / prepared["output_scale"])
+    return np.clip(steps, np.float32(-(2**30)), np.float32(2**30)).astype(np.int64)
+
+
 RULES: dict[str, SoftmaxRule] = {
     "exp_f5_sum_f12_reciprocal_away": SoftmaxRule(
         _prepare_fixed,
@@ -268,5 +289,15 @@ RULES: dict[str, SoftmaxRule] = {
         "as binary32_table_away, but trunc(e * (1 / (S * output scale)) + 0.5), without the zero point",
         "kernels/internal/optimized/optimized_ops.h (Softmax), verified by running",
         scaled=True,
+    ),
+    "binary32_reals_away": SoftmaxRule(
+        _keep_scale,
+        _binary32_reals_away,
+        "x = f32((q - zero point) * scale); e = exp(f32(x - max)) in binary32; S = sum of e from left to right; "
+        "round_away(f32(f32(e / S) / output scale)) + zero point; beta plays no part",
+        "facts/tvm_qnn.md 2, 3 and 12, read",
+        scaled=True,
+        moved=True,
+        centered=True,
     ),
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ..arithmetic import fixed_point
+from ..arithmetic import fixed_point, floats
 from . import rescale
 
 # Elements rescaled at a time: the int64 temporaries of one block stay inside a level-2 cache.
@@ -62,6 +62,39 @@ def saturate_s16_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, hig
     return wrap_s16_then_clamp(saturated, zero_point, low, high)
 
 
+def _moved(rescaled: np.ndarray, zero_point: int) -> np.ndarray:
+    """rescaled + zero_point in the type of a real `rescaled`; integers count as binary64."""
+    real = rescaled if rescaled.dtype.kind == "f" else rescaled.astype(np.float64)
+    return real + real.dtype.type(zero_point)
+
+
+def zero_point_half_up_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, high: int) -> np.ndarray:
+    """clamp(to_s32(floor(rescaled + zero_point + 1/2))), both sums rounded to the type of `rescaled`, a real number.
+
+    to_s32 is the x86 conversion: what 32 bits do not hold becomes -2^31. The sum with 1/2 can reach the next integer:
+    Source: facts/tvm_qnn.md 4 (UPWARD, float32 and float64), read.
+
+    >>> [int(v) for v in zero_point_half_up_then_clamp(np.float32([2.5, -2.5, 0.49999997, 3e9]), 0, -128, 127)]
+    [3, -2, 1, -128]
+    """
+    moved = _moved(rescaled, zero_point)
+    return np.clip(floats.truncate_to_s32(np.floor(moved + moved.dtype.type(0.5))), low, high)
+
+
+def zero_point_away_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, high: int) -> np.ndarray:
+    """clamp(to_s32(round_away(rescaled + zero_point))), the sum rounded to the type of `rescaled`, a real number.
+
+    Ties go away from zero as the sum has its sign, not `rescaled`. to_s32 as above.
+    Source: facts/tvm_qnn.md 4 (TONEAREST, float32 and float64), read.
+
+    >>> [int(v) for v in zero_point_away_then_clamp(np.float32([2.5, -2.5, 0.49999997, 3e9]), 0, -128, 127)]
+    [3, -3, 0, -128]
+    >>> int(zero_point_away_then_clamp(np.float32([-2.5]), 10, -128, 127)[0])
+    8
+    """
+    return np.clip(floats.truncate_to_s32(floats.round_away(_moved(rescaled, zero_point))), low, high)
+
+
 StoreRule = Callable[[np.ndarray, int, int, int], np.ndarray]
 
 RULES: dict[str, StoreRule] = {
@@ -70,6 +103,8 @@ RULES: dict[str, StoreRule] = {
     "clamp_alone": clamp_alone,
     "wrap_s16_then_clamp": wrap_s16_then_clamp,
     "saturate_s16_then_clamp": saturate_s16_then_clamp,
+    "zero_point_half_up_then_clamp": zero_point_half_up_then_clamp,
+    "zero_point_away_then_clamp": zero_point_away_then_clamp,
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arithmetic import elementary, fixed_point, multiplier, tables, transcendental
+from ..arithmetic import elementary, fixed_point, floats, multiplier, tables, transcendental
 from . import rescale
 from .affine_sum import check_scales
 from .to_integer import clamp_even
@@ -26,7 +26,7 @@ class TableRule:
     """`build(function, input scale, input zero point, output scale, output zero point, minimum, maximum)` gives the
     table, `read(table, q, minimum)` the stored integers for stored integers q of a type that starts at `minimum`.
     `binary64`: functions of several steps, like the logistic one, take all of them in binary64. `exact`: functions take
-    and give a Fraction.
+    and give a Fraction. `exponentials`: the hyperbolic tangent is made of exponential functions.
     """
 
     build: Build
@@ -35,6 +35,7 @@ class TableRule:
     source: str
     binary64: bool = False
     exact: bool = False
+    exponentials: bool = False
 
 
 def _read_direct(table: np.ndarray, q: np.ndarray, minimum: int) -> np.ndarray:
@@ -150,6 +151,32 @@ def _build_ratio_even(
         argument = np.float32(input_scale) / np.float32(output_scale) * codes.astype(np.float32)
         value = np.asarray(function(argument.astype(np.float64))).astype(np.float32)
         return clamp_even(value, np.asarray(output_zero_point), minimum, maximum)
+
+
+def _build_divide_away(
+    function: tables.Function,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    minimum: int,
+    maximum: int,
+) -> np.ndarray:
+    """Ties away from zero, the zero point added and the ends applied to real numbers. NaN raises ValueError.
+
+    >>> rule = RULES["binary32_divide_256_away"]
+    >>> entries = [rule.build(lambda x: x / 2, 1.0, 0, 1.0, z, -128, 127)[128 + 5] for z in (0, 1)]
+    >>> [int(entry) for entry in entries]
+    [3, 4]
+    """
+    with np.errstate(all="ignore"):
+        codes = np.arange(minimum, maximum + 1) - input_zero_point
+        argument = codes.astype(np.float32) * np.float32(input_scale)
+        value = np.asarray(function(argument.astype(np.float64))).astype(np.float32)
+        moved = floats.round_away(value / np.float32(output_scale)) + np.float32(output_zero_point)
+    if np.isnan(moved).any():
+        raise ValueError("some stored integers give NaN, which has no stored integer")
+    return np.clip(moved, np.float32(minimum), np.float32(maximum)).astype(np.int64)
 
 
 def _build_exact_even(
@@ -283,6 +310,14 @@ RULES: dict[str, TableRule] = {
         "one entry per input: clamp(round_even(f(x)) + zero point), "
         "x = f32(f32(scale / output scale) * (q - zero point))",
         "facts/caffe2.md 1 (Int8LeakyRelu), verified by running",
+    ),
+    "binary32_divide_256_away": TableRule(
+        _build_divide_away,
+        _read_direct,
+        "one entry per input: clamp(f32(round_away(f32(f(x) / output scale)) + zero point)), "
+        "x = f32((q - zero point) * scale)",
+        "facts/tvm_qnn.md 2, 3 and 12, read",
+        exponentials=True,
     ),
     "exact_256_even": TableRule(
         _build_exact_even,

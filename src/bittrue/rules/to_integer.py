@@ -42,4 +42,24 @@ def even_wrap(quotient: np.ndarray, zero_point: np.ndarray, minimum: int, maximu
     return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
 
 
-RULES: dict[str, ToIntegerRule] = {"clamp_even": clamp_even, "even_wrap": even_wrap}
+def away_sum_clamp(quotient: np.ndarray, zero_point: np.ndarray, minimum: int, maximum: int) -> np.ndarray:
+    """to_s32(clamp(f32(round_away(quotient) + f32(zero_point)))), clamped as real numbers; NaN gives the maximum.
+
+    The ends are binary32 numbers: 2^31 for the largest 32-bit integer, which to_s32 (the x86 conversion) makes -2^31.
+    Source: facts/tvm_qnn.md 2, read.
+
+    >>> q = np.float32([0.5, 1.5, -2.5, 300, np.inf, np.nan])
+    >>> away_sum_clamp(q, np.int64(1), -128, 127).tolist()
+    [2, 3, -2, 127, 127, 127]
+    """
+    moved = floats.round_away(quotient.astype(np.float32)) + np.asarray(zero_point).astype(np.float32)
+    low, high = np.float32(minimum), np.float32(maximum)
+    limited = np.where(moved < high, moved, high)
+    return floats.truncate_to_s32(np.where(limited > low, limited, low))
+
+
+RULES: dict[str, ToIntegerRule] = {
+    "away_sum_clamp": away_sum_clamp,
+    "clamp_even": clamp_even,
+    "even_wrap": even_wrap,
+}

@@ -1,0 +1,69 @@
+"""How requantizations round and compute, and rows for every way that a node may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ..table import Row
+
+ROUNDING = ("UPWARD", "TONEAREST")
+COMPUTE = ("int64", "float32", "float64")
+# What nodes say that leave the choice to the configuration: nothing.
+_OPEN = (None,)
+
+READ = "read: TVM v0.18.0"
+UNDEFINED = (
+    "real numbers beyond 32 bits are cast as x86 does, which the system leaves undefined; on processors with fused"
+    " multiply-add its compiler may round product and zero point once"
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One configuration."""
+
+    rounding: str
+    compute_dtype: str
+
+    @property
+    def real(self) -> bool:
+        return self.compute_dtype != "int64"
+
+    def rescaling(self, per_channel: bool = False) -> Mapping[str, str]:
+        """Rules of the slots `rescale` and `store`."""
+        if self.real:
+            finish = "zero_point_half_up_then_clamp" if self.rounding == "UPWARD" else "zero_point_away_then_clamp"
+            return {"rescale": f"binary{self.compute_dtype[5:]}_multiply", "store": finish}
+        upward = "q31_one_step_up_wrap" if per_channel else "q31_shift_or_one_step_up"
+        return {
+            "rescale": upward if self.rounding == "UPWARD" else "q31_one_step_away",
+            "store": "zero_point_then_clamp",
+        }
+
+    def centering(self) -> Mapping[str, str]:
+        """The rule of the slot `center`."""
+        return {"center": f"binary{self.compute_dtype[5:]}" if self.real else "s32_wrap"}
+
+
+def variants(own: Variant, make: Callable[[Variant], Row]) -> Iterator[Row]:
+    """`make`'s row for every configuration that a node may name by `rounding` and `compute_dtype`; the table's own is
+    the last one, and holds for all nodes that are left.
+    """
+    every = [Variant(rounding, compute) for rounding in ROUNDING for compute in COMPUTE]
+    for variant in sorted(every, key=lambda v: v == own):
+        row = make(variant)
+        limit = row.limit or (UNDEFINED if variant.real else "")
+        if variant == own:
+            yield replace(row, limit=limit)
+            continue
+        asked = (
+            ("attribute_is", "rounding", variant.rounding, *(_OPEN if variant.rounding == own.rounding else ())),
+            (
+                "attribute_is",
+                "compute_dtype",
+                variant.compute_dtype,
+                *(_OPEN if variant.compute_dtype == own.compute_dtype else ()),
+            ),
+        )
+        yield replace(row, limit=limit, when=(*row.when, *asked), on_request=True)

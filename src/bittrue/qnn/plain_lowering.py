@@ -1,0 +1,49 @@
+"""The plain operators of `bittrue.qnn.nn` as nodes of a graph. Values that are moved keep their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .expr import Expr
+from .lowering import Lowering
+from .writer import Writer
+
+
+def _softmax(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    return writer.node("softmax", expr.operator, inputs, "f32", expr.shape, {"beta": 1.0}, name=expr.name)
+
+
+def _cast(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    return writer.node("cast", expr.operator, inputs, expr.dtype, expr.shape, name=expr.name)
+
+
+def _mean(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    axes = writer.constant(np.array(expr.attributes["axes"], np.int32), "s32", "axes")
+    attributes = {"keep_dims": expr.attributes["keep_dims"]}
+    return writer.node("mean", expr.operator, (inputs[0], axes), "s32", expr.shape, attributes, name=expr.name)
+
+
+def _pad(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    widths = np.array(expr.attributes["widths"], np.int32).reshape(-1, 2)
+    given = writer.tensors[inputs[0]].quantization
+    value = writer.constant(np.array([expr.attributes["value"]]), expr.dtype, "pad_value", given)
+    operands = (inputs[0], writer.constant(widths, "s32", "paddings"), value)
+    return writer.node("pad_v2", expr.operator, operands, expr.dtype, expr.shape, {}, given, expr.name)
+
+
+def _strided_slice(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    begin = writer.constant(np.array(expr.attributes["begin"], np.int32), "s32", "begin")
+    size = writer.constant(np.array(expr.shape, np.int32), "s32", "size")
+    given = writer.tensors[inputs[0]].quantization
+    return writer.node("slice", expr.operator, (inputs[0], begin, size), expr.dtype, expr.shape, {}, given, expr.name)
+
+
+PLAIN_LOWERINGS: dict[str, Lowering] = {
+    "cast": _cast,
+    "mean": _mean,
+    "nn.pad": _pad,
+    "nn.softmax": _softmax,
+    "strided_slice": _strided_slice,
+}

@@ -1,0 +1,140 @@
+"""Files as calls of bittrue.qnn: the rebuilt graph gives the file's bytes, tensor by tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bittrue
+from bittrue import qnn
+from bittrue.errors import UnsupportedError
+from support.shared import SHARED, needs_shared
+from systems.test_tvm_qnn_fusion import NUMERICS, random_layer, run_or_error, some_codes
+
+CONVERTED = (
+    "inception_v3_299_int8",
+    "coral_tf2_mobilenet_v2_1.0_224_ptq",
+    "coral_mobilenet_v1_0.25_128_quant",
+    "coral_split_concat",
+    "tflm_hello_world_int8",
+    "tflm_micro_speech_quantized",
+    "tflm_person_detect",
+    "tiny_ad_int8",
+    "tiny_kws_int8",
+    "tiny_resnet8_int8",
+    "tiny_vww_int8",
+)
+WHY_NOT = {
+    "coral_deeplabv3_mnv2_dm05_pascal_quant": "ARG_MAX, RESIZE_BILINEAR",
+    "coral_keras_lstm_mnist_ptq": "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "tflm_keyword_scrambled_8bit": "SVDF",
+}
+
+
+def file(name: str) -> bittrue.Model:
+    return bittrue.load(SHARED / "models" / f"{name}.tflite")
+
+
+def random_inputs(model: bittrue.Model, seed: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    kinds = [(np.iinfo(port.dtype), port) for port in model.prepare(numerics="litert").inputs]
+    return [rng.integers(k.min, k.max + 1, port.shape).astype(port.dtype) for k, port in kinds]
+
+
+def picture(extent: int) -> np.ndarray:
+    """A portrait as s8 [1, extent, extent, 3], pixels picked without interpolation."""
+    data = np.fromfile(SHARED / "images" / "grace_hopper.bmp", np.uint8)
+    start, width, height = (int(data[at : at + 4].view("<i4")[0]) for at in (10, 18, 22))
+    rows = data[start : start + (width * 3 + 3) // 4 * 4 * abs(height)].reshape(abs(height), -1)
+    pixels = rows[:: -1 if height > 0 else 1, : 3 * width].reshape(abs(height), width, 3)[..., ::-1]
+    rows_at, columns_at = (np.arange(extent) * e // extent for e in pixels.shape[:2])
+    return (pixels[rows_at][:, columns_at].astype(np.int16) - 128).astype(np.int8)[None]
+
+
+def same_bytes(one: Any, other: Any) -> None:
+    first, second = list(one.values()), list(other.values())
+    assert len(first) == len(second)
+    for a, b in zip(first, second, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+
+
+@needs_shared
+@pytest.mark.parametrize("name", CONVERTED)
+def test_rebuilt_files_give_the_same_bytes(name: str) -> None:
+    model = file(name)
+    rebuilt = qnn.from_tflite(model).model()
+    inputs = random_inputs(model, 1)
+    for numerics in ("litert", "xnnpack"):
+        for executor in ("reference", "native"):
+            one, other = (m.prepare(numerics=numerics, executor=executor) for m in (model, rebuilt))
+            same_bytes(one.run(*inputs), other.run(*inputs))
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["inception_v3_299_int8", "coral_tf2_mobilenet_v2_1.0_224_ptq"])
+def test_every_tensor_of_the_target_networks(name: str) -> None:
+    """All tensors that nodes compute, whatever their names and order; a picture and random codes."""
+    model = file(name)
+    rebuilt = qnn.from_tflite(model).model()
+    assert sorted(n.operator for n in model.graph.nodes) == sorted(n.operator for n in rebuilt.graph.nodes)
+    port = model.prepare(numerics="litert").inputs[0]
+    shown = picture(port.shape[1]) if port.dtype == np.int8 else (picture(port.shape[1]).view(np.uint8) ^ 128)
+    for given in (shown, *random_inputs(model, 2)):
+        one, other = (
+            sorted(v.tobytes() for v in m.prepare(numerics="litert", executor="reference").trace(given).values())
+            for m in (model, rebuilt)
+        )
+        assert one == other
+        for executor in ("reference", "native"):
+            same_bytes(
+                model.prepare(numerics="litert", executor=executor).run(given),
+                rebuilt.prepare(numerics="litert", executor=executor).run(given),
+            )
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["tiny_resnet8_int8", "inception_v3_299_int8"])
+def test_one_by_one_and_from_text(name: str) -> None:
+    """The calls as text make the same graph; under the numerics of qnn, nodes one by one give the same bytes."""
+    model = file(name)
+    converted = qnn.from_tflite(model)
+    scope: dict[str, Any] = {"qnn": qnn, "np": np, "constants": converted.constants}
+    exec(converted.source, scope)
+    inputs = random_inputs(model, 3)
+    expected = model.prepare(numerics="tvm-qnn", executor="reference").run(*inputs)
+    same_bytes(expected, qnn.model(scope["outputs"]).prepare(numerics="tvm-qnn").run(*inputs))
+    apart = converted.model(fuse=False)
+    assert {"conv_integer", "conv2d"} & {n.operator for n in apart.graph.nodes} == {"conv_integer"}
+    same_bytes(expected, apart.prepare(numerics="tvm-qnn", executor="reference").run(*inputs))
+
+
+@needs_shared
+@pytest.mark.parametrize("name", sorted(WHY_NOT))
+def test_what_has_no_form_is_named(name: str) -> None:
+    with pytest.raises(UnsupportedError, match=WHY_NOT[name]) as caught:
+        qnn.from_tflite(file(name))
+    assert caught.value.code == "BT-QNN-CONVERT"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_layers_there_and_back(seed: int) -> None:
+    """A graph of layers, converted to calls again, is the same graph."""
+    rng = np.random.default_rng(seed)
+    y, shape, dtype = random_layer(rng)
+    model = qnn.model(y)
+    found = [node.operator for node in model.graph.nodes]
+    if {"clip", "conv_integer", "matmul_integer", "add"} & set(found):
+        with pytest.raises(UnsupportedError, match="no form in"):
+            qnn.from_tflite(model)
+        return
+    again = qnn.from_tflite(model).model()
+    assert [n.operator.removesuffix("_v2") for n in again.graph.nodes] == found
+    x, name = some_codes(rng, dtype, shape), NUMERICS[seed % len(NUMERICS)]
+    results = [run_or_error(m, name, x, "native") for m in (model, again)]
+    if isinstance(results[0], str):
+        assert results[0] == results[1]
+    else:
+        np.testing.assert_array_equal(results[0][0], results[1][0])
