@@ -21,8 +21,8 @@ from bittrue.conformance.replay import replay
 from bittrue.conformance.vectors import read_vectors
 from bittrue.errors import BittrueError
 from bittrue.importers.mxnet_params import read_params
-from bittrue.plan import make_plan
 from bittrue.numerics import find
+from bittrue.plan import make_plan
 from bittrue.runtime import ReferenceExecutor
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet"
@@ -44,7 +44,9 @@ def test_recorded_calls(executor: str, record_property: Callable[[str, object], 
 def test_golden(folder: str, record_property: Callable[[str, object], None]) -> None:
     result = replay(GOLDEN / folder)
     values = sum(outcome.values for outcome in result.outcomes)
-    record_property("replayed", f"{result.equal} of {len(result.outcomes)} cases of golden/mxnet/{folder}, {values:,} values")
+    record_property(
+        "replayed", f"{result.equal} of {len(result.outcomes)} cases of golden/mxnet/{folder}, {values:,} values"
+    )
     assert [f"{o.case}: {o.first or o.refusal}" for o in result.outcomes if not o.equal] == []
     assert len(result.outcomes) == (28 if folder else 1158)
     if not folder:
@@ -180,7 +182,11 @@ def test_scalars_and_arrays_without_content() -> None:
     (tensor,) = read_params(np.frombuffer(_one_array(scalar, b"\x07"), np.uint8)).values()
     assert tensor.shape == ()
     assert tensor.values().tolist() == 7
-    for nothing in (struct.pack("<Iii", 0xF993FAC9, 0, 0), struct.pack("<Iii", 0xF993FACA, 0, -1), struct.pack("<I", 0)):
+    for nothing in (
+        struct.pack("<Iii", 0xF993FAC9, 0, 0),
+        struct.pack("<Iii", 0xF993FACA, 0, -1),
+        struct.pack("<I", 0),
+    ):
         assert read_params(np.frombuffer(_one_array(nothing, b""), np.uint8)) == {}
 
 
@@ -267,7 +273,17 @@ def test_an_empty_range_has_no_multiplier() -> None:
 
 
 def test_texts_that_are_no_symbols() -> None:
-    for content in (b'{"nodes": [], "heads": []}', b'{"nodes": 1, "op": 2}', b'{"nodes": [{"op": "null"}], "heads": []}'):
+    for content in (
+        b'{"nodes": [], "heads": []}',
+        b'{"nodes": 1, "op": 2}',
+        b'{"nodes": [{"op": "null"}], "heads": []}',
+    ):
         with pytest.raises(BittrueError) as caught:
             bittrue.load(content)
         assert caught.value.code == "BT-MXNET-FORMAT"
+
+
+def test_the_page_runs() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "systems" / "mxnet.md").read_text()
+    (code,) = (part.split("```")[0] for part in page.split("```python\n")[1:])
+    exec(compile(code, "mxnet.md", "exec"), {})
