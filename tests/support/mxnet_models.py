@@ -49,7 +49,8 @@ class Network:
 def residual(channels: int = 4, deep: bool = False) -> Network:
     """Quantization, a fused convolution with normalization and relu, one with a sum, a fully-connected layer.
 
-    deep: the last layer has a relu, no other tensor is added, and sums of the second convolution leave what binary32 holds exactly.
+    deep: the last layer has a relu, no other tensor is added, and sums of the second convolution
+    leave what binary32 holds exactly.
     """
     rng = np.random.default_rng(channels)
     net = Network()

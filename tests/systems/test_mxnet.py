@@ -287,3 +287,23 @@ def test_the_page_runs() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "systems" / "mxnet.md").read_text()
     (code,) = (part.split("```")[0] for part in page.split("```python\n")[1:])
     exec(compile(code, "mxnet.md", "exec"), {})
+
+
+# Run: what MXNet 1.9.1 gives as the upper end of a calibrated range; binary64 in between would round twice.
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1.0000000596046447753906250000001", 1.0000001192092896),
+        ("1.00000017881393432617187499999", 1.0000001192092896),
+        ("16777217.0000001", 16777218.0),
+        ("7.1e-46", 1.401298464324817e-45),
+        ("1e-40", 9.99994610111476e-41),
+        ("3.512764", 3.5127639770507812),
+    ],
+)
+def test_ends_of_ranges_are_rounded_once(text: str, number: float) -> None:
+    net = Network()
+    attributes = {"out_type": "uint8", "min_calib_range": "0.0", "max_calib_range": text}
+    node = net.add("_contrib_quantize_v2", "q", [net.variable("x")], **attributes)
+    session = bittrue.load(net.symbol([node, 0, 0], [node, 2, 0])).prepare(shapes={"x": (1,)})
+    assert float(session.run(np.zeros(1, np.float32))["q_output2"][0]) == number
