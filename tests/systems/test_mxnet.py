@@ -39,6 +39,29 @@ def test_recorded_calls(executor: str, record_property: Callable[[str, object], 
     assert len(result.outcomes) == 71
 
 
+def test_recorded_networks() -> None:
+    """Networks that MXNet's quantizer made: calibrated with scales per channel, and not calibrated at all."""
+    result = replay(RECORDED.with_name("mxnet_models"))
+    assert [f"{o.case}: {o.first or o.refusal}" for o in result.outcomes if not o.equal] == []
+    assert sum(outcome.values for outcome in result.outcomes) > 30_000
+
+
+def test_layers_that_were_left_out_of_quantization() -> None:
+    """A fused node of real numbers is its operators, one by one."""
+    rng = np.random.default_rng(2)
+    net = Network()
+    weights, bias = rng.standard_normal((3, 5)).astype(np.float32), rng.standard_normal(3).astype(np.float32)
+    inputs = [net.variable("x"), net.variable("w", weights), net.variable("b", bias)]
+    layer = ("FullyConnected", {"num_hidden": "3"})
+    node = net.add(
+        "_sg_mkldnn_fully_connected", "fc", inputs, [layer, ("Activation", {"act_type": "relu"})], with_eltwise="True"
+    )
+    x = rng.standard_normal((2, 5)).astype(np.float32)
+    found = bittrue.load(net.symbol([node, 0, 0]), net.weights()).prepare(shapes={"x": x.shape}).run(x)
+    exact = x.astype(np.float64) @ weights.T.astype(np.float64) + bias
+    assert (found["fc_output"] == np.maximum(exact, 0).astype(np.float32)).all()
+
+
 @needs_golden
 @pytest.mark.parametrize("folder", ["", "models"])
 def test_golden(folder: str, record_property: Callable[[str, object], None]) -> None:
@@ -234,7 +257,7 @@ REFUSED: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "number": (lambda n: _node(n, "q")["attrs"].update(min_calib_range="x"), "BT-MXNET-ATTRIBUTE"),
     "type": (lambda n: _node(n, "q")["attrs"].update(out_type="int4"), "BT-MXNET-ATTRIBUTE"),
     "flag": (lambda n: _node(n, "c0")["attrs"].update(with_bn="maybe"), "BT-MXNET-ATTRIBUTE"),
-    "not quantized": (lambda n: _node(n, "c0")["attrs"].update(quantized="false"), "BT-MXNET-REAL"),
+    "not quantized": (lambda n: _node(n, "c0")["attrs"].update(quantized="false"), "BT-NODE-ARITY"),
     "activation": (lambda n: _inner(n, "c0", 3)["attrs"].update(act_type="tanh"), "BT-MXNET-ACTIVATION"),
     "another chain": (lambda n: _inner(n, "c0", 3).update(op="LeakyReLU"), "BT-MXNET-SUBGRAPH"),
     "no chain": (lambda n: _inner(n, "c0", 3).update(inputs=[[1, 0, 0]]), "BT-MXNET-SUBGRAPH"),
