@@ -1,4 +1,4 @@
-// range_quantize, range_dequantize, range_requantize, add_bias, layer_sum and range_to_real, in binary32.
+// add_bias, layer_sum and range_to_real: what becomes of the sums of layers over tensors with ranges, in binary32.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,7 +7,6 @@
 
 #include "core/kernel.h"
 #include "operators/blocks.h"
-#include "operators/map.h"
 
 namespace bittrue {
 namespace {
@@ -27,9 +26,9 @@ float reach(const Step& step, size_t input) {
   return std::max(std::fabs(low[0]), std::fabs(high[0]));
 }
 
-float level(Type type, bool half) {
+float level(Type type) {
   require(is_8bit(type), "no native kernel for these types");
-  return (type == Type::s8 ? 127.0f : 255.0f) + (half ? 0.5f : 0.0f);
+  return type == Type::s8 ? 127.5f : 255.5f;
 }
 
 Type named(const Step& step, const char* key) {
@@ -137,7 +136,7 @@ class ToReal final : public ByChannel {
  public:
   explicit ToReal(const Step& step) : ByChannel(step), bias_(bias(step, 4)), factors_(scales(step, 3)) {
     require(step.output().type == Type::f32, "no native kernel for these types");
-    const float data = level(named(step, "codes"), true) / reach(step, 1);
+    const float data = level(named(step, "codes")) / reach(step, 1);
     for (float& factor : factors_) factor = (1.0f / data) / factor;
     relu_ = step.integer("relu_last", 0, 1) != 0;
   }
@@ -167,13 +166,13 @@ class LayerSum final : public ByChannel {
     require(other.type == named(step, "other") && other.dense() && other.shape == step.output().shape &&
                 is_8bit(step.output().type),
             "no native kernel for these types");
-    const float data = level(named(step, "codes"), true) / reach(step, 1);
-    const float result = level(step.output().type, true) / reach(step, 5);
+    const float data = level(named(step, "codes")) / reach(step, 1);
+    const float result = level(step.output().type) / reach(step, 5);
     for (float& factor : factors_) {
       factor = (result / data) / factor;
       require(std::isfinite(factor), "a factor is not finite");
     }
-    factor_ = result / (level(other.type, true) / reach(step, 8));
+    factor_ = result / (level(other.type) / reach(step, 8));
     require(std::isfinite(factor_), "a factor is not finite");
     flip_ = flip_of(other.type);
     // Codes keep their bits when the result is of the other type; stored s8 numbers have their sign bit turned.
@@ -206,37 +205,6 @@ class LayerSum final : public ByChannel {
 };
 
 }  // namespace
-
-std::unique_ptr<Kernel> make_range_quantize(const Step& step, const CoreSet&) {
-  const std::string& rule = step.rule("range_quantize");
-  require(rule == "binary32_whole_levels_even" || rule == "binary32_half_levels_even", "no native rule for this slot");
-  const Type type = step.output().type;
-  require(step.input(0).type == Type::f32, "no native kernel for these types");
-  const float scale = level(type, rule == "binary32_half_levels_even") / reach(step, 1);
-  const Saturate saturate(type);
-  const int32_t flip = flip_of(type);
-  return make_map<float, uint8_t>(step, [=](float x) { return static_cast<uint8_t>(saturate(x * scale) + flip); });
-}
-
-std::unique_ptr<Kernel> make_range_dequantize(const Step& step, const CoreSet&) {
-  require(step.rule("range_dequantize") == "binary32_half_level_step", "no native rule for this slot");
-  const Type type = step.input(0).type;
-  require(step.output().type == Type::f32, "no native kernel for these types");
-  const float unit = reach(step, 1) / level(type, true);
-  const int32_t flip = flip_of(type);
-  return make_map<uint8_t, float>(step, [=](uint8_t q) { return static_cast<float>(q - flip) * unit; });
-}
-
-std::unique_ptr<Kernel> make_range_requantize(const Step& step, const CoreSet&) {
-  require(step.rule("range_requantize") == "binary32_product_even", "no native rule for this slot");
-  const Type type = step.output().type;
-  require(step.input(0).type == Type::s32, "no native kernel for these types");
-  const float scale = (reach(step, 1) / 2147483648.0f) * (level(type, false) / reach(step, 3));
-  const Saturate saturate(type);
-  const int32_t flip = flip_of(type);
-  return make_map<int32_t, uint8_t>(
-      step, [=](int32_t acc) { return static_cast<uint8_t>(saturate(static_cast<float>(acc) * scale) + flip); });
-}
 
 std::unique_ptr<Kernel> make_add_bias(const Step& step, const CoreSet&) { return std::make_unique<AddBias>(step); }
 
