@@ -13,7 +13,22 @@ sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by n
 from watch import RESIDENT, report, watch
 
 Model = tuple[bytes, bytes]
-_PIECES = (b"0", b"-1", b"99999999999", b"[", b"]", b"{", b"}", b'"', b"null", b"True", b"(1, 1)", b"1e308", b"nan", b"[]")
+_PIECES = (
+    b"0",
+    b"-1",
+    b"99999999999",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b'"',
+    b"null",
+    b"True",
+    b"(1, 1)",
+    b"1e308",
+    b"nan",
+    b"[]",
+)
 
 
 def _text(content: bytes, rng: random.Random) -> bytes:
@@ -26,7 +41,28 @@ def _text(content: bytes, rng: random.Random) -> bytes:
     return bytes(found[: rng.randrange(len(found))] if rng.random() < 0.05 else found)
 
 
-_VALUES = (None, -1, 0, 1, 2, 7, 1 << 40, "", "0", "-1", "True", "False", "(1, 1)", "(2, 2)", "99999", "1e-30", "nan", [], {}, [0, 0, 0])
+_VALUES = (
+    None,
+    -1,
+    0,
+    1,
+    2,
+    7,
+    1 << 40,
+    "",
+    "0",
+    "-1",
+    "True",
+    "False",
+    "(1, 1)",
+    "(2, 2)",
+    "99999",
+    "1e-30",
+    "nan",
+    [],
+    {},
+    [0, 0, 0],
+)
 
 
 def _tree(content: bytes, rng: random.Random) -> bytes:

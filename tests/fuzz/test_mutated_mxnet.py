@@ -10,8 +10,8 @@ import pytest
 from tests.support.mxnet_models import residual
 
 import bittrue
-from bittrue.conformance.vectors import read_vectors
 from bittrue.conformance.mxnet_case import params_file, symbol
+from bittrue.conformance.vectors import read_vectors
 from bittrue.errors import BittrueError
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too

@@ -41,7 +41,10 @@ def test_native_equals_numpy(rule: str) -> None:
         encoded = rescale.prepare("q31_two_step_up_away", real)
         acc = accumulators(int(encoded["multiplier"]) or 1, int(encoded["exponent"]), rng)
         out = np.empty_like(acc)
-        addend, second = (int(rng.integers(-(2**30), 2**30)) >> int(rng.integers(0, 31))), np.float32(rng.uniform(0.1, 3))
+        addend, second = (
+            (int(rng.integers(-(2**30), 2**30)) >> int(rng.integers(0, 31))),
+            np.float32(rng.uniform(0.1, 3)),
+        )
         more = {"addend": np.array([addend], np.int32), "second": np.array([second])}
         native.rescale(rule, acc, multiplier, exponent, factor, out, addend, float(second))
         used = {name: more[name] for name in rescale.RULES[rule].operands}

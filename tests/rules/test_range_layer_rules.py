@@ -125,7 +125,9 @@ def test_sums_of_binary32_numbers() -> None:
     rng = np.random.default_rng(5)
     for bits in (10, 24, 26, 31):
         acc, bias = (rng.integers(-(2**bits), 2**bits, 200) for _ in range(2))
-        expected = [limited(int(f32(f32(int(a)) + f32(int(b)))), -(2**31), 2**31 - 128) for a, b in zip(acc, bias, strict=True)]
+        expected = [
+            limited(int(f32(f32(int(a)) + f32(int(b)))), -(2**31), 2**31 - 128) for a, b in zip(acc, bias, strict=True)
+        ]
         assert rules.binary32_sum(acc, bias).tolist() == expected
 
 

@@ -49,7 +49,8 @@ class Network:
 def residual(channels: int = 4, deep: bool = False) -> Network:
     """Quantization, a fused convolution with normalization and relu, one with a sum, a fully-connected layer.
 
-    deep: sums of the second convolution leave what binary32 holds exactly.
+    deep: the last layer has a relu, no other tensor is added, and sums of the second convolution
+    leave what binary32 holds exactly.
     """
     rng = np.random.default_rng(channels)
     net = Network()
@@ -117,10 +118,13 @@ def residual(channels: int = 4, deep: bool = False) -> Network:
         "_sg_mkldnn_fully_connected",
         "fc",
         [[total, 0, 0], *layer, [total, 1, 0], [total, 2, 0], *ends],
-        [("FullyConnected", {"num_hidden": "3", "no_bias": "False"}), ("Activation", {"act_type": "relu"})],
+        [
+            ("FullyConnected", {"num_hidden": "3", "no_bias": "False"}),
+            *([("Activation", {"act_type": "relu"})] if deep else []),
+        ],
         quantized="True",
-        with_eltwise="True",
-        min_calib_range="0.0",
+        **({"with_eltwise": "True"} if deep else {}),
+        min_calib_range="0.0" if deep else "-25.5",
         max_calib_range="30.0" if not deep else "300000.0",
     )
     net.add("_contrib_dequantize", "out", [[last, 0, 0], [last, 1, 0], [last, 2, 0]], out_type="float32")

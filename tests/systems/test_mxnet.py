@@ -21,8 +21,8 @@ from bittrue.conformance.replay import replay
 from bittrue.conformance.vectors import read_vectors
 from bittrue.errors import BittrueError
 from bittrue.importers.mxnet_params import read_params
-from bittrue.plan import make_plan
 from bittrue.numerics import find
+from bittrue.plan import make_plan
 from bittrue.runtime import ReferenceExecutor
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet"
@@ -39,12 +39,37 @@ def test_recorded_calls(executor: str, record_property: Callable[[str, object], 
     assert len(result.outcomes) == 71
 
 
+def test_recorded_networks() -> None:
+    """Networks that MXNet's quantizer made: calibrated with scales per channel, and not calibrated at all."""
+    result = replay(RECORDED.with_name("mxnet_models"))
+    assert [f"{o.case}: {o.first or o.refusal}" for o in result.outcomes if not o.equal] == []
+    assert sum(outcome.values for outcome in result.outcomes) > 30_000
+
+
+def test_layers_that_were_left_out_of_quantization() -> None:
+    """A fused node of real numbers is its operators, one by one."""
+    rng = np.random.default_rng(2)
+    net = Network()
+    weights, bias = rng.standard_normal((3, 5)).astype(np.float32), rng.standard_normal(3).astype(np.float32)
+    inputs = [net.variable("x"), net.variable("w", weights), net.variable("b", bias)]
+    layer = ("FullyConnected", {"num_hidden": "3"})
+    node = net.add(
+        "_sg_mkldnn_fully_connected", "fc", inputs, [layer, ("Activation", {"act_type": "relu"})], with_eltwise="True"
+    )
+    x = rng.standard_normal((2, 5)).astype(np.float32)
+    found = bittrue.load(net.symbol([node, 0, 0]), net.weights()).prepare(shapes={"x": x.shape}).run(x)
+    exact = x.astype(np.float64) @ weights.T.astype(np.float64) + bias
+    assert (found["fc_output"] == np.maximum(exact, 0).astype(np.float32)).all()
+
+
 @needs_golden
 @pytest.mark.parametrize("folder", ["", "models"])
 def test_golden(folder: str, record_property: Callable[[str, object], None]) -> None:
     result = replay(GOLDEN / folder)
     values = sum(outcome.values for outcome in result.outcomes)
-    record_property("replayed", f"{result.equal} of {len(result.outcomes)} cases of golden/mxnet/{folder}, {values:,} values")
+    record_property(
+        "replayed", f"{result.equal} of {len(result.outcomes)} cases of golden/mxnet/{folder}, {values:,} values"
+    )
     assert [f"{o.case}: {o.first or o.refusal}" for o in result.outcomes if not o.equal] == []
     assert len(result.outcomes) == (28 if folder else 1158)
     if not folder:
@@ -180,7 +205,11 @@ def test_scalars_and_arrays_without_content() -> None:
     (tensor,) = read_params(np.frombuffer(_one_array(scalar, b"\x07"), np.uint8)).values()
     assert tensor.shape == ()
     assert tensor.values().tolist() == 7
-    for nothing in (struct.pack("<Iii", 0xF993FAC9, 0, 0), struct.pack("<Iii", 0xF993FACA, 0, -1), struct.pack("<I", 0)):
+    for nothing in (
+        struct.pack("<Iii", 0xF993FAC9, 0, 0),
+        struct.pack("<Iii", 0xF993FACA, 0, -1),
+        struct.pack("<I", 0),
+    ):
         assert read_params(np.frombuffer(_one_array(nothing, b""), np.uint8)) == {}
 
 
@@ -228,7 +257,7 @@ REFUSED: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "number": (lambda n: _node(n, "q")["attrs"].update(min_calib_range="x"), "BT-MXNET-ATTRIBUTE"),
     "type": (lambda n: _node(n, "q")["attrs"].update(out_type="int4"), "BT-MXNET-ATTRIBUTE"),
     "flag": (lambda n: _node(n, "c0")["attrs"].update(with_bn="maybe"), "BT-MXNET-ATTRIBUTE"),
-    "not quantized": (lambda n: _node(n, "c0")["attrs"].update(quantized="false"), "BT-MXNET-REAL"),
+    "not quantized": (lambda n: _node(n, "c0")["attrs"].update(quantized="false"), "BT-NODE-ARITY"),
     "activation": (lambda n: _inner(n, "c0", 3)["attrs"].update(act_type="tanh"), "BT-MXNET-ACTIVATION"),
     "another chain": (lambda n: _inner(n, "c0", 3).update(op="LeakyReLU"), "BT-MXNET-SUBGRAPH"),
     "no chain": (lambda n: _inner(n, "c0", 3).update(inputs=[[1, 0, 0]]), "BT-MXNET-SUBGRAPH"),
@@ -267,7 +296,37 @@ def test_an_empty_range_has_no_multiplier() -> None:
 
 
 def test_texts_that_are_no_symbols() -> None:
-    for content in (b'{"nodes": [], "heads": []}', b'{"nodes": 1, "op": 2}', b'{"nodes": [{"op": "null"}], "heads": []}'):
+    for content in (
+        b'{"nodes": [], "heads": []}',
+        b'{"nodes": 1, "op": 2}',
+        b'{"nodes": [{"op": "null"}], "heads": []}',
+    ):
         with pytest.raises(BittrueError) as caught:
             bittrue.load(content)
         assert caught.value.code == "BT-MXNET-FORMAT"
+
+
+def test_the_page_runs() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "systems" / "mxnet.md").read_text()
+    (code,) = (part.split("```")[0] for part in page.split("```python\n")[1:])
+    exec(compile(code, "mxnet.md", "exec"), {})
+
+
+# Run: what MXNet 1.9.1 gives as the upper end of a calibrated range; binary64 in between would round twice.
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1.0000000596046447753906250000001", 1.0000001192092896),
+        ("1.00000017881393432617187499999", 1.0000001192092896),
+        ("16777217.0000001", 16777218.0),
+        ("7.1e-46", 1.401298464324817e-45),
+        ("1e-40", 9.99994610111476e-41),
+        ("3.512764", 3.5127639770507812),
+    ],
+)
+def test_ends_of_ranges_are_rounded_once(text: str, number: float) -> None:
+    net = Network()
+    attributes = {"out_type": "uint8", "min_calib_range": "0.0", "max_calib_range": text}
+    node = net.add("_contrib_quantize_v2", "q", [net.variable("x")], **attributes)
+    session = bittrue.load(net.symbol([node, 0, 0], [node, 2, 0])).prepare(shapes={"x": (1,)})
+    assert float(session.run(np.zeros(1, np.float32))["q_output2"][0]) == number

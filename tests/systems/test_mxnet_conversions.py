@@ -66,6 +66,24 @@ def test_native_is_the_reference(case: tuple[str, dict[str, np.ndarray], dict[st
         assert found.tobytes() == wanted[name].tobytes(), name
 
 
+def test_nodes_of_graphs() -> None:
+    """What the calls are mapped to: a node for the data, and one for the range of the result."""
+    found = set()
+    for case in _CASES:
+        call = Call(*case)
+        outputs = 1 if call.operator == "_contrib_dequantize" else 3
+        found |= {node.operator for node in bittrue.load(symbol(call, outputs)).graph.nodes}
+    assert found == {
+        "identity",
+        "range_dequantize",
+        "range_of_sums",
+        "range_of_values",
+        "range_quantize",
+        "range_requantize",
+        "symmetric_range",
+    }
+
+
 def test_zeros_and_the_lowest_sum() -> None:
     """Ranges that end in a zero are left to the reference, and so is what it refuses."""
     x = np.array([-0.0, 0.0, 1.0, np.nan], F32)

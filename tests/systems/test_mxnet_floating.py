@@ -58,14 +58,19 @@ _UNARY: list[tuple[str, dict[str, Any], Callable[[np.ndarray], np.ndarray]]] = [
     ("_rminus_scalar", {"scalar": 0.3}, lambda x: F32(0.3) - x),
     ("abs", {}, np.abs),
     ("clip", {"a_min": -0.5, "a_max": 1.25}, lambda x: np.where(x < -0.5, F32(-0.5), np.where(x > 1.25, F32(1.25), x))),
+    ("expand_dims", {"axis": 2}, lambda x: x[:, :, None]),
     ("negative", {}, lambda x: -x),
     ("relu", {}, lambda x: np.where(np.isnan(x), x, np.where(x > 0, x, F32(0)))),
+    ("slice_axis", {"axis": -1, "begin": 1, "end": -1}, lambda x: np.ascontiguousarray(x[..., 1:-1])),
+    ("slice_axis", {"axis": 1, "begin": -2, "end": None}, lambda x: np.ascontiguousarray(x[:, -2:])),
     ("sqrt", {}, np.sqrt),
     ("transpose", {"axes": (0, 2, 3, 1)}, lambda x: np.ascontiguousarray(x.transpose(0, 2, 3, 1))),
 ]
 
 
-@pytest.mark.parametrize(("operator", "attributes", "oracle"), _UNARY, ids=[one[0] for one in _UNARY])
+@pytest.mark.parametrize(
+    ("operator", "attributes", "oracle"), _UNARY, ids=[f"{one[0]}-{i}" for i, one in enumerate(_UNARY)]
+)
 def test_exact_functions(operator: str, attributes: dict[str, Any], oracle: Callable[..., np.ndarray]) -> None:
     with np.errstate(all="ignore"):
         _equal(_run(operator, [_X], **attributes), oracle(_X).astype(F32))
@@ -112,6 +117,17 @@ def test_pools_of_integers() -> None:
     full = _run("Pooling", [_WHOLE], kernel=(2, 2), stride=(3, 4), pool_type="max", pooling_convention="full")
     assert full.shape == (2, 4, 3, 2)
     assert full[0, 0, 2, 1] == np.finfo(F32).min == full[1, 3, 2, 0], "windows behind the picture"
+
+
+def test_means_and_squeezed_axes() -> None:
+    """Means of four integers; axes of extent 1 are dropped by name, or all of them."""
+    four = np.ascontiguousarray(_WHOLE[:, :, :, :4])
+    _equal(_run("mean", [four], axis=(1, 3)), four.sum(axis=(1, 3)) / F32(16))
+    kept = _run("mean", [four], axis=3, keepdims=True)
+    _equal(kept, four.sum(axis=3, keepdims=True) / F32(4))
+    _equal(_run("mean", [four[:, :, :4]]), four[:, :, :4].sum().reshape(1) / F32(128))
+    _equal(_run("squeeze", [kept], axis=3), kept[..., 0])
+    _equal(_run("squeeze", [kept[:1]]), kept[0, ..., 0])
 
 
 def test_layers_of_integers() -> None:

@@ -6,6 +6,8 @@ Calls of tests/support/mxnet_cases.py were run with MXNet 1.9.1, too: 1 500 of e
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,10 @@ from tests.support.mxnet_cases import ORACLES, Call, expected, random_call, symb
 
 import bittrue
 from bittrue.conformance.mxnet_case import params_file
+from bittrue.conformance.replay import replay
 from bittrue.errors import BittrueError, InvalidModelError, RunError, UnsupportedError
 
+RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet_pointwise"
 I8, U8, F32 = np.int8, np.uint8, np.float32
 _DATA = ("data", "lhs", "rhs")
 _SLOW = {"_contrib_quantized_batch_norm": 40, "_contrib_quantized_concat": 80}
@@ -57,6 +61,15 @@ def test_random_calls_are_the_oracle(operator: str) -> None:
                 place = f"call {number}, {options}: {call.attributes}"
                 assert (got.dtype, got.shape) == (want.dtype, want.shape), place
                 assert got.tobytes() == want.tobytes(), place
+
+
+@pytest.mark.parametrize("executor", ["auto", "reference"])
+def test_recorded_calls(executor: str, record_property: Callable[[str, object], None]) -> None:
+    """Calls of MXNet 1.9.1, and conversions of MXNet 1.8.0 without oneDNN."""
+    result = replay(RECORDED, executor=executor)
+    record_property("replayed", f"{result.equal} of {len(result.outcomes)} recorded calls")
+    assert [str(o.first or o.refusal) for o in result.outcomes if not o.equal] == []
+    assert len(result.outcomes) == 206
 
 
 _NODES = {
@@ -234,5 +247,18 @@ def test_equal_scales_of_two_types_are_refused() -> None:
 )
 def test_the_build_without_layers_refuses(operator: str) -> None:
     call = random_call(operator, np.random.default_rng(1))
+    with pytest.raises(BittrueError, match="no kernel of it"):
+        _load(call, 1, True).prepare("mxnet-native")
+
+
+@pytest.mark.parametrize("layer", ["conv", "fully_connected"])
+def test_the_build_without_layers_refuses_layers(layer: str) -> None:
+    shapes = {"conv": ((1, 2, 4, 4), (3, 2, 1, 1)), "fully_connected": ((2, 5), (3, 5))}[layer]
+    data, weight = (np.ones(shape, dtype) for shape, dtype in zip(shapes, (U8, I8), strict=True))
+    ends = {f"{end}_{name}": np.ones(1, F32) for name in ("data", "weight") for end in ("min", "max")}
+    attributes = {"conv": {"kernel": (1, 1), "num_filter": 3}, "fully_connected": {"num_hidden": 3}}[layer]
+    operands = {"data": data, "weight": weight, **ends}
+    call = Call(f"_contrib_quantized_{layer}", operands, {**attributes, "no_bias": True})
+    assert _run(call, 3)[0].reshape(-1)[0] == (2 if layer == "conv" else 5)
     with pytest.raises(BittrueError, match="no kernel of it"):
         _load(call, 1, True).prepare("mxnet-native")

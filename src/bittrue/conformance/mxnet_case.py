@@ -108,7 +108,7 @@ def params_file(parameters: Mapping[str, np.ndarray]) -> bytes:
     """A .params file with these arrays.
 
     >>> len(params_file({"arg:w": np.zeros(3, np.int8)}))
-    84
+    80
     """
     parts = [struct.pack("<QQQ", 0x112, 0, len(parameters))]
     for array in parameters.values():

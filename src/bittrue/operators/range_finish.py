@@ -60,33 +60,34 @@ def infer_real(call: Call) -> list[Shape]:
 
 def lower_bias(call: Call) -> Lowered:
     """Whether negative sums become 0."""
-    return Lowered({"relu_last": bool(call.attribute("relu_last"))})
+    return Lowered({"relu_last": bool(call.attribute("relu_last")), "channels_last": False})
 
 
 def lower_real(call: Call) -> Lowered:
     """The type of x, and whether negative results become 0."""
-    return Lowered({"codes": call.attribute("codes"), "relu_last": bool(call.attribute("relu_last"))})
+    flags = {"relu_last": bool(call.attribute("relu_last")), "channels_last": False}
+    return Lowered({"codes": call.attribute("codes"), **flags})
 
 
 def lower_sum(call: Call) -> Lowered:
     """Types, and where numbers below 0 become 0."""
     relu = {name: bool(call.attribute(name)) for name in ("relu_first", "relu_last")}
     types = {"codes": call.attribute("codes"), "other": call.input(7).dtype, "dtype": call.output.dtype}
-    return Lowered({**types, **relu})
+    return Lowered({**types, **relu, "channels_last": False})
 
 
-def _by_channel(vector: np.ndarray, rank: int) -> np.ndarray:
-    return vector.reshape(-1, *(1,) * (rank - 2))
+def _by_channel(step: Step, vector: np.ndarray, rank: int) -> np.ndarray:
+    return vector if step["channels_last"] else vector.reshape(-1, *(1,) * (rank - 2))
 
 
-def _total(acc: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    return acc.astype(np.float32) + _by_channel(bias, acc.ndim).astype(np.float32)
+def _total(step: Step, acc: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    return acc.astype(np.float32) + _by_channel(step, bias, acc.ndim).astype(np.float32)
 
 
 def reference_bias(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Channel by channel."""
     acc, bias = inputs
-    total = ADD[step.rules["add_bias"]](acc, _by_channel(bias, acc.ndim))
+    total = ADD[step.rules["add_bias"]](acc, _by_channel(step, bias, acc.ndim))
     return [(np.maximum(total, 0) if step["relu_last"] else total).astype(np.int32)]
 
 
@@ -94,18 +95,18 @@ def reference_real(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
     """f32(f32(acc) + f32(bias)) * f32(f32(1 / s_x) / s_w)."""
     acc, scales = inputs[0], inputs[3]
     with np.errstate(all="ignore"):
-        factor = np.float32(1) / scale_of(ends_of(inputs, 1), step["codes"]) / _by_channel(scales, acc.ndim)
-        real = _total(acc, inputs[4]) * factor
+        factor = np.float32(1) / scale_of(ends_of(inputs, 1), step["codes"]) / _by_channel(step, scales, acc.ndim)
+        real = _total(step, acc, inputs[4]) * factor
     return [(np.where(real > 0, real, _ZERO) if step["relu_last"] else real).astype(np.float32)]
 
 
 def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Stored as the other tensor's type, whose codes the result has in common; s32 in its own."""
     acc, other = inputs[0], inputs[7]
-    scales = _by_channel(inputs[3], acc.ndim)
+    scales = _by_channel(step, inputs[3], acc.ndim)
     with np.errstate(all="ignore"):
         data, others = scale_of(ends_of(inputs, 1), step["codes"]), scale_of(ends_of(inputs, 8), step["other"])
-        value = _total(acc, inputs[4])
+        value = _total(step, acc, inputs[4])
         result: Any = data * scales
         if step["dtype"] != "s32":
             result = scale_of(ends_of(inputs, 5), step["dtype"])

@@ -218,6 +218,22 @@ def _resample(step: Step, layout: Layout) -> bool:
     return True
 
 
+def _sums(step: Step, layout: Layout) -> bool:
+    """What follows a convolution's sums channel by channel; layer_sum adds another picture."""
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or not layout.only_twin(source) or not layout.is_picture(target):
+        return False
+    inputs = list(step.inputs)
+    for position in (0, 7) if step.operator == "layer_sum" else (0,):
+        picture = inputs[position]
+        if picture is None or len(layout.shape(picture)) != len(layout.shape(source)):
+            return False
+        inputs[position] = layout.last(picture, step)
+    parameters = {**step.parameters, "channels_last": True}
+    layout.emit(replace(step, inputs=tuple(inputs), outputs=(layout.produce(target),), parameters=parameters))
+    return True
+
+
 ANCHORS: dict[str, Handler] = {
     "average_levels": _average_levels,
     "conv_integer": _conv_integer,
@@ -226,7 +242,9 @@ ANCHORS: dict[str, Handler] = {
     "qlinear_conv": _qlinear_conv,
 }
 LAYERS: dict[str, Handler] = {
+    "add_bias": _sums,
     "dynamic_quantize_linear": _dynamic_quantize_linear,
+    "layer_sum": _sums,
     "sum": _reduction,
     "mean": _reduction,
     "pad": _pad,

@@ -71,7 +71,10 @@ def example(slot: str, first: str, second: str) -> Example | None:
 
 
 # What rules read that have more than a multiplier.
-_OPERANDS = {"addend": (np.array([3], np.int32), "addend 3"), "second": (np.array([0.75], np.float32), "then times 0.75")}
+_OPERANDS = {
+    "addend": (np.array([3], np.int32), "addend 3"),
+    "second": (np.array([0.75], np.float32), "then times 0.75"),
+}
 
 
 def _rescale(first: str, second: str) -> Iterator[Example]:

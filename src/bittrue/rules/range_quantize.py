@@ -109,7 +109,7 @@ def binary32_symmetric_away_or_affine_up(x: np.ndarray, ends: Ends, dtype: str) 
     f32(255 / f32(high - low))) + 1/2)), the last sum in binary64, so that nothing saturates.
 
     Ties away from zero, never -128; in u8 ties up, and numbers outside of the range keep their low 8 bits (what does
-    not fit 32 bits: 0). Source: facts/mxnet.md 4 (quantize, quantize_v2), verified by recorded runs.
+    not fit 32 bits: 0). Source: facts/mxnet.md 4 (quantize, quantize_v2), verified by running.
 
     >>> one = np.float32(-127), np.float32(127)
     >>> binary32_symmetric_away_or_affine_up(np.float32([2.5, -2.5, -300]), one, "s8").tolist()
@@ -130,7 +130,7 @@ def binary32_symmetric_away_or_affine_up(x: np.ndarray, ends: Ends, dtype: str) 
 def binary32_whole_level_step_or_affine(q: np.ndarray, ends: Ends, dtype: str) -> np.ndarray:
     """s8: f32(q * f32(R / 127)); u8: f32(f32(q * f32(f32(high - low) / 255)) + low).
 
-    Source: facts/mxnet.md 4 (dequantize), verified by recorded runs.
+    Source: facts/mxnet.md 4 (dequantize), verified by running.
 
     >>> ends = np.float32(-127), np.float32(128)
     >>> binary32_whole_level_step_or_affine(np.int8([-127, 1]), (ends[0], -ends[0]), "s8").tolist()
@@ -148,7 +148,7 @@ def binary32_whole_level_step_or_affine(q: np.ndarray, ends: Ends, dtype: str) -
 def binary32_two_products_away(acc: np.ndarray, given: Ends, wanted: Ends, dtype: str) -> np.ndarray:
     """truncate(sign(v) * min(f32(f32(|v| * f32(127 / R_wanted)) + 1/2), 127)), v = f32(f32(acc) * f32(R_given / 2^31)).
 
-    Ties away from zero, never -128. Only s8. Source: facts/mxnet.md 4 (requantize), verified by recorded runs.
+    Ties away from zero, never -128. Only s8. Source: facts/mxnet.md 4 (requantize), verified by running.
 
     >>> ends = (np.float32(-(2.0**31)), np.float32(2.0**31)), (np.float32(-254), np.float32(254))
     >>> binary32_two_products_away(np.int32([5, -5, -1000]), *ends, "s8").tolist()

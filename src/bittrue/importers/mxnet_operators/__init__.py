@@ -31,13 +31,18 @@ def _table() -> dict[str, Mapper]:
     return found
 
 
+def mapper_of(operator: str) -> Mapper | None:
+    """The mapping of an operator; None when it has none."""
+    return _table().get(operator)
+
+
 def map_node(source: Source, outputs: int) -> None:
     """Adds what the node means to the graph; `outputs`: how many of its results are asked for.
 
     Raises:
         InvalidModelError, UnsupportedError: attributes or operands that do not fit; attributes that nobody reads.
     """
-    mapper = _table().get(source.operator)
+    mapper = mapper_of(source.operator)
     if mapper is None:
         stem = re.sub(r"\W", "_", source.operator).strip("_").lower() or "unnamed"
         names = [f"_output{number}" for number in range(outputs)]
@@ -47,4 +52,4 @@ def map_node(source: Source, outputs: int) -> None:
     source.check_attributes()
 
 
-__all__ = ["GraphBuilder", "Inner", "Source", "map_node"]
+__all__ = ["GraphBuilder", "Inner", "Source", "map_node", "mapper_of"]

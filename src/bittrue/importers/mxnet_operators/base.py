@@ -277,7 +277,7 @@ def _bounded(value: int) -> int:
 
 
 def binary32(text: str) -> np.float32:
-    """The binary32 number nearest to a decimal one, rounded once; ValueError for other texts.
+    """The binary32 number nearest to a decimal one, rounded once, as the runtime reads it; ValueError for other texts.
 
     >>> float(binary32("3.512764"))
     3.5127639770507812

@@ -20,6 +20,8 @@ _ACTIVATIONS = {
     "softsign": "softsign",
     "tanh": "tanh",
 }
+# Beyond the end of every axis.
+_FAR = 2**31 - 1
 _PLAIN: Mapping[str, Attribute] = {"activation": "none"}
 
 
@@ -239,6 +241,52 @@ def _transpose(source: Source) -> None:
     source.give(*source.emit("transpose", operands, [source.type(0)], _OUTPUT))
 
 
+def _with_integers(source: Source, stem: str, *operands: tuple[str, tuple[int, ...]]) -> None:
+    """A node with constant integers behind its input."""
+    constants = [
+        source.builder.constant(np.array(numbers, np.int64), f"{source.label}_{role}") for role, numbers in operands
+    ]
+    source.give(*source.emit(stem, [source.inputs[0], *constants], [source.type(0)], _OUTPUT))
+
+
+def _expand_dims(source: Source) -> None:
+    source.expect(1)
+    _with_integers(source, "insert_axes", ("axes", (source.integer("axis"),)))
+
+
+def _squeeze(source: Source) -> None:
+    source.expect(1)
+    axes = source.integers("axis")
+    _with_integers(source, "squeeze_axes", *([("axes", axes)] if axes else []))
+
+
+def _slice_axis(source: Source) -> None:
+    """From `begin` to `end` (None: to the last) of one axis; negative places count from the back."""
+    source.expect(1)
+    first, last = source.integer("begin"), source.integer("end", _FAR)
+    _with_integers(source, "slice_axes", ("begin", (first,)), ("end", (last,)), ("axes", (source.integer("axis"),)))
+
+
+def _mean(source: Source) -> None:
+    source.expect(1)
+    source.type(0)
+    axes = source.integers("axis")
+    if source.flag("exclude"):
+        raise source.unsupported("BT-MXNET-ATTRIBUTE", "axes that are excluded are not read", "name the others")
+    operands = [source.inputs[0]]
+    if axes:
+        operands.append(source.builder.constant(np.array(axes, np.int64), f"{source.label}_axes"))
+    kept = source.flag("keepdims")
+    attributes: dict[str, Attribute] = {"keep_dims": kept, "keeps_without_axes": False}
+    if axes or kept:
+        source.give(*source.emit("reduce_mean", operands, _F32, _OUTPUT, attributes))
+        return
+    # There are no scalars: the mean of everything has the shape [1].
+    whole = source.emit("reduce_mean", operands, _F32, ["_mean"], attributes)
+    shape = source.builder.constant(np.array([1], np.int64), f"{source.label}_shape")
+    source.give(*source.emit("reshape_to", [*whole, shape], _F32, _OUTPUT, {"allow_zero": False}))
+
+
 def _same(source: Source) -> None:
     """Nothing happens outside of training."""
     source.ignore("p", "axes", "cudnn_off")
@@ -281,16 +329,20 @@ MAPPERS: Mappers = {
     "clip": _clip,
     "concat": _concat,
     "exp": _function("exp"),
+    "expand_dims": _expand_dims,
     "flatten": _flatten,
     "identity": _same,
     "log": _function("log"),
     "log_softmax": _softmax("log_softmax_along"),
+    "mean": _mean,
     "negative": _function("neg"),
     "relu": _relu,
     "reshape": _reshape,
     "sigmoid": _function("logistic"),
+    "slice_axis": _slice_axis,
     "softmax": _softmax("softmax_along"),
     "sqrt": _function("sqrt"),
+    "squeeze": _squeeze,
     "tanh": _function("tanh"),
     "transpose": _transpose,
 }

@@ -23,6 +23,12 @@ from .quantized import calibrated
 
 _CONVOLUTION_NAMES = ("_output", "_output_min", "_output_max")
 _MOST_CHANNELS = 1 << 20
+# Attributes that say what a fused node holds.
+_FORMS = (
+    *("with_bn", "with_act", "with_sum", "with_postsum_act", "with_eltwise", "min_calib_range", "max_calib_range"),
+    *("channel_wise_quantize", "enable_float_output"),
+)
+_LAYERS, _OPERANDS = ("Convolution", "FullyConnected"), {"BatchNorm": 4, "elemwise_add": 1, "_plus": 1, "_Plus": 1}
 _PREPARED = ("_weights", "_bias", "_scales")
 _PREPARED_TYPES = ("s8", "s32", "f32")
 
@@ -54,9 +60,30 @@ def _is_relu(source: Source, inner: Inner, clips: bool) -> bool:
     return relu
 
 
-def _quantized(source: Source) -> None:
-    if not source.flag("quantized"):
-        raise source.unsupported("BT-MXNET-REAL", "the fused node is not quantized", "quantize the model")
+def _real(source: Source) -> None:
+    """A node that was left out of quantization: its operators one by one, on real numbers."""
+    from . import mapper_of
+
+    source.ignore(*_FORMS)
+    operands = list(source.inputs)
+    if not operands:
+        raise source.invalid("BT-NODE-ARITY", "the node has no inputs")
+    current = operands.pop(0)
+    for number, inner in enumerate(source.inner):
+        mapper = mapper_of(inner.operator)
+        one = inside(source, inner)
+        if mapper is None or inner.operator.startswith("_sg_"):
+            raise source.unsupported("BT-MXNET-SUBGRAPH", f"{inner.operator} is fused, which is not known")
+        count = 2 - one.flag("no_bias") if inner.operator in _LAYERS else _OPERANDS.get(inner.operator, 0)
+        one.inputs, operands = [current, *operands[:count]], operands[count:]
+        one.label = f"{one.label}{number}"
+        mapper(one)
+        one.check_attributes()
+        current = one.results[0]
+    if operands:
+        raise source.invalid("BT-NODE-ARITY", f"{len(operands)} inputs are left over")
+    dtype = source.builder.tensors[current].dtype
+    source.give(*source.emit("identity", [current], [dtype], ["_output"]))
 
 
 def _end(source: Source, attribute: str, role: str) -> int:
@@ -71,7 +98,8 @@ def _zero(source: Source, dtype: str) -> int:
 
 
 def _convolution(source: Source) -> None:
-    _quantized(source)
+    if not source.flag("quantized"):
+        return _real(source)
     with_bn, with_act = source.flag("with_bn"), source.flag("with_act")
     with_sum, with_last = source.flag("with_sum"), source.flag("with_postsum_act")
     wanted = ["Convolution", *["BatchNorm"] * with_bn, *["act"] * with_act, *["sum"] * with_sum, *["act"] * with_last]
@@ -173,7 +201,8 @@ def normalization_size(source: Source) -> int:
 
 
 def _fully_connected(source: Source) -> None:
-    _quantized(source)
+    if not source.flag("quantized"):
+        return _real(source)
     activated, by_channel = source.flag("with_eltwise"), source.flag("channel_wise_quantize")
     real = source.flag("enable_float_output")
     found = [inner.operator for inner in source.inner]

@@ -46,8 +46,9 @@ ROWS: tuple[Row, ...] = (
     Row("clip", ("f32 f32 f32 -> f32",), {}, _RUN),
     Row("convention_max_pool", _ONE, {}, _RUN),
     Row("concat", ("T... -> T",), {}, _RUN, where=_CODES),
-    *(Row(stem, ("T s64 -> T",), {}, _RUN, where=_CODES) for stem in ("reshape_to",)),
-    Row("transpose", ("T s64|- -> T",), {}, _RUN, where=_CODES),
+    *(Row(stem, ("T s64 -> T",), {}, _RUN, where=_CODES) for stem in ("insert_axes", "reshape_to")),
+    *(Row(stem, ("T s64|- -> T",), {}, _RUN, where=_CODES) for stem in ("squeeze_axes", "transpose")),
+    Row("slice_axes", ("T s64 s64 s64 -> T",), {}, _RUN, where=_CODES),
     *(
         _inexact(stem, _ONE, "real_function")
         for stem in ("exp", "log", "logistic", "parametric_elu", "softplus", "softsign", "tanh")
@@ -57,6 +58,7 @@ ROWS: tuple[Row, ...] = (
     *(_inexact(stem, _ONE, "real_softmax") for stem in ("log_softmax_along", "softmax_along")),
     _inexact("convention_average_pool", _ONE, "real_sum"),
     *(_inexact(stem, ("f32 f32 f32|- -> f32",), "real_product") for stem in ("conv", "gemm")),
+    _inexact("reduce_mean", ("f32 s64|- -> f32",), "real_sum"),
     _inexact("matmul", ("f32 f32 -> f32",), "real_product"),
     _inexact("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), "real_normalization"),
 )
