@@ -126,6 +126,24 @@ rules::Multiplier Step::multiplier(const std::string& prefix) const {
   return result;
 }
 
+namespace {
+
+// What the twin of a rule converts to an integer and multiplies; 0 where any factor is possible.
+double largest_factor(rules::RescaleRule rule) {
+  using rules::RescaleRule;
+  switch (rule) {
+    case RescaleRule::q8_one_step_up: return 1 << 24;
+    case RescaleRule::binary64_multiply_even:
+    case RescaleRule::binary32_multiply_even_wide:
+    case RescaleRule::binary64_product_binary32_away: return 2147483647.0;
+    case RescaleRule::binary64_two_step_away_away:
+    case RescaleRule::binary32_two_step_away_away: return 1.0;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
 rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) const {
   rules::Requantize result;
   result.rescale = rescale_rule();
@@ -150,12 +168,16 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   require(first.count == 1 || first.count == columns, "one multiplier, or one per column, is needed");
   result.multipliers.resize(static_cast<size_t>(first.count));
   if (floating) {
+    bool narrow = result.rescale == rules::RescaleRule::binary32_multiply_even_wide;
     for (int64_t i = 0; i < first.count; ++i) {
       const double factor = result.multipliers[i].factor = first.real(i);
       // What the twin converts to an integer and multiplies.
-      require(result.rescale != rules::RescaleRule::q8_one_step_up || std::abs(factor) <= 1 << 24,
-              "the multiplier is out of range");
+      const double largest = largest_factor(result.rescale);
+      require(largest == 0 || std::abs(factor) <= largest, "the multiplier is out of range");
+      narrow = narrow && !result.wraps && std::abs(factor) * static_cast<double>(result.bound) < 1 << 30;
     }
+    // Products that fit 32 bits are those of the rule that cores know.
+    if (narrow) result.rescale = rules::RescaleRule::binary32_multiply_even;
     return result;
   }
   const Array& exponent = array(prefix + "exponent");
@@ -163,7 +185,8 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   for (int64_t i = 0; i < first.count; ++i) {
     const int64_t m = first.integer(i), e = exponent.integer(i);
     // Beyond these the scalar twins would shift by more than a register, or overflow; plans never hold them.
-    const bool q15 = result.rescale == rules::RescaleRule::q15_one_step_up;
+    const bool q15 = result.rescale == rules::RescaleRule::q15_one_step_up ||
+                     result.rescale == rules::RescaleRule::q15_one_step_even;
     require(m >= 0 && m <= (q15 ? 32767 : kHigh) && e >= (q15 ? -47 : -62) && e <= (q15 ? 14 : 30),
             "the multiplier is out of range");
     result.multipliers[i].multiplier = m;

@@ -142,6 +142,13 @@ Finish::Store Finish::choose(const rules::Requantize& r) {
     BITTRUE_RULE(q8_one_step_up);
     BITTRUE_RULE(binary64_multiply_away);
     BITTRUE_RULE(binary32_multiply_even);
+    BITTRUE_RULE(binary64_multiply_even);
+    BITTRUE_RULE(binary32_multiply_even_wide);
+    BITTRUE_RULE(binary64_two_step_away_away);
+    BITTRUE_RULE(binary32_two_step_away_away);
+    BITTRUE_RULE(binary64_product_binary32_away);
+    BITTRUE_RULE(q15_one_step_even);
+    BITTRUE_RULE(q30_floor_plus_one);
   }
 #undef BITTRUE_RULE
   throw NoKernel("no native rescale rule");
@@ -149,7 +156,8 @@ Finish::Store Finish::choose(const rules::Requantize& r) {
 
 Finish::Finish(const Step& step, int64_t columns) : requantize_(step.requantize(columns)) {
   const std::string& rule = step.rule("accumulate");
-  require(rule == "s32_wrap" || rule == "s64", "no native accumulate rule");
+  const bool proven = rule == "binary32" && step.bounded && !step.wraps;
+  require(rule == "s32_wrap" || rule == "s64" || proven, "no native accumulate rule");
   // Where the plan proved that 32 bits are enough this changes nothing.
   wrap_ = rule == "s32_wrap";
   require(step.output().dense(), "the output must be dense");

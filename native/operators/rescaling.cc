@@ -25,6 +25,7 @@ Rescaling rescaling(const Step& step, const std::string& rule, const std::string
   Rescaling result;
   result.rule = find_rule(rule);
   result.multiplier = step.multiplier(prefix);
+  require(rules::has_vector_form(result.rule), "no native kernel for this rule");
   const bool floating = result.rule == rules::RescaleRule::binary64_multiply_away ||
                         result.rule == rules::RescaleRule::binary32_multiply_even ||
                         result.rule == rules::RescaleRule::q8_one_step_up;

@@ -63,6 +63,46 @@ inline int64_t q8_one_step_up(int64_t acc, const Multiplier& m) {
   return (acc * static_cast<int64_t>(m.factor) + 128) >> 8;
 }
 
+// Plans hold factors of less than 2^31 for the rules below: products of 32-bit accumulators stay inside of 64 bits.
+inline int64_t binary64_multiply_even(int64_t acc, const Multiplier& m) {
+  return static_cast<int64_t>(std::nearbyint(static_cast<double>(acc) * m.factor));
+}
+
+inline int64_t binary32_multiply_even_wide(int64_t acc, const Multiplier& m) {
+  return static_cast<int64_t>(std::nearbyint(static_cast<float>(acc) * static_cast<float>(m.factor)));
+}
+
+inline int64_t binary64_two_step_away_away(int64_t acc, const Multiplier& m) {
+  int exponent = 0;
+  const double fraction = std::frexp(m.factor, &exponent);
+  const auto high = static_cast<float>(std::round(static_cast<double>(acc) * fraction));
+  return static_cast<int64_t>(std::round(std::ldexp(high, exponent)));
+}
+
+inline int64_t binary32_two_step_away_away(int64_t acc, const Multiplier& m) {
+  int exponent = 0;
+  const float fraction = std::frexp(static_cast<float>(m.factor), &exponent);
+  const float high = std::round(static_cast<float>(acc) * fraction);
+  return static_cast<int64_t>(std::round(std::ldexp(high, exponent)));
+}
+
+inline int64_t binary64_product_binary32_away(int64_t acc, const Multiplier& m) {
+  return static_cast<int64_t>(std::round(static_cast<float>(static_cast<double>(acc) * m.factor)));
+}
+
+// Significands have at most 15 bits.
+inline int64_t q15_one_step_even(int64_t acc, const Multiplier& m) {
+  const int right = 15 - m.exponent;
+  const int64_t product = acc * m.multiplier;
+  return (product + ((product >> right) & 1) + (int64_t{1} << (right - 1)) - 1) >> right;
+}
+
+inline int64_t q30_floor_plus_one(int64_t acc, const Multiplier& m) {
+  int right = 30 - m.exponent;
+  right = right < 0 ? 0 : (right > 62 ? 62 : right);
+  return ((acc * m.multiplier) >> right) + 1;
+}
+
 enum class RescaleRule : uint8_t {
   q31_two_step_up_away,
   q31_two_step_up_up,
@@ -71,7 +111,17 @@ enum class RescaleRule : uint8_t {
   binary64_multiply_away,
   binary32_multiply_even,
   q8_one_step_up,
+  binary64_multiply_even,
+  binary32_multiply_even_wide,
+  binary64_two_step_away_away,
+  binary32_two_step_away_away,
+  binary64_product_binary32_away,
+  q15_one_step_even,
+  q30_floor_plus_one,
 };
+
+// Whether cores may look for a form of their own; all others are applied one accumulator at a time.
+inline bool has_vector_form(RescaleRule rule) { return rule <= RescaleRule::q8_one_step_up; }
 
 using RescaleFunction = int64_t (*)(int64_t, const Multiplier&);
 
@@ -89,6 +139,13 @@ inline constexpr RescaleRow kRescale[] = {
     {"binary64_multiply_away", binary64_multiply_away},
     {"binary32_multiply_even", binary32_multiply_even},
     {"q8_one_step_up", q8_one_step_up},
+    {"binary64_multiply_even", binary64_multiply_even},
+    {"binary32_multiply_even_wide", binary32_multiply_even_wide},
+    {"binary64_two_step_away_away", binary64_two_step_away_away},
+    {"binary32_two_step_away_away", binary32_two_step_away_away},
+    {"binary64_product_binary32_away", binary64_product_binary32_away},
+    {"q15_one_step_even", q15_one_step_even},
+    {"q30_floor_plus_one", q30_floor_plus_one},
 };
 
 inline int64_t apply(RescaleRule rule, int64_t acc, const Multiplier& m) {

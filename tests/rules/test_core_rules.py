@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import combinations
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from bittrue.arithmetic import exact
-from bittrue.rules import accumulate, activation_range, rescale, scale_form, store
+from bittrue.rules import accumulate, activation_range, channel_parameters, rescale, scale_form, store
 from bittrue.rules import quantize as quantize_rules
 
 
@@ -65,7 +66,47 @@ def binary32(acc: int, real: float) -> int:
     return max(-(2**31), min(2**31 - 1, exact.nearest(product, "even")))
 
 
+def to_binary32(value: Fraction) -> Fraction:
+    return Fraction(exact.nearest_binary(value)) if value else Fraction(0)
+
+
+def binary32_even_wide(acc: int, real: float) -> int:
+    return exact.nearest(to_binary32(to_binary32(Fraction(acc)) * to_binary32(Fraction(real))), "even")
+
+
+def binary64_two_step(acc: int, real: float) -> int:
+    fraction, exponent = math.frexp(real)
+    high = to_binary32(Fraction(exact.nearest(Fraction(acc * fraction), "away")))
+    return exact.nearest(high * Fraction(2) ** exponent, "away")
+
+
+def binary32_two_step(acc: int, real: float) -> int:
+    fraction, exponent = math.frexp(float(to_binary32(Fraction(real))))
+    high = exact.nearest(to_binary32(to_binary32(Fraction(acc)) * Fraction(fraction)), "away")
+    return exact.nearest(high * Fraction(2) ** exponent, "away")
+
+
+def q15_even(acc: int, real: float) -> int:
+    """M = real * 2^s below 2^15 - 1/2 and at least half of that, with the usual ties; halving M keeps the value."""
+    limit, s = Fraction(65536 - Fraction("0.51")) / 2, 0
+    while Fraction(real) * 2 ** (s + 1) < limit:
+        s += 1
+    return exact.nearest(Fraction(acc * exact.nearest(Fraction(real) * 2**s, "away"), 2**s), "even")
+
+
+def q30_floor(acc: int, real: float) -> int:
+    m, e = exact.encode_q31(real)
+    return math.floor(Fraction(acc * m) * Fraction(2) ** (e - 30)) + 1
+
+
 ORACLES = {
+    "binary32_multiply_even_wide": binary32_even_wide,
+    "binary32_two_step_away_away": binary32_two_step,
+    "binary64_multiply_even": lambda acc, real: exact.nearest(Fraction(acc * real), "even"),
+    "binary64_product_binary32_away": lambda acc, real: exact.nearest(to_binary32(Fraction(acc * real)), "away"),
+    "binary64_two_step_away_away": binary64_two_step,
+    "q15_one_step_even": q15_even,
+    "q30_floor_plus_one": q30_floor,
     "q31_two_step_up_away": lambda acc, real: two_step(acc, real, "away"),
     "q31_two_step_up_up": lambda acc, real: two_step(acc, real, "up"),
     "q31_one_step_up": one_step,
@@ -78,14 +119,27 @@ ORACLES = {
 }
 
 
+# Multipliers that a rule knows, from and below, where these are not all.
+DOMAINS = {
+    "binary32_two_step_away_away": (2.0**-31, 1.0),
+    "binary64_two_step_away_away": (2.0**-31, 1.0),
+    "q15_one_step_even": (0.4999961 * 2.0**-31, 0.4999961),
+}
+
+
 def test_every_rescale_rule_has_an_oracle() -> None:
     assert set(ORACLES) == set(rescale.RULES)
 
 
 @pytest.mark.parametrize("rule", sorted(ORACLES))
 def test_rescale_equals_the_oracle(rule: str) -> None:
+    low, high = DOMAINS.get(rule, (0.0, math.inf))
     for real in REALS:
         accs = accumulators(real)
+        if not low <= real < high:
+            with pytest.raises(ValueError, match="multipliers must be"):
+                rescale.prepare(rule, real)
+            continue
         prepared = rescale.prepare(rule, real)
         ours = rescale.apply(rule, np.array(accs, np.int64), prepared).tolist()
         for acc, value in zip(accs, ours, strict=True):
@@ -108,6 +162,21 @@ RESCALE_CASES = [
     (1, 0.25, {"q8_one_step_up": 0, "q31_two_step_up_up": 1}),
     (1000, 0.3, {"q8_one_step_up": 301, "q31_one_step_up": 300, "q15_one_step_up": 300}),
     (100_000_000, 0.7000123, {"q31_one_step_up": 70001230, "q15_one_step_up": 70001221}),
+    (116_784_916, 0.4183, {
+        "binary32_multiply_even": 48851128, "binary32_multiply_even_wide": 48851128,
+        "binary32_two_step_away_away": 48851128, "binary64_multiply_away": 48851130, "binary64_multiply_even": 48851130,
+        "binary64_product_binary32_away": 48851132, "binary64_two_step_away_away": 48851132,
+        "q15_one_step_even": 48851649, "q15_one_step_up": 48851649, "q30_floor_plus_one": 97702261,
+        "q31_one_step_up": 48851130, "q31_two_step_up_away": 48851131, "q31_two_step_up_up": 48851131,
+        "q8_one_step_up": 48812445,
+    }),
+    (2, 0.25, {
+        "binary32_multiply_even": 0, "binary32_multiply_even_wide": 0, "binary32_two_step_away_away": 1,
+        "binary64_multiply_away": 1, "binary64_multiply_even": 0, "q15_one_step_even": 0, "q15_one_step_up": 1,
+        "q31_one_step_up": 1,
+    }),
+    (1, 0.25, {"binary64_product_binary32_away": 0, "binary64_two_step_away_away": 1}),
+    (100_000_000, 5000.0, {"binary32_multiply_even": 2147483647, "binary32_multiply_even_wide": 499999997952}),
 ]  # fmt: skip
 
 
@@ -125,11 +194,14 @@ def test_every_pair_of_rescale_rules_is_told_apart() -> None:
 
 
 def test_scale_forms_are_told_apart() -> None:
-    """One triple of scales for which all forms give different real multipliers."""
-    first, second, output = np.float32(0.61), np.float32(0.73), np.float32(0.55)
+    """One triple of scales, none of them binary32, for which all forms give different real multipliers."""
+    first, second, output = 0.021, 0.2807, 0.55
     results = {rule: float(scale_form.form(rule, first, second, output)) for rule in scale_form.RULES}
-    exact_product = Fraction(float(first)) * Fraction(float(second))
-    assert results["binary64"] == float(exact_product) / float(output)
+    f32 = [to_binary32(Fraction(scale)) for scale in (first, second, output)]
+    assert results["binary64"] == float(f32[0] * f32[1]) / float(f32[2])
+    assert results["given_binary64"] == first * second / output
+    stored = to_binary32(Fraction(float(f32[0]) * second))
+    assert results["binary32_step_by_step"] == to_binary32(Fraction(float(stored) / output))
     assert len(set(results.values())) == len(results), results
 
 
@@ -145,6 +217,7 @@ def test_store_with_crossed_limits_gives_the_upper_one() -> None:
 
 def test_accumulate_rules_are_told_apart() -> None:
     beyond = np.array([2**31 + 5], np.int64)
+    assert int(accumulate.RULES["binary32"].finish(beyond)[0]) == 2**31
     assert int(accumulate.RULES["s32_wrap"].finish(beyond)[0]) == -(2**31) + 5
     assert int(accumulate.RULES["s64"].finish(beyond)[0]) == 2**31 + 5
     pairs = accumulate.RULES["s16_pairs_s32_wrap"]
@@ -206,3 +279,20 @@ def test_quantize_edges() -> None:
     one = np.float32(1)
     assert quantize_rules.binary32_divide_away(odd, one, np.int64(0), -128, 127).tolist() == [-128] * 5
     assert quantize_rules.binary32_divide_away(odd, one, np.int64(-1), -128, 127).tolist() == [127] * 5
+
+
+def test_channel_parameters_are_told_apart() -> None:
+    """Slices of the whole memory are channels for one picture; with two, the second half takes the last channels'."""
+    values, shape = np.array([5, 6, 7]), (2, 3, 1, 2)
+    found = {
+        name: np.broadcast_to(rule(values, shape, 1), shape).reshape(-1).tolist()
+        for name, rule in channel_parameters.RULES.items()
+    }
+    assert found == {
+        "of_axis": [5, 5, 6, 6, 7, 7] * 2,
+        "of_equal_slices": [5] * 4 + [6] * 4 + [7] * 4,
+    }
+    single = [
+        np.broadcast_to(rule(values, (1, 3, 4), 1), (1, 3, 4)).tolist() for rule in channel_parameters.RULES.values()
+    ]
+    assert single[0] == single[1]

@@ -21,6 +21,7 @@ SEPARATED = {
     "byte_products": ("test_real_rules", "test_byte_products_are_told_apart"),
     "cast": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "cast_tail": ("test_movement_rules", "test_every_pair_is_told_apart"),
+    "channel_parameters": ("test_core_rules", "test_channel_parameters_are_told_apart"),
     "combine": ("test_movement_rules", "test_every_pair_is_told_apart"),
     "compare": ("test_elementwise_rules", "test_every_pair_is_told_apart"),
     "dequantize": ("test_vector_rules", "test_dequantizations_against_fractions_and_apart"),

@@ -75,6 +75,7 @@ Form choose(const rules::Requantize& r, double greatest) {
   const auto is_byte = [](int64_t value) { return value >= 0 && value <= 255; };
   const auto is_small = [](int64_t value) { return value >= -32768 && value <= 32767; };
   if (!is_byte(low) || !is_byte(high) || !is_small(r.zero_point) || !is_small(r.flip)) return Form::scalar;
+  if (!rules::has_vector_form(r.rescale)) return Form::scalar;
   if (r.rescale == RescaleRule::binary64_multiply_away) return Form::binary64;
   if (r.rescale == RescaleRule::binary32_multiply_even) return Form::binary32;
   bool line = true;

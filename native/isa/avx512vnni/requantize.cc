@@ -329,7 +329,8 @@ ExactRule::ExactRule(const rules::Requantize& requantize)
   const int64_t flip = requantize.flip;
   // pack() needs its sums within 16 bits; nothing here may overflow.
   const bool small = within(flip, -8192, 8192) && within(zero_point, -8192, 8192);
-  if (!small || !within(low + flip, 0, 255) || !within(high + flip, 0, 255)) form = Form::scalar;
+  const bool known = rules::has_vector_form(requantize.rescale);
+  if (!known || !small || !within(low + flip, 0, 255) || !within(high + flip, 0, 255)) form = Form::scalar;
 }
 
 bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int64_t lane, ExactGroup* group) const {

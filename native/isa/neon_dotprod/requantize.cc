@@ -16,9 +16,8 @@ Form form_of(RescaleRule rule) {
     case RescaleRule::q15_one_step_up: return Form::one_step;
     case RescaleRule::binary64_multiply_away: return Form::binary64;
     case RescaleRule::binary32_multiply_even: return Form::binary32;
-    case RescaleRule::q8_one_step_up: return Form::scalar;
+    default: return Form::scalar;
   }
-  return Form::scalar;
 }
 
 // The narrowing of one-step results is modulo 2^32, which is part of the q15 rule and must not happen in the q31 one.
@@ -31,9 +30,8 @@ bool fits(RescaleRule rule, const rules::Multiplier& m) {
     case RescaleRule::q15_one_step_up: return multiplier && m.exponent <= 14 && m.exponent >= -47;
     case RescaleRule::binary64_multiply_away:
     case RescaleRule::binary32_multiply_even: return std::isfinite(m.factor);
-    case RescaleRule::q8_one_step_up: return false;
+    default: return false;
   }
-  return false;
 }
 
 }  // namespace

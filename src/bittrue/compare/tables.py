@@ -103,7 +103,13 @@ def _parts(
     if not ours or not theirs:
         yield ("", ""), "", (_outcome(ours), _outcome(theirs))
         return
+    # Of rows with equal conditions only the first one is ever taken.
+    ours, theirs = (tuple({row.when: row for row in reversed(rows)}.values())[::-1] for rows in (ours, theirs))
+    shared = {row.when for row in ours} & {row.when for row in theirs}
     for one, other in product(ours, theirs):
+        # Rows with equal conditions meet each other alone, and none meets one that its own conditions exclude.
+        if _exclude(one, other) or (one.when != other.when and one.when in shared and other.when in shared):
+            continue
         condition = (_condition(one), _condition(other))
         if one.refuses or other.refuses:
             if bool(one.refuses) != bool(other.refuses):
@@ -113,6 +119,15 @@ def _parts(
             rules = one.rules.get(slot, "-"), other.rules.get(slot, "-")
             if rules[0] != rules[1]:
                 yield condition, slot, rules
+
+
+def _exclude(one: Row, other: Row) -> bool:
+    """Whether the rows ask for different values of one attribute."""
+    asked = [
+        {arguments[0]: set(arguments[1:]) for name, *arguments in row.when if name == "attribute_is"}
+        for row in (one, other)
+    ]
+    return any(asked[0][name].isdisjoint(asked[1][name]) for name in asked[0].keys() & asked[1].keys())
 
 
 def _decision(row: Row) -> tuple[object, ...]:

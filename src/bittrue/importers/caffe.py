@@ -168,6 +168,8 @@ def _inputs(net: Any, layers: list[Any]) -> Iterator[tuple[str, tuple[int, ...]]
     if net.input_dim and net.input_shape:
         raise InvalidModelError("BT-CAFFE-INPUT", "shapes of inputs are given by input_dim and by input_shape")
     dims = list(net.input_dim)
+    if len(dims) % 4:
+        raise InvalidModelError("BT-CAFFE-INPUT", f"{len(dims)} numbers in input_dim: an input has 4 of them")
     shapes = [dims[i : i + 4] for i in range(0, len(dims), 4)] or [list(shape.dim) for shape in net.input_shape]
     if net.input and len(shapes) != len(net.input):
         raise InvalidModelError(

@@ -80,7 +80,7 @@ def recognise(content: np.ndarray) -> tuple[str, str]:
 _TEXTS = (
     ("mxnet", re.compile(rb'\A\s*\{(?=.*"nodes")(?=.*"(arg_nodes|heads|op)")', re.DOTALL)),
     ("caffe2", re.compile(rb"^\s*op\s*:?\s*[{<]", re.MULTILINE)),
-    ("caffe", re.compile(rb"^\s*(layers?|input_shape)\s*:?\s*[{<]|^\s*input_dim\s*:", re.MULTILINE)),
+    ("caffe", re.compile(rb"(?<![\w\"'])((layers?|input_shape)\s*:?\s*[{<]|input_dim\s*:)")),
 )
 # Field numbers of a network of layers, and of one of operators; other messages have several of what is its name.
 _LAYER, _OPERATOR, _NAME, _LAST_OF_OPERATORS = 100, 2, 1, 10
@@ -97,7 +97,7 @@ def format_of(content: np.ndarray) -> str:
         return "tflite"
     if is_onnx(content):
         return "onnx"
-    if head[:1] in (b"\x0a", b"\x12", b"\xa2"):
+    if head[:1] in (b"\x0a", b"\x12", b"\x1a", b"\xa2"):
         fields = [number for number, _ in top_fields(content)]
         if _LAYER in fields:
             return "caffe"

@@ -14,8 +14,7 @@ from .lanes import broadcast_runs
 from .partition import PARTITION
 from .reduce import reduced_axes
 from .resample import resized_axes
-from .whole_conv import every_channel_its_group, every_output_its_group, is_8_bit_convolution, single_tap
-from .whole_fully_connected import is_8_bit_product
+from .whole_conv import every_channel_its_group, every_output_its_group, single_tap
 
 
 def constant_inputs(call: Call, *positions: int) -> bool:
@@ -138,8 +137,6 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "every_output_its_group": every_output_its_group,
     "input_per_axis": input_per_axis,
     "input_rank": input_rank,
-    "is_8_bit_convolution": is_8_bit_convolution,
-    "is_8_bit_product": is_8_bit_product,
     "last_extent_below": last_extent_below,
     "last_extent_in_blocks": last_extent_in_blocks,
     "not_broadcast": not_broadcast,

@@ -1,9 +1,10 @@
 """whole_conv and whole_conv_transpose: convolutions of whole numbers over one to three axes, channels first.
 
-acc[n, o, p] = sum over c, t of (x[n, group(o) C + c, p stride + t dilation - pad] - z_x)(w[o, c, t] - z_w[o]); padded
-positions hold real zero. The transposed one adds (x[n, i, q] - z_x)(w[i, o, t] - z_w) to
-acc[n, o, q stride + t dilation - pad]. Operands and what becomes of acc: see `whole_numbers`. `groups` of 0 are as many as
-x has channels.
+acc[n, o, p] = sum over c, t of (x[n, group(o) C + c, p stride + t dilation - pad] - z_x)(w[o, c, t] - z_w[o])
+
+Padded positions hold real zero. The transposed one adds (x[n, i, q] - z_x)(w[i, o, t] - z_w) to
+acc[n, o, q stride + t dilation - pad]. Operands and what becomes of acc: see `whole_numbers`. `groups` of 0 are as many
+as x has channels.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .whole_numbers import (
     W_SCALE,
     W,
     X,
+    bound_8_bit,
     centered_reals,
     check_operands,
     finished,
@@ -104,14 +106,15 @@ def infer(call: Call) -> list[Shape]:
     return [(call.input(X).shape[0], channels, *spatial_shape(windows))]
 
 
-def is_8_bit_convolution(call: Call, rule: str) -> bool:
-    """A convolution that one of integers can carry out (see `is_8_bit_layer`), with windows that fit.
-
-    `rule`: of slot `channel_parameters`.
-    """
-    if rule != "of_axis" and call.input(W_SCALE).size > 1 and call.input(X).shape[0] != 1:
+def _is_8_bit_convolution(call: Call) -> bool:
+    """A convolution that one of integers can carry out (see `is_8_bit_layer`), with windows that fit."""
+    if (
+        call.rules.get("channel_parameters", "of_axis") != "of_axis"
+        and call.input(W_SCALE).size > 1
+        and call.input(X).shape[0] != 1
+    ):
         return False
-    if call.attribute("same") or not call.attribute("groups"):
+    if call.attribute("same") or not call.attribute("groups") or call.input(X).dtype != call.output.dtype:
         return False
     fit = all(one.extent + one.before + one.after >= one.reach for one in _windows(call))
     return fit and min(call.attribute("pads")) >= 0 and is_8_bit_layer(call)
@@ -134,8 +137,8 @@ def single_tap(call: Call) -> bool:
 
 def lower(call: Call) -> Lowered:
     """Geometry, limits, zero points, multipliers; a step of qlinear_conv where that gives the same."""
-    if call.rules["accumulate"] == "s32_wrap":
-        return replace(qlinear_conv.lower(call), operator="qlinear_conv")
+    if _is_8_bit_convolution(call):
+        return replace(qlinear_conv.lower(call), operator="qlinear_conv", accumulator=bound_8_bit(call))
     windows = _windows(call)
     parameters, arrays = prepared(call)
     depth = call.input(W).size // call.input(W).shape[0]

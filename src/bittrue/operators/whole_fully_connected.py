@@ -36,15 +36,10 @@ def infer(call: Call) -> list[Shape]:
     if depth != weights.shape[1] or not weights.size:
         raise call.invalid(
             "BT-FC-DEPTH",
-            f"{depth} numbers, shape {list(source.shape)} from axis {axis} on, do not meet weights {list(weights.shape)}",
+            f"{depth} numbers from axis {axis} on of {list(source.shape)} do not meet weights {list(weights.shape)}",
         )
     check_operands(call, weights.shape[0])
     return [(*source.shape[:axis], weights.shape[0])]
-
-
-def is_8_bit_product(call: Call) -> bool:
-    """A product that a layer of integers can carry out (see `is_8_bit_layer`) with one zero point of the weights."""
-    return is_8_bit_layer(call)
 
 
 def lower(call: Call) -> Lowered:
@@ -52,10 +47,9 @@ def lower(call: Call) -> Lowered:
     parameters, arrays = prepared(call)
     depth = call.input(W).shape[1]
     work = call.output.size * depth
-    if call.rules["accumulate"] == "s32_wrap":
+    if is_8_bit_layer(call):
         limits = call.output.type
         parameters |= {"low": limits.minimum, "high": limits.maximum, "output_shape": call.output.shape}
-        del parameters["by_slices"]
         return Lowered(
             parameters,
             arrays,

@@ -123,7 +123,12 @@ def _within(call: Call, position: int, points: int) -> bool:
 
 
 def is_8_bit_layer(call: Call) -> bool:
-    """Everything has 8 bits, and no sum leaves 2^24 unless its result is then limited to an end of 8 bits by far."""
+    """Everything has 8 bits, and no sum leaves 2^24 unless its result is then limited to an end of 8 bits by far.
+
+    A layer of integers then gives the same: its sums have 32 bits.
+    """
+    if "rescale" not in call.rules:
+        return False
     types = call.input(X).dtype, call.input(W).dtype, call.output.dtype
     if any(dtype not in _EIGHT for dtype in types) or (call.has(BIAS) and call.input(BIAS).dtype != "s32"):
         return False
@@ -141,7 +146,7 @@ def is_8_bit_layer(call: Call) -> bool:
 
 
 def bound_8_bit(call: Call) -> Bound:
-    """The proven bound of sums of 8-bit operands in a register of 32 bits."""
+    """The proven bound of sums of 8-bit operands, with a register of 32 bits."""
     depth = call.input(W).size // max(1, call.input(W).shape[0])
     call = replace(call, rules={"accumulate": "s32_wrap"})
     return bound(call, (X, X_POINT), (W, W_POINT), depth, 0, BIAS)

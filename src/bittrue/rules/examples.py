@@ -19,6 +19,7 @@ from . import (
     align,
     average,
     cast,
+    channel_parameters,
     dynamic_range,
     examples_affine,
     examples_levels,
@@ -84,9 +85,14 @@ def _rescale(first: str, second: str) -> Iterator[Example]:
                 )
 
 
+_BINARY32_SCALES = (np.float32(0.0173), np.float32(0.0371))
+
+
 def _scale_form(first: str, second: str) -> Iterator[Example]:
-    for a in range(1, 40):
-        scales = np.float32(0.001) * np.float32(a), np.float32(0.0173), np.float32(0.0371)
+    for a in range(1, 80):
+        # Numbers that are none of binary32 come last: some forms take them as they are.
+        others = _BINARY32_SCALES if a < 40 else (0.0173, 0.0371)
+        scales = np.float32(0.001) * np.float32(a), *others
         real = [float(scale_form.form(name, *scales)) for name in (first, second)]
         encoded = [tuple(int(v) for v in multiplier.encode_q31(value)) for value in real]
         if real[0] != real[1]:
@@ -105,6 +111,16 @@ def _accumulate(first: str, second: str) -> Iterator[Example]:
     one, other = (exact if lost is None else exact - int(lost(codes, weights)[0, 0]) for lost in losses)
     if one != other:
         yield Example("255 * 127 + 255 * 127", (str(one), str(other)))
+
+
+def _channel_parameters(first: str, second: str) -> Iterator[Example]:
+    """Two pictures of two channels."""
+    one, other = (
+        np.broadcast_to(channel_parameters.RULES[name](np.array([0, 1]), (2, 2, 1), 1), (2, 2, 1)).reshape(-1).tolist()
+        for name in (first, second)
+    )
+    if one != other:
+        yield Example("channel that each of [2, 2, 1] elements takes its scale from", (str(one), str(other)))
 
 
 def _store(first: str, second: str) -> Iterator[Example]:
@@ -387,6 +403,7 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "align": _align,
     "average": _average,
     "cast": _cast,
+    "channel_parameters": _channel_parameters,
     "combine": lambda first, second: _affine(examples_affine.rescaled(first, second)),
     "dequantize": _dequantize,
     "dynamic_range": _dynamic_range,

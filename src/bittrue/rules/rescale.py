@@ -280,7 +280,7 @@ RULES: dict[str, RescaleRule] = {
         _encode,
         _q30_floor_plus_one,
         "floor(acc * M / 2^(30-e)) + 1: as a document prints the rounding shift, with a right shift of one less",
-        "QUANTIZED_OP.md of SNPS Caffe (D1), as printed; read",
+        "facts/snps_caffe.md 9 (D1 of the document, as printed), read",
     ),
 }
 

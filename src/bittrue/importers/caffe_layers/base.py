@@ -206,17 +206,12 @@ class Layer:
         builder = self.builder
         self._claim(blob)
         before = builder.blobs.get(blob)
-        name = blob
-        if before is not None and before in builder.inputs:
-            name = builder.unique(f"{blob}@{self.name}")
-        elif before is not None:
-            older = builder.tensors[before]
-            if older.name == blob:
-                moved = builder.unique(f"{blob}@before {self.name}")
-                builder.names.add(moved)
-                builder.tensors[before] = replace(older, name=moved)
-        else:
-            name = builder.unique(blob)
+        if before is not None and before not in builder.inputs and builder.tensors[before].name == blob:
+            moved = builder.unique(f"{blob}@before {self.name}")
+            builder.names.add(moved)
+            builder.names.remove(blob)
+            builder.tensors[before] = replace(builder.tensors[before], name=moved)
+        name = blob if blob not in builder.names else builder.unique(f"{blob}@{self.name}")
         index = builder.add(replace(tensor, name=name))
         builder.blobs[blob] = index
         return index
