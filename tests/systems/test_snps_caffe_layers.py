@@ -16,7 +16,7 @@ from bittrue.errors import BittrueError, InvalidModelError, RunError, Unsupporte
 from bittrue.runtime import NativeExecutor, native_module
 from support import caffe_layers as caffe
 from support.caffe_layers import away, even, f32, level, limited, network, real, run, two_step
-from support.shared import SHARED
+from support.shared import REPOSITORY, SHARED
 
 OURS = (
     "Bias Concat EltwiseSum LeakyReLU Pooling Power ReLU ResizeBilinear Sigmoid Softmax SpatialBatchingPooling".split()
@@ -54,6 +54,17 @@ def test_recorded_cases_are_equal(executor: str) -> None:
     done = replay(SHARED / "golden" / "snps_caffe", operators=OURS, executor=executor)
     assert not [outcome for outcome in done.outcomes if not outcome.equal][:5]
     assert len(done.outcomes) >= 800
+
+
+@pytest.mark.parametrize("executor", ["reference", "auto"])
+def test_cases_of_the_original_sources_are_equal(executor: str) -> None:
+    """What the shared vectors have none of: products, quotients, pads on one side, exponents, other axes, NaN.
+
+    Recorded from the layers' sources, unmodified, on stand-ins for blobs, protocol buffers and BLAS.
+    """
+    done = replay(REPOSITORY / "tests" / "data" / "recorded" / "snps_caffe_layers", executor=executor)
+    assert not [outcome for outcome in done.outcomes if not outcome.equal][:5]
+    assert len(done.outcomes) == 290
 
 
 @given(seeds, kinds, scales, points, scales, points, scales, points, saturates, methods)
