@@ -196,6 +196,9 @@ def test_power_with_an_exponent() -> None:
     assert run(network("Power", "power_param", [x.shape], fields), [x]).tolist() == [[1, 9, 25, 1]]
     fields = {"scale": 5.0, "shift": 2.0, "power": 0.0}
     assert run(network("Power", "power_param", [x.shape], fields), [x]).tolist() == [[1, 1, 1, 1]]
+    # Nothing is added to a negative zero, so its reciprocal is below every limit.
+    fields = {"scale": -0.5, "power": -1.0, "saturate": "Unsigned"}
+    assert run(network("Power", "power_param", [x.shape], fields), [x]).tolist() == [[0, 0, 0, 0]]
     with pytest.raises(UnsupportedError, match="a scale of 0 and a power"):
         network("Power", "power_param", [x.shape], {"scale": 0.0, "shift": 2.0, "power": 3.0})
 
