@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from bittrue.errors import InvalidModelError, RunError, UnsupportedError
+from bittrue.importers import read_model
+from bittrue.importers.caffe_schema import messages
 from bittrue.runtime import NativeExecutor, native_module
 from support import caffe_layers as caffe
 from support.caffe_layers import network, numbers, run
@@ -168,3 +170,46 @@ def test_stems_of_these_layers() -> None:
         "max_levels power_levels rectify_levels relevel resize_levels scale_levels sigmoid_levels "
         "softmax_levels".split()
     )
+
+
+def test_a_network_of_8_bits_runs_natively() -> None:
+    """From numbers to shares: convolutions, both kinds of ReLU, sums, pools and Concat, equal on both executors."""
+    rng = np.random.default_rng(5)
+    weights = messages()["NetParameter"]()
+    text = ['layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 dim: 30 dim: 26 } } }']
+    scales = {"input_scale": 0.06, "input_zero_point": -5, "output_scale": 0.05, "output_zero_point": 3}
+    limited = {**scales, "saturate": "Signed_8bit"}
+
+    def add(kind: str, bottoms: list[str], top: str, fields: dict[str, Any]) -> None:
+        text.append(caffe.layer(kind, f"{kind.lower()}_param", bottoms, fields, top))
+
+    def convolve(bottom: str, top: str, channels: int, kernel: int, group: int = 1) -> None:
+        fields = {"num_output": 16, "kernel_size": kernel, "pad": kernel // 2, "group": group, "weight_scale": 0.002}
+        add("Convolution", [bottom], top, {**limited, **fields})
+        blobs = weights.layer.add(name=f"Convolution {top}", type="Convolution").blobs
+        for shape, most in (((16, channels // group, kernel, kernel), 127), ((16,), 5000)):
+            blob = blobs.add()
+            blob.shape.dim.extend(shape)
+            blob.data.extend(rng.integers(-most, most + 1, shape).astype(float).reshape(-1).tolist())
+
+    add("Power", ["x"], "q", {"scale": 4.0, "shift": -10.0, "saturate": "Signed_8bit"})
+    convolve("q", "c1", 3, 3)
+    add("ReLU", ["c1"], "r1", {**limited, "negative_slope": 0.1})
+    convolve("r1", "c2", 16, 3, 16)
+    add("ReLU", ["c2"], "r2", limited)
+    convolve("r2", "c3", 16, 1)
+    two = {"input_scale": [0.06, 0.05], "input_zero_point": [-5, 3], "output_scale": 0.05, "saturate": "Signed_8bit"}
+    add("Eltwise", ["c3", "r1"], "e", two)
+    add("Pooling", ["e"], "p", {"kernel_size": 3, "stride": 2})
+    add("Pooling", ["p"], "a", {**limited, "kernel_size": 3, "stride": 2, "pad": 1, "pool": "AVE"})
+    add("Concat", ["a", "a"], "cc", two)
+    add("Pooling", ["cc"], "y", {**limited, "global_pooling": True, "pool": "AVE", "quantize_method": "ONNX"})
+    model = read_model("\n".join(text).encode(), weights.SerializeToString())
+    if native_module() is not None:
+        plan = caffe.make_plan(model.graphs[0], caffe.find("snps_caffe"), graphs=model.graphs)
+        lines = NativeExecutor(plan, threads=2).execution
+        assert not [line for line in lines if "reference" in line], lines
+    found = run(model, [rng.normal(0, 12, (2, 3, 30, 26))])
+    assert found.dtype == np.int8
+    assert found.shape == (2, 32, 1, 1)
+    assert len(set(found.reshape(-1).tolist())) > 5
