@@ -113,9 +113,9 @@ def mutate(network: bytes, weights: bytes, seed: int) -> tuple[bytes, bytes | No
         keys = sorted(kinds)
         group = kinds[keys[int(rng.integers(len(keys)))]]
         _change(*group[int(rng.integers(len(group)))], rng, names)
-    if kind < 0.35:
+    if kind < 0.65:
         return net.SerializeToString(), learned.SerializeToString()
-    if kind < 0.4:
+    if kind < 0.72:
         return spoil(net.SerializeToString() or b"12345678", seed), learned.SerializeToString()
     return text_format.MessageToString(net).encode(), None if kind > 0.98 else learned.SerializeToString()
 

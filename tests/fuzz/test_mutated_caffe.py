@@ -86,7 +86,7 @@ def test_mutations(
     tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
     files = every_layer()
-    count = 1200 * (20 if request.config.getoption("--deep") else 1)
+    count = 1000 * (20 if request.config.getoption("--deep") else 1)
     result = campaign(files.network, files.learned, range(count), tmp_path)
     counts = result["counts"]
     kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])

@@ -450,3 +450,27 @@ def test_pads_like_tensorflow() -> None:
         expected[:, :, ::2, ::2] + expected[:, :, 1::2, ::2] + expected[:, :, ::2, 1::2] + expected[:, :, 1::2, 1::2]
     )
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("output_scale", "stem"), [(0.5, "qlinear_conv"), (400.0, "whole_conv")])
+def test_sums_that_could_leave_24_bits(output_scale: float, stem: str) -> None:
+    """Integers do it where such sums are limited anyway; else binary32 does, and checks them while running."""
+    rng = np.random.default_rng(8)
+    files = Files({"x": (1, 1200, 1, 2)})
+    weights = rng.choice([-127, 127], (3, 1200, 1, 1))
+    scales = {"input_scale": 0.05, "weight_scale": 0.02, "output_scale": output_scale}
+    files.add("Power", "q", ["x"], ["q"], saturate="Unsigned_8bit")
+    files.add(
+        "Convolution", "c", ["q"], ["y"], [weights, np.zeros(3)], num_output=3, kernel_size=1, saturate="Unsigned_8bit",
+        quantize_method="Caffe2", **scales,
+    )  # fmt: skip
+    graph = read_model(files.network, files.learned).graphs[0]
+    assert make_plan(graph, find("snps_caffe")).steps[-1].operator == stem
+    x = rng.integers(0, 100, (1, 1200, 1, 2))
+    acc = np.einsum("oc,cw->ow", weights[:, :, 0, 0], x[0, :, 0])
+    real = stepwise(*scales.values())
+    expected = np.array([[min(max(two(int(a), real), 0), 255) for a in row] for row in acc])
+    np.testing.assert_array_equal(run(files, [x], "snps_caffe")[0][0, :, 0], expected)
+    if stem == "whole_conv":
+        with pytest.raises(bittrue.RunError, match="2\\^24"):
+            run(files, [np.full(x.shape, 255)], "snps_caffe")

@@ -14,5 +14,5 @@ def test_the_worked_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     exec(compile(code, str(PAGE), "exec"), {})
     printed = capsys.readouterr().out
-    assert re.search(r"snps_caffe \[\[-?\d+ +-?\d+\]\]", printed)
+    assert re.search(r"snps_caffe \[\[ *-?\d+ +-?\d+\]\]", printed)
     assert "fully_connected" in printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bittrue.conformance.replay import replay
-from support.shared import SHARED
+from support.shared import REPOSITORY, SHARED
 
 FOLDER = SHARED / "golden" / "snps_caffe"
 
@@ -18,3 +18,11 @@ def test_every_recorded_layer(executor: str) -> None:
     assert not unequal, f"{len(unequal)} of {len(result.outcomes)}: {unequal[:5]}"
     assert len(result.outcomes) == 1414
     assert set(result.numerics) == {"snps_caffe", "snps_caffe-ev", "snps_caffe-sr"}
+
+
+@pytest.mark.parametrize("executor", ["reference", "auto"])
+def test_what_the_original_sources_gave(executor: str) -> None:
+    """The layers' sources, unmodified: also over one and three axes, padded as TensorFlow does, with negative pads."""
+    result = replay(REPOSITORY / "tests" / "data" / "recorded" / "snps_caffe_convolutions", executor=executor)
+    assert [outcome.case for outcome in result.outcomes if not outcome.equal] == []
+    assert len(result.outcomes) == 190

@@ -135,6 +135,13 @@ def lower_combine(call: Call) -> Lowered:
             parameters[f"coefficient_{position}"] = coefficient
     if count > 1:
         parameters["second_shape"] = _placed(call, call.input(0), call.input(1))
+        limited = math.isfinite(call.attribute("low")) or math.isfinite(call.attribute("high"))
+        if operation == "quotient" and call.input(0).shape != call.input(1).shape and limited:
+            raise call.unsupported(
+                "BT-SHAPE-BROADCAST",
+                "a quotient by a shorter tensor with limits: the runtime limits what lies behind its result in memory",
+                "limit it by a layer of its own",
+            )
     return Lowered(parameters)
 
 

@@ -37,8 +37,8 @@ _FILTERS = {
 _SPATIAL = {
     "conv": 1,
     "conv_integer": 1,
-    "qlinear_conv": 3,
-    **dict.fromkeys(("average_pool", "lp_pool", "max_pool", "qlinear_average_pool")),
+    **dict.fromkeys(("qlinear_conv", "whole_conv"), 3),
+    **dict.fromkeys(("average_levels", "average_pool", "lp_pool", "max_pool", "qlinear_average_pool")),
 }
 _DESCRIPTION = "plan.json"
 _KINDS = frozenset({"input", "constant", "folded", "variable", "computed", "unknown", "later", "unused"})

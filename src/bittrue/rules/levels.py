@@ -1,6 +1,7 @@
 """Slot `levels`: real numbers as levels of a quantized tensor, in binary32 throughout and without limits.
 
-A level is a whole number unless a rule says that nothing is rounded; NaN and infinities pass through.
+A level is a whole number unless a rule says that nothing is rounded; NaN and infinities pass through. A zero point of 0
+is not added, so that zeros keep their sign.
 """
 
 from __future__ import annotations
@@ -33,10 +34,15 @@ def _narrow(value: float) -> np.float32:
         return _f32(value)
 
 
+def _moved(x: np.ndarray, zero_point: float) -> np.ndarray:
+    """The sum in binary32, or x itself, so that zeros keep their sign."""
+    with np.errstate(all="ignore"):
+        return x + _narrow(zero_point) if zero_point else x
+
+
 def _divided(x: np.ndarray, scale: float, zero_point: float, nearest: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     with np.errstate(all="ignore"):
-        steps = x if scale == 1 else nearest(x / _narrow(scale))
-        return steps + _narrow(zero_point)
+        return _moved(x if scale == 1 else nearest(x / _narrow(scale)), zero_point)
 
 
 def _divide_away(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
@@ -66,7 +72,7 @@ def _multiply_away(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray
     [11.0, 9.0, 13.0]
     """
     with np.errstate(all="ignore"):
-        return floats.round_away(x * _narrow(scale)) + _narrow(zero_point)
+        return _moved(floats.round_away(x * _narrow(scale)), zero_point)
 
 
 def _multiply_even(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
@@ -76,7 +82,7 @@ def _multiply_even(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray
     [10.0, 10.0, 12.0]
     """
     with np.errstate(all="ignore"):
-        return np.rint(x * _narrow(scale)) + _narrow(zero_point)
+        return _moved(np.rint(x * _narrow(scale)), zero_point)
 
 
 def _multiply(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
@@ -86,7 +92,7 @@ def _multiply(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
     [10.5, 9.5, 12.5]
     """
     with np.errstate(all="ignore"):
-        return x * _narrow(scale) + _narrow(zero_point)
+        return _moved(x * _narrow(scale), zero_point)
 
 
 def _whole_away(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:

@@ -79,10 +79,11 @@ def _eltwise(layer: Layer) -> None:
     quantized = _is_quantized(parameter.output_scale, parameter.output_zero_point) or any(
         _is_quantized(*one) for one in zip(scales, zero_points, strict=True)
     )
-    coefficients = list(parameter.coeff)
+    coefficients, operation = list(parameter.coeff), _OPERATIONS[parameter.operation]
+    if count == 1 and (operation in ("largest", "smallest") or (quantized and operation == "sum")):
+        raise layer.invalid("BT-NODE-ARITY", "the system reads two bottoms here, found one")
     if coefficients and (len(coefficients) != count or parameter.operation != _SUM):
         raise layer.invalid("BT-CAFFE-COEFFICIENTS", f"{len(coefficients)} coefficients for {count} bottoms")
-    operation = _OPERATIONS[parameter.operation]
     element_by_element = count == 2 and operation in ("product", "quotient", "sum" if quantized else "")
     if layer.in_place and not (element_by_element and layer.tops[0] == layer.proto.bottom[0]):
         raise layer.unsupported(
@@ -90,8 +91,6 @@ def _eltwise(layer: Layer) -> None:
         )
     limits = _ends(layer, parameter.saturate)
     if quantized and operation == "sum":
-        if count < 2:
-            raise layer.invalid("BT-NODE-ARITY", "a quantized sum reads two bottoms, found one")
         attributes = {
             **{
                 f"{name}_{what}": values[position]

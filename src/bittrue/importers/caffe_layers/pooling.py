@@ -137,7 +137,9 @@ def _resize_bilinear(layer: Layer) -> None:
         if given and extent < 1:
             raise layer.invalid("BT-RESIZE-SIZE", f"output_{side} is {extent}")
         attributes |= {f"output_{side}": extent if given else 0, f"scale_{side}": getattr(parameter, f"scale_{side}")}
-    layer.emit("resize_levels", layer.result_type(parameter.saturate, quantized), attributes)
+    # Whole numbers by the document, too, which quantizes with the output's scale.
+    whole = parameter.output_scale != 1
+    layer.emit("resize_levels", layer.result_type(parameter.saturate, whole), attributes)
 
 
 def _spatial_batching_pooling(layer: Layer) -> None:
