@@ -31,6 +31,8 @@ class Row:
         inexact: the limit is that results differ from the runtime's in bits, as `limit` says how and how often. Plans
             say so at every such step, and differential tests compare nothing that follows from it.
         refuses: when set, the row's meaning is that this runtime has no defined result, and why.
+        on_request: only a node that asks for it by an attribute takes this row, whatever the numerics' own choice is;
+            comparisons of tables leave it out.
     """
 
     operator: str
@@ -43,6 +45,7 @@ class Row:
     limit: str = ""
     inexact: bool = False
     refuses: str = ""
+    on_request: bool = False
 
     def matches(self, inputs: Iterable[str], outputs: Iterable[str]) -> bool:
         """Whether input and output types (``-`` for absent inputs) fit one of the patterns."""

@@ -18,6 +18,8 @@ from . import (
     align,
     average,
     cast,
+    center,
+    compare,
     dynamic_range,
     examples_affine,
     interpolate,
@@ -71,9 +73,28 @@ def _rescale(first: str, second: str) -> Iterator[Example]:
                 rescale.RULES[name].apply(accumulators, rescale.RULES[name].prepare(real)) for name in (first, second)
             )
             for place in np.flatnonzero(one != other)[:1]:
-                yield Example(
-                    f"accumulator {accumulators[place]} times {real}", (str(int(one[place])), str(int(other[place])))
-                )
+                # Some rules give real numbers.
+                texts = [
+                    f"{value[place]:.9g}" if value.dtype.kind == "f" else f"{value[place]}" for value in (one, other)
+                ]
+                yield Example(f"accumulator {accumulators[place]} times {real}", (texts[0], texts[1]))
+
+
+def _center(first: str, second: str) -> Iterator[Example]:
+    for q, zero_point in ((2**24 + 1, 1), (-(2**31), 1)):
+        one, other = (center.RULES[name](np.array([q]), np.int64(zero_point))[0] for name in (first, second))
+        if one != other:
+            yield Example(f"q {q}, zero point {zero_point}", (f"{one:.10g}", f"{other:.10g}"))
+
+
+def _compare(first: str, second: str) -> Iterator[Example]:
+    arrays = rescale.prepare("q31_two_step_up_away", [2.0**-9], "a_")
+    for q in range(1, 10):
+        one, other = (
+            compare.RULES[name](np.int64([q]), 0, "q31_two_step_up_away", arrays, "a_")[0] for name in (first, second)
+        )
+        if one != other:
+            yield Example(f"q {q} of scale 1/512, as it is compared", (f"{one}", f"{other}"))
 
 
 def _scale_form(first: str, second: str) -> Iterator[Example]:
@@ -181,12 +202,15 @@ def _sigmoid(first: str, second: str) -> Iterator[Example]:
 def _table(first: str, second: str) -> Iterator[Example]:
     functions: tuple[tuple[str, Callable[..., object], float, int], ...]
     functions = (("tanh", elementary.tanh, 1 / 128, 0), ("logistic", tables.logistic, 1 / 256, -128))
+    functions += (("tanh in steps of 0.0085", elementary.tanh, 0.008500000461935997, 0),)
     if table.RULES[first].exact or table.RULES[second].exact:
         # A function that binary64 and fractions know alike.
         functions = (("x / 3", lambda x: x / 3, 0.1, 1),)
     for text, function, output_scale, zero_point in functions:
         # Tables differ in few places; these scales have some.
-        for scale in np.array([0.10095943, 0.25669166, 0.20278528, *np.linspace(0.01, 0.3, 200)], np.float32):
+        for scale in np.array(
+            [0.10095943, 0.25669166, 0.20278528, 0.069595955, *np.linspace(0.01, 0.3, 200)], np.float32
+        ):
             built = [
                 table.RULES[name].build(function, float(scale), 0, output_scale, zero_point, -128, 127)
                 for name in (first, second)
@@ -379,6 +403,8 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "align": _align,
     "average": _average,
     "cast": _cast,
+    "center": _center,
+    "compare": _compare,
     "combine": lambda first, second: _affine(examples_affine.rescaled(first, second)),
     "dequantize": _dequantize,
     "dynamic_range": _dynamic_range,

@@ -66,4 +66,4 @@ def variants(own: Variant, make: Callable[[Variant], Row]) -> Iterator[Row]:
                 *(_OPEN if variant.compute_dtype == own.compute_dtype else ()),
             ),
         )
-        yield replace(row, limit=limit, when=(*row.when, *asked))
+        yield replace(row, limit=limit, when=(*row.when, *asked), on_request=True)
