@@ -52,11 +52,16 @@ inline int64_t wrap_s16_then_clamp(int64_t rescaled, int64_t zero_point, int64_t
 // Both sums in the type of `rescaled`; what 32 bits do not hold becomes -2^31.
 template <class Real>
 int64_t store_real(StoreRule rule, Real rescaled, int64_t zero_point, int64_t low, int64_t high) {
-  const Real moved = rescaled + static_cast<Real>(zero_point);
-  const Real whole = rule == StoreRule::zero_point_half_up_then_clamp ? std::floor(moved + static_cast<Real>(0.5))
-                                                                      : std::round(moved);
-  const bool fits = whole >= static_cast<Real>(-2147483648.0) && whole < static_cast<Real>(2147483648.0);
-  return std::min(std::max(fits ? static_cast<int64_t>(whole) : int64_t{INT32_MIN}, low), high);
+  const bool up = rule == StoreRule::zero_point_half_up_then_clamp;
+  const Real half = static_cast<Real>(0.5), end = static_cast<Real>(4294967296.0);
+  const Real moved = rescaled + static_cast<Real>(zero_point), sum = up ? moved + half : moved;
+  if (!(sum > -end && sum < end)) return std::min(std::max(int64_t{INT32_MIN}, low), high);
+  // The fraction is dropped, then looked at: floor, or ties away from zero.
+  auto whole = static_cast<int64_t>(sum);
+  const Real fraction = sum - static_cast<Real>(whole);
+  whole += up ? -int64_t{fraction < 0} : int64_t{fraction >= half} - int64_t{fraction <= -half};
+  if (whole < INT32_MIN || whole > INT32_MAX) whole = INT32_MIN;
+  return std::min(std::max(whole, low), high);
 }
 
 inline int64_t requantize_real(const Requantize& r, int64_t acc, size_t column) {

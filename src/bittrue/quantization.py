@@ -142,7 +142,7 @@ def named_type(dtype: Any) -> DataType:
     try:
         name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
         return next((t for t in DATA_TYPES.values() if t.array == name), None) or data_type(name)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         advice = "names are 'int8', 'uint4', 'float8_e4m3fn', ..."
         raise InputError("BT-DTYPE", f"{dtype!r} is no element type", advice=advice) from None
 

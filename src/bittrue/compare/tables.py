@@ -97,9 +97,7 @@ def _signatures(stem: str, tables: tuple[Numerics, Numerics]) -> list[Signature]
 def _parts(
     stem: str, signature: Signature, tables: tuple[Numerics, Numerics]
 ) -> Iterator[tuple[tuple[str, str], str, tuple[str, str]]]:
-    ours, theirs = (
-        tuple(row for row in table.candidates(stem, *signature) if not row.on_request) for table in tables
-    )
+    ours, theirs = (tuple(row for row in table.candidates(stem, *signature) if not row.on_request) for table in tables)
     if [_decision(row) for row in ours] == [_decision(row) for row in theirs]:
         return
     if not ours or not theirs:

@@ -23,6 +23,19 @@ _APART = {"epilogue", "requantize_config"}
 # Arguments that functions of several values take as one list.
 _LISTS = {"data": "data", "input_scale": "input_scales", "input_zero_point": "input_zero_points"}
 
+# What is public, and makes no tensor of tensors.
+_NO_OPERATORS = {
+    "Conversion",
+    "Expr",
+    "constant",
+    "current_requantize_config",
+    "from_tflite",
+    "model",
+    "nn",
+    "parameters_from_range",
+    "requantize_config",
+    "var",
+}
 # What recorders call an argument whose name the functions do not share.
 _OTHER = {"data": "x", "x": "data", "kernel": "weight", "weight": "kernel", "scale": "input_scale"}
 _OTHER |= {"input_scale": "scale", "zero_point": "input_zero_point", "input_zero_point": "zero_point"}
@@ -36,7 +49,7 @@ def trial(case: Case) -> Trial:
     ``bias``. What neither says is left to the numerics.
     """
     name = case.operator.removeprefix("qnn.").removeprefix("nn.")
-    function = getattr(qnn, name, None) if name in qnn.__all__ else None
+    function = getattr(qnn, name, None) if name in qnn.__all__ and name not in _NO_OPERATORS else None
     if not callable(function):
         raise UnsupportedError("BT-VECTORS-OPERATOR", f"no function '{case.operator}'", place=case.place)
     attributes = dict(case.attributes)
@@ -57,7 +70,7 @@ def trial(case: Case) -> Trial:
         if _is_data(given):
             feeds.append(value)
             value = qnn.var(given.name, given.value.shape, given.dtype.title)
-        _add(arguments, given.name, value)
+        _add(arguments, given.name, value, case.place)
     for key, value in attributes.items():
         if key in _APART or any(key.startswith(f"{prefix}_") for prefix in prefixes):
             later[key] = value
@@ -80,11 +93,14 @@ def _is_data(given: Recorded) -> bool:
     return stem in _DATA
 
 
-def _add(arguments: dict[str, Any], name: str, value: Any) -> None:
+def _add(arguments: dict[str, Any], name: str, value: Any, place: str) -> None:
     """data_0, data_1, ... are one list; a variable's value is one number or a vector."""
     found = _LIST.fullmatch(name)
     if found and found[1] in _LISTS:
-        arguments.setdefault(_LISTS[found[1]], []).append(value)
+        several = arguments.setdefault(_LISTS[found[1]], [])
+        if not isinstance(several, list):
+            raise damaged(f"'{name}' is given beside '{found[1]}'", place)
+        several.append(value)
     else:
         arguments[name] = value
 

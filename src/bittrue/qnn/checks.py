@@ -96,6 +96,36 @@ def element_type(function: str, argument: str, value: Any, types: Sequence[str])
     return found
 
 
+def choice(function: str, argument: str, value: Any, allowed: Sequence[str]) -> str:
+    """One of several texts."""
+    if not isinstance(value, str) or value not in allowed:
+        names = ", ".join(name or "''" for name in allowed)
+        raise wrong(function, argument, f"found {value!r}", f"choose one of: {names}")
+    return value
+
+
+def truth(function: str, argument: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise wrong(function, argument, f"expected True or False, found {value!r}")
+    return bool(value)
+
+
+def dimensions(value: Any) -> int:
+    """The rank of a scale or zero point."""
+    return value.rank if isinstance(value, Expr) else as_array(value).ndim
+
+
+def parts(function: str, argument: str, value: Any, count: int | None = None) -> list[Any]:
+    """A list, a tuple or a vector as a list of its entries; `count`: how many are wanted."""
+    vector = isinstance(value, np.ndarray) and value.ndim == 1 and count is not None
+    if not isinstance(value, list | tuple) and not vector:
+        raise wrong(function, argument, f"expected a list, found {type(value).__name__}", code="BT-QNN-TYPE")
+    if count is not None and len(value) != count:
+        raise wrong(function, argument, f"expected {count} entries, found {len(value)}", code="BT-QNN-SHAPE")
+    return list(value)
+
+
 def whole(function: str, argument: str, value: Any, low: int | None = None) -> int:
     """An integer, at least `low`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or (low is not None and value < low):

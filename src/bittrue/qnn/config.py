@@ -43,9 +43,9 @@ _CURRENT: ContextVar[RequantizeConfig] = ContextVar("requantize_config", default
 def choice(function: str, name: str, value: Any) -> str:
     """A rounding or compute_dtype as given; InputError for anything else."""
     allowed = ROUNDING if name == "rounding" else COMPUTE_DTYPES
-    if value is None or value == OPEN:
+    if value is None or (isinstance(value, str) and value == OPEN):
         return OPEN
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise InputError(
             "BT-QNN-VALUE",
             f"found {value!r}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def _side(function: str, prefix: str, data: Expr, scale: Any, point: Any, axis: 
     """Scale, zero point and axis of an operand; the axis is looked at only where one of the two is no scalar."""
     extents: tuple[int, ...] = ()
     at = -1
-    if any(not isinstance(p, Expr) and np.ndim(p) == 1 for p in (scale, point)):
+    if any(checks.dimensions(p) == 1 for p in (scale, point)):
         at = checks.axis(function, f"{prefix}_axis", axis, data.rank) if data.rank > 1 else 0
         extents = (data.shape[at],) if data.rank else (1,)
     return (
@@ -194,24 +195,24 @@ def concatenate(
     [10, 5]
     """
     name = "concatenate"
-    if isinstance(data, Expr | np.ndarray) or not len(data):
-        raise checks.wrong(name, "data", "expected a list of tensors", code="BT-QNN-TYPE")
-    first = checks.tensor(name, "data", data[0], (*_DATA, "s32"), (1, 8))
-    parts = [checks.tensor(name, "data", part, (first.dtype,), first.rank) for part in data]
+    given_parts = checks.parts(name, "data", data)
+    if not given_parts:
+        raise checks.wrong(name, "data", "expected at least one tensor", code="BT-QNN-SHAPE")
+    first = checks.tensor(name, "data", given_parts[0], (*_DATA, "s32"), (1, 8))
+    parts = [checks.tensor(name, "data", part, (first.dtype,), first.rank) for part in given_parts]
     at = checks.axis(name, "axis", axis, first.rank)
     for part in parts:
         if any(a != b for k, (a, b) in enumerate(zip(part.shape, first.shape, strict=True)) if k != at):
             raise checks.wrong(
                 name, "data", f"shapes {list(first.shape)} and {list(part.shape)} do not fit", code="BT-QNN-SHAPE"
             )
-    for role, given in (("input_scales", input_scales), ("input_zero_points", input_zero_points)):
-        if not hasattr(given, "__len__") or len(given) != len(parts):
-            raise checks.wrong(name, role, f"expected {len(parts)} numbers, one per input", code="BT-QNN-SHAPE")
+    scales = checks.parts(name, "input_scales", input_scales, len(parts))
+    points = checks.parts(name, "input_zero_points", input_zero_points, len(parts))
     parameters = {
         "output_scale": checks.scale(name, "output_scale", output_scale),
         "output_zero_point": checks.zero_point(name, "output_zero_point", output_zero_point),
     }
-    for position, (scale, point) in enumerate(zip(input_scales, input_zero_points, strict=True)):
+    for position, (scale, point) in enumerate(zip(scales, points, strict=True)):
         parameters[f"input_{position}_scale"] = checks.scale(name, "input_scales", scale)
         parameters[f"input_{position}_zero_point"] = checks.zero_point(name, "input_zero_points", point)
     shape = list(first.shape)
@@ -333,6 +334,12 @@ def softmax(x: Tensor, scale: Any, zero_point: Any, output_scale: Any, output_ze
     return build("qnn.softmax", (data,), data.shape, "s8", parameters, attributes)
 
 
+def _end(argument: str, value: Any) -> int:
+    """An end of `clip`; frontends write it as a real number."""
+    whole = isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value)
+    return int(value) if whole else checks.whole("clip", argument, value)
+
+
 def clip(data: Tensor, a_min: Any, a_max: Any) -> Any:
     """min(max(data, a_min), a_max) of codes: what frontends make of ReLU, ReLU6 and so on.
 
@@ -347,11 +354,7 @@ def clip(data: Tensor, a_min: Any, a_max: Any) -> Any:
     x = checks.tensor("clip", "data", data, checks.CODES)
     kind = data_type(x.dtype)
     low, high = (
-        min(
-            max(checks.whole("clip", role, int(v) if isinstance(v, float) and v == int(v) else v), kind.minimum),
-            kind.maximum,
-        )
-        for role, v in (("a_min", a_min), ("a_max", a_max))
+        min(max(_end(role, v), kind.minimum), kind.maximum) for role, v in (("a_min", a_min), ("a_max", a_max))
     )
     return build("clip", (x,), x.shape, x.dtype, {}, {"a_min": low, "a_max": high})
 

@@ -88,8 +88,13 @@ def constant(value: npt.ArrayLike, dtype: Any = None, name: str = "") -> Expr:
     <constant int8[1, 2]>
     """
     array = as_array(value)
+    if array.dtype.kind not in "biufV" or not isinstance(name, str):
+        raise InputError(
+            "BT-QNN-TYPE", f"expected numbers and a text, found {array.dtype}, {name!r}", place="qnn.constant"
+        )
     wanted = named_type(array.dtype if dtype is None else dtype)
-    kept = array.astype(wanted.numpy)
+    with np.errstate(invalid="ignore", over="ignore"):
+        kept = array.astype(wanted.numpy)
     if wanted.is_integer and not np.array_equal(kept, array):
         raise InputError("BT-QNN-VALUE", f"not all values are {wanted.title}", place="qnn.constant")
     return Expr(CONSTANT, (), kept.shape, wanted.name, name=name, value=kept)

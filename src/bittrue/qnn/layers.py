@@ -41,14 +41,6 @@ def reshaped(given: Expr, shape: tuple[int, ...]) -> Expr:
     return Expr("reshape", (given,), shape, given.dtype)
 
 
-def _layout(function: str, argument: str, value: Any, allowed: tuple[str, ...]) -> str:
-    if value not in allowed:
-        raise checks.wrong(
-            function, argument, f"found {value!r}", f"layouts are {', '.join(a or repr('') for a in allowed)}"
-        )
-    return str(value)
-
-
 def window_extent(
     function: str, name: str, extent: int, taps: int, stride: int, dilation: int, before: int, after: int
 ) -> int:
@@ -120,9 +112,9 @@ def conv2d(
     [[[[20]]]]
     """
     name = "conv2d"
-    _layout(name, "data_layout", data_layout, ("NCHW", "NHWC"))
-    _layout(name, "kernel_layout", kernel_layout, tuple(KERNELS))
-    _layout(name, "out_layout", out_layout, ("", "NCHW", "NHWC"))
+    checks.choice(name, "data_layout", data_layout, ("NCHW", "NHWC"))
+    checks.choice(name, "kernel_layout", kernel_layout, tuple(KERNELS))
+    checks.choice(name, "out_layout", out_layout, ("", "NCHW", "NHWC"))
     x = checks.tensor(name, "data", data, ("s8", "u8", "s16"), 4)
     w = checks.tensor(name, "kernel", kernel, ("s8", "u8", "s16"), 4)
     taps = checks.wholes(name, "kernel_size", kernel_size, 2, 1)
@@ -227,9 +219,9 @@ def conv2d_transpose(
     [[[[1, 12, 20]]]]
     """
     name = "conv2d_transpose"
-    _layout(name, "data_layout", data_layout, ("NCHW", "NHWC"))
-    _layout(name, "kernel_layout", kernel_layout, tuple(_TRANSPOSED))
-    _layout(name, "out_layout", out_layout, ("", "NCHW", "NHWC"))
+    checks.choice(name, "data_layout", data_layout, ("NCHW", "NHWC"))
+    checks.choice(name, "kernel_layout", kernel_layout, tuple(_TRANSPOSED))
+    checks.choice(name, "out_layout", out_layout, ("", "NCHW", "NHWC"))
     x = checks.tensor(name, "data", data, checks.INTEGERS_16, 4)
     w = checks.tensor(name, "weight", weight, checks.INTEGERS_8, 4)
     step, reach = (checks.wholes(name, role, v, 2, 1) for role, v in (("strides", strides), ("dilation", dilation)))

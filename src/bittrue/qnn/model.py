@@ -100,6 +100,12 @@ def model(outputs: Expr | Sequence[Expr], fuse: bool = True) -> Model:
     """
     from ..api import Model
 
+    if not isinstance(outputs, Expr | list | tuple) or not isinstance(fuse, bool):
+        raise InputError(
+            "BT-QNN-SYMBOL",
+            f"expected symbolic tensors and True or False, found {type(outputs).__name__}, {type(fuse).__name__}",
+            place="qnn.model",
+        )
     wanted = [outputs] if isinstance(outputs, Expr) else list(outputs)
     for expr in wanted:
         if not isinstance(expr, Expr):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..graph import Attribute
 from . import checks
 from .config import resolved
@@ -17,15 +15,12 @@ def _window(
     name: str, x: Expr, pool_size: Any, strides: Any, padding: Any, dilation: Any, ceil_mode: Any, layout: Any
 ) -> tuple[dict[str, Attribute], tuple[int, ...]]:
     """Attributes of a window, and the shape of the result in `layout`."""
-    if layout not in ("NHWC", "NCHW"):
-        raise checks.wrong(name, "layout", f"found {layout!r}", "layouts are NHWC, NCHW")
-    if not isinstance(ceil_mode, bool | np.bool_):
-        raise checks.wrong(name, "ceil_mode", f"expected True or False, found {ceil_mode!r}")
+    checks.choice(name, "layout", layout, ("NHWC", "NCHW"))
     sizes = {
         role: checks.wholes(name, role, given, 2, 1)
         for role, given in (("pool_size", pool_size), ("strides", strides), ("dilation", dilation))
     }
-    pads = padding_of(name, padding)
+    pads, ceil = padding_of(name, padding), checks.truth(name, "ceil_mode", ceil_mode)
     shape = list(x.shape)
     for at, axis in enumerate((1, 2) if layout == "NHWC" else (2, 3)):
         taps, stride, reach = (sizes[role][at] for role in ("pool_size", "strides", "dilation"))
@@ -34,14 +29,18 @@ def _window(
             raise checks.wrong(
                 name, "pool_size", f"a window of {taps} taps does not fit shape {list(x.shape)}", code="BT-QNN-SHAPE"
             )
-        shape[axis] = (span + (stride - 1 if ceil_mode else 0)) // stride + 1
-    attributes: dict[str, Attribute] = {**sizes, "padding": pads, "ceil_mode": bool(ceil_mode), "layout": layout}
+        shape[axis] = (span + (stride - 1 if ceil else 0)) // stride + 1
+    attributes: dict[str, Attribute] = {
+        **sizes,
+        "padding": pads,
+        "ceil_mode": ceil,
+        "layout": layout,
+    }
     return attributes, tuple(shape)
 
 
 def _laid_out(name: str, made: Any, layout: str, out_layout: Any) -> Any:
-    if out_layout not in ("", "NHWC", "NCHW"):
-        raise checks.wrong(name, "out_layout", f"found {out_layout!r}", "layouts are NHWC, NCHW")
+    checks.choice(name, "out_layout", out_layout, ("", "NHWC", "NCHW"))
     return laid_out(made, layout, out_layout)
 
 
@@ -87,15 +86,13 @@ def avg_pool2d(
     name = "avg_pool2d"
     x = checks.tensor(name, "data", data, checks.INTEGERS_8, 4)
     attributes, shape = _window(name, x, pool_size, strides, padding, dilation, ceil_mode, layout)
-    if not isinstance(count_include_pad, bool | np.bool_):
-        raise checks.wrong(name, "count_include_pad", f"expected True or False, found {count_include_pad!r}")
     parameters = {
         "input_scale": checks.scale(name, "input_scale", input_scale),
         "input_zero_point": checks.zero_point(name, "input_zero_point", input_zero_point),
         "output_scale": checks.scale(name, "output_scale", output_scale),
         "output_zero_point": checks.zero_point(name, "output_zero_point", output_zero_point),
     }
-    attributes |= {"count_include_pad": bool(count_include_pad), **resolved(name)}
+    attributes |= {"count_include_pad": checks.truth(name, "count_include_pad", count_include_pad), **resolved(name)}
     return _laid_out(name, build("qnn.avg_pool2d", (x,), shape, x.dtype, parameters, attributes), layout, out_layout)
 
 
@@ -137,6 +134,5 @@ def pool2d(data: Tensor, *arguments: Any, pool_type: str = "max", **named: Any) 
     >>> pool2d(np.uint8([[1, 2], [3, 5]]).reshape(1, 1, 2, 2), (2, 2), pool_type="max").tolist()
     [[[[5]]]]
     """
-    if pool_type not in ("max", "avg"):
-        raise checks.wrong("pool2d", "pool_type", f"found {pool_type!r}", "'max' or 'avg'")
+    checks.choice("pool2d", "pool_type", pool_type, ("max", "avg"))
     return (max_pool2d if pool_type == "max" else avg_pool2d)(data, *arguments, **named)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Attribute, data_type
+from ..quantization import as_array
 from . import checks
 from .config import OPEN, resolved
 from .expr import Expr, Tensor, build, constant
@@ -28,7 +29,7 @@ def _axis_or_type(axis: Any, out_dtype: Any) -> tuple[int, Any]:
 
 def _per_axis(function: str, axis: Any, data: Expr, scale: Any, zero_point: Any) -> tuple[int, tuple[int, ...]]:
     """Axis and its extent; the axis is looked at only where one of the two is no scalar."""
-    if all(isinstance(p, Expr) or np.ndim(p) == 0 for p in (scale, zero_point)):
+    if all(checks.dimensions(p) == 0 for p in (scale, zero_point)):
         return -1, ()
     if not data.rank:
         return -1, (1,)
@@ -227,7 +228,8 @@ def _simulated(function: str, kind: str, data: Tensor, scale: Any, point: Any, a
     if isinstance(dtype, str) and dtype == "disable":
         return data if isinstance(data, Expr) else np.array(x.value)
     chosen = data_type(checks.element_type(function, argument, dtype, _SIMULATED))
-    sizes = tuple(p.size for p in (np.asarray(scale), np.asarray(point)) if p.ndim == 1 and p.size)
+    given = [as_array(p) for p in (scale, point) if not isinstance(p, Expr)]
+    sizes = tuple(array.size for array in given if array.ndim == 1 and array.size)
     parameters = {
         f"{kind}_scale": checks.scale(function, f"{kind}_scale", scale, sizes),
         f"{kind}_zero_point": checks.zero_point(function, f"{kind}_zero_point", point, sizes),

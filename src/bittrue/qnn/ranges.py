@@ -52,7 +52,7 @@ def parameters_from_range(
     low, high = _number("minimum", minimum), _number("maximum", maximum)
     if low > high:
         raise checks.wrong(name, "maximum", f"{high} is below the minimum {low}")
-    if framework == "mxnet":
+    if checks.choice(name, "framework", framework, ("tflite", "mxnet")) == "mxnet":
         kind = checks.element_type(name, "dtype", dtype, tuple(_MXNET_RANGES))
         with np.errstate(over="ignore", divide="ignore", under="ignore"):
             largest = max(np.abs(_F32(low)), np.abs(_F32(high)))
@@ -60,14 +60,12 @@ def parameters_from_range(
         if not (np.isfinite(scale) and scale > 0):
             raise checks.wrong(name, "maximum", f"the range from {low} to {high} has no scale in float32")
         return _F32(scale), 0
-    if framework != "tflite":
-        raise checks.wrong(name, "framework", f"found {framework!r}", "'tflite' or 'mxnet'")
     chosen = data_type(checks.element_type(name, "dtype", dtype, ("s8", "u8", "s16")))
     if low > 0 or high < 0:
         raise checks.wrong(name, "minimum" if low > 0 else "maximum", "the range must hold 0")
     if low == high:
         return _F32(0), 0
-    ends = float(chosen.minimum + bool(narrow_range)), float(chosen.maximum)
+    ends = float(chosen.minimum + checks.truth(name, "narrow_range", narrow_range)), float(chosen.maximum)
     wide = (high - low) / (ends[1] - ends[0])
     if not (math.isfinite(wide) and wide > 0 and 0 < float(_F32(wide)) < math.inf):
         raise checks.wrong(name, "maximum", f"the range from {low} to {high} has no scale in float32")

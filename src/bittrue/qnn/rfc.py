@@ -80,14 +80,12 @@ def quantized_conv2d(
     dtype = _result(name, out_dtype)
     x = checks.tensor(name, "quantized_data", quantized_data, _RESULTS, 4)
     w = checks.tensor(name, "quantized_kernel", quantized_kernel, _RESULTS, 4)
+    checks.choice(name, "data_layout", data_layout, ("NCHW", "NHWC"))
     inside = x.shape[3 if data_layout == "NHWC" else 1]
-    if kernel_layout in layers.KERNELS:
-        standard = [w.shape[axis] for axis in layers.KERNELS[kernel_layout]]
-        taps = standard[2:]
-        found = standard[0] * standard[1] if groups == inside and inside > 1 else standard[0]
-    else:
-        # conv2d says what is wrong with it.
-        taps, found = [1, 1], 1
+    checks.choice(name, "kernel_layout", kernel_layout, tuple(layers.KERNELS))
+    count = checks.whole(name, "groups", groups, 1)
+    standard = [w.shape[axis] for axis in layers.KERNELS[kernel_layout]]
+    found = standard[0] * standard[1] if count == inside and inside > 1 else standard[0]
     acc = layers.conv2d(
         quantized_data,
         quantized_kernel,
@@ -95,7 +93,7 @@ def quantized_conv2d(
         kernel_zero_point,
         input_scale,
         kernel_scale,
-        taps if kernel_size is None else kernel_size,
+        standard[2:] if kernel_size is None else kernel_size,
         channels,
         strides,
         padding,
@@ -207,15 +205,13 @@ def quantized_pool2d(
     name = "quantized_pool2d"
     dtype = _result(name, out_dtype)
     x = checks.tensor(name, "quantized_data", quantized_data, _RESULTS, 4)
-    if pool_type == "max":
+    if checks.choice(name, "pool_type", pool_type, ("max", "avg")) == "max":
         largest = pooling.max_pool2d(
             quantized_data, pool_size, strides, dilation, padding, layout, out_layout, ceil_mode
         )
         return quantization.requantize(
             largest, input_scale, input_zero_point, output_scale, output_zero_point, out_dtype=dtype
         )
-    if pool_type != "avg":
-        raise checks.wrong(name, "pool_type", f"found {pool_type!r}", "'max' or 'avg'")
     if checks.element_type(name, "out_dtype", dtype, _RESULTS) != x.dtype:
         raise checks.wrong(name, "out_dtype", f"averages keep the type of the data, found {out_dtype!r}")
     return pooling.avg_pool2d(
@@ -252,7 +248,7 @@ def quantized_concat(
     """
     name = "quantized_concat"
     dtype = checks.element_type(name, "out_dtype", _result(name, out_dtype), _RESULTS)
-    for part in quantized_data:
+    for part in checks.parts(name, "quantized_data", quantized_data):
         checks.tensor(name, "quantized_data", part, (dtype,))
     return elementwise.concatenate(
         quantized_data, input_scales, input_zero_points, output_scale, output_zero_point, axis
