@@ -205,64 +205,151 @@ def test_rescale_equals_the_oracle(rule: str) -> None:
             assert value == expected, f"{rule}: acc {acc}, real {real!r}: {value}, the oracle says {expected}"
 
 
+def told(*answers: tuple[float, str]) -> dict[str, float]:
+    """What each rule gives, from (value, names of the rules that give it)."""
+    return {name: value for value, names in answers for name in names.split()}
+
+
 # (accumulator, real multiplier, what each rule makes of it): for every pair, one case gives two answers.
 RESCALE_CASES = [
-    (1, 0.25, {"q31_two_step_up_away": 1, "q31_two_step_up_up": 1, "q31_one_step_up": 0, "binary64_multiply_away": 0}),
-    (-2, 0.25, {"q31_two_step_up_away": -1, "q31_two_step_up_up": 0, "q31_one_step_up": 0}),
-    (-2, 0.25, {"q31_two_step_up_up": 0, "q31_one_step_up": 0, "binary64_multiply_away": -1}),
-    (2, 0.25, {"binary32_multiply_even": 0, "binary64_multiply_away": 1, "q31_one_step_up": 1, "q15_one_step_up": 1}),
-    (6, 0.25, {"binary32_multiply_even": 2, "q31_one_step_up": 2}),
-    (-2, 0.25, {"binary32_multiply_even": 0, "q31_two_step_up_away": -1, "q15_one_step_up": 0}),
-    (-2, 0.25, {"q15_one_step_up": 0, "binary64_multiply_away": -1}),
-    (1, 0.25, {"q31_two_step_up_up": 1, "binary32_multiply_even": 0, "q15_one_step_up": 0, "q31_two_step_up_away": 1}),
-    (2, 0.25, {"q8_one_step_up": 1, "binary32_multiply_even": 0}),
-    (-2, 0.25, {"q8_one_step_up": 0, "q31_two_step_up_away": -1, "binary64_multiply_away": -1}),
-    (1, 0.25, {"q8_one_step_up": 0, "q31_two_step_up_up": 1}),
-    (1000, 0.3, {"q8_one_step_up": 301, "q31_one_step_up": 300, "q15_one_step_up": 300}),
-    (3, 1e9, {"binary32_multiply_even": 2**31 - 1, "binary32_multiply_even_overflow_lowest": -(2**31)}),
-    (2, 0.25, {"binary32_multiply_even_overflow_lowest": 0, "binary64_multiply_away": 1, "q31_one_step_up": 1, "q15_one_step_up": 1, "q8_one_step_up": 1}),
-    (1, 0.25, {"binary32_multiply_even_overflow_lowest": 0, "q31_two_step_up_up": 1, "q31_two_step_up_away": 1}),
-    (3, 0.25, {**dict.fromkeys(ORACLES, 1), "binary32_add_multiply_even": 2, "q30_floor_plus_one": 2}),
-    (-4, 0.25, {**dict.fromkeys(ORACLES, -1), "binary32_add_multiply_even": 0, "binary32_add_multiply_twice_even": 0}),
-    (100_000_000, 0.7000123, {"q31_one_step_up": 70001230, "q15_one_step_up": 70001221}),
-    (116_784_916, 0.4183, {
-        "binary32_multiply_even": 48851128, "binary32_multiply_even_wide": 48851128,
-        "binary32_two_step_away_away": 48851128, "binary64_multiply_away": 48851130, "binary64_multiply_even": 48851130,
-        "binary64_product_binary32_away": 48851132, "binary64_two_step_away_away": 48851132,
-        "q15_one_step_even": 48851649, "q15_one_step_up": 48851649, "q30_floor_plus_one": 97702261,
-        "q31_one_step_up": 48851130, "q31_two_step_up_away": 48851131, "q31_two_step_up_up": 48851131,
-        "q8_one_step_up": 48812445,
-    }),
-    (2, 0.25, {
-        "binary32_multiply_even": 0, "binary32_multiply_even_wide": 0, "binary32_two_step_away_away": 1,
-        "binary64_multiply_away": 1, "binary64_multiply_even": 0, "q15_one_step_even": 0, "q15_one_step_up": 1,
-        "q31_one_step_up": 1,
-    }),
-    (1, 0.25, {"binary64_product_binary32_away": 0, "binary64_two_step_away_away": 1}),
-    (100_000_000, 5000.0, {"binary32_multiply_even": 2147483647, "binary32_multiply_even_wide": 499999997952}),
-    (1, 0.25, {"q31_two_step_up_away": 1, "q31_two_step_up_up": 1, "q31_one_step_up_wrap": 0,
-               "q31_shift_or_one_step_up": 0, "q31_one_step_away": 0}),
-    (2, 0.25, {"binary32_multiply_even": 0, "q31_one_step_up_wrap": 1, "q31_shift_or_one_step_up": 1,
-               "q31_one_step_away": 1}),
-    (-2, 0.25, {"q31_one_step_away": -1, "q31_one_step_up": 0, "q31_one_step_up_wrap": 0,
-                "q31_shift_or_one_step_up": 0, "q15_one_step_up": 0, "q8_one_step_up": 0}),
-    (-2, 0.25, {"binary64_multiply_away": -1, "q31_one_step_up_wrap": 0, "q31_shift_or_one_step_up": 0}),
-    (2**31 - 1, 2.0, {"q31_one_step_up": 2**32 - 2, "q31_one_step_up_wrap": -2, "q31_shift_or_one_step_up": -2,
-                      "q31_one_step_away": -2, "binary64_multiply_away": -(2**31)}),
-    (2**31 - 1, 0.5, {"q31_shift_or_one_step_up": -(2**30), "q31_one_step_up_wrap": 2**30,
-                      "q31_one_step_away": 2**30}),
-    (100_000_000, 0.7000123, {"q31_one_step_up_wrap": 70001230, "q31_shift_or_one_step_up": 70001230,
-                              "q31_one_step_away": 70001230, "q15_one_step_up": 70001221}),
-    (1000, 0.3, {"q8_one_step_up": 301, "q31_one_step_up_wrap": 300, "q31_shift_or_one_step_up": 300}),
-    (1, 0.25, {"binary32_multiply": 0.25, **dict.fromkeys((
-        "q31_one_step_up", "q31_one_step_up_wrap", "q31_shift_or_one_step_up", "q31_one_step_away", "q15_one_step_up",
-        "binary64_multiply_away", "binary32_multiply_even", "q8_one_step_up"), 0),
-        "q31_two_step_up_away": 1, "q31_two_step_up_up": 1}),
-    (1, 0.25, {"binary64_multiply": 0.25, **dict.fromkeys((
-        "q31_one_step_up", "q31_one_step_up_wrap", "q31_shift_or_one_step_up", "q31_one_step_away", "q15_one_step_up",
-        "binary64_multiply_away", "binary32_multiply_even", "q8_one_step_up"), 0),
-        "q31_two_step_up_away": 1, "q31_two_step_up_up": 1}),
-    (2**24 + 1, 1.0, {"binary32_multiply": 2.0**24, "binary64_multiply": 2.0**24 + 1}),
+    (1, 0.25, told(
+        (1, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_two_step_away_away "
+           "binary64_two_step_away_away q30_floor_plus_one q31_two_step_up_away q31_two_step_up_up"),
+        (0.25, "binary32_multiply binary64_multiply"),
+        (0, "binary32_multiply_even binary32_multiply_even_overflow_lowest binary32_multiply_even_wide "
+           "binary64_multiply_away binary64_multiply_even binary64_product_binary32_away q15_one_step_even "
+           "q15_one_step_up q31_one_step_away q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up "
+           "q8_one_step_up"),
+    )),
+    (2, 0.25, told(
+        (1, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_two_step_away_away "
+           "binary64_multiply_away binary64_product_binary32_away binary64_two_step_away_away q15_one_step_up "
+           "q31_one_step_away q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away "
+           "q31_two_step_up_up q8_one_step_up"),
+        (0.5, "binary32_multiply binary64_multiply"),
+        (0, "binary32_multiply_even binary32_multiply_even_overflow_lowest binary32_multiply_even_wide "
+           "binary64_multiply_even q15_one_step_even"),
+        (2, "q30_floor_plus_one"),
+    )),
+    (-2, 0.25, told(
+        (0, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_multiply_even "
+           "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide binary64_multiply_even "
+           "q15_one_step_even q15_one_step_up q30_floor_plus_one q31_one_step_up q31_one_step_up_wrap "
+           "q31_shift_or_one_step_up q31_two_step_up_up q8_one_step_up"),
+        (-0.5, "binary32_multiply binary64_multiply"),
+        (-1, "binary32_two_step_away_away binary64_multiply_away binary64_product_binary32_away "
+            "binary64_two_step_away_away q31_one_step_away q31_two_step_up_away"),
+    )),
+    (3, 0.25, told(
+        (2, "binary32_add_multiply_even q30_floor_plus_one"),
+        (1, "binary32_add_multiply_twice_even binary32_multiply_even binary32_multiply_even_overflow_lowest "
+           "binary32_multiply_even_wide binary32_two_step_away_away binary64_multiply_away binary64_multiply_even "
+           "binary64_product_binary32_away binary64_two_step_away_away q15_one_step_even q15_one_step_up "
+           "q31_one_step_away q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away "
+           "q31_two_step_up_up q8_one_step_up"),
+        (0.75, "binary32_multiply binary64_multiply"),
+    )),
+    (-4, 0.25, told(
+        (0, "binary32_add_multiply_even binary32_add_multiply_twice_even"),
+        (-1.0, "binary32_multiply binary32_multiply_even binary32_multiply_even_overflow_lowest "
+              "binary32_multiply_even_wide binary32_two_step_away_away binary64_multiply binary64_multiply_away "
+              "binary64_multiply_even binary64_product_binary32_away binary64_two_step_away_away "
+              "q15_one_step_even q15_one_step_up q30_floor_plus_one q31_one_step_away q31_one_step_up "
+              "q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up "
+              "q8_one_step_up"),
+    )),
+    (1, 0.5, told(
+        (2, "binary32_add_multiply_even binary32_add_multiply_twice_even q30_floor_plus_one"),
+        (0.5, "binary32_multiply binary64_multiply"),
+        (0, "binary32_multiply_even binary32_multiply_even_overflow_lowest binary32_multiply_even_wide "
+           "binary64_multiply_even"),
+        (1, "binary32_two_step_away_away binary64_multiply_away binary64_product_binary32_away "
+           "binary64_two_step_away_away q15_one_step_up q31_one_step_away q31_one_step_up q31_one_step_up_wrap "
+           "q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
+    )),
+    (1000, 0.3, told(
+        (301, "binary32_add_multiply_even q8_one_step_up"),
+        (226, "binary32_add_multiply_twice_even"),
+        (300.0, "binary32_multiply binary32_multiply_even binary32_multiply_even_overflow_lowest "
+               "binary32_multiply_even_wide binary32_two_step_away_away binary64_multiply binary64_multiply_away "
+               "binary64_multiply_even binary64_product_binary32_away binary64_two_step_away_away "
+               "q15_one_step_even q15_one_step_up q31_one_step_away q31_one_step_up q31_one_step_up_wrap "
+               "q31_shift_or_one_step_up q31_two_step_up_away q31_two_step_up_up"),
+        (601, "q30_floor_plus_one"),
+    )),
+    (100_000_000, 0.7000123, told(
+        (70001232, "binary32_add_multiply_even binary32_multiply binary32_multiply_even "
+                  "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide binary32_two_step_away_away "
+                  "binary64_product_binary32_away binary64_two_step_away_away"),
+        (52500924, "binary32_add_multiply_twice_even"),
+        (70001230.0, "binary64_multiply binary64_multiply_away binary64_multiply_even q31_one_step_away "
+                    "q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up q31_two_step_up_away "
+                    "q31_two_step_up_up"),
+        (70001221, "q15_one_step_up"),
+        (140002461, "q30_floor_plus_one"),
+        (69921875, "q8_one_step_up"),
+    )),
+    (116_784_916, 0.4183, told(
+        (48851128, "binary32_add_multiply_even binary32_multiply binary32_multiply_even "
+                  "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide binary32_two_step_away_away"),
+        (36638344, "binary32_add_multiply_twice_even"),
+        (48851130.3628, "binary64_multiply"),
+        (48851130, "binary64_multiply_away binary64_multiply_even q31_one_step_away q31_one_step_up "
+                  "q31_one_step_up_wrap q31_shift_or_one_step_up"),
+        (48851132, "binary64_product_binary32_away binary64_two_step_away_away"),
+        (48851649, "q15_one_step_even q15_one_step_up"),
+        (97702261, "q30_floor_plus_one"),
+        (48851131, "q31_two_step_up_away q31_two_step_up_up"),
+        (48812445, "q8_one_step_up"),
+    )),
+    (3, 1000000000.0, told(
+        (2147483647, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_multiply_even"),
+        (3000000000.0, "binary32_multiply binary32_multiply_even_wide binary64_multiply binary64_multiply_even "
+                      "binary64_product_binary32_away q31_one_step_up q8_one_step_up"),
+        (-2147483648, "binary32_multiply_even_overflow_lowest binary64_multiply_away"),
+        (6000000001, "q30_floor_plus_one"),
+        (-1294967296, "q31_one_step_away q31_one_step_up_wrap q31_shift_or_one_step_up"),
+        (-1000000000, "q31_two_step_up_away q31_two_step_up_up"),
+    )),
+    (100_000_000, 5000.0, told(
+        (2147483647, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_multiply_even"),
+        (499999997952.0, "binary32_multiply binary32_multiply_even_wide binary64_product_binary32_away"),
+        (-2147483648, "binary32_multiply_even_overflow_lowest binary64_multiply_away"),
+        (500000000000.0, "binary64_multiply binary64_multiply_even q31_one_step_up q8_one_step_up"),
+        (1783793664, "q15_one_step_up q31_one_step_away q31_one_step_up_wrap q31_shift_or_one_step_up"),
+        (1000000000001, "q30_floor_plus_one"),
+        (-695040000, "q31_two_step_up_away q31_two_step_up_up"),
+    )),
+    (2**31 - 1, 0.5, told(
+        (1073741824, "binary32_add_multiply_even binary32_multiply binary32_multiply_even "
+                    "binary32_multiply_even_overflow_lowest binary32_multiply_even_wide "
+                    "binary32_two_step_away_away binary64_multiply_away binary64_multiply_even "
+                    "binary64_product_binary32_away binary64_two_step_away_away q15_one_step_up q31_one_step_away "
+                    "q31_one_step_up q31_one_step_up_wrap q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
+        (805306368, "binary32_add_multiply_twice_even"),
+        (1073741823.5, "binary64_multiply"),
+        (2147483648, "q30_floor_plus_one"),
+        (-1073741824, "q31_shift_or_one_step_up"),
+    )),
+    (2**31 - 1, 2.0, told(
+        (2147483647, "binary32_add_multiply_even binary32_add_multiply_twice_even binary32_multiply_even"),
+        (4294967296.0, "binary32_multiply binary32_multiply_even_wide binary64_product_binary32_away"),
+        (-2147483648, "binary32_multiply_even_overflow_lowest binary64_multiply_away"),
+        (4294967294.0, "binary64_multiply binary64_multiply_even q31_one_step_up q8_one_step_up"),
+        (-2, "q15_one_step_up q31_one_step_away q31_one_step_up_wrap q31_shift_or_one_step_up "
+            "q31_two_step_up_away q31_two_step_up_up"),
+        (8589934589, "q30_floor_plus_one"),
+    )),
+    (2**24 + 1, 1.0, told(
+        (16777220, "binary32_add_multiply_even"),
+        (12582915, "binary32_add_multiply_twice_even"),
+        (16777216.0, "binary32_multiply binary32_multiply_even binary32_multiply_even_overflow_lowest "
+                    "binary32_multiply_even_wide binary64_product_binary32_away"),
+        (16777217.0, "binary64_multiply binary64_multiply_away binary64_multiply_even q15_one_step_up "
+                    "q31_one_step_away q31_one_step_up q31_one_step_up_wrap q31_shift_or_one_step_up "
+                    "q31_two_step_up_away q31_two_step_up_up q8_one_step_up"),
+        (33554435, "q30_floor_plus_one"),
+    )),
 ]  # fmt: skip
 
 
