@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -266,3 +267,10 @@ def test_contradictions(code: str, damage: Callable[[Any, Any], None]) -> None:
     with pytest.raises(bittrue.BittrueError) as caught:
         read_caffe2(*(np.frombuffer(net.SerializeToString(), np.uint8) for net in (predict, init)))
     assert caught.value.code == code, caught.value
+
+
+def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "systems" / "caffe2.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(block, "caffe2.md", "exec"), {})
+    assert "q31_two_step_up_away" in capsys.readouterr().out
