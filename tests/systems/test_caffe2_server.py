@@ -148,7 +148,7 @@ def saturated(products: Sequence[int]) -> int:
     return sum(min(max(pair, -(2**15)), 2**15 - 1) for pair in pairs)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(convolutions())
 def test_convolutions(case: dict[str, Any]) -> None:
     x, xs, xz = case["x"]
@@ -188,7 +188,7 @@ def test_convolutions(case: dict[str, Any]) -> None:
         assert found[0, y, column, o] == stored(even(f32(f32(acc) * m)), moved), (y, column, o)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(st.data())
 def test_fully_connected(data: Any) -> None:
     rows, depth, columns = (data.draw(st.integers(1, 6)) for _ in range(3))
@@ -214,7 +214,7 @@ def test_fully_connected(data: Any) -> None:
         assert found[i, o] == stored(rounded if -(2**31) <= rounded < 2**31 else -(2**31), moved)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.data())
 def test_sums_of_two(data: Any) -> None:
     """The last n mod 32 elements go by another formula."""
@@ -236,7 +236,7 @@ def test_sums_of_two(data: Any) -> None:
         assert found[i] == stored(even(real)), i
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(st.data())
 def test_sums_of_others(data: Any) -> None:
     """One input, or three and more, by way of 16 bits."""
@@ -259,7 +259,7 @@ def test_sums_of_others(data: Any) -> None:
         assert found[i] == stored(even(f32(f32(raw) * f32(unit / Fraction(scale)))), v), i
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(st.data())
 def test_products(data: Any) -> None:
     shape = data.draw(st.sampled_from([(1,), (33,), (2, 3, 5)]))
@@ -272,7 +272,7 @@ def test_products(data: Any) -> None:
         assert y == stored(even(f32((p - z) * (q - w) * m)), v)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(st.data())
 def test_concatenation(data: Any) -> None:
     extents = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
@@ -287,7 +287,7 @@ def test_concatenation(data: Any) -> None:
         column += x.shape[1]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(st.data())
 def test_pools(data: Any) -> None:
     taps = data.draw(st.integers(1, 4))
