@@ -206,6 +206,7 @@ _F4: dict[tables.Function, tuple[Callable[[np.ndarray], np.ndarray], int, int]] 
     elementary.tanh: (transcendental.tanh_f4, 7, 0),
 }
 
+
 def _build_midpoints(
     function: tables.Function,
     input_scale: float,
@@ -248,10 +249,7 @@ def _build_midpoints_less_1(
     [0, 127, 254]
     """
     return (
-        _build_midpoints(
-            function, input_scale, input_zero_point, output_scale, output_zero_point, minimum, maximum
-        )
-        - 1
+        _build_midpoints(function, input_scale, input_zero_point, output_scale, output_zero_point, minimum, maximum) - 1
     )
 
 
