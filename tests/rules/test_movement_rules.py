@@ -36,31 +36,67 @@ CASES = {
         # 5 at half the output's scale: 2.5 goes up to 3 or to the even 2, 10 is the output's zero point.
         (
             (np.uint8([5]), 0.5, 0, 1.0, 10, 0, 255),
-            {"copy": [5], "binary32_affine_away": [13], "binary32_divide_even": [12], "binary32_multiply_even": [12], "exact_even": [12]},
+            {
+                "copy": [5],
+                "binary32_affine_away": [13],
+                "binary32_divide_even": [12],
+                "binary32_multiply_even": [12],
+                "exact_even": [12],
+            },
         ),
         # (5 - 10) / 2 = -2.5 goes down to -3, or to the even -2.
         (
             (np.uint8([5]), 0.5, 10, 1.0, 10, 0, 255),
-            {"copy": [5], "binary32_affine_away": [7], "binary32_divide_even": [8], "binary32_multiply_even": [8], "exact_even": [8]},
+            {
+                "copy": [5],
+                "binary32_affine_away": [7],
+                "binary32_divide_even": [8],
+                "binary32_multiply_even": [8],
+                "exact_even": [8],
+            },
         ),
         # 255 * 4 is too large for the type, 0 - 100 too small.
         (
             (np.uint8([255]), 4.0, 0, 1.0, 0, 0, 255),
-            {"copy": [255], "binary32_affine_away": [255], "binary32_divide_even": [255], "binary32_multiply_even": [255], "exact_even": [255]},
+            {
+                "copy": [255],
+                "binary32_affine_away": [255],
+                "binary32_divide_even": [255],
+                "binary32_multiply_even": [255],
+                "exact_even": [255],
+            },
         ),
         (
             (np.uint8([0]), 1.0, 100, 1.0, 0, 0, 255),
-            {"copy": [0], "binary32_affine_away": [0], "binary32_divide_even": [0], "binary32_multiply_even": [0], "exact_even": [0]},
+            {
+                "copy": [0],
+                "binary32_affine_away": [0],
+                "binary32_divide_even": [0],
+                "binary32_multiply_even": [0],
+                "exact_even": [0],
+            },
         ),
         # Beyond 32 bits the conversion gives -2^31, which is stored as the lowest value; others saturate.
         (
             (np.uint8([255]), 1e9, 0, 1.0, 0, 0, 255),
-            {"copy": [255], "binary32_affine_away": [0], "binary32_divide_even": [255], "binary32_multiply_even": [255], "exact_even": [255]},
+            {
+                "copy": [255],
+                "binary32_affine_away": [0],
+                "binary32_divide_even": [255],
+                "binary32_multiply_even": [255],
+                "exact_even": [255],
+            },
         ),
         # 15 f32(0.01) is exactly 7.5 f32(0.02), and rounded to binary32 a little less.
         (
             (np.uint8([15]), 0.01, 0, 0.02, 0, 0, 255),
-            {"copy": [15], "binary32_affine_away": [8], "binary32_divide_even": [7], "binary32_multiply_even": [8], "exact_even": [8]},
+            {
+                "copy": [15],
+                "binary32_affine_away": [8],
+                "binary32_divide_even": [7],
+                "binary32_multiply_even": [8],
+                "exact_even": [8],
+            },
         ),
         # Beyond 64 bits the conversion gives -2^63.
         (
@@ -76,7 +112,13 @@ CASES = {
         # Equal parameters copy under all.
         (
             (np.uint8([7]), 0.3, 9, float(np.float32(0.3)), 9, 0, 255),
-            {"copy": [7], "binary32_affine_away": [7], "binary32_divide_even": [7], "binary32_multiply_even": [7], "exact_even": [7]},
+            {
+                "copy": [7],
+                "binary32_affine_away": [7],
+                "binary32_divide_even": [7],
+                "binary32_multiply_even": [7],
+                "exact_even": [7],
+            },
         ),
     ],
 }

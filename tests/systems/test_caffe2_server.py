@@ -72,8 +72,8 @@ def run(
     """What every executor makes of one operator, with scale and zero point of its result."""
     init, predict = messages()["NetDef"](), messages()["NetDef"]()
     names = [f"x{i}" for i in range(len(inputs) + len(constants))]
-    for i, (name, given) in enumerate(zip(names, (*inputs, *constants), strict=True)):
-        fill(init, name, given, i >= len(inputs))
+    for i, (name, operand) in enumerate(zip(names, (*inputs, *constants), strict=True)):
+        fill(init, name, operand, i >= len(inputs))
     node = predict.op.add(type=operator, engine=engine, input=names, output=["y"])
     ordered = {"order": b"NHWC"} if "Conv" in operator or "Pool" in operator else {}
     for name, value in {**arguments, **ordered}.items():
@@ -82,7 +82,7 @@ def run(
     predict.external_input.extend(names)
     predict.external_output.append("y")
     graph = read_model(predict.SerializeToString(), init.SerializeToString()).graphs[0]
-    feeds = {index: given[0] for index, given in zip(graph.inputs, inputs, strict=True)}
+    feeds = {index: operand[0] for index, operand in zip(graph.inputs, inputs, strict=True)}
     shapes = {graph.tensors[i].name: value.shape for i, value in feeds.items()}
     plan = make_plan(graph, find(numerics), shapes=shapes)
     results = [
