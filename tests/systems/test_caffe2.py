@@ -12,7 +12,9 @@ import pytest
 from google.protobuf import text_format
 
 import bittrue
+from bittrue.conformance import caffe2_case
 from bittrue.conformance.replay import replay
+from bittrue.conformance.vectors import read_vectors
 from support.caffe2_nets import add, argument, classifier, fill, new
 from support.shared import SHARED
 
@@ -274,3 +276,63 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(block, "caffe2.md", "exec"), {})
     assert "q31_two_step_up_away" in capsys.readouterr().out
+
+
+# What recorded operators are read as.
+STEMS = {
+    "Int8Add": ["add"],
+    "Int8AveragePool": ["scaled_average_pool2d"],
+    "Int8ChannelShuffle": ["reshape_to", "transpose", "reshape_to"],
+    "Int8ConvTranspose": ["transpose_conv"],
+    "Int8FC": ["flatten", "fully_connected"],
+    "Int8MaxPoolRelu": ["max_pool2d"],
+    "Int8ResizeNearest": ["resample_nearest"],
+    "Int8RoIAlign": ["roi_align"],
+    "Int8Slice": ["slice_axes"],
+}
+
+
+@pytest.mark.parametrize("operator", STEMS)
+def test_operators_are_read_as_ours(operator: str) -> None:
+    case = next(case for case in read_vectors(RECORDED).cases if case.operator == operator)
+    predict, init = caffe2_case.nets(case)
+    (graph,) = bittrue.load(predict.SerializeToString(), init.SerializeToString()).graphs
+    assert [node.operator for node in graph.nodes] == STEMS[operator]
+    assert all(node.attributes["engine"] == "" for node in graph.nodes)
+
+
+def test_sums_of_other_counts_are_operators_of_their_own() -> None:
+    for engine, count, stem in (("", 1, "add_scaled"), ("DNNLOWP", 3, "add_scaled"), ("DNNLOWP", 2, "add")):
+        predict, init = new(), new()
+        names = "abc"[:count]
+        for name in names:
+            add(init, "Int8GivenTensorFill", "", name, shape=[3], **quantized())
+        predict.external_input.extend(names)
+        add(predict, "Int8Sum", " ".join(names), "y", engine, **quantized())
+        (graph,) = bittrue.load(predict.SerializeToString(), init.SerializeToString()).graphs
+        assert [node.operator for node in graph.nodes] == [stem]
+
+
+def test_depthwise_filters_are_turned() -> None:
+    predict, init = classifier()
+    (graph,) = bittrue.load(predict.SerializeToString(), init.SerializeToString()).graphs
+    (node,) = (node for node in graph.nodes if node.operator == "depthwise_conv2d")
+    assert graph.tensors[node.inputs[1] or 0].shape == (1, 3, 3, 8)
+    assert node.attributes["pads"] == (1, 1, 1, 1)
+
+
+def test_normalization_is_read_as_ours() -> None:
+    predict, init = new(), new()
+    add(init, "Int8GivenTensorFill", "", "x", shape=[1, 2, 2, 3], **quantized())
+    for name in "sbmv":
+        fill(init, name, np.ones(3, np.float32))
+    predict.external_input.extend("xsbmv")
+    add(predict, "Int8SpatialBN", "x s b m v", "y", "DNNLOWP", order="NHWC", is_test=1, epsilon=1e-5, **quantized(0.25))
+    model = bittrue.load(predict.SerializeToString(), init.SerializeToString())
+    assert [node.operator for node in model.graphs[0].nodes] == ["scaled_batch_normalization"]
+    for executor in ("native", "reference"):
+        (y,) = computed(model.prepare(executor=executor), np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3))
+        assert y.shape == (1, 2, 2, 3)
+    with pytest.raises(bittrue.BittrueError, match="has no row"):
+        predict.op[0].engine = ""
+        bittrue.load(predict.SerializeToString(), init.SerializeToString()).prepare("caffe2")

@@ -124,7 +124,7 @@ def _parameters(given: Recorded, place: str) -> tuple[np.float32, int] | None:
     try:
         if scale is None and exact is None:
             return None
-        return np.float32(float.fromhex(exact) if exact is not None else float(scale)), int(zero_point)
+        return np.float32(float(scale or 0) if exact is None else float.fromhex(exact)), int(zero_point)
     except (TypeError, ValueError, OverflowError):
         raise damaged(f"scale and zero point of '{given.name}' are no numbers", place) from None
 
@@ -183,11 +183,13 @@ def _with_parameters(
         if wanted is None:
             continue
         found = graph.tensors[index].quantization
-        scale = np.float32([np.nan]) if found is None else found.scales
-        zero_point = np.int64([-1]) if found is None else found.zero_points
+        scale = np.full(1, np.nan, np.float32) if found is None else found.scales.astype(np.float32)
+        zero_point = np.full(1, -1, np.int64) if found is None else found.zero_points
+        right: np.ndarray
+        value: np.ndarray
         for role, value, right in (
-            ("scale", scale.astype(np.float32), np.float32([wanted[0]])),
-            ("zero_point", zero_point, np.int64([wanted[1]])),
+            ("scale", scale, np.full(1, wanted[0], np.float32)),
+            ("zero_point", zero_point, np.full(1, wanted[1], np.int64)),
         ):
             dtype = data_type(value.dtype.name)
             name = f"{given.name}:{role}"
