@@ -67,18 +67,23 @@ def run(
     constants: Sequence[Quantized] = (),
     engine: str = "DNNLOWP",
     numerics: str = "caffe2",
+    reals: Sequence[np.ndarray] = (),
     **arguments: float,
 ) -> tuple[np.ndarray, float, int]:
     """What every executor makes of one operator, with scale and zero point of its result."""
     init, predict = messages()["NetDef"](), messages()["NetDef"]()
-    names = [f"x{i}" for i in range(len(inputs) + len(constants))]
-    for i, (name, operand) in enumerate(zip(names, (*inputs, *constants), strict=True)):
+    names = [f"x{i}" for i in range(len(inputs) + len(constants) + len(reals))]
+    for i, (name, operand) in enumerate(zip(names, (*inputs, *constants), strict=False)):
         fill(init, name, operand, i >= len(inputs))
     node = predict.op.add(type=operator, engine=engine, input=names, output=["y"])
-    ordered = {"order": b"NHWC"} if "Conv" in operator or "Pool" in operator else {}
+    ordered = {"order": b"NHWC"} if any(word in operator for word in ("Conv", "Pool", "BN")) else {}
     for name, value in {**arguments, **ordered}.items():
         argument = node.arg.add(name=name)
         setattr(argument, {bytes: "s", float: "f", int: "i"}[type(value)], value)
+    for name, values in zip(names[len(names) - len(reals) :], reals, strict=True):
+        operator_of = init.op.add(type="GivenTensorFill", output=[name])
+        operator_of.arg.add(name="shape").ints.extend(values.shape)
+        operator_of.arg.add(name="values").floats.extend(values.tolist())
     predict.external_input.extend(names)
     predict.external_output.append("y")
     graph = read_model(predict.SerializeToString(), init.SerializeToString()).graphs[0]
@@ -239,7 +244,7 @@ def test_sums_of_two(data: Any) -> None:
 @settings(deadline=None, max_examples=20)
 @given(st.data())
 def test_sums_of_others(data: Any) -> None:
-    """One input, or three and more, by way of 16 bits."""
+    """One input, or three and more, by way of 16 bits: add_scaled."""
     count = data.draw(st.sampled_from([1, 3, 4, 7, 40]))
     inputs = [(array_of(data.draw, (2, 3)), data.draw(scales), data.draw(codes)) for _ in range(count)]
     asked, zero_point = data.draw(scales), data.draw(codes)
@@ -316,6 +321,34 @@ def test_pools(data: Any) -> None:
         else:
             expected = max(window)
         assert found[0, i, j, c] == expected
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.data())
+def test_normalization(data: Any) -> None:
+    """scaled_batch_normalization; variances whose roots and reciprocals are exact, fewer channels than a vector has."""
+    channels = data.draw(st.integers(1, 3))
+    x, s, z = array_of(data.draw, (1, 2, channels)), data.draw(scales), data.draw(codes)
+    asked, zero_point = data.draw(scales), data.draw(codes)
+    numbers = st.lists(st.floats(-4, 4, width=32), min_size=channels, max_size=channels)
+    gamma, beta, mean = (np.float32(data.draw(numbers)) for _ in range(3))
+    roots = np.float32(data.draw(st.lists(st.sampled_from([0.5, 1, 2, 4]), min_size=channels, max_size=channels)))
+    relu = data.draw(st.booleans())
+    found, scale, v = run(
+        "Int8SpatialBNRelu" if relu else "Int8SpatialBN",
+        [(x, s, z)],
+        reals=[gamma, beta, mean, roots * roots - np.float32(2.0**-10)],
+        is_test=1,
+        epsilon=2.0**-10,
+        Y_scale=asked,
+        Y_zero_point=zero_point,
+    )
+    assert (scale, v) == ((spread(asked, zero_point), 0) if relu else (asked, zero_point))
+    for i, c in product(range(2), range(channels)):
+        factor = f32(Fraction(float(gamma[c])) / Fraction(float(roots[c])))
+        addend = f32(f32(Fraction(float(beta[c])) - f32(factor * Fraction(float(mean[c])))) / Fraction(scale))
+        moved = f32(f32(factor * f32(Fraction(s) / Fraction(scale))) * (int(x[0, i, c]) - z) + addend)
+        assert found[0, i, c] == stored(even(moved), v), (i, c)
 
 
 def test_relu_keeps_parameters() -> None:
