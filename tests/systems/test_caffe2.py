@@ -333,6 +333,7 @@ def test_normalization_is_read_as_ours() -> None:
     for executor in ("native", "reference"):
         (y,) = computed(model.prepare(executor=executor), np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3))
         assert y.shape == (1, 2, 2, 3)
+    predict.op[0].engine = ""
+    other = bittrue.load(predict.SerializeToString(), init.SerializeToString())
     with pytest.raises(bittrue.BittrueError, match="none for what this node asks for"):
-        predict.op[0].engine = ""
-        bittrue.load(predict.SerializeToString(), init.SerializeToString()).prepare("caffe2")
+        other.prepare("caffe2")
