@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/share.h"
+#include "operators/fused_table.h"
 #include "operators/weights.h"
 #include "operators/window.h"
 
@@ -17,7 +18,8 @@ constexpr int64_t kRate = 4;
 class DepthwisePairs final : public Kernel {
  public:
   DepthwisePairs(const Step& step, const CoreSet& cores, const Window& window)
-      : window_(window), requantize_(step.requantize(window.out_c)), requantize_row_(cores.requantize_row()) {
+      : window_(window), requantize_(step.requantize(window.out_c)), requantize_row_(cores.requantize_row()),
+        table_(step, cores) {
     const int64_t channels = window.in_c, taps = window.taps();
     const Operand& filter = step.input(1);
     require(step.input(0).type == Type::u8 && step.output().type == Type::u8 && filter.type == Type::u8 &&
@@ -51,7 +53,7 @@ class DepthwisePairs final : public Kernel {
 
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
   bool packs(size_t input) const override { return input == 1 || input == 2; }
-  std::string note() const override { return "depthwise, pairs of 16 bits"; }
+  std::string note() const override { return "depthwise, pairs of 16 bits" + table_.note(); }
 
   void run(const Run& run) const override {
     if (window_.out_w == 0 || window_.in_c == 0) return;
@@ -74,6 +76,7 @@ class DepthwisePairs final : public Kernel {
         }
         accumulate(taps, count, acc);
         requantize_row_(requantize_, acc, run.outputs[0] + (task * window_.out_w + x) * channels, channels);
+        table_.apply(run.outputs[0] + (task * window_.out_w + x) * channels, channels, 1, channels);
       }
     };
     if (rows * window_.out_w * channels * window_.taps() / kRate < kWorthSharing) {
@@ -108,6 +111,7 @@ class DepthwisePairs final : public Kernel {
   Window window_;
   rules::Requantize requantize_;
   RequantizeRow requantize_row_;
+  FusedTable table_;
   std::vector<uint8_t> zeros_;     // a pixel of zero points
   std::vector<int16_t> weights_;   // [taps][channels], less 128
   std::vector<uint32_t> start_;    // what does not depend on the picture

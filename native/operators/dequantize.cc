@@ -63,9 +63,11 @@ std::unique_ptr<Kernel> make_lane_dequantize(const Step& step) {
 
 std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
   if (step.rules.count("lanes")) return step.has_array("scales") ? make_lane_dequantize(step) : nullptr;
-  if (!step.has_array("scales") || step.rule("dequantize") != "binary64_multiply") return nullptr;
+  const bool narrow = step.rules.count("dequantize") && step.rule("dequantize") == "binary32_multiply";
+  if (!step.has_array("scales") || !(narrow || step.rule("dequantize") == "binary64_multiply")) return nullptr;
   const Type from = step.input(0).type;
   if (step.output().type != Type::f32) return nullptr;
+  if (narrow && (step.array("scales").count > 1 || !is_8bit(from))) return nullptr;
   if (step.array("scales").count > 1) {
     if (is_8bit(from)) return std::make_unique<DequantizeAxis<uint8_t>>(step);
     if (from == Type::s4 || from == Type::s2) return std::make_unique<DequantizeAxis<int8_t>>(step);
@@ -77,7 +79,9 @@ std::unique_ptr<Kernel> make_dequantize(const Step& step, const CoreSet&) {
   if (is_byte(from)) {
     std::array<float, 256> table;
     for (int byte = 0; byte < 256; ++byte) {
-      table[byte] = rules::binary64_multiply(value_of_byte(from, byte), scale, zero_point);
+      const int64_t q = value_of_byte(from, byte);
+      table[byte] = narrow ? rules::binary32_multiply(static_cast<int32_t>(q), p.scales[0], p.zero_points[0])
+                           : rules::binary64_multiply(q, scale, zero_point);
     }
     return std::make_unique<WideTable<float>>(step, table);
   }

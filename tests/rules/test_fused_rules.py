@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bittrue.arithmetic import exact
+from bittrue.arithmetic import exact, reciprocal_root
 from bittrue.rules import affine_scale, affine_sum, affine_sum_of_many, combine, quantize, table, window_average
 
 F32 = np.float32
@@ -111,6 +111,33 @@ def test_affine_scale(source: tuple, output: tuple, q: int, vectors: tuple, vari
         rule = affine_scale.RULES[name]
         found = rule.apply(np.uint8([[q]]), rule.prepare(source, output, arrays, 1e-5), 0, 255)
         assert found.tolist() == [[clamp(fits(rounded, bits) + v)]], name
+
+
+def test_estimated_roots() -> None:
+    """What an AMD EPYC gave, and how near estimates and their refinements are."""
+    x = np.float32([1.0, 1.5, 3.999999, 0.1, 7.0, 1e-30, 3e30, 123.456])
+    recorded = np.array(
+        [
+            0.9998779296875,
+            0.8165283203125,
+            0.5,
+            3.16259765625,
+            0.3779296875,
+            1000005825462272.0,
+            5.773376568485311e-16,
+            0.089996337890625,
+        ]
+    )
+    assert reciprocal_root.estimate(x).tolist() == recorded.tolist()
+    x = np.geomspace(1e-37, 1e37, 200_001).astype(np.float32)
+    roots = 1 / np.sqrt(x.astype(np.float64))
+    assert np.abs(reciprocal_root.estimate(x) / roots - 1).max() < 2.0**-11.9
+    assert np.abs(reciprocal_root.refined(x) / roots - 1).max() < 2.0**-22.3
+    # Groups of four channels take it, others the root; 1 / sqrt(7) tells them apart.
+    zeros, ones, sevens = (np.full(5, number, np.float32) for number in (0, 1, 7))
+    rule = affine_scale.RULES["binary32_fused_even"]
+    prepared = rule.prepare((1.0, 0), (1.0, 0), (ones, zeros, zeros, sevens), 0.0)
+    assert prepared["factors"].tolist() == [0.37796446681022644] * 4 + [0.37796449661254883]
 
 
 def test_affine_scale_rules_are_told_apart() -> None:

@@ -181,7 +181,8 @@ def test_counted_softmax_against_integers() -> None:
             found = rule.apply(rows, arrays, 8)
             entries = [int(entry) for entry in arrays["exponentials"]]
             for row, results in zip(rows.tolist(), found.tolist(), strict=True):
-                parts = [entries[x - max(row) + 255] for x in row]
+                largest = max(row)
+                parts = [entries[x - largest + 255] for x in row]
                 total = sum(parts) % 2**32
                 assert results == [((part << 8) + (total >> 1)) // total for part in parts]
 

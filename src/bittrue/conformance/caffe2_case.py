@@ -44,28 +44,46 @@ class _Call:
 
 def trial(case: Case) -> Trial:
     """A net of one operator, or of the operators that ``nodes`` lists, whose results are all outputs."""
-    inputs = [given for given in case.inputs() if given is not None]
-    outputs = [given for given in case.outputs() if given is not None]
-    calls = _calls(case, inputs, outputs)
-    constants = {name for call in calls if call.operator in _LAYERS for name in call.inputs[1:]}
-    values: dict[str, Any] = {}
-    if len(calls) == 1 and calls[0].operator in _FILLS and inputs:
-        # What is recorded as an input is an argument.
-        values, inputs = {"values": inputs[0].value}, []
-        calls = [replace(calls[0], inputs=[])]
-    init = messages()["NetDef"](name="init")
-    for given in inputs:
-        _fill(init, given, filled=given.name in constants, place=case.place)
-    predict = messages()["NetDef"](name=case.identity)
-    predict.external_input.extend(given.name for given in inputs)
-    predict.external_output.extend(given.name for given in outputs)
-    for call in calls:
-        operator = predict.op.add(type=call.operator, engine=call.engine, input=call.inputs, output=call.outputs)
-        for name, value in {**call.attributes, **values}.items():
-            _argument(operator.arg.add(name=name), name, value, case.place)
+    parts = _Parts(case)
+    predict, init = parts.nets()
     model = read_model(predict.SerializeToString(), init.SerializeToString())
-    fed = [given for given in inputs if given.name not in constants]
-    return _with_parameters(model, [given.value for given in fed], outputs, calls)
+    feeds = [given.value for given in parts.inputs if given.name not in parts.constants]
+    return _with_parameters(model, feeds, parts.outputs, parts.calls)
+
+
+def nets(case: Case) -> tuple[Any, Any]:
+    """The predict net and the init net of a case, NetDef messages."""
+    return _Parts(case).nets()
+
+
+class _Parts:
+    """What a case is made of."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.inputs = [given for given in case.inputs() if given is not None]
+        self.outputs = [given for given in case.outputs() if given is not None]
+        self.calls = _calls(case, self.inputs, self.outputs)
+        self.constants = {name for call in self.calls if call.operator in _LAYERS for name in call.inputs[1:]}
+        self.values: dict[str, Any] = {}
+        if len(self.calls) == 1 and self.calls[0].operator in _FILLS and self.inputs:
+            # What is recorded as an input is an argument.
+            self.values, self.inputs = {"values": self.inputs[0].value}, []
+            self.calls = [replace(self.calls[0], inputs=[])]
+
+    def nets(self) -> tuple[Any, Any]:
+        """The predict net and the init net."""
+        place = self.case.place
+        init, predict = messages()["NetDef"](name="init"), messages()["NetDef"](name=self.case.identity)
+        for given in self.inputs:
+            _fill(init, given, filled=given.name in self.constants, place=place)
+        predict.external_input.extend(given.name for given in self.inputs)
+        predict.external_output.extend(given.name for given in self.outputs)
+        for call in self.calls:
+            operator = predict.op.add(type=call.operator, engine=call.engine, input=call.inputs, output=call.outputs)
+            for name, value in {**call.attributes, **self.values}.items():
+                _argument(operator.arg.add(name=name), name, value, place)
+        return predict, init
 
 
 def _calls(case: Case, inputs: Sequence[Recorded], outputs: Sequence[Recorded]) -> list[_Call]:
@@ -106,7 +124,7 @@ def _parameters(given: Recorded, place: str) -> tuple[np.float32, int] | None:
     try:
         if scale is None and exact is None:
             return None
-        return np.float32(float.fromhex(exact) if exact is not None else float(scale)), int(zero_point)
+        return np.float32(float(scale or 0) if exact is None else float.fromhex(exact)), int(zero_point)
     except (TypeError, ValueError, OverflowError):
         raise damaged(f"scale and zero point of '{given.name}' are no numbers", place) from None
 
@@ -165,11 +183,13 @@ def _with_parameters(
         if wanted is None:
             continue
         found = graph.tensors[index].quantization
-        scale = np.float32([np.nan]) if found is None else found.scales
-        zero_point = np.int64([-1]) if found is None else found.zero_points
+        scale = np.full(1, np.nan, np.float32) if found is None else found.scales.astype(np.float32)
+        zero_point = np.full(1, -1, np.int64) if found is None else found.zero_points
+        right: np.ndarray
+        value: np.ndarray
         for role, value, right in (
-            ("scale", scale.astype(np.float32), np.float32([wanted[0]])),
-            ("zero_point", zero_point, np.int64([wanted[1]])),
+            ("scale", scale, np.full(1, wanted[0], np.float32)),
+            ("zero_point", zero_point, np.full(1, wanted[1], np.int64)),
         ):
             dtype = data_type(value.dtype.name)
             name = f"{given.name}:{role}"

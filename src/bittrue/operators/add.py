@@ -203,7 +203,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         two = align.apply_power_of_two(b, step["second_right_shift"])
         return np.minimum(np.maximum(combine(one, two), low), high)
 
-    def weighted(divide: Callable[[np.ndarray, np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def weighted(divide: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
         # Both products stay below 255 * 2^22, so the sum fits 32 bits.
         one = (a - step["first_zero_point"]) * step["first_weight"]
         two = (b - step["second_zero_point"]) * step["second_weight"]
@@ -212,7 +212,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
     if step["form"] == "rescaled":
         return [zip_in_runs(step, rescaled, [first, second], first.dtype)]
-    forms = {
+    forms: dict[str, Callable[..., np.ndarray]] = {
         "power_of_two": shifted,
         "weighted": partial(weighted, fixed_point.divide_by_power_of_two_up),
         "weighted_away": partial(weighted, fixed_point.divide_by_power_of_two_away),

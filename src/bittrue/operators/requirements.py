@@ -328,8 +328,9 @@ def window_has_several_taps(call: Call, global_too: bool) -> None:
 def slices_one_axis(call: Call) -> None:
     """The output is shorter than the input along one axis at most, and ends (input 2) are not ahead of starts."""
     extents = call.input(0).shape
-    axes = call.integers(3, "axes") if call.has(3) else range(len(extents))
-    for axis, *places in zip(axes, call.integers(1, "starts"), call.integers(2, "ends"), strict=True):
+    starts = call.integers(1, "starts")
+    axes = call.integers(3, "axes") if call.has(3) else list(range(len(starts)))
+    for axis, *places in zip(axes, starts, call.integers(2, "ends"), strict=True):
         start, end = (min(place + extents[axis] if place < 0 else place, extents[axis]) for place in places)
         if not 0 <= start <= end:
             raise call.invalid("BT-SLICE", f"axis {axis} of {extents[axis]} positions is cut from {start} to {end}")

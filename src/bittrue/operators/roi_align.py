@@ -125,6 +125,8 @@ def _box(step: Step, x: np.ndarray, box: np.ndarray) -> np.ndarray:
         samples_h, samples_w = _samples(step, height, step["pooled_h"]), _samples(step, width, step["pooled_w"])
         rows = _places(top, height / _F32(step["pooled_h"]), step["pooled_h"], samples_h)
         columns = _places(left, width / _F32(step["pooled_w"]), step["pooled_w"], samples_w)
+    if np.isnan(rows).any() or np.isnan(columns).any():
+        raise RunError("BT-RUN-ROI", f"a box of {box.tolist()} has no finite extent", place=step.place)
     count = samples_h * samples_w
     prepared = _prepared(step, count)
     weigh = corner_weights.RULES[step.rules["corner_weights"]]

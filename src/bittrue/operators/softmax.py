@@ -27,7 +27,7 @@ def infer(call: Call) -> list[Shape]:
 def row_length(call: Call) -> int:
     """Elements of a row: the last axis, or all axes from attribute `first_axis` on."""
     source = call.input(0)
-    first = call.node.attributes.get("first_axis", -1)
+    first = call.attribute("first_axis") if "first_axis" in call.node.attributes else -1
     # The rows of a vector whose rows begin behind its first axis are its elements.
     first = source.rank if first == source.rank else call.axis(int(first), source.rank, "first axis of a row")
     return math.prod(source.shape[first:])

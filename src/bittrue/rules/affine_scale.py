@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import fixed_point, floats
+from ..arithmetic import fixed_point, floats, reciprocal_root
 from .affine_sum import Pair, Prepared
 
 
@@ -27,7 +27,12 @@ def _prepare(source: Pair, output: Pair, vectors: Sequence[np.ndarray], epsilon:
     f32 = np.float32
     gamma, beta, mean, variance = (np.asarray(vector, np.float32) for vector in vectors)
     with np.errstate(all="ignore"):
-        factor = gamma * (f32(1) / np.sqrt(variance + f32(epsilon)))
+        shifted = variance + f32(epsilon)
+        inverse = f32(1) / np.sqrt(shifted)
+        # Vectors of four channels go by the processor's estimate, what does not fill one by the root.
+        vectors_end = shifted.size - shifted.size % 4
+        inverse[:vectors_end] = reciprocal_root.refined(shifted[:vectors_end])
+        factor = gamma * inverse
         addend = beta - factor * mean
         return {
             "factors": factor * (f32(source[0]) / f32(output[0])),
@@ -72,7 +77,8 @@ def _apply_64(q: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high:
 
 _FORMULA = (
     "clamp(round_even(fma(f32(a * f32(scale / output scale)), q - zero point, f32(b / output scale))) + output "
-    "zero point), a = f32(gamma * f32(1 / f32(sqrt(f32(variance + epsilon))))), b = f32(beta - f32(a * mean)); "
+    "zero point), a = f32(gamma * r), b = f32(beta - f32(a * mean)), r = 1 / sqrt(f32(variance + epsilon)) refined "
+    "from an estimate of 12 bits in groups of four channels, f32(1 / f32(sqrt)) in what is left; "
     "what does not fit {bits} bits becomes -2^{last}"
 )
 _SOURCE = "facts/caffe2.md 2 (Int8SpatialBN), verified by running"

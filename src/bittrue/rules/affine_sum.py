@@ -147,8 +147,8 @@ RULES: dict[str, AffineRule] = {
     "binary32_fused_reciprocal_even": AffineRule(
         _prepare_scales,
         _apply_reciprocal,
-        "clamp(round_even(fma(fma(b, t, fma(a, s, c)), f32(1 / output scale), output zero point))), s and t the scales, "
-        "c = fma(-first zero point, s, -f32(second zero point * t)); what does not fit 32 bits becomes -2^31",
+        "clamp(round_even(fma(fma(b, t, fma(a, s, c)), f32(1 / output scale), output zero point))), s and t the "
+        "scales, c = fma(-first zero point, s, -f32(second zero point * t)); what does not fit 32 bits becomes -2^31",
         "facts/caffe2.md 2.2 (blocks of 32), verified by running",
     ),
     "binary32_fused_quotient_even": AffineRule(

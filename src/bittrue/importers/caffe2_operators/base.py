@@ -199,7 +199,7 @@ class Source:
             raise self.invalid("BT-QUANT-SCALE", f"scale {scale!r} must be finite and above 0")
         if zero_point not in _U8:
             raise self.invalid("BT-QUANT-ZERO-POINT", f"zero point {zero_point} lies outside of 0..255")
-        return Quantization(np.float32([scale]), np.int64([zero_point]))
+        return Quantization(np.array([scale], np.float32), np.array([zero_point], np.int64))
 
     def constant(self, array: Any, role: str, quantization: Quantization | None = None) -> int:
         """A new constant."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...graph import Attribute
 from .base import SERVER, Mappers, Source, in_u8
 from .layers import fused
 
@@ -11,7 +12,7 @@ def _sum(source: Source) -> None:
     in_u8(source, *range(len(source.inputs)))
     activation, parameters = fused(source)
     if len(source.inputs) == 2:
-        attributes = {"activation": activation, "pot_scale_int16": False}
+        attributes: dict[str, Attribute] = {"activation": activation, "pot_scale_int16": False}
         source.emit("add", "u8", parameters, attributes)
     else:
         source.emit("add_scaled", "u8", parameters, {"activation": activation})

@@ -61,7 +61,7 @@ def _int8_given_int(source: Source) -> Filled:
     # The zero point of a bias is not used, and not limited to 8 bits.
     scale, zero_point = source.real("Y_scale", 1.0), source.integer("Y_zero_point", 0)
     source.parameters(scale, 0)
-    quantization = Quantization(np.float32([scale]), np.int64([zero_point]))
+    quantization = Quantization(np.array([scale], np.float32), np.array([zero_point], np.int64))
     value = None if values is None else _fitted(source, _integers(source, values, np.dtype(np.int32)), shape)
     return Filled("s32", shape, quantization, value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute, Quantization
-from .base import SERVER, Mappers, Source, in_u8
+from .base import SERVER, Mapper, Mappers, Source, in_u8
 
 # What the server engine takes where a scale, or one over it, is no number.
 _DEFAULT_SCALE = np.float32(0.1)
@@ -150,7 +150,7 @@ def _fully_connected(source: Source) -> None:
     source.emit("fully_connected", "u8", parameters, attributes, inputs=[rows, *source.inputs[1:]])
 
 
-def _pool(operator: str, *, keeps: bool) -> object:
+def _pool(operator: str, *, keeps: bool) -> Mapper:
     def mapper(source: Source) -> None:
         source.expect(1)
         in_u8(source, 0)
@@ -189,7 +189,7 @@ def _normalization(source: Source) -> None:
     if not source.integer("is_test", 0):
         raise source.unsupported("BT-CAFFE2-TRAINING", "is_test must be set", "export the model for inference")
     activation, parameters = fused(source)
-    attributes = {"epsilon": source.real("epsilon", 1e-5), "activation": activation}
+    attributes: dict[str, Attribute] = {"epsilon": source.real("epsilon", 1e-5), "activation": activation}
     source.emit("scaled_batch_normalization", "u8", parameters, attributes)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import SERVER, Mappers, Source, in_u8
+from ...graph import Attribute
+from .base import SERVER, Mapper, Mappers, Source, in_u8
 
 _LARGEST = 2**63 - 1
 
@@ -120,12 +121,17 @@ def _resize(source: Source) -> None:
     factors = [1.0, source.real("height_scale", 1.0), source.real("width_scale", 1.0), 1.0]
     if not all(0 < factor < np.inf for factor in factors):
         raise source.invalid("BT-RESIZE-SIZE", f"factors {factors[1:3]} must be finite and above 0")
-    attributes = {"transformation": "asymmetric", "nearest": "floor", "policy": "stretch", "always": True}
-    inputs = [source.inputs[0], None, source.constant(np.float32(factors), "factors")]
+    attributes: dict[str, Attribute] = {
+        "transformation": "asymmetric",
+        "nearest": "floor",
+        "policy": "stretch",
+        "always": True,
+    }
+    inputs = [source.inputs[0], None, source.constant(np.array(factors, np.float32), "factors")]
     source.emit("resample_nearest", "u8", source.requested(), attributes, inputs=inputs)
 
 
-def _to_channels(*order: int) -> object:
+def _to_channels(*order: int) -> Mapper:
     def mapper(source: Source) -> None:
         source.expect(1)
         tensor = source.tensor(0)

@@ -104,7 +104,13 @@ _MOVED = (
     Row("concatenation", ("u8... -> u8",), {"combine": "copy"}, _RUN, requires=_SAME),
     *(
         Row(stem, (f"u8{rest} -> u8",), {}, _RUN, requires=_SAME)
-        for stem, rest in (("flatten", ""), ("reshape_to", " s64"), ("transpose", " s64|-"))
+        for stem, rest in (
+            ("flatten", ""),
+            ("reshape", " s32|-"),
+            ("reshape_to", " s64"),
+            ("squeeze", ""),
+            ("transpose", " s32|s64|-"),
+        )
     ),
     Row("slice_axes", ("u8 s64 s64 s64|- -> u8",), {}, _RUN, requires=(*_SAME, ("slices_one_axis",))),
     Row("resample_nearest", ("u8 - f32 -> u8",), {"nearest": "ties_within_a_millionth"}, _RUN, requires=_SAME),
