@@ -91,7 +91,8 @@ def _compare(first: str, second: str) -> Iterator[Example]:
     arrays = rescale.prepare("q31_two_step_up_away", [2.0**-9], "a_")
     for q in range(1, 10):
         one, other = (
-            compare.RULES[name](np.int64([q]), 0, "q31_two_step_up_away", arrays, "a_")[0] for name in (first, second)
+            compare.RULES[name](np.array([q], np.int64), 0, "q31_two_step_up_away", arrays, "a_")[0]
+            for name in (first, second)
         )
         if one != other:
             yield Example(f"q {q} of scale 1/512, as it is compared", (f"{one}", f"{other}"))
