@@ -27,9 +27,9 @@ no row (mostly: the runtime refuses it, too). The tables after them give the rul
 
 A row says which types an operator takes (inputs -> outputs, `|` between alternatives, `-` for an absent input, `T` for
 one of the types named after it, `...` for any number) and which rule fills each slot. Types: `s8` is int8, `u8` uint8,
-`f32` float32, and so on. Evidence `run` means: compared byte for byte with the runtime by `tests/operators/` or
-`tests/onnx_operators/`. Slots and
-rules are documented in `src/bittrue/rules/`.
+`f32` float32, and so on. Evidence `run` means: compared byte for byte with the runtime by `tests/operators/`,
+`tests/onnx_operators/` or `tests/systems/`. Slots and rules are documented in `src/bittrue/rules/`. The systems that
+are gone have pages of their own in `docs/systems/`.
 """
 
 
@@ -46,6 +46,9 @@ def notes_text(row: Row) -> str:
     limit = f"**Limit{', inexact' if row.inexact else ''}**: {row.limit}"
     return f"{row.evidence}. {limit}" if row.limit else row.evidence
 
+
+# By how the names of their numerics begin; everything else is LiteRT's.
+FAMILIES = {"onnx": "ONNX", "snps_caffe": "SNPS Caffe", "caffe2": "Caffe2", "mxnet": "MXNet", "tvm-qnn": "TVM QNN"}
 
 Signature = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -123,10 +126,11 @@ def matrix(tables: list[Numerics]) -> list[str]:
 
 
 def families() -> dict[str, list[Numerics]]:
-    """Numerics by the format of the models that they are for."""
+    """Numerics by the system that they are of."""
     found: dict[str, list[Numerics]] = {}
     for name in numerics.names():
-        found.setdefault("ONNX" if name.startswith("onnx") else "LiteRT", []).append(numerics.find(name))
+        family = next((title for start, title in FAMILIES.items() if name.startswith(start)), "LiteRT")
+        found.setdefault(family, []).append(numerics.find(name))
     return found
 
 
@@ -136,11 +140,22 @@ def page() -> str:
     for family, tables in families().items():
         lines += [f"## What runs: {family}", "", *matrix(tables), ""]
     for table, base in ((table, tables[0]) for tables in families().values() for table in tables):
-        first = set(map(id, base.rows))
+        rows = [row for row in table.rows if not row.on_request]
+        shared = (
+            {}
+            if table is base
+            else {stem: [row for row in base.rows if row.operator == stem] for stem in base.operators()}
+        )
         lines += [f"## `{table.name}`", "", f"{table.reproduces}; verified by: {table.verified}.", ""]
-        own = [row for row in table.rows if table is base or id(row) not in first]
-        if len(own) < len(table.rows):
-            lines += [f"{len(table.rows) - len(own)} of its {len(table.rows)} rows are those of `{base.name}`.", ""]
+        own = [row for row in rows if row not in shared.get(row.operator, ())]
+        if len(own) < len(rows):
+            lines += [f"{len(rows) - len(own)} of its {len(rows)} rows are those of `{base.name}`.", ""]
+        if len(rows) < len(table.rows):
+            asked = len(table.rows) - len(rows)
+            lines += [
+                f"{asked} further rows serve nodes that ask for another member of the family by an attribute.",
+                "",
+            ]
         lines += ["| operator | versions | types | when | rules | evidence and limits |", "|---|---|---|---|---|---|"]
         for row in sorted(own, key=lambda row: row.operator):
             oldest, newest = table.versions.get(row.operator, (1, 1))

@@ -95,6 +95,14 @@ def test_equal(tmp_path: Path) -> None:
     assert json.loads(call(tmp_path / "v", "--json", "--numerics", "onnx").output)["numerics"] == ["onnx"]
 
 
+@pytest.mark.parametrize("notes", [{"sums": "depends on the CPU"}, "this depends on the CPU; see there"])
+def test_what_depends_on_something_else_is_listed_apart(tmp_path: Path, notes: Any) -> None:
+    folder = write(tmp_path / "v", lambda manifest: manifest["cases"][0].update(notes=notes))
+    assert "1 of 1 equal where the result depends on the CPU" in call(folder).output
+    plain = json.loads(call(folder, "--json").output)
+    assert plain["depends_on"] == {"the CPU": {"cases": 1, "equal": 1}}
+
+
 @pytest.mark.parametrize("executor", ["reference", "native"])
 def test_a_changed_byte_is_found(tmp_path: Path, executor: str) -> None:
     y = product()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -219,7 +219,8 @@ def replay(
 
 
 def _single(adapter: Adapter, case: Case) -> Iterator[Trial]:
-    yield adapter.trial(case)
+    trial = adapter.trial(case)
+    yield replace(trial, depends_on=trial.depends_on or case.depends_on)
 
 
 def _outcome(

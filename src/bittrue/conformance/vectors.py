@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -70,6 +71,12 @@ class Case:
         if not isinstance(found, dict):
             raise damaged("'attributes' is no object", self.place)
         return found
+
+    @property
+    def depends_on(self) -> str:
+        """What the result depends on beside the operands, as the notes say it; empty when they say nothing."""
+        found = re.search(r"depends? on ((?:[\w-]+ ?)+)", json.dumps(self.fields.get("notes")))
+        return found[1].strip() if found else ""
 
     def inputs(self) -> list[Recorded | None]:
         """Operands in order; None for an omitted one."""
