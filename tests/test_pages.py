@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import bittrue
 from support.shared import REPOSITORY
 
 PAGES = sorted((REPOSITORY / "docs" / "systems").glob("*.md"))
@@ -19,7 +21,10 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
     assert blocks, f"{page.name} has no example"
     code = "\n".join(blocks)
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, "PYTHONPATH": str(Path(bittrue.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     # What an example prints stands beside it as a comment, in the order of the lines.
     promised = re.findall(r"^(?:print\(.*?)  # (.*)$", code, re.MULTILINE)

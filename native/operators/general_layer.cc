@@ -158,6 +158,7 @@ Finish::Store Finish::choose(const rules::Requantize& r) {
     BITTRUE_RULE(binary64_product_binary32_away);
     BITTRUE_RULE(q15_one_step_even);
     BITTRUE_RULE(q30_floor_plus_one);
+    BITTRUE_RULE(binary32_multiply_even_overflow_lowest);
     BITTRUE_RULE(binary32_add_multiply_even);
     BITTRUE_RULE(binary32_add_multiply_twice_even);
     case RescaleRule::q31_one_step_up_wrap:

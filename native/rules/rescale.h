@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "arithmetic/fixed_point.h"
+#include "arithmetic/floats.h"
 
 namespace bittrue::rules {
 
@@ -63,6 +64,11 @@ inline int64_t even_to_s32(float value) {
 
 inline int64_t binary32_multiply_even(int64_t acc, const Multiplier& m) {
   return even_to_s32(static_cast<float>(acc) * static_cast<float>(m.factor));
+}
+
+// What does not fit 32 bits, NaN included, becomes -2^31.
+inline int64_t binary32_multiply_even_overflow_lowest(int64_t acc, const Multiplier& m) {
+  return arithmetic::truncate_to_s32(std::nearbyint(static_cast<float>(acc) * static_cast<float>(m.factor)));
 }
 
 inline int64_t binary32_add_multiply_even(int64_t acc, const Multiplier& m) {
@@ -163,6 +169,7 @@ enum class RescaleRule : uint8_t {
   binary64_product_binary32_away,
   q15_one_step_even,
   q30_floor_plus_one,
+  binary32_multiply_even_overflow_lowest,
   binary32_add_multiply_even,
   binary32_add_multiply_twice_even,
   q31_one_step_up_wrap,
@@ -203,6 +210,7 @@ inline constexpr RescaleRow kRescale[] = {
     {"binary64_product_binary32_away", binary64_product_binary32_away, nullptr},
     {"q15_one_step_even", q15_one_step_even, nullptr},
     {"q30_floor_plus_one", q30_floor_plus_one, nullptr},
+    {"binary32_multiply_even_overflow_lowest", binary32_multiply_even_overflow_lowest, nullptr},
     {"binary32_add_multiply_even", binary32_add_multiply_even, nullptr},
     {"binary32_add_multiply_twice_even", binary32_add_multiply_twice_even, nullptr},
     {"q31_one_step_up_wrap", q31_one_step_up_wrap, nullptr},

@@ -74,13 +74,10 @@ Form choose(const rules::Requantize& r, double greatest) {
   const int64_t low = int64_t{r.low} + r.flip, high = int64_t{r.high} + r.flip;
   const auto is_byte = [](int64_t value) { return value >= 0 && value <= 255; };
   const auto is_small = [](int64_t value) { return value >= -32768 && value <= 32767; };
-  if (!rules::has_vector_form(r.rescale)) return Form::scalar;
   if (!is_byte(low) || !is_byte(high) || !is_small(r.zero_point) || !is_small(r.flip)) return Form::scalar;
   if (!rules::has_vector_form(r.rescale)) return Form::scalar;
   if (r.rescale == RescaleRule::binary64_multiply_away) return Form::binary64;
   if (r.rescale == RescaleRule::binary32_multiply_even) return Form::binary32;
-  if (r.rescale == RescaleRule::binary32_add_multiply_even) return Form::scalar;
-  if (r.rescale == RescaleRule::binary32_add_multiply_twice_even) return Form::scalar;
   bool line = true;
   for (size_t i = 0; i < r.multipliers.size(); ++i) {
     Straight s;

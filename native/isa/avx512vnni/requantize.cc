@@ -322,8 +322,6 @@ ExactRule::ExactRule(const rules::Requantize& requantize)
       clamp_first(requantize.store == rules::StoreRule::clamp_then_zero_point) {
   if (requantize.rescale == RescaleRule::binary64_multiply_away) form = Form::binary64;
   if (requantize.rescale == RescaleRule::binary32_multiply_even) form = Form::binary32;
-  if (requantize.rescale == RescaleRule::binary32_add_multiply_even) form = Form::scalar;
-  if (requantize.rescale == RescaleRule::binary32_add_multiply_twice_even) form = Form::scalar;
   const int64_t range = int64_t{1} << 31;
   const int64_t bound = requantize.wraps || requantize.bound > range ? range : requantize.bound;
   least = static_cast<int32_t>(-bound);

@@ -9,8 +9,6 @@ from .table import Numerics, Row
 
 # name -> module of this folder and the attribute that holds the table
 _TABLES = {
-    "caffe2": ("caffe2", "CAFFE2"),
-    "caffe2-dnnlowp": ("caffe2", "CAFFE2_DNNLOWP"),
     "litert": ("litert", "LITERT"),
     "litert-optimized": ("litert_optimized", "LITERT_OPTIMIZED"),
     "xnnpack": ("xnnpack", "XNNPACK"),
@@ -23,6 +21,8 @@ _TABLES = {
     "snps_caffe-ev": ("snps_caffe", "SNPS_CAFFE_EV"),
     "snps_caffe-sr": ("snps_caffe", "SNPS_CAFFE_SR"),
     "snps_caffe-document": ("snps_caffe", "SNPS_CAFFE_DOCUMENT"),
+    "caffe2": ("caffe2", "CAFFE2"),
+    "caffe2-dnnlowp": ("caffe2", "CAFFE2_DNNLOWP"),
     "mxnet": ("mxnet", "MXNET"),
     "mxnet-native": ("mxnet_native", "MXNET_NATIVE"),
     "tvm-qnn": ("tvm_qnn", "TVM_QNN"),
