@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -269,13 +268,6 @@ def test_contradictions(code: str, damage: Callable[[Any, Any], None]) -> None:
     with pytest.raises(bittrue.BittrueError) as caught:
         read_caffe2(*(np.frombuffer(net.SerializeToString(), np.uint8) for net in (predict, init)))
     assert caught.value.code == code, caught.value
-
-
-def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "systems" / "caffe2.md").read_text()
-    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(compile(block, "caffe2.md", "exec"), {})
-    assert "q31_two_step_up_away" in capsys.readouterr().out
 
 
 # What recorded operators are read as.

@@ -306,12 +306,6 @@ def test_texts_that_are_no_symbols() -> None:
         assert caught.value.code == "BT-MXNET-FORMAT"
 
 
-def test_the_page_runs() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "systems" / "mxnet.md").read_text()
-    (code,) = (part.split("```")[0] for part in page.split("```python\n")[1:])
-    exec(compile(code, "mxnet.md", "exec"), {})
-
-
 # Run: what MXNet 1.9.1 gives as the upper end of a calibrated range; binary64 in between would round twice.
 @pytest.mark.parametrize(
     ("text", "number"),

@@ -14,7 +14,7 @@ from bittrue import qnn
 from bittrue.conformance.replay import replay
 from bittrue.errors import BittrueError, InputError
 from bittrue.runtime.native import native_module
-from support.shared import REPOSITORY, SHARED
+from support.shared import SHARED
 
 F32 = np.float32
 EXECUTORS = ["reference", *(["native"] if native_module() is not None else [])]
@@ -350,14 +350,3 @@ def test_parameters_from_range(seed: int) -> None:
         levels = F32(127.5 if kind == "int8" else 255.5)
         assert found == F32(1) / (levels / F32(max(-low, high)))
         assert zero == 0
-
-
-def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (REPOSITORY / "docs" / "systems" / "tvm_qnn.md").read_text()
-    blocks = text.split("```python\n")[1:]
-    assert blocks
-    for block in blocks:
-        exec(compile(block.split("```")[0], "tvm_qnn.md", "exec"), {})
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0].startswith("tvm-qnn 0 of 64")
-    assert len(printed) == 4
