@@ -129,7 +129,7 @@ def command(
     for count in threads:
         session = open_session(model, threads=count, **prepare)
         if not comparisons:
-            values, remarks = gather(session.inputs, files, seed, image_range)
+            values, remarks = gather(session, files, seed, image_range)
         outputs = session.run(values)
         first = first or outputs
         with _status(f"measuring with {_count(count, 'thread')}, about {seconds:g} s"):

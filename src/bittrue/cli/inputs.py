@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..api import Port
+from ..api import Port, Session
 from ..errors import InputError
 from ..graph import data_type
 from ..quantization import quantize
@@ -15,13 +15,14 @@ _ARRAYS = (".npy", ".npz")
 
 
 def gather(
-    ports: list[Port], files: tuple[str, ...], seed: int, image_range: tuple[float, float] | None
+    session: Session, files: tuple[str, ...], seed: int, image_range: tuple[float, float] | None
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """(input name -> array, remarks for the user).
 
     Each entry of `files` is ``FILE`` or ``NAME=FILE``; files without a name fill the inputs in order; an .npz fills
     all the names that it holds. Inputs that nothing fills get seeded random values.
     """
+    ports = session.inputs
     values: dict[str, np.ndarray] = {}
     remarks: list[str] = []
     for text in files:
@@ -38,11 +39,21 @@ def gather(
             values[port.name], remark = read_image(path, port, image_range)
             remarks.append(remark)
     rng = np.random.default_rng(seed)
+    levels = _inputs_of_levels(session)
     for port in ports:
-        if port.name not in values:
-            values[port.name] = random_input(rng, port)
-            remarks.append(f"input '{port.name}': random values, seed {seed}")
+        if port.name in values:
+            continue
+        whole = port.name in levels
+        values[port.name] = rng.integers(0, 256, port.shape).astype(port.dtype) if whole else random_input(rng, port)
+        remarks.append(f"input '{port.name}': random {'levels 0..255' if whole else 'values'}, seed {seed}")
     return values, remarks
+
+
+def _inputs_of_levels(session: Session) -> set[str]:
+    """Inputs of real type that hold whole numbers: layers on such numbers read them."""
+    plan = session.plan
+    read = {step.inputs[0] for step in plan.steps if step.operator.startswith("whole_")}
+    return {plan.tensors[index].name for index in plan.inputs if index in read}
 
 
 def random_input(rng: np.random.Generator, port: Port) -> np.ndarray:

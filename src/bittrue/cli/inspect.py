@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import click
 from rich.table import Table
 
 from .. import api, numerics
-from ..graph import Graph, Tensor
+from ..graph import Graph, Node, Tensor
 from ..operators import find
 from ..plan.support import node_types
 from .common import console, parse_shapes
 from .saturation import show_saturation
+
+# Files of these formats say the shapes of weights and inputs at most.
+_WITHOUT_SHAPES = frozenset(("caffe", "caffe2", "mxnet"))
 
 
 @click.command("inspect")
@@ -57,12 +61,15 @@ def command(
     for position, graph in enumerate(loaded.graphs):
         signature = f", signature '{graph.signature}'" if graph.signature else ""
         out.print(f"\ngraph {position} '{graph.name}'{signature}", markup=False, style="bold")
-        out.print(_ports(graph))
+        told = _shapes(graph, loaded.format)
+        out.print(_ports(graph, told))
         out.print(_census(graph))
         if nodes:
             out.print(_nodes(graph))
         if tensors:
-            out.print(_tensors(graph))
+            out.print(_tensors(graph, told))
+    names = ", ".join(_whole(loaded.graphs)) or "none"
+    out.print(f"numerics that have rows for all operators: {names}", markup=False)
     for note in loaded.notes:
         out.print(f"note: {note}", markup=False)
 
@@ -71,7 +78,20 @@ def _quantization(tensor: Tensor) -> str:
     return str(tensor.quantization) if tensor.quantization is not None else ""
 
 
-def _ports(graph: Graph) -> Table:
+def _shapes(graph: Graph, file_format: str) -> list[str]:
+    """The shape of every tensor as the file says it; "?" where it says none."""
+    silent: set[int] = set()
+    if file_format in _WITHOUT_SHAPES:
+        # An input of one open extent may be of any rank.
+        silent.update(i for i in graph.inputs if graph.tensors[i].shape_signature == (-1,))
+        silent.update(i for node in graph.nodes for i in node.outputs if not graph.tensors[i].shape)
+    return [
+        "?" if index in silent else str(list(tensor.shape_signature or tensor.shape))
+        for index, tensor in enumerate(graph.tensors)
+    ]
+
+
+def _ports(graph: Graph, shapes: list[str]) -> Table:
     table = Table(title="inputs and outputs", title_justify="left")
     for column in ("", "name", "signature name", "type", "shape", "quantization"):
         table.add_column(column, overflow="fold")
@@ -79,29 +99,38 @@ def _ports(graph: Graph) -> Table:
     for title, indices in (("input", graph.inputs), ("output", graph.outputs)):
         for index in indices:
             tensor = graph.tensors[index]
-            shape = list(tensor.shape_signature or tensor.shape)
             table.add_row(
-                title, tensor.name, aliases.get(index, ""), tensor.type.title, str(shape), _quantization(tensor)
+                title, tensor.name, aliases.get(index, ""), tensor.type.title, shapes[index], _quantization(tensor)
             )
     return table
+
+
+def _able(graph: Graph, node: Node) -> list[str]:
+    """The numerics that have a row for a node: its operator, version and types."""
+    if not find(node.operator):
+        return []
+    types = node_types(graph, node)
+    return [name for name in numerics.names() if numerics.find(name).runs(node.operator, node.version, *types)]
+
+
+def _whole(graphs: Sequence[Graph]) -> list[str]:
+    """Which numerics have a row for every operator of a model."""
+    found = set(numerics.names()).intersection(*(_able(graph, node) for graph in graphs for node in graph.nodes))
+    return [name for name in numerics.names() if name in found]
 
 
 def _census(graph: Graph) -> Table:
     table = Table(title=f"{len(graph.nodes)} operators", title_justify="left")
     table.add_column("count", justify="right")
-    for column in ("operator", "version", "inputs", "outputs", "numerics that run it"):
+    for column in ("operator", "stem", "version", "inputs", "outputs", "numerics that run it"):
         table.add_column(column, overflow="fold")
     census: Counter[tuple[str, str, int, str, str, str]] = Counter()
     for node in graph.nodes:
         inputs, outputs = node_types(graph, node)
-        able = [
-            name
-            for name in numerics.names()
-            if find(node.operator) and numerics.find(name).runs(node.operator, node.version, inputs, outputs)
-        ]
-        census[(node.operator, node.source, node.version, ", ".join(inputs), ", ".join(outputs), ", ".join(able))] += 1
-    for (_, source, version, inputs_text, outputs_text, able_text), count in census.most_common():
-        table.add_row(str(count), source, str(version), inputs_text, outputs_text, able_text or "none yet")
+        able = ", ".join(_able(graph, node))
+        census[(node.operator, node.source, node.version, ", ".join(inputs), ", ".join(outputs), able)] += 1
+    for (stem, source, version, inputs_text, outputs_text, able_text), count in census.most_common():
+        table.add_row(str(count), source, stem, str(version), inputs_text, outputs_text, able_text or "none yet")
     return table
 
 
@@ -112,20 +141,21 @@ def _nodes(graph: Graph) -> Table:
         table.add_column(column, overflow="fold")
     for node in graph.nodes:
         names = ["-" if i is None else graph.tensors[i].name for i in node.inputs]
-        attributes = " ".join(f"{key}={value}" for key, value in node.attributes.items())
+        pairs = ((key, "''" if value == "" else value) for key, value in node.attributes.items())
+        attributes = " ".join(f"{key}={value}" for key, value in pairs)
         outputs = ", ".join(graph.tensors[i].name for i in node.outputs)
         table.add_row(str(node.index), node.source, attributes, ", ".join(names), outputs)
     return table
 
 
-def _tensors(graph: Graph) -> Table:
+def _tensors(graph: Graph, shapes: list[str]) -> Table:
     table = Table(title=f"{len(graph.tensors)} tensors", title_justify="left")
     table.add_column("#", justify="right")
     for column in ("name", "type", "shape", "kind", "quantization"):
         table.add_column(column, overflow="fold")
     for index, tensor in enumerate(graph.tensors):
         kind = "constant" if tensor.is_constant else "variable" if tensor.is_variable else ""
-        table.add_row(str(index), tensor.name, tensor.type.title, str(list(tensor.shape)), kind, _quantization(tensor))
+        table.add_row(str(index), tensor.name, tensor.type.title, shapes[index], kind, _quantization(tensor))
     return table
 
 
@@ -153,6 +183,7 @@ def _as_json(loaded: api.Model) -> dict[str, Any]:
         "producer": loaded.file.producer,
         "bytes": loaded.file.size,
         "notes": list(loaded.notes),
+        "numerics": _whole(loaded.graphs),
         "graphs": [
             {
                 "name": g.name,

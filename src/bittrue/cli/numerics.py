@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from difflib import get_close_matches
 
 import click
 from rich.table import Table
@@ -46,13 +47,12 @@ def _list() -> None:
 
 
 @command.command("show")
-@click.argument("name", type=_NAME)
+@click.argument("name", type=_NAME, metavar="NAME")
 @click.option("--operator", metavar="STEM", help="Only this operator, for example conv2d.")
 def show(name: str, operator: str | None) -> None:
     """Print every row of one numerics: types, rules, evidence, limits."""
     found = tables.find(name)
-    if operator is not None and operator not in found.operators():
-        raise click.BadParameter(f"'{name}' has no operator '{operator}'", param_hint="--operator")
+    _check_operator(operator, name)
     table = Table(title=f"{name}: {found.reproduces}", title_justify="left", show_lines=True)
     for column in ("operator", "types", "when", "rules", "evidence and limits"):
         table.add_column(column, overflow="fold")
@@ -60,6 +60,19 @@ def show(name: str, operator: str | None) -> None:
         if operator in (None, row.operator):
             table.add_row(row.operator, _types(row), _when(row), _rules(row), _evidence(row))
     console().print(table)
+
+
+def _check_operator(operator: str | None, *names: str) -> None:
+    """Refuse an operator that none of the numerics has, with the names that it may stand for."""
+    known = {stem for name in names for stem in tables.find(name).operators()}
+    if operator is None or operator in known:
+        return
+    near = get_close_matches(operator.lower(), known, 3, 0.6) or sorted(known)
+    raise click.BadParameter(
+        f"'{operator}' is no operator of {' or '.join(names)}; there is {', '.join(near)} (`bittrue inspect MODEL` "
+        "gives the stems for the names in a file)",
+        param_hint="--operator",
+    )
 
 
 def _types(row: Row) -> str:
@@ -83,8 +96,8 @@ def _evidence(row: Row) -> str:
 
 
 @command.command("diff")
-@click.argument("first", type=_NAME)
-@click.argument("second", type=_NAME)
+@click.argument("first", type=_NAME, metavar="FIRST")
+@click.argument("second", type=_NAME, metavar="SECOND")
 @click.option("--operator", metavar="STEM", help="Only this operator, for example conv2d.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def diff(first: str, second: str, operator: str | None, as_json: bool) -> None:
@@ -92,6 +105,7 @@ def diff(first: str, second: str, operator: str | None, as_json: bool) -> None:
 
     The exit code is 1 when there is a difference.
     """
+    _check_operator(operator, first, second)
     found = compare_numerics(first, second, operator)
     if as_json:
         click.echo(json.dumps(_plain(found), indent=1))

@@ -59,7 +59,7 @@ def command(
     bittrue run model.tflite -i x.npy -o y.npz --trace trace/  # arrays in, arrays out, every tensor
     """
     session = open_session(model, threads=threads, **prepare)
-    values, remarks = gather(session.inputs, files, seed, image_range)
+    values, remarks = gather(session, files, seed, image_range)
     with progress(session, "running") as tick:
         if trace:
             traced = session.trace(values, progress=tick)

@@ -15,6 +15,9 @@ import numpy as np
 
 from ..errors import UnsupportedError
 
+# What messages call the files of formats that have no extension of their own.
+_FILES = {"caffe": "a Caffe network", "caffe2": "a Caffe2 network", "mxnet": "an MXNet symbol"}
+
 
 @dataclass(frozen=True)
 class Feed:
@@ -92,11 +95,12 @@ class Peer:
             raise UnsupportedError("BT-PEER-MISSING", reason, advice=f"pip install {self.package}") from None
         path = next((files[kind] for kind in self.reads if kind in files), None)
         if path is None:
-            given = " or ".join(f".{kind}" for kind in files)
+            given = " or ".join(_FILES.get(kind, f".{kind}") for kind in files)
+            advice = "" if files else "pass the model itself"
             raise UnsupportedError(
                 "BT-PEER-FORMAT",
                 f"reads {' or '.join('.' + kind for kind in self.reads)}, {f'not {given}' if given else 'not plans'}",
-                advice="pass the same network with --onnx FILE" if "onnx" in self.reads else "pass the model itself",
+                advice="pass the same network with --onnx FILE" if "onnx" in self.reads else advice,
             )
         with _quiet():
             return self.prepare(module, path, feeds, threads)

@@ -110,6 +110,9 @@ def _parts(
         # Rows with equal conditions meet each other alone, and none meets one that its own conditions exclude.
         if _exclude(one, other) or (one.when != other.when and one.when in shared and other.when in shared):
             continue
+        # Nor does a row meet one whose conditions, with its own, already ask for an earlier row.
+        if _taken_before(one, other, ours) or _taken_before(other, one, theirs):
+            continue
         condition = (_condition(one), _condition(other))
         if one.refuses or other.refuses:
             if bool(one.refuses) != bool(other.refuses):
@@ -128,6 +131,12 @@ def _exclude(one: Row, other: Row) -> bool:
         for row in (one, other)
     ]
     return any(asked[0][name].isdisjoint(asked[1][name]) for name in asked[0].keys() & asked[1].keys())
+
+
+def _taken_before(row: Row, other: Row, rows: tuple[Row, ...]) -> bool:
+    """Whether a row of `rows` ahead of `row` is taken wherever the conditions of both `row` and `other` hold."""
+    both = {*row.when, *other.when}
+    return any(both.issuperset(earlier.when) for earlier in rows[: rows.index(row)])
 
 
 def _decision(row: Row) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import mmap
 import os
+import re
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -51,9 +52,12 @@ def read_model(
     try:
         return _read(content, path, None if weights is None else _content(weights))
     except ModelFormatError as error:
-        if error.place or path is None:
+        place = error.place or str(path or "")
+        if isinstance(weights, (str, os.PathLike)) and re.match(r"weights\b", place):
+            place = f"{os.fspath(weights)}{place.removeprefix('weights')}"
+        if place == error.place:
             raise
-        raise ModelFormatError(error.code, error.message, place=str(path), advice=error.advice) from None
+        raise ModelFormatError(error.code, error.message, place=place, advice=error.advice) from None
 
 
 def companion(path: Path) -> Path | None:
@@ -104,7 +108,9 @@ def _read(source: object, path: Path | None, weights: object) -> ModelFile:
         reader = getattr(importlib.import_module(f".{module}", __package__), name)
         found: ModelFile = reader(content, None if weights is None else as_bytes(weights))
         return found
-    if weights is not None:
+    from .recognise import IDENTIFIER
+
+    if weights is not None and (file_format == "onnx" or content[4:8].tobytes() == IDENTIFIER):
         raise InputError(
             "BT-FILE-WEIGHTS", "this format holds its weights itself", place="weights", advice="pass the model alone"
         )

@@ -24,6 +24,7 @@ _MOST_AXES = 32
 _LARGEST = 1 << 31
 _HDF5 = b"\x89HDF"
 _MEANINGS = "deploy networks have layers, or an input with its shape"
+_WEIGHTS = "this is a file of weights: pass the network (.prototxt) as the model and this file as its weights"
 # The old enumeration of layer types, where the name is not simply spelled otherwise.
 _NAMES = {
     "ABSVAL": "AbsVal",
@@ -64,7 +65,7 @@ def read_caffe(network: np.ndarray | bytes | memoryview, weights: np.ndarray | b
                 place="weights",
                 advice="load them with the framework and save them as .caffemodel: net.save('weights.caffemodel')",
             )
-        learned = parse(classes["NetParameter"], weights, "Caffe weight file")
+        learned = parse(classes["NetParameter"], weights, "Caffe weight file", "weights")
     size = len(network) + (0 if weights is None else len(weights))
     return ModelFile("caffe", "", (_graph(net, layers, _arrays(learned)),), {}, (), size)
 
@@ -204,7 +205,8 @@ def _graph(net: Any, layers: list[Any], arrays: dict[str, list[Blob]]) -> Graph:
         if proto.type != "Input":
             _layer(proto, arrays.get(proto.name, []), builder)
     if not builder.nodes:
-        raise ModelFormatError("BT-CAFFE-FORMAT", "the network has no layers that compute something", advice=_MEANINGS)
+        advice = _WEIGHTS if arrays and not builder.inputs else _MEANINGS
+        raise ModelFormatError("BT-CAFFE-FORMAT", "the network has no layers that compute something", advice=advice)
     # What no layer takes is an output, in the order of the names.
     outputs = [builder.blobs[name] for name in sorted(builder.free) if builder.blobs[name] not in builder.inputs]
     outputs = list(dict.fromkeys(outputs))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidModelError, UnsupportedError
+from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Graph, ModelFile, Tensor, find_disorder
 from .caffe2_operators import GraphBuilder, Source, fills, map_operator
 from .caffe2_operators.base import SERVER
@@ -46,7 +46,7 @@ def read_caffe2(network: np.ndarray, weights: np.ndarray | None) -> ModelFile:
             `protobuf` is missing.
     """
     predict = parse(messages()["NetDef"], network, "Caffe2 NetDef (predict net)")
-    init = None if weights is None else parse(messages()["NetDef"], weights, "Caffe2 NetDef (init net)")
+    init = None if weights is None else parse(messages()["NetDef"], weights, "Caffe2 NetDef (init net)", "weights")
     size = int(network.size) + (0 if weights is None else int(weights.size))
     return _Reader(predict, init).read(size)
 
@@ -93,13 +93,16 @@ class _Reader:
     def _fills(self) -> None:
         """What the init net fills, in order: a later fill of a name counts."""
         _check_net(self._init, "init net")
+        if not self._init.op and _has_more(self._init):
+            message = "no init net: it has no fills"
+            raise ModelFormatError("BT-CAFFE2-FORMAT", message, place="weights", advice=_WRITE_AGAIN)
         for position, operator in enumerate(self._init.op):
             source = self._source(operator, [], f"init net, operator {position}")
             if operator.type not in fills.FILLS:
                 raise source.unsupported(
                     "BT-CAFFE2-OPERATOR",
                     f"the init net runs '{operator.type}', only fills are read there",
-                    f"known: {', '.join(sorted(fills.FILLS))}",
+                    f"known: {', '.join(sorted(fills.FILLS))}; the model is the predict net, the init net its weights",
                 )
             self._given[source.outputs[0] if source.outputs else ""] = fills.fill(source)
 
@@ -107,7 +110,8 @@ class _Reader:
         """The tensor of a blob from outside: a constant, or an input."""
         builder, given = self._builder, self._given.get(name)
         if given is None:
-            index = builder.add(Tensor(name, "f32", ()))
+            # Nobody says its shape, not even its rank.
+            index = builder.add(Tensor(name, "f32", (0,), (-1,)))
             self._inputs.append(index)
         elif given.value is None:
             index = builder.add(Tensor(name, given.dtype, given.shape or (), quantization=given.quantization))
@@ -196,6 +200,13 @@ class _Reader:
         if not all(operator.output) or not operator.output or len(set(operator.output)) != len(operator.output):
             raise source.invalid("BT-CAFFE2-NAME", "an operator needs outputs, each with a name of its own")
         return source
+
+
+def _has_more(net: Any) -> bool:
+    """Whether a message has fields that a NetDef has not."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    return len(UnknownFieldSet(net)) > 0
 
 
 def _check_net(net: Any, what: str) -> None:

@@ -65,7 +65,7 @@ def read_params(content: np.ndarray) -> dict[str, Tensor]:
     magic, _ = file.numbers("QQ", "the header")
     if magic != _MAGIC:
         file.at = 0
-        raise file.damaged(f"the file starts with {magic:#x}, lists of arrays with {_MAGIC:#x}")
+        raise file.damaged(f"no parameters of MXNet: the file starts with {magic:#x}, lists of arrays with {_MAGIC:#x}")
     arrays = list(_arrays(file))
     count = file.count(_MOST_ARRAYS, "the number of names")
     if count not in (0, len(arrays)):

@@ -78,11 +78,11 @@ def message_classes(package: str, messages: Mapping[str, str], enums: Mapping[st
     }
 
 
-def parse(message_class: Any, content: Any, what: str) -> Any:
+def parse(message_class: Any, content: Any, what: str, place: str = "") -> Any:
     """A message from the binary or the text form, whichever `content` is.
 
     Raises:
-        ModelFormatError: it is neither, or damaged; `what` names it.
+        ModelFormatError: it is neither, or damaged; `what` names it, `place` the file where that is not the model.
     """
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
@@ -95,7 +95,10 @@ def parse(message_class: Any, content: Any, what: str) -> Any:
         message.ParseFromString(raw)
     except (DecodeError, text_format.ParseError, UnicodeDecodeError, RuntimeError, RecursionError, ValueError) as error:
         raise ModelFormatError(
-            "BT-PROTOBUF-FORMAT", f"no {what}: {error}", advice="the file is damaged or of another kind; fetch it again"
+            "BT-PROTOBUF-FORMAT",
+            f"no {what}: {error}",
+            place=place,
+            advice="the file is damaged or of another kind; fetch it again",
         ) from None
     return message
 

@@ -14,6 +14,9 @@ IDENTIFIER = b"TFL3"
 
 _ONNX = "pass the .onnx file that it was made from"
 _CONVERT = "convert the model to .tflite (tf.lite.TFLiteConverter or ai-edge-torch) or .onnx first"
+_SYMBOL = "pass the symbol (X-symbol.json), and this file as its weights"
+_MODELS = "pass a .tflite or .onnx file, a .prototxt, a predict net or a -symbol.json"
+_AGAIN = f"fetch the file again if it is one of these; else {_CONVERT}"
 _UNPACK = "unpack it and pass the .tflite file inside"
 _FETCH = "download the file again and check the address: a server's error page may have been saved in its place"
 
@@ -42,6 +45,7 @@ _MAGIC: tuple[tuple[int, bytes, str, str], ...] = (
     (4, b"ORTM", "an ONNX Runtime .ort model", _ONNX),
     (4, b"ET1", "an ExecuTorch program", _CONVERT),
     (4, b"TFL", "a TFLite file of another version", "convert the model again with a current converter"),
+    (0, b"\x12\x01\0\0\0\0\0\0", "parameters of MXNet", _SYMBOL),
     (0, b"\x08\x01\x12", "a protobuf (a TensorFlow SavedModel?)", _CONVERT),
     (0, b"\x08\x01\x1a", "a protobuf (a TensorFlow SavedModel?)", _CONVERT),
 )
@@ -70,10 +74,10 @@ def recognise(content: np.ndarray) -> tuple[str, str]:
     if all(byte in b"\t\n\r\f" or 32 <= byte < 127 for byte in head):
         return "plain text", _FETCH
     if head[0] == 0x0A and len(head) > 2:
-        return "a protobuf (a frozen TensorFlow graph?)", _CONVERT
+        return "a protobuf (a frozen TensorFlow graph, or a truncated network of Caffe or Caffe2?)", _AGAIN
     if len(head) < 8:
         return f"only {len(head)} bytes", "the file is truncated: fetch it again"
-    return f"an unknown format (first bytes {head[:8].hex(' ')})", "pass a .tflite or an .onnx file"
+    return f"an unknown format (first bytes {head[:8].hex(' ')})", _MODELS
 
 
 # What stands in texts of these formats, and hardly anywhere else.

@@ -44,7 +44,8 @@ def read_tflite(data: bytes | memoryview | np.ndarray) -> ModelFile:
     if content[4:8].tobytes() != IDENTIFIER:
         raise ModelFormatError(
             "BT-FILE-FORMAT",
-            f"expected a TFLite file (bytes 4 to 7 are 'TFL3') or an ONNX model, found {recognise(content)[0]}",
+            "expected a TFLite file (bytes 4 to 7 are 'TFL3'), an ONNX model or a network of Caffe, Caffe2 or MXNet, "
+            f"found {recognise(content)[0]}",
             advice=recognise(content)[1],
         )
     return _Reader(FlatBuffer(content, schema.fields)).read()

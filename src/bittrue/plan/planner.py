@@ -276,13 +276,16 @@ def _seed(state: _State, wanted: Mapping[int, tuple[int, ...]]) -> None:
 
 
 def _open_shape(tensor: Tensor) -> InputError:
-    shown = ", ".join("?" if extent == -1 else str(extent) for extent in tensor.shape_signature or ())
-    example = ",".join("N" if extent == -1 else str(extent) for extent in tensor.shape_signature or ())
+    signature = tensor.shape_signature or ()
+    # One open extent stands for a shape that is not known at all.
+    shown = f": [{', '.join('?' if e == -1 else str(e) for e in signature)}]" if signature != (-1,) else ""
+    example = ",".join("N" if e == -1 else str(e) for e in signature) if signature != (-1,) else "N,N,..."
     return InputError(
         "BT-INPUT-OPEN",
-        f"the file does not say the shape of this input: [{shown}]",
+        f"the file does not say the shape of this input{shown}",
         place=f"input '{tensor.name}'",
-        advice=f"give it: shapes={{'{tensor.name}': (...)}}, or --shape {tensor.name}={example} with numbers for N",
+        advice=f"give it: shapes={{'{tensor.name}': (...)}}, or --shape {tensor.name}={example} with numbers for N; "
+        "if it is a weight, pass the file that holds it: weights=..., or --weights FILE",
     )
 
 

@@ -184,8 +184,9 @@ class Source:
             raise self.invalid(
                 "BT-QUANT-MISSING",
                 f"input {position} ('{self.tensor(position).name}') is no Int8 tensor",
-                "quantize it with Int8Quantize, or say its scale and zero point in the init net: an "
-                "Int8GivenTensorFill without values declares an input",
+                "if it is a weight, pass the init net that fills it (weights=..., --weights FILE); else quantize it "
+                "with Int8Quantize, or say its scale and zero point in the init net: an Int8GivenTensorFill without "
+                "values declares an input",
             )
         return found
 

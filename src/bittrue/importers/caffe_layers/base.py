@@ -134,7 +134,7 @@ class Layer:
         if position >= len(self.learned):
             raise self.invalid(
                 "BT-CAFFE-WEIGHTS",
-                f"blob {position} ({role}) is missing: the weight file holds {len(self.learned)} for this layer",
+                f"blob {position} ({role}) is missing: the weights hold {len(self.learned)} for this layer",
                 "pass the .caffemodel that belongs to the network (weights=...), or check the names of layers",
             )
         blob = self.learned[position]
