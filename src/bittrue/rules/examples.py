@@ -466,5 +466,6 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "store": _store,
     "table": _table,
     "to_integer": _to_integer,
+    "window_average": lambda first, second: _affine(examples_affine.window(first, second)),
     "window_levels": lambda first, second: _affine(examples_levels.of_window(first, second)),
 }

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from . import affine_average, affine_product, affine_softmax, affine_sum, combine
+from . import affine_average, affine_product, affine_softmax, affine_sum, combine, window_average
 
 # What is given in words, and the results of both rules.
 Found = Iterator[tuple[str, tuple[str, str]]]
@@ -80,8 +80,6 @@ def softmax(first: str, second: str) -> Found:
 
 def rescaled(first: str, second: str) -> Found:
     """`combine`: every stored integer at another scale."""
-    if "copy" in (first, second):
-        return
     for scale, output in product(_SCALES, (1.0, *_SCALES, 0.7)):
         one, other = (
             np.asarray(combine.RULES[name](_CODES, _scale(scale), 0, _scale(output), 1, _LOW, _HIGH))
@@ -89,3 +87,15 @@ def rescaled(first: str, second: str) -> Found:
         )
         for (i,) in _different(one, other):
             yield f"q {_CODES[i]} of scale {scale}, to scale {output}, zero point 1", (str(one[i]), str(other[i]))
+
+
+def window(first: str, second: str) -> Found:
+    """`window_average`: four elements inside the picture, of a window of four taps."""
+    for scale, output, zero_point in product(_SCALES, _SCALES, (0, 1)):
+        one, other = (
+            rule.apply(_CODES, np.int64(4), rule.prepare(_scale(scale), _scale(output), 4), zero_point, _LOW, _HIGH)
+            for rule in (window_average.RULES[first], window_average.RULES[second])
+        )
+        for (i,) in _different(one, other):
+            given = f"four elements of sum {_CODES[i]} and scale {scale}, to scale {output}, zero point {zero_point}"
+            yield given, (str(one[i]), str(other[i]))
