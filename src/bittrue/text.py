@@ -7,21 +7,37 @@ from collections import Counter
 from .graph import Graph, ModelFile, Tensor
 
 
-def tensor_line(tensor: Tensor) -> str:
+# Files of these formats say the shapes of weights and inputs at most.
+_WITHOUT_SHAPES = frozenset(("caffe", "caffe2", "mxnet"))
+
+
+def shown_shapes(graph: Graph, file_format: str) -> list[str]:
+    """The shape of every tensor as the file says it; "?" where it says none."""
+    silent: set[int] = set()
+    if file_format in _WITHOUT_SHAPES:
+        # An input of one open extent may be of any rank.
+        silent.update(i for i in graph.inputs if graph.tensors[i].shape_signature == (-1,))
+        silent.update(i for node in graph.nodes for i in node.outputs if not graph.tensors[i].shape)
+    return [
+        "?" if index in silent else str(list(tensor.shape_signature or tensor.shape))
+        for index, tensor in enumerate(graph.tensors)
+    ]
+
+
+def tensor_line(tensor: Tensor, shape: str) -> str:
     """Name, type, shape and quantization of one tensor on one line."""
-    shape = list(tensor.shape_signature or tensor.shape)
     quantization = f"  {tensor.quantization}" if tensor.quantization is not None else ""
-    return f"{tensor.name}  {tensor.type.title}{shape}{quantization}"
+    return f"{tensor.name}  {tensor.type.title}{'' if shape.startswith('[') else ' '}{shape}{quantization}"
 
 
-def graph_lines(graph: Graph) -> list[str]:
+def graph_lines(graph: Graph, file_format: str) -> list[str]:
     """Inputs, outputs and the operator census of one graph."""
-    lines = []
+    lines, shapes = [], shown_shapes(graph, file_format)
     aliases = {index: name for name, index in graph.aliases.items()}
     for title, indices in (("input", graph.inputs), ("output", graph.outputs)):
         for index in indices:
             alias = f"  (signature name '{aliases[index]}')" if index in aliases else ""
-            lines.append(f"  {title:7} {tensor_line(graph.tensors[index])}{alias}")
+            lines.append(f"  {title:7} {tensor_line(graph.tensors[index], shapes[index])}{alias}")
     census = Counter(
         (node.source, ", ".join("-" if i is None else graph.tensors[i].type.title for i in node.inputs))
         for node in graph.nodes
@@ -40,6 +56,6 @@ def model_text(file: ModelFile) -> str:
     for position, graph in enumerate(file.graphs):
         signature = f", signature '{graph.signature}'" if graph.signature else ""
         lines.append(f"graph {position} '{graph.name}'{signature}")
-        lines += graph_lines(graph)
+        lines += graph_lines(graph, file.format)
     lines += [f"note: {note}" for note in file.notes]
     return "\n".join(lines)

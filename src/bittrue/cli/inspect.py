@@ -14,11 +14,9 @@ from .. import api, numerics
 from ..graph import Graph, Node, Tensor
 from ..operators import find
 from ..plan.support import node_types
+from ..text import shown_shapes
 from .common import console, parse_shapes
 from .saturation import show_saturation
-
-# Files of these formats say the shapes of weights and inputs at most.
-_WITHOUT_SHAPES = frozenset(("caffe", "caffe2", "mxnet"))
 
 
 @click.command("inspect")
@@ -61,7 +59,7 @@ def command(
     for position, graph in enumerate(loaded.graphs):
         signature = f", signature '{graph.signature}'" if graph.signature else ""
         out.print(f"\ngraph {position} '{graph.name}'{signature}", markup=False, style="bold")
-        told = _shapes(graph, loaded.format)
+        told = shown_shapes(graph, loaded.format)
         out.print(_ports(graph, told))
         out.print(_census(graph))
         if nodes:
@@ -76,19 +74,6 @@ def command(
 
 def _quantization(tensor: Tensor) -> str:
     return str(tensor.quantization) if tensor.quantization is not None else ""
-
-
-def _shapes(graph: Graph, file_format: str) -> list[str]:
-    """The shape of every tensor as the file says it; "?" where it says none."""
-    silent: set[int] = set()
-    if file_format in _WITHOUT_SHAPES:
-        # An input of one open extent may be of any rank.
-        silent.update(i for i in graph.inputs if graph.tensors[i].shape_signature == (-1,))
-        silent.update(i for node in graph.nodes for i in node.outputs if not graph.tensors[i].shape)
-    return [
-        "?" if index in silent else str(list(tensor.shape_signature or tensor.shape))
-        for index, tensor in enumerate(graph.tensors)
-    ]
 
 
 def _ports(graph: Graph, shapes: list[str]) -> Table:

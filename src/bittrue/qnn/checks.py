@@ -29,13 +29,14 @@ def tensor(
     if isinstance(value, Expr):
         found = value
     else:
-        array = as_array(value)
-        if not isinstance(value, np.ndarray | np.generic) and array.dtype == np.float64 and "f32" in types:
-            array = array.astype(np.float32)
-        found = Expr(ARRAY, (), array.shape, named_type(array.dtype).name, name=argument, value=array)
+        array = given_array(function, argument, value)
+        numbers = "fiu" if types == ("f32",) else "f"
+        if not isinstance(value, np.ndarray | np.generic) and array.dtype.kind in numbers and "f32" in types:
+            with np.errstate(over="ignore"):
+                array = array.astype(np.float32)
+        found = Expr(ARRAY, (), array.shape, _type(function, argument, array, types), name=argument, value=array)
     if found.dtype not in types:
-        names = ", ".join(data_type(name).title for name in types)
-        raise wrong(function, argument, f"found {data_type(found.dtype).title}", f"types are {names}", "BT-QNN-TYPE")
+        raise _other_type(function, argument, data_type(found.dtype).title, types)
     if rank is not None:
         low, high = rank if isinstance(rank, tuple) else (rank, rank)
         if not low <= found.rank <= high:
@@ -44,6 +45,27 @@ def tensor(
                 function, argument, f"expected rank {wanted}, found shape {list(found.shape)}", code="BT-QNN-SHAPE"
             )
     return found
+
+
+def given_array(function: str, argument: str, value: Any) -> np.ndarray:
+    """What NumPy makes of an argument."""
+    try:
+        return as_array(value)
+    except InputError as error:
+        raise wrong(function, argument, error.message, code=error.code) from None
+
+
+def _type(function: str, argument: str, array: np.ndarray, types: Sequence[str]) -> str:
+    """The short name of an array's element type."""
+    try:
+        return named_type(array.dtype).name
+    except InputError:
+        raise _other_type(function, argument, "no numbers" if array.dtype == object else array.dtype, types) from None
+
+
+def _other_type(function: str, argument: str, found: Any, types: Sequence[str]) -> InputError:
+    names = ", ".join(data_type(name).title for name in types)
+    return wrong(function, argument, f"found {found}", f"types are {names}", "BT-QNN-TYPE")
 
 
 def _parameter(function: str, argument: str, value: Any, extents: Sequence[int]) -> np.ndarray:
@@ -55,18 +77,23 @@ def _parameter(function: str, argument: str, value: Any, extents: Sequence[int])
         value = value.value
     if value is None:
         raise wrong(function, argument, "is missing", code="BT-QNN-ARGUMENT")
-    array = as_array(value)
+    array = given_array(function, argument, value)
     if array.ndim > 1 or (array.ndim == 1 and array.size not in extents):
         wanted = "one number" if not extents else f"one number or {' or '.join(str(e) for e in dict.fromkeys(extents))}"
         raise wrong(function, argument, f"expected {wanted}, found shape {list(array.shape)}", code="BT-QNN-SHAPE")
     return array
 
 
+def _named(array: np.ndarray) -> str:
+    """The element type of a parameter in words."""
+    return "no number" if array.dtype == object else "a text" if array.dtype.kind in "SU" else str(array.dtype)
+
+
 def scale(function: str, argument: str, value: Any, extents: Sequence[int] = (), zero: bool = False) -> np.ndarray:
     """A scale as float32, of rank 0, or of rank 1 with one of `extents` elements; `zero`: whether it may be 0."""
     array = _parameter(function, argument, value, extents)
     if array.dtype.kind not in "iuf":
-        raise wrong(function, argument, f"expected float32, found {array.dtype}", code="BT-QNN-TYPE")
+        raise wrong(function, argument, f"expected float32, found {_named(array)}", code="BT-QNN-TYPE")
     with np.errstate(over="ignore"):
         found = array.astype(np.float32)
     if not np.isfinite(found).all() or (found < 0).any() or (not zero and (found == 0).any()):
@@ -78,7 +105,7 @@ def zero_point(function: str, argument: str, value: Any, extents: Sequence[int] 
     """A zero point as int32, of rank 0, or of rank 1 with one of `extents` elements."""
     array = _parameter(function, argument, value, extents)
     if array.dtype.kind not in "iu":
-        raise wrong(function, argument, f"expected int32, found {array.dtype}", code="BT-QNN-TYPE")
+        raise wrong(function, argument, f"expected int32, found {_named(array)}", code="BT-QNN-TYPE")
     if ((array < -(2**31)) | (array > 2**31 - 1)).any():
         raise wrong(function, argument, f"{array.tolist()} is no int32")
     return array.astype(np.int32)
@@ -91,8 +118,7 @@ def element_type(function: str, argument: str, value: Any, types: Sequence[str])
     except InputError:
         found = ""
     if found not in types:
-        names = ", ".join(data_type(name).title for name in types)
-        raise wrong(function, argument, f"found {value!r}", f"types are {names}", "BT-QNN-TYPE")
+        raise _other_type(function, argument, repr(value), types)
     return found
 
 
@@ -112,8 +138,11 @@ def truth(function: str, argument: str, value: Any) -> bool:
 
 
 def dimensions(value: Any) -> int:
-    """The rank of a scale or zero point."""
-    return value.rank if isinstance(value, Expr) else as_array(value).ndim
+    """The rank of a scale or zero point; 0 for what `scale` and `zero_point` are going to refuse."""
+    try:
+        return value.rank if isinstance(value, Expr) else as_array(value).ndim
+    except InputError:
+        return 0
 
 
 def parts(function: str, argument: str, value: Any, count: int | None = None) -> list[Any]:
@@ -140,7 +169,7 @@ def wholes(function: str, argument: str, value: Any, count: int | Sequence[int],
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         value = (value,) * counts[-1]
     try:
-        found = tuple(whole(function, argument, entry, low) for entry in value)
+        found = tuple(whole(function, argument, entry, low) for entry in (None if isinstance(value, str) else value))
     except TypeError:
         raise wrong(function, argument, f"expected integers, found {value!r}") from None
     if len(found) not in counts:

@@ -119,7 +119,18 @@ def subtract(
     lhs_axis: Any = -1,
     rhs_axis: Any = -1,
 ) -> Any:
-    """clip(A - B + z_out): both operands requantized to the output's scale and zero point first. Otherwise as `add`.
+    """clip(A - B + z_out): both operands requantized to the output's scale and zero point first.
+
+    Args:
+        lhs, rhs: int8, uint8 or int16, of one type, shapes that broadcast.
+        lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`.
+        output_scale, output_zero_point: one.
+
+    Returns:
+        A tensor of their type.
+
+    Raises:
+        InputError: other types, shapes that do not fit.
 
     Source: tvm v0.18.0, src/relay/qnn/op/subtract.cc, read.
 
@@ -150,9 +161,19 @@ def mul(
     lhs_axis: Any = -1,
     rhs_axis: Any = -1,
 ) -> Any:
-    """requantize((A - z_a)(B - z_b)) from the scale float32(s_a * s_b). Otherwise as `add`.
+    """requantize((A - z_a)(B - z_b)) from the scale float32(s_a * s_b).
 
-    Scales per channel must belong to one axis of both operands.
+    Args:
+        lhs, rhs: int8, uint8 or int16, of one type, shapes that broadcast.
+        lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`, which is one axis of both.
+        output_scale, output_zero_point: one.
+
+    Returns:
+        A tensor of their type.
+
+    Raises:
+        InputError: other types, shapes that do not fit.
+
     Source: tvm v0.18.0, src/relay/qnn/op/mul.cc, read.
 
     >>> import numpy as np

@@ -143,7 +143,10 @@ def conv2d(
         )
     if not depthwise and (inside != depth * count or out % count):
         raise checks.wrong(
-            name, "groups", f"{inside} input channels are no {count} groups of {depth}", code="BT-QNN-SHAPE"
+            name,
+            "groups",
+            f"{inside} input channels are no {count} groups of the {depth} that a filter reads",
+            code="BT-QNN-SHAPE",
         )
     if depthwise:
         standard = reshaped(standard, (out, 1, *taps))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..graph import Attribute, data_type
-from ..quantization import as_array
 from . import checks
 from .config import OPEN, resolved
 from .expr import Expr, Tensor, build, constant
@@ -228,7 +227,8 @@ def _simulated(function: str, kind: str, data: Tensor, scale: Any, point: Any, a
     if isinstance(dtype, str) and dtype == "disable":
         return data if isinstance(data, Expr) else np.array(x.value)
     chosen = data_type(checks.element_type(function, argument, dtype, _SIMULATED))
-    given = [as_array(p) for p in (scale, point) if not isinstance(p, Expr)]
+    named = ((f"{kind}_scale", scale), (f"{kind}_zero_point", point))
+    given = [checks.given_array(function, name, p) for name, p in named if not isinstance(p, Expr)]
     sizes = tuple(array.size for array in given if array.ndim == 1 and array.size)
     parameters = {
         f"{kind}_scale": checks.scale(function, f"{kind}_scale", scale, sizes),
@@ -263,7 +263,18 @@ def simulated_quantize(
 def simulated_dequantize(
     data: Tensor, input_scale: Any, input_zero_point: Any, axis: Any = -1, in_dtype: Any = "int8"
 ) -> Any:
-    """(data - zero_point) * scale of float32 numbers. Arguments and errors as for `simulated_quantize`.
+    """(data - zero_point) * scale of float32 numbers.
+
+    Args:
+        data: float32 numbers that hold codes, any shape.
+        input_scale, input_zero_point: numbers or vectors; element i of `axis` takes entry i modulo their length.
+        in_dtype: ``"int8"``, ``"uint8"``, ``"int32"``, or ``"disable"``: the data as it is.
+
+    Returns:
+        float32, of the same shape.
+
+    Raises:
+        InputError: other types, axes and scales.
 
     Source: tvm v0.18.0, python/tvm/topi/nn/qnn.py, read.
 

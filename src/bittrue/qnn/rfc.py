@@ -120,13 +120,23 @@ def quantized_fully_connected(
     out_dtype: Any,
     units: Any = None,
 ) -> Any:
-    """`dense`, then `requantize` from the scale float32(input_scale * kernel_scale). On the lines of the RFC.
+    """`dense`, then `requantize` from the scale float32(input_scale * kernel_scale).
 
     Args:
         quantized_data: int8 or uint8, [N, K].
         quantized_weight: int8 or uint8, [units, K].
+        input_scale, input_zero_point, output_scale, output_zero_point: scalars.
         kernel_scale, kernel_zero_point: one, or one per unit.
         out_dtype: ``"int8"`` or ``"uint8"``.
+        units: None: as the weights have them.
+
+    Returns:
+        An int8 or uint8 tensor [N, units].
+
+    Raises:
+        InputError: other types, layouts and shapes.
+
+    Source: on the lines of the RFC, whose text has no signature of it; the arithmetic is that of tvm v0.18.0, read.
 
     >>> import numpy as np
     >>> quantized_fully_connected(np.int8([[1, 2]]), np.int8([[3, 4]]), 0.5, 0, 0.5, 0, 1.0, 0, "int8").tolist()
@@ -153,12 +163,20 @@ def quantized_relu(
     output_zero_point: Any,
     out_dtype: Any,
 ) -> Any:
-    """max(data, input_zero_point), then `requantize`. On the lines of the RFC.
+    """max(data, input_zero_point), then `requantize`.
 
     Args:
         quantized_data: int8 or uint8, any shape.
         input_scale, input_zero_point, output_scale, output_zero_point: scalars.
         out_dtype: ``"int8"`` or ``"uint8"``.
+
+    Returns:
+        An int8 or uint8 tensor of the same shape.
+
+    Raises:
+        InputError: other types, scales and zero points.
+
+    Source: on the lines of the RFC, whose text has no signature of it; the arithmetic is that of tvm v0.18.0, read.
 
     >>> import numpy as np
     >>> quantized_relu(np.int8([-5, 0, 7]), 0.5, 0, 1.0, -128, "int8").tolist()
@@ -189,13 +207,21 @@ def quantized_pool2d(
     layout: str = "NCHW",
     out_layout: str = "",
 ) -> Any:
-    """The largest (``"max"``) or average (``"avg"``) code of windows in the output's scale. On the lines of the RFC.
+    """The largest (``"max"``) or average (``"avg"``) code of windows in the output's scale.
 
     Args:
         quantized_data: int8 or uint8 of rank 4 in `layout`.
         out_dtype: ``"int8"`` or ``"uint8"``; averages keep the type of the data.
         pool_type, pool_size, strides, padding, dilation, ceil_mode, count_include_pad, layout, out_layout: as
             `avg_pool2d` and `max_pool2d`.
+
+    Returns:
+        An int8 or uint8 tensor of rank 4.
+
+    Raises:
+        InputError: other types, layouts and shapes.
+
+    Source: on the lines of the RFC, whose text has no signature of it; the arithmetic is that of tvm v0.18.0, read.
 
     >>> import numpy as np
     >>> x = np.uint8([[1, 2], [3, 5]]).reshape(1, 1, 2, 2)
@@ -240,7 +266,22 @@ def quantized_concat(
     out_dtype: Any,
     axis: int = 0,
 ) -> Any:
-    """`concatenate` of int8 or uint8 tensors. On the lines of the RFC.
+    """`concatenate` of int8 or uint8 tensors.
+
+    Args:
+        quantized_data: tensors of the type `out_dtype`, of equal extents but for those of `axis`.
+        input_scales, input_zero_points: scalars, one for each of them.
+        output_scale, output_zero_point: scalars.
+        out_dtype: ``"int8"`` or ``"uint8"``.
+        axis: counts from the end where negative.
+
+    Returns:
+        A tensor of the type `out_dtype`.
+
+    Raises:
+        InputError: other types and shapes.
+
+    Source: on the lines of the RFC, whose text has no signature of it; the arithmetic is that of tvm v0.18.0, read.
 
     >>> import numpy as np
     >>> quantized_concat([np.uint8([10]), np.uint8([10])], [1.0, 0.5], [0, 0], 1.0, 0, "uint8").tolist()
@@ -266,7 +307,20 @@ def quantized_add(
     output_zero_point: Any,
     out_dtype: Any,
 ) -> Any:
-    """`add` of int8 or uint8 tensors. On the lines of the RFC.
+    """`add` of int8 or uint8 tensors.
+
+    Args:
+        quantized_lhs, quantized_rhs: of the type `out_dtype`, of shapes that broadcast.
+        lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point: scalars.
+        out_dtype: ``"int8"`` or ``"uint8"``.
+
+    Returns:
+        A tensor of the type `out_dtype`.
+
+    Raises:
+        InputError: other types and shapes.
+
+    Source: on the lines of the RFC, whose text has no signature of it; the arithmetic is that of tvm v0.18.0, read.
 
     >>> import numpy as np
     >>> quantized_add(np.uint8([10]), np.uint8([1]), 1.0, 0, 0.5, 0, 2.0, 5, "uint8").tolist()
@@ -289,7 +343,20 @@ def quantized_mul(
     output_zero_point: Any,
     out_dtype: Any,
 ) -> Any:
-    """`mul` of int8 or uint8 tensors. On the lines of the RFC.
+    """`mul` of int8 or uint8 tensors.
+
+    Args:
+        quantized_lhs, quantized_rhs: of the type `out_dtype`, of shapes that broadcast.
+        lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point: scalars.
+        out_dtype: ``"int8"`` or ``"uint8"``.
+
+    Returns:
+        A tensor of the type `out_dtype`.
+
+    Raises:
+        InputError: other types and shapes.
+
+    Source: on the lines of the RFC, whose text has no signature of it; the arithmetic is that of tvm v0.18.0, read.
 
     >>> import numpy as np
     >>> quantized_mul(np.uint8([10]), np.uint8([1]), 1.0, 0, 0.5, 0, 1.0, 5, "uint8").tolist()
