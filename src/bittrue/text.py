@@ -6,7 +6,6 @@ from collections import Counter
 
 from .graph import Graph, ModelFile, Tensor
 
-
 # Files of these formats say the shapes of weights and inputs at most.
 _WITHOUT_SHAPES = frozenset(("caffe", "caffe2", "mxnet"))
 

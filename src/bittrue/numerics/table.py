@@ -175,9 +175,10 @@ class Numerics:
 
     def alternatives(self, operator: str) -> tuple[str, ...]:
         """All type patterns that the table has for an operator, for error messages."""
-        return tuple(
+        found = (
             pattern.replace("T", "|".join(row.where)) if row.where else pattern
             for row in self._by_operator.get(operator, ())
             if not row.refuses
             for pattern in row.types
         )
+        return tuple(dict.fromkeys(found))

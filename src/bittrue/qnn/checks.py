@@ -169,7 +169,9 @@ def wholes(function: str, argument: str, value: Any, count: int | Sequence[int],
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         value = (value,) * counts[-1]
     try:
-        found = tuple(whole(function, argument, entry, low) for entry in (None if isinstance(value, str) else value))
+        if isinstance(value, str):
+            raise TypeError
+        found = tuple(whole(function, argument, entry, low) for entry in value)
     except TypeError:
         raise wrong(function, argument, f"expected integers, found {value!r}") from None
     if len(found) not in counts:

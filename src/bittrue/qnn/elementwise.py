@@ -165,7 +165,8 @@ def mul(
 
     Args:
         lhs, rhs: int8, uint8 or int16, of one type, shapes that broadcast.
-        lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`, which is one axis of both.
+        lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point: one, or one per slice of `lhs_axis`, `rhs_axis`,
+            which must be one axis of both operands.
         output_scale, output_zero_point: one.
 
     Returns:

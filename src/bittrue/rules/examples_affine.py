@@ -93,7 +93,7 @@ def window(first: str, second: str) -> Found:
     """`window_average`: four elements inside the picture, of a window of four taps."""
     for scale, output, zero_point in product(_SCALES, _SCALES, (0, 1)):
         one, other = (
-            rule.apply(_CODES, np.int64(4), rule.prepare(_scale(scale), _scale(output), 4), zero_point, _LOW, _HIGH)
+            rule.apply(_CODES, np.array(4), rule.prepare(_scale(scale), _scale(output), 4), zero_point, _LOW, _HIGH)
             for rule in (window_average.RULES[first], window_average.RULES[second])
         )
         for (i,) in _different(one, other):
