@@ -277,15 +277,19 @@ def _seed(state: _State, wanted: Mapping[int, tuple[int, ...]]) -> None:
 
 def _open_shape(tensor: Tensor) -> InputError:
     signature = tensor.shape_signature or ()
-    # One open extent stands for a shape that is not known at all.
-    shown = f": [{', '.join('?' if e == -1 else str(e) for e in signature)}]" if signature != (-1,) else ""
-    example = ",".join("N" if e == -1 else str(e) for e in signature) if signature != (-1,) else "N,N,..."
+    advice = f"give it: shapes={{'{tensor.name}': (...)}}, or --shape {tensor.name}="
+    if signature == (-1,):
+        # One open extent stands for a shape of which nothing is known.
+        shown, example = "", "N,N,..."
+        weights = "; if it is a weight, pass the file that holds it: weights=..., or --weights FILE"
+    else:
+        shown = f": [{', '.join('?' if extent == -1 else str(extent) for extent in signature)}]"
+        example, weights = ",".join("N" if extent == -1 else str(extent) for extent in signature), ""
     return InputError(
         "BT-INPUT-OPEN",
         f"the file does not say the shape of this input{shown}",
         place=f"input '{tensor.name}'",
-        advice=f"give it: shapes={{'{tensor.name}': (...)}}, or --shape {tensor.name}={example} with numbers for N; "
-        "if it is a weight, pass the file that holds it: weights=..., or --weights FILE",
+        advice=f"{advice}{example} with numbers for N{weights}",
     )
 
 
