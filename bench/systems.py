@@ -1,11 +1,11 @@
 """bittrue against MXNet and Caffe2, each in a Python process of its own, on whole networks.
 
     python bench/systems.py --mxnet PYTHON_WITH_MXNET --caffe2 PYTHON_WITH_CAFFE2
-        [--networks mxnet:resnet18_v1,caffe2:resnet18-dnnlowp] [--size 224] [--seconds 10] [--output bench/results/systems]
+        [--networks mxnet:resnet18_v1,caffe2:resnet18-dnnlowp] [--size 224] [--seconds 10] [--output FILE]
 
-The other system builds a network with random weights, quantizes it as it does itself, saves it in its own format and runs
-it; bittrue reads those files. Both take turns on the same input, one thread each, Python call to Python call. Writes
-OUTPUT.md and OUTPUT.json. Peers: systems_peers/.
+The other system builds a network with random weights, quantizes it as it does itself, saves it in its own format and
+runs it; bittrue reads those files. Both take turns on the same input, one thread each, Python call to Python call.
+Writes OUTPUT.md and OUTPUT.json. Peers: systems_peers/.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def page(results: list[dict[str, Any]], machine: dict[str, Any]) -> str:
         "# bittrue against MXNet and Caffe2",
         "",
         f"{machine['date']}. {machine['cpu']}, {machine['architecture']}, {machine['usable_cores']} of "
-        f"{machine['cores']} cores usable; {' '.join(machine['flags'])}. {machine['system']}. Load {machine['load']}. bittrue "
-        f"{machine['versions']['bittrue']}, NumPy {machine['versions']['numpy']}.",
+        f"{machine['cores']} cores usable; {' '.join(machine['flags'])}. {machine['system']}. Load {machine['load']}. "
+        f"bittrue {machine['versions']['bittrue']}, NumPy {machine['versions']['numpy']}.",
         "",
         "Whole networks with random weights at batch 1, quantized and saved by the other system, one thread each. "
         "Milliseconds per run, Python call to Python call, real numbers in and out: the fastest call of each of ten "

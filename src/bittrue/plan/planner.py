@@ -90,7 +90,9 @@ class _State:
     @functools.cached_property
     def constant_bytes(self) -> int:
         """Bytes of the graph's constants; tensors that share memory count once."""
-        memory = {tensor.data.ctypes.data: tensor.data.nbytes for tensor in self.graph.tensors if tensor.data is not None}
+        memory = {
+            tensor.data.ctypes.data: tensor.data.nbytes for tensor in self.graph.tensors if tensor.data is not None
+        }
         return sum(memory.values())
 
     def operand(self, index: int) -> Operand:
