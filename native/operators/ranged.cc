@@ -124,12 +124,14 @@ class Normalization final : public Kernel {
     const auto row = [&](int64_t number, int) {
       const uint8_t* source = run.inputs[0] + number * inner_;
       uint8_t* target = run.outputs[0] + number * inner_;
+      // Bytes may be written over anything as far as the compiler knows, so the count is at hand.
+      const int64_t count = inner_;
       if (last_) {
         const float *factors = factors_.data(), *summands = summands_.data();
-        for (int64_t i = 0; i < inner_; ++i) target[i] = normalized(source[i], factors[i], summands[i]);
+        for (int64_t i = 0; i < count; ++i) target[i] = normalized(source[i], factors[i], summands[i]);
       } else {
         const float factor = factors_[number % channels_], summand = summands_[number % channels_];
-        for (int64_t i = 0; i < inner_; ++i) target[i] = normalized(source[i], factor, summand);
+        for (int64_t i = 0; i < count; ++i) target[i] = normalized(source[i], factor, summand);
       }
     };
     if (rows_ * inner_ < Blocks::kParallel) {
