@@ -74,7 +74,7 @@ class DepthwisePairs final : public Kernel {
             taps[count++] = inside ? run.inputs[0] + pixel * channels : zeros_.data();
           }
         }
-        accumulate(taps, count, acc);
+        accumulate(taps, count, acc, acc + round_up(channels * 4, 64) / 4);
         requantize_row_(requantize_, acc, run.outputs[0] + (task * window_.out_w + x) * channels, channels);
         table_.apply(run.outputs[0] + (task * window_.out_w + x) * channels, channels, 1, channels);
       }
@@ -87,25 +87,38 @@ class DepthwisePairs final : public Kernel {
   }
 
  private:
-  int64_t worker_bytes() const { return round_up((window_.taps() + 1) * 8, 64) + round_up(window_.in_c * 4, 64); }
+  int64_t worker_bytes() const { return round_up((window_.taps() + 1) * 8, 64) + 2 * round_up(window_.in_c * 4, 64); }
 
   // Modulo 2^32, so unsigned.
-  void accumulate(const uint8_t** taps, int64_t count, int32_t* acc) const {
+  void accumulate(const uint8_t** taps, int64_t count, int32_t* acc, int32_t* totals) const {
     const int64_t channels = window_.in_c;
     auto* sums = reinterpret_cast<uint32_t*>(acc);
     std::copy(start_.begin(), start_.end(), sums);
+    std::fill(totals, totals + channels, 0);
     taps[count] = zeros_.data();
     for (int64_t k = 0; k < count; k += 2) {
-      const uint8_t *first = taps[k], *second = taps[k + 1];
-      const int16_t *one = weights_.data() + k * channels, *two = one + channels;
+      const int16_t* one = weights_.data() + k * channels;
+      add_pair(taps[k], taps[k + 1], one, one + channels, channels, sums);
+      add_total(taps[k], channels, totals);
       // The tap that an odd number lacks has no zero point.
-      const int32_t other = k + 1 < count ? weight_zero_point_ : 0;
-      for (int64_t c = 0; c < channels; ++c) {
-        const int32_t sum = first[c] * one[c] + second[c] * two[c];
-        const int32_t kept = std::min(std::max(sum, -32768), 32767);
-        sums[c] += static_cast<uint32_t>(kept - first[c] * weight_zero_point_ - second[c] * other);
-      }
+      if (k + 1 < count) add_total(taps[k + 1], channels, totals);
     }
+    const int32_t zero_point = weight_zero_point_;
+    for (int64_t c = 0; c < channels; ++c) sums[c] -= static_cast<uint32_t>(totals[c] * zero_point);
+  }
+
+  // Products of 0..255 and -128..127 fit 16 bits.
+  static void add_pair(const uint8_t* __restrict first, const uint8_t* __restrict second, const int16_t* __restrict one,
+                       const int16_t* __restrict two, int64_t channels, uint32_t* __restrict sums) {
+    for (int64_t c = 0; c < channels; ++c) {
+      const auto left = static_cast<int16_t>(first[c] * one[c]), right = static_cast<int16_t>(second[c] * two[c]);
+      const int32_t sum = left + right, above = sum > -32768 ? sum : -32768;
+      sums[c] += static_cast<uint32_t>(above < 32767 ? above : 32767);
+    }
+  }
+
+  static void add_total(const uint8_t* __restrict tap, int64_t channels, int32_t* __restrict totals) {
+    for (int64_t c = 0; c < channels; ++c) totals[c] += tap[c];
   }
 
   Window window_;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/kernel.h"
@@ -185,16 +186,81 @@ class LayerSum final : public ByChannel {
     const auto* acc = reinterpret_cast<const int32_t*>(run.inputs[0]);
     const uint8_t* other = run.inputs[7];
     uint8_t* out = run.outputs[0];
-    each(run, [&](int64_t i, int64_t channel) {
-      float value = (static_cast<float>(acc[i]) + static_cast<float>(bias_[channel])) * factors_[channel];
-      if (relu_first_) value = std::max(value, 0.0f);
-      int32_t stored = saturate_(std::fma(static_cast<float>(other[i] - flip_), factor_, value));
-      if (relu_last_) stored = std::max(stored, 0);
-      out[i] = static_cast<uint8_t>(static_cast<uint32_t>(stored) ^ turn_);
-    });
+    if (!last_) {
+      each(run, [&](int64_t i, int64_t channel) {
+        out[i] = stored(acc[i], bias_[channel], factors_[channel], other[i]);
+      });
+      return;
+    }
+    const auto row = [&](int64_t number, int) {
+      const int64_t first = number * length_;
+      for (int64_t i = 0; i < length_; i += kBlock) {
+        block(acc + first + i, bias_.data() + i, factors_.data() + i, other + first + i,
+              static_cast<int32_t>(std::min<int64_t>(kBlock, length_ - i)), out + first + i);
+      }
+    };
+    if (rows_ * length_ < Blocks::kParallel) {
+      for (int64_t number = 0; number < rows_; ++number) row(number, 0);
+    } else {
+      run.pool.parallel(rows_, row);
+    }
   }
 
  private:
+  static constexpr int32_t kBlock = 64;
+
+  float scaled(int32_t acc, int32_t bias, float factor) const {
+    const float value = (static_cast<float>(acc) + static_cast<float>(bias)) * factor;
+    return relu_first_ ? std::max(value, 0.0f) : value;
+  }
+
+  uint8_t stored(int32_t acc, int32_t bias, float factor, uint8_t other) const {
+    const float value = scaled(acc, bias, factor);
+    int32_t found = saturate_(std::fma(static_cast<float>(other - flip_), factor_, value));
+    if (relu_last_) found = std::max(found, 0);
+    return static_cast<uint8_t>(static_cast<uint32_t>(found) ^ turn_);
+  }
+
+  // The product is exact in binary64, the sum nearly: rounding it once more to binary32 is one rounding of the real sum
+  // unless it was not exact and lies in the middle between two binary32 numbers. Blocks with such a sum are done again.
+  // Where binary32 numbers are subnormal or infinite, both ways lead to 0 and to the ends.
+  void block(const int32_t* __restrict acc, const int32_t* __restrict bias, const float* __restrict factors,
+             const uint8_t* __restrict other, int32_t count, uint8_t* __restrict out) const {
+    const double factor = factor_;
+    const int32_t flip = flip_, least = relu_last_ ? 0 : -128;
+    const uint32_t turn = turn_;
+    const float low = saturate_.low, high = saturate_.high;
+    const float start = relu_first_ ? 0.0f : -std::numeric_limits<float>::infinity();
+    uint64_t doubtful = 0;
+    float sums[kBlock];
+    for (int32_t i = 0; i < count; ++i) {
+      const float real = (static_cast<float>(acc[i]) + static_cast<float>(bias[i])) * factors[i];
+      const float value = real > start ? real : start;
+      const double product = static_cast<double>(other[i] - flip) * factor, addend = value;
+      const double sum = product + addend, second = sum - product;
+      const double lost = (product - (sum - second)) + (addend - second);
+      uint64_t bits, missing;
+      std::memcpy(&bits, &sum, sizeof bits);
+      std::memcpy(&missing, &lost, sizeof missing);
+      // The highest bit is set when the 29 bits that binary32 drops are 1 followed by zeros, and something was lost.
+      const uint64_t apart = (bits & 0x1FFFFFFF) ^ 0x10000000;
+      doubtful |= (apart - 1) & (0 - (missing & 0x7FFFFFFFFFFFFFFF));
+      sums[i] = static_cast<float>(sum);
+    }
+    if ((doubtful >> 63) != 0) {
+      for (int32_t i = 0; i < count; ++i) out[i] = stored(acc[i], bias[i], factors[i], other[i]);
+      return;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+      const float above = sums[i] > low ? sums[i] : low;
+      const float moved = (above < high ? above : high) + 12582912.0f;
+      int32_t bits;
+      std::memcpy(&bits, &moved, sizeof bits);
+      const int32_t code = bits - 0x4B400000;
+      out[i] = static_cast<uint8_t>(static_cast<uint32_t>(code > least ? code : least) ^ turn);
+    }
+  }
+
   std::vector<int32_t> bias_;
   std::vector<float> factors_;
   Saturate saturate_;

@@ -89,6 +89,18 @@ std::unique_ptr<Kernel> make_sum(const Step& step, First first, Second second) {
   });
 }
 
+// The number that a stored byte stands for, as the rule takes it: u8 numbers are halved first.
+struct Signed {
+  float operator()(uint8_t stored) const { return static_cast<float>(stored - 128); }
+};
+struct Halved {
+  float operator()(uint8_t stored) const {
+    const float half = static_cast<float>(stored) * (127.5f / 255.5f);
+    return static_cast<float>(nearest(clamped(half, -128.0f, 127.0f)));
+  }
+};
+
+template <class Number>
 class Normalization final : public Kernel {
  public:
   explicit Normalization(const Step& step) {
@@ -96,43 +108,49 @@ class Normalization final : public Kernel {
     require(step.inputs.size() == 1 && is_8bit(in.type) && out.type == Type::s8 && in.dense() && out.dense() &&
                 in.rank() >= 2 && in.shape == out.shape,
             "no native kernel for these operands");
-    channels_ = in.shape[1];
-    planes_ = in.shape[0] * channels_;
-    inner_ = planes_ == 0 ? 0 : in.elements / planes_;
+    last_ = step.integer("channels_last", 0, 1) != 0;
+    channels_ = last_ ? in.shape.back() : in.shape[1];
+    rows_ = channels_ == 0 ? 0 : last_ ? in.elements / channels_ : in.shape[0] * channels_;
+    inner_ = rows_ == 0 ? 0 : in.elements / rows_;
     const Array &factors = step.array("factor"), &summands = step.array("summand");
     require(factors.count == channels_ && summands.count == channels_, "a factor per channel is needed");
     for (int64_t c = 0; c < channels_; ++c) {
       factors_.push_back(finite(factors.real(c)));
       summands_.push_back(finite(summands.real(c)));
     }
-    for (int q = 0; q < 256; ++q) {
-      const float half = static_cast<float>(q) * (127.5f / 255.5f);
-      codes_[q] = in.type == Type::s8 ? static_cast<float>(q - 128)
-                                      : static_cast<float>(nearest(clamped(half, -128.0f, 127.0f)));
-    }
   }
 
   void run(const Run& run) const override {
-    const auto plane = [&](int64_t number, int) {
-      const float factor = factors_[number % channels_], summand = summands_[number % channels_];
+    const auto row = [&](int64_t number, int) {
       const uint8_t* source = run.inputs[0] + number * inner_;
       uint8_t* target = run.outputs[0] + number * inner_;
-      for (int64_t i = 0; i < inner_; ++i) {
-        const float moved = codes_[source[i]] * factor + summand;
-        target[i] = static_cast<uint8_t>(nearest(clamped(moved, -128.0f, 127.0f)) + 128);
+      // Bytes may be written over anything as far as the compiler knows, so the count is at hand.
+      const int64_t count = inner_;
+      if (last_) {
+        const float *factors = factors_.data(), *summands = summands_.data();
+        for (int64_t i = 0; i < count; ++i) target[i] = normalized(source[i], factors[i], summands[i]);
+      } else {
+        const float factor = factors_[number % channels_], summand = summands_[number % channels_];
+        for (int64_t i = 0; i < count; ++i) target[i] = normalized(source[i], factor, summand);
       }
     };
-    if (planes_ * inner_ < Blocks::kParallel) {
-      for (int64_t number = 0; number < planes_; ++number) plane(number, 0);
+    if (rows_ * inner_ < Blocks::kParallel) {
+      for (int64_t number = 0; number < rows_; ++number) row(number, 0);
     } else {
-      run.pool.parallel(planes_, plane);
+      run.pool.parallel(rows_, row);
     }
   }
 
  private:
-  int64_t channels_ = 0, planes_ = 0, inner_ = 0;
+  static uint8_t normalized(uint8_t stored, float factor, float summand) {
+    const float moved = Number()(stored) * factor + summand;
+    return static_cast<uint8_t>(nearest(clamped(moved, -128.0f, 127.0f)) + 128);
+  }
+
+  bool last_ = false;
+  // A row is a plane of one channel, or with channels last the channels of one place.
+  int64_t channels_ = 0, rows_ = 0, inner_ = 0;
   std::vector<float> factors_, summands_;
-  float codes_[256];
 };
 
 }  // namespace
@@ -176,7 +194,8 @@ std::unique_ptr<Kernel> make_ranged_multiply(const Step& step, const CoreSet&) {
 std::unique_ptr<Kernel> make_ranged_batch_normalization(const Step& step, const CoreSet&) {
   require(step.rule("range_normalization") == "binary32_epsilon_twice_even", "no native rule for this slot");
   require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
-  return std::make_unique<Normalization>(step);
+  if (step.input(0).type == Type::s8) return std::make_unique<Normalization<Signed>>(step);
+  return std::make_unique<Normalization<Halved>>(step);
 }
 
 }  // namespace bittrue

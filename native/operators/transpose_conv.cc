@@ -263,14 +263,18 @@ std::string TransposedConvolution::note() const {
 }  // namespace
 
 void Transposed::check_shape(const Run& run) const {
+  if (!given) return;
   int32_t shape[4];
   std::memcpy(shape, run.inputs[kTransposedShape], sizeof(shape));
   if (shape[0] != batch || shape[1] != out_h || shape[2] != out_w || shape[3] != out_c) throw Undefined();
 }
 
 Transposed read_transposed(const Step& step) {
-  const Operand& shape = step.input(kTransposedShape);
-  require(shape.type == Type::s32 && shape.elements == 4 && shape.dense(), "a shape has four 32-bit extents");
+  const bool given = step.has_input(kTransposedShape);
+  if (given) {
+    const Operand& shape = step.input(kTransposedShape);
+    require(shape.type == Type::s32 && shape.elements == 4 && shape.dense(), "a shape has four 32-bit extents");
+  }
   const Operand& in = step.input(kTransposedSource);
   const Operand& filter = step.input(kTransposedWeights);
   const Operand& out = step.output();
@@ -278,6 +282,7 @@ Transposed read_transposed(const Step& step) {
   require(in.dense() && out.dense() && filter.dense(), "both sides must be dense");
   constexpr int64_t kMost = 32767;
   Transposed g{};
+  g.given = given;
   g.batch = in.shape[0], g.in_h = in.shape[1], g.in_w = in.shape[2], g.in_c = in.shape[3];
   g.filter_h = step.integer("filter_h", 1, kMost), g.filter_w = step.integer("filter_w", 1, kMost);
   g.stride_h = step.integer("stride_h", 1, kMost), g.stride_w = step.integer("stride_w", 1, kMost);

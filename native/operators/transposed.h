@@ -18,6 +18,7 @@ struct Phase {
 };
 
 struct Transposed {
+  bool given;  // whether an operand says the shape of the result
   int64_t batch, in_h, in_w, in_c;
   int64_t filter_h, filter_w, stride_h, stride_w, pad_top, pad_left;
   int64_t out_h, out_w, out_c;

@@ -340,13 +340,33 @@ def test_normalizations_are_rounded_once() -> None:
         same(rule.across(picture, 3, float(F32(0.3)), 0.75, 2.0), expected)
 
 
+def test_normalization_by_a_difference_rounds_every_operation() -> None:
+    """Against square roots of 80 digits, every operation rounded to binary32 by itself."""
+    x, scale, bias, mean = (numbers(seed, (40,), 3) for seed in (31, 32, 33, 34))
+    variance, epsilon = np.abs(numbers(35, (40,), 3)), F32(1e-3)
+    expected = []
+    with localcontext() as context:
+        context.prec = 80
+        for values in zip(x, scale, bias, mean, variance, strict=True):
+            v, s, b, m, q = (Decimal(float(value)) for value in values)
+            root = Decimal(float(nearest(Decimal(float(nearest(q + Decimal(float(epsilon))))).sqrt())))
+            factor = Decimal(float(nearest(s / root)))
+            product = Decimal(float(nearest(factor * Decimal(float(nearest(v - m))))))
+            expected.append(nearest(product + b))
+    rule = real_normalization.RULES["binary32_difference"]
+    same(rule.by_given(x, scale, bias, mean, variance, float(epsilon)), expected)
+
+
 def _answers(slot: str, rule: Any) -> bytes:
     if slot == "real_product":
         return rule.apply(numbers(1, (3, 50)), numbers(2, (50, 3)), None, 1.0, 1.0, Layout()).tobytes()
     if slot == "real_sum":
         return rule.reductions["sum"](numbers(3, (20, 50)), None, Way()).tobytes()
     if slot == "real_normalization":
-        return rule.by_rows(numbers(4, (9, 30)), None, None, 1e-5, True, "layer")[0].tobytes()
+        rows = rule.by_rows(numbers(4, (9, 30)), None, None, 1e-5, True, "layer")[0]
+        parts = (numbers(seed, (200,), 2) for seed in (6, 7, 8, 9))
+        given = rule.by_given(*parts, np.abs(numbers(10, (200,), 2)), 1e-5)
+        return bytes(rows.tobytes() + given.tobytes())
     return rule(np.abs(numbers(5, (200,), 8)), np.full(200, 3, F32), True).tobytes()
 
 

@@ -42,7 +42,8 @@ def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values)
 
 def lower(call: Call) -> Lowered:
     """What the rule makes of statistics and ranges."""
-    known = {**given_ends(call), "epsilon": float(call.attribute("epsilon")), "type": call.input(0).dtype}
+    epsilon = float(call.attribute("epsilon"))
+    known = {**given_ends(call), "epsilon": epsilon, "type": call.input(0).dtype, "channels_last": False}
     if not known["calibrated"]:
         raise call.invalid("BT-RANGE-MISSING", "the range of the result must be given", "calibrate the model")
     parameters, arrays = prepare_now(call, range(1, 7), known, _prepare)
@@ -50,10 +51,11 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The rule, with factors and summands along axis 1."""
+    """The rule, with factors and summands along axis 1, or the last one."""
     step = prepare_late(step, inputs, _prepare)
     x, rule = inputs[0], range_normalization.RULES[step.rules["range_normalization"]]
-    factor, summand = (step.arrays[name].reshape(-1, *(1,) * (x.ndim - 2)) for name in ("factor", "summand"))
+    behind = 0 if step["channels_last"] else x.ndim - 2
+    factor, summand = (step.arrays[name].reshape(-1, *(1,) * behind) for name in ("factor", "summand"))
     return [rule.apply(x, step["type"], factor, summand).astype(np.int8)]
 
 

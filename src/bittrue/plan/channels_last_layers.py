@@ -234,6 +234,17 @@ def _sums(step: Step, layout: Layout) -> bool:
     return True
 
 
+def _normalization(step: Step, layout: Layout) -> bool:
+    """Factors and summands per channel of a picture that is there with channels last."""
+    source, target = step.inputs[0], step.outputs[0]
+    if source is None or step["late"] or not layout.only_twin(source) or not layout.is_picture(target):
+        return False
+    parameters = {**step.parameters, "channels_last": True}
+    twin = layout.last(source, step)
+    layout.emit(replace(step, inputs=(twin,), outputs=(layout.produce(target),), parameters=parameters))
+    return True
+
+
 ANCHORS: dict[str, Handler] = {
     "average_levels": _average_levels,
     "conv_integer": _conv_integer,
@@ -249,5 +260,6 @@ LAYERS: dict[str, Handler] = {
     "mean": _reduction,
     "pad": _pad,
     "pad_v2": _pad,
+    "ranged_batch_normalization": _normalization,
     "resample_nearest": _resample,
 }

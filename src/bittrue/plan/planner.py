@@ -27,9 +27,12 @@ from .support import MAX_NODES, check_graph, node_types, undefined
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
 # callers raise it for large pictures or batches.
 DEFAULT_MEMORY_LIMIT = 256 << 20
-# Results up to this many bytes are folded at plan time, and this many altogether; the rest runs as steps.
+# Results up to this many bytes are folded at plan time, and this many altogether; the rest runs as steps. Results that
+# are hardly larger than the constants they are made of (weights that a layer prepares) may be as large as they like, as
+# long as all of them stay within this many times the size of all constants.
 _FOLD_BYTES = 1 << 20
 _FOLD_BYTES_ALTOGETHER = 32 << 20
+_FOLD_CONSTANTS = 3
 # Tensors that `_State.look` computes with: shapes and indices are small.
 _LOOK_ELEMENTS = 64
 # NumPy 1.x arrays end here; no kernel goes beyond 8.
@@ -83,6 +86,14 @@ class _State:
     nested: list[Nested] = field(default_factory=list)
     scratch: int = 0
     folded_bytes: int = 0
+
+    @functools.cached_property
+    def constant_bytes(self) -> int:
+        """Bytes of the graph's constants; tensors that share memory count once."""
+        memory = {
+            tensor.data.ctypes.data: tensor.data.nbytes for tensor in self.graph.tensors if tensor.data is not None
+        }
+        return sum(memory.values())
 
     def operand(self, index: int) -> Operand:
         return Operand(index, self.graph.tensors[index], self.shapes.get(index, ()), self.values.get(index))
@@ -456,9 +467,13 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     if not known and not operator.needs_only_shapes:
         return False
     sizes = [math.prod(state.shapes[i]) * state.graph.tensors[i].type.numpy.itemsize for i in step.outputs]
-    if sum(sizes) > _FOLD_BYTES or step.work > 1 << 24 or state.folded_bytes > _FOLD_BYTES_ALTOGETHER:
-        return False
-    state.folded_bytes += sum(sizes)
+    size = sum(sizes)
+    if size > _FOLD_BYTES or step.work > 1 << 24 or state.folded_bytes > _FOLD_BYTES_ALTOGETHER:
+        read = sum(o.value.nbytes for o in call.inputs if o is not None and o.value is not None)
+        within = state.folded_bytes + size <= _FOLD_CONSTANTS * state.constant_bytes
+        if not within or max(size, step.work) > 2 * read:
+            return False
+    state.folded_bytes += size
     inputs = [None if i is None else state.values.get(i) for i in step.inputs]
     for index, result in zip(step.outputs, operator.reference(step, inputs), strict=True):
         # Arithmetic of rank 0 gives NumPy scalars.
@@ -498,10 +513,15 @@ def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str,
     for index in outputs:
         last[index] = len(state.steps)
     known = {*state.folded, *state.given}
+    # Large values on the way to others are let go.
+    gone = {i for i in state.folded if i not in last and i not in state.given and state.values[i].nbytes > _FOLD_BYTES}
+    gone -= {i for node in rest for i in node.inputs if i is not None}
     tensors = []
     for index, tensor in enumerate(graph.tensors):
         shape, value = state.shapes.get(index, tensor.shape), None
-        if index in state.values:
+        if index in gone:
+            kind = "unused"
+        elif index in state.values:
             kind, value = "folded" if index in known else "constant", state.values[index]
         elif index in inputs:
             kind = "input"
@@ -539,7 +559,7 @@ def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str,
         inputs,
         outputs,
         dict(graph.aliases),
-        (*(i for i in graph.inputs if i in state.given), *state.folded),
+        (*(i for i in graph.inputs if i in state.given), *(i for i in state.folded if i not in gone)),
         arena,
         needed_bytes,
         notes,

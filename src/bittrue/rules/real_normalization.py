@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -271,6 +271,19 @@ def _given_as_line(
         return np.asarray(x * factor + (bias - mean * factor))
 
 
+def _given_as_difference(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, mean: np.ndarray, variance: np.ndarray, epsilon: float
+) -> np.ndarray:
+    """The scale over the deviation, times the difference from the mean, plus the bias.
+
+    >>> one = np.ones(1, np.float32)
+    >>> RULES["binary32_difference"].by_given(np.float32([3, 4]), one, one, one, 3 * one, 1.0).tolist()
+    [2.0, 2.5]
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(scale / np.sqrt(variance + np.float32(epsilon)) * (x - mean) + bias)
+
+
 def _in_order(rows: np.ndarray) -> np.ndarray:
     return np.asarray(np.add.accumulate(rows, axis=1)[:, -1])
 
@@ -298,14 +311,22 @@ def _across_running(x: np.ndarray, size: int, alpha: float, beta: float, bias: f
         return np.asarray(x * rounded_functions.power(sums, np.full_like(sums, -beta)))
 
 
+_ROUNDED_ONCE = RealNormalizationRule(
+    _rows_rounded_once,
+    _given_rounded_once,
+    _length_rounded_once,
+    _across_rounded_once,
+    "the whole formula as a real number, rounded once to binary32, ties to even",
+    "the definition of correct rounding; fractions and decimal arithmetic with 260 digits",
+)
 RULES: dict[str, RealNormalizationRule] = {
-    "rounded_once": RealNormalizationRule(
-        _rows_rounded_once,
-        _given_rounded_once,
-        _length_rounded_once,
-        _across_rounded_once,
-        "the whole formula as a real number, rounded once to binary32, ties to even",
-        "the definition of correct rounding; fractions and decimal arithmetic with 260 digits",
+    "rounded_once": _ROUNDED_ONCE,
+    "binary32_difference": replace(
+        _ROUNDED_ONCE,
+        by_given=_given_as_difference,
+        formula="given: f32(f32(f32(scale / f32(sqrt(f32(variance + epsilon)))) f32(x - mean)) + bias); the others as "
+        "real numbers, rounded once",
+        source="a runtime's kernel for channels in planes; verified by running",
     ),
     "binary32_lanes": RealNormalizationRule(
         _rows_in_lanes,

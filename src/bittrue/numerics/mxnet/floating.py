@@ -60,5 +60,12 @@ ROWS: tuple[Row, ...] = (
     *(_inexact(stem, ("f32 f32 f32|- -> f32",), "real_product") for stem in ("conv", "gemm")),
     _inexact("reduce_mean", ("f32 s64|- -> f32",), "real_sum"),
     _inexact("matmul", ("f32 f32 -> f32",), "real_product"),
-    _inexact("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), "real_normalization"),
+    Row(
+        "batch_normalization",
+        ("f32 f32 f32 f32 f32 -> f32",),
+        {"real_normalization": "binary32_difference"},
+        "run: 600 random tensors of rank 2 to 5, all equal; first layers and excluded ones of whole networks",
+        limit="behind convolutions on real numbers (which are inexact themselves) the runtime keeps blocks of 16 "
+        "channels, where its last product and sum are one fused operation",
+    ),
 )

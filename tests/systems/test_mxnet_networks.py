@@ -1,0 +1,113 @@
+"""Networks of MXNet: weights are prepared when a plan is made, pictures keep their channels last."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import bittrue
+from bittrue.conformance.mxnet_case import params_file
+from bittrue.graph import Attribute, Graph, Node, Tensor
+from bittrue.numerics import find
+from bittrue.plan import make_plan
+from bittrue.runtime import NativeExecutor, ReferenceExecutor, native_module
+
+RANGE = {"min_calib_range": "-2.000000", "max_calib_range": "2.000000"}
+
+
+def fused(index: int, filters: int) -> list[dict[str, Any]]:
+    """A variable and a fused convolution that reads it and the quantized picture (entry 1)."""
+    attributes = {"kernel": "(3, 3)", "num_filter": str(filters), "no_bias": "True", "pad": "(1, 1)"}
+    chain = [
+        {"op": "null", "name": "data0", "inputs": []},
+        {"op": "Convolution", "name": "inner", "attrs": attributes, "inputs": [[0, 0, 0]]},
+    ]
+    return [
+        {
+            "op": "_sg_mkldnn_conv",
+            "name": f"conv{index}",
+            "attrs": {"quantized": "true", **RANGE},
+            "inputs": [[1, 0, 0], [2, 0, 0], [1, 1, 0], [1, 2, 0]],
+            "subgraphs": [{"nodes": chain, "arg_nodes": [0], "heads": [[1, 0, 0]]}],
+        }
+    ]
+
+
+def model(layers: int, channels: int) -> bittrue.Model:
+    """Convolutions side by side that share one tensor of weights."""
+    nodes: list[dict[str, Any]] = [
+        {"op": "null", "name": "data", "inputs": []},
+        {"op": "_contrib_quantize_v2", "name": "q", "inputs": [[0, 0, 0]], "attrs": {"out_type": "int8", **RANGE}},
+        {"op": "null", "name": "weight", "inputs": []},
+        *(node for index in range(layers) for node in fused(index, channels)),
+    ]
+    heads = [[3 + index, 0, 0] for index in range(layers)]
+    symbol = json.dumps({"nodes": nodes, "arg_nodes": [0, 2], "heads": heads}).encode()
+    weights = np.random.default_rng(0).standard_normal((channels, channels, 3, 3)).astype(np.float32)
+    return bittrue.load(symbol, params_file({"arg:weight": weights}))
+
+
+def operators(session: bittrue.Session) -> list[str]:
+    return [step.operator for step in session.plan.steps]
+
+
+def test_large_weights_are_prepared_once() -> None:
+    session = model(1, 192).prepare(shapes={"data": (1, 192, 4, 4)})
+    assert operators(session) == ["range_quantize", "qlinear_conv"]
+
+
+def test_weights_that_are_prepared_stay_within_a_multiple_of_the_file() -> None:
+    """5.8 MB of weights become 11 times 1.4 MB, not 16 times: the rest is done while running, with the same results."""
+    channels = 400
+    session = model(16, channels).prepare(shapes={"data": (1, channels, 2, 2)}, executor="reference")
+    assert operators(session).count("range_weights") == 5
+    x = np.random.default_rng(1).standard_normal((1, channels, 2, 2)).astype(np.float32)
+    results = [value.tobytes() for value in session.run(x).values()]
+    assert len(set(results)) == 1
+
+
+def test_a_sum_in_the_middle_between_two_numbers_is_rounded_once() -> None:
+    """3 * f = 2.5 + 2^-23 lies between two binary32 numbers; 2^-60 more, which binary64 loses, makes it 3."""
+    factor, level = np.float32(6990507 * 2.0**-23), np.float32(127.5)
+    ulps = np.arange(-8, 9).astype(np.float32) * np.float32(2.0**-24)
+    # Ranges of the result and of the other tensor: the quotient of their scales is the factor.
+    ranges = [
+        (result, other)
+        for result in np.float32(1) + 2 * ulps
+        for other in factor * result + ulps
+        if (level / result) / (level / other) == factor
+    ]
+    result, other = (np.array([end], np.float32) for end in ranges[0])
+    values = {
+        "sums": np.full((1, 64), 1, np.int32),
+        "data": np.float32([127.5]),
+        "scales": np.full(64, 127.5 * 2.0**60, np.float32),
+        "bias": np.zeros(64, np.int32),
+        "result": result,
+        "other": np.full((1, 64), 3, np.int8),
+        "other_range": other,
+    }
+    order = ("sums", "data", "data", "scales", "bias", "result", "result", "other", "other_range", "other_range")
+    names = list(values)
+    types = {"int32": "s32", "int8": "s8", "float32": "f32"}
+    given = ("sums", "other")
+    tensors = [
+        Tensor(name, types[value.dtype.name], value.shape, data=None if name in given else value)
+        for name, value in values.items()
+    ]
+    tensors.append(Tensor("y", "s8", (1, 64)))
+    flags: dict[str, Attribute] = {"relu_first": False, "relu_last": False, "codes": "s8"}
+    node = Node(0, "layer_sum", "sum", 1, flags, tuple(map(names.index, order)), (len(names),))
+    graph = Graph("g", tuple(tensors), (node,), tuple(map(names.index, given)), (len(names),))
+    plan = make_plan(graph, find("mxnet"))
+    (step,) = plan.steps
+    plan = replace(plan, steps=(replace(step, parameters={**step.parameters, "channels_last": True}),))
+    inputs = {names.index(name): values[name] for name in given}
+    (reference,) = ReferenceExecutor(plan).run(inputs)
+    assert reference.tolist() == [[3] * 64]
+    if native_module() is not None:
+        (native,) = NativeExecutor(plan).run(inputs)
+        assert native.tobytes() == reference.tobytes()
