@@ -16,7 +16,7 @@ from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import DATA_TYPES
 from .accumulator import finish_accumulator
 from .base import Bound, Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST
+from .geometry import LARGEST, meeting
 from .indexing import bounded
 from .integer_layers import check_single
 
@@ -103,12 +103,8 @@ def lower(call: Call) -> Lowered:
 
 def _meeting(step: Step, at: int, tap: int, extent: int) -> tuple[slice, slice]:
     """Positions of x whose tap meets the result, and of the result."""
-    stride, out = step["strides"][at], step["out"][at]
     shift = tap * step["dilations"][at] - step["pads"][at]
-    first = max(0, -(shift // stride))
-    last = max(first, min(extent, (out - 1 - shift) // stride + 1))
-    start = first * stride + shift
-    return slice(first, last), slice(start, max(start, start + (last - first - 1) * stride + 1), stride)
+    return meeting(extent, step["out"][at], step["strides"][at], shift)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from . import qlinear_conv
 from .base import Call, Lowered, Operator, Shape, Step
+from .conv_transpose import tap_slices
 from .geometry import LARGEST, Window
 from .spatial import padded, sliding, spatial_parameters, spatial_shape, step_windows
 from .whole_numbers import (
@@ -240,17 +241,8 @@ def _transposed(
         planes = times(np.ascontiguousarray(matrices[g]), x[n].reshape(groups, depth, -1)[g])
         planes = planes.reshape(each, *taps, *x.shape[2:])
         for tap in np.ndindex(*taps):
-            to: list[slice] = [slice(None)]
-            of: list[slice] = [slice(None)]
-            for axis, position in enumerate(tap):
-                stride = step["strides"][axis]
-                moved = position * step["dilations"][axis] - step["before"][axis]
-                first = max(0, -(moved // stride))
-                last = min(x.shape[axis + 2], (shape[axis + 2] - 1 - moved) // stride + 1)
-                to.append(slice(first * stride + moved, max(0, (last - 1) * stride + moved + 1), stride))
-                of.append(slice(first, max(first, last)))
-            if all(one.stop > one.start for one in of[1:]):
-                out[n, g][tuple(to)] += planes[(slice(None), *tap)][tuple(of)]
+            of, to = tap_slices(step, tap, x.shape[2:], shape[2:])
+            out[n, g][to] += planes[(slice(None), *tap)][of]
     return out.reshape(shape)
 
 
