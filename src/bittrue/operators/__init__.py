@@ -68,7 +68,6 @@ _FAMILIES: dict[str, str] = {
     "logical": "logical_and logical_or logical_not",
     "loop": "branch",
     "logistic": "tanh",
-    "joined_range": "sum_range",
     "lstm": "unidirectional_sequence_lstm",
     "matrix_diag": "matrix_set_diag",
     "matrix_product": "matmul gemm",
@@ -92,7 +91,7 @@ _FAMILIES: dict[str, str] = {
     "range_finish": "add_bias layer_sum range_to_real",
     "range_layer": "conv_sums range_conv range_matmul",
     "range_quantize": "range_dequantize range_requantize",
-    "ranges": "product_range range_of_sums range_of_values symmetric_range",
+    "ranges": "joined_range product_range range_of_sums range_of_values sum_range symmetric_range",
     "range_weights": "fold_normalization rescale_bias",
     "rank": "zeros_like",
     "real_functions": "celu erf hard_sigmoid mish parametric_elu quick_gelu selu "

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..graph import data_type
-from ..rules.range_layer import ADD, SUM, scale_of
+from ..rules.range_layer import ADD, SUM
+from ..rules.range_levels import scale_of
 from .base import Call, Lowered, Operator, Shape, Step
-from .range_quantize import check_range, ends_of
+from .range_operands import check_range, ends_of
 
 _ZERO = np.float32(0)
 

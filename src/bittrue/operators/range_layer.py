@@ -17,14 +17,14 @@ import numpy as np
 
 from ..graph import Attribute, data_type
 from ..rules import accumulate, rescale
-from ..rules.range_layer import scale_of
+from ..rules.range_levels import scale_of
 from . import qlinear_conv, qlinear_matmul
 from .accumulator import finish_accumulator
 from .base import Call, Lowered, Operator, Shape, Step
 from .integer_layers import bound
 from .late import Prepared, Values, prepare_late, prepare_now
 from .qlinear_conv import PATCH_BYTES, _geometry, _outputs, _result, _sums
-from .range_quantize import check_range, ends_of
+from .range_operands import check_range, ends_of
 from .spatial import spatial_bytes, spatial_parameters
 
 _SLOTS = ("accumulate", "rescale", "store")
