@@ -95,7 +95,7 @@ def run(
     return results[0], float(quantization.scales[0]), int(quantization.zero_points[0])
 
 
-def array_of(draw: Any, shape: tuple[int, ...], values: Any = codes) -> np.ndarray:
+def array_of(draw: Any, shape: tuple[int, ...]) -> np.ndarray:
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     array = rng.integers(0, 256, shape).astype(np.uint8)

@@ -109,6 +109,16 @@ def window_parameters(vertical: Window, horizontal: Window) -> dict[str, int]:
     }
 
 
+def numbers(call: Call, name: str, count: int, low: int) -> tuple[int, ...]:
+    """Attribute `name`: `count` numbers from `low` to the largest one that kernels accept."""
+    given = tuple(int(v) for v in call.attribute(name))
+    if len(given) != count or any(not low <= v <= LARGEST for v in given):
+        raise call.invalid(
+            "BT-WINDOW", f"attribute '{name}' is {list(given)[:8]}, expected {count} numbers from {low} to {LARGEST}"
+        )
+    return given
+
+
 def meeting(stepped: int, other: int, stride: int, shift: int) -> tuple[slice, slice]:
     """Positions p < `stepped` with 0 <= p * stride + shift < `other`, and where those are; two empty slices for none.
 

@@ -18,7 +18,7 @@ import numpy as np
 from . import qlinear_conv
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv_transpose import tap_slices
-from .geometry import LARGEST, Window
+from .geometry import LARGEST, Window, numbers
 from .spatial import padded, sliding, spatial_parameters, spatial_shape, step_windows
 from .whole_numbers import (
     BIAS,
@@ -39,15 +39,6 @@ from .whole_numbers import (
 )
 
 
-def _extents(call: Call, name: str, count: int, low: int) -> tuple[int, ...]:
-    given = tuple(int(v) for v in call.attribute(name))
-    if len(given) != count or any(not low <= v <= LARGEST for v in given):
-        raise call.invalid(
-            "BT-WINDOW", f"attribute '{name}' is {list(given)[:8]}, expected {count} numbers from {low} to {LARGEST}"
-        )
-    return given
-
-
 def _attributes(call: Call) -> tuple[tuple[int, ...], ...]:
     """Strides, dilations, pads before and after every spatial axis."""
     source, weights = call.input(X), call.input(W, "weights")
@@ -58,8 +49,8 @@ def _attributes(call: Call) -> tuple[tuple[int, ...], ...]:
         raise call.invalid(
             "BT-WINDOW", f"filters of shape {list(weights.shape)} over a tensor of shape {list(source.shape)}"
         )
-    pads = _extents(call, "pads", 2 * count, -LARGEST)
-    return _extents(call, "strides", count, 1), _extents(call, "dilations", count, 1), pads[:count], pads[count:]
+    pads = numbers(call, "pads", 2 * count, -LARGEST)
+    return numbers(call, "strides", count, 1), numbers(call, "dilations", count, 1), pads[:count], pads[count:]
 
 
 def groups_of(call: Call) -> int:
