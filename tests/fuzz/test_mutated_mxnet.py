@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.mxnet_models import residual
 
 import bittrue
 from bittrue.conformance.mxnet_case import params_file, symbol
 from bittrue.conformance.vectors import read_vectors
 from bittrue.errors import BittrueError
+from support.mxnet_models import residual
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
 from mutate_mxnet import Model, campaign

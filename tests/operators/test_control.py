@@ -258,10 +258,6 @@ def test_loops_that_do_not_end(executor: str) -> None:
         bittrue.load(content).prepare(iteration_limit=0)
 
 
-def tensor_of(dtype: str) -> T:
-    return T(dtype, ())
-
-
 @pytest.mark.parametrize(
     ("code", "graphs"),
     [

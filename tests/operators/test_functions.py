@@ -13,7 +13,6 @@ from support.differential import check
 from support.strategies import scales, seeds, shapes, zero_points
 from support.unary import reals, unary
 
-OPTIMIZED = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 EVERY = {"s8": np.arange(-128, 128).astype(np.int8), "s16": np.arange(-32768, 32768).astype(np.int16)}
 
 

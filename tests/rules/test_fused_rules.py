@@ -12,17 +12,12 @@ from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact, reciprocal_root
 from bittrue.rules import affine_scale, affine_sum, affine_sum_of_many, combine, quantize, table, window_average
+from support.rounding import f32
 
 F32 = np.float32
 codes = st.integers(0, 255)
 moderate = st.one_of(st.floats(2.0**-10, 2.0**10, width=32), st.sampled_from([0.5, 1.0, 0.25]))
 pair = st.tuples(moderate, codes)
-
-
-def f32(value: Fraction | int | float) -> Fraction:
-    """Rounded to binary32."""
-    value = Fraction(value)
-    return Fraction(exact.nearest_binary(value)) if value else value
 
 
 def even(value: Fraction) -> int:

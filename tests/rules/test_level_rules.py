@@ -14,16 +14,12 @@ from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact, hyperbolic
 from bittrue.rules import examples, interpolate, level_sum, levels, window_levels
+from support.rounding import f32
 
 F32 = np.float32
 scales = st.one_of(st.floats(2.0**-12, 2.0**6), st.sampled_from([1.0, 0.5, 0.25, 0.1, 3.0, 1 / 3]))
 points = st.one_of(st.integers(-300, 300), st.sampled_from([0, 128, 255, -128]))
 codes = st.integers(-128, 255)
-
-
-def f32(value: Fraction | float | int) -> Fraction:
-    """Rounded to binary32, ties to even."""
-    return Fraction(exact.nearest_binary(Fraction(value)))
 
 
 def packed(value: float) -> Fraction:

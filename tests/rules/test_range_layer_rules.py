@@ -11,14 +11,10 @@ import pytest
 from bittrue.arithmetic import exact
 from bittrue.rules import range_layer as rules
 from bittrue.rules.range_layer import BIAS
+from support.rounding import f32
 
 LEVELS = {"s8": Fraction(255, 2), "u8": Fraction(511, 2)}
 Ends = tuple[np.float32, np.float32]
-
-
-def f32(value: Fraction | float) -> Fraction:
-    """The nearest binary32 number."""
-    return Fraction(exact.nearest_binary(Fraction(value)))
 
 
 def scale(ends: Ends, dtype: str) -> Fraction:

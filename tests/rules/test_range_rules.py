@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bittrue.rules import range_change, range_normalization, range_product, range_quantize, range_sum
+from support.rounding import f32
 
 LEVELS = {"s8": Fraction(255, 2), "u8": Fraction(511, 2), "s32": Fraction(2**31)}
 ENDS = {"s8": (-128, 127), "u8": (0, 255)}
@@ -18,18 +19,6 @@ spans = st.one_of(
 )
 types = st.sampled_from(["s8", "u8"])
 codes = st.integers(0, 255)
-
-
-def _f32(x: Fraction) -> Fraction:
-    """Rounded to binary32 (24 bits, no subnormal numbers), ties to even."""
-    if not x:
-        return x
-    exponent = 0
-    while abs(x) * Fraction(2) ** -exponent >= 2**24:
-        exponent += 1
-    while abs(x) * Fraction(2) ** -exponent < 2**23:
-        exponent -= 1
-    return round(x * Fraction(2) ** -exponent) * Fraction(2) ** exponent
 
 
 def _clamp(value: Fraction, dtype: str) -> int:
@@ -44,15 +33,15 @@ def _code(code: int, dtype: str) -> int:
 @given(types, types, spans, spans, codes)
 def test_change_is_the_oracle(dtype: str, output: str, span: float, output_span: float, code: int) -> None:
     q = _code(code, dtype)
-    one, other = _f32(LEVELS[dtype] / Fraction(span)), _f32(LEVELS[output] / Fraction(output_span))
-    expected = q if one == other else _clamp(_f32(q * _f32(other / one)), output)
+    one, other = f32(LEVELS[dtype] / Fraction(span)), f32(LEVELS[output] / Fraction(output_span))
+    expected = q if one == other else _clamp(f32(q * f32(other / one)), output)
     rule = range_change.RULES["binary32_quotients_even"]
     given_levels, levels = float(LEVELS[dtype]), float(LEVELS[output])
     assert rule(np.array([q]), given_levels, span, levels, output_span, *ENDS[output]).tolist() == [expected]
 
 
 def _narrow(q: int, factor: Fraction) -> int:
-    return _clamp(_f32(q * factor), "s8")
+    return _clamp(f32(q * factor), "s8")
 
 
 @given(types, types, spans, spans, st.none() | spans, codes, codes)
@@ -62,16 +51,16 @@ def test_sum_is_the_oracle(
     a, b, r, t = _code(one, first), _code(two, second), Fraction(span), Fraction(other)
     output = "s32" if wanted is None else first if first == second else "s8"
     if wanted is None:
-        total = _f32(r + t)
-        factors = [_f32(_f32(s * 2**31) / _f32(total * LEVELS[dtype])) for s, dtype in ((r, first), (t, second))]
+        total = f32(r + t)
+        factors = [f32(f32(s * 2**31) / f32(total * LEVELS[dtype])) for s, dtype in ((r, first), (t, second))]
     else:
-        scale = _f32(LEVELS[output] / Fraction(wanted))
-        factors = [_f32(scale / _f32(LEVELS[dtype] / s)) for s, dtype in ((r, first), (t, second))]
+        scale = f32(LEVELS[output] / Fraction(wanted))
+        factors = [f32(scale / f32(LEVELS[dtype] / s)) for s, dtype in ((r, first), (t, second))]
     parts = [
-        Fraction(_narrow(q, factor)) if first != second and dtype == "u8" else _f32(q * factor)
+        Fraction(_narrow(q, factor)) if first != second and dtype == "u8" else f32(q * factor)
         for q, factor, dtype in ((a, factors[0], first), (b, factors[1], second))
     ]
-    real = _f32(parts[0] + parts[1])
+    real = f32(parts[0] + parts[1])
     expected = min(max(round(real), -(2**31)), 2147483520) if wanted is None else _clamp(real, output)
     rule = range_sum.RULES["binary32_two_products_even"]
     prepared = rule.prepare((first, span), (second, other), (output, wanted))
@@ -84,15 +73,15 @@ def test_product_is_the_oracle(span: float, other: float, wanted: float | None, 
     a, b = np.array([one - 128]), np.array([two - 128])
     product, r, t = (one - 128) * (two - 128), Fraction(span), Fraction(other)
     rule = range_product.RULES["binary32_truncate_low_bits"]
-    scales = [_f32(LEVELS["s8"] / s) for s in (r, t)]
+    scales = [f32(LEVELS["s8"] / s) for s in (r, t)]
     if wanted is None:
         assert rule.apply(a, b, rule.prepare(span, other, "s32", None), "s32").tolist() == [product]
         inverse = Fraction(1 / float(scales[0]) / float(scales[1]))
         real = rule.apply(a, b, rule.prepare(span, other, "f32", None), "f32")
-        assert Fraction(float(real[0])) == _f32(product * _f32(inverse))
+        assert Fraction(float(real[0])) == f32(product * f32(inverse))
         return
-    factor = _f32(_f32(_f32(LEVELS["s8"] / Fraction(wanted)) / scales[0]) / scales[1])
-    whole = int(_f32(product * factor))
+    factor = f32(f32(f32(LEVELS["s8"] / Fraction(wanted)) / scales[0]) / scales[1])
+    whole = int(f32(product * factor))
     bits = (whole if -(2**31) <= whole < 2**31 else 0) % 256
     found = rule.apply(a, b, rule.prepare(span, other, "s8", wanted), "s8")
     assert found.tolist() == [bits - 256 if bits > 127 else bits]
@@ -107,15 +96,15 @@ def test_normalization_is_the_oracle(
 ) -> None:
     """The binary64 root and its inverse are the processor's; all else is exact and rounded after every operation."""
     epsilon, q = 1e-3, _code(code, dtype)
-    inverse = _f32(Fraction(1 / np.sqrt(np.float64(np.float32(variance)) + epsilon)))
-    product = _f32(Fraction(gamma) * inverse)
-    weight = _f32(_f32(product * Fraction(span)) / Fraction(wanted))
-    moved = _f32(_f32(_f32(Fraction(mean) * Fraction(gamma)) * inverse))
-    summand = _f32(_f32(_f32(Fraction(beta) - moved) * LEVELS["s8"]) / Fraction(wanted))
+    inverse = f32(Fraction(1 / np.sqrt(np.float64(np.float32(variance)) + epsilon)))
+    product = f32(Fraction(gamma) * inverse)
+    weight = f32(f32(product * Fraction(span)) / Fraction(wanted))
+    moved = f32(f32(f32(Fraction(mean) * Fraction(gamma)) * inverse))
+    summand = f32(f32(f32(Fraction(beta) - moved) * LEVELS["s8"]) / Fraction(wanted))
     root = Fraction(float(np.sqrt(np.float32(1.001))))
-    factor = _f32(weight / root)
-    x = q if dtype == "s8" else _narrow(q, _f32(LEVELS["s8"] / LEVELS["u8"]))
-    expected = _clamp(_f32(_f32(x * factor) + summand), "s8")
+    factor = f32(weight / root)
+    x = q if dtype == "s8" else _narrow(q, f32(LEVELS["s8"] / LEVELS["u8"]))
+    expected = _clamp(f32(f32(x * factor) + summand), "s8")
     rule = range_normalization.RULES["binary32_epsilon_twice_even"]
     statistics = [np.array([value], np.float32) for value in (gamma, beta, mean, variance)]
     prepared = rule.prepare(*statistics, epsilon, span, wanted)
@@ -156,7 +145,7 @@ def _reach(given: tuple[float, float]) -> Fraction:
 
 def _by_magnitude(x: Fraction, scale: Fraction) -> int:
     """Half away from zero, at most 127."""
-    moved = min(_f32(_f32(abs(x) * scale) + Fraction(1, 2)), Fraction(127))
+    moved = min(f32(f32(abs(x) * scale) + Fraction(1, 2)), Fraction(127))
     return int(moved) if x > 0 else -int(moved) if x < 0 else 0
 
 
@@ -165,15 +154,15 @@ def test_quantizations_are_the_oracle(x: float, given_ends: tuple[float, float],
     real, reach = Fraction(x), _reach(given_ends)
     for name, levels in (("binary32_whole_levels_even", WHOLE), ("binary32_half_levels_even", LEVELS)):
         rule = range_quantize.QUANTIZE[name]
-        expected = _clamp(_f32(real * _f32(levels[dtype] / reach)), dtype)
+        expected = _clamp(f32(real * f32(levels[dtype] / reach)), dtype)
         assert rule(np.array([x], np.float32), _pair(given_ends), dtype).tolist() == [expected]
     rule = range_quantize.QUANTIZE["binary32_symmetric_away_or_affine_up"]
     if dtype == "s8":
-        expected = _by_magnitude(real, _f32(WHOLE["s8"] / reach))
+        expected = _by_magnitude(real, f32(WHOLE["s8"] / reach))
     else:
         low, high = (Fraction(end) for end in given_ends)
         # The last sum is that of a binary32 number and 1/2 in binary64.
-        moved = Fraction(float(_f32(_f32(real - low) * _f32(255 / _f32(high - low)))) + 0.5)
+        moved = Fraction(float(f32(f32(real - low) * f32(255 / f32(high - low)))) + 0.5)
         expected = int(moved) % 256
     assert rule(np.array([x], np.float32), _pair(given_ends), dtype).tolist() == [expected]
 
@@ -182,9 +171,9 @@ def test_quantizations_are_the_oracle(x: float, given_ends: tuple[float, float],
 def test_dequantizations_are_the_oracle(code: int, given_ends: tuple[float, float], dtype: str) -> None:
     q = _code(code, dtype)
     low, high = (Fraction(end) for end in given_ends)
-    half = _f32(q * _f32(_reach(given_ends) / LEVELS[dtype]))
-    whole = _f32(q * _f32(_reach(given_ends) / 127))
-    affine = _f32(_f32(q * _f32(_f32(high - low) / 255)) + low)
+    half = f32(q * f32(_reach(given_ends) / LEVELS[dtype]))
+    whole = f32(q * f32(_reach(given_ends) / 127))
+    affine = f32(f32(q * f32(f32(high - low) / 255)) + low)
     expected = {
         "binary32_half_level_step": half,
         "binary32_whole_level_step_or_affine": whole if dtype == "s8" else affine,
@@ -202,13 +191,13 @@ def test_requantizations_are_the_oracle(
     """Results much smaller than the sums' range, as models have them, and others."""
     factor = 2.0**-16 if small else 1.0
     wanted = (wanted[0] * factor, wanted[1] * factor)
-    unit, real = _f32(_reach(given_ends) / 2**31), _f32(Fraction(acc))
-    scale = _f32(unit * _f32(WHOLE[dtype] / _reach(wanted)))
+    unit, real = f32(_reach(given_ends) / 2**31), f32(Fraction(acc))
+    scale = f32(unit * f32(WHOLE[dtype] / _reach(wanted)))
     pairs = _pair(given_ends), _pair(wanted)
     even = range_quantize.REQUANTIZE["binary32_product_even"](np.array([acc]), *pairs, dtype)
-    assert even.tolist() == [_clamp(_f32(real * scale), dtype)]
+    assert even.tolist() == [_clamp(f32(real * scale), dtype)]
     away = range_quantize.REQUANTIZE["binary32_two_products_away"](np.array([acc]), *pairs, "s8")
-    assert away.tolist() == [_by_magnitude(_f32(real * unit), _f32(WHOLE["s8"] / _reach(wanted)))]
+    assert away.tolist() == [_by_magnitude(f32(real * unit), f32(WHOLE["s8"] / _reach(wanted)))]
 
 
 def test_range_quantize_rules_are_told_apart() -> None:

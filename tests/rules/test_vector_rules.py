@@ -26,13 +26,9 @@ from bittrue.rules import (
     start,
     store,
 )
+from support.rounding import f32
 
 F32 = np.float32
-
-
-def f32(value: Fraction | float) -> Fraction:
-    """The nearest binary32 number, ties to even."""
-    return Fraction(exact.nearest_binary(Fraction(value)))
 
 
 def to_s32(value: Fraction, tie: str) -> int:

@@ -10,13 +10,9 @@ import pytest
 
 from bittrue.arithmetic import exact
 from bittrue.rules import center, quantize, rescale, store, to_integer
+from support.rounding import f32
 
 F32 = np.float32
-
-
-def f32(value: Fraction | float) -> Fraction:
-    """The nearest binary32 number, ties to even; beyond the largest one is not asked for here."""
-    return Fraction(exact.nearest_binary(Fraction(value))) if value else Fraction(0)
 
 
 def f64(value: Fraction) -> Fraction:

@@ -12,21 +12,9 @@ import pytest
 from bittrue.operators.add import reference as add
 from bittrue.operators.base import Step
 from bittrue.rules import align, corner_weights, quantize, rescale, softmax, table, window_average
+from support.rounding import f32
 
 F32 = np.float32
-
-
-def f32(value: Fraction) -> Fraction:
-    """The binary32 number nearest to a fraction of normal size, ties to even."""
-    if not value:
-        return value
-    exponent = math.floor(math.log2(abs(value)))
-    while abs(value) >= Fraction(2) ** (exponent + 1):
-        exponent += 1
-    while abs(value) < Fraction(2) ** exponent:
-        exponent -= 1
-    unit = Fraction(2) ** (exponent - 23)
-    return round(value / unit) * unit
 
 
 def away(value: Fraction) -> int:

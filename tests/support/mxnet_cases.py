@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from support.rounding import f32
+
 _TYPES = {"float32": 0, "float64": 1, "uint8": 3, "int32": 4, "int8": 5, "int64": 6}
 _LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
 _HALF = {"int8": Fraction(255, 2), "uint8": Fraction(511, 2)}
@@ -46,19 +48,6 @@ def symbol(call: Call, outputs: int) -> bytes:
 
 
 # -- binary32 on fractions ---------------------------------------------------------------------------------------------
-def f32(x: Fraction) -> Fraction:
-    """Rounded to binary32, ties to even; numbers that stay normal."""
-    if not x:
-        return x
-    exponent = max(-126, math.floor(math.log2(abs(x)))) - 24
-    while abs(x) >= Fraction(2) ** (exponent + 25):
-        exponent += 1
-    while abs(x) < Fraction(2) ** (exponent + 24) and exponent > -150:
-        exponent -= 1
-    unit = Fraction(2) ** (exponent + 1)
-    return round(x / unit) * unit
-
-
 def real(x: Any) -> Fraction:
     """A binary32 number."""
     return Fraction(float(np.float32(x)))

@@ -24,6 +24,7 @@ from bittrue.importers.caffe2_schema import messages
 from bittrue.numerics import find
 from bittrue.plan import make_plan
 from bittrue.runtime import NativeExecutor, ReferenceExecutor, native_module
+from support.rounding import f32
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "caffe2-dnnlowp"
 EXECUTORS = ["reference", *(["native"] if native_module() is not None else [])]
@@ -32,12 +33,6 @@ Quantized = tuple[np.ndarray, float, int]
 
 codes = st.integers(0, 255)
 scales = st.one_of(st.floats(2.0**-8, 2.0**2, width=32), st.sampled_from([0.5, 0.25, 1.0]))
-
-
-def f32(value: Fraction | float) -> Fraction:
-    """Rounded to binary32."""
-    value = Fraction(value)
-    return Fraction(exact.nearest_binary(value)) if value else value
 
 
 def stored(rounded: int, zero_point: int = 0, low: int = 0) -> int:
@@ -100,7 +95,7 @@ def run(
     return results[0], float(quantization.scales[0]), int(quantization.zero_points[0])
 
 
-def array_of(draw: Any, shape: tuple[int, ...], values: Any = codes) -> np.ndarray:
+def array_of(draw: Any, shape: tuple[int, ...]) -> np.ndarray:
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     array = rng.integers(0, 256, shape).astype(np.uint8)

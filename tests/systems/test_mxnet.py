@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.support.mxnet_models import Network, residual
-from tests.support.shared import SHARED
 
 import bittrue
 from bittrue.cli import cli
@@ -24,6 +22,8 @@ from bittrue.importers.mxnet_params import read_params
 from bittrue.numerics import find
 from bittrue.plan import make_plan
 from bittrue.runtime import ReferenceExecutor
+from support.mxnet_models import Network, residual
+from support.shared import SHARED
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet"
 GOLDEN = SHARED / "golden" / "mxnet"

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.mxnet_cases import Call, symbol
 
 import bittrue
 from bittrue.conformance.mxnet_case import params_file
 from bittrue.errors import RunError
+from support.mxnet_cases import Call, symbol
 
 F32 = np.float32
 _RNG = np.random.default_rng(11)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.mxnet_cases import Call, symbol
 
 import bittrue
 from bittrue.conformance.mxnet_case import params_file
 from bittrue.errors import InvalidModelError, UnsupportedError
+from support.mxnet_cases import Call, symbol
 
 F32 = np.float32
 _SPECIAL = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-40, -1e-40, 1.5, -2.25, 3e38, -3e38, 0.3], F32)

@@ -39,7 +39,7 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
         {**RELU, "codes": "u8"},
     ),
     "product_range": ([("f32", (1,))] * 4, ["f32", "f32"], {"first_level": 127, "second_level": 255}),
-    "range_conv": (
+    "ranged_conv": (
         [
             *[("s8", (1, 2, 4, 4)), ("f32", (1,)), ("f32", (1,)), ("s8", (3, 2, 3, 3)), ("f32", (3,)), ("s32", (3,))],
             *[("f32", (1,)), ("u8", (1,)), ("f32", (1,))],
@@ -47,7 +47,7 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
         ["u8"],
         WINDOW,
     ),
-    "range_matmul": (
+    "ranged_matmul": (
         [
             *[("u8", (2, 5)), ("f32", (1,)), ("f32", (1,)), ("s8", (5, 3)), ("f32", (1,)), ("s32", (3,))],
             *[("f32", (1,)), ("s8", (1,)), ("f32", (1,))],
@@ -156,11 +156,11 @@ def test_the_lowest_sum_has_no_range() -> None:
 
 
 def test_a_range_that_gives_no_multiplier_while_running() -> None:
-    shapes = [shape for _, shape in NODES["range_matmul"][0]]
+    shapes = [shape for _, shape in NODES["ranged_matmul"][0]]
     arrays = [np.ones(shape, np.float32) for shape in shapes]
     arrays[6] = arrays[8] = np.zeros(1, np.float32)
     with pytest.raises(BittrueError) as caught:
-        _run("range_matmul", *arrays)
+        _run("ranged_matmul", *arrays)
     assert caught.value.code == "BT-QUANT-OPERAND"
 
 

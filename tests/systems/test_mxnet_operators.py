@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.mxnet_cases import ORACLES, Call, expected, random_call, symbol
 
 import bittrue
 from bittrue.conformance.mxnet_case import params_file
 from bittrue.conformance.replay import replay
 from bittrue.errors import BittrueError, InvalidModelError, RunError, UnsupportedError
+from support.mxnet_cases import ORACLES, Call, expected, random_call, symbol
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet_pointwise"
 I8, U8, F32 = np.int8, np.uint8, np.float32

@@ -16,6 +16,7 @@ from bittrue.api import Model
 from bittrue.arithmetic import elementary, exact
 from bittrue.errors import BittrueError
 from bittrue.graph import Graph, ModelFile, Node, Quantization, Tensor
+from support.rounding import f32
 
 F32 = np.float32
 VARIANTS = {
@@ -230,10 +231,6 @@ def test_pools(padding: str) -> None:
             model = model_of(operator, [(dtype, x.shape, pair)], (dtype, shape, pair), attributes)
             wanted = np.minimum(np.maximum(expected, low), high).astype(x.dtype)
             check(model, [x], wanted, list(VARIANTS)[trial % 6])
-
-
-def f32(value: Fraction) -> Fraction:
-    return Fraction(exact.nearest_binary(value)) if value else Fraction(0)
 
 
 def power(x: Fraction) -> Fraction:

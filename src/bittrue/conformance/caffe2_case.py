@@ -22,12 +22,6 @@ _REALS = frozenset("Y_scale alpha epsilon height_scale spatial_scale width_scale
 # Operators whose first operand alone is fed; the others come from the init net, as in models.
 _LAYERS = frozenset("Int8Conv Int8ConvRelu Int8ConvTranspose Int8FC Int8FCRelu Int8SpatialBN Int8SpatialBNRelu".split())
 _FILLS = {"Int8GivenTensorFill": "u8", "Int8GivenIntTensorFill": "s32"}
-# By type, and whether there is a scale.
-_FILL_OF = {
-    ("u8", True): "Int8GivenTensorFill",
-    ("s32", True): "Int8GivenIntTensorFill",
-    ("f32", False): "GivenTensorFill",
-}
 _SERVER, _SERVER_NUMERICS = "DNNLOWP", "caffe2-dnnlowp"
 
 

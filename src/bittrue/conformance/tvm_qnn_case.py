@@ -16,7 +16,6 @@ from .vectors import Case, Recorded, damaged
 
 # Operands that are tensors of the graph; all others are weights and parameters.
 _DATA = {"data", "x", "y", "lhs", "rhs", "quantized_data"}
-_PARAMETER = re.compile(r"scale|zero_point")
 _LIST = re.compile(r"(.+)_(\d+)")
 # Attributes of a case that are no arguments of its operator.
 _APART = {"epilogue", "requantize_config"}

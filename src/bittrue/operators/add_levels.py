@@ -51,13 +51,8 @@ def infer_sum(call: Call) -> list[Shape]:
 def lower_sum(call: Call) -> Lowered:
     """Multipliers and zero points."""
     rule = level_sum.RULES[call.rules["level_sum"]]
-    known = {**limits(call), **{k: v for n in ("first", "second", "output") for k, v in _named(call, n).items()}}
-    arrays = check(call, lambda: rule.prepare(*(pair(known, name) for name in ("first", "second", "output"))))
-    return Lowered(limits(call), arrays)
-
-
-def _named(call: Call, name: str) -> dict[str, object]:
-    return dict(scale_and_zero_point(call, name))
+    pairs = [pair(scale_and_zero_point(call, name), name) for name in ("first", "second", "output")]
+    return Lowered(limits(call), check(call, lambda: rule.prepare(*pairs)))
 
 
 def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

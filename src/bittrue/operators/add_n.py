@@ -11,10 +11,10 @@ from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
 
 
-def infer(call: Call) -> list[Shape]:
-    """The shape that all inputs share."""
-    if len(call.inputs) < 2:
-        raise call.invalid("BT-NODE-ARITY", f"expected two inputs or more, found {len(call.inputs)}")
+def same_shapes(call: Call, least: int) -> Shape:
+    """The shape that all inputs share, `least` or more of them."""
+    if len(call.inputs) < least:
+        raise call.invalid("BT-NODE-ARITY", f"expected {least} inputs or more, found {len(call.inputs)}")
     shape = call.input(0).shape
     for position in range(1, len(call.inputs)):
         if call.input(position).shape != shape:
@@ -23,7 +23,12 @@ def infer(call: Call) -> list[Shape]:
                 f"input {position} has shape {list(call.input(position).shape)}, the first input {list(shape)}",
                 "all inputs need one shape",
             )
-    return [shape]
+    return shape
+
+
+def infer(call: Call) -> list[Shape]:
+    """The shape that all inputs share."""
+    return [same_shapes(call, 2)]
 
 
 def lower(call: Call) -> Lowered:

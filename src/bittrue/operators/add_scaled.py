@@ -9,23 +9,14 @@ import numpy as np
 from ..rules import affine_sum_of_many
 from .accumulator import fused_range
 from .add import pair_of, prepared_or_refused
+from .add_n import same_shapes
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
 
 
 def infer(call: Call) -> list[Shape]:
     """The shape that all inputs share."""
-    if not call.inputs:
-        raise call.invalid("BT-NODE-ARITY", "expected one input or more, found none")
-    shape = call.input(0).shape
-    for position in range(1, len(call.inputs)):
-        if call.input(position).shape != shape:
-            raise call.invalid(
-                "BT-SHAPE-SAME",
-                f"input {position} has shape {list(call.input(position).shape)}, the first input {list(shape)}",
-                "all inputs need one shape",
-            )
-    return [shape]
+    return [same_shapes(call, 1)]
 
 
 def lower(call: Call) -> Lowered:

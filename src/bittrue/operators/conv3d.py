@@ -18,7 +18,7 @@ from ..graph import Attribute
 from ..rules import plain_range
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST, Window, window
+from .geometry import LARGEST, Window, meeting, window
 from .transpose_conv import check_shape_input, planned_shape
 
 _AXES = (("depth", "d"), ("height", "h"), ("width", "w"))
@@ -107,15 +107,6 @@ def lower_transposed(call: Call) -> Lowered:
     return _lowered(call, _transposed_geometry(call)[1], 2, positions)
 
 
-def _meeting(stepped: int, other: int, stride: int, shift: int) -> tuple[slice, slice]:
-    """Positions p < `stepped` with 0 <= p * stride + shift < `other`, and where those are."""
-    first = max(0, -(shift // stride))
-    last = min(stepped, (other - 1 - shift) // stride + 1)
-    if last <= first:
-        return slice(0, 0), slice(0, 0)
-    return slice(first, last), slice(first * stride + shift, (last - 1) * stride + shift + 1, stride)
-
-
 def _add_up(step: Step, x: np.ndarray, weights: np.ndarray, transposed: bool) -> np.ndarray:
     """All products in order: taps in order, or the last one first where each stands for an earlier input position."""
     total = np.zeros(step["output_shape"], np.float32)
@@ -124,7 +115,7 @@ def _add_up(step: Step, x: np.ndarray, weights: np.ndarray, transposed: bool) ->
     for tap in reversed(taps) if transposed else taps:
         geometry = zip(step["stride"], step["pad"], step["dilation"], tap, strict=True)
         meetings = [
-            _meeting(small.shape[axis], large.shape[axis], stride, t * dilation - pad)
+            meeting(small.shape[axis], large.shape[axis], stride, t * dilation - pad)
             for axis, (stride, pad, dilation, t) in enumerate(geometry, 1)
         ]
         stepped, reached = tuple(one[0] for one in meetings), tuple(one[1] for one in meetings)

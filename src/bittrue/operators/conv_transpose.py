@@ -11,6 +11,7 @@ import numpy as np
 from ..rules import real_product
 from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
+from .geometry import meeting
 
 
 def _list(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
@@ -114,6 +115,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [out.reshape(shape)]
 
 
+def tap_slices(
+    step: Step, tap: Sequence[int], extents: Shape, reached: Shape
+) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Elements of [channels, *extents] that a tap takes to the result, and where they go in [channels, *reached]."""
+    geometry = zip(extents, reached, step["strides"], step["dilations"], step["before"], tap, strict=True)
+    of, to = zip(*(meeting(e, r, s, t * d - before) for e, r, s, d, before, t in geometry), strict=True)
+    return (slice(None), *of), (slice(None), *to)
+
+
 def _by_taps(
     step: Step, rule: real_product.RealProductRule, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None
 ) -> np.ndarray:
@@ -126,19 +136,8 @@ def _by_taps(
     out = np.zeros((w.shape[1], *extents), np.float32)
     with np.errstate(all="ignore"):
         for tap in np.ndindex(*taps):
-            to: list[slice] = [slice(None)]
-            of: list[slice] = [slice(None)]
-            for axis, position in enumerate(tap):
-                stride = step["strides"][axis]
-                moved = position * step["dilations"][axis] - step["before"][axis]
-                first = max(0, -(moved // stride))
-                last = min(x.shape[axis + 1], (extents[axis] - 1 - moved) // stride + 1)
-                if first >= last:
-                    break
-                to.append(slice(first * stride + moved, (last - 1) * stride + moved + 1, stride))
-                of.append(slice(first, last))
-            else:
-                out[tuple(to)] += columns[(slice(None), *tap)][tuple(of)]
+            of, to = tap_slices(step, tap, x.shape[1:], extents)
+            out[to] += columns[(slice(None), *tap)][of]
         flat = out.reshape(w.shape[1], -1)
         return flat if bias is None else flat + bias
 

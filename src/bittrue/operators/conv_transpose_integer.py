@@ -16,16 +16,9 @@ from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import DATA_TYPES
 from .accumulator import finish_accumulator
 from .base import Bound, Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST
+from .geometry import meeting, numbers
 from .indexing import bounded
 from .integer_layers import check_single
-
-
-def _pairs(call: Call, name: str, low: int) -> tuple[int, int]:
-    given = tuple(int(v) for v in call.attribute(name))
-    if len(given) != 2 or min(given) < low or max(given) > LARGEST:
-        raise call.invalid("BT-WINDOW", f"attribute '{name}' is {list(given)}")
-    return given
 
 
 def _geometry(call: Call) -> tuple[Shape, Shape, int, tuple[int, int]]:
@@ -40,14 +33,8 @@ def _geometry(call: Call) -> tuple[Shape, Shape, int, tuple[int, int]]:
         raise call.invalid(
             "BT-CONV-CHANNELS", f"{first[1]} input channels, {groups} groups, weights of shape {list(weights.shape)}"
         )
-    strides, dilations, more = (
-        _pairs(call, "strides", 1),
-        _pairs(call, "dilations", 1),
-        _pairs(call, "output_padding", 0),
-    )
-    pads = tuple(int(v) for v in call.attribute("pads"))
-    if len(pads) != 4 or min(pads) < 0 or max(pads) > LARGEST:
-        raise call.invalid("BT-WINDOW", f"attribute 'pads' is {list(pads)}")
+    strides, dilations = numbers(call, "strides", 2, 1), numbers(call, "dilations", 2, 1)
+    more, pads = numbers(call, "output_padding", 2, 0), numbers(call, "pads", 4, 0)
     out = []
     for at in (0, 1):
         reach = (weights.shape[2 + at] - 1) * dilations[at] + 1
@@ -88,9 +75,9 @@ def lower(call: Call) -> Lowered:
         {
             "channels_last": bool(call.attribute("channels_last")),
             "groups": int(call.attribute("groups")),
-            "strides": _pairs(call, "strides", 1),
-            "dilations": _pairs(call, "dilations", 1),
-            "pads": tuple(int(v) for v in call.attribute("pads")),
+            "strides": numbers(call, "strides", 2, 1),
+            "dilations": numbers(call, "dilations", 2, 1),
+            "pads": numbers(call, "pads", 4, 0),
             "out": out,
             "filters": filters,
             "dtype": call.output.dtype,
@@ -103,12 +90,8 @@ def lower(call: Call) -> Lowered:
 
 def _meeting(step: Step, at: int, tap: int, extent: int) -> tuple[slice, slice]:
     """Positions of x whose tap meets the result, and of the result."""
-    stride, out = step["strides"][at], step["out"][at]
     shift = tap * step["dilations"][at] - step["pads"][at]
-    first = max(0, -(shift // stride))
-    last = max(first, min(extent, (out - 1 - shift) // stride + 1))
-    start = first * stride + shift
-    return slice(first, last), slice(start, max(start, start + (last - first - 1) * stride + 1), stride)
+    return meeting(extent, step["out"][at], step["strides"][at], shift)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

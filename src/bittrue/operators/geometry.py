@@ -109,6 +109,29 @@ def window_parameters(vertical: Window, horizontal: Window) -> dict[str, int]:
     }
 
 
+def numbers(call: Call, name: str, count: int, low: int) -> tuple[int, ...]:
+    """Attribute `name`: `count` numbers from `low` to the largest one that kernels accept."""
+    given = tuple(int(v) for v in call.attribute(name))
+    if len(given) != count or any(not low <= v <= LARGEST for v in given):
+        raise call.invalid(
+            "BT-WINDOW", f"attribute '{name}' is {list(given)[:8]}, expected {count} numbers from {low} to {LARGEST}"
+        )
+    return given
+
+
+def meeting(stepped: int, other: int, stride: int, shift: int) -> tuple[slice, slice]:
+    """Positions p < `stepped` with 0 <= p * stride + shift < `other`, and where those are; two empty slices for none.
+
+    >>> meeting(4, 5, 2, -1)  # -1, 1, 3, 5
+    (slice(1, 3, None), slice(1, 4, 2))
+    """
+    first = max(0, -(shift // stride))
+    last = min(stepped, (other - 1 - shift) // stride + 1)
+    if last <= first:
+        return slice(0, 0), slice(0, 0)
+    return slice(first, last), slice(first * stride + shift, (last - 1) * stride + shift + 1, stride)
+
+
 def padded_bytes(vertical: Window, horizontal: Window, channels: int, item: int = 8) -> int:
     """Bytes of one padded picture with `item` bytes per element."""
     height = vertical.extent + vertical.before + vertical.after

@@ -9,11 +9,9 @@ import numpy as np
 
 from ..errors import RunError
 from ..graph import DATA_TYPES, Attribute
+from ..rules.level_sum import Pair
 from .base import Call, Step
 from .elementwise import blockwise
-
-# A binary64 scale and a zero point.
-Pair = tuple[float, int]
 
 _F32 = np.dtype(np.float32)
 

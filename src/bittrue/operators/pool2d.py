@@ -11,7 +11,7 @@ from ..graph import Attribute
 from ..rules import average, order, plain_range
 from .accumulator import finish_accumulator, fused_range, proven_bound
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST, Window, sides, window, window_parameters
+from .geometry import LARGEST, Window, meeting, sides, window, window_parameters
 
 # Grouped sums walk over taps that miss the picture, too.
 _MOST_GROUPED = 1 << 20
@@ -108,11 +108,9 @@ def _taps(step: Step, side: str, extent: int) -> Iterator[tuple[slice, slice]]:
     """
     before, stride, out = step[f"pad_{'top' if side == 'h' else 'left'}"], step[f"stride_{side}"], step[f"out_{side}"]
     for tap in range(max(0, before - (out - 1) * stride), min(step[f"filter_{side}"], extent + before)):
-        first = max(0, -((tap - before) // stride))
-        last = min(out - 1, (extent - 1 + before - tap) // stride)
-        if first <= last:
-            start = first * stride - before + tap
-            yield slice(first, last + 1), slice(start, start + (last - first) * stride + 1, stride)
+        met = meeting(out, extent, stride, tap - before)
+        if met[0].stop:
+            yield met
 
 
 def _counts(step: Step, side: str, extent: int) -> np.ndarray:

@@ -63,7 +63,8 @@ def _geometry(call: Call, weights_at: int) -> tuple[tuple[Window, ...], int]:
     return spatial_windows(call, shape, weights.shape[2:]), groups
 
 
-def _infer(call: Call, weights_at: int) -> list[Shape]:
+def infer_layer(call: Call, weights_at: int) -> list[Shape]:
+    """[N, O, extents of the windows], or with the channels last."""
     windows, _ = _geometry(call, weights_at)
     batch, filters = call.input(0).shape[0], call.input(weights_at).shape[0]
     inner = spatial_shape(windows)
@@ -73,7 +74,7 @@ def _infer(call: Call, weights_at: int) -> list[Shape]:
 def infer(call: Call) -> list[Shape]:
     """[N, O, extents of the windows], or with the channels last."""
     call.expect((8, 9))
-    shapes = _infer(call, 3)
+    shapes = infer_layer(call, 3)
     channels = call.input(3).shape[0]
     for position, role in ((1, "x_scale"), (2, "x_zero_point"), (6, "y_scale"), (7, "y_zero_point")):
         check_single(call, position, role)
@@ -89,7 +90,7 @@ def infer(call: Call) -> list[Shape]:
 def infer_integer(call: Call) -> list[Shape]:
     """As qlinear_conv."""
     call.expect((2, 4))
-    shapes = _infer(call, 1)
+    shapes = infer_layer(call, 1)
     check_single(call, 2, "x_zero_point")
     check_channels(call, 3, call.input(1).shape[0], "w_zero_point")
     return shapes
@@ -109,11 +110,18 @@ def _prepare_integer(rules: Mapping[str, str], known: Mapping[str, Any], values:
     return {**parameters, "input_zero_point": zero_point_of(values[2] if len(values) > 2 else None)}, arrays
 
 
-def _lowered(call: Call, weights_at: int, parameters: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Lowered:
-    windows, groups = _geometry(call, weights_at)
-    source, weights = call.input(0), call.input(weights_at)
+def lowered(
+    call: Call,
+    parameters: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    source: tuple[int, int],
+    filters: tuple[int, int],
+    bias: int | None = None,
+) -> Lowered:
+    """Geometry and bound beside what is given; positions of codes and their zero points, and of the bias."""
+    windows, groups = _geometry(call, filters[0])
+    weights = call.input(filters[0])
     depth = weights.size // max(1, weights.shape[0])
-    positions = ((0, 2), (3, 5), 8) if weights_at == 3 else ((0, 2), (1, 3), None)
     return Lowered(
         {
             **parameters,
@@ -122,9 +130,9 @@ def _lowered(call: Call, weights_at: int, parameters: Mapping[str, Any], arrays:
             "channels_last": bool(call.attribute("channels_last")),
         },
         arrays,
-        bound(call, positions[0], positions[1], depth, 0, positions[2]),
+        bound(call, source, filters, depth, 0, bias),
         call.output.size * depth,
-        spatial_bytes(windows, _channels_first(call, source.shape)[1], 1) * 16 + 16 * PATCH_BYTES,
+        spatial_bytes(windows, _channels_first(call, call.input(0).shape)[1], 1) * 16 + 16 * PATCH_BYTES,
     )
 
 
@@ -132,12 +140,12 @@ def lower(call: Call) -> Lowered:
     """Geometry, zero points, multipliers per channel and the accumulator bound."""
     dtype = data_type(call.output.dtype)
     limits = {"low": dtype.minimum, "high": dtype.maximum}
-    return _lowered(call, 3, *prepare_now(call, (1, 2, 4, 5, 6, 7), limits, _prepare))
+    return lowered(call, *prepare_now(call, (1, 2, 4, 5, 6, 7), limits, _prepare), (0, 2), (3, 5), 8)
 
 
 def lower_integer(call: Call) -> Lowered:
     """Geometry, zero points and the accumulator bound."""
-    return _lowered(call, 1, *prepare_now(call, (2, 3), {"dtype": call.output.dtype}, _prepare_integer))
+    return lowered(call, *prepare_now(call, (2, 3), {"dtype": call.output.dtype}, _prepare_integer), (0, 2), (1, 3))
 
 
 def _five(array: np.ndarray) -> np.ndarray:
@@ -221,14 +229,18 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return _result(step, out, inputs[0].ndim)
 
 
-def reference_integer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The sums as they are."""
-    step = prepare_late(step, inputs, _prepare_integer)
+def sums_alone(step: Step, inputs: Sequence[np.ndarray], weights_first: bool) -> list[np.ndarray]:
+    """The sums as they are; `weights_first`: which factor a rule that loses something takes for the u8 one."""
     x, out = _outputs(step, inputs[0], inputs[1], data_type(str(step.parameters.get("dtype", "s32"))).numpy)
     if out.size:
-        for (n, d, rows), sums in _sums(step, x, inputs[1], True):
+        for (n, d, rows), sums in _sums(step, x, inputs[1], weights_first):
             out[n, :, d, rows] = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
     return _result(step, out, inputs[0].ndim)
+
+
+def reference_integer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The sums as they are."""
+    return sums_alone(prepare_late(step, inputs, _prepare_integer), inputs, True)
 
 
 OPERATORS = (

@@ -128,13 +128,14 @@ def _prepare_to_float(rules: Mapping[str, str], known: Mapping[str, Any], values
     return _points(_at(values, 4), _at(values, 5))
 
 
-def _lowered(
+def lowered(
     call: Call,
     parameters: Mapping[str, Attribute],
     arrays: Mapping[str, np.ndarray],
     a: tuple[int, int],
     b: tuple[int, int],
 ) -> Lowered:
+    """Bound and work beside what is given; positions of codes and their zero points."""
     depth = call.input(a[0]).shape[-1]
     return Lowered(
         {**parameters, "output_shape": call.output.shape},
@@ -149,13 +150,13 @@ def lower(call: Call) -> Lowered:
     """Multipliers per column, zero points and the accumulator bound."""
     dtype = data_type(call.output.dtype)
     limits = {"low": dtype.minimum, "high": dtype.maximum}
-    return _lowered(call, *prepare_now(call, (1, 2, 4, 5, 6, 7), limits, _prepare), (0, 2), (3, 5))
+    return lowered(call, *prepare_now(call, (1, 2, 4, 5, 6, 7), limits, _prepare), (0, 2), (3, 5))
 
 
 def lower_integer(call: Call) -> Lowered:
     """Zero points and the accumulator bound."""
     known: dict[str, Attribute] = {"dtype": call.output.dtype}
-    return _lowered(call, *prepare_now(call, (2, 3), known, _prepare_integer), (0, 2), (1, 3))
+    return lowered(call, *prepare_now(call, (2, 3), known, _prepare_integer), (0, 2), (1, 3))
 
 
 def lower_to_float(call: Call) -> Lowered:
@@ -166,7 +167,7 @@ def lower_to_float(call: Call) -> Lowered:
         "first_in_multiplier": first,
         "second_in_multiplier": second,
     }
-    return _lowered(call, *prepare_now(call, (4, 5), forms, _prepare_to_float), (0, 4), (1, 5))
+    return lowered(call, *prepare_now(call, (4, 5), forms, _prepare_to_float), (0, 4), (1, 5))
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -6,13 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from ..rules.range_levels import Ends
 from .base import Call
+from .integer_layers import check_single
 from .late import Values
+
+
+def check_range(call: Call, *positions: int) -> None:
+    """Inputs at `positions` are one number each."""
+    for position in positions:
+        call.input(position, "end of a range")
+        check_single(call, position, "the end of a range")
 
 
 def end(values: Values, position: int) -> np.float32:
     """The number at `position`."""
     return np.float32(np.asarray(values[position]).reshape(-1)[0])
+
+
+def ends_of(values: Values, first: int) -> Ends:
+    """The range that the inputs at `first` and behind it hold."""
+    return end(values, first), end(values, first + 1)
 
 
 def span_of(minimum: Any, maximum: Any) -> float:

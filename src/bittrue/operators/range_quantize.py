@@ -11,22 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..graph import data_type
-from ..rules.range_quantize import DEQUANTIZE, QUANTIZE, REQUANTIZE, Ends
+from ..rules.range_quantize import DEQUANTIZE, QUANTIZE, REQUANTIZE
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
-from .integer_layers import check_single
-
-
-def check_range(call: Call, *positions: int) -> None:
-    """Inputs at `positions` are one number each."""
-    for position in positions:
-        call.input(position, "end of a range")
-        check_single(call, position, "the end of a range")
-
-
-def ends_of(inputs: Sequence[np.ndarray], first: int) -> Ends:
-    """The range that the inputs at `first` and behind it hold."""
-    return np.float32(inputs[first].reshape(-1)[0]), np.float32(inputs[first + 1].reshape(-1)[0])
+from .range_operands import check_range, ends_of
 
 
 def infer(call: Call) -> list[Shape]:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..rules.range_layer import BIAS, FOLD, WEIGHTS, scale_of
+from ..rules.range_layer import BIAS, FOLD, WEIGHTS
+from ..rules.range_levels import scale_of
 from .base import Call, Lowered, Operator, Shape, Step
-from .range_quantize import check_range, ends_of
+from .range_operands import check_range, ends_of
 
 
 def _check(call: Call, *vectors: int) -> int:

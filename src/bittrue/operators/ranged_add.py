@@ -18,8 +18,7 @@ from ..rules import range_sum
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
 from .late import Prepared, Values, prepare_late, prepare_now
-from .range_operands import given_ends, given_span, span
-from .range_quantize import check_range
+from .range_operands import check_range, given_ends, given_span, span
 
 
 def equal_shape(call: Call) -> Shape:

@@ -14,8 +14,7 @@ import numpy as np
 from ..rules import range_normalization
 from .base import Call, Lowered, Operator, Shape, Step
 from .late import Prepared, Values, prepare_late, prepare_now
-from .range_operands import given_ends, given_span, span
-from .range_quantize import check_range
+from .range_operands import check_range, given_ends, given_span, span
 
 
 def infer(call: Call) -> list[Shape]:

@@ -17,10 +17,9 @@ from ..rules import range_change
 from ..rules.range_levels import HALF
 from . import concatenation
 from .base import Call, Lowered, Operator, Shape, Step
-from .joined_range import joined
 from .late import Prepared, Values, prepare_late, prepare_now
-from .range_operands import end, span, span_of
-from .range_quantize import check_range
+from .range_operands import check_range, end, span, span_of
+from .ranges import joined
 
 
 def infer(call: Call) -> list[Shape]:

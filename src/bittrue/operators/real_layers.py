@@ -9,7 +9,7 @@ import numpy as np
 from ..graph import Attribute
 from ..rules import plain_range, sum_of_products
 from .base import Call, Lowered, Step
-from .geometry import Window, window_parameters
+from .geometry import Window, meeting, window_parameters
 
 # Slots that a row for real numbers fills.
 REAL_SLOTS = ("sum_of_products", "plain_range")
@@ -64,12 +64,8 @@ def finish(step: Step, total: np.ndarray, bias: np.ndarray | None, x: np.ndarray
 def inside(step: Step, axis: str, side: str, extent: int, tap: int, low: int, high: int) -> tuple[slice, slice] | None:
     """Positions in [low, high) of the output for which a tap meets the picture, counted from low, and what it meets."""
     stride, moved = step[f"stride_{axis}"], tap * step[f"dilation_{axis}"] - step[f"pad_{side}"]
-    first = max(low, -(moved // stride))
-    last = min(high, (extent - 1 - moved) // stride + 1)
-    if first >= last:
-        return None
-    begin = first * stride + moved
-    return slice(first - low, last - low), slice(begin, begin + (last - first - 1) * stride + 1, stride)
+    met = meeting(high - low, extent, stride, low * stride + moved)
+    return met if met[0].stop else None
 
 
 def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> list[np.ndarray]:

@@ -21,7 +21,7 @@ from .accumulator import finish_accumulator, fused_range, multiplier_arrays, pro
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import PATCH_BYTES, check_bias, check_bias_type, check_weight_scales
-from .geometry import LARGEST, Window, sides, window
+from .geometry import LARGEST, Window, meeting, sides, window
 from .lanes import stored_in_lanes
 
 # Positions of the inputs.
@@ -188,11 +188,7 @@ def lower(call: Call) -> Lowered:
 def _meeting(step: Step, axis: str, side: str, tap: int, extent: int) -> tuple[slice, slice]:
     """Input positions whose copy under `tap` falls into the output, and where it falls."""
     stride, shift = step[f"stride_{axis}"], tap - step[f"pad_{side}"]
-    first = max(0, -(shift // stride))
-    last = min(extent, (step[f"out_{axis}"] - 1 - shift) // stride + 1)
-    if last <= first:
-        return slice(0), slice(0)
-    return slice(first, last), slice(first * stride + shift, (last - 1) * stride + shift + 1, stride)
+    return meeting(extent, step[f"out_{axis}"], stride, shift)
 
 
 def _taps(step: Step, height: int, width: int) -> Iterator[tuple[int, int, slice, slice, slice, slice]]:

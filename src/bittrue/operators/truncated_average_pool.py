@@ -16,7 +16,7 @@ from ..graph import DATA_TYPES
 from ..rules import average
 from .accumulator import finish_accumulator
 from .base import Bound, Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST
+from .geometry import LARGEST, meeting
 
 _MOST_TAPS = 1 << 20
 
@@ -113,15 +113,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 def _meeting(step: Step, side: str, tap: int, extent: int) -> tuple[slice, slice]:
     """Windows whose tap lies inside of the picture, and where it lies."""
-    stride, out, shift = (
-        step[f"stride_{side}"],
-        step[f"out_{side}"],
-        tap * step[f"dilation_{side}"] - step[f"before_{side}"],
-    )
-    first = max(0, -(shift // stride))
-    last = max(first, min(out, (extent - 1 - shift) // stride + 1))
-    start = first * stride + shift
-    return slice(first, last), slice(start, max(start, start + (last - first - 1) * stride + 1), stride)
+    shift = tap * step[f"dilation_{side}"] - step[f"before_{side}"]
+    return meeting(step[f"out_{side}"], extent, step[f"stride_{side}"], shift)
 
 
 OPERATOR = Operator(

@@ -17,7 +17,8 @@ import numpy as np
 
 from . import qlinear_conv
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST, Window
+from .conv_transpose import tap_slices
+from .geometry import LARGEST, Window, numbers
 from .spatial import padded, sliding, spatial_parameters, spatial_shape, step_windows
 from .whole_numbers import (
     BIAS,
@@ -38,15 +39,6 @@ from .whole_numbers import (
 )
 
 
-def _extents(call: Call, name: str, count: int, low: int) -> tuple[int, ...]:
-    given = tuple(int(v) for v in call.attribute(name))
-    if len(given) != count or any(not low <= v <= LARGEST for v in given):
-        raise call.invalid(
-            "BT-WINDOW", f"attribute '{name}' is {list(given)[:8]}, expected {count} numbers from {low} to {LARGEST}"
-        )
-    return given
-
-
 def _attributes(call: Call) -> tuple[tuple[int, ...], ...]:
     """Strides, dilations, pads before and after every spatial axis."""
     source, weights = call.input(X), call.input(W, "weights")
@@ -57,8 +49,8 @@ def _attributes(call: Call) -> tuple[tuple[int, ...], ...]:
         raise call.invalid(
             "BT-WINDOW", f"filters of shape {list(weights.shape)} over a tensor of shape {list(source.shape)}"
         )
-    pads = _extents(call, "pads", 2 * count, -LARGEST)
-    return _extents(call, "strides", count, 1), _extents(call, "dilations", count, 1), pads[:count], pads[count:]
+    pads = numbers(call, "pads", 2 * count, -LARGEST)
+    return numbers(call, "strides", count, 1), numbers(call, "dilations", count, 1), pads[:count], pads[count:]
 
 
 def groups_of(call: Call) -> int:
@@ -240,17 +232,8 @@ def _transposed(
         planes = times(np.ascontiguousarray(matrices[g]), x[n].reshape(groups, depth, -1)[g])
         planes = planes.reshape(each, *taps, *x.shape[2:])
         for tap in np.ndindex(*taps):
-            to: list[slice] = [slice(None)]
-            of: list[slice] = [slice(None)]
-            for axis, position in enumerate(tap):
-                stride = step["strides"][axis]
-                moved = position * step["dilations"][axis] - step["before"][axis]
-                first = max(0, -(moved // stride))
-                last = min(x.shape[axis + 2], (shape[axis + 2] - 1 - moved) // stride + 1)
-                to.append(slice(first * stride + moved, max(0, (last - 1) * stride + moved + 1), stride))
-                of.append(slice(first, max(first, last)))
-            if all(one.stop > one.start for one in of[1:]):
-                out[n, g][tuple(to)] += planes[(slice(None), *tap)][tuple(of)]
+            of, to = tap_slices(step, tap, x.shape[2:], shape[2:])
+            out[n, g][to] += planes[(slice(None), *tap)][of]
     return out.reshape(shape)
 
 

@@ -20,6 +20,29 @@ _BOUNDS: dict[str, tuple[float | None, float | None]] = {
 }
 
 
+def _between(
+    activation: str,
+    scale: float,
+    zero_point: int,
+    minimum: int,
+    maximum: int,
+    steps: Callable[[float, float], np.ndarray],
+) -> tuple[int, int]:
+    """[max(minimum, Q(lower)), min(maximum, Q(upper))] with Q(f) = zero_point + steps(f, scale)."""
+
+    def quantized(bound: float) -> int:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            found = float(steps(bound, scale))
+        if not -(2.0**31) <= found < 2.0**31:
+            raise OverflowError(f"{bound} / {scale} does not fit 32 bits")
+        return zero_point + int(found)
+
+    lower, upper = _BOUNDS[activation]
+    low = minimum if lower is None else max(minimum, quantized(lower))
+    high = maximum if upper is None else min(maximum, quantized(upper))
+    return low, high
+
+
 def binary32_quotient_away(
     activation: str, scale: float, zero_point: int, minimum: int, maximum: int
 ) -> tuple[int, int]:
@@ -31,17 +54,10 @@ def binary32_quotient_away(
     (-128, -68)
     """
 
-    def quantized(bound: float) -> int:
-        with np.errstate(over="ignore"):
-            quotient = floats.round_away(np.float32(bound) / np.float32(scale))
-        if not -(2.0**31) <= float(quotient) < 2.0**31:
-            raise OverflowError(f"{bound} / {scale} does not fit 32 bits")
-        return zero_point + int(quotient)
+    def steps(bound: float, scale: float) -> np.ndarray:
+        return floats.round_away(np.float32(bound) / np.float32(scale))
 
-    lower, upper = _BOUNDS[activation]
-    low = minimum if lower is None else max(minimum, quantized(lower))
-    high = maximum if upper is None else min(maximum, quantized(upper))
-    return low, high
+    return _between(activation, scale, zero_point, minimum, maximum, steps)
 
 
 def binary32_sum_even(activation: str, scale: float, zero_point: int, minimum: int, maximum: int) -> tuple[int, int]:
@@ -74,17 +90,10 @@ def binary64_quotient_even(
     ((1, 3), (-2, 2))
     """
 
-    def quantized(bound: float) -> int:
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            quotient = np.rint(np.float64(bound) / np.float64(np.float32(scale)))
-        if not -(2.0**31) <= float(quotient) < 2.0**31:
-            raise OverflowError(f"{bound} / {scale} does not fit 32 bits")
-        return zero_point + int(quotient)
+    def steps(bound: float, scale: float) -> np.ndarray:
+        return np.asarray(np.rint(np.float64(bound) / np.float64(np.float32(scale))))
 
-    lower, upper = _BOUNDS[activation]
-    low = minimum if lower is None else max(minimum, quantized(lower))
-    high = maximum if upper is None else min(maximum, quantized(upper))
-    return low, high
+    return _between(activation, scale, zero_point, minimum, maximum, steps)
 
 
 def type_alone(activation: str, scale: float, zero_point: int, minimum: int, maximum: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arithmetic import fixed_point, floats, reciprocal_root
 from .affine_sum import Pair, Prepared
+from .to_integer import clamp_of_s64
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,7 @@ def _apply_64(q: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high:
     [[0]]
     [[255]]
     """
-    real = _real(q, prepared)
-    fits = np.abs(real) < 2.0**63  # false for NaN
-    moved = np.clip(np.where(fits, real, 0).astype(np.int64), -(2**40), 2**40) + prepared["zero_points"][1]
-    return np.where(fits, np.clip(moved, low, high), low)
+    return clamp_of_s64(_real(q, prepared), prepared["zero_points"][1], low, high)
 
 
 _FORMULA = (

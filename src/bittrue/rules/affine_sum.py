@@ -112,10 +112,7 @@ def _apply_quotient(
 
 def _prepare_exact(first: Pair, second: Pair, output: Pair) -> Prepared:
     check_scales(first[0], second[0], output[0])
-    return {
-        "scales": np.array([first[0], second[0], output[0]], np.float32),
-        "zero_points": np.array([first[1], second[1], output[1]], np.int64),
-    }
+    return _prepare_scales(first, second, output)
 
 
 def _apply_exact(a: np.ndarray, b: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .affine_sum import Pair, Prepared
+from .to_integer import clamp_of_s64
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,7 @@ def _apply(codes: Sequence[np.ndarray], prepared: Mapping[str, np.ndarray], low:
     raw = np.asarray(total, np.int64) - len(codes) * middle
     with np.errstate(all="ignore"):
         real = np.rint(raw.astype(np.float32) * prepared["factor"])
-    fits = np.abs(real) < 2.0**63  # false for NaN
-    moved = np.clip(np.where(fits, real, 0).astype(np.int64), -(2**40), 2**40) + prepared["output_zero_point"]
-    return np.where(fits, np.clip(moved, low, high), low)
+    return clamp_of_s64(real, prepared["output_zero_point"], low, high)
 
 
 RULES: dict[str, ManyRule] = {

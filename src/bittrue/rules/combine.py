@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arithmetic import floats, steps
 from .affine_sum import check_scales
-from .to_integer import clamp_even
+from .to_integer import clamp_even, clamp_of_s64
 
 
 def copy(
@@ -92,8 +92,7 @@ def binary32_multiply_even(
     with np.errstate(all="ignore"):
         factor = np.float32(scale) / np.float32(output_scale)
         real = np.rint((np.asarray(q, np.int64) - zero_point).astype(np.float32) * factor)
-    fits = np.abs(real) < 2.0**63  # false for NaN
-    return np.where(fits, np.clip(np.where(fits, real, 0) + output_zero_point, low, high), low).astype(np.int64)
+    return clamp_of_s64(real, output_zero_point, low, high)
 
 
 def exact_even(

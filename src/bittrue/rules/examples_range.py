@@ -7,7 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from .range_quantize import DEQUANTIZE, QUANTIZE, REQUANTIZE, Ends
+from .range_levels import Ends
+from .range_quantize import DEQUANTIZE, QUANTIZE, REQUANTIZE
 
 # What is given in words, and the results of both rules.
 Found = Iterator[tuple[str, tuple[str, str]]]

@@ -15,6 +15,7 @@ from ..arithmetic import fixed_point, floats
 from . import rescale
 
 Prepared = dict[str, np.ndarray]
+# A binary64 scale and a zero point.
 Pair = tuple[float, int]
 _TWO_STEP = "q31_two_step_up_away"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arithmetic import fixed_point, floats
-from .to_integer import away_sum_clamp
+from .to_integer import away_sum_clamp, even_wrap
 
 QuantizeRule = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndarray]
 DequantizeRule = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -66,8 +66,7 @@ def binary32_divide_even(
     [0, -2, 127]
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        steps = floats.truncate_to_s32(np.rint(x.astype(np.float32) / scale.astype(np.float32)))
-    return np.clip(fixed_point.wrap_s32(steps + zero_point), minimum, maximum)
+        return even_wrap(x.astype(np.float32) / scale.astype(np.float32), zero_point, minimum, maximum)
 
 
 def binary32_divide_away_sum(

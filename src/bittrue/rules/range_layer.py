@@ -11,33 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arithmetic import floats
-from .range_quantize import HALF, Ends, reach, saturate_even
+from .range_levels import HALF, Ends, reach, saturate_even, scale_of
 
 Folded = tuple[np.ndarray, np.ndarray]
 Codes = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 _S32 = np.float32(2**31)
-# The largest binary32 number that s32 holds.
-_HIGHEST = 2**31 - 128
-
-
-def scale_of(ends: Ends, dtype: str) -> np.float32:
-    """Codes per unit: L / R.
-
-    >>> float(scale_of((np.float32(0), np.float32(0.5)), "u8"))
-    511.0
-    """
-    with np.errstate(all="ignore"):
-        return np.float32(HALF[dtype]) / reach(ends)
-
-
-def even_to_s32(value: np.ndarray) -> np.ndarray:
-    """Ties to even, limited to -2^31 and to 2147483520, the largest binary32 number that s32 holds; NaN gives 0.
-
-    >>> even_to_s32(np.float32([2.5, 3e9, -3e9])).tolist()
-    [2, 2147483520, -2147483648]
-    """
-    return np.minimum(floats.saturate_to_s32(np.rint(value)), _HIGHEST)
 
 
 def binary64_root(
@@ -71,14 +50,14 @@ def binary32_half_levels(weights: np.ndarray, bias: np.ndarray, ends: Ends, dtyp
     data_scale = scale_of(ends, dtype)
     with np.errstate(all="ignore"):
         largest = np.abs(weights).max(axis=1, initial=0).astype(np.float32)
-        scales = np.float32(HALF["s8"]) / (largest if per_channel else largest.max(initial=0, keepdims=True))
+        scales = HALF["s8"] / (largest if per_channel else largest.max(initial=0, keepdims=True))
         if per_channel:
             half = np.where(bias > 0, _S32, -_S32) / np.float32(2)
             most = half / bias / data_scale
             scales = np.where((bias != 0) & (most < scales), most, scales)
         codes = saturate_even(weights * scales[:, None], "s8").astype(np.int8)
         wide = bias * (scales * data_scale)
-        return codes, even_to_s32(wide).astype(np.int32), scales
+        return codes, saturate_even(wide, "s32").astype(np.int32), scales
 
 
 def binary32_rescale_away(weights: np.ndarray, bias: np.ndarray, ends: tuple[Ends, Ends, Ends], dtype: str) -> Codes:
@@ -113,7 +92,7 @@ def binary32_rescale_trunc(weights: np.ndarray, bias: np.ndarray, ends: tuple[En
     """
     data_scale, scale = scale_of(ends[0], dtype), scale_of(ends[1], "s8")
     with np.errstate(all="ignore"):
-        factor = data_scale * scale * reach(ends[2]) / np.float32(HALF["s8"])
+        factor = data_scale * scale * reach(ends[2]) / HALF["s8"]
         wide = floats.truncate_to_s32(bias.astype(np.float32) * factor).astype(np.int32)
     return weights, wide, np.array([scale], np.float32)
 
@@ -124,7 +103,7 @@ def binary32_sum(acc: np.ndarray, bias: np.ndarray) -> np.ndarray:
     >>> binary32_sum(np.int64([2**24 + 1, 5]), np.int64([1, 2])).tolist()
     [16777216, 7]
     """
-    return even_to_s32(acc.astype(np.float32) + bias.astype(np.float32))
+    return saturate_even(acc.astype(np.float32) + bias.astype(np.float32), "s32")
 
 
 def fused_multiply_even(value: np.ndarray, previous: np.ndarray, factor: np.float32, dtype: str) -> np.ndarray:
@@ -137,7 +116,7 @@ def fused_multiply_even(value: np.ndarray, previous: np.ndarray, factor: np.floa
     """
     with np.errstate(all="ignore"):
         total = floats.fused_multiply_add(previous.astype(np.float32), factor, value)
-    return even_to_s32(total) if dtype == "s32" else saturate_even(total, dtype)
+    return saturate_even(total, dtype)
 
 
 FOLD: dict[str, Callable[..., Folded]] = {"binary64_root": binary64_root}

@@ -11,42 +11,16 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arithmetic import floats
+from .range_levels import HALF, SUM_LEVEL, WHOLE, Ends, reach, saturate_even
 
-WHOLE, HALF = {"s8": 127.0, "u8": 255.0}, {"s8": 127.5, "u8": 255.5}
-# What the largest s32 stands for: 2147483647 as binary32.
-SUM_LEVEL = np.float32(2**31)
-
-Ends = tuple[np.float32, np.float32]
 QuantizeRule = Callable[[np.ndarray, Ends, str], np.ndarray]
 DequantizeRule = Callable[[np.ndarray, Ends, str], np.ndarray]
 RequantizeRule = Callable[[np.ndarray, Ends, Ends, str], np.ndarray]
 
 
-def reach(ends: Ends) -> np.float32:
-    """R = max(|low|, |high|).
-
-    >>> float(reach((np.float32(-2), np.float32(1.5))))
-    2.0
-    """
-    return np.float32(max(np.abs(np.float32(ends[0])), np.abs(np.float32(ends[1]))))
-
-
-def saturate_even(value: np.ndarray, dtype: str) -> np.ndarray:
-    """Ties to even, limited to s8 or u8; what is no number becomes 127 or 0.
-
-    >>> saturate_even(np.float32([0.5, -1.5, 300, np.nan]), "s8").tolist()
-    [0, -2, 127, 127]
-    >>> saturate_even(np.float32([0.5, -1.5, 300, np.nan]), "u8").tolist()
-    [0, 0, 255, 0]
-    """
-    low, high = (-128, 127) if dtype == "s8" else (0, 255)
-    bounded = np.where(np.isnan(value), np.float32(high if low else low), np.clip(value, low, high))
-    return np.rint(bounded).astype(np.int64)
-
-
-def _multiply_even(x: np.ndarray, ends: Ends, dtype: str, levels: dict[str, float]) -> np.ndarray:
+def _multiply_even(x: np.ndarray, ends: Ends, dtype: str, levels: dict[str, np.float32]) -> np.ndarray:
     with np.errstate(all="ignore"):
-        scale = np.float32(levels[dtype]) / reach(ends)
+        scale = levels[dtype] / reach(ends)
         return saturate_even(x.astype(np.float32) * scale, dtype)
 
 
@@ -79,7 +53,7 @@ def binary32_half_level_step(q: np.ndarray, ends: Ends, dtype: str) -> np.ndarra
     [0.01568627543747425, -2.007843255996704]
     """
     with np.errstate(all="ignore"):
-        return q.astype(np.float32) * (reach(ends) / np.float32(HALF[dtype]))
+        return q.astype(np.float32) * (reach(ends) / HALF[dtype])
 
 
 def binary32_product_even(acc: np.ndarray, given: Ends, wanted: Ends, dtype: str) -> np.ndarray:
@@ -92,7 +66,7 @@ def binary32_product_even(acc: np.ndarray, given: Ends, wanted: Ends, dtype: str
     [8, 6, 0]
     """
     with np.errstate(all="ignore"):
-        scale = (reach(given) / SUM_LEVEL) * (np.float32(WHOLE[dtype]) / reach(wanted))
+        scale = (reach(given) / SUM_LEVEL) * (WHOLE[dtype] / reach(wanted))
         return saturate_even(acc.astype(np.float32) * scale, dtype)
 
 

@@ -58,6 +58,19 @@ def away_sum_clamp(quotient: np.ndarray, zero_point: np.ndarray, minimum: int, m
     return floats.truncate_to_s32(np.where(limited > low, limited, low))
 
 
+def clamp_of_s64(whole: np.ndarray, zero_point: np.ndarray | int, minimum: int, maximum: int) -> np.ndarray:
+    """clamp(whole + zero_point) of real numbers without fractions; what 64 bits do not hold, NaN too, gives `minimum`.
+
+    No rule of the slot; rules of other slots end so.
+
+    >>> clamp_of_s64(np.float32([5, 1e10, -1e10, 1e30, np.nan]), 1, -128, 127).tolist()
+    [6, 127, -128, -128, -128]
+    """
+    fits = np.abs(whole) < 2.0**63  # false for NaN
+    moved = np.clip(np.where(fits, whole, 0).astype(np.int64), -(2**40), 2**40) + zero_point
+    return np.where(fits, np.clip(moved, minimum, maximum), minimum)
+
+
 RULES: dict[str, ToIntegerRule] = {
     "away_sum_clamp": away_sum_clamp,
     "clamp_even": clamp_even,

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from . import elementwise, fills, layers, movement
-from .base import GraphBuilder, Mappers, Source
+from collections.abc import Mapping
+from functools import cache
 
-MAPPERS: Mappers = {**elementwise.MAPPERS, **layers.MAPPERS, **movement.MAPPERS}
+from ..mapping import collected
+from . import fills
+from .base import GraphBuilder, Mapper, Source
 
-__all__ = ["MAPPERS", "GraphBuilder", "Source", "fills", "map_operator"]
+# Modules of this folder, each with a table MAPPERS.
+_THEMES = ("elementwise", "layers", "movement")
+
+__all__ = ["GraphBuilder", "Source", "fills", "map_operator"]
+
+
+@cache
+def _table() -> Mapping[str, Mapper]:
+    return collected(__name__, _THEMES)
 
 
 def map_operator(source: Source) -> None:
@@ -17,10 +27,10 @@ def map_operator(source: Source) -> None:
         InvalidModelError: the operator contradicts itself, or the runtime refuses it.
         UnsupportedError: the operator, or one of its arguments, is not known.
     """
-    mapper = MAPPERS.get(source.type)
+    mapper = _table().get(source.type)
     if mapper is None:
         raise source.unsupported(
-            "BT-CAFFE2-OPERATOR", f"the operator '{source.type}' is not read", f"known: {', '.join(sorted(MAPPERS))}"
+            "BT-CAFFE2-OPERATOR", f"the operator '{source.type}' is not read", f"known: {', '.join(sorted(_table()))}"
         )
     mapper(source)
     source.finish()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidModelError, UnsupportedError
-from ...graph import Attribute, Node, Quantization, Tensor, data_type
+from ...graph import Attribute, Node, Quantization, Tensor
+from ..mapping import Growing, Refusing
 
 _S32 = range(-(2**31), 2**31)
 _U8 = range(256)
@@ -25,26 +25,16 @@ SERVER = "DNNLOWP"
 
 
 @dataclass
-class GraphBuilder:
-    """Tensors and nodes of the graph that is being read.
+class GraphBuilder(Growing):
+    """The graph that is being read.
 
     Attributes:
         blobs: the tensor that a name stands for now; operators may overwrite blobs.
-        names: all names of tensors.
         writes: how many operators still write a name.
     """
 
-    tensors: list[Tensor] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
     blobs: dict[str, int] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)
     writes: dict[str, int] = field(default_factory=dict)
-
-    def add(self, tensor: Tensor) -> int:
-        """A new tensor."""
-        self.names.add(tensor.name)
-        self.tensors.append(tensor)
-        return len(self.tensors) - 1
 
     def unique(self, name: str) -> str:
         """`name`, with a number behind it when there is such a tensor, or will be."""
@@ -65,7 +55,7 @@ class GraphBuilder:
 
 
 @dataclass
-class Source:
+class Source(Refusing):
     """One operator of the file while it is mapped.
 
     Attributes:
@@ -204,10 +194,7 @@ class Source:
 
     def constant(self, array: Any, role: str, quantization: Quantization | None = None) -> int:
         """A new constant."""
-        value = np.ascontiguousarray(array)
-        name = self.builder.unique(f"{self.label}/{role}")
-        dtype = data_type(value.dtype.name).name
-        return self.builder.add(Tensor(name, dtype, value.shape, quantization=quantization, data=value.reshape(-1)))
+        return self.builder.constant(np.ascontiguousarray(array), f"{self.label}/{role}", quantization)
 
     def integers_of(self, position: int, role: str) -> list[int]:
         """The content of a constant input of integers."""
@@ -249,14 +236,6 @@ class Source:
         everything = {**(attributes or {}), "engine": self.engine}
         self.builder.nodes.append(Node(len(self.builder.nodes), operator, self.type, 1, everything, given, (result,)))
         return result
-
-    def invalid(self, code: str, message: str, advice: str = "") -> InvalidModelError:
-        """An error about this operator: the model contradicts itself, or the runtime refuses it."""
-        return InvalidModelError(code, message, place=self.place, advice=advice)
-
-    def unsupported(self, code: str, message: str, advice: str = "") -> UnsupportedError:
-        """An error about this operator: legal, but not read."""
-        return UnsupportedError(code, message, place=self.place, advice=advice)
 
     @property
     def place(self) -> str:

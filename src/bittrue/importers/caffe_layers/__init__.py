@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from functools import cache
 
+from ..mapping import collected, snake_case
 from .base import Blob, Builder, Layer, Mapper
 
 # Modules of this folder, each with a table MAPPERS.
@@ -12,26 +13,8 @@ _THEMES = ("convolutions", "elementwise", "movement", "pooling")
 
 
 @cache
-def _table() -> dict[str, Mapper]:
-    import importlib
-
-    found: dict[str, Mapper] = {}
-    for theme in _THEMES:
-        mappers = importlib.import_module(f"{__name__}.{theme}").MAPPERS
-        double = found.keys() & mappers.keys()
-        if double:
-            raise RuntimeError(f"two mappings for {sorted(double)}")
-        found.update(mappers)
-    return found
-
-
-def stem(layer_type: str) -> str:
-    """The stem of a layer that no table names.
-
-    >>> [stem(name) for name in ("LRN", "BatchNorm", "PriorBox")]
-    ['lrn', 'batch_norm', 'prior_box']
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", layer_type).lower()
+def _table() -> Mapping[str, Mapper]:
+    return collected(__name__, _THEMES)
 
 
 def map_layer(layer: Layer) -> None:
@@ -45,7 +28,7 @@ def map_layer(layer: Layer) -> None:
         mapper(layer)
         return
     for top in range(len(layer.tops)):
-        layer.emit(stem(layer.type), "f32", top=top)
+        layer.emit(snake_case(layer.type), "f32", top=top)
 
 
 __all__ = ["Blob", "Builder", "Layer", "map_layer"]

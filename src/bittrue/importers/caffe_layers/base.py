@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidModelError, UnsupportedError
-from ...graph import Attribute, Node, Tensor, data_type
+from ...graph import Attribute, Node, Tensor
+from ..mapping import Growing, Refusing
 
 # SaturateMethod: what outputs are limited to, and the type that holds it.
 SATURATE: Mapping[int, tuple[int, int] | None] = {
@@ -33,38 +33,21 @@ class Blob:
 
 
 @dataclass
-class Builder:
-    """Tensors and nodes of the graph that is being read.
+class Builder(Growing):
+    """The graph that is being read.
 
     Attributes:
         blobs: the tensor that a blob's name stands for at this point.
         free: blobs that no layer has taken yet.
     """
 
-    tensors: list[Tensor] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
     blobs: dict[str, int] = field(default_factory=dict)
     free: set[str] = field(default_factory=set)
-    names: set[str] = field(default_factory=set)
-
-    def unique(self, name: str) -> str:
-        """`name`, with a number behind it when there is such a tensor."""
-        found, number = name, 1
-        while found in self.names:
-            number += 1
-            found = f"{name}#{number}"
-        return found
-
-    def add(self, tensor: Tensor) -> int:
-        """A new tensor; its name must be unique."""
-        self.names.add(tensor.name)
-        self.tensors.append(tensor)
-        return len(self.tensors) - 1
 
 
 @dataclass
-class Layer:
+class Layer(Refusing):
     """One layer of the file while it is mapped.
 
     Attributes:
@@ -165,10 +148,7 @@ class Layer:
     # -- result ----------------------------------------------------------------------------------------------------
     def constant(self, array: Any, role: str) -> int:
         """A new constant."""
-        value = np.asarray(array)
-        name = self.builder.unique(f"{self.name}/{role}")
-        dtype = data_type(value.dtype.name).name
-        return self.builder.add(Tensor(name, dtype, value.shape, data=np.ascontiguousarray(value).reshape(-1)))
+        return self.builder.constant(array, f"{self.name}/{role}")
 
     def emit(
         self,
@@ -233,14 +213,6 @@ class Layer:
     @property
     def place(self) -> str:
         return f"node {len(self.builder.nodes)} ({self.type}), layer '{self.name}'"
-
-    def invalid(self, code: str, message: str, advice: str = "") -> InvalidModelError:
-        """An error about this layer: the model contradicts itself, or the system stops there."""
-        return InvalidModelError(code, message, place=self.place, advice=advice)
-
-    def unsupported(self, code: str, message: str, advice: str = "") -> UnsupportedError:
-        """An error about this layer: legal, but not read."""
-        return UnsupportedError(code, message, place=self.place, advice=advice)
 
 
 Mapper = Callable[[Layer], None]

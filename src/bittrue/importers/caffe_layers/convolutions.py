@@ -89,11 +89,11 @@ def _stored(array: np.ndarray, *types: type) -> np.ndarray:
     return array
 
 
-def _weights(layer: Layer, array: np.ndarray) -> np.ndarray:
+def _weights(array: np.ndarray) -> np.ndarray:
     return _stored(np.ascontiguousarray(array), np.int8, np.uint8)
 
 
-def _bias(layer: Layer, array: np.ndarray | None) -> np.ndarray | None:
+def _bias(array: np.ndarray | None) -> np.ndarray | None:
     """32 bits where they hold it: 2^31 as binary32 is none of them."""
     if array is None or (array.size and float(np.abs(array).max()) >= _S32):
         return array
@@ -125,13 +125,13 @@ def _operands(
     values = {
         "input_scale": np.asarray(parameter.input_scale, np.float64),
         "input_zero_point": np.asarray(parameter.input_zero_point, np.int32),
-        "weights": _weights(layer, weights),
+        "weights": _weights(weights),
         "weight_scale": np.asarray(parameter.weight_scale, np.float64) if wide[0] is None else wide[0],
         "weight_zero_point": point(parameter.weight_zero_point, points[0], "weight zero point"),
         "output_scale": np.asarray(parameter.output_scale, np.float64) if wide[1] is None else wide[1],
         "output_zero_point": point(parameter.output_zero_point, points[1], "output zero point"),
     }
-    stored = _bias(layer, bias)
+    stored = _bias(bias)
     if stored is not None:
         values["bias"] = stored
     return [layer.constant(value, role) for role, value in values.items()]

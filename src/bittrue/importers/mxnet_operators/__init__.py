@@ -11,24 +11,18 @@ planner, and what is prepared from them is prepared once.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 
+from ..mapping import collected
 from .base import GraphBuilder, Inner, Mapper, Source
 
 _THEMES = ("floating", "fused", "layers", "pointwise", "quantized")
 
 
 @cache
-def _table() -> dict[str, Mapper]:
-    found: dict[str, Mapper] = {}
-    for theme in _THEMES:
-        mappers = import_module(f"{__name__}.{theme}").MAPPERS
-        double = found.keys() & mappers.keys()
-        if double:
-            raise RuntimeError(f"two mappings for {sorted(double)}")
-        found.update(mappers)
-    return found
+def _table() -> Mapping[str, Mapper]:
+    return collected(__name__, _THEMES)
 
 
 def mapper_of(operator: str) -> Mapper | None:

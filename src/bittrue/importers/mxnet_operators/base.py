@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidModelError, UnsupportedError
-from ...graph import Attribute, Node, Tensor, data_type
+from ...errors import InvalidModelError
+from ...graph import Attribute, Node, Tensor
+from ..mapping import Growing, Refusing
 
 # Attributes of users and of training, which decide nothing that is computed.
 _FOR_TRAINING = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
@@ -20,20 +21,16 @@ _MOST_EXTENTS = 32
 
 
 @dataclass
-class GraphBuilder:
-    """Tensors and nodes of the graph that is being read.
+class GraphBuilder(Growing):
+    """The graph that is being read.
 
     Attributes:
-        names: of all tensors.
         untyped: inputs whose type the file does not give.
         shapes: what is known of the shapes of inputs, with -1 for what is not.
         follows: tensors with the rank and channels of another one.
         notes: what was accepted although it is odd.
     """
 
-    tensors: list[Tensor] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
     untyped: set[int] = field(default_factory=set)
     shapes: dict[int, tuple[int, ...]] = field(default_factory=dict)
     follows: dict[int, int] = field(default_factory=dict)
@@ -41,19 +38,8 @@ class GraphBuilder:
 
     def add(self, tensor: Tensor) -> int:
         """A new tensor; its name gets a number behind it when there is such a tensor."""
-        name, number = tensor.name, 1
-        while name in self.names:
-            number += 1
-            name = f"{tensor.name}#{number}"
-        self.names.add(name)
-        self.tensors.append(tensor if name == tensor.name else replace(tensor, name=name))
-        return len(self.tensors) - 1
-
-    def constant(self, array: Any, name: str) -> int:
-        """A new constant."""
-        value = np.asarray(array)
-        dtype = data_type(value.dtype.name).name
-        return self.add(Tensor(name, dtype, value.shape, data=np.ascontiguousarray(value).reshape(-1)))
+        name = self.unique(tensor.name)
+        return super().add(tensor if name == tensor.name else replace(tensor, name=name))
 
 
 @dataclass(frozen=True)
@@ -65,7 +51,7 @@ class Inner:
 
 
 @dataclass
-class Source:
+class Source(Refusing):
     """One node of the file while it is mapped.
 
     Attributes:
@@ -256,14 +242,6 @@ class Source:
     def give(self, *results: int) -> None:
         """The node's outputs, in the file's order."""
         self.results = list(results)
-
-    def invalid(self, code: str, message: str, advice: str = "") -> InvalidModelError:
-        """An error about this node: the model contradicts itself."""
-        return InvalidModelError(code, message, place=self.place, advice=advice)
-
-    def unsupported(self, code: str, message: str, advice: str = "") -> UnsupportedError:
-        """An error about this node: legal, but not read."""
-        return UnsupportedError(code, message, place=self.place, advice=advice)
 
     @property
     def place(self) -> str:

@@ -137,7 +137,7 @@ def _convolution(source: Source) -> None:
     dtype = ("u8" if unsigned else "s8") if known else "s32"
     if known and not with_sum:
         operands = [source.inputs[0], *ends[:2], weights, scales, wide, result[0], _zero(source, dtype), result[1]]
-        (output,) = source.emit("range_conv", operands, [dtype], ["_output"], attributes)
+        (output,) = source.emit("ranged_conv", operands, [dtype], ["_output"], attributes)
     else:
         plain = not (bias or with_bn or with_sum or relu)
         names = ["_output"] if plain else ["_sums"]
@@ -237,7 +237,7 @@ def _fully_connected(source: Source) -> None:
         ]
         kind = "u8" if activated else "s8"
         operands = [x, *ends[:2], matrix, scales, wide, result[0], _zero(source, kind), result[1]]
-        outputs = source.emit("range_matmul", operands, [kind], ["_output"], {"relu": activated})
+        outputs = source.emit("ranged_matmul", operands, [kind], ["_output"], {"relu": activated})
         source.give(*outputs, *result)
         return
     plain = not real and not bias and not activated

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from functools import cache
 
+from ..mapping import collected, snake_case
 from .base import Arrange, Called, GraphBuilder, Mapper, Source
 
 # Modules of this folder, each with a table MAPPERS.
@@ -24,26 +25,8 @@ _THEMES = (
 
 
 @cache
-def _table() -> dict[tuple[str, str], Mapper]:
-    import importlib
-
-    found: dict[tuple[str, str], Mapper] = {}
-    for theme in _THEMES:
-        mappers = importlib.import_module(f"{__name__}.{theme}").MAPPERS
-        double = found.keys() & mappers.keys()
-        if double:
-            raise RuntimeError(f"two mappings for {sorted(double)}")
-        found.update(mappers)
-    return found
-
-
-def snake_case(op_type: str) -> str:
-    """The stem that an ONNX operator has here unless a table says otherwise.
-
-    >>> [snake_case(name) for name in ("QLinearMatMul", "MatMulInteger", "QGemm", "DequantizeLinear")]
-    ['qlinear_mat_mul', 'mat_mul_integer', 'qgemm', 'dequantize_linear']
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op_type).lower()
+def _table() -> Mapping[tuple[str, str], Mapper]:
+    return collected(__name__, _THEMES)
 
 
 def map_node(source: Source) -> None:

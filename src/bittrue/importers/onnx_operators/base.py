@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidModelError, UnsupportedError
 from ...graph import Attribute, Node, Tensor
+from ..mapping import Refusing
 from ..onnx_tensors import from_array
 
 
@@ -63,7 +63,7 @@ class Called:
 
 
 @dataclass
-class Source:
+class Source(Refusing):
     """One node of the file while it is mapped.
 
     Attributes:
@@ -228,14 +228,6 @@ class Source:
             index = builder.add(Tensor(name, dtype, ()) if claim is None else replace(claim, dtype=dtype))
         builder.computed.add(index)
         return index
-
-    def invalid(self, code: str, message: str, advice: str = "") -> InvalidModelError:
-        """An error about this node: the model contradicts itself."""
-        return InvalidModelError(code, message, place=self.place, advice=advice)
-
-    def unsupported(self, code: str, message: str, advice: str = "") -> UnsupportedError:
-        """An error about this node: legal, but not read."""
-        return UnsupportedError(code, message, place=self.place, advice=advice)
 
     @property
     def place(self) -> str:

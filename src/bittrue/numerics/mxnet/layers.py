@@ -32,15 +32,15 @@ ROWS = (
         "fold_normalization", ("f32 f32 f32 f32 f32 -|f32 -> f32 f32",), {"fold_normalization": "binary64_root"}, _FUSED
     ),
     Row("matmul_integer", ("u8|s8 s8 -> s32",), _SUMS, f"{_RUN}; {_VNNI}"),
-    Row("range_conv", _PATTERNS, _LAYER, _FUSED),
+    Row("ranged_conv", _PATTERNS, _LAYER, _FUSED),
     Row(
-        "range_matmul",
+        "ranged_matmul",
         _PATTERNS,
         {**_LAYER, "rescale": "binary32_add_multiply_twice_even"},
         _FUSED,
         when=(("attribute_is", "relu", True),),
     ),
-    Row("range_matmul", _PATTERNS, _LAYER, _FUSED),
+    Row("ranged_matmul", _PATTERNS, _LAYER, _FUSED),
     Row(
         "layer_sum",
         ("s32 f32 f32 f32 s32 f32 f32 s8|u8 f32 f32 -> s8|u8|s32",),

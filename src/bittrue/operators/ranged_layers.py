@@ -1,7 +1,7 @@
-"""conv_sums, range_conv, range_matmul: layers over tensors with ranges.
+"""conv_sums, ranged_conv, ranged_matmul: layers over tensors with ranges.
 
 conv_sums: x (s8, u8) [N, C, ...], w (s8) [O, C / groups, ...]: sums of products as s32.
-range_conv, range_matmul: x, low and high of x, w (range_matmul: [K, O]), scales of w, bias (s32 [O]), low of the
+ranged_conv, ranged_matmul: x, low and high of x, w (ranged_matmul: [K, O]), scales of w, bias (s32 [O]), low of the
 result, a zero of the result's type, high of the result: y = store(rescale(sum)), where bias and scales are parameters
 of `rescale`: f = f32(f32(s_y / s_x) / s_w), or f32(f32(1 / s_x) / s_w) and s_y, s being codes per unit.
 Where ranges and scales are known at plan time, steps are those of qlinear_conv and qlinear_matmul.
@@ -17,18 +17,14 @@ import numpy as np
 
 from ..graph import Attribute, data_type
 from ..rules import accumulate, rescale
-from ..rules.range_layer import scale_of
+from ..rules.range_levels import scale_of
 from . import qlinear_conv, qlinear_matmul
-from .accumulator import finish_accumulator
 from .base import Call, Lowered, Operator, Shape, Step
-from .integer_layers import bound
 from .late import Prepared, Values, prepare_late, prepare_now
-from .qlinear_conv import PATCH_BYTES, _geometry, _outputs, _result, _sums
-from .range_quantize import check_range, ends_of
-from .spatial import spatial_bytes, spatial_parameters
+from .range_operands import check_range, ends_of
 
 _SLOTS = ("accumulate", "rescale", "store")
-# Of range_conv and range_matmul: what `_prepare` reads, and what the steps of other operators read.
+# Of ranged_conv and ranged_matmul: what `_prepare` reads, and what the steps of other operators read.
 _OPERANDS, _READ = (1, 2, 4, 5, 6, 8), (0, 1, 2, 3, 4, 5, 6, 7)
 # No zero points are operands.
 _NOWHERE = 99
@@ -37,7 +33,7 @@ _NOWHERE = 99
 def infer_sums(call: Call) -> list[Shape]:
     """[N, O, extents of the windows]."""
     call.expect(2)
-    return qlinear_conv._infer(call, 1)
+    return qlinear_conv.infer_layer(call, 1)
 
 
 def lower_sums(call: Call) -> Lowered:
@@ -49,11 +45,7 @@ def lower_sums(call: Call) -> Lowered:
 
 def reference_sums(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The sums, without what the rule loses."""
-    x, out = _outputs(step, inputs[0], inputs[1], np.dtype(np.int32))
-    if out.size:
-        for (n, d, rows), sums in _sums(step, x, inputs[1], False):
-            out[n, :, d, rows] = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
-    return _result(step, out, inputs[0].ndim)
+    return qlinear_conv.sums_alone(step, inputs, False)
 
 
 def _check(call: Call, channels: int) -> None:
@@ -69,7 +61,7 @@ def _check(call: Call, channels: int) -> None:
 def infer_conv(call: Call) -> list[Shape]:
     """[N, O, extents of the windows]."""
     call.expect(9)
-    shapes = qlinear_conv._infer(call, 3)
+    shapes = qlinear_conv.infer_layer(call, 3)
     _check(call, call.input(3).shape[0])
     return shapes
 
@@ -120,23 +112,14 @@ def _handed(lowered: Lowered, late: bool, operator: str) -> Lowered:
 def lower_conv(call: Call) -> Lowered:
     """Geometry, multipliers and the accumulator bound."""
     parameters, arrays = _parameters(call)
-    windows, groups = _geometry(call, 3)
-    weights = call.input(3)
-    depth = weights.size // max(1, weights.shape[0])
-    lowered = Lowered(
-        {**parameters, **spatial_parameters(windows), "groups": groups, "channels_last": False},
-        arrays,
-        bound(call, (0, _NOWHERE), (3, _NOWHERE), depth, 0),
-        call.output.size * depth,
-        spatial_bytes(windows, call.input(0).shape[1], 1) * 16 + 16 * PATCH_BYTES,
-    )
+    lowered = qlinear_conv.lowered(call, parameters, arrays, (0, _NOWHERE), (3, _NOWHERE))
     return _handed(lowered, bool(parameters["late"]), "qlinear_conv")
 
 
 def lower_matmul(call: Call) -> Lowered:
     """Multipliers and the accumulator bound."""
     parameters, arrays = _parameters(call)
-    lowered = qlinear_matmul._lowered(call, parameters, arrays, (0, _NOWHERE), (3, _NOWHERE))
+    lowered = qlinear_matmul.lowered(call, parameters, arrays, (0, _NOWHERE), (3, _NOWHERE))
     return _handed(lowered, bool(parameters["late"]), "qlinear_matmul")
 
 
@@ -157,9 +140,9 @@ def reference_matmul(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 OPERATORS = (
     Operator("conv_sums", ("accumulate",), infer_sums, lower_sums, reference_sums, "sums of a convolution of codes"),
-    Operator("range_conv", _SLOTS, infer_conv, lower_conv, reference_conv, "convolution of codes that have a range"),
+    Operator("ranged_conv", _SLOTS, infer_conv, lower_conv, reference_conv, "convolution of codes that have a range"),
     Operator(
-        "range_matmul",
+        "ranged_matmul",
         _SLOTS,
         infer_matmul,
         lower_matmul,
