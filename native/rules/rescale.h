@@ -182,6 +182,12 @@ enum class RescaleRule : uint8_t {
 // Whether cores may look for a form of their own; all others are applied one accumulator at a time.
 inline bool has_vector_form(RescaleRule rule) { return rule <= RescaleRule::q8_one_step_up; }
 
+// Whether results never fall while accumulators rise, as long as |acc * multiplier| stays below 2^30.
+inline bool is_monotone(RescaleRule rule) {
+  return rule != RescaleRule::binary32_add_multiply_even && rule != RescaleRule::binary32_add_multiply_twice_even &&
+         rule != RescaleRule::q31_shift_or_one_step_up;
+}
+
 // Whether the result is a real number.
 inline bool is_real(RescaleRule rule) { return rule >= RescaleRule::binary32_multiply; }
 

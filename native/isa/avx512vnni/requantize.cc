@@ -66,6 +66,21 @@ bool q31_constants(RescaleRule rule, const Multiplier& m, double greatest, doubl
   return true;
 }
 
+// What an accumulator is multiplied by. A wrong slope proves nothing, it only costs the fast form.
+double slope_of(RescaleRule rule, const Multiplier& m) {
+  const auto encoded = [&](int bits) {
+    const bool normal = within(m.exponent, -900, 900);
+    return normal ? static_cast<double>(m.multiplier) * power_of_two(m.exponent - bits) : -1.0;
+  };
+  switch (rule) {
+    case RescaleRule::q15_one_step_even: return encoded(15);
+    case RescaleRule::q30_floor_plus_one: return encoded(30);
+    case RescaleRule::q31_one_step_up_wrap:
+    case RescaleRule::q31_one_step_away: return encoded(31);
+    default: return m.factor;
+  }
+}
+
 // Where the offsets of 16 columns may lie: at least `least`, less than `limit`.
 struct Intervals {
   alignas(64) double least[16], limit[16];
@@ -101,11 +116,33 @@ struct Intervals {
 template <Form form>
 [[gnu::always_inline]] inline __m512i rescale_exact(const ExactRule& rule, __m512i acc, const ExactGroup& group) {
   __m512i rescaled;
-  if constexpr (form == Form::binary32) {
+  if constexpr (form == Form::each) {
+    alignas(64) int32_t values[16];
+    _mm512_store_si512(values, acc);
+    for (int lane = 0; lane < 16; ++lane) {
+      const int32_t column = group.column[lane];
+      // What is not used has no multiplier.
+      values[lane] = column < 0 ? rule.zero_point
+                                : portable::requantize_one(*rule.twin, values[lane], column) - rule.twin->flip;
+    }
+    const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
+    return _mm512_min_epi32(_mm512_max_epi32(_mm512_load_si512(values), lows), highs);
+  } else if constexpr (form == Form::binary32 || form == Form::real32) {
     const __m256 scales[2] = {_mm512_cvtpd_ps(_mm512_load_pd(group.scale)),
                               _mm512_cvtpd_ps(_mm512_load_pd(group.scale + 8))};
     const __m512 scale = _mm512_insertf32x8(_mm512_castps256_ps512(scales[0]), scales[1], 1);
     const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(acc), scale);
+    if constexpr (form == Form::real32) {
+      // Conversions give -2^31 for everything that does not fit, as the rules have it. Rounding the sum toward zero
+      // cannot cross an integer.
+      const __m512 moved = _mm512_add_ps(product, _mm512_set1_ps(static_cast<float>(rule.zero_point)));
+      const __m512 half = _mm512_set1_ps(0.5f), sign = _mm512_set1_ps(-0.0f);
+      const __m512 away = _mm512_or_ps(_mm512_and_ps(moved, sign), half);
+      rescaled = rule.half_up ? _mm512_cvt_roundps_epi32(_mm512_add_ps(moved, half), kDown)
+                              : _mm512_cvttps_epi32(_mm512_add_round_ps(moved, away, kZero));
+      const __m512i lows = _mm512_set1_epi32(rule.low), highs = _mm512_set1_epi32(rule.high);
+      return _mm512_min_epi32(_mm512_max_epi32(rescaled, lows), highs);
+    }
     // The conversion gives -2^31 for everything that does not fit, which is right except above.
     const __mmask16 above = _mm512_cmp_ps_mask(product, _mm512_set1_ps(2147483648.0f), _CMP_GE_OQ);
     rescaled = _mm512_mask_mov_epi32(_mm512_cvtps_epi32(product), above, _mm512_set1_epi32(INT32_MAX));
@@ -297,6 +334,8 @@ bool line_proven(const ExactRule& rule, const ExactGroup& exact, const LineGroup
   switch (rule.form) {
     case Form::q31: return Proof<form, Form::q31>(rule, exact, group).holds();
     case Form::binary64: return Proof<form, Form::binary64>(rule, exact, group).holds();
+    case Form::real32: return Proof<form, Form::real32>(rule, exact, group).holds();
+    case Form::each: return Proof<form, Form::each>(rule, exact, group).holds();
     default: return Proof<form, Form::binary32>(rule, exact, group).holds();
   }
 }
@@ -319,7 +358,11 @@ ExactRule::ExactRule(const rules::Requantize& requantize)
       zero_point(requantize.zero_point),
       low(requantize.low),
       high(requantize.high),
-      clamp_first(requantize.store == rules::StoreRule::clamp_then_zero_point) {
+      clamp_first(requantize.store == rules::StoreRule::clamp_then_zero_point),
+      half_up(requantize.store == rules::StoreRule::zero_point_half_up_then_clamp),
+      twin(&requantize) {
+  if (!rules::has_vector_form(requantize.rescale)) form = Form::each;
+  if (requantize.rescale == RescaleRule::binary32_multiply) form = Form::real32;
   if (requantize.rescale == RescaleRule::binary64_multiply_away) form = Form::binary64;
   if (requantize.rescale == RescaleRule::binary32_multiply_even) form = Form::binary32;
   const int64_t range = int64_t{1} << 31;
@@ -329,18 +372,25 @@ ExactRule::ExactRule(const rules::Requantize& requantize)
   const int64_t flip = requantize.flip;
   // pack() needs its sums within 16 bits; nothing here may overflow.
   const bool small = within(flip, -8192, 8192) && within(zero_point, -8192, 8192);
-  const bool known = rules::has_vector_form(requantize.rescale);
+  const bool known = form != Form::each || rules::is_monotone(requantize.rescale);
   if (!known || !small || !within(low + flip, 0, 255) || !within(high + flip, 0, 255)) form = Form::scalar;
 }
 
 bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int64_t lane, ExactGroup* group) const {
   if (form == Form::scalar) return false;
+  group->column[lane] = static_cast<int32_t>(column);
   const Multiplier& m = requantize.multipliers.data()[requantize.multipliers.size() == 1 ? 0 : column];
   if (form == Form::q31) {
     return q31_constants(requantize.rescale, m, -static_cast<double>(least), &group->scale[lane], &group->addend[lane],
                          &group->addend_negative[lane]);
   }
-  group->scale[lane] = form == Form::binary32 ? static_cast<double>(static_cast<float>(m.factor)) : m.factor;
+  if (form == Form::each) {
+    group->scale[lane] = slope_of(requantize.rescale, m);
+  } else {
+    // Rules in binary32 have a factor of that type.
+    const bool narrow = form == Form::binary32 || form == Form::real32;
+    group->scale[lane] = narrow ? static_cast<double>(static_cast<float>(m.factor)) : m.factor;
+  }
   group->addend[lane] = group->addend_negative[lane] = 0.5;
   return true;
 }
@@ -348,6 +398,8 @@ bool ExactRule::prepare(const rules::Requantize& requantize, int64_t column, int
 __m512i ExactRule::rescale(__m512i acc, const ExactGroup& group) const {
   if (form == Form::q31) return rescale_exact<Form::q31>(*this, acc, group);
   if (form == Form::binary64) return rescale_exact<Form::binary64>(*this, acc, group);
+  if (form == Form::real32) return rescale_exact<Form::real32>(*this, acc, group);
+  if (form == Form::each) return rescale_exact<Form::each>(*this, acc, group);
   return rescale_exact<Form::binary32>(*this, acc, group);
 }
 
@@ -360,26 +412,31 @@ Requantizer::Requantizer(const rules::Requantize& requantize, const int64_t* col
       exact_groups_(allocate<ExactGroup>(count / 16)),
       columns_(nullptr),
       requantize_(nullptr) {
-  if (!prepare_exact(requantize, columns)) {
-    requantize_ = portable::copy(requantize);
-    columns_ = allocate<int64_t>(count);
-    for (int64_t i = 0; i < count; ++i) columns_[i] = columns[i];
-    return;
+  if (prepare_exact(requantize, columns)) {
+    form_ = exact_.form;
+    zero_point_ = static_cast<int16_t>(requantize.flip);
+    low_ = static_cast<uint8_t>(requantize.low + requantize.flip);
+    high_ = static_cast<uint8_t>(requantize.high + requantize.flip);
+    prepare_ranges(columns, least, greatest);
+    constexpr Form kFastForms[] = {Form::product, Form::line, Form::line_away, Form::line_by_sign};
+    for (const Form form : kFastForms) {
+      if (!prepare_lines(form)) continue;
+      form_ = form;
+      zero_point_ = static_cast<int16_t>(requantize.zero_point + requantize.flip);
+      release(exact_groups_);
+      exact_groups_ = nullptr;
+      break;
+    }
   }
-  form_ = exact_.form;
-  zero_point_ = static_cast<int16_t>(requantize.flip);
-  low_ = static_cast<uint8_t>(requantize.low + requantize.flip);
-  high_ = static_cast<uint8_t>(requantize.high + requantize.flip);
-  prepare_ranges(columns, least, greatest);
-  constexpr Form kFastForms[] = {Form::product, Form::line, Form::line_away, Form::line_by_sign};
-  for (const Form form : kFastForms) {
-    if (!prepare_lines(form)) continue;
-    form_ = form;
-    zero_point_ = static_cast<int16_t>(requantize.zero_point + requantize.flip);
-    release(exact_groups_);
-    exact_groups_ = nullptr;
-    break;
-  }
+  exact_.twin = nullptr;
+  if (form_ != Form::each && form_ != Form::scalar) return;
+  form_ = Form::scalar;
+  zero_point_ = 0;
+  low_ = 0;
+  high_ = 255;
+  requantize_ = portable::copy(requantize);
+  columns_ = allocate<int64_t>(count);
+  for (int64_t i = 0; i < count; ++i) columns_[i] = columns[i];
 }
 
 Requantizer::~Requantizer() {
@@ -391,6 +448,7 @@ Requantizer::~Requantizer() {
 
 bool Requantizer::prepare_exact(const rules::Requantize& requantize, const int64_t* columns) {
   for (int64_t i = 0; i < groups_ * 16; ++i) {
+    exact_groups_[i / 16].column[i % 16] = -1;
     if (columns[i] >= 0 && !exact_.prepare(requantize, columns[i], i % 16, &exact_groups_[i / 16])) return false;
   }
   return exact_.form != Form::scalar;
@@ -459,7 +517,7 @@ void requantize_row(const rules::Requantize& requantize, const int32_t* acc, uin
   for (int64_t first = 0; first < count; first += 16) {
     const int64_t used = count - first < 16 ? count - first : 16;
     if (!shared || first == 0) {
-      exact = true;
+      exact = rule.form != Form::each;
       for (int64_t lane = 0; lane < (shared ? 1 : used) && exact; ++lane) {
         exact = rule.prepare(requantize, shared ? 0 : first + lane, lane, &group);
       }

@@ -27,6 +27,8 @@ enum class Form : uint8_t {
   q31,           // floor(acc * scale + (acc < 0 ? addend_negative : addend)) in binary64
   binary64,      // rules::binary64_multiply_away
   binary32,      // rules::binary32_multiply_even
+  real32,        // rules::binary32_multiply with its store rules, the zero point included
+  each,          // any other rule, one accumulator at a time: lines are proven with it, nothing runs on it
   scalar,        // everything else
 };
 
@@ -39,6 +41,7 @@ struct alignas(64) LineGroup {
 struct alignas(64) ExactGroup {
   double scale[16], addend[16], addend_negative[16];
   int32_t least[16], greatest[16];  // every accumulator lies between, both included
+  int32_t column[16];               // -1: results are not used
 };
 
 // What all columns share: 16-bit zero point, unsigned 8-bit clamp.
@@ -57,7 +60,8 @@ struct ExactRule {
   Form form;
   int32_t least, greatest;  // what requantize.bound says of every accumulator
   int32_t zero_point, low, high;
-  bool clamp_first;
+  bool clamp_first, half_up;
+  const rules::Requantize* twin;  // for Form::each
 };
 
 class Requantizer {
