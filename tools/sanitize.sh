@@ -20,7 +20,7 @@ if [[ ${#tests[@]} -eq 0 ]]; then
   done
 fi
 jobs=${JOBS:-2}
-undefined="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1"
+undefined="-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow -fno-omit-frame-pointer -g1"
 
 echo "== AddressSanitizer, UndefinedBehaviorSanitizer: cores"
 cmake -S . -B "$folder/address" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITTRUE_TESTS=ON \
