@@ -32,12 +32,33 @@ _WHOLE = (
 )
 # Operators with a native kernel that only the systems that are gone have.
 _OF_SYSTEMS = {
-    "add_bias", "add_levels", "add_scaled", "average_levels", "joined_range", "layer_sum", "leaky_levels",
-    "limit_levels", "product_range", "range_dequantize", "range_of_sums", "range_of_values", "range_quantize",
-    "range_requantize", "range_to_real", "ranged_add", "ranged_batch_normalization", "ranged_multiply", "rectify_levels", "relevel",
-    "scale_levels", "scaled_average_pool2d", "scaled_batch_normalization", "sigmoid_levels", "sum_range",
+    "add_bias",
+    "add_levels",
+    "add_scaled",
+    "average_levels",
+    "joined_range",
+    "layer_sum",
+    "leaky_levels",
+    "limit_levels",
+    "product_range",
+    "range_dequantize",
+    "range_of_sums",
+    "range_of_values",
+    "range_quantize",
+    "range_requantize",
+    "range_to_real",
+    "ranged_add",
+    "ranged_batch_normalization",
+    "ranged_multiply",
+    "rectify_levels",
+    "relevel",
+    "scale_levels",
+    "scaled_average_pool2d",
+    "scaled_batch_normalization",
+    "sigmoid_levels",
+    "sum_range",
     "symmetric_range",
-}  # fmt: skip
+}
 # Of these, thousands of angles in lying shapes are decided exactly one by one: slow, not endless.
 _SLOW = {"cos", "sin"}
 
