@@ -2,7 +2,8 @@
 # Runs the C++ part under the compilers' sanitizers:
 #   tools/sanitize.sh [build folder] [pytest arguments...]
 # 1. AddressSanitizer and UndefinedBehaviorSanitizer: the test of all cores, then the Python module with the given tests
-#    (by default everything native, the systems that are gone, the mutated files and a few operators), the sanitizer's run-time library preloaded.
+#    (by default everything native, the systems that are gone, the mutated files and a few operators), the sanitizer's
+#    run-time library preloaded.
 # 2. ThreadSanitizer: the test of all cores on two threads at once, and the thread pool.
 # The mutated files take by far the longest: about half an hour in all, seven minutes without them.
 # Needs cmake, ninja, nanobind, pytest and a compiler with sanitizers; $PYTHON chooses the interpreter. The module that is
