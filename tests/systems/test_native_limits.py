@@ -112,3 +112,16 @@ def test_numbers_that_no_plan_holds_are_declined(arrays: dict[str, np.ndarray]) 
 
     lying = with_step(session, "scaled_average_pool2d", change)
     assert lying.missing
+
+
+def test_huge_windows_of_a_lying_plan_end() -> None:
+    """Only taps that meet the picture are walked."""
+    x = qnn.var("x", (1, 4, 4, 2), "int8")
+    pooled = qnn.avg_pool2d(x, 1.0, 0, 0.75, 1, (2, 2), (1, 1), (0, 0), (1, 1))
+    session = qnn.model(pooled).prepare(numerics="tvm-qnn", executor="native")
+
+    def change(step: Step) -> Step:
+        return replace(step, parameters={**step.parameters, "filter_h": 2**31 - 1, "filter_w": 2**31 - 1})
+
+    lying = with_step(session, "truncated_average_pool", change)
+    assert len(lying.run(np.ones((1, 4, 4, 2), np.int8))) == 1
