@@ -2,7 +2,8 @@
 # Runs the C++ part under the compilers' sanitizers:
 #   tools/sanitize.sh [build folder] [pytest arguments...]
 # 1. AddressSanitizer and UndefinedBehaviorSanitizer: the test of all cores, then the Python module with the given tests
-#    (by default everything native, the mutated files and a few operators), the sanitizer's run-time library preloaded.
+#    (by default everything native, the systems that are gone, the mutated files and a few operators), the sanitizer's
+#    run-time library preloaded.
 # 2. ThreadSanitizer: the test of all cores on two threads at once, and the thread pool.
 # The mutated files take by far the longest: about half an hour in all, seven minutes without them.
 # Needs cmake, ninja, nanobind, pytest and a compiler with sanitizers; $PYTHON chooses the interpreter. The module that is
@@ -14,13 +15,13 @@ folder=$(realpath -m "${1:-build/sanitize}")
 shift || true
 tests=("$@")
 if [[ ${#tests[@]} -eq 0 ]]; then
-  tests=(tests/native tests/fuzz)
+  tests=(tests/native tests/systems tests/fuzz)
   for name in copy reshape slice conv2d fully_connected pool2d add softmax; do
     if [[ -e tests/operators/test_$name.py ]]; then tests+=("tests/operators/test_$name.py"); fi
   done
 fi
 jobs=${JOBS:-2}
-undefined="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1"
+undefined="-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow -fno-omit-frame-pointer -g1"
 
 echo "== AddressSanitizer, UndefinedBehaviorSanitizer: cores"
 cmake -S . -B "$folder/address" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITTRUE_TESTS=ON \

@@ -8,10 +8,18 @@ namespace bittrue::arithmetic {
 // x modulo 2^32 as a signed number.
 inline int64_t wrap_s32(int64_t x) { return static_cast<int32_t>(static_cast<uint32_t>(x)); }
 
+// a + b and a * b modulo 2^64, as NumPy has them: what plan files claim about sizes may be a lie.
+inline int64_t wrapping_sum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+inline int64_t wrapping_product(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
 // floor(a*b / 2^31 + 1/2), ties up; the one overflow, both factors -2^31, saturates to 2^31 - 1.
 // |a*b| <= 2^62, so the sum with 2^30 fits 64 bits.
 inline int64_t doubling_high_multiply_up(int64_t a, int64_t b) {
-  const int64_t high = (a * b + (int64_t{1} << 30)) >> 31;
+  const int64_t high = wrapping_sum(wrapping_product(a, b), int64_t{1} << 30) >> 31;
   return high == (int64_t{1} << 31) ? high - 1 : high;
 }
 

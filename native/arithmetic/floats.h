@@ -18,6 +18,11 @@ inline int32_t truncate_to_s32(Real x) {
   return fits ? whole : std::numeric_limits<int32_t>::min();
 }
 
+// A whole number; what does not fit 64 bits, and NaN, gives -2^63 (the x86 conversion).
+inline int64_t whole_to_s64(double x) {
+  return std::fabs(x) < 9223372036854775808.0 ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min();
+}
+
 // The nearest whole number, ties away from zero, as `truncate_to_s32` sees it: adding the number just below one half
 // reaches the next whole number only for a fraction of one half or more.
 template <class Real>

@@ -154,7 +154,9 @@ rules::Multiplier Step::multiplier(const std::string& prefix) const {
   }
   require(array(prefix + "multiplier").count == 1 && array(prefix + "exponent").count == 1, "one multiplier is needed");
   result.multiplier = array(prefix + "multiplier").integer(0);
-  result.exponent = static_cast<int>(array(prefix + "exponent").integer(0));
+  const int64_t exponent = array(prefix + "exponent").integer(0);
+  require(exponent >= -1024 && exponent <= 1024, "an exponent is out of range");
+  result.exponent = static_cast<int>(exponent);
   return result;
 }
 
@@ -184,7 +186,8 @@ void read_addends(const Step& step, const std::string& prefix, int64_t columns, 
   if (!has_addend(requantize->rescale)) return;
   const Array& addend = step.array(prefix + "addend");
   const size_t count = requantize->multipliers.size(), addends = static_cast<size_t>(addend.count);
-  require(addends == 1 || static_cast<int64_t>(addends) == columns, "one addend, or one per column, is needed");
+  require(count > 0 && (addends == 1 || static_cast<int64_t>(addends) == columns),
+          "one addend, or one per column, is needed");
   if (addends > count) requantize->multipliers.resize(addends, requantize->multipliers[0]);
   float second = 1;
   if (requantize->rescale == rules::RescaleRule::binary32_add_multiply_twice_even) {
@@ -201,6 +204,15 @@ void read_addends(const Step& step, const std::string& prefix, int64_t columns, 
 }
 
 }  // namespace
+
+bool rules::takes(RescaleRule rule, const Multiplier& m) {
+  const double largest = largest_factor(rule);
+  if (largest != 0 && !(std::abs(m.factor) <= largest)) return false;
+  // Beyond these the scalar twins would shift by more than a register, or overflow; plans never hold them.
+  const bool q15 = rule == RescaleRule::q15_one_step_up || rule == RescaleRule::q15_one_step_even;
+  return m.multiplier >= 0 && m.multiplier <= (q15 ? 32767 : INT32_MAX) && m.exponent >= (q15 ? -47 : -62) &&
+         m.exponent <= (q15 ? 14 : 30);
+}
 
 rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) const {
   rules::Requantize result;
@@ -225,9 +237,7 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
     bool narrow = result.rescale == rules::RescaleRule::binary32_multiply_even_wide;
     for (int64_t i = 0; i < first.count; ++i) {
       const double factor = result.multipliers[i].factor = first.real(i);
-      // What the twin converts to an integer and multiplies.
-      const double largest = largest_factor(result.rescale);
-      require(largest == 0 || std::abs(factor) <= largest, "the multiplier is out of range");
+      require(rules::takes(result.rescale, result.multipliers[i]), "the multiplier is out of range");
       narrow = narrow && !result.wraps && std::abs(factor) * static_cast<double>(result.bound) < 1 << 30;
     }
     // Products that fit 32 bits are those of the rule that cores know.
@@ -239,13 +249,10 @@ rules::Requantize Step::requantize(int64_t columns, const std::string& prefix) c
   require(exponent.count == first.count, "as many exponents as multipliers are needed");
   for (int64_t i = 0; i < first.count; ++i) {
     const int64_t m = first.integer(i), e = exponent.integer(i);
-    // Beyond these the scalar twins would shift by more than a register, or overflow; plans never hold them.
-    const bool q15 = result.rescale == rules::RescaleRule::q15_one_step_up ||
-                     result.rescale == rules::RescaleRule::q15_one_step_even;
-    require(m >= 0 && m <= (q15 ? 32767 : kHigh) && e >= (q15 ? -47 : -62) && e <= (q15 ? 14 : 30),
-            "the multiplier is out of range");
+    require(e >= -1024 && e <= 1024, "an exponent is out of range");
     result.multipliers[i].multiplier = m;
     result.multipliers[i].exponent = static_cast<int>(e);
+    require(rules::takes(result.rescale, result.multipliers[i]), "the multiplier is out of range");
   }
   rules::prefer_vector_form(result);
   return result;

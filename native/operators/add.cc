@@ -30,8 +30,9 @@ std::unique_ptr<Kernel> make_weighted(const Step& step, int64_t sign) {
   const Storing store = storing(step);
   require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
           "no native rule for this slot");
-  const int64_t low = std::max<int64_t>(store.low, std::numeric_limits<int16_t>::min());
-  const int64_t high = std::min<int64_t>(store.high, std::numeric_limits<int16_t>::max());
+  constexpr int64_t kLeast = std::numeric_limits<int16_t>::min(), kMost = std::numeric_limits<int16_t>::max();
+  const int64_t low = std::min(std::max<int64_t>(store.low, kLeast), kMost);
+  const int64_t high = std::min(std::max<int64_t>(store.high, kLeast), kMost);
   const auto least = static_cast<int32_t>(low - store.zero_point), most = static_cast<int32_t>(high - store.zero_point);
   const auto offset = static_cast<int32_t>(store.zero_point + flip);
   return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {
@@ -56,12 +57,13 @@ std::unique_ptr<Kernel> make_weighted_away(const Step& step, int64_t sign) {
   const Storing store = storing(step);
   require(store.rule == rules::StoreRule::clamp_then_zero_point && std::abs(store.zero_point) <= 1 << 16,
           "no native rule for this slot");
-  const int64_t low = std::max<int64_t>(store.low, std::numeric_limits<int16_t>::min());
-  const int64_t high = std::min<int64_t>(store.high, std::numeric_limits<int16_t>::max());
+  constexpr int64_t kLeast = std::numeric_limits<int16_t>::min(), kMost = std::numeric_limits<int16_t>::max();
+  const int64_t low = std::min(std::max<int64_t>(store.low, kLeast), kMost);
+  const int64_t high = std::min(std::max<int64_t>(store.high, kLeast), kMost);
   const int64_t least = low - store.zero_point, most = high - store.zero_point, half = int64_t{1} << (right - 1);
   const int64_t offset = store.zero_point + flip;
-  if (right <= 24) {
-    // The sum is 2^23 or more away from the ends of 32 bits.
+  if (right <= 23) {
+    // The sum is 2^23 or more away from the ends of 32 bits: more than one half.
     const auto half32 = static_cast<int32_t>(half);
     const auto least32 = static_cast<int32_t>(least), most32 = static_cast<int32_t>(most);
     return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) {

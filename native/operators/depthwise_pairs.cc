@@ -45,8 +45,9 @@ class DepthwisePairs final : public Kernel {
         weights_[k * channels + c] = static_cast<int16_t>(w);
         sum += w;
       }
-      const int64_t fixed = bias[c] - zero_point * sum + taps * zero_point * weight_zero_point;
-      start_[c] = static_cast<uint32_t>(static_cast<uint64_t>(fixed));
+      // Modulo 2^32: a bias may have 64 bits.
+      const int64_t fixed = taps * zero_point * weight_zero_point - zero_point * sum;
+      start_[c] = static_cast<uint32_t>(bias[c]) + static_cast<uint32_t>(fixed);
     }
     weight_zero_point_ = static_cast<int32_t>(weight_zero_point);
   }
@@ -70,7 +71,7 @@ class DepthwisePairs final : public Kernel {
             const int64_t at_y = y * window_.stride_h - window_.pad_top + i * window_.dilation_h;
             const int64_t at_x = x * window_.stride_w - window_.pad_left + j * window_.dilation_w;
             const bool inside = at_y >= 0 && at_y < window_.in_h && at_x >= 0 && at_x < window_.in_w;
-            const int64_t pixel = (n * window_.in_h + at_y) * window_.in_w + at_x;
+            const int64_t pixel = inside ? (n * window_.in_h + at_y) * window_.in_w + at_x : 0;
             taps[count++] = inside ? run.inputs[0] + pixel * channels : zeros_.data();
           }
         }

@@ -187,6 +187,9 @@ Finish::Finish(const Step& step, int64_t columns) : requantize_(step.requantize(
   rules::Requantize tail = requantize_;
   tail.rescale = step.rescale_rule("rescale_tail");
   require(!rules::is_real(tail.rescale) && !rules::is_real(tail.store), "no native rule for this slot");
+  for (const rules::Multiplier& m : tail.multipliers) {
+    require(rules::takes(tail.rescale, m), "the multiplier does not suit the rule of the tail");
+  }
   tail_store_ = choose(step.output().type, tail);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -60,7 +61,7 @@ std::unique_ptr<Kernel> from_table(const Step& step, const CoreSet& cores) {
   require(is_8bit(step.input(0).type) && entries.type == Type::f32 && entries.count == 256,
           "one entry per 8-bit value is needed");
   std::array<float, 256> table;
-  std::copy_n(static_cast<const float*>(entries.data), 256, table.begin());
+  std::memcpy(table.data(), entries.data, sizeof table);
   return std::make_unique<WideTable<float>>(step, table);
 }
 
@@ -152,7 +153,8 @@ ZeroPoints zero_points_of(const Step& step) {
 
 rules::Multiplier multiplier_of(const Step& step, const std::string& prefix) {
   const rules::Multiplier m = step.multiplier(prefix);
-  require(m.exponent >= -31 && m.exponent <= 30 && std::abs(m.multiplier) <= INT32_MAX, "a multiplier is out of range");
+  require(m.exponent >= -31 && m.exponent <= 30 && m.multiplier >= -INT32_MAX && m.multiplier <= INT32_MAX,
+          "a multiplier is out of range");
   return m;
 }
 

@@ -116,9 +116,10 @@ template <class T>
 class QuotientThenRequantize final : public Kernel {
  public:
   QuotientThenRequantize(const Step& step, const CoreSet& cores, int64_t count)
-      : reduction_(step), sum_rows_(cores.sum_rows()), count_(count), zero_point_(step.integer("input_zero_point")) {
-    require(step.integer("total_zero_point", 0, 0) == 0 && std::abs(zero_point_) <= kLargestZeroPoint,
-            "a zero point is out of range");
+      : reduction_(step), sum_rows_(cores.sum_rows()), count_(count),
+        zero_point_(step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint)) {
+    require(step.integer("total_zero_point", 0, 0) == 0, "a zero point is out of range");
+    require(count <= std::numeric_limits<int32_t>::max(), "the count is out of range");
     requantize_ = requantization(step, any_rescaling(step, step.rule("rescale"), ""), int64_t{1} << 32);
     moved_ = static_cast<uint32_t>(flip_of(step.input(0).type) * reduction_.count());
   }

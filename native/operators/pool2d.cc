@@ -259,6 +259,8 @@ template <bool kFused>
 class AverageScaled final : public Pool {
  public:
   AverageScaled(const Step& step, const CoreSet& cores) : Pool(step), range_(step), sum_rows_(cores.sum_rows()) {
+    // Sums less their zero points, of up to 3 * 2^8 each, fit 32 bits.
+    require(geometry_.most_taps <= int64_t{1} << 21, "a window is too large");
     flip_ = flip_of(step.output().type);
     zero_point_ = step.integer("input_zero_point", -256, 256) + flip_;
     out_zero_point_ = static_cast<int32_t>(step.integer("output_zero_point", -(1 << 23), 1 << 23));

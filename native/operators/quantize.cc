@@ -59,7 +59,8 @@ class QuantizeReal final : public Kernel {
 
  private:
   Out stored(float x, float scale, int32_t zero_point) const {
-    return static_cast<Out>(quantized(x, scale, zero_point) + flip_);
+    // Unsigned, because a plan's limits may be those of 32 bits.
+    return static_cast<Out>(static_cast<uint32_t>(quantized(x, scale, zero_point)) + static_cast<uint32_t>(flip_));
   }
   int32_t quantized(float x, float scale, int32_t zero_point) const {
     switch (kRule) {

@@ -16,8 +16,10 @@ namespace {
 std::vector<float> reals(const Step& step, size_t input) {
   const Operand& operand = step.input(input);
   require(operand.constant != nullptr && operand.type == Type::f32, "ranges are known while running only");
-  const auto* first = static_cast<const float*>(operand.constant);
-  return {first, first + operand.elements};
+  // Constants may lie anywhere.
+  std::vector<float> found(static_cast<size_t>(operand.elements));
+  if (!found.empty()) std::memcpy(found.data(), operand.constant, found.size() * sizeof(float));
+  return found;
 }
 
 // max(|low|, |high|) of the range that two operands hold.

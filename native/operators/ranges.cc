@@ -110,7 +110,8 @@ std::unique_ptr<Kernel> make_range_of_sums(const Step& step, const CoreSet&) {
 }
 
 std::unique_ptr<Kernel> make_range_of_values(const Step& step, const CoreSet&) {
-  require(step.inputs.size() == 1 && step.input(0).type == Type::f32 && step.input(0).dense(),
+  require(step.inputs.size() == 1 && step.input(0).type == Type::f32 && step.input(0).dense() &&
+              step.input(0).elements > 0,
           "no native kernel for these types");
   const int64_t count = step.input(0).elements;
   return make_range(step, 1, [=](const Run& run) {

@@ -1,6 +1,5 @@
 #include "operators/rescaling.h"
 
-#include <cstdlib>
 #include <limits>
 
 namespace bittrue {
@@ -10,10 +9,9 @@ rules::RescaleRule find_rule(const std::string& name) {
   for (size_t i = 0; i < sizeof(rules::kRescale) / sizeof(rules::kRescale[0]); ++i) {
     if (name == rules::kRescale[i].name) {
       const auto rule = static_cast<rules::RescaleRule>(i);
-      // Element-wise steps have no addends.
-      require(rule != rules::RescaleRule::binary32_add_multiply_even &&
-                  rule != rules::RescaleRule::binary32_add_multiply_twice_even,
-              "no native kernel for this rescale rule");
+      // All others are for layers only.
+      require(rules::has_vector_form(rule) || rule >= rules::RescaleRule::q31_one_step_up_wrap,
+              "no native kernel for this rule");
       return rule;
     }
   }
@@ -30,7 +28,7 @@ Rescaling rescaling(const Step& step, const std::string& prefix) {
 
 Rescaling rescaling(const Step& step, const std::string& rule, const std::string& prefix) {
   const Rescaling result = any_rescaling(step, rule, prefix);
-  require(!rules::is_real(result.rule), "no native kernel for real numbers");
+  require(rules::has_vector_form(result.rule), "no native kernel for this rule");
   return result;
 }
 
@@ -38,22 +36,11 @@ Rescaling any_rescaling(const Step& step, const std::string& rule, const std::st
   Rescaling result;
   result.rule = find_rule(rule);
   result.multiplier = step.multiplier(prefix);
-  require(rules::has_vector_form(result.rule), "no native kernel for this rule");
   const bool floating = result.rule == rules::RescaleRule::binary64_multiply_away ||
                         result.rule == rules::RescaleRule::binary32_multiply_even ||
                         result.rule == rules::RescaleRule::q8_one_step_up || rules::is_real(result.rule);
   require(floating == step.has_array(prefix + "factor"), "the multiplier does not suit its rule");
-  if (result.rule == rules::RescaleRule::q8_one_step_up) {
-    // What the twin converts to an integer and multiplies by an 8-bit difference.
-    require(std::abs(result.multiplier.factor) <= 1 << 24, "the multiplier is out of range");
-  }
-  if (floating) return result;
-  // Beyond these the scalar twins would shift by more than a register; plans never hold them.
-  const bool narrow = result.rule == rules::RescaleRule::q15_one_step_up;
-  const int64_t exponent = step.array(prefix + "exponent").integer(0);
-  require(result.multiplier.multiplier >= 0 && result.multiplier.multiplier <= (narrow ? 32767 : kHigh) &&
-              exponent >= (narrow ? -47 : -62) && exponent <= (narrow ? 14 : 30),
-          "the multiplier is out of range");
+  require(rules::takes(result.rule, result.multiplier), "the multiplier is out of range");
   return result;
 }
 

@@ -41,7 +41,7 @@ constexpr int64_t kLargestZeroPoint = int64_t{1} << 29;
 Rescaling rescaling(const Step& step, const std::string& prefix = "");
 // The same with a rule by name, for slots that are built on a rescale rule.
 Rescaling rescaling(const Step& step, const std::string& rule, const std::string& prefix);
-// The same with rules whose results are real numbers: for `requantization` only.
+// The same with rules that cores do not know, some with real results: for `requantization`, or one element at a time.
 Rescaling any_rescaling(const Step& step, const std::string& rule, const std::string& prefix);
 // The slot's rule, output_zero_point, low and high.
 Storing storing(const Step& step);

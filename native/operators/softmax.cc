@@ -322,9 +322,9 @@ class SoftmaxOfReals final : public Kernel {
     const auto scale = static_cast<float>(one("input_scale").real(0));
     output_scale_ = static_cast<float>(one("output_scale").real(0));
     const int64_t zero_point = one("input_zero_point").integer(0);
-    // Then larger bytes are larger numbers.
+    // Then larger bytes are larger numbers, and all of them finite.
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    require(scale > 0 && scale < kInfinity && output_scale_ > 0 && output_scale_ < kInfinity, "a scale is out of range");
+    require(scale > 0 && scale < 1e30f && output_scale_ > 0 && output_scale_ < kInfinity, "a scale is out of range");
     require(zero_point >= -kLargest && zero_point <= kLargest, "the zero point is out of range");
     for (int byte = 0; byte < 256; ++byte) {
       reals_[byte] = static_cast<float>(value_of_byte(step.input(0).type, byte) - zero_point) * scale;

@@ -68,9 +68,9 @@ inline int32_t binary32_reciprocal_even_wrap(float x, float inverse, int32_t zer
 // `addend` is binary32(-zero point * scale).
 inline float binary32_multiply_add(int64_t q, float scale, float addend) { return static_cast<float>(q) * scale + addend; }
 
-// The difference fits 32 bits.
+// The difference is modulo 2^32.
 inline float binary32_multiply(int32_t q, float scale, int32_t zero_point) {
-  return static_cast<float>(q - zero_point) * scale;
+  return static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(q) - static_cast<uint32_t>(zero_point))) * scale;
 }
 
 inline float binary64_multiply(int64_t q, double scale, int64_t zero_point) {

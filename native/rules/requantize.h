@@ -37,7 +37,7 @@ struct Requantize {
 };
 
 inline int64_t zero_point_then_clamp(int64_t rescaled, int64_t zero_point, int64_t low, int64_t high) {
-  return std::min(std::max(arithmetic::wrap_s32(rescaled + zero_point), low), high);
+  return std::min(std::max(arithmetic::wrap_s32(arithmetic::wrapping_sum(rescaled, zero_point)), low), high);
 }
 
 inline int64_t clamp_then_zero_point(int64_t rescaled, int64_t zero_point, int64_t low, int64_t high) {
@@ -80,6 +80,9 @@ inline int64_t requantize(const Requantize& r, int64_t acc, size_t column) {
                              : clamp_then_zero_point(rescaled, r.zero_point, r.low, r.high);
   return stored + r.flip;
 }
+
+// Whether a rule's twin is defined for these numbers, whatever the accumulators: plans never hold others.
+bool takes(RescaleRule rule, const Multiplier& m);
 
 // The same function of all accumulators within the bound, by a rule that vector cores know, where there is one.
 void prefer_vector_form(Requantize& r);

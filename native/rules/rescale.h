@@ -9,6 +9,9 @@
 
 namespace bittrue::rules {
 
+using arithmetic::wrapping_product;
+using arithmetic::wrapping_sum;
+
 // What a plan holds for one channel: integer rules use multiplier and exponent, floating rules use factor, and some of
 // them the integer that is added to the accumulator as binary32, and a second factor.
 struct Multiplier {
@@ -38,13 +41,14 @@ inline int64_t q31_two_step_up_up(int64_t acc, const Multiplier& m) {
 inline int64_t q31_one_step_up(int64_t acc, const Multiplier& m) {
   int right = 31 - m.exponent;
   right = right < 1 ? 1 : (right > 62 ? 62 : right);
-  return (acc * m.multiplier + (int64_t{1} << (right - 1))) >> right;
+  return wrapping_sum(wrapping_product(acc, m.multiplier), int64_t{1} << (right - 1)) >> right;
 }
 
 // The plan's multiplier already has 15 bits; acc may have 48.
 inline int64_t q15_one_step_up(int64_t acc, const Multiplier& m) {
   const int right = 15 - m.exponent;
-  return arithmetic::wrap_s32((acc * m.multiplier + (int64_t{1} << (right - 1))) >> right);
+  const int64_t product = wrapping_product(acc, m.multiplier);
+  return arithmetic::wrap_s32(wrapping_sum(product, int64_t{1} << (right - 1)) >> right);
 }
 
 inline int64_t binary64_multiply_away(int64_t acc, const Multiplier& m) {
@@ -84,47 +88,47 @@ inline int64_t binary32_add_multiply_twice_even(int64_t acc, const Multiplier& m
 
 // The factor is an integer, |acc| <= 2^9 and |factor| <= 2^24.
 inline int64_t q8_one_step_up(int64_t acc, const Multiplier& m) {
-  return (acc * static_cast<int64_t>(m.factor) + 128) >> 8;
+  return wrapping_sum(wrapping_product(acc, static_cast<int64_t>(m.factor)), 128) >> 8;
 }
 
-// Plans hold factors of less than 2^31 for the rules below: products of 32-bit accumulators stay inside of 64 bits.
+// Plans hold factors of less than 2^31 for the rules below, and 32-bit accumulators: products stay inside of 64 bits.
 inline int64_t binary64_multiply_even(int64_t acc, const Multiplier& m) {
-  return static_cast<int64_t>(std::nearbyint(static_cast<double>(acc) * m.factor));
+  return arithmetic::whole_to_s64(std::nearbyint(static_cast<double>(acc) * m.factor));
 }
 
 inline int64_t binary32_multiply_even_wide(int64_t acc, const Multiplier& m) {
-  return static_cast<int64_t>(std::nearbyint(static_cast<float>(acc) * static_cast<float>(m.factor)));
+  return arithmetic::whole_to_s64(std::nearbyint(static_cast<float>(acc) * static_cast<float>(m.factor)));
 }
 
 inline int64_t binary64_two_step_away_away(int64_t acc, const Multiplier& m) {
   int exponent = 0;
   const double fraction = std::frexp(m.factor, &exponent);
   const auto high = static_cast<float>(std::round(static_cast<double>(acc) * fraction));
-  return static_cast<int64_t>(std::round(std::ldexp(high, exponent)));
+  return arithmetic::whole_to_s64(std::round(std::ldexp(high, exponent)));
 }
 
 inline int64_t binary32_two_step_away_away(int64_t acc, const Multiplier& m) {
   int exponent = 0;
   const float fraction = std::frexp(static_cast<float>(m.factor), &exponent);
   const float high = std::round(static_cast<float>(acc) * fraction);
-  return static_cast<int64_t>(std::round(std::ldexp(high, exponent)));
+  return arithmetic::whole_to_s64(std::round(std::ldexp(high, exponent)));
 }
 
 inline int64_t binary64_product_binary32_away(int64_t acc, const Multiplier& m) {
-  return static_cast<int64_t>(std::round(static_cast<float>(static_cast<double>(acc) * m.factor)));
+  return arithmetic::whole_to_s64(std::round(static_cast<float>(static_cast<double>(acc) * m.factor)));
 }
 
 // Significands have at most 15 bits.
 inline int64_t q15_one_step_even(int64_t acc, const Multiplier& m) {
   const int right = 15 - m.exponent;
-  const int64_t product = acc * m.multiplier;
-  return (product + ((product >> right) & 1) + (int64_t{1} << (right - 1)) - 1) >> right;
+  const int64_t product = wrapping_product(acc, m.multiplier);
+  return wrapping_sum(product, ((product >> right) & 1) + (int64_t{1} << (right - 1)) - 1) >> right;
 }
 
 inline int64_t q30_floor_plus_one(int64_t acc, const Multiplier& m) {
   int right = 30 - m.exponent;
   right = right < 0 ? 0 : (right > 62 ? 62 : right);
-  return ((acc * m.multiplier) >> right) + 1;
+  return wrapping_sum(wrapping_product(acc, m.multiplier) >> right, 1);
 }
 
 // Results of more than 32 bits come out on the other side.
@@ -135,7 +139,7 @@ inline int64_t q31_one_step_up_wrap(int64_t acc, const Multiplier& m) {
 // Where the multiplier is a power of two below 1, one half is added in 32 bits.
 inline int64_t q31_shift_or_one_step_up(int64_t acc, const Multiplier& m) {
   if (m.multiplier != int64_t{1} << 30 || m.exponent > 0 || m.exponent < -30) return q31_one_step_up_wrap(acc, m);
-  return arithmetic::wrap_s32(acc + (int64_t{1} << -m.exponent)) >> (1 - m.exponent);
+  return arithmetic::wrap_s32(wrapping_sum(acc, int64_t{1} << -m.exponent)) >> (1 - m.exponent);
 }
 
 // One less than one half of a product that is negative, modulo 2^64, takes its ties down.

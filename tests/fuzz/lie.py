@@ -27,9 +27,12 @@ Members = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 def members_of(content: bytes, folder: Path) -> Members:
-    """The description and the arrays of a model's plan file."""
+    """The description and the arrays of a plan file, given itself or as its model."""
     path = folder / "true.plan"
-    bittrue.load(content).prepare(executor="reference").plan.save(path)
+    if content[:4] == b"PK\x03\x04":
+        path.write_bytes(content)
+    else:
+        bittrue.load(content).prepare(executor="reference").plan.save(path)
     with zipfile.ZipFile(path) as archive:
         arrays = {name: np.load(io.BytesIO(archive.read(name))) for name in archive.namelist() if name.endswith("npy")}
         return json.loads(archive.read("plan.json")), arrays

@@ -13,6 +13,7 @@ import bittrue
 from support.float_models import MODELS, forms, quantize
 from support.graphs import growing, nested_loops, staged, stream
 from support.seeds import built_by_tests, operators_of
+from support.system_plans import operators_of_plans, plan_files
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
 import lie
@@ -29,6 +30,35 @@ _WHOLE = (
     ("dense", "pairs_u16"),
     ("inverted", "operators_u8u8"),
 )
+# Operators with a native kernel that only the systems that are gone have.
+_OF_SYSTEMS = {
+    "add_bias",
+    "add_levels",
+    "add_scaled",
+    "average_levels",
+    "joined_range",
+    "layer_sum",
+    "leaky_levels",
+    "limit_levels",
+    "product_range",
+    "range_dequantize",
+    "range_of_sums",
+    "range_of_values",
+    "range_quantize",
+    "range_requantize",
+    "range_to_real",
+    "ranged_add",
+    "ranged_batch_normalization",
+    "ranged_multiply",
+    "rectify_levels",
+    "relevel",
+    "scale_levels",
+    "scaled_average_pool2d",
+    "scaled_batch_normalization",
+    "sigmoid_levels",
+    "sum_range",
+    "symmetric_range",
+}
 # Of these, thousands of angles in lying shapes are decided exactly one by one: slow, not endless.
 _SLOW = {"cos", "sin"}
 
@@ -68,14 +98,26 @@ def test_lies_about_onnx_models(
     _check(onnx_models(tmp_path), part, tmp_path, request, record_property)
 
 
+def test_every_operator_of_systems_has_a_plan() -> None:
+    assert operators_of_plans() >= _OF_SYSTEMS
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_lies_about_systems(
+    part: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
+    _check(plan_files(tmp_path), part, tmp_path, request, record_property, each=4)
+
+
 def _check(
     contents: list[bytes],
     part: int,
     folder: Path,
     request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
+    each: int = 1,
 ) -> None:
-    count = len(contents) * (100 if request.config.getoption("--deep") else 1)
+    count = len(contents) * each * (100 if request.config.getoption("--deep") else 1)
     executors: lie.Executors = [("reference", None)]
     if bittrue.isas():
         # The fastest set, and the portable one that all others fall back to.

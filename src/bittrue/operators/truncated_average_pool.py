@@ -100,15 +100,26 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Tap by tap over whole pictures."""
     x = np.moveaxis(inputs[0], step["axes"], (0, 1))
     total = np.zeros((step["out_h"], step["out_w"], *x.shape[2:]), np.int64)
-    for u in range(step["filter_h"]):
+    for u in _taps(step, "h", x.shape[0], x.size * total.size):
         rows, from_rows = _meeting(step, "h", u, x.shape[0])
-        for v in range(step["filter_w"]):
+        for v in _taps(step, "w", x.shape[1], x.size * total.size):
             columns, from_columns = _meeting(step, "w", v, x.shape[1])
             total[rows, columns] += x[from_rows, from_columns]
     total = finish_accumulator(step.rules["accumulate"], step.accumulator, total)
     counts = step.arrays["counts"].reshape(*total.shape[:2], *(1,) * (total.ndim - 2))
     quotient = np.clip(average.RULES[step.rules["average"]](total, counts), step["low"], step["high"])
     return [np.ascontiguousarray(np.moveaxis(quotient.astype(DATA_TYPES[step["dtype"]].numpy), (0, 1), step["axes"]))]
+
+
+def _taps(step: Step, side: str, extent: int, work: int) -> list[int]:
+    """Taps that lie inside of the picture in some window: few, whatever a plan file says about its windows."""
+    if not work:
+        return []
+    starts = np.arange(step[f"out_{side}"]) * step[f"stride_{side}"] - step[f"before_{side}"]
+    with np.errstate(all="ignore"):
+        taps, rest = np.divmod(np.arange(extent)[:, None] - starts, step[f"dilation_{side}"])
+    found: list[int] = np.unique(taps[(rest == 0) & (taps >= 0) & (taps < step[f"filter_{side}"])]).tolist()
+    return found
 
 
 def _meeting(step: Step, side: str, tap: int, extent: int) -> tuple[slice, slice]:
