@@ -68,10 +68,6 @@ class Layout:
         """Whether a tensor exists with its channels last only."""
         return index is not None and index in self._only_twin
 
-    def has_twin(self, index: int | None) -> bool:
-        """Whether a tensor exists with its channels last."""
-        return index is not None and index in self._twins
-
     def constant(self, name: str, value: np.ndarray) -> int:
         """A new constant."""
         dtype = {"float32": "f32", "int32": "s32", "int64": "s64"}.get(value.dtype.name)
