@@ -70,6 +70,14 @@ def test_logistic_is_three_binary32_steps():
     assert np.abs(got - 1 / (1 + np.exp(-x.astype(np.float64)))).max() < 2.0**-23
 
 
+def test_tanh_by_exponentials_is_four_binary32_steps():
+    x = np.concatenate([np.linspace(-20, 20, 2001), [1e-30, -1e-30, 200, -200]]).astype(np.float32)
+    got = tables.tanh_by_exponentials(x)
+    assert got.dtype == np.float32
+    assert got.tolist() == [exact.tanh_by_exponentials(float(v)) for v in x]
+    assert np.abs(got - np.tanh(x.astype(np.float64))).max() < 2.0**-22
+
+
 def test_table_513_binary32():
     for name, scales in [
         ("tanh", (3e-4, 0, 2.0**-15, 0)),

@@ -471,6 +471,12 @@ def logistic(x: float) -> float:
     return _over(1.0, _add(1.0, exponential(-nearest_binary(Fraction(x))), 24), 24)
 
 
+def tanh_by_exponentials(x: float) -> float:
+    """(1 - e) / (1 + e), e = exp(-2x), with the sign of x: every step rounded correctly to binary32."""
+    e = exponential(-2 * abs(nearest_binary(Fraction(x))))
+    return math.copysign(_over(_add(1.0, -e, 24), _add(1.0, e, 24), 24), x)
+
+
 def logistic_fraction(x: Fraction) -> Fraction:
     """1 / (1 + e^-x) by the series of e^(x / 2^20) in 400 bits, squared 20 times; |x| up to 10000."""
     one, bits = 1 << 400, 400
