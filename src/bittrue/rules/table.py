@@ -108,6 +108,13 @@ def _build_256_even(
     return np.clip(y, f32(minimum), f32(maximum)).astype(np.int64)
 
 
+def _values(function: tables.Function, factor: np.float32, zero_point: int, minimum: int, maximum: int) -> np.ndarray:
+    """f32(function(f32(factor * (q - zero point)))) of every stored integer q."""
+    codes = np.arange(minimum, maximum + 1) - zero_point
+    argument = factor * codes.astype(np.float32)
+    return np.asarray(function(argument.astype(np.float64))).astype(np.float32)
+
+
 def _build_divide_even(
     function: tables.Function,
     input_scale: float,
@@ -125,9 +132,7 @@ def _build_divide_even(
     [2, 3]
     """
     with np.errstate(all="ignore"):
-        codes = np.arange(minimum, maximum + 1) - input_zero_point
-        argument = np.float32(input_scale) * codes.astype(np.float32)
-        value = np.asarray(function(argument.astype(np.float64))).astype(np.float32)
+        value = _values(function, np.float32(input_scale), input_zero_point, minimum, maximum)
         return clamp_even(value / np.float32(output_scale), np.asarray(output_zero_point), minimum, maximum)
 
 
@@ -147,9 +152,8 @@ def _build_ratio_even(
     [2, 3]
     """
     with np.errstate(all="ignore"):
-        codes = np.arange(minimum, maximum + 1) - input_zero_point
-        argument = np.float32(input_scale) / np.float32(output_scale) * codes.astype(np.float32)
-        value = np.asarray(function(argument.astype(np.float64))).astype(np.float32)
+        factor = np.float32(input_scale) / np.float32(output_scale)
+        value = _values(function, factor, input_zero_point, minimum, maximum)
         return clamp_even(value, np.asarray(output_zero_point), minimum, maximum)
 
 
@@ -170,9 +174,7 @@ def _build_divide_away(
     [3, 4]
     """
     with np.errstate(all="ignore"):
-        codes = np.arange(minimum, maximum + 1) - input_zero_point
-        argument = codes.astype(np.float32) * np.float32(input_scale)
-        value = np.asarray(function(argument.astype(np.float64))).astype(np.float32)
+        value = _values(function, np.float32(input_scale), input_zero_point, minimum, maximum)
         moved = floats.round_away(value / np.float32(output_scale)) + np.float32(output_zero_point)
     if np.isnan(moved).any():
         raise ValueError("some stored integers give NaN, which has no stored integer")
