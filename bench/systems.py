@@ -190,7 +190,7 @@ def main() -> None:
         parser.error("no interpreter for any of the networks was given")
 
     import bittrue
-    from bittrue.compare.machine import environment
+    from bittrue.measure.machine import environment
 
     results = []
     for network in networks:

@@ -18,10 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import __version__, api
-from ..compare import PEERS, Comparison, Contender, Feed, Peer, Result, compare, environment
-from ..compare.chart import check_chart, write_chart
-from ..compare.timing import FEWEST_ROUNDS, ratio_text
+from ..measure import Comparison, Contender, Result, compare, environment
+from ..measure.chart import check_chart, write_chart
+from ..measure.timing import FEWEST_ROUNDS, ratio_text
 from ..quantization import dequantize
+from ..runners import PEERS, Feed, Peer
 from ..runtime import Profile, machine_peak
 from .common import console, digest, executor_name, input_options, is_plan, open_session, prepare_options
 from .inputs import gather

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from .. import api
-from ..compare.saturation import S16_MAX, S16_MIN, MixedLayer, find_saturation
+from ..check.saturation import S16_MAX, S16_MIN, MixedLayer, find_saturation
 from .common import console
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import bittrue
-from bittrue.compare import PEERS, Contender, Feed, Peer, compare, environment
-from bittrue.compare.machine import processor
-from bittrue.compare.peers import Opened
 from bittrue.errors import UnsupportedError
+from bittrue.measure import Contender, compare, environment
+from bittrue.measure.machine import processor
+from bittrue.runners import PEERS, Feed, Opened, Peer
 from support.build import T, single
 from support.shared import SHARED, needs_shared
 
@@ -104,9 +104,9 @@ def test_a_peers_own_model_may_take_floats_and_channels_first() -> None:
     seen = []
 
     def prepare(module: ModuleType, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
-        from bittrue.compare.peers import _fit
+        from bittrue.runners.base import fit
 
-        values, remarks = _fit(feeds, [(np.float32, (1, 3, None, 2))])
+        values, remarks = fit(feeds, [(np.float32, (1, 3, None, 2))])
         seen.extend(values)
         return Opened(lambda: [np.int8([1, 2, 3])], ("y",), remarks)
 

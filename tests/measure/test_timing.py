@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bittrue.compare import interleave
-from bittrue.compare.timing import ratio
+from bittrue.measure import interleave
+from bittrue.measure.timing import ratio
 
 
 class Clock:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bittrue
-from bittrue.compare.saturation import MixedLayer, find_saturation
+from bittrue.check.saturation import MixedLayer, find_saturation
 from support import emulated
 from support.onnx_models import KIND, MICROSOFT, build, single
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..compare.difference import Difference, difference, summary
 from ..errors import BittrueError, UnsupportedError
-from .difference import Difference, difference, summary
-from .peers import Feed, Opened, Peer, pair
+from ..runners import Feed, Opened, Peer, pair
 from .timing import Ratio, Timing, interleave, ratio, ratio_text
 
 OURS = "bittrue"
