@@ -150,13 +150,19 @@ def make_plan(
         ResourceError: a run would exceed `memory_limit`.
     """
     rewritten = {
-        key: rewrite(g, numerics.rewrites, declared_shapes(numerics, memory_limit))
-        for key, g in {id(g): g for g in (graph, *graphs)}.items()
+        key: rewritten_graph(g, numerics, memory_limit) for key, g in {id(g): g for g in (graph, *graphs)}.items()
     }
     graph, found = rewritten[id(graph)]
     source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit)
     check_graph(graph, source)
     return _plan_graph(_Job(source), graph, _wanted(graph, shapes or {}), {}, notes=(*notes, *found))
+
+
+def rewritten_graph(
+    graph: Graph, numerics: Numerics, memory_limit: int = DEFAULT_MEMORY_LIMIT
+) -> tuple[Graph, tuple[str, ...]]:
+    """The graph that is planned: after the numerics' rewrites, with what they have to say. Errors as for `rewrite`."""
+    return rewrite(graph, numerics.rewrites, declared_shapes(numerics, memory_limit))
 
 
 def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], Shapes]:

@@ -1,0 +1,45 @@
+"""What a check says: a finding, with the place, what was expected and found, who minds, and how to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+# From worst to mildest.
+SEVERITIES = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a rule found.
+
+    Attributes:
+        code: of the rule, for example ``"BT204"``.
+        severity: ``"error"``, ``"warning"`` or ``"note"``.
+        message: one sentence with what was found and what was expected.
+        graph: name of the graph.
+        node: position of the node; None for findings about a tensor or the file.
+        source: what the file calls the operator; empty without a node.
+        tensor: name of the tensor; empty when it is not about one.
+        place: where in the tensor: a channel, an element; empty otherwise.
+        expected, found: the same as in the message, for programs; empty where it is no matter of two values.
+        advice: how to mend it here; the rule's page says it in general.
+        numbers: what backs it, for example the witness channel and the bound of its accumulator.
+    """
+
+    code: str
+    severity: str
+    message: str
+    graph: str = ""
+    node: int | None = None
+    source: str = ""
+    tensor: str = ""
+    place: str = ""
+    expected: str = ""
+    found: str = ""
+    advice: str = ""
+    numbers: dict[str, int | float | str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)

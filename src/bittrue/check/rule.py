@@ -1,0 +1,110 @@
+"""A check rule: its page, and the function that looks for it. One file per rule under `bittrue.check.rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..errors import BittrueError
+from ..graph import Graph, ModelFile, Node, Tensor
+from ..numerics import Numerics
+from ..plan import Plan, make_plan
+from .finding import Finding
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is checked.
+
+    Attributes:
+        file: the model.
+        numerics: the runtime that it is checked for.
+    """
+
+    file: ModelFile
+    numerics: Numerics
+
+    @property
+    def format(self) -> str:
+        return self.file.format
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        return self.file.graphs
+
+    def nodes(self, *sources: str) -> Iterator[tuple[Graph, Node]]:
+        """Every node of every graph, or those of some operators (as the file calls them)."""
+        for graph in self.graphs:
+            for node in graph.nodes:
+                if not sources or node.source in sources:
+                    yield graph, node
+
+    @cached_property
+    def planned(self) -> Plan | BittrueError:
+        """The main graph's plan under `numerics`, for what only a plan knows (bounds, multipliers); or why not."""
+        try:
+            return make_plan(self.graphs[0], self.numerics, graphs=self.graphs, notes=self.file.notes)
+        except BittrueError as error:
+            return error
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule and its page.
+
+    Attributes:
+        code: ``"BT204"``: 1xx the file, 2xx types, ranges and zero points of the LiteRT 8-bit specification, 3xx its
+            restrictions per operator, 4xx ONNX QuantizeLinear/DequantizeLinear, 5xx what runtimes do beyond or against
+            the specifications, 6xx hazards.
+        name: short, in words with hyphens.
+        severity: the one that findings have as a rule.
+        formats: formats that it applies to; empty for all.
+        what: what it asks for, with the formula.
+        why: what goes wrong otherwise.
+        enforced: who checks it, who ignores it, who aborts; with the source.
+        fix: how to mend a model.
+        find: yields the findings of a subject.
+        source: document or system, and whether it was read or run.
+    """
+
+    code: str
+    name: str
+    severity: str
+    what: str
+    why: str
+    enforced: str
+    fix: str
+    find: Callable[[Subject], Iterator[Finding]]
+    source: str
+    formats: tuple[str, ...] = ()
+
+    def finding(
+        self,
+        message: str,
+        *,
+        graph: Graph | None = None,
+        node: Node | None = None,
+        tensor: Tensor | None = None,
+        severity: str = "",
+        place: str = "",
+        expected: object = "",
+        found: object = "",
+        advice: str = "",
+        numbers: dict[str, int | float | str] | None = None,
+    ) -> Finding:
+        """A finding of this rule."""
+        return Finding(
+            self.code,
+            severity or self.severity,
+            message,
+            graph.name if graph is not None else "",
+            node.index if node is not None else None,
+            node.source if node is not None else "",
+            tensor.name if tensor is not None else "",
+            place,
+            str(expected),
+            str(found),
+            advice,
+            numbers or {},
+        )

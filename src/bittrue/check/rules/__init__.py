@@ -1,0 +1,26 @@
+"""The check rules, one file each. A file's name is its code and its name; `RULE` is what it registers."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+
+from ...errors import InputError
+from ..rule import Rule
+
+# In the order of their codes.
+_MODULES: tuple[str, ...] = ()
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, by code."""
+    return tuple(importlib.import_module(f"{__name__}.{name}").RULE for name in _MODULES)
+
+
+def find(code: str) -> Rule:
+    """The rule with this code or name; InputError for an unknown one."""
+    for rule in all_rules():
+        if code.upper() == rule.code or code.lower() == rule.name:
+            return rule
+    raise InputError("BT-RULE", f"no rule '{code}'", advice=f"codes: {', '.join(rule.code for rule in all_rules())}")
