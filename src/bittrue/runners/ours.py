@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import __version__
 from ..api import Model, Session
 from ..graph import data_type
 from ..numerics import find as find_numerics
@@ -33,7 +32,7 @@ class Ours(Runner):
         self.model = model
         self.format = model.format
         self.arithmetic = find_numerics(numerics)
-        self.title = f"bittrue {__version__}, numerics {numerics}"
+        self.title = f"bittrue, numerics {numerics}: {self.arithmetic.reproduces}"
         self.inputs = input_ports(model)
         self.memory = memory
         self._session: tuple[dict[str, tuple[int, ...]], Session] | None = None
