@@ -109,7 +109,8 @@ class Meaning:
 def meaning(a: Recorded, b: Recorded) -> Meaning:
     """How the types and the parameters of two tensors stand to each other. Stored values of one type are compared as
     they are; u8 and s8 of one scale after a move by 128; integers against real numbers after dequantization in
-    binary32: real = scale * (q - zero_point)."""
+    binary32: real = scale * (q - zero_point).
+    """
     if a.dtype == b.dtype:
         found = _parameters(a.quantization, b.quantization)
         return Meaning(f"the parameters differ: {found}; stored values are compared" if found else "")

@@ -184,7 +184,8 @@ def _given(sides: tuple[_Side, _Side], found: _Found, one: str, two: str) -> Mat
 
 def _fit(sides: tuple[_Side, _Side], one: str, two: str, how: str, trusted: bool) -> Match | None:
     """The pair with the layout that the values prefer. Of trusted pairs the likeliest layout stays where values do not
-    tell; others are refused when the values contradict."""
+    tell; others are refused when the values contradict.
+    """
     a, b = sides[0].tensors[one], sides[1].tensors[two]
     ways = list(layouts(a.shape, b.shape))
     if not ways:
@@ -206,7 +207,8 @@ def _fit(sides: tuple[_Side, _Side], one: str, two: str, how: str, trusted: bool
 
 def _apart(sides: tuple[_Side, _Side], one: str, two: str, layout: Layout) -> float:
     """How far apart the values are: root mean square of the difference over the standard deviation of A's. Where the
-    real numbers of one side are not known, after the best scale and shift. Infinite where there is no evidence."""
+    real numbers of one side are not known, after the best scale and shift. Infinite where there is no evidence.
+    """
     x = sides[0].sample(one, Layout(layout.shape))
     y = sides[1].sample(two, layout)
     known = all(_is_real(side.tensors[name]) for side, name in zip(sides, (one, two), strict=True))
@@ -313,7 +315,8 @@ def _unlike(sides: tuple[_Side, _Side], one: str, two: str) -> tuple[float, ...]
 
 def _by_order(found: _Found) -> None:
     """What values do not settle: tensors of one size, type, scale and zero point of which either side has just one
-    left, and whose neighbours in the order of execution do not speak against it."""
+    left, and whose neighbours in the order of execution do not speak against it.
+    """
     sides = found.sides
     left = tuple(
         [name for name in names if _is_real(side.tensors[name]) and side.tensors[name].quantization is not None]

@@ -80,6 +80,10 @@ class Collector:
                 self._count(start + changed, one[changed], two[changed])
         return self._differing - before
 
+    def add_equal(self) -> None:
+        """Count one more pair of values that are known to be equal."""
+        self._elements += math.prod(self.shape)
+
     def result(self) -> Statistics:
         """What was counted up to now."""
         if not self._differing:
