@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
+    from .compare.comparison import compare_models
     from .errors import (
         BittrueError,
         InputError,
@@ -46,6 +47,7 @@ _PUBLIC = {
     "Session": ("api", "Session"),
     "UnsupportedError": ("errors", "UnsupportedError"),
     "choose_parameters": ("parameters", "choose_parameters"),
+    "compare_models": ("compare.comparison", "compare_models"),
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
@@ -71,6 +73,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "choose_parameters",
+    "compare_models",
     "demo_digits",
     "demo_model",
     "dequantize",
