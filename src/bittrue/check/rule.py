@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ..errors import BittrueError
 from ..graph import Graph, ModelFile, Node, Tensor
@@ -78,6 +79,20 @@ class Rule:
     find: Callable[[Subject], Iterator[Finding]]
     source: str
     formats: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The page as plain data for JSON."""
+        return {
+            "code": self.code,
+            "name": self.name,
+            "severity": self.severity,
+            "formats": list(self.formats),
+            "what": self.what,
+            "why": self.why,
+            "enforced": self.enforced,
+            "fix": self.fix,
+            "source": self.source,
+        }
 
     def finding(
         self,
