@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,10 +21,12 @@ class Subject:
     Attributes:
         file: the model.
         numerics: the runtime that it is checked for.
+        shapes: of inputs by name, for models that leave them open.
     """
 
     file: ModelFile
     numerics: Numerics
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def format(self) -> str:
@@ -45,7 +47,9 @@ class Subject:
     def planned(self) -> Plan | BittrueError:
         """The main graph's plan under `numerics`, for what only a plan knows (bounds, multipliers); or why not."""
         try:
-            return make_plan(self.graphs[0], self.numerics, graphs=self.graphs, notes=self.file.notes)
+            return make_plan(
+                self.graphs[0], self.numerics, shapes=self.shapes, graphs=self.graphs, notes=self.file.notes
+            )
         except BittrueError as error:
             return error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -50,7 +50,7 @@ class CheckResult:
         rules: the rules that ran, by code.
         findings: by rule, then in the order of graphs, nodes and tensors.
         failures: rules that came to no end, so that the check is incomplete.
-        notes: what the reader accepted although it is odd, and what the check does not cover.
+        notes: what the check does not cover.
     """
 
     model: str
@@ -100,6 +100,7 @@ def check_model(
     weights: Any = None,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> CheckResult:
     """Look for everything in a model that breaks its format's specification, that runtimes refuse, or that is a hazard.
@@ -110,6 +111,7 @@ def check_model(
         weights: the second file of formats that have one.
         select: rules to run: codes (``"BT204"``), beginnings of codes (``"BT2"``) or names; empty for all.
         ignore: rules to leave out, in the same way.
+        shapes: of inputs by name, for models that leave them open.
         progress: called before each rule with its code, its position and the number of rules.
 
     Returns:
@@ -128,11 +130,11 @@ def check_model(
     chosen = choose_rules(select, ignore)
     name, digest, file = _read(source, weights)
     table = numerics_tables.find(numerics or numerics_tables.default_of(file.format))
-    subject = Subject(file, table)
+    subject = Subject(file, table, shapes or {})
     rules = tuple(rule for rule in chosen if not rule.formats or file.format in rule.formats)
     findings: list[Finding] = []
     failures: list[Failure] = []
-    notes = [*file.notes, *_coverage(file, rules)]
+    notes = _coverage(file, rules)
     for position, rule in enumerate(rules):
         if progress is not None:
             progress(rule.code, position, len(rules))
