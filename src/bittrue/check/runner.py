@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from .. import __version__
 from .. import numerics as numerics_tables
 from ..api import Model
 from ..errors import BittrueError, InputError
@@ -51,6 +54,9 @@ class CheckResult:
         findings: by rule, then in the order of graphs, nodes and tensors.
         failures: rules that came to no end, so that the check is incomplete.
         notes: what the check does not cover.
+        version: of bittrue.
+        date: when it ran, in UTC.
+        seconds: how long it took.
     """
 
     model: str
@@ -61,6 +67,9 @@ class CheckResult:
     findings: tuple[Finding, ...]
     failures: tuple[Failure, ...]
     notes: tuple[str, ...]
+    version: str = ""
+    date: str = ""
+    seconds: float = 0.0
 
     @property
     def errors(self) -> int:
@@ -91,6 +100,9 @@ class CheckResult:
             "failures": [{"code": failure.code, "message": failure.message} for failure in self.failures],
             "notes": list(self.notes),
             "rules": [rule.to_dict() for rule in self.rules],
+            "version": self.version,
+            "date": self.date,
+            "seconds": self.seconds,
         }
 
 
@@ -101,7 +113,7 @@ def check_model(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     shapes: Mapping[str, Sequence[int]] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> CheckResult:
     """Look for everything in a model that breaks its format's specification, that runtimes refuse, or that is a hazard.
 
@@ -112,7 +124,7 @@ def check_model(
         select: rules to run: codes (``"BT204"``), beginnings of codes (``"BT2"``) or names; empty for all.
         ignore: rules to leave out, in the same way.
         shapes: of inputs by name, for models that leave them open.
-        progress: called before each rule with its code, its position and the number of rules.
+        progress: called before each rule with the number of rules that ran, and of all.
 
     Returns:
         `CheckResult`. Models that the runtime refuses are checked all the same.
@@ -127,6 +139,7 @@ def check_model(
     >>> result.errors
     0
     """
+    started, date = time.perf_counter(), datetime.now(timezone.utc)
     chosen = choose_rules(select, ignore)
     name, digest, file = _read(source, weights)
     table = numerics_tables.find(numerics or numerics_tables.default_of(file.format))
@@ -137,7 +150,7 @@ def check_model(
     notes = _coverage(file, rules)
     for position, rule in enumerate(rules):
         if progress is not None:
-            progress(rule.code, position, len(rules))
+            progress(position, len(rules))
         before = len(findings)
         try:
             for finding in islice(rule.find(subject), MAX_FINDINGS):
@@ -149,7 +162,19 @@ def check_model(
             failures.append(Failure(rule.code, f"{message}; please report it with the model"))
         if len(findings) - before == MAX_FINDINGS:
             notes.append(f"{rule.code}: only the first {MAX_FINDINGS:,} findings are kept")
-    return CheckResult(name, digest, file.format, table.name, rules, tuple(findings), tuple(failures), tuple(notes))
+    return CheckResult(
+        name,
+        digest,
+        file.format,
+        table.name,
+        rules,
+        tuple(findings),
+        tuple(failures),
+        tuple(notes),
+        __version__,
+        date.isoformat(timespec="seconds"),
+        round(time.perf_counter() - started, 3),
+    )
 
 
 def choose_rules(select: Sequence[str], ignore: Sequence[str]) -> tuple[Rule, ...]:

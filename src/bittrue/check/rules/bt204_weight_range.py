@@ -29,8 +29,8 @@ def find(subject: Subject) -> Iterator[Finding]:
         axis = place.operand.axis or 0
         channel = first[axis] if axis < len(first) else 0
         yield RULE.finding(
-            f"{count:,} of {math.prod(tensor.shape):,} weights {'is' if count == 1 else 'are'} -128, expected "
-            f"[-127, 127]; the first one is {list(first)}, in output channel {channel}",
+            f"-128 in {count:,} of {math.prod(tensor.shape):,} weights, expected [-127, 127]; the first one is "
+            f"{list(first)}, in output channel {channel}",
             graph=place.graph,
             node=place.node,
             tensor=tensor,
