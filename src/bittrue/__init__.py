@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
-    from .compare.comparison import compare_models
     from .check import CheckResult, check_model
+    from .compare.comparison import compare_models
     from .errors import (
         BittrueError,
         InputError,

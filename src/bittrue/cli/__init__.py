@@ -22,6 +22,7 @@ _COMMANDS = {
     "check": "check",
     "rule": "rule",
     "bench": "bench",
+    "compare": "compare",
     "numerics": "numerics",
     "replay": "replay",
     "demo": "demo",
