@@ -12,6 +12,8 @@
     ONNX Runtime as it is installed here. Options: level (disable, basic, extended, layout or all), disable (names of
     optimisers, separated by commas), threads, integers (1 or 0: ``session.qdqisint8allowed``; 1 by default, which is
     what bittrue's numerics reproduce).
+``trace:DIR``
+    What a device, or `bittrue run --trace`, left behind; see `bittrue.runners.trace` for the form.
 
 Options follow the file as ``?name=value&name=value``. A file whose name looks like one of these is named by its path:
 ``./litert:model``.
@@ -32,6 +34,7 @@ from .base import Runner
 from .litert import RESOLVERS, LiteRT
 from .onnxruntime import LEVELS, OnnxRuntime, Settings
 from .ours import Ours
+from .trace import Trace
 
 __all__ = ["Runner", "join_words", "open_side"]
 
@@ -183,5 +186,6 @@ def _onnxruntime(spec: str, target: str, options: dict[str, str], weights: Any) 
 
 _SCHEMES = {
     "litert": _Scheme(_litert, ("resolver", "threads", "timeout"), tuple(RESOLVERS), "resolver"),
+    "trace": _Scheme(lambda spec, target, options, weights: Trace(spec, Path(target)), ()),
     "ort": _Scheme(_onnxruntime, ("level", "disable", "threads", "integers")),
 }
