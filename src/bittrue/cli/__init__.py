@@ -22,6 +22,7 @@ _COMMANDS = {
     "bench": "bench",
     "numerics": "numerics",
     "replay": "replay",
+    "report": "report",
     "demo": "demo",
 }
 
