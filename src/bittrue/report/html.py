@@ -1,6 +1,6 @@
 """A result as one HTML file that needs nothing else: no network, no server, no framework.
 
-Needs the extra `report` (Jinja2, and Plotly for its JavaScript, which is embedded once where there is anything to plot).
+Needs the extra `report`: Jinja2, and Plotly for its JavaScript, embedded once where there is something to draw.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def render(result: Mapping[str, Any]) -> str:
         result: what `CompareResult.to_dict` or `CheckResult.to_dict` gives, or the same read from JSON.
 
     Returns:
-        HTML that can be written to a file as UTF-8. Everything that comes from the result is escaped; a content security
-        policy forbids the page every request.
+        HTML that can be written to a file as UTF-8. Everything that comes from the result is escaped; a content
+        security policy forbids the page every request.
 
     Raises:
         InputError: BT-REPORT: Jinja2 or Plotly is not installed; BT-RESULT: the result is damaged.
@@ -84,14 +84,8 @@ def _fill(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
     )
-    environment.filters.update(
-        count=words.count,
-        short=words.short,
-        percent=words.percent,
-        number=words.number,
-        shape=words.shape,
-        index=words.index,
-    )
+    for name in ("count", "short", "percent", "number", "shape", "index"):
+        environment.filters[name] = getattr(words, name)
     environment.globals.update(plural=words.plural, embed=_embed, file=_file)
     text: str = environment.get_template(template).render(**values)
     return text

@@ -1,4 +1,4 @@
-"""A result as a short summary for CI pages and pull requests, in GitHub's Markdown. Needs nothing beyond the library."""
+"""A result as a short summary for CI pages and pull requests, in GitHub's Markdown."""
 
 from __future__ import annotations
 
@@ -42,9 +42,8 @@ def render(result: Mapping[str, Any]) -> str:
 def _compare(data: dict[str, Any]) -> list[str]:
     report = comparison.report(data)
     lines = [f"## {_SIGNS[report.kind]} {_text(report.headline)}", "", _text(report.sentence), ""]
-    lines += _table(
-        ("", "runtime", "given as"), [(s["label"], _text(s["title"]), _code(s["spec"])) for s in _sides(data)]
-    )
+    sides = [(side["label"], _text(side["title"]), _code(side["spec"])) for side in (data["a"], data["b"])]
+    lines += _table(("", "runtime", "given as"), sides)
     if data["inputs"]:
         lines += [f"{words.plural(len(data['inputs']), 'input')}: {_text(_few(data['inputs'], '; '))}", ""]
     if report.first is not None:
@@ -56,10 +55,6 @@ def _compare(data: dict[str, Any]) -> list[str]:
         lines += [*_more(len(report.causes), "cause"), ""]
     lines += [f"- {_text(note)}" for note in data["notes"][:MOST_ROWS]]
     return lines
-
-
-def _sides(data: dict[str, Any]) -> list[dict[str, Any]]:
-    return [data["a"], data["b"]]
 
 
 def _first(report: comparison.Report, position: int) -> list[str]:
@@ -133,7 +128,9 @@ def _table(head: tuple[str, ...], rows: list[Any]) -> list[str]:
     if not rows:
         return []
     lines = [head, tuple("---" for _ in head), *rows]
-    return [*(f"| {' | '.join(line)} |" for line in lines), ""]
+    # A bar ends a cell even within code.
+    cells = ([re.sub(r"(?<!\\)\|", r"\|", cell) for cell in line] for line in lines)
+    return [*(f"| {' | '.join(line)} |" for line in cells), ""]
 
 
 def _more(number: int, noun: str) -> list[str]:
@@ -154,19 +151,19 @@ def _text(text: str) -> str:
     """
     one_line = " ".join(text.split("\n")).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     escaped = re.sub(r"([\\`*_\[\]|~])", r"\\\1", one_line)
-    return escaped.replace("@", "&#64;").replace("#", "&#35;")
+    return escaped.replace("#", "&#35;").replace("@", "&#64;")
 
 
 def _code(text: str) -> str:
-    r"""A name as code, in a cell of a table, too.
+    """A name as code.
 
-    >>> print(_code("a|b`c"))
-    `` a\|b`c ``
+    >>> print(_code("a`c"))
+    `` a`c ``
     """
     one_line = words.short(" ".join(text.split()), _MOST_NAME) or " "
     fence = "`" * (_longest_run(one_line) + 1)
     room = " " if len(fence) > 1 else ""
-    return f"{fence}{room}{one_line}{room}{fence}".replace("|", "\\|")
+    return f"{fence}{room}{one_line}{room}{fence}"
 
 
 def _longest_run(text: str) -> int:
