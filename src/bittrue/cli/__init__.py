@@ -25,6 +25,7 @@ _COMMANDS = {
     "compare": "compare",
     "numerics": "numerics",
     "replay": "replay",
+    "report": "report",
     "demo": "demo",
 }
 
