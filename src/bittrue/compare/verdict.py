@@ -25,6 +25,8 @@ from .segments import Segment
 # Fewer differing elements than this may fit several causes by chance: then all that fit are named.
 _FEW = 24
 _MOST_ALSO = 12
+# With more of them, only so many others that touch the same thing are tried.
+_MOST_TRIED = 16
 
 
 class Explainer:
@@ -99,24 +101,25 @@ class Explainer:
     def _first(
         self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]]
     ) -> tuple[tuple[Cause, ...], tuple[str, ...]] | None:
-        """The first of a stage that holds, and with few differing elements all others that do."""
+        """The first of a stage that holds, and others that do: of its own kind, with few differing elements of any."""
         first: tuple[Hypothesis, ...] | None = None
         also: dict[str, None] = {}
+        tried = 0
         for hypotheses in stage():
-            if case.runs_left <= 0:
+            if case.runs_left <= 0 or len(also) >= _MOST_ALSO or tried >= _MOST_TRIED:
                 break
             # More than what suffices proves nothing of what is more.
             if first is not None and _contains(hypotheses, first):
                 continue
+            if first is not None and case.differing >= _FEW:
+                if [h.seat for h in hypotheses] != [h.seat for h in first]:
+                    continue
+                tried += 1
             if case.holds(*hypotheses):
                 if first is None:
                     first = hypotheses
-                    if case.differing >= _FEW:
-                        break
                 else:
                     also[" and ".join(h.cause.name for h in hypotheses)] = None
-                    if len(also) >= _MOST_ALSO:
-                        break
         if first is None:
             return None
         names = " and ".join(h.cause.name for h in first)
@@ -180,7 +183,11 @@ def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Se
         return f"{start}; all are explained: {', '.join(f'{_count(c.elements)} by {c.text}' for c in causes)}"
     subject = "it is" if differing == 1 else "all are"
     text = f"{start}; {subject} explained by {' together with '.join(c.text for c in causes)}"
-    return f"{text} ({len(also)} other causes fit these few elements as well)" if also else text
+    return f"{text} ({_others(len(also))} as well)" if also else text
+
+
+def _others(count: int) -> str:
+    return "1 other cause fits" if count == 1 else f"{count} other causes fit"
 
 
 def _steps(a: np.ndarray, b: np.ndarray, mask: np.ndarray) -> np.ndarray:

@@ -57,13 +57,19 @@ class Ways:
         register: what becomes of the sum of products and bias.
         end: from accumulators to stored integers.
         bias: of the layer, s64, as it is used.
+        weights: changes the centred weights, s64.
+        pad_mode: how `np.pad` continues the centred picture instead of with a constant.
+        plain: nothing but NumPy instead of kernels, whose windows may lie anywhere.
     """
 
     pad_code: Callable[[Step], int] | None = None
-    products: Callable[[Array, Array], Array] | None = None
+    products: Callable[[Step, Array, Array], Array] | None = None
     register: Callable[[Array], Array] | None = None
     end: Callable[[Layer, Array], Array | None] | None = None
     bias: Callable[[Layer], Array] | None = None
+    weights: Callable[[Array], Array] | None = None
+    pad_mode: str = ""
+    plain: bool = False
 
 
 def last_layer(plan: Plan) -> Step | None:
@@ -150,9 +156,11 @@ def _constants(plan: Plan, values: Mapping[str, Array]) -> dict[int, Array]:
 def _accumulate(step: Step, inputs: list[Any], bias: Array | None, ways: Ways) -> Array:
     x, weights = inputs[0], inputs[1]
     filters = weights.astype(np.int64) - step["weight_zero_point"]
+    if ways.weights is not None:
+        filters = ways.weights(filters)
     if step.operator == "fully_connected":
         rows = x.reshape(-1, weights.shape[1]).astype(np.int64) - step["input_zero_point"]
-        acc = _product(rows, filters.T, ways)
+        acc = _product(step, rows, filters.T, ways)
         acc = acc if bias is None else acc + bias
         return acc.reshape(step["output_shape"])
     pictures = [_picture(step, picture, filters, ways) for picture in x]
@@ -163,10 +171,11 @@ def _accumulate(step: Step, inputs: list[Any], bias: Array | None, ways: Ways) -
 def _picture(step: Step, picture: Array, filters: Array, ways: Ways) -> Array:
     zero_point = step["input_zero_point"]
     outside = 0 if ways.pad_code is None else ways.pad_code(step) - zero_point
-    pads = ((step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0))
-    view = tap_windows(np.pad(picture.astype(np.int64) - zero_point, pads, constant_values=outside), step)
+    wide = picture.astype(np.int64) - zero_point
+    for axis, (suffix, first) in enumerate((("h", "pad_top"), ("w", "pad_left"))):
+        wide = padded(wide, axis, step, suffix, int(step[first]), outside, ways.pad_mode)
     height, width = step["out_h"], step["out_w"]
-    view = view[:height, :width]
+    view = tap_windows(wide, step)[:height, :width]
     if step.operator == "depthwise_conv2d":
         multiplier = step["multiplier"]
         taps, channels = filters[0].reshape(-1, filters.shape[3]), filters.shape[3]
@@ -174,7 +183,7 @@ def _picture(step: Step, picture: Array, filters: Array, ways: Ways) -> Array:
         if multiplier > 1:
             rows = np.repeat(rows, multiplier, axis=2)
         if ways.products is not None:
-            acc = ways.products(rows, taps[None])
+            acc = ways.products(step, rows, taps[None])
         else:
             acc = np.einsum("rkc,kc->rc", rows.astype(np.float64), taps.astype(np.float64)).astype(np.int64)
         return acc.reshape(height, width, channels)
@@ -186,14 +195,27 @@ def _picture(step: Step, picture: Array, filters: Array, ways: Ways) -> Array:
         lines = max(1, _BLOCK // max(1, width * len(matrix) * 8))
         for top in range(0, height, lines):
             part = view[top : top + lines, ..., g * depth : (g + 1) * depth]
-            acc = _product(part.reshape(-1, len(matrix)), matrix, ways)
+            acc = _product(step, part.reshape(-1, len(matrix)), matrix, ways)
             found[top : top + lines, :, g * per_group : (g + 1) * per_group] = acc.reshape(-1, width, per_group)
     return found
 
 
-def _product(rows: Array, matrix: Array, ways: Ways) -> Array:
+def padded(picture: Array, axis: int, step: Step, suffix: str, before: int, outside: int, mode: str) -> Array:
+    """One axis padded as far as its windows reach; `before` may be negative: windows begin inside then."""
+    reach = (step[f"filter_{suffix}"] - 1) * step[f"dilation_{suffix}"] + 1
+    needed = (step[f"out_{suffix}"] - 1) * step[f"stride_{suffix}"] + reach
+    if before < 0:
+        picture, before = np.take(picture, range(-before, picture.shape[axis]), axis), 0
+    pads = [(0, 0)] * 3
+    pads[axis] = before, max(0, needed - before - picture.shape[axis])
+    if mode:
+        return np.asarray(np.pad(picture, pads, mode=mode))  # type: ignore[call-overload]
+    return np.pad(picture, pads, constant_values=outside)
+
+
+def _product(step: Step, rows: Array, matrix: Array, ways: Ways) -> Array:
     if ways.products is not None:
         # [rows, K, N]: every product on its own, so that the order of sums can be chosen.
-        return ways.products(rows[:, :, None], matrix[None])
+        return ways.products(step, rows[:, :, None], matrix[None])
     # Sums of 8- and 16-bit products stay far below 2^53, so binary64 is exact.
     return (rows.astype(np.float64) @ matrix.astype(np.float64)).astype(np.int64)
