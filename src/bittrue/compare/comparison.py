@@ -149,6 +149,7 @@ class Comparison:
             version=bittrue.__version__,
             date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             notes=tuple(self.notes),
+            host="" if self.host is None else "A" if self.host.runner is self.a else "B",
         )
 
     def channel_axis(self, pair: Match) -> int:
