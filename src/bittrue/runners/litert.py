@@ -178,8 +178,8 @@ def _notes(model: Model, answer: Mapping[str, Any], hidden: Sequence[str]) -> li
     notes = []
     if answer["mended"]:
         notes.append(
-            f"run from a copy in which {answer['mended']} tensors of one axis have quantized dimension 0 instead of one "
-            "past their rank"
+            f"run from a copy in which {answer['mended']} tensors of one axis have quantized dimension 0 instead of "
+            "one past their rank"
         )
     if hidden:
         notes.append(f"not shown, the interpreter has no array for it: {', '.join(hidden)}")

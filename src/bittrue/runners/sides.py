@@ -24,6 +24,7 @@ Options follow the file as ``?name=value&name=value``. A file whose name looks l
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +111,7 @@ def _options(name: str, scheme: _Scheme, rest: str) -> tuple[str, dict[str, str]
         if target.startswith((f"{variant} ", f"{variant}:")) or target == variant:
             target, options = target[len(variant) + 1 :].strip(), {scheme.variant: variant}
             break
-    if "?" in target and not Path(target).exists():
+    if "?" in target and not os.path.exists(target):
         target, _, query = target.rpartition("?")
         for part in filter(None, query.split("&")):
             key, equals, value = part.partition("=")
@@ -126,7 +127,7 @@ def _options(name: str, scheme: _Scheme, rest: str) -> tuple[str, dict[str, str]
 def _ours(text: str, weights: Any) -> Runner:
     path, numerics = _numerics(text)
     name, colon, rest = text.partition(":")
-    if colon and not Path(path).exists() and name.isidentifier():
+    if colon and not os.path.exists(path) and name.isidentifier():
         close = difflib.get_close_matches(name, _SCHEMES, 1)
         known = ", ".join(f"{_form(key, scheme)}" for key, scheme in _SCHEMES.items())
         raise InputError(
@@ -140,7 +141,7 @@ def _ours(text: str, weights: Any) -> Runner:
 
 def _numerics(text: str) -> tuple[str, str]:
     """(path, numerics or nothing) of MODEL@NUMERICS; names of files and of numerics may hold '@' themselves."""
-    if Path(text).exists():
+    if os.path.exists(text):
         return text, ""
     known = [name for name in numerics_tables.names() if text.endswith(f"@{name}")]
     if known:
@@ -149,7 +150,7 @@ def _numerics(text: str) -> tuple[str, str]:
     parts = text.split("@")
     for count in range(1, len(parts)):
         path = "@".join(parts[:count])
-        if Path(path).is_file():
+        if os.path.isfile(path):
             # Unknown: says which ones there are.
             numerics_tables.find("@".join(parts[count:]))
     return text, ""
