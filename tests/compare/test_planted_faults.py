@@ -213,7 +213,9 @@ LAYERS: list[tuple[str, str, dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "fields", "faulty"), LAYERS, ids=[f"{kind}-{name}-{i}" for i, (name, kind, *_) in enumerate(LAYERS)]
+    ("name", "kind", "fields", "faulty"),
+    LAYERS,
+    ids=[f"{kind}-{name}-{i}" for i, (name, kind, *_) in enumerate(LAYERS)],
 )
 def test_layers(name: str, kind: str, fields: dict[str, Any], faulty: Any) -> None:
     layer, content = layer_and_model(kind, **dict(fields))
@@ -302,7 +304,14 @@ def test_sums_and_products(name: str, operator: str, faulty: Callable[[np.ndarra
 
 
 def pool_model(operator: str) -> bytes:
-    options = {"padding": 0, "strideH": 2, "strideW": 2, "filterHeight": 3, "filterWidth": 3, "fusedActivationFunction": 0}
+    options = {
+        "padding": 0,
+        "strideH": 2,
+        "strideW": 2,
+        "filterHeight": 3,
+        "filterWidth": 3,
+        "fusedActivationFunction": 0,
+    }
     x, y = T("s8", (2, 9, 8, 5), 0.05, -11, name="x"), T("s8", (2, 5, 4, 5), 0.05, -11, name="y")
     return single(operator, ("Pool2DOptions", options), [x], [y], version=2)
 

@@ -83,6 +83,8 @@ class Explainer:
             if found is None:
                 continue
             causes, also = found
+            if case.differing < _FEW:
+                also = self._rules_that_fit(case, causes, also)
             self._known.update(dict.fromkeys(cause.name for cause in causes))
             counted = tuple(replace(cause, elements=case.differing) for cause in causes)
             return counted, also, 0
@@ -118,12 +120,25 @@ class Explainer:
             if case.holds(*hypotheses):
                 if first is None:
                     first = hypotheses
+                    if case.differing >= _FEW and hypotheses[0].cause.numerics:
+                        # A rule that a numerics has, and gives so many elements.
+                        break
                 else:
                     also[" and ".join(h.cause.name for h in hypotheses)] = None
         if first is None:
             return None
         names = " and ".join(h.cause.name for h in first)
         return tuple(h.cause for h in first), tuple(name for name in also if name != names)
+
+    def _rules_that_fit(self, case: Case, causes: tuple[Cause, ...], also: tuple[str, ...]) -> tuple[str, ...]:
+        """`also`, and single rules of any numerics that fit as well."""
+        names = dict.fromkeys(also)
+        taken = {atom for cause in causes for atom in cause.name.split(" + ")}
+        for hypothesis in rows.used_slots(case):
+            name = hypothesis.cause.name
+            if len(names) < _MOST_ALSO and name not in names and name not in taken and case.holds(hypothesis):
+                names[name] = None
+        return tuple(names)
 
     def _as_before(self, case: Case) -> Iterator[Hypothesis]:
         """Rules that explained earlier tensors."""

@@ -22,8 +22,8 @@ Values = Mapping[str, np.ndarray]
 # Planning and starting a native run cost about as much as this many multiply-accumulates.
 _OVERHEAD = 4_000_000
 # Multiply-accumulates that one tensor's search may spend, and bounds of the number of runs that this means.
-_BUDGET = 6_000_000_000
-_FEWEST_RUNS, _MOST_RUNS = 200, 1500
+_BUDGET = 12_000_000_000
+_FEWEST_RUNS, _MOST_RUNS = 300, 3000
 
 
 @dataclass(frozen=True, eq=False)
