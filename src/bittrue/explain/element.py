@@ -44,8 +44,7 @@ def explain_element(
         InternalError: the calculation does not end at the stored number (a fault of bittrue).
     """
     plan = source.plan if isinstance(source, Session) else source
-    site = site_of(plan, values, tensor, element)
-    return explain_site(site)
+    return explain_site(site_of(plan, values, tensor, element))
 
 
 def explain_site(site: Site) -> Explanation:
@@ -150,8 +149,8 @@ def inputs_of(plan: Plan, step: Step, values: Mapping[str, np.ndarray]) -> tuple
     return tuple(found)
 
 
-def site_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str, element: Sequence[int]) -> Site:
-    """The step behind an element, with its inputs and what the reference makes of them. Errors: `explain_element`."""
+def outputs_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str) -> Site:
+    """The step behind a tensor, its inputs and what the reference makes of them; no element is chosen yet."""
     step, output = step_of(plan, tensor)
     operator = find(step.operator)
     if operator is None or operator.worldly:
@@ -160,18 +159,23 @@ def site_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str, element: 
         )
     inputs = inputs_of(plan, step, values)
     results = carry_out(plan, step, inputs)[: len(step.outputs)]
-    shape = results[output].shape
+    if operator.stateful:
+        _check_state(plan, step, values, results)
+    return Site(plan, step, output, inputs, (), tuple(results))
+
+
+def site_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str, element: Sequence[int]) -> Site:
+    """The step behind an element, with its inputs and what the reference makes of them. Errors: `explain_element`."""
+    site = outputs_of(plan, values, tensor)
     index = tuple(int(i) for i in element)
-    if len(index) != len(shape) or not all(0 <= i < extent for i, extent in zip(index, shape, strict=False)):
+    if len(index) != len(site.shape) or not all(0 <= i < e for i, e in zip(index, site.shape, strict=False)):
         raise InputError(
             "BT-EXPLAIN-ELEMENT",
-            f"no element {place(index)} in '{plan.tensors[step.outputs[output]].name}' of shape {list(shape)}",
+            f"no element {place(index)} in '{site.tensor.name}' of shape {list(site.shape)}",
             place="element",
             advice="give one index per axis, counted from 0",
         )
-    if operator.stateful:
-        _check_state(plan, step, values, results)
-    return Site(plan, step, output, inputs, index, tuple(results))
+    return site.at(index)
 
 
 def _check_state(plan: Plan, step: Step, values: Mapping[str, np.ndarray], results: Sequence[np.ndarray]) -> None:

@@ -60,8 +60,8 @@ def _made_real(work: Work, rule: str, acc: int, values: dict[str, Any]) -> float
     moved = np.float32(acc)
     if int(moved) != acc:
         work.add("accumulator as binary32", integer(int(moved)), "rounded, ties to even")
-    result = scale_back.RULES[rule](np.asarray(acc), scale, np.float32(1))
-    work.add("product", real(result[()]), f"{integer(int(moved))} * {real(scale)}: scales of both factors ({rule})")
+    result = np.float32(scale_back.RULES[rule](np.asarray(acc), scale, np.float32(1)))
+    work.add("product", real(result), f"{integer(int(moved))} * {real(scale)}: scales of both factors ({rule})")
     return float(result)
 
 

@@ -79,6 +79,10 @@ class Site:
         """The name of input `position`."""
         return self.source(position).name
 
+    def at(self, element: tuple[int, ...]) -> Site:
+        """The same step, another element."""
+        return replace(self, element=element)
+
     def with_rules(self, rules: Mapping[str, str]) -> Site:
         """The same under other rules: those that hold for this element."""
         return replace(self, step=replace(self.step, rules=rules))
