@@ -291,6 +291,11 @@ class Session:
         """Steps of the plan that the native executor leaves to the reference: position to reason."""
         return self._executor.missing if isinstance(self._executor, NativeExecutor) else {}
 
+    def kernel(self, position: int) -> str:
+        """What carries out the step at `position` of the plan when it is traced, for people."""
+        native = self._executor if isinstance(self._executor, NativeExecutor) else None
+        return "reference" if native is None else native.kernel(position) or native.name
+
     def profile(self, *positional: Any, rounds: int = 10, **named: Any) -> Profile:
         """Run `rounds` times and return the median time of every step; `print` it, or take `to_dict()`.
 

@@ -5,6 +5,7 @@ from .against import Pair, explain_under, first_difference, numerics_against, pa
 from .choice import closest_to_tie, first_different
 from .element import explain_element, step_of
 from .explanation import Explanation, Line
+from .mismatch import mismatch_text
 
 __all__ = [
     "Explanation",
@@ -16,6 +17,7 @@ __all__ = [
     "explain_under",
     "first_difference",
     "first_different",
+    "mismatch_text",
     "numerics_against",
     "paired",
     "sensible",
