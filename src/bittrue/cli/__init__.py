@@ -20,9 +20,13 @@ _COMMANDS = {
     "inspect": "inspect",
     "plan": "plan",
     "explain": "explain",
+    "check": "check",
+    "rule": "rule",
     "bench": "bench",
+    "compare": "compare",
     "numerics": "numerics",
     "replay": "replay",
+    "report": "report",
     "demo": "demo",
 }
 
