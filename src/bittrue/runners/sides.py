@@ -7,11 +7,13 @@
 ``litert:RESOLVER MODEL``
     LiteRT as it is installed here; RESOLVER is builtin_ref (the default), optimized or xnnpack. Also written
     ``litert:RESOLVER:MODEL``, ``litert:MODEL`` and ``litert:MODEL?resolver=RESOLVER``. Options: threads, timeout
-    (seconds that a run may take).
+    (seconds that a run may take), mend (1: see `litert.LiteRT`).
 ``ort:MODEL``
     ONNX Runtime as it is installed here. Options: level (disable, basic, extended, layout or all), disable (names of
     optimisers, separated by commas), threads, integers (1 or 0: ``session.qdqisint8allowed``; 1 by default, which is
     what bittrue's numerics reproduce).
+``openvino:MODEL``
+    OpenVINO's CPU plugin as it is installed here. Options: tensors (outputs, or all: see `openvino.OpenVino`), threads.
 ``trace:DIR``
     What a device, or `bittrue run --trace`, left behind; see `bittrue.runners.trace` for the form.
 
@@ -33,6 +35,7 @@ from ..errors import InputError
 from .base import Runner
 from .litert import RESOLVERS, LiteRT
 from .onnxruntime import LEVELS, OnnxRuntime, Settings
+from .openvino import OpenVino
 from .ours import Ours
 from .trace import Trace
 
@@ -171,7 +174,8 @@ def number(options: Mapping[str, str], key: str, default: int, most: int) -> int
 def _litert(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
     resolver = choice(options, "resolver", tuple(RESOLVERS), "builtin_ref")
     threads, timeout = number(options, "threads", 1, 1024), number(options, "timeout", 600, 10**6)
-    return LiteRT(spec, Path(target), load(target, weights), resolver, threads, timeout)
+    mend = choice(options, "mend", ("0", "1"), "0") == "1"
+    return LiteRT(spec, Path(target), load(target, weights), resolver, threads, timeout, mend)
 
 
 def _onnxruntime(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
@@ -184,8 +188,14 @@ def _onnxruntime(spec: str, target: str, options: dict[str, str], weights: Any) 
     return OnnxRuntime(spec, Path(target), load(target, weights), settings)
 
 
+def _openvino(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
+    every = choice(options, "tensors", ("outputs", "all"), "outputs") == "all"
+    return OpenVino(spec, Path(target), load(target, weights), every, number(options, "threads", 1, 1024))
+
+
 _SCHEMES = {
-    "litert": _Scheme(_litert, ("resolver", "threads", "timeout"), tuple(RESOLVERS), "resolver"),
+    "litert": _Scheme(_litert, ("resolver", "threads", "timeout", "mend"), tuple(RESOLVERS), "resolver"),
+    "openvino": _Scheme(_openvino, ("tensors", "threads")),
     "trace": _Scheme(lambda spec, target, options, weights: Trace(spec, Path(target)), ()),
     "ort": _Scheme(_onnxruntime, ("level", "disable", "threads", "integers")),
 }
