@@ -16,14 +16,15 @@ import numpy as np
 from ..numerics import Numerics
 from ..numerics import find as find_numerics
 from ..numerics import names as numerics_names
-from . import witness
 from .hypotheses import Case, Hypothesis, rows
 from .result import Cause, Verdict
 from .search import account, faults, pairs
 from .segments import Segment
+from .witness import Witness
 
-# Fewer differing elements than this may fit several causes by chance: then all that fit are named.
-_FEW = 24
+# Fewer differing elements than this may fit several causes by chance: then all that fit are named; with still fewer,
+# rules that stand further down as well.
+_FEW, _VERY_FEW = 24, 12
 _MOST_ALSO = 12
 # With more of them, only so many others that touch the same thing are tried.
 _MOST_TRIED = 16
@@ -38,8 +39,8 @@ class Explainer:
     """
 
     def __init__(self, own: Numerics, other: Numerics | None) -> None:
-        self.own, self.other = own, other
-        self._numerics: dict[str, None] = {} if other is None else {other.name: None}
+        self.own = own
+        self._others = () if other is None else (other,)
         self._known: dict[str, None] = {}
 
     def explain(
@@ -60,9 +61,9 @@ class Explainer:
         case = Case(segment, values, theirs)
         if not case.differing:
             return Verdict(0, exact=True, text="equal")
-        causes, also, unexplained = self._causes(case)
-        position, element = witness.element_of(case)
-        place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, element))}"
+        causes, also, unexplained, hypotheses = self._causes(case)
+        witness = Witness(case, hypotheses)
+        place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, witness.element))}"
         return Verdict(
             differing=case.differing,
             causes=causes,
@@ -70,23 +71,26 @@ class Explainer:
             unexplained=unexplained,
             text=verdict_text(case, causes, unexplained, also),
             also=also,
-            witness=witness.work_out(case, position, element),
+            witness=witness.work_out(),
             command=f"{command} {place}" if command else "",
-            accumulators=witness.accumulator_range(case),
-            ties=witness.ties(case),
+            accumulators=witness.accumulator_range(),
+            ties=witness.ties(),
         )
 
-    def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int]:
-        """Causes, what fits as well, and how many elements stay unexplained."""
+    def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
+        """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
         for stage in self._stages(case):
             found = self._first(case, stage)
             if found is None:
                 continue
-            causes, also = found
+            hypotheses, also = found
+            causes = tuple(h.cause for h in hypotheses)
+            if case.differing < _VERY_FEW:
+                also = self._rules_that_fit(case, causes, also)
             self._known.update(dict.fromkeys(cause.name for cause in causes))
             counted = tuple(replace(cause, elements=case.differing) for cause in causes)
-            return counted, also, 0
-        return account(case, self._bases(case))
+            return counted, also, 0, hypotheses
+        return *account(case, self._bases(case)), ()
 
     def _stages(self, case: Case) -> Iterator[Callable[[], Iterator[tuple[Hypothesis, ...]]]]:
         yield lambda: ((h,) for h in self._as_before(case))
@@ -100,7 +104,7 @@ class Explainer:
 
     def _first(
         self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]]
-    ) -> tuple[tuple[Cause, ...], tuple[str, ...]] | None:
+    ) -> tuple[tuple[Hypothesis, ...], tuple[str, ...]] | None:
         """The first of a stage that holds, and others that do: of its own kind, with few differing elements of any."""
         first: tuple[Hypothesis, ...] | None = None
         also: dict[str, None] = {}
@@ -118,12 +122,25 @@ class Explainer:
             if case.holds(*hypotheses):
                 if first is None:
                     first = hypotheses
+                    if case.differing >= _FEW and hypotheses[0].cause.numerics:
+                        # A rule that a numerics has, and gives so many elements.
+                        break
                 else:
                     also[" and ".join(h.cause.name for h in hypotheses)] = None
         if first is None:
             return None
         names = " and ".join(h.cause.name for h in first)
-        return tuple(h.cause for h in first), tuple(name for name in also if name != names)
+        return first, tuple(name for name in also if name != names)
+
+    def _rules_that_fit(self, case: Case, causes: tuple[Cause, ...], also: tuple[str, ...]) -> tuple[str, ...]:
+        """`also`, and single rules of any numerics that fit as well."""
+        names = dict.fromkeys(also)
+        taken = {atom for cause in causes for atom in cause.name.split(" + ")}
+        for hypothesis in rows.used_slots(case):
+            name = hypothesis.cause.name
+            if len(names) < _MOST_ALSO and name not in names and name not in taken and case.holds(hypothesis):
+                names[name] = None
+        return tuple(names)
 
     def _as_before(self, case: Case) -> Iterator[Hypothesis]:
         """Rules that explained earlier tensors."""
@@ -132,8 +149,8 @@ class Explainer:
 
     def _of_numerics(self, case: Case) -> Iterator[tuple[Hypothesis, ...]]:
         """What is said to be B's arithmetic: the smallest part of its differences that suffices, else all of it."""
-        for name in self._numerics:
-            whole = rows.whole_row(case, find_numerics(name))
+        for other in self._others:
+            whole = rows.whole_row(case, other)
             if not case.holds(whole):
                 continue
             parts = self._parts(case, whole)
@@ -148,13 +165,14 @@ class Explainer:
         return [rows.rule_hypothesis(case, chosen, whole.cause.numerics) for chosen in rows.sufficient(slots)]
 
     def _all_numerics(self, case: Case) -> Iterator[Hypothesis]:
+        said = {numerics.name for numerics in (self.own, *self._others)}
         for name in numerics_names():
-            if name != self.own.name and name not in self._numerics:
+            if name not in said:
                 yield rows.whole_row(case, find_numerics(name))
 
     def _bases(self, case: Case) -> list[tuple[Hypothesis, ...]]:
         """Arithmetics on which faults may sit: A's own, and what is said to be B's."""
-        return [(), *((rows.whole_row(case, find_numerics(name)),) for name in self._numerics)]
+        return [(), *((rows.whole_row(case, other),) for other in self._others)]
 
 
 def _contains(hypotheses: tuple[Hypothesis, ...], first: tuple[Hypothesis, ...]) -> bool:

@@ -10,7 +10,7 @@ from .case import Case, Hypothesis, unequal
 from .clamps import clamps
 from .constants import constants
 from .registers import registers
-from .results import results
+from .results import results, stale
 from .roundings import roundings
 from .scales import scales
 from .windows import windows
@@ -18,6 +18,7 @@ from .zero_points import zero_points
 
 # In the order in which they are tried: the likelier and simpler ones first.
 FAMILIES: tuple[Callable[[Case], Iterable[Hypothesis]], ...] = (
+    stale,
     zero_points,
     clamps,
     roundings,

@@ -22,8 +22,8 @@ Values = Mapping[str, np.ndarray]
 # Planning and starting a native run cost about as much as this many multiply-accumulates.
 _OVERHEAD = 4_000_000
 # Multiply-accumulates that one tensor's search may spend, and bounds of the number of runs that this means.
-_BUDGET = 6_000_000_000
-_FEWEST_RUNS, _MOST_RUNS = 200, 1500
+_BUDGET = 12_000_000_000
+_FEWEST_RUNS, _MOST_RUNS = 300, 3000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,6 @@ class Case:
         self.differs = [unequal(a, b) for a, b in zip(self.ours, theirs, strict=True)]
         cost = max(1, segment.own_plan.work) * max(1, len(values)) + _OVERHEAD
         self.runs_left = int(np.clip(_BUDGET // cost, _FEWEST_RUNS, _MOST_RUNS))
-        self._accumulators: dict[int, np.ndarray | None] = {}
 
     @property
     def plan(self) -> Plan:
@@ -169,15 +168,6 @@ class Case:
             if found is None or unequal(found, wanted).any():
                 return False
         return True
-
-    def accumulators(self, position: int) -> np.ndarray | None:
-        """A's accumulators of the tensor's own step, in its shape; None where it has none."""
-        if position not in self._accumulators:
-            try:
-                self._accumulators[position] = layers.accumulators(self.plan, self.values[position])
-            except Exception:
-                self._accumulators[position] = None
-        return self._accumulators[position]
 
 
 def unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Layers with accumulators in plain NumPy: accumulators that can be looked at, and other ways to make and end them."""
+"""Layers with accumulators in plain NumPy: other ways to make accumulators, and to end them."""
 
 from __future__ import annotations
 
@@ -104,24 +104,6 @@ def run(plan: Plan, values: Mapping[str, Array], ways: Ways) -> Array | None:
             assert operator is not None
             known.update(zip(step.outputs, operator.reference(step, inputs), strict=True))
     return known[plan.outputs[0]]
-
-
-def accumulators(plan: Plan, values: Mapping[str, Array]) -> Array | None:
-    """Accumulators of the step that writes the plan's output; None where it has none."""
-    step = last_layer(plan)
-    if step is None or plan.outputs[0] not in step.outputs:
-        return None
-    known = _constants(plan, values)
-    for before in plan.steps:
-        inputs = [None if i is None else known[i] for i in before.inputs]
-        if before is step:
-            layer = _layer(plan, step, inputs)
-            acc = _accumulate(step, inputs, layer.bias, Ways())
-            return finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
-        operator = find(before.operator)
-        assert operator is not None
-        known.update(zip(before.outputs, operator.reference(before, inputs), strict=True))
-    return None
 
 
 def real_multiplier(plan: Plan, step: Step) -> Array:
