@@ -120,7 +120,9 @@
     if (!detail.ties.length) return "No distance to a tie is known: the operator does not round here, or was not judged.";
     const trace = (differences, name, fill, symbol) => {
       const points = detail.ties.filter(([d]) => differences(d)).flatMap(([d, distances]) => distances.map(x => [x, d]));
-      return {type: "scatter", mode: "markers", name: `${name} (${points.length})`, cliponaxis: false,
+      const furthest = Math.max(...points.map(p => p[0]));
+      return {type: "scatter", mode: "markers", cliponaxis: false,
+        name: `${points.length} ${name}, at most ${Number(furthest.toPrecision(3))} away`,
         x: points.map(p => p[0]), y: points.map(p => p[1]), hoverinfo: "text",
         text: points.map(p => `${p[0].toPrecision(4)} LSB from the tie<br>b − a = ${p[1]}`),
         marker: {size: 8, opacity: 0.65, color: colour(fill), symbol}};
