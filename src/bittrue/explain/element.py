@@ -12,6 +12,7 @@ from ..errors import InputError, InternalError, UnsupportedError
 from ..operators import Step, find
 from ..plan import Plan
 from ..runtime.graphs import carry_out, initial_state
+from . import conversions, elementwise
 from .decimals import place
 from .explanation import Explanation
 from .general import general
@@ -21,7 +22,23 @@ from .terms import FAMILIES
 
 Narrator = Callable[[Site, Work], "Number | None"]
 # Tried in order; the first one that knows the step tells.
-NARRATORS: dict[str, tuple[Narrator, ...]] = dict.fromkeys(FAMILIES, (layer,))
+NARRATORS: dict[str, tuple[Narrator, ...]] = {
+    **dict.fromkeys(FAMILIES, (layer,)),
+    **dict.fromkeys(("add", "sub"), (elementwise.add,)),
+    **dict.fromkeys(("qlinear_add", "qlinear_mul"), (elementwise.affine_operands,)),
+    **dict.fromkeys(("relu", "relu6", "relu_n1_to_1", "relu_0_to_1"), (elementwise.change_of_scale,)),
+    **dict.fromkeys(("maximum", "minimum"), (elementwise.extreme,)),
+    **dict.fromkeys(
+        ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal"), (elementwise.comparison,)
+    ),
+    "dequantize": (conversions.dequantize,),
+    "dequantize_linear": (conversions.dequantize_linear,),
+    "leaky_relu": (elementwise.leaky_relu,),
+    "mul": (elementwise.mul,),
+    "quantize": (elementwise.change_of_scale, conversions.quantize),
+    "quantize_linear": (conversions.quantize_linear,),
+    "squared_difference": (elementwise.squared_difference,),
+}
 
 
 def explain_element(
