@@ -371,3 +371,33 @@ def comparison(site: Site, work: Work) -> Number | None:
         result = bool(getattr(np, step.operator)(*sides))
     work.add(step.operator.replace("_", " "), str(result), f"{sides[0]} and {sides[1]}")
     return result
+
+
+# Operators that look at one element of each input, broadcast to the result.
+POINTWISE = frozenset(
+    (
+        "abs add add_n atan2 bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_mean broadcast_sum cast ceil celu"
+        " choose clip complex_abs convert cos div elu equal erf exp fake_quant floor floor_div floor_mod gelu"
+        " hard_sigmoid hard_swish imag is_infinite is_nan leaky_relu log logical_and logical_not logical_or logistic"
+        " maximum_or_nan minimum_or_nan mish modulo mul neg parametric_elu plain_add plain_maximum plain_minimum"
+        " plain_multiply pow power prelu quick_gelu real reciprocal relu relu6 relu_0_to_1 relu_n1_to_1 remainder"
+        " right_shift round_even rsqrt select_v2 selu shift_left shift_right sign simulated_dequantize"
+        " simulated_quantize sin softplus softsign sqrt square squared_difference sub tanh thresholded_relu"
+    ).split()
+)
+
+
+def pointwise(site: Site, work: Work) -> Number | None:
+    """The elements that one result is made of, the rules, and the result; the rules' roundings are not told apart."""
+    shapes = [array.shape for array in site.inputs if array is not None]
+    if not shapes or np.broadcast_shapes(*shapes, site.shape) != site.shape:
+        return None
+    for position, array in enumerate(site.inputs):
+        if array is None:
+            continue
+        index = place_in(array.shape, site.element)
+        work.add(f"input {position}", str(array[index]), f"'{site.name(position)}' {place(index)}")
+    for slot, rule in site.step.rules.items():
+        work.add(slot, rule, formula(slot, rule))
+    work.add(site.step.operator, str(site.stored), "of these numbers")
+    return site.stored.item()
