@@ -42,7 +42,7 @@ class Explainer:
     def __init__(self, own: Numerics, other: Numerics | None) -> None:
         self.own = own
         self._others = () if other is None else (other,)
-        self._known: dict[str, None] = {}
+        self._known: dict[tuple[str, str], None] = {}
 
     def explain(
         self,
@@ -80,6 +80,9 @@ class Explainer:
 
     def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
         """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
+        for hypothesis in self._as_before(case):
+            if case.holds(hypothesis):
+                return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
         for stage, limited in self._stages(case):
             found = self._first(case, stage, limited)
             if found is None:
@@ -88,14 +91,14 @@ class Explainer:
             causes = tuple(h.cause for h in hypotheses)
             if case.differing < (_VERY_FEW if self._others else _FEW):
                 also = self._rules_that_fit(case, causes, also)
-            self._known.update(dict.fromkeys(cause.name for cause in causes))
+            if case.differing >= _FEW:
+                self._known.update({(case.segment.node.operator, cause.name): None for cause in causes})
             counted = tuple(replace(cause, elements=case.differing) for cause in causes)
             return counted, also, 0, hypotheses
         return *account(case, self._bases(case)), ()
 
     def _stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
         """What is tried, stage by stage, and whether the case's budget limits it."""
-        yield lambda: ((h,) for h in self._as_before(case)), False
         yield lambda: self._of_numerics(case), False
         yield lambda: ((h,) for h in rows.used_slots(case)), False
         yield lambda: ((h,) for h in rows.used_pairs(case)), False
@@ -148,9 +151,9 @@ class Explainer:
         return tuple(names)
 
     def _as_before(self, case: Case) -> Iterator[Hypothesis]:
-        """Rules that explained earlier tensors."""
-        candidates = {h.cause.name: h for h in rows.used_slots(case)}
-        yield from (candidates[name] for name in self._known if name in candidates)
+        """Rules that explained many elements of earlier tensors of such an operator: these need no other evidence."""
+        candidates = {(case.segment.node.operator, h.cause.name): h for h in rows.used_slots(case)}
+        yield from (candidates[known] for known in self._known if known in candidates)
 
     def _of_numerics(self, case: Case) -> Iterator[tuple[Hypothesis, ...]]:
         """What is said to be B's arithmetic: the smallest part of its differences that suffices, else all of it."""
