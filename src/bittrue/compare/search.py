@@ -17,8 +17,8 @@ _NEAREST = 10
 _SHARE, _LEAST = 0.9, 8
 # Or when it is right about every element of a channel in which at least so many differ.
 _LEAST_IN_CHANNEL = 6
-# What accounting may spend beyond the search.
-_MORE_RUNS = 800
+# What accounting for elements may cost, as `Case.budget`.
+_ACCOUNTING = 4_000_000_000
 
 
 def faults(case: Case) -> Iterator[Hypothesis]:
@@ -50,7 +50,7 @@ def _ranked(case: Case, singles: list[Hypothesis]) -> list[tuple[float, Hypothes
     found: list[tuple[float, int, Hypothesis]] = []
     wanted = case.theirs[0]
     for order, hypothesis in enumerate(singles):
-        if case.runs_left <= 0:
+        if case.budget <= 0:
             break
         predicted = case.predict((hypothesis,), 0)
         if predicted is None or not unequal(predicted, case.ours[0]).any():
@@ -71,13 +71,13 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
     A hypothesis is taken for what it gives when it is right about nearly all that it changes, or about every single
     element of some channels; otherwise what it gives is chance.
     """
-    case.runs_left += _MORE_RUNS
+    case.budget = _ACCOUNTING
     singles = [(h,) for h in (*rows.used_slots(case), *faults(case))]
     candidates = [*bases[1:], *singles, *((*base, *h) for base in bases[1:] for h in singles)]
     left = np.concatenate([mask.reshape(-1) for mask in case.differs])
     found = []
     for order, hypotheses in enumerate(candidates):
-        if case.runs_left <= 0:
+        if case.budget <= 0:
             break
         counted = _counted(case, hypotheses)
         if counted is not None:

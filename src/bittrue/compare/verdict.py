@@ -10,13 +10,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
 from ..numerics import Numerics
 from ..numerics import find as find_numerics
 from ..numerics import names as numerics_names
-from .hypotheses import Case, Hypothesis, rows
+from .hypotheses import BUDGET, Case, Hypothesis, rows
 from .result import Cause, Verdict
 from .search import account, faults, pairs
 from .segments import Segment
@@ -41,7 +42,7 @@ class Explainer:
     def __init__(self, own: Numerics, other: Numerics | None) -> None:
         self.own = own
         self._others = () if other is None else (other,)
-        self._known: dict[str, None] = {}
+        self._known: dict[tuple[str, str], None] = {}
 
     def explain(
         self,
@@ -79,38 +80,43 @@ class Explainer:
 
     def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
         """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
-        for stage in self._stages(case):
-            found = self._first(case, stage)
+        for hypothesis in self._as_before(case):
+            if case.holds(hypothesis):
+                return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
+        for stage, limited in self._stages(case):
+            found = self._first(case, stage, limited)
             if found is None:
                 continue
             hypotheses, also = found
             causes = tuple(h.cause for h in hypotheses)
-            if case.differing < _VERY_FEW:
+            if case.differing < (_VERY_FEW if self._others else _FEW):
                 also = self._rules_that_fit(case, causes, also)
-            self._known.update(dict.fromkeys(cause.name for cause in causes))
+            if case.differing >= _FEW:
+                self._known.update({(case.segment.node.operator, cause.name): None for cause in causes})
             counted = tuple(replace(cause, elements=case.differing) for cause in causes)
             return counted, also, 0, hypotheses
         return *account(case, self._bases(case)), ()
 
-    def _stages(self, case: Case) -> Iterator[Callable[[], Iterator[tuple[Hypothesis, ...]]]]:
-        yield lambda: ((h,) for h in self._as_before(case))
-        yield lambda: self._of_numerics(case)
-        yield lambda: ((h,) for h in rows.used_slots(case))
-        yield lambda: ((h,) for h in rows.used_pairs(case))
-        yield lambda: ((h,) for h in faults(case))
-        yield lambda: ((h,) for h in rows.unused_slots(case))
-        yield lambda: ((h,) for h in self._all_numerics(case))
-        yield lambda: pairs(case, self._bases(case))
+    def _stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
+        """What is tried, stage by stage, and whether the case's budget limits it."""
+        yield lambda: self._of_numerics(case), False
+        yield lambda: ((h,) for h in rows.used_slots(case)), False
+        yield lambda: ((h,) for h in rows.used_pairs(case)), False
+        yield lambda: ((h,) for h in faults(case)), False
+        yield lambda: ((h,) for h in rows.unused_slots(case)), False
+        yield lambda: ((h,) for h in self._all_numerics(case)), False
+        case.budget = BUDGET
+        yield lambda: pairs(case, self._bases(case)), True
 
     def _first(
-        self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]]
+        self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]], limited: bool
     ) -> tuple[tuple[Hypothesis, ...], tuple[str, ...]] | None:
         """The first of a stage that holds, and others that do: of its own kind, with few differing elements of any."""
         first: tuple[Hypothesis, ...] | None = None
         also: dict[str, None] = {}
         tried = 0
         for hypotheses in stage():
-            if case.runs_left <= 0 or len(also) >= _MOST_ALSO or tried >= _MOST_TRIED:
+            if (limited and case.budget <= 0) or len(also) >= _MOST_ALSO or tried >= _MOST_TRIED:
                 break
             # More than what suffices proves nothing of what is more.
             if first is not None and _contains(hypotheses, first):
@@ -136,16 +142,18 @@ class Explainer:
         """`also`, and single rules of any numerics that fit as well."""
         names = dict.fromkeys(also)
         taken = {atom for cause in causes for atom in cause.name.split(" + ")}
-        for hypothesis in rows.used_slots(case):
+        # Whose arithmetic is known is not guessed further.
+        told = {other.name for other in self._others} & {name for cause in causes for name in cause.numerics}
+        for hypothesis in chain(rows.used_slots(case), () if told else rows.used_pairs(case)):
             name = hypothesis.cause.name
             if len(names) < _MOST_ALSO and name not in names and name not in taken and case.holds(hypothesis):
                 names[name] = None
         return tuple(names)
 
     def _as_before(self, case: Case) -> Iterator[Hypothesis]:
-        """Rules that explained earlier tensors."""
-        candidates = {h.cause.name: h for h in rows.used_slots(case)}
-        yield from (candidates[name] for name in self._known if name in candidates)
+        """Rules that explained many elements of earlier tensors of such an operator: these need no other evidence."""
+        candidates = {(case.segment.node.operator, h.cause.name): h for h in rows.used_slots(case)}
+        yield from (candidates[known] for known in self._known if known in candidates)
 
     def _of_numerics(self, case: Case) -> Iterator[tuple[Hypothesis, ...]]:
         """What is said to be B's arithmetic: the smallest part of its differences that suffices, else all of it."""
