@@ -11,14 +11,14 @@ from ..api import Session
 from ..errors import InputError, InternalError, UnsupportedError
 from ..operators import Step, find
 from ..plan import Plan
-from ..runtime.graphs import carry_out, initial_state
+from ..runtime.graphs import carry_out, initial_state, untrusted
 from . import conversions, elementwise, lookup, windows
 from .decimals import place
 from .explanation import Explanation
 from .general import general
 from .layers import layer
 from .movement import MOVES, filled, moved
-from .site import Number, Site, Work
+from .site import Number, Site, Work, shown_name
 from .terms import FAMILIES
 
 Narrator = Callable[[Site, Work], "Number | None"]
@@ -88,7 +88,8 @@ def explain_site(site: Site) -> Explanation:
     work, found = Work(), None
     for narrator in narrators(site.step.operator):
         work = Work()
-        found = narrator(site, work)
+        with untrusted(site.step.place):
+            found = narrator(site, work)
         if found is not None:
             break
     if found is None:
@@ -102,7 +103,7 @@ def explain_site(site: Site) -> Explanation:
             place=site.step.place,
             advice="please report this model",
         )
-    work.add("stored", str(stored), f"{site.tensor.dtype}, '{site.tensor.name}' {place(site.element)}")
+    work.add("stored", str(stored), f"{site.tensor.dtype}, '{shown_name(site.tensor.name)}' {place(site.element)}")
     return Explanation(
         site.tensor.name,
         site.element,

@@ -15,7 +15,7 @@ from ..rules import rescale as rescale_rules
 from .accumulators import accumulators
 from .decimals import TIES, decimal, factor, integer, nearness, place, real, signed
 from .rescaling import rescale
-from .site import Number, Site, Work, pick, scale_of
+from .site import Number, Site, Work, pick, scale_of, shown_name
 from .storing import store
 from .terms import Terms, terms_of
 
@@ -140,12 +140,12 @@ def _window(site: Site, work: Work, terms: Terms) -> None:
         work.add(
             "inputs",
             _extents(terms.x_places),
-            f"of '{x.name}' {x.dtype}{list(x.shape)}{behind}; zero point {terms.x_zero_point}",
+            f"of '{shown_name(x.name)}' {x.dtype}{list(x.shape)}{behind}; zero point {terms.x_zero_point}",
         )
         work.add(
             "weights",
             _extents(terms.w_places),
-            f"of '{w.name}' {w.dtype}{list(w.shape)}; zero point {terms.w_zero_point}",
+            f"of '{shown_name(w.name)}' {w.dtype}{list(w.shape)}; zero point {terms.w_zero_point}",
         )
 
 

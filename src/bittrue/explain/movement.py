@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import BittrueError
 from ..runtime.graphs import carry_out
 from .decimals import place
-from .site import Number, Site, Work
+from .site import Number, Site, Work, shown_name
 
 # What these operators store are input elements, or one value that fills what no input reaches.
 MOVES = frozenset(
@@ -96,7 +96,7 @@ def moved(site: Site, work: Work) -> Number | None:
         found = origin(site, position)
         if found is not None and array is not None:
             tensor = site.source(position)
-            where = f"'{tensor.name}' {tensor.dtype}{list(array.shape)} {place(found)}"
+            where = f"'{shown_name(tensor.name)}' {tensor.dtype}{list(array.shape)} {place(found)}"
             work.add("moved from", str(array[found]), where)
             return array[found].item()
     return None
