@@ -11,19 +11,19 @@ from ..api import Session
 from ..errors import InputError, InternalError, UnsupportedError
 from ..operators import Step, find
 from ..plan import Plan
-from ..runtime.graphs import carry_out, initial_state
+from ..runtime.graphs import carry_out, initial_state, untrusted
 from . import conversions, elementwise, lookup, windows
 from .decimals import place
 from .explanation import Explanation
 from .general import general
-from .layers import layer
-from .movement import MOVES, filled, moved
-from .site import Number, Site, Work
+from .layers import layer, real_layer
+from .movement import MOVES, filled, joined, moved
+from .site import Number, Site, Work, shown_name
 from .terms import FAMILIES
 
 Narrator = Callable[[Site, Work], "Number | None"]
 _TOLD: dict[str, tuple[Narrator, ...]] = {
-    **dict.fromkeys(FAMILIES, (layer,)),
+    **dict.fromkeys(FAMILIES, (layer, real_layer)),
     **dict.fromkeys(("add", "sub"), (elementwise.add,)),
     **dict.fromkeys(("qlinear_add", "qlinear_mul"), (elementwise.affine_operands,)),
     **dict.fromkeys(("relu", "relu6", "relu_n1_to_1", "relu_0_to_1"), (elementwise.change_of_scale,)),
@@ -37,6 +37,7 @@ _TOLD: dict[str, tuple[Narrator, ...]] = {
     **dict.fromkeys(("mean", "sum"), (windows.reduced,)),
     **dict.fromkeys(("arg_max", "arg_min"), (lookup.position,)),
     "average_pool2d": (windows.average_pool2d,),
+    "concatenation": (joined,),
     "dequantize": (conversions.dequantize,),
     "dequantize_linear": (conversions.dequantize_linear,),
     "leaky_relu": (elementwise.leaky_relu,),
@@ -88,7 +89,8 @@ def explain_site(site: Site) -> Explanation:
     work, found = Work(), None
     for narrator in narrators(site.step.operator):
         work = Work()
-        found = narrator(site, work)
+        with untrusted(site.step.place):
+            found = narrator(site, work)
         if found is not None:
             break
     if found is None:
@@ -102,7 +104,7 @@ def explain_site(site: Site) -> Explanation:
             place=site.step.place,
             advice="please report this model",
         )
-    work.add("stored", str(stored), f"{site.tensor.dtype}, '{site.tensor.name}' {place(site.element)}")
+    work.add("stored", str(site.stored), f"{site.tensor.dtype}, '{shown_name(site.tensor.name)}' {place(site.element)}")
     return Explanation(
         site.tensor.name,
         site.element,

@@ -294,7 +294,7 @@ def change_of_scale(site: Site, work: Work) -> Number | None:
         work.add("input - zero point", integer(kept), f"of {integer(centered)}: kept in fewer bits")
     values = pick(arrays, channel)
     _multiplier_of_scales(site, work, values, channel)
-    found = rescale(step.rules["rescale"], kept, values, "input - zero point")
+    found = rescale(step.rules["rescale"], kept, values, "(input - zero point)")
     work.extend(found.lines)
     work.numbers |= {"accumulator": kept, **found.numbers}
     work.exact(found.exact)
@@ -322,7 +322,7 @@ def leaky_relu(site: Site, work: Work) -> Number | None:
     centered = operand(site, work, 0, "input", int(step["input_zero_point"]))
     prefix = "identity_" if centered >= 0 else "alpha_"
     work.add("side", "not negative" if centered >= 0 else "negative", f"the multiplier of {prefix.removesuffix('_')}")
-    found = rescale(step.rules["rescale"], centered, _prefixed(pick(step.arrays, 0), prefix), "input - zero point")
+    found = rescale(step.rules["rescale"], centered, _prefixed(pick(step.arrays, 0), prefix), "(input - zero point)")
     work.extend(found.lines)
     value = found.value
     if centered < 0 and step["negated"]:

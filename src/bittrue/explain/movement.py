@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import BittrueError
+from ..rules import formula
 from ..runtime.graphs import carry_out
 from .decimals import place
-from .site import Number, Site, Work
+from .site import Number, Site, Work, shown_name
 
 # What these operators store are input elements, or one value that fills what no input reaches.
 MOVES = frozenset(
@@ -96,10 +97,33 @@ def moved(site: Site, work: Work) -> Number | None:
         found = origin(site, position)
         if found is not None and array is not None:
             tensor = site.source(position)
-            where = f"'{tensor.name}' {tensor.dtype}{list(array.shape)} {place(found)}"
+            where = f"'{shown_name(tensor.name)}' {tensor.dtype}{list(array.shape)} {place(found)}"
             work.add("moved from", str(array[found]), where)
             return array[found].item()
     return None
+
+
+def joined(site: Site, work: Work) -> Number | None:
+    """An element of a concatenation whose input has other parameters than the result: a table of all codes."""
+    step = site.step
+    if "tables" not in step.arrays or site.stored.dtype.kind not in "iu":
+        return None
+    parts = [array for array in site.inputs if array is not None and array.ndim]
+    axis, before, position = int(step["axis"]), 0, 0
+    while site.element[axis] >= before + parts[position].shape[axis]:
+        before += parts[position].shape[axis]
+        position += 1
+    array, number = parts[position], int(step["tables"][position])
+    if len(parts) != len(site.inputs) or number < 0:
+        return None
+    index = (*site.element[:axis], site.element[axis] - before, *site.element[axis + 1 :])
+    entries, q = step.arrays["tables"][number], int(array[index])
+    low = int(step["low"]) if array.dtype == entries.dtype else int(np.iinfo(array.dtype).min)
+    work.add("input", str(q), f"'{site.name(position)}' {place(index)}")
+    for slot, rule in step.rules.items():
+        work.add(slot, rule, formula(slot, rule))
+    work.add("in the output's scale", str(entries[q - low]), "from a table of all codes")
+    return int(entries[q - low])
 
 
 def filled(site: Site, work: Work) -> Number | None:
