@@ -17,6 +17,7 @@ import numpy as np
 from ..numerics import Numerics
 from ..numerics import find as find_numerics
 from ..numerics import names as numerics_names
+from ..plan import Plan
 from .hypotheses import BUDGET, Case, Hypothesis, rows
 from .result import Cause, Verdict
 from .search import account, faults, pairs
@@ -161,13 +162,13 @@ class Explainer:
             whole = rows.whole_row(case, other)
             if not case.holds(whole):
                 continue
-            parts = self._parts(case, whole)
+            plan = case.planned([whole], dict(case.segment.shapes))
+            parts = self._parts(case, whole, plan)
             yield from ((part,) for part in parts)
-            yield (whole,)
+            yield (replace(whole, cause=rows.fused_otherwise(case, plan, other) or whole.cause),)
 
-    def _parts(self, case: Case, whole: Hypothesis) -> list[Hypothesis]:
-        shapes = dict(case.segment.shapes)
-        slots = rows.differences(case, case.planned([whole], shapes))
+    def _parts(self, case: Case, whole: Hypothesis, plan: Plan) -> list[Hypothesis]:
+        slots = rows.differences(case, plan)
         if not slots:
             return []
         return [rows.rule_hypothesis(case, chosen, whole.cause.numerics) for chosen in rows.sufficient(slots)]

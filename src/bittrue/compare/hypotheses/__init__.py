@@ -13,11 +13,13 @@ from .registers import registers
 from .results import results, stale
 from .roundings import roundings
 from .scales import scales
+from .unfused import unfused
 from .windows import windows
 from .zero_points import zero_points
 
 # In the order in which they are tried: the likelier and simpler ones first.
 FAMILIES: tuple[Callable[[Case], Iterable[Hypothesis]], ...] = (
+    unfused,
     stale,
     zero_points,
     clamps,
