@@ -311,7 +311,14 @@ _DOWNSTREAM = _record(
     labels=(_list(_list(_whole, 2)), []),
 )
 
+def _host(value: Any, place: str) -> str:
+    if value not in ("A", "B", ""):
+        raise _wrong(place, "expected 'A', 'B' or ''", value)
+    return str(value)
+
+
 _COMPARE_RESULT = _record(
+    host=(_host, "A"),
     a=_SIDE,
     b=_SIDE,
     inputs=_list(_text),
