@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -76,6 +77,13 @@ def _detailed(report: comparison.Report) -> list[int]:
 
 
 def _fill(template: str, **values: Any) -> str:
+    text: str = _environment().get_template(template).render(**values)
+    return text
+
+
+@cache
+def _environment() -> Any:
+    """Jinja2 with our templates; nothing is undefined, and everything is escaped that does not say otherwise."""
     jinja = _needed("jinja2")
     environment = jinja.Environment(
         loader=jinja.PackageLoader("bittrue.report"),
@@ -88,8 +96,7 @@ def _fill(template: str, **values: Any) -> str:
         environment.filters[name] = getattr(words, name)
     environment.filters["prose"] = _prose
     environment.globals.update(plural=words.plural, embed=_embed, file=_file)
-    text: str = environment.get_template(template).render(**values)
-    return text
+    return environment
 
 
 def _embed(value: Any) -> Any:

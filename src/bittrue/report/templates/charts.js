@@ -197,7 +197,7 @@
     return {traces: all.slice(0, 24).map((entry, k) => ({mode: "lines+markers", name: plain(brief(entry.tensor, narrow.matches ? 28 : 48)),
       x: known ? entry.reached : entry.reached.map((_, i) => i + 1), y: entry.shares, hoverinfo: "text",
       text: entry.reached.map((found, i) => `<b>${name(found)}</b><br>${shown(entry.shares[i])} differ<br>from ${plain(brief(entry.tensor))}`),
-      line: {color: colour(fills[k % 4]), dash: dashes[Math.floor(k / 4) % 4], width: 1.5}, marker: {size: 4}})),
+      line: {color: colour(fills[k % 4]), dash: dashes[Math.floor(k / 4) % 4], width: 1.5}, marker: {size: entry.shares.length > 1 ? 4 : 9}})),
       layout: layout({showlegend: all.length > 1 && all.length <= 8,
         xaxis: known ? order("tensor, in A's execution order") : axis({title: "tensors behind the difference", zeroline: false}),
         yaxis: axis({title: "differing, %", rangemode: "tozero"})})};
