@@ -34,7 +34,7 @@ class Sums:
         zero_point: that is subtracted from them.
         rows: constant factors [channels, K], zero points subtracted.
         bias: [channels].
-        places: for each group of channels the flat positions in the input of its K codes, -1 in the padding [groups, K].
+        places: of the K codes of each group of channels in the flat input, -1 in the padding [groups, K].
     """
 
     step: Step
@@ -242,7 +242,9 @@ def multipliers(step: Step) -> np.ndarray | None:
 def stored(sums: Sums, accumulators: np.ndarray) -> np.ndarray | None:
     """The codes that the step makes of one accumulator per channel; None for steps without rescaling."""
     step = sums.step
-    if not {"rescale", "store"} <= step.rules.keys() or not {"low", "high", "output_zero_point"} <= set(step.parameters):
+    if not {"rescale", "store"} <= step.rules.keys() or not {"low", "high", "output_zero_point"} <= set(
+        step.parameters
+    ):
         return None
     if multipliers(step) is None:
         return None
@@ -267,5 +269,5 @@ def without_overflow(sums: Sums) -> np.ndarray:
     limit = 2**31 - 1
     exponent = np.maximum(np.atleast_1d(sums.step.arrays.get("exponent", np.zeros(1, np.int64))), 0).astype(np.int64)
     room = limit >> exponent
-    fits: np.ndarray = (np.maximum(np.abs(least), np.abs(most)) <= np.minimum(room, limit - (1 << 16)))
+    fits: np.ndarray = np.maximum(np.abs(least), np.abs(most)) <= np.minimum(room, limit - (1 << 16))
     return fits

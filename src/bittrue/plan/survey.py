@@ -11,8 +11,8 @@ from ..errors import BittrueError
 from ..graph import Graph, Node
 from ..numerics import Numerics
 from ..operators import Step, ValueUnknown
-from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, rewritten_graph
 from .plan import Source
+from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, rewritten_graph
 from .support import MAX_NODES, check_graph
 
 

@@ -16,6 +16,7 @@ _REGISTERS = {"s32_wrap", "s16_pairs_s32_wrap"}
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     made = survey(subject)
     for layer in layers(made):
         if layer.step.rules["accumulate"] not in _REGISTERS:
@@ -70,14 +71,14 @@ RULE = Rule(
     " sum is named, so the finding is no estimate.",
     why="The accumulator wraps around: one unit too much turns the largest positive sum into the smallest negative one,"
     " and the layer's output jumps from one end to the other. Random tests hardly ever find it.",
-    enforced="Nobody checks it. LiteRT's reference and optimised kernels, XNNPACK, ONNX Runtime and CMSIS-NN wrap modulo"
-    " 2^32 (fact sheet LiteRT 1.3, run: a bias of 2^31 - 1 plus a positive sum changes sign); C compilers may take it"
-    " for undefined. Hardware with narrower or saturating accumulators differs from all of them.",
-    fix="Quantize again. With 8-bit weights and activations it takes more than 65 000 taps, or a bias that is far larger"
-    " than any sum of products: weights near zero give a tiny scale, and bias / (input scale * weight scale) explodes."
-    " Give such channels a larger weight scale, or fold the constant channel away (BT607). Integer biases of 16-bit"
-    " activations should be 64-bit. It is an error when the layer reads the model's input, since that can hold anything,"
-    " and a warning elsewhere, since the layers before might never produce the codes.",
+    enforced="Nobody checks it. LiteRT's reference and optimised kernels, XNNPACK, ONNX Runtime and CMSIS-NN wrap"
+    " modulo 2^32 (fact sheet LiteRT 1.3, run: a bias of 2^31 - 1 plus a positive sum changes sign); C compilers may"
+    " take it for undefined. Hardware with narrower or saturating accumulators differs from all of them.",
+    fix="Quantize again. With 8-bit weights and activations it takes more than 65 000 taps, or a bias that is far"
+    " larger than any sum of products: weights near zero give a tiny scale, and bias / (input scale * weight scale)"
+    " explodes. Give such channels a larger weight scale, or fold the constant channel away (BT607). Integer biases of"
+    " 16-bit activations should be 64-bit. It is an error when the layer reads the model's input, since that can hold"
+    " anything, and a warning elsewhere, since the layers before might never produce the codes.",
     find=find,
     source="LiteRT 2.3.0 (run); tests/check/test_hazards.py runs the witness and sees the wrap",
 )

@@ -15,6 +15,7 @@ EXACT = 2**24
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     made = survey(subject)
     found = []
     for layer in layers(made):
@@ -31,8 +32,8 @@ def find(subject: Subject) -> Iterator[Finding]:
     magnitude, channel, _, layer = max(found, key=lambda one: one[0])
     graph, node = in_file(subject, made, layer.step)
     yield RULE.finding(
-        f"{len(found)} layers ({sum(one[2] for one in found)} channels) have sums beyond 2^24, which binary32 rounds; the"
-        f" largest is {magnitude} in channel {channel}"
+        f"{len(found)} layers ({sum(one[2] for one in found)} channels) have sums beyond 2^24, which binary32 rounds;"
+        f" the largest is {magnitude} in channel {channel}"
         f" ({layer.pattern(channel, bool(layer.reached[1][channel] == magnitude))})",
         graph=graph,
         node=node,
@@ -56,12 +57,13 @@ RULE = Rule(
     "sums-beyond-24-bits",
     "note",
     what="Sums of (q - z) * w + bias stay within 2^24, up to which binary32 represents every integer. One note per"
-    " model, for the channel with the largest sum that some input reaches; found as for BT601, without the constant channels of BT607.",
+    " model, for the channel with the largest sum that some input reaches; found as for BT601, without the constant"
+    " channels of BT607.",
     why="Simulators, training frameworks and GPU or NPU delegates that add products in binary32 get another sum beyond"
     " 2^24, and XNNPACK and ONNX Runtime, which add integers, still convert the sum to binary32 before they multiply:"
     " it is rounded to 24 bits first. Where the multiplier is small this never shows; near a tie it decides.",
-    enforced="Nobody checks it. LiteRT's reference kernels keep all 32 bits; XNNPACK (docs/facts/xnnpack.md 2.1, run) and"
-    " ONNX Runtime (binary32_multiply_even, run) round the sum to binary32.",
+    enforced="Nobody checks it. LiteRT's reference kernels keep all 32 bits; XNNPACK (docs/facts/xnnpack.md 2.1, run)"
+    " and ONNX Runtime (binary32_multiply_even, run) round the sum to binary32.",
     fix="Nothing for integer runtimes. Compare runtimes byte for byte (bittrue compare) rather than with a float"
     " simulation. A bias that is far larger than the sums of products is worth a look: see BT601 and BT607.",
     find=find,

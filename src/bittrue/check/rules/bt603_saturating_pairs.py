@@ -12,6 +12,7 @@ from ..surveys import in_file, survey
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     plan = subject.planned
     if not isinstance(plan, Plan):
         return
@@ -42,8 +43,8 @@ def find(subject: Subject) -> Iterator[Finding]:
     step = next((s for s in made.steps if layer.output in (made.graph.tensors[i].name for i in s.outputs)), None)
     graph, node = in_file(subject, made, step) if step is not None else (subject.graphs[0], None)
     yield RULE.finding(
-        f"{len(found)} of {len(every)} layers of u8 by s8 codes can saturate on processors without VNNI, the worst one gives"
-        f" '{layer.output}': {layer.saturable_channels} of {layer.channels} channels, {layer.saturable_pairs} of"
+        f"{len(found)} of {len(every)} layers of u8 by s8 codes can saturate on processors without VNNI, the worst one"
+        f" gives '{layer.output}': {layer.saturable_channels} of {layer.channels} channels, {layer.saturable_pairs} of"
         f" {layer.pairs} pairs of neighbouring products; weights {worst.codes[0]} and {worst.codes[1]} of channel"
         f" {worst.channel} reach {worst.total}; a sum loses up to {layer.loss}",
         graph=graph,
@@ -76,11 +77,12 @@ RULE = Rule(
     why="On x86 processors without VNNI (before Ice Lake, Zen 4) ONNX Runtime multiplies with VPMADDUBSW, which clamps"
     " each sum of two products to 16 bits. The same model gives other bits, and at times another label, on another"
     " machine; tests on a new server do not show it.",
-    enforced="Nobody refuses it. ONNX Runtime 1.31 clamps without a word on AVX2 and on AVX-512 without VNNI, and is exact"
-    " with VNNI and on Arm (run under an emulated processor: docs/facts/onnxruntime.md, numerics onnxruntime-avx2)."
-    " LiteRT and XNNPACK use s8 activations or widen first and are not concerned.",
-    fix="Quantize weights with one bit less (reduce_range=True in onnxruntime.quantization), or activations as s8, or run"
-    " on processors with VNNI only. `numerics=\"onnxruntime-avx2\"` shows what the old processors compute.",
+    enforced="Nobody refuses it. ONNX Runtime 1.31 clamps without a word on AVX2 and on AVX-512 without VNNI, and is"
+    " exact with VNNI and on Arm (run under an emulated processor: docs/facts/onnxruntime.md, numerics"
+    " onnxruntime-avx2). LiteRT and XNNPACK use s8 activations or widen first and are not concerned.",
+    fix="Quantize weights with one bit less (reduce_range=True in onnxruntime.quantization), or activations as s8, or"
+    " run"
+    ' on processors with VNNI only. `numerics="onnxruntime-avx2"` shows what the old processors compute.',
     find=find,
     source="ONNX Runtime 1.31.1 (run); its documentation of quantization, section 'U8S8 saturation' (read)",
     formats=("onnx",),

@@ -15,6 +15,7 @@ _HELD = 2**31
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     made = survey(subject)
     for layer in layers(made):
         real = multipliers(layer.step)
@@ -30,19 +31,19 @@ def find(subject: Subject) -> Iterator[Finding]:
                 break
             apart = np.where(fits, np.abs(codes - meant(layer, totals)), 0)
             # Roundings move a code by one at most.
-            for channel in np.flatnonzero(apart > 1.5):
-                channels.add(int(channel))
-                one = (float(apart[channel]), int(channel), int(totals[channel]), int(codes[channel]))
+            for index in np.flatnonzero(apart > 1.5):
+                channels.add(int(index))
+                one = (float(apart[index]), int(index), int(totals[index]), int(codes[index]))
                 if worst is None or one[0] > worst[0]:
-                    worst = (*one, float(meant(layer, totals)[channel]), high)
+                    worst = (*one, float(meant(layer, totals)[index]), high)
         if worst is None:
             continue
-        _, channel, total, code, wanted, high = worst
+        _, channel, total, code, wanted, end = worst
         graph, node = in_file(subject, made, layer.step)
         yield RULE.finding(
-            f"{len(channels)} of {layer.channels} channels overflow while they are rescaled: accumulator {total} of channel"
-            f" {channel} times {float(np.broadcast_to(real, layer.channels)[channel]):.6g} should store"
-            f" {wanted:.6g}, but stores {code} ({layer.pattern(channel, high)})",
+            f"{len(channels)} of {layer.channels} channels overflow while they are rescaled: accumulator {total} of"
+            f" channel {channel} times {float(np.broadcast_to(real, layer.channels)[channel]):.6g} should store"
+            f" {wanted:.6g}, but stores {code} ({layer.pattern(channel, end)})",
             graph=graph,
             node=node,
             tensor=made.graph.tensors[layer.step.outputs[0]],
@@ -56,7 +57,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                 "accumulator": total,
                 "multiplier": float(np.broadcast_to(real, layer.channels)[channel]),
                 "stored": code,
-                "end": "high" if high else "low",
+                "end": "high" if end else "low",
             },
         )
 
@@ -68,14 +69,16 @@ RULE = Rule(
     what="Rescaling an accumulator gives acc * M + zero point, limited to the output's type, to within the rule's own"
     " rounding, for every accumulator that some input reaches. Checked at both ends of every channel by running the"
     " numerics' rule and comparing with real numbers.",
-    why="Multipliers M = input scale * weight scale / output scale of 1 and more are carried out as a left shift in 32 bits"
-    " ahead of the multiplication. The shift wraps: a large positive result is stored as the smallest code, where it"
-    " should saturate at the largest.",
-    enforced="LiteRT's reference and optimised convolutions shift without a check (fact sheet LiteRT 1.3: w32(x * 2^L), run);"
-    " its fully-connected reference multiplies in binary64 and XNNPACK and ONNX Runtime in binary32, which saturate."
-    " XNNPACK refuses multipliers of 256 and more; ADD, SUB and SQUARED_DIFFERENCE abort or are undefined from 1 on.",
-    fix="Calibrate the layer's output again with real data; a multiplier above 1 means that the output's scale is smaller"
-    " than one unit of the sum, which is rarely meant.",
+    why="Multipliers M = input scale * weight scale / output scale of 1 and more are carried out as a left shift in 32"
+    " bits ahead of the multiplication. The shift wraps: a large positive result is stored as the smallest code, where"
+    " it should saturate at the largest.",
+    enforced="LiteRT's reference and optimised convolutions shift without a check (fact sheet LiteRT 1.3: w32(x *"
+    " 2^L), run); its fully-connected reference multiplies in binary64 and converts what 32 bits do not hold to -2^31,"
+    " to which the zero point is added, wrapping (run). XNNPACK and ONNX Runtime multiply in binary32 and limit before"
+    " they convert. XNNPACK refuses multipliers of 256 and more; ADD, SUB and SQUARED_DIFFERENCE abort or are"
+    " undefined from 1 on.",
+    fix="Calibrate the layer's output again with real data; a multiplier above 1 means that the output's scale is"
+    " smaller than one unit of the sum, which is rarely meant.",
     find=find,
     source="LiteRT 2.3.0 (run); tests/check/test_hazards.py runs the witness",
 )

@@ -13,6 +13,7 @@ from ..surveys import in_file, steps_with_sums, survey
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     made = survey(subject)
     # Channels without weights have any scale.
     alive = {layer.step.index: layer.rows.any(axis=1) for layer in layers(made)}
@@ -42,8 +43,8 @@ def find(subject: Subject) -> Iterator[Finding]:
         if large.size:
             channel = int(np.argmax(np.abs(chosen)))
             yield RULE.finding(
-                f"the multiplier of {large.size} of {real.size} channels is 1 or more (up to {real[channel]:.6g}): one unit"
-                " of the sum moves the output by more than one code",
+                f"the multiplier of {large.size} of {real.size} channels is 1 or more (up to {real[channel]:.6g}): one"
+                " unit of the sum moves the output by more than one code",
                 graph=graph,
                 node=node,
                 tensor=output,
@@ -61,13 +62,13 @@ RULE = Rule(
     "note",
     what="The rescale multiplier M = input scale * weight scale / output scale of every channel lies in [2^-32, 1);"
     " channels whose weights are all 0 are left out.",
-    why="Below 2^-32 LiteRT's encoding flushes M to zero, and the channel stores its zero point whatever comes in. From 1"
-    " on, one unit of the sum is more than one code of the output: codes in between never occur, the left shift that"
-    " carries it out can wrap (BT604), and hardware that only shifts right cannot run the layer.",
-    enforced="Convolution, depthwise convolution and fully-connected layers of LiteRT take any M below 2^31. ADD aborts the"
-    " process for an output multiplier of 1 and more, SQUARED_DIFFERENCE, too; SUB is undefined there (fact sheet"
-    " LiteRT 2.2, run): those are found as BT501. XNNPACK fails the whole model from 256 on. Old TFLite releases and"
-    " several microcontroller kernels assert M < 1.",
+    why="Below 2^-32 LiteRT's encoding flushes M to zero, and the channel stores its zero point whatever comes in."
+    " From 1 on, one unit of the sum is more than one code of the output: codes in between never occur, the left shift"
+    " that carries it out can wrap (BT604), and hardware that only shifts right cannot run the layer.",
+    enforced="Convolution, depthwise convolution and fully-connected layers of LiteRT take any M below 2^31. ADD"
+    " aborts the process for an output multiplier of 1 and more, SQUARED_DIFFERENCE, too; SUB is undefined there (fact"
+    " sheet LiteRT 2.2, run): those are found as BT501. XNNPACK fails the whole model from 256 on. Old TFLite releases"
+    " and several microcontroller kernels assert M < 1.",
     fix="Look at the calibration of the output (too narrow) or at the weights of the channel (all near zero).",
     find=find,
     source="LiteRT 2.3.0 (run), facts 1.1 and 2.2; docs/facts/xnnpack.md 1.2 (run)",

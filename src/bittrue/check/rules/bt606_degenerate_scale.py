@@ -55,22 +55,24 @@ def _judged(graph: Graph, tensor: Tensor, scales: np.ndarray, span: int, idle: n
             )
     for (severity, _), numbers in words.items():
         first = numbers[0]
-        scale = float(scales.reshape(-1)[first])
+        value = float(scales.reshape(-1)[first])
         several = f" ({len(numbers)} of {scales.size} scales)" if scales.size > 1 else ""
         yield RULE.finding(
-            f"scale {scale!r} of '{tensor.name}'{several}: {_problem(scale, span, True)[1]}",
+            f"scale {value!r} of '{tensor.name}'{several}: {_problem(value, span, True)[1]}",
             graph=graph,
             tensor=tensor,
             severity=severity,
             place=f"scale {first}" if scales.size > 1 else "",
             expected="a positive finite number of ordinary size",
-            found=repr(scale),
-            advice="calibrate with real data: such a scale comes from a tensor that was always zero, or from an overflow",
+            found=repr(value),
+            advice="calibrate with real data: such a scale comes from a tensor that was always zero, or from an"
+            " overflow",
             numbers={"scales": len(numbers), "first": first},
         )
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     for graph in subject.graphs:
         for tensor in graph.tensors:
             quantization = tensor.quantization
@@ -92,17 +94,18 @@ RULE = Rule(
     "BT606",
     "degenerate-scale",
     "error",
-    what="Scales are positive finite binary32 numbers. A warning for subnormal ones (below 1.18e-38) and for tensors of up"
-    f" to 16 bits whose codes span less than {NARROWEST:g} or more than {WIDEST:g} altogether. Scales of slices whose"
+    what="Scales are positive finite binary32 numbers. A warning for subnormal ones (below 1.18e-38) and for tensors"
+    " of up to 16 bits whose codes span less than 1e-9 or more than 1e9 altogether. Scales of slices whose"
     " codes are all zero mean nothing and are left out, unless they are negative or not finite.",
-    why="Zero, negative and non-finite scales have no meaning: multipliers become zero, infinite or NaN, and what an integer"
-    " conversion makes of those differs between processors. Ranges as extreme as these come from tensors that were"
-    " constant while calibrating; everything that real data brings saturates or vanishes.",
-    enforced="LiteRT's builder takes any scale; its multiplier encoding turns 0 into 0 and aborts or is undefined for NaN."
-    " XNNPACK refuses zero, subnormal and non-finite scales and with them the whole model (docs/facts/xnnpack.md 1.2,"
-    " run). ONNX Runtime divides by whatever it finds: 0 gives infinities that saturate (run).",
-    fix="Calibrate again with data that moves the tensor. A tensor that really is constant needs scale 1 and any zero point,"
-    " or should be folded away.",
+    why="Zero, negative and non-finite scales have no meaning: multipliers become zero, infinite or NaN, and what an"
+    " integer conversion makes of those differs between processors. Ranges as extreme as these come from tensors that"
+    " were constant while calibrating; everything that real data brings saturates or vanishes.",
+    enforced="bittrue refuses .tflite files with such scales when it reads them (BT-QUANT-SCALE). LiteRT's builder"
+    " takes any scale; its multiplier encoding turns 0 into 0 and aborts or is undefined for NaN. XNNPACK refuses"
+    " zero, subnormal and non-finite scales and with them the whole model (docs/facts/xnnpack.md 1.2, run). ONNX"
+    " Runtime divides by whatever it finds: 0 gives infinities that saturate (run).",
+    fix="Calibrate again with data that moves the tensor. A tensor that really is constant needs scale 1 and any zero"
+    " point, or should be folded away.",
     find=find,
     source="LiteRT 2.3.0 facts 1.1, docs/facts/xnnpack.md 1.2 (run)",
 )

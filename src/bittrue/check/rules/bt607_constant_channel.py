@@ -13,6 +13,7 @@ from ..surveys import in_file, survey
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     made = survey(subject)
     for layer in layers(made):
         ends = [stored(layer, np.clip(bound, -(2**31), 2**31 - 1)) for bound in layer.bounds]
@@ -52,7 +53,8 @@ RULE = Rule(
     "constant-channel",
     "note",
     what="Every output channel depends on the input. A channel is reported when its smallest and its largest possible"
-    " accumulator (bounds as for BT601) store the same code: rescaling never decreases, so every input stores that code.",
+    " accumulator (bounds as for BT601) store the same code: rescaling never decreases, so every input stores that"
+    " code.",
     why="The channel costs time and memory and carries nothing. Mostly the network has learned it so (a ReLU that never"
     " fires, weights decayed to zero); sometimes quantization did it: an output scale that is too large, a bias that"
     " dominates, or one weight scale for all channels that rounds small ones to zero.",

@@ -23,6 +23,7 @@ S32_MIN, S32_MAX = -(2**31), 2**31 - 1
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     for graph, node in subject.nodes():
         position = _BIASES.get(node.operator)
         if position is None or position >= len(node.inputs) or node.inputs[position] is None:
@@ -35,8 +36,8 @@ def find(subject: Subject) -> Iterator[Finding]:
         ends = np.flatnonzero((values == S32_MAX) | (values <= S32_MIN + 1))
         if ends.size:
             yield RULE.finding(
-                f"{ends.size} of {values.size} values of bias '{bias.name}' lie at the end of 32 bits: channel {ends[0]} is"
-                f" {values[ends[0]]}",
+                f"{ends.size} of {values.size} values of bias '{bias.name}' lie at the end of 32 bits: channel"
+                f" {ends[0]} is {values[ends[0]]}",
                 graph=graph,
                 node=node,
                 tensor=bias,
@@ -56,9 +57,10 @@ RULE = Rule(
     why="Bias codes are bias / (input scale * weight scale). A channel with tiny weights has a tiny scale, the quotient"
     " leaves 32 bits, and the converter clamps it: the channel's output is off by what was cut, and any positive"
     " product on top wraps the accumulator around (BT601).",
-    enforced="Nobody checks it. Newer TensorFlow converters raise the weight scale until the bias stays within half of the"
-    " range; older ones, and many home-made quantizers, clamp.",
+    enforced="Nobody checks it. Newer TensorFlow converters raise the weight scale until the bias stays within half of"
+    " the range; older ones, and many home-made quantizers, clamp.",
     fix="Convert with a newer converter, or give the channel a weight scale of at least |bias| / (2^30 * input scale).",
     find=find,
-    source="TensorFlow Lite converter, quantization_utils (AdjustWeightsForBiasScale), read; LiteRT 2.3.0 facts 1.3 (run)",
+    source="TensorFlow Lite converter, quantization_utils (AdjustWeightsForBiasScale), read; LiteRT 2.3.0 facts 1.3"
+    " (run)",
 )

@@ -43,11 +43,12 @@ def _islands(graph: Graph) -> Iterator[tuple[list[Node], list[Node], list[Node]]
                     seen.add(near.index)
                     todo.append(near)
         # Constants that are dequantized are weights kept small in the file.
-        before = {k: n for k, n in before.items() if n.inputs[0] is not None and n.inputs[0] in written}
+        before = {k: n for k, n in before.items() if n.inputs[0] is None or not graph.tensors[n.inputs[0]].is_constant}
         yield sorted(island, key=lambda n: n.index), list(before.values()), list(behind.values())
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     for graph in subject.graphs:
         for island, before, behind in _islands(graph):
             if not before:
@@ -64,7 +65,8 @@ def find(subject: Subject) -> Iterator[Finding]:
                 severity="warning" if inside else "note",
                 expected="integers",
                 found=graph.tensors[island[0].outputs[0]].dtype,
-                advice="use an operator that the converter can quantize, or accept that integer-only devices cannot run this",
+                advice="use an operator that the converter can quantize, or accept that integer-only devices cannot"
+                " run this",
                 numbers={"operators": len(island), "first": island[0].index, "last": island[-1].index},
             )
 
@@ -75,12 +77,14 @@ RULE = Rule(
     "warning",
     what="A quantized graph has no operators in real numbers between DEQUANTIZE and QUANTIZE. A note where real numbers"
     " follow DEQUANTIZE only at the end of the graph.",
-    why="Integer-only accelerators and microcontrollers without these kernels cannot run the model, or hand it back to the"
-    " processor twice. Real arithmetic is not the same on every machine: libraries, vector lengths and fused"
+    why="Integer-only accelerators and microcontrollers without these kernels cannot run the model, or hand it back to"
+    " the processor twice. Real arithmetic is not the same on every machine: libraries, vector lengths and fused"
     " multiply-adds change the last bit, which the QUANTIZE behind may turn into a code.",
-    enforced="Nobody refuses it on processors. Edge TPU and Ethos-U compilers leave the rest of the graph to the processor.",
-    fix="The converter leaves operators in real numbers that have no 8-bit form (ELU, CAST, ...) or whose statistics it has"
-    " not seen. Replace them (RELU for ELU), or set supported_ops to TFLITE_BUILTINS_INT8 so that it fails early.",
+    enforced="Nobody refuses it on processors. Edge TPU and Ethos-U compilers leave the rest of the graph to the"
+    " processor.",
+    fix="The converter leaves operators in real numbers that have no 8-bit form (ELU, CAST, ...) or whose statistics"
+    " it has not seen. Replace them (RELU for ELU), or set supported_ops to TFLITE_BUILTINS_INT8 so that it fails"
+    " early.",
     find=find,
     source="LiteRT fact sheet section 3, 'float islands' (run with the TensorFlow 2.21 converter)",
     formats=("tflite",),

@@ -53,6 +53,7 @@ def _pairs(graph: Graph) -> Iterator[tuple[Node, Tensor, Tensor, Parameters, Par
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     for graph in subject.graphs:
         for node, source, target, before, behind in _pairs(graph):
             one, two = data_type(source.dtype), data_type(target.dtype)
@@ -83,16 +84,16 @@ RULE = Rule(
     "BT610",
     "lossy-requantization",
     "note",
-    what="Quantizing codes again (QUANTIZE of integers, DEQUANTIZE and QUANTIZE behind one another) keeps at least three"
-    f" quarters ({LEAST_SHARE}) of the codes of up to {_MOST_BITS} bits different from one another. Counted over all codes"
+    what="Quantizing codes again (QUANTIZE of integers, DEQUANTIZE and QUANTIZE behind one another) keeps at least"
+    " three quarters of the codes of up to 8 bits different from one another. Counted over all codes"
     " of the type before.",
     why="Where the scale behind is larger, several codes become one; where its range is narrower, those at the ends are"
     " cut off. Precision that was paid for is thrown away, mostly ahead of an operator that wants one scale for all"
     " inputs (concatenation, maximum).",
-    enforced="Nobody checks it. ONNX Runtime removes pairs with equal parameters and merges double pairs to the range that"
-    " both leave (docs/facts/onnxruntime.md 4.4, run).",
-    fix="Fine where the values really use a part of the range only: the calibration of the tensor before was too wide then."
-    " Otherwise share one scale (quantization-aware training, or constraints of the quantizer).",
+    enforced="Nobody checks it. ONNX Runtime removes pairs with equal parameters and merges double pairs to the range"
+    " that both leave (docs/facts/onnxruntime.md 4.4, run).",
+    fix="Fine where the values really use a part of the range only: the calibration of the tensor before was too wide"
+    " then. Otherwise share one scale (quantization-aware training, or constraints of the quantizer).",
     find=find,
     source="follows from the formulas of QUANTIZE (LiteRT specification) and QuantizeLinear (ONNX)",
     formats=("tflite", "onnx"),

@@ -17,6 +17,7 @@ _BITS = {"s8": 127, "u8": 127, "s16": 32767, "s4": 7}
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     made = survey(subject)
     for layer in layers(made):
         # Weights are the widest constant operand; their type tells how many codes there are.
@@ -62,14 +63,16 @@ RULE = Rule(
     "BT611",
     "unused-weight-range",
     "note",
-    what=f"The largest |w - zero point| of a channel with a scale of its own, or of the whole tensor where it has one scale,"
-    f" is at least {SHARE} of what the type holds (32 of 127). Channels that are all zero are left out (BT607).",
+    what="The largest |w - zero point| of a channel with a scale of its own, or of the whole tensor where it has one"
+    " scale, is at least a quarter of what the type holds (32 of 127). Channels that are all zero are left out"
+    " (BT607).",
     why="Each halving costs one bit of the weights' precision: 31 of 127 is a 6-bit weight in an 8-bit tensor. With one"
     " scale per tensor small channels are expected to look so, and only the tensor as a whole is judged.",
     enforced="Nobody checks it.",
-    fix="Quantize weights per channel, by the largest magnitude. The TensorFlow converter widens the scale of a channel on"
-    " purpose when its bias would not fit into 32 bits (BT608): then the network has a channel with nearly no weights.",
+    fix="Quantize weights per channel, by the largest magnitude. The TensorFlow converter widens the scale of a"
+    " channel on purpose when its bias would not fit into 32 bits (BT608): then the network has a channel with nearly"
+    " no weights.",
     find=find,
-    source="follows from the formula of quantization; threshold chosen so that the shared models are quiet but for channels"
-    " that were really widened",
+    source="follows from the formula of quantization; threshold chosen so that the shared models are quiet but for"
+    " channels that were really widened",
 )

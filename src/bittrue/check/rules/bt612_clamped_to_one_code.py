@@ -10,6 +10,7 @@ from ..surveys import in_file, survey
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     made = survey(subject)
     for step in made.steps:
         low, high = step.parameters.get("low"), step.parameters.get("high")
@@ -35,12 +36,12 @@ RULE = Rule(
     "BT612",
     "clamped-to-one-code",
     "error",
-    what="The range that a fused activation leaves, [zero point + round(lower / scale), zero point + round(upper / scale)]"
-    " within the type, holds at least two codes.",
+    what="The range that a fused activation leaves, [zero point + round(lower / scale), zero point + round(upper /"
+    " scale)] within the type, holds at least two codes.",
     why="With a zero point at the top of the type RELU leaves one code, with a huge scale RELU6 does: the output is"
     " constant. Where the lower end is above the upper one, the code is the upper end.",
-    enforced="LiteRT clamps with min(max(x, low), high) and does not look (fact sheet 1.6, run). XNNPACK refuses the model"
-    " when RELU leaves one code (docs/facts/xnnpack.md, run).",
+    enforced="LiteRT clamps with min(max(x, low), high) and does not look (fact sheet 1.6, run). XNNPACK refuses the"
+    " model when RELU leaves one code (docs/facts/xnnpack.md, run).",
     fix="Calibrate the output behind its activation: for RELU the zero point is the smallest code of the type.",
     find=find,
     source="LiteRT 2.3.0 facts 1.6 (run)",

@@ -12,6 +12,7 @@ _NOTE = "stays float: "
 
 
 def find(subject: Subject) -> Iterator[Finding]:
+    """See `RULE`."""
     made = survey(subject)
     for note in made.notes:
         if not note.startswith(_NOTE):
@@ -34,14 +35,15 @@ RULE = Rule(
     "note",
     what="Every operator between DequantizeLinear and QuantizeLinear becomes an operator on integers when the runtime"
     " prepares the graph. What does not is counted by operator, with the reason.",
-    why="The operator runs in binary32 between a dequantization and a quantization: slower than in a float model, and its"
-    " last bits depend on the processor. Integer-only devices cannot run it.",
-    enforced="ONNX Runtime 1.31 says nothing; its optimised graph (SessionOptions.optimized_model_filepath) shows it. The"
-    " reasons are those of its selectors: types without kernels (16 bits), scales that differ across an operator that"
-    " only moves data, biases that are not input scale * weight scale, parameters that are no constants.",
-    fix="For 'no integer kernel' nothing can be done but another operator. For the others mend the parameters: the reason"
-    " names what is missing.",
+    why="The operator runs in binary32 between a dequantization and a quantization: slower than in a float model, and"
+    " its last bits depend on the processor. Integer-only devices cannot run it.",
+    enforced="ONNX Runtime 1.31 says nothing; its optimised graph (SessionOptions.optimized_model_filepath) shows it."
+    " The reasons are those of its selectors: types without kernels (16 bits), scales that differ across an operator"
+    " that only moves data, biases that are not input scale * weight scale, parameters that are no constants.",
+    fix="For 'no integer kernel' nothing can be done but another operator. For the others mend the parameters: the"
+    " reason names what is missing.",
     find=find,
-    source="docs/facts/onnxruntime.md section 4; tests/onnx_operators/test_fusion.py holds it against the runtime (run)",
+    source="docs/facts/onnxruntime.md section 4; tests/onnx_operators/test_fusion.py holds it against the runtime"
+    " (run)",
     formats=("onnx",),
 )
