@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
+    from .check import CheckResult, check_model
     from .errors import (
         BittrueError,
         InputError,
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 # Public name -> (module, attribute). Loaded on first use: `import bittrue` alone costs nothing.
 _PUBLIC = {
     "BittrueError": ("errors", "BittrueError"),
+    "CheckResult": ("check", "CheckResult"),
     "InputError": ("errors", "InputError"),
     "InvalidModelError": ("errors", "InvalidModelError"),
     "Model": ("api", "Model"),
@@ -45,6 +47,7 @@ _PUBLIC = {
     "RunError": ("errors", "RunError"),
     "Session": ("api", "Session"),
     "UnsupportedError": ("errors", "UnsupportedError"),
+    "check_model": ("check", "check_model"),
     "choose_parameters": ("parameters", "choose_parameters"),
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
@@ -58,6 +61,7 @@ _PUBLIC = {
 
 __all__ = [
     "BittrueError",
+    "CheckResult",
     "InputError",
     "InvalidModelError",
     "Model",
@@ -70,6 +74,7 @@ __all__ = [
     "Session",
     "UnsupportedError",
     "__version__",
+    "check_model",
     "choose_parameters",
     "demo_digits",
     "demo_model",

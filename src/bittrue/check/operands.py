@@ -1,94 +1,148 @@
-"""ONNX scales and zero points, which are operands of nodes: where they stand, and their constant values."""
+"""Nodes and tensors as the LiteRT 8-bit specification sees them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from ..graph import Graph, Node, Tensor, data_type
+from ..graph import Graph, Node, Tensor
 from .rule import Subject
+from .specification import SPECIFICATION, Operand, Specified
 
-# Operator -> (codes or -1 for the output, scale, zero point) by input position.
-PARAMETERS: dict[str, tuple[tuple[int, int, int], ...]] = {
-    "quantize_linear": ((-1, 1, 2),),
-    "dequantize_linear": ((0, 1, 2),),
-    "qlinear_conv": ((0, 1, 2), (3, 4, 5), (-1, 6, 7)),
-    "qlinear_matmul": ((0, 1, 2), (3, 4, 5), (-1, 6, 7)),
-    "qgemm": ((0, 1, 2), (3, 4, 5), (-1, 7, 8)),
-    "qlinear_add": ((0, 1, 2), (3, 4, 5), (-1, 6, 7)),
-    "qlinear_mul": ((0, 1, 2), (3, 4, 5), (-1, 6, 7)),
-    "qlinear_average_pool": ((0, 1, 2), (-1, 3, 4)),
-    "qlinear_global_average_pool": ((0, 1, 2), (-1, 3, 4)),
-    "qlinear_leaky_relu": ((0, 1, 2), (-1, 3, 4)),
-    "qlinear_sigmoid": ((0, 1, 2), (-1, 3, 4)),
-    "qlinear_softmax": ((0, 1, 2), (-1, 3, 4)),
-}
+# Layers with weights, whatever the types.
+WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
-    """Scale and zero point of one operand of a node.
+class Place:
+    """One tensor of a node, and what the specification says about it.
 
     Attributes:
-        codes: the tensor that they belong to.
-        scale, zero_point: their tensors; the zero point may be absent.
-        is_output: whether they are those of the node's result.
+        graph, node: where.
+        scheme: of the node, see `scheme`.
+        operand: the line of the specification.
+        position: index among the node's inputs or outputs.
+        tensor: the tensor there.
     """
 
     graph: Graph
     node: Node
-    codes: Tensor
-    scale: Tensor
-    zero_point: Tensor | None
-    is_output: bool
+    scheme: str
+    operand: Operand
+    position: int
+    tensor: Tensor
 
     @property
-    def single(self) -> tuple[float, int] | None:
-        """Scale and zero point where both are one constant value each (an absent zero point is 0); else None."""
-        if not self.scale.is_constant or self.scale.data is None:
-            return None
-        scale = np.asarray(self.scale.values()).reshape(-1)
-        if scale.size != 1 or scale.dtype.kind not in "f":
-            return None
-        if self.zero_point is None:
-            return float(scale[0]), 0
-        if not self.zero_point.is_constant or not self.zero_point.type.is_integer:
-            return None
-        point = np.asarray(self.zero_point.values()).reshape(-1)
-        return (float(scale[0]), int(point[0])) if point.size == 1 else None
+    def specified(self) -> Specified:
+        return SPECIFICATION[self.node.source]
+
+    @property
+    def title(self) -> str:
+        """``"input 1 (weight)"``."""
+        role = f" ({self.operand.role})" if self.operand.role != "activation" else ""
+        return f"{self.operand.side} {self.position}{role}"
+
+    @property
+    def severity(self) -> str:
+        """Of a broken restriction: the specification speaks of int8, other schemes only follow it."""
+        return "error" if self.scheme == "s8" else "warning"
 
 
-def parameters_of(graph: Graph, node: Node) -> Iterator[Parameters]:
-    """Scales and zero points of a node's operands, in the order of its inputs."""
-    for codes, scale, zero_point in PARAMETERS.get(node.operator, ()):
-        at = [node.inputs[p] if p < len(node.inputs) else None for p in (scale, zero_point)]
-        owner = node.outputs[0] if codes < 0 else node.inputs[codes]
-        if at[0] is not None and owner is not None:
-            point = None if at[1] is None else graph.tensors[at[1]]
-            yield Parameters(graph, node, graph.tensors[owner], graph.tensors[at[0]], point, codes < 0)
+def tensor_at(graph: Graph, node: Node, side: str, position: int) -> Tensor | None:
+    """The tensor at an input or output of a node; None when there is none."""
+    indices = node.inputs if side == "input" else node.outputs
+    index = indices[position] if position < len(indices) else None
+    return None if index is None else graph.tensors[index]
 
 
-def scale_operands(subject: Subject) -> Iterator[tuple[Graph, Tensor, int]]:
-    """Every constant scale that is an operand, with the span of the codes that it belongs to (0 beyond 16 bits)."""
-    for graph, node in subject.nodes():
-        for found in parameters_of(graph, node):
-            if found.scale.is_constant:
-                kind = data_type(found.codes.dtype)
-                span = kind.maximum - kind.minimum if kind.is_integer and kind.bits <= 16 else 0
-                yield graph, found.scale, span
+def places(graph: Graph, node: Node, role: str = "") -> Iterator[Place]:
+    """The tensors of one node that the specification speaks of, in the order of its lines; those of one role only."""
+    specified = SPECIFICATION.get(node.source)
+    if specified is None:
+        return
+    kind = scheme(graph, node)
+    for operand in specified.operands:
+        if role and operand.role != role:
+            continue
+        indices = node.inputs if operand.side == "input" else node.outputs
+        wanted = range(len(indices)) if operand.position is None else (operand.position,)
+        for position in wanted:
+            tensor = tensor_at(graph, node, operand.side, position)
+            if tensor is not None:
+                yield Place(graph, node, kind, operand, position, tensor)
 
 
-def writers(graph: Graph) -> dict[int, Node]:
-    """The node that computes each tensor."""
-    return {index: node for node in graph.nodes for index in node.outputs}
+def specified_places(subject: Subject, role: str = "", schemes: tuple[str, ...] = ("s8",)) -> Iterator[Place]:
+    """`places` of every node of some schemes."""
+    for graph, node in subject.nodes(*SPECIFICATION):
+        if scheme(graph, node) in schemes:
+            yield from places(graph, node, role)
 
 
-def readers(graph: Graph) -> dict[int, list[Node]]:
-    """The nodes that read each tensor, in order; a node that reads it twice is there once."""
-    found: dict[int, list[Node]] = {}
-    for node in graph.nodes:
-        for index in dict.fromkeys(i for i in node.inputs if i is not None):
-            found.setdefault(index, []).append(node)
-    return found
+def scheme(graph: Graph, node: Node) -> str:
+    """How a node's numbers are represented, by the types of its activations.
+
+    Returns:
+        ``"s8"`` (what the specification is about), ``"u8"`` (the scheme before it), ``"s16"`` (int16 activations),
+        ``"hybrid"`` (quantized weights of a layer on real activations), or ``""`` for all others: real ones, indices,
+        integers without scale, operators that the specification does not have.
+    """
+    specified = SPECIFICATION.get(node.source)
+    if specified is None:
+        return ""
+    ends = []
+    for operand in specified.operands:
+        if operand.role == "activation":
+            indices = node.inputs if operand.side == "input" else node.outputs
+            chosen = indices if operand.position is None else indices[operand.position : operand.position + 1]
+            ends += [graph.tensors[index] for index in chosen if index is not None]
+    weight = tensor_at(graph, node, "input", 1) if node.source in WEIGHTED else None
+    if weight is not None and weight.quantization is not None and ends and ends[0].type.is_float:
+        return "hybrid"
+    types = {tensor.dtype for tensor in ends}
+    if node.source == "QUANTIZE" and len(types) > 1:
+        # Where other numbers become int8, only the int8 side is one of the specification's.
+        return ""
+    quantized = {tensor.dtype for tensor in ends if tensor.quantization is not None}
+    if "s8" in types and (quantized or not _takes_plain_integers(specified)):
+        return "s8"
+    return next((name for name in ("u8", "s16") if name in quantized), "")
+
+
+def _takes_plain_integers(specified: Specified) -> bool:
+    """Whether the operator means something for integers that stand for nothing but themselves."""
+    return specified.same or not any(operand.side == "output" for operand in specified.operands)
+
+
+def activations(subject: Subject) -> Iterator[tuple[Graph, Node | None, str, Tensor]]:
+    """Every quantized tensor of 8 or 16 bits that is an input of a graph, an output of a node or a constant activation.
+
+    Yields:
+        graph, the node that makes or reads it (None for inputs of the graph), what it is there, and the tensor.
+    """
+    for graph in subject.graphs:
+        seen: set[int] = set()
+        found: list[tuple[Node | None, str, int]] = [(None, "input of the graph", index) for index in graph.inputs]
+        for node in graph.nodes:
+            found += [(node, f"output {position}", index) for position, index in enumerate(node.outputs)]
+            specified = SPECIFICATION.get(node.source)
+            for operand in specified.operands if specified is not None else ():
+                if operand.role == "activation" and operand.side == "input":
+                    wanted = range(len(node.inputs)) if operand.position is None else (operand.position,)
+                    found += [
+                        (node, f"input {position}", index)
+                        for position in wanted
+                        if position < len(node.inputs) and (index := node.inputs[position]) is not None
+                    ]
+        for reader, title, index in found:
+            tensor = graph.tensors[index]
+            if index not in seen and tensor.quantization is not None and tensor.dtype in ("s8", "u8", "s16"):
+                seen.add(index)
+                yield graph, reader, title, tensor
+
+
+def parameters(tensor: Tensor) -> str:
+    """Scale and zero point of a tensor, for people; scales with as many digits as binary32 needs."""
+    if tensor.quantization is None:
+        return "no scale"
+    return str(tensor.quantization)

@@ -19,6 +19,8 @@ _COMMANDS = {
     "run": "run",
     "inspect": "inspect",
     "plan": "plan",
+    "check": "check",
+    "rule": "rule",
     "bench": "bench",
     "numerics": "numerics",
     "replay": "replay",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Graph, Tensor
 from ..finding import Finding
-from ..operands import scale_operands
+from ..onnx_operands import scale_operands
 from ..rule import Rule, Subject
 
 # The real values that all codes of a tensor of up to 16 bits span.

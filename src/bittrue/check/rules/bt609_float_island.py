@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...graph import Graph, Node
 from ..finding import Finding
-from ..operands import readers, writers
+from ..onnx_operands import readers, writers
 from ..rule import Rule, Subject
 
 _REALS = {"f32", "f16", "bf16"}

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Tensor, data_type
 from ..finding import Finding
-from ..operands import parameters_of, writers
+from ..onnx_operands import parameters_of, writers
 from ..rule import Rule, Subject
 
 # Share of the codes that stay different from one another; below it the pair is reported.
