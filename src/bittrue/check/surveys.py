@@ -28,7 +28,14 @@ def survey(subject: Subject, numerics: Numerics | None = None) -> Survey:
     numerics = numerics or subject.numerics
     made = _SURVEYS.setdefault(subject, {})
     if numerics.name not in made:
-        made[numerics.name] = survey_graph(subject.graphs[0], numerics, subject.graphs)
+        graph = subject.graphs[0]
+        # What the file leaves open counts as 1, as far as nobody says more.
+        shapes = {
+            tensor.name: tuple(max(extent, 1) for extent in tensor.shape)
+            for tensor in (graph.tensors[index] for index in graph.inputs)
+            if tensor.is_open
+        }
+        made[numerics.name] = survey_graph(graph, numerics, subject.graphs, {**shapes, **subject.shapes})
     return made[numerics.name]
 
 

@@ -12,7 +12,7 @@ from ..graph import Graph, Node
 from ..numerics import Numerics
 from ..operators import Step, ValueUnknown
 from .plan import Source
-from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, rewritten_graph
+from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, rewritten_graph
 from .support import MAX_NODES, check_graph
 
 
@@ -51,6 +51,7 @@ def survey_graph(
     graph: Graph,
     numerics: Numerics,
     graphs: Sequence[Graph] = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
 ) -> Survey:
     """Plan what can be planned of `graph` and collect the rest.
@@ -61,6 +62,7 @@ def survey_graph(
         graph: nodes in execution order.
         numerics: the table that fills the slots.
         graphs: all graphs of the file, for operators that call other graphs.
+        shapes: new shapes of graph inputs, by tensor or signature name.
         memory_limit: bytes that a single tensor may take; errors as for `make_plan`, inside the result.
     """
     try:
@@ -68,7 +70,7 @@ def survey_graph(
         graph, notes = rewritten[id(graph)]
         source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit)
         state = _State(graph, _Job(source))
-        _seed(state, {})
+        _seed(state, _wanted(graph, shapes or {}))
     except BittrueError as error:
         return Survey(graph, (), (), {}, {}, failure=error)
     refused = []
