@@ -15,7 +15,10 @@ DATA = np.ones((2, 4), F32)
 KIND_U8 = KIND[np.dtype(U8)]
 
 
-def quantize(scale: Any, zero_point: Any = U8(0), opset: int = 21, data: np.ndarray = DATA, **attributes: Any) -> bytes:
+NONE = U8(0)
+
+
+def quantize(scale: Any, zero_point: Any = NONE, opset: int = 21, data: np.ndarray = DATA, **attributes: Any) -> bytes:
     inputs = {
         "x": data,
         "scale": np.asarray(scale, F32),
@@ -190,7 +193,13 @@ FIXTURES: dict[str, tuple[list[Any], list[Any]]] = {
             layer("Gemm", 0),
             layer("MatMul", 0, shape=(3, 5)),
         ],
-        [layer("Conv", 0), layer("MatMul", 1), layer("MatMul", -1), layer("Gemm", 0, trans_b=True), layer("Gemm", 1)]
-        + [layer("Conv", 1, 0.1)],
+        [
+            layer("Conv", 0),
+            layer("MatMul", 1),
+            layer("MatMul", -1),
+            layer("Gemm", 0, trans_b=True),
+            layer("Gemm", 1),
+            layer("Conv", 1, 0.1),
+        ],
     ),
 }

@@ -35,8 +35,8 @@ RULE = Rule(
     code="BT402",
     name="zero-point-shape",
     severity="error",
-    what="The zero point of QuantizeLinear and DequantizeLinear has the shape of its scale. A scalar beside a vector of one"
-    " element is let pass: onnxruntime.quantization writes it, and runtimes take it.",
+    what="The zero point of QuantizeLinear and DequantizeLinear has the shape of its scale. A scalar beside a vector"
+    " of one element is let pass: onnxruntime.quantization writes it, and runtimes take it.",
     why="One zero point for several scales is not broadcast, although it looks as if it could be; and several zero"
     " points for one scale are no granularity that the operator has.",
     enforced="onnx.checker (1.23, full_check=True) does not look. ONNX Runtime 1.31 takes a scalar beside a vector of"
