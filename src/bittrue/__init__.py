@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
     from .check import CheckResult, check_model
+    from .compare.comparison import compare_models
     from .errors import (
         BittrueError,
         InputError,
@@ -49,6 +50,7 @@ _PUBLIC = {
     "UnsupportedError": ("errors", "UnsupportedError"),
     "check_model": ("check", "check_model"),
     "choose_parameters": ("parameters", "choose_parameters"),
+    "compare_models": ("compare.comparison", "compare_models"),
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
@@ -76,6 +78,7 @@ __all__ = [
     "__version__",
     "check_model",
     "choose_parameters",
+    "compare_models",
     "demo_digits",
     "demo_model",
     "dequantize",

@@ -22,8 +22,10 @@ _COMMANDS = {
     "check": "check",
     "rule": "rule",
     "bench": "bench",
+    "compare": "compare",
     "numerics": "numerics",
     "replay": "replay",
+    "report": "report",
     "demo": "demo",
 }
 

@@ -32,7 +32,9 @@ def find(subject: Subject) -> Iterator[Finding]:
         severity=severity,
         place=error.place,
         found=error.code,
-        advice=error.advice,
+        advice="run it on the runtime whose extension it is, or build the model without it"
+        if error.code == "BT-UNDEFINED"
+        else error.advice,
     )
 
 
