@@ -1,5 +1,6 @@
 """Models with hazards (rules BT6xx), and models beside them without."""
 
-from support.hazard_models import FIXTURES
+from support import hazard_models
+from support.findings import makers
 
-__all__ = ["FIXTURES"]
+FIXTURES = makers(hazard_models.FIXTURES)

@@ -1,5 +1,6 @@
 """Models that trip the rules BT4xx, and models beside them that do not."""
 
-from support.linear_models import FIXTURES
+from support import linear_models
+from support.findings import makers
 
-__all__ = ["FIXTURES"]
+FIXTURES = makers(linear_models.FIXTURES)

@@ -76,7 +76,7 @@ def find(subject: Subject) -> Iterator[Finding]:
 
 RULE = Rule(
     code="BT409",
-    name="bias-scale",
+    name="dequantized-bias-scale",
     severity="warning",
     what="A 32-bit bias that is dequantized for Conv or Gemm has the scale input scale * weight scale of its channel,"
     " and zero point 0 (BT406). An error for Gemm beyond 1 %, a warning for Conv beyond 1e-6 + 1 %, a note for what is"
