@@ -1,5 +1,6 @@
 """Models that trip the rules BT5xx, and models beside them that do not."""
 
-from support.runtime_models import FIXTURES
+from support import runtime_models
+from support.findings import makers
 
-__all__ = ["FIXTURES"]
+FIXTURES = makers(runtime_models.FIXTURES)

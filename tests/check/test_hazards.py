@@ -2,62 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import onnx
 import pytest
 
 import bittrue
 from bittrue.check.sums import Sums, layers
 from bittrue.check.surveys import survey
-from support.build import T, chain, single
+from support.build import T, chain
 from support.findings import findings, only, subject_of
-from support.onnx_models import KIND, build
-from support.onnx_models import single as onnx_single
+from support.hazard_models import (
+    FIXTURES,
+    between_pairs,
+    convolution,
+    fully_connected,
+    island,
+    products,
+    quantized,
+    requantized,
+    reshaped,
+)
 
 S32_MAX = 2**31 - 1
 
 
-def fully_connected(
-    weights: Any,
-    bias: Any,
-    *,
-    scales: tuple[float, float, float] = (0.5, 0.25, 4.0),
-    zeros: tuple[int, int] = (3, -7),
-    activation: int = 0,
-    weight_scale: Any = None,
-) -> bytes:
-    w = np.asarray(weights, np.int8)
-    b = np.asarray(bias, np.int32)
-    weight_scale = scales[1] if weight_scale is None else weight_scale
-    return single(
-        "FULLY_CONNECTED",
-        ("FullyConnectedOptions", {"fusedActivationFunction": activation}),
-        [
-            T("s8", (1, w.shape[1]), scales[0], zeros[0]),
-            T("s8", w.shape, weight_scale, data=w),
-            T("s32", b.shape, np.multiply(weight_scale, scales[0]), data=b),
-        ],
-        [T("s8", (1, w.shape[0]), scales[2], zeros[1])],
-        version=4,
-    )
-
-
-def convolution(weights: Any, bias: Any, output_scale: float, zero_point: int = -7) -> bytes:
-    """A 1x1 convolution [1, 1, 1, K] -> [1, 1, 1, O] with input scale 0.5, zero point 3, and weight scale 0.25."""
-    w, b = np.asarray(weights, np.int8), np.asarray(bias, np.int32)
-    return single(
-        "CONV_2D",
-        ("Conv2DOptions", {"padding": 1, "strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1}),
-        [
-            T("s8", (1, 1, 1, w.shape[1]), 0.5, 3),
-            T("s8", (w.shape[0], 1, 1, w.shape[1]), 0.25, data=w),
-            T("s32", b.shape, 0.125, data=b),
-        ],
-        [T("s8", (1, 1, 1, w.shape[0]), output_scale, zero_point)],
-        version=3,
-    )
+@pytest.mark.parametrize("code", sorted(FIXTURES))
+def test_fixtures(code: str) -> None:
+    wrong, right = FIXTURES[code]
+    for number, content in enumerate(wrong):
+        assert findings(content, code), f"fixture {number} does not trip {code}"
+    for number, content in enumerate(right):
+        assert findings(content, code) == [], f"fixture {number} trips {code}"
 
 
 def layer_of(content: bytes) -> Sums:
@@ -139,25 +113,17 @@ def test_sums_beyond_24_bits() -> None:
 
 
 def test_saturating_pairs_saturate() -> None:
-    w = np.array([[64, 1], [64, 1]], np.int8)
-    inputs: dict[str, Any] = {"a": np.full((1, 2), 255, np.uint8), "b": w}
-
-    def model(b: np.ndarray) -> bytes:
-        return onnx_single("MatMulInteger", {**inputs, "b": b}, [KIND[np.dtype(np.int32)]], constants=("b",))[0]
-
-    finding = only(model(w + np.array([1, 0], np.int8)), "BT603")
-    assert (finding.numbers["first_weight"], finding.numbers["total"]) == (65, 255 * 130)
-    assert findings(model(w), "BT603") == []
-    u8_weights = {**inputs, "b": w.astype(np.uint8) + 100}
-    content = onnx_single("MatMulInteger", u8_weights, [KIND[np.dtype(np.int32)]], constants=("b",))[0]
-    assert findings(content, "BT603") == []
-    x = np.full((1, 2), 255, np.uint8)
-    lossy = bittrue.load(model(w + np.array([1, 0], np.int8)))
-    results = [
-        next(iter(lossy.prepare(name, executor="reference").run(x).values()))
+    content = products(np.int8([[65, 1], [64, 1]]))
+    finding = only(content, "BT603")
+    assert (finding.numbers["first_weight"], finding.numbers["total"]) == (65, 255 * 129)
+    x, model = np.full((1, 2), 255, np.uint8), bittrue.load(content)
+    exact, clamped = (
+        next(iter(model.prepare(name, executor="reference").run(x).values()))
         for name in ("onnxruntime", "onnxruntime-avx2")
-    ]
-    assert results[0][0, 0] - results[1][0, 0] == finding.numbers["loss"] == 255 * 130 - 32767
+    )
+    assert exact[0, 0] - clamped[0, 0] == finding.numbers["loss"] == 255 * 129 - 32767
+    assert findings(products(np.int8([[64, 1], [64, 1]])), "BT603") == []
+    assert findings(products(np.uint8([[165], [164]])), "BT603") == []
 
 
 def test_rescale_overflow_is_reached() -> None:
@@ -196,14 +162,10 @@ def test_extreme_multipliers() -> None:
 
 @pytest.mark.parametrize("scale", [1e-40, 1e-30, 1e30])
 def test_degenerate_scales(scale: float) -> None:
-    def model(scale: float) -> bytes:
-        options = ("ReshapeOptions", {"newShape": np.array([2], np.int32)})
-        return single("RESHAPE", options, [T("s8", (1, 2), scale)], [T("s8", (2,), scale)])
-
-    found = findings(model(scale), "BT606")
+    found = findings(reshaped(scale), "BT606")
     assert len(found) == 2
     assert {f.severity for f in found} == {"warning"}
-    assert findings(model(0.007), "BT606") == []
+    assert findings(reshaped(0.007), "BT606") == []
 
 
 def test_scales_of_idle_channels_mean_nothing() -> None:
@@ -213,16 +175,10 @@ def test_scales_of_idle_channels_mean_nothing() -> None:
 
 
 def test_degenerate_scale_operands() -> None:
-    x = np.ones((2, 3), np.float32)
-
-    def model(scale: float) -> bytes:
-        inputs = {"x": x, "scale": np.float32(scale), "zero": np.uint8(3)}
-        return onnx_single("QuantizeLinear", inputs, [KIND[np.dtype(np.uint8)]], constants=("scale", "zero"))[0]
-
     for scale in (0.0, -1.0, np.inf, np.nan):
-        assert only(model(scale), "BT606").severity == "error"
-    assert only(model(1e-20), "BT606").severity == "warning"
-    assert findings(model(0.02), "BT606") == []
+        assert only(quantized(scale), "BT606").severity == "error"
+    assert only(quantized(1e-20), "BT606").severity == "warning"
+    assert findings(quantized(0.02), "BT606") == []
 
 
 def test_constant_channels_are_constant() -> None:
@@ -254,16 +210,6 @@ def test_saturated_biases() -> None:
     assert findings(fully_connected([[1], [1]], [5, S32_MAX - 1]), "BT608") == []
 
 
-def island(quantize: bool, constant: bool = False) -> bytes:
-    start = T("s8", (4,), 0.1, 0, data=np.zeros(4) if constant else None)
-    real, result = T("f32", (4,)), T("f32", (4,))
-    nodes: list[tuple] = [("DEQUANTIZE", None, [start], [real])]
-    nodes.append(("ADD", ("AddOptions", {}), [real, T("f32", (4,)) if constant else real], [result]))
-    if quantize:
-        nodes.append(("QUANTIZE", None, [result], [T("s8", (4,), 0.2, 0)]))
-    return chain(nodes)
-
-
 def test_float_islands() -> None:
     inside = only(island(True), "BT609")
     assert (inside.severity, inside.numbers["operators"]) == ("warning", 1)
@@ -278,16 +224,13 @@ def test_real_ends_of_a_graph_are_notes() -> None:
 
 
 def test_lossy_requantization() -> None:
-    def model(scale: float, zero_point: int = 0) -> bytes:
-        return single("QUANTIZE", None, [T("s8", (256,), 0.1, 0)], [T("s8", (256,), scale, zero_point)])
-
-    finding = only(model(0.25), "BT610")
+    finding = only(requantized(0.25), "BT610")
     every = np.arange(-128, 128).reshape(256)
-    assert np.unique(run(model(0.25), every)).size == finding.numbers["kept"]
-    cut = only(model(0.1, 100), "BT610")
+    assert np.unique(run(requantized(0.25), every)).size == finding.numbers["kept"]
+    cut = only(requantized(0.1, 100), "BT610")
     assert cut.numbers["saturated"] == 100
-    assert np.unique(run(model(0.1, 100), every)).size == cut.numbers["kept"] == 156
-    assert findings(model(0.12), "BT610") == []
+    assert np.unique(run(requantized(0.1, 100), every)).size == cut.numbers["kept"] == 156
+    assert findings(requantized(0.12), "BT610") == []
     real = T("f32", (4,))
     before, behind = T("s8", (4,), 0.1, 0), T("s8", (4,), 0.3, 0)
     pair = chain([("DEQUANTIZE", None, [before], [real]), ("QUANTIZE", None, [real], [behind])])
@@ -314,18 +257,5 @@ def test_clamped_to_one_code() -> None:
 
 
 def test_stays_float() -> None:
-    F32, U8 = np.float32, np.uint8
-
-    def model(op_type: str) -> bytes:
-        helper = onnx.helper
-        nodes = [
-            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["x"]),
-            helper.make_node(op_type, ["x"], ["r"]),
-            helper.make_node("QuantizeLinear", ["r", "s", "z"], ["y"]),
-        ]
-        constants = {"s": F32(0.1), "z": U8(3)}
-        return build(nodes, {"q": np.zeros((1, 2, 3, 3), U8)}, {"y": KIND[np.dtype(U8)]}, constants, opset=21)[0]
-
-    finding = only(model("Tanh"), "BT613")
-    assert "1 Tanh (no integer kernel)" in finding.message
-    assert findings(model("Sigmoid"), "BT613") == []
+    assert "1 Tanh (no integer kernel)" in only(between_pairs("Tanh"), "BT613").message
+    assert findings(between_pairs("Sigmoid"), "BT613") == []

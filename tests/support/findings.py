@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 import bittrue
 from bittrue import numerics as tables
 from bittrue.check import Finding, Subject
 from bittrue.check.rules import find
+
+Maker = Callable[[], bytes]
 
 
 def subject_of(content: bytes, numerics: str | None = None) -> Subject:
@@ -25,3 +30,12 @@ def only(content: bytes, code: str, numerics: str | None = None) -> Finding:
     found = findings(content, code, numerics)
     assert len(found) == 1, [f.message for f in found]
     return found[0]
+
+
+def makers(fixtures: Mapping[str, tuple[list[bytes], list[bytes]]]) -> dict[str, tuple[list[Maker], list[Maker]]]:
+    """Fixtures as functions that give the models, which is how tests/check/test_rules.py collects them."""
+
+    def one(contents: list[bytes]) -> list[Maker]:
+        return [partial(bytes, content) for content in contents]
+
+    return {code: (one(wrong), one(right)) for code, (wrong, right) in fixtures.items()}

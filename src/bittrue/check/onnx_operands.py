@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph import Graph, Node, Tensor, data_type
+from ..numerics import find as find_numerics
 from .rule import Subject
+from .surveys import survey
 
 # Operator -> (codes or -1 for the output, scale, zero point) by input position.
 PARAMETERS: dict[str, tuple[tuple[int, int, int], ...]] = {
@@ -68,6 +70,25 @@ def parameters_of(graph: Graph, node: Node) -> Iterator[Parameters]:
         if at[0] is not None and owner is not None:
             point = None if at[1] is None else graph.tensors[at[1]]
             yield Parameters(graph, node, graph.tensors[owner], graph.tensors[at[0]], point, codes < 0)
+
+
+def known_shape(subject: Subject, graph: Graph, tensor: Tensor) -> tuple[int, ...] | None:
+    """The shape of a tensor, inferred where the main graph can be walked, else as declared; None where it is open."""
+    if tensor.is_constant:
+        return tensor.shape
+    if graph is subject.graphs[0]:
+        # The specification's own table has no rewrites, so tensors and nodes are those of the file.
+        made = survey(subject, find_numerics("onnx"))
+        index = next((i for i, other in enumerate(graph.tensors) if other is tensor), None)
+        if made.graph is graph and index is not None and index in made.shapes:
+            return made.shapes[index]
+    declared = tensor.shape_signature or tensor.shape
+    return None if not declared or any(extent < 1 for extent in declared) else tuple(declared)
+
+
+def shown(shape: tuple[int, ...]) -> str:
+    """A shape in messages."""
+    return "a scalar" if not shape else str(list(shape))
 
 
 def scale_operands(subject: Subject) -> Iterator[tuple[Graph, Tensor, int]]:
