@@ -114,31 +114,53 @@ def _takes_plain_integers(specified: Specified) -> bool:
     return specified.same or not any(operand.side == "output" for operand in specified.operands)
 
 
-def activations(subject: Subject) -> Iterator[tuple[Graph, Node | None, str, Tensor]]:
-    """Every quantized tensor of 8 or 16 bits that is an input of a graph, an output of a node or a constant activation.
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """A quantized tensor of 8 or 16 bits that is an input of a graph, an output of a node or an activation it reads.
 
-    Yields:
-        graph, the node that makes or reads it (None for inputs of the graph), what it is there, and the tensor.
+    Attributes:
+        graph: where.
+        node: that makes or reads it, None for inputs of the graph; one whose scheme is that of the tensor, if any.
+        scheme: of the node.
+        title: what it is there.
+        tensor: the tensor.
     """
+
+    graph: Graph
+    node: Node | None
+    scheme: str
+    title: str
+    tensor: Tensor
+
+
+def activations(subject: Subject) -> Iterator[Activation]:
+    """Every quantized activation, each once."""
     for graph in subject.graphs:
-        seen: set[int] = set()
-        found: list[tuple[Node | None, str, int]] = [(None, "input of the graph", index) for index in graph.inputs]
+        found: dict[int, Activation] = {}
+        for index in graph.inputs:
+            found[index] = Activation(graph, None, "", "input of the graph", graph.tensors[index])
         for node in graph.nodes:
-            found += [(node, f"output {position}", index) for position, index in enumerate(node.outputs)]
-            specified = SPECIFICATION.get(node.source)
-            for operand in specified.operands if specified is not None else ():
-                if operand.role == "activation" and operand.side == "input":
-                    wanted = range(len(node.inputs)) if operand.position is None else (operand.position,)
-                    found += [
-                        (node, f"input {position}", index)
-                        for position in wanted
-                        if position < len(node.inputs) and (index := node.inputs[position]) is not None
-                    ]
-        for reader, title, index in found:
-            tensor = graph.tensors[index]
-            if index not in seen and tensor.quantization is not None and tensor.dtype in ("s8", "u8", "s16"):
-                seen.add(index)
-                yield graph, reader, title, tensor
+            kind = scheme(graph, node)
+            for title, index in _activations(node):
+                tensor = graph.tensors[index]
+                if index not in found or (kind == tensor.dtype and found[index].scheme != kind):
+                    found[index] = Activation(graph, node, kind, title, tensor)
+        for activation in found.values():
+            if activation.tensor.quantization is not None and activation.tensor.dtype in ("s8", "u8", "s16"):
+                yield activation
+
+
+def _activations(node: Node) -> Iterator[tuple[str, int]]:
+    specified = SPECIFICATION.get(node.source)
+    for operand in specified.operands if specified is not None else ():
+        if operand.role == "activation" and operand.side == "input":
+            wanted = range(len(node.inputs)) if operand.position is None else (operand.position,)
+            for position in wanted:
+                index = node.inputs[position] if position < len(node.inputs) else None
+                if index is not None:
+                    yield f"input {position}", index
+    for position, output in enumerate(node.outputs):
+        yield f"output {position}", output
 
 
 def parameters(tensor: Tensor) -> str:

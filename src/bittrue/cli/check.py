@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,27 @@ from rich.text import Text
 
 from .. import numerics
 from ..check import SEVERITIES, CheckResult, Finding, Rule, check_model
+from ..report import junit as _junit
+from ..report import sarif as _sarif
+from ..report.words import visible
 from .common import console, late_progress, parse_shapes
+from .report import write_reports
 
 # Findings of one kind that are shown before the others are counted.
 _SHOWN = 2
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-_FILES = {"sarif": "SARIF 2.1.0", "junit": "JUnit XML", "markdown": "Markdown", "html": "one offline HTML page"}
+_FILES = {
+    "sarif": "Also write SARIF 2.1.0.",
+    "junit": "Also write JUnit XML.",
+    "markdown": "Also write a short summary for CI; - prints it.",
+    "html": "Also write one HTML page that works offline.",
+}
 
 
 def _file_options(command: Any) -> Any:
     for name, title in reversed(_FILES.items()):
-        path = click.Path(dir_okay=False, writable=True)
-        command = click.option(f"--{name}", type=path, metavar="FILE", help=f"Also write {title}.")(command)
+        path = click.Path(dir_okay=False, path_type=Path, allow_dash=name == "markdown")
+        command = click.option(f"--{name}", type=path, metavar="FILE", help=title)(command)
     return command
 
 
@@ -67,7 +75,10 @@ def command(
     shapes: tuple[str, ...],
     show_all: bool,
     as_json: bool,
-    **files: str | None,
+    sarif: Path | None,
+    junit: Path | None,
+    markdown: Path | None,
+    html: Path | None,
 ) -> None:
     """Check MODEL against the specification of its format, what its runtime refuses, and known hazards.
 
@@ -89,10 +100,10 @@ def command(
             progress=progress,
         )
     plain = result.to_dict()
-    for name, path in files.items():
+    for path, render in ((sarif, _sarif.render), (junit, _junit.render)):
         if path is not None:
-            text: str = import_module(f"...report.{name}", __name__).render(plain)
-            Path(path).write_text(text, encoding="utf-8")
+            path.write_text(render(plain), encoding="utf-8")
+    write_reports(plain, html, markdown, keep=Path(model))
     if as_json:
         click.echo(json.dumps(plain, indent=1, allow_nan=False))
     else:
@@ -107,7 +118,7 @@ def _split(texts: Sequence[str]) -> list[str]:
 def _show(result: CheckResult, severity: str, show_all: bool) -> None:
     out = console()
     out.print(
-        f"{_visible(result.model)}: {result.model_format} model, checked for numerics '{result.numerics}' with "
+        f"{visible(result.model)}: {result.model_format} model, checked for numerics '{result.numerics}' with "
         f"{_plural(len(result.rules), 'rule')}",
         markup=False,
     )
@@ -125,9 +136,9 @@ def _show(result: CheckResult, severity: str, show_all: bool) -> None:
             _add_group(table, rules[group[0].code], group, show_all)
         out.print(table)
     for failure in result.failures:
-        out.print(f"{failure.code} came to no end: {_visible(failure.message)}", markup=False, style="bold red")
+        out.print(f"{failure.code} came to no end: {visible(failure.message)}", markup=False, style="bold red")
     for note in result.notes:
-        out.print(f"note: {_visible(note)}", markup=False)
+        out.print(f"note: {visible(note)}", markup=False)
     hidden = len(result.findings) - len(findings)
     summary = ", ".join(_plural(result.count(name), name) for name in SEVERITIES)
     summary += f" ({hidden} not shown)" if hidden else ""
@@ -145,11 +156,11 @@ def _add_group(table: Table, rule: Rule, findings: Sequence[Finding], show_all: 
         shown = alike if show_all or len(alike) <= _SHOWN + 1 else alike[:_SHOWN]
         for finding in shown:
             severity = Text(finding.severity, style=_STYLES[finding.severity])
-            table.add_row(severity, Text(_visible(place_of(finding))), Text(_visible(finding.message)))
+            table.add_row(severity, Text(visible(place_of(finding))), Text(visible(finding.message)))
         if len(alike) > len(shown):
             table.add_row("", "", Text(f"and {len(alike) - len(shown)} more like it (--all shows them)", style="dim"))
         if alike[0].advice:
-            table.add_row("", "", Text(f"to mend it: {_visible(alike[0].advice)}", style="italic"))
+            table.add_row("", "", Text(f"to mend it: {visible(alike[0].advice)}", style="italic"))
 
 
 def _kinds(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
@@ -173,11 +184,6 @@ def place_of(finding: Finding) -> str:
     start = f"{node} of {graph}" if node and graph else node or (f"graph {graph}" if graph else "")
     tensor = f"tensor '{finding.tensor}'" if finding.tensor else ""
     return ", ".join(text for text in (start, tensor, finding.place) if text)
-
-
-def _visible(text: str) -> str:
-    """Text of a file without what moves the cursor of a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _plural(count: int, noun: str) -> str:

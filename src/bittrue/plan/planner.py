@@ -337,7 +337,9 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
             raise InvalidModelError(
                 "BT-NODE-ORDER", f"input '{graph.tensors[index].name}' is never computed", place=f"{node}"
             )
-        if index in graph.inputs and operator.stateful and graph.tensors[index].is_variable:
+        if index is None or not operator.stateful or not graph.tensors[index].is_variable:
+            continue
+        if index in graph.inputs:
             raise UnsupportedError(
                 "BT-VARIABLE-INPUT",
                 f"variable tensor '{graph.tensors[index].name}' is a graph input as well, but this operator changes it",

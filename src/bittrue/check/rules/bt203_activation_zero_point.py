@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..finding import Finding
-from ..operands import activations, scheme
+from ..operands import activations
 from ..rule import Rule, Subject
 from ..specification import SOURCE
 
@@ -14,12 +14,12 @@ _RANGES = {"s8": (-128, 127), "u8": (0, 255), "s16": (0, 0)}
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Activations with a zero point that their type does not have; int16 ones with any but 0."""
-    for graph, node, title, tensor in activations(subject):
-        if tensor.dtype == "s16" and (node is None or scheme(graph, node) != "s16"):
+    for found in activations(subject):
+        tensor = found.tensor
+        if tensor.quantization is None or (tensor.dtype == "s16" and found.scheme != "s16"):
             # What int8 operators make int16 (SOFTMAX, QUANTIZE) may have any.
             continue
         low, high = _RANGES[tensor.dtype]
-        assert tensor.quantization is not None
         points = tensor.quantization.zero_points
         wrong = (points < low) | (points > high)
         if not wrong.any():
@@ -27,9 +27,10 @@ def find(subject: Subject) -> Iterator[Finding]:
         worst = int(wrong.argmax())
         expected = f"[{low}, {high}]" if low < high else str(low)
         yield RULE.finding(
-            f"zero point {int(points[worst])} of an {tensor.type.title} activation ({title}), expected {expected}",
-            graph=graph,
-            node=node,
+            f"zero point {int(points[worst])} of an {tensor.type.title} activation ({found.title}), expected "
+            f"{expected}",
+            graph=found.graph,
+            node=found.node,
             tensor=tensor,
             severity="error" if tensor.dtype == "s8" else "warning",
             place=f"slice {worst}" if points.size > 1 else "",

@@ -12,14 +12,15 @@ from ..specification import SOURCE
 
 def find(subject: Subject) -> Iterator[Finding]:
     """Activations with a scale per slice."""
-    for graph, node, title, tensor in activations(subject):
+    for found in activations(subject):
+        tensor = found.tensor
         quantization = tensor.quantization
         if quantization is not None and quantization.per_axis:
             yield RULE.finding(
-                f"{quantization.scales.size} scales along dimension {quantization.axis} of an activation ({title}), "
-                "expected one per tensor",
-                graph=graph,
-                node=node,
+                f"{quantization.scales.size} scales along dimension {quantization.axis} of an activation "
+                f"({found.title}), expected one per tensor",
+                graph=found.graph,
+                node=found.node,
                 tensor=tensor,
                 severity="error" if tensor.dtype == "s8" else "warning",
                 place=f"dimension {quantization.axis}",

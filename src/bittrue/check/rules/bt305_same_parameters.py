@@ -20,10 +20,11 @@ def find(subject: Subject) -> Iterator[Finding]:
         # uint8 concatenations of LiteRT rescale their inputs, as their scheme allows.
         if output is None or kind not in ("s8", "u8", "s16") or (kind == "u8" and node.source == "CONCATENATION"):
             continue
-        for position, index in enumerate(node.inputs):
-            tensor = None if index is None else graph.tensors[index]
+        inputs = [None if index is None else graph.tensors[index] for index in node.inputs]
+        alone = sum(tensor is not None and tensor.dtype == kind for tensor in inputs) == 1
+        for position, tensor in enumerate(inputs):
             if tensor is not None and tensor.dtype == kind == output.dtype and not _same(tensor, output):
-                yield _finding(graph, node, position, tensor, output)
+                yield _finding(graph, node, position, tensor, output, alone)
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
@@ -32,7 +33,7 @@ def _same(one: Tensor, other: Tensor) -> bool:
     return one.quantization.same_as(other.quantization)
 
 
-def _finding(graph: Graph, node: Node, position: int, tensor: Tensor, output: Tensor) -> Finding:
+def _finding(graph: Graph, node: Node, position: int, tensor: Tensor, output: Tensor, alone: bool) -> Finding:
     int8 = tensor.dtype == "s8"
     if SPECIFICATION[node.source].same_enforced and int8:
         verdict = "LiteRT refuses it"
@@ -49,7 +50,7 @@ def _finding(graph: Graph, node: Node, position: int, tensor: Tensor, output: Te
         expected=parameters(output),
         found=parameters(tensor),
         advice="give the output the input's scale and zero point"
-        if len([i for i in node.inputs if i is not None and graph.tensors[i].dtype == tensor.dtype]) == 1
+        if alone
         else "insert a QUANTIZE that takes the input to the output's scale and zero point",
     )
 

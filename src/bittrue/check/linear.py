@@ -1,0 +1,67 @@
+"""QuantizeLinear and DequantizeLinear nodes with what rules about them ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..graph import Graph, Node, Tensor
+from .onnx_operands import known_shape
+from .rule import Subject
+
+_OPERATORS = ("quantize_linear", "dequantize_linear")
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """One QuantizeLinear or DequantizeLinear.
+
+    Attributes:
+        data, scale, zero_point: its operands; the zero point may be absent.
+        data_shape, scale_shape, zero_point_shape: None where they are open or absent.
+        axis, block_size: as given, defaults resolved.
+    """
+
+    graph: Graph
+    node: Node
+    data: Tensor
+    scale: Tensor
+    zero_point: Tensor | None
+    data_shape: tuple[int, ...] | None
+    scale_shape: tuple[int, ...] | None
+    zero_point_shape: tuple[int, ...] | None
+    axis: int
+    block_size: int
+
+    @property
+    def per_tensor(self) -> bool:
+        """One scale for all: a scalar, or a vector of one element."""
+        return self.scale_shape in ((), (1,))
+
+    @property
+    def axis_in_range(self) -> bool:
+        rank = len(self.data_shape or ())
+        return self.data_shape is None or -rank <= self.axis < rank
+
+
+def linear_nodes(subject: Subject) -> Iterator[Linear]:
+    """Every QuantizeLinear and DequantizeLinear of the file, in order."""
+    for graph, node in subject.nodes():
+        if node.operator not in _OPERATORS or len(node.inputs) < 2 or None in node.inputs[:2]:
+            continue
+        data, scale, *rest = (None if i is None else graph.tensors[i] for i in node.inputs)
+        point = rest[0] if rest else None
+        assert data is not None
+        assert scale is not None
+        yield Linear(
+            graph,
+            node,
+            data,
+            scale,
+            point,
+            known_shape(subject, graph, data),
+            known_shape(subject, graph, scale),
+            None if point is None else known_shape(subject, graph, point),
+            int(node.attributes.get("axis", 1)),  # type: ignore[arg-type]
+            int(node.attributes.get("block_size", 0)),  # type: ignore[arg-type]
+        )

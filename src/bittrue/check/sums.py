@@ -1,0 +1,273 @@
+"""What the accumulators of a layer can hold, channel by channel, and an input that makes them hold it.
+
+A channel's accumulator is sum over k of (q_k - z) w_k + bias, with constant w. It is largest where every code q_k is at
+the end of its range that goes with the sign of w_k; this input is a `Witness`. Taps that lie in the padding count
+nothing, so the bounds of a witness are those at the output position with the most taps inside of the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..graph import data_type
+from ..operators import Step
+from ..plan.survey import Survey
+from ..rules import accumulate, store
+from .surveys import code_range
+
+# Elements of the input beyond which no witness is made: it is as large as the input.
+_LARGEST_INPUT = 1 << 26
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """One layer with constant weights.
+
+    Attributes:
+        step: of the layer.
+        input: index of the tensor whose codes vary, and its shape.
+        low, high: the codes that it can hold.
+        zero_point: that is subtracted from them.
+        rows: constant factors [channels, K], zero points subtracted.
+        bias: [channels].
+        places: of the K codes of each group of channels in the flat input, -1 in the padding [groups, K].
+    """
+
+    step: Step
+    input: int
+    shape: tuple[int, ...]
+    low: int
+    high: int
+    zero_point: int
+    rows: np.ndarray
+    bias: np.ndarray
+    places: np.ndarray
+
+    @property
+    def channels(self) -> int:
+        return self.rows.shape[0]
+
+    def _places(self, channel: int) -> np.ndarray:
+        places: np.ndarray = self.places[channel // (self.channels // self.places.shape[0])]
+        return places
+
+    def _ends(self, rows: np.ndarray, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        up = np.maximum(rows, 0).sum(axis=1)
+        down = np.minimum(rows, 0).sum(axis=1)
+        low, high = low - self.zero_point, high - self.zero_point
+        return up * low + down * high + self.bias, up * high + down * low + self.bias
+
+    @cached_property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """No accumulator is below or above these, wherever the window is; s64 [channels]."""
+        low, high = self.low, self.high
+        if (self.places < 0).any() or self.step.parameters.get("pad_left") or self.step.parameters.get("pad_top"):
+            low, high = min(low, self.zero_point), max(high, self.zero_point)
+        return self._ends(self.rows, low, high)
+
+    @cached_property
+    def reached(self) -> tuple[np.ndarray, np.ndarray]:
+        """Accumulators that some input gives; s64 [channels]."""
+        inside = np.repeat(self.places >= 0, self.channels // self.places.shape[0], axis=0)
+        return self._ends(np.where(inside, self.rows, 0), self.low, self.high)
+
+    def witness(self, channel: int, high: bool) -> np.ndarray | None:
+        """The input whose window makes the channel's accumulator largest (or smallest); None for enormous inputs."""
+        if int(np.prod(self.shape)) > _LARGEST_INPUT:
+            return None
+        places, row = self._places(channel), self.rows[channel]
+        # Elsewhere anything goes; the zero point, where the type has it, shows best what matters.
+        rest = min(max(self.zero_point, self.low), self.high)
+        codes = np.full(int(np.prod(self.shape)), rest, np.int64)
+        inside = places >= 0
+        codes[places[inside]] = np.where((row[inside] > 0) == high, self.high, self.low)
+        return codes.reshape(self.shape)
+
+    def pattern(self, channel: int, high: bool) -> str:
+        """The witness in words."""
+        inside = self._places(channel) >= 0
+        row = self.rows[channel][inside]
+        positive, negative = (self.high, self.low) if high else (self.low, self.high)
+        return (
+            f"code {positive} where the weight is positive ({int((row > 0).sum())} of {row.size} taps), "
+            f"{negative} where it is negative ({int((row < 0).sum())})"
+        )
+
+
+def layers(made: Survey) -> Iterator[Sums]:
+    """Every layer of a survey with constant weights and bias and known zero points."""
+    for step in made.steps:
+        found = _layer(made, step)
+        if found is not None and found.rows.size:
+            yield found
+
+
+def _constant(made: Survey, step: Step, position: int) -> np.ndarray | None:
+    index = step.inputs[position] if position < len(step.inputs) else None
+    return None if index is None else made.values.get(index)
+
+
+# Operator -> positions of the constant factor and of the bias (-1: it has none).
+_OPERANDS = {
+    "conv2d": (1, 2),
+    "depthwise_conv2d": (1, 2),
+    "fully_connected": (1, 2),
+    "qlinear_conv": (3, 8),
+    "conv_integer": (1, -1),
+    "qgemm": (3, 6),
+    "qlinear_matmul": (3, -1),
+    "matmul_integer": (1, -1),
+}
+
+
+def _layer(made: Survey, step: Step) -> Sums | None:
+    if step.operator not in _OPERANDS or "accumulate" not in step.rules or step.inputs[0] is None:
+        return None
+    at, bias_at = _OPERANDS[step.operator]
+    weights, source = _constant(made, step, at), step.inputs[0]
+    kind = data_type(made.graph.tensors[source].dtype)
+    if weights is None or weights.dtype.kind not in "iu" or not kind.is_integer:
+        return None
+    zero_point = step.parameters.get("input_zero_point")
+    if step.parameters.get("late") or not isinstance(zero_point, int) or source not in made.shapes:
+        return None
+    shape = made.shapes[source]
+    rows = _rows(step, weights)
+    places = _places(step, weights, shape)
+    if rows is None or places is None or places.shape[0] == 0 or rows.shape[0] % places.shape[0]:
+        return None
+    bias = np.zeros(rows.shape[0], np.int64)
+    has_bias = 0 <= bias_at < len(step.inputs) and step.inputs[bias_at] is not None
+    if has_bias:
+        given = _constant(made, step, bias_at)
+        if given is None or given.dtype.kind not in "iu" or given.size not in (1, rows.shape[0]):
+            return None
+        bias = bias + given.reshape(-1).astype(np.int64)
+    low, high = code_range(made, source)
+    return Sums(step, source, shape, low, high, zero_point, rows, bias, places)
+
+
+def _rows(step: Step, weights: np.ndarray) -> np.ndarray | None:
+    """Weights [channels, K] as s64, zero points subtracted."""
+    points = step.arrays.get("weight_zero_points", step.parameters.get("weight_zero_point"))
+    if points is None or isinstance(points, (str, tuple)):
+        return None
+    turned = step.operator in ("qlinear_matmul", "matmul_integer") or (
+        step.operator == "qgemm" and not step.parameters.get("trans_b")
+    )
+    wide = weights.astype(np.int64)
+    if step.operator == "depthwise_conv2d":
+        wide = wide.reshape(-1, weights.shape[-1]).T
+    elif turned:
+        if weights.ndim != 2:
+            return None
+        wide = wide.T
+    else:
+        wide = wide.reshape(weights.shape[0], -1)
+    offset = np.asarray(points).astype(np.int64).reshape(-1)
+    if offset.size not in (1, wide.shape[0]):
+        return None
+    return wide - offset[:, None]
+
+
+def _places(step: Step, weights: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Flat input positions [groups, K] of the window with the most taps inside of the picture."""
+    if step.operator in ("fully_connected", "qlinear_matmul", "matmul_integer"):
+        depth = weights.shape[1] if step.operator == "fully_connected" else weights.shape[0]
+        return np.arange(depth)[None]
+    if step.operator == "qgemm":
+        if len(shape) != 2:
+            return None
+        rows, depth = shape[::-1] if step.parameters.get("trans_a") else shape
+        return (np.arange(depth) * (rows if step.parameters.get("trans_a") else 1))[None]
+    last = step.operator in ("conv2d", "depthwise_conv2d") or bool(step.parameters.get("channels_last"))
+    spatial = shape[1:-1] if last else shape[2:]
+    channels = shape[-1] if last else shape[1]
+    axes = "hw" if len(spatial) == 2 else ("w" if len(spatial) == 1 else "")
+    if not axes or f"filter_{axes[0]}" not in step.parameters:
+        return None
+    taps = [_taps(step, axis, extent) for axis, extent in zip(axes, spatial, strict=True)]
+    # Positions in the picture [taps...], -1 outside.
+    flat = taps[0] if len(taps) == 1 else taps[0][:, None] * spatial[1] + taps[1][None]
+    outside = taps[0] < 0 if len(taps) == 1 else (taps[0][:, None] < 0) | (taps[1][None] < 0)
+    step_channel = 1 if last else int(np.prod(spatial))
+    step_pixel = channels if last else 1
+    if step.operator == "depthwise_conv2d":
+        inner = np.arange(channels)[:, None] * step_channel + flat.reshape(1, -1) * step_pixel
+        return np.where(outside.reshape(1, -1), -1, inner)
+    groups = step.parameters.get("groups")
+    if not isinstance(groups, int) or groups < 1 or channels % groups:
+        return None
+    each = np.arange(channels).reshape(groups, -1) * step_channel
+    if step.operator == "conv2d":
+        # Weights [O, taps, depth].
+        places = flat.reshape(1, -1, 1) * step_pixel + each[:, None, :]
+        return np.where(outside.reshape(1, -1, 1), -1, places).reshape(groups, -1)
+    # Weights [O, depth, taps].
+    places = flat.reshape(1, 1, -1) * step_pixel + each[:, :, None]
+    return np.where(outside.reshape(1, 1, -1), -1, places).reshape(groups, -1)
+
+
+def _taps(step: Step, axis: str, extent: int) -> np.ndarray:
+    """Where the taps of the window with the most of them inside lie along one axis; -1 outside."""
+    before = step["pad_left" if axis == "w" else "pad_top"]
+    reach = np.arange(step[f"filter_{axis}"]) * step[f"dilation_{axis}"] - before
+    best = np.full(reach.size, -1)
+    count = -1
+    # Windows repeat themselves in the middle of a picture: those that touch an end, and one that does not, are enough.
+    out = step[f"out_{axis}"]
+    near = {*range(min(out, 64)), *range(max(0, out - 64), out), out // 2}
+    for position in sorted(near):
+        found = reach + position * step[f"stride_{axis}"]
+        inside = (found >= 0) & (found < extent)
+        if inside.sum() > count:
+            best, count = np.where(inside, found, -1), int(inside.sum())
+    return best
+
+
+def multipliers(step: Step) -> np.ndarray | None:
+    """The real multiplier of each channel as the step has it encoded, binary64; None where the step has none."""
+    if "factor" in step.arrays:
+        return np.atleast_1d(step.arrays["factor"].astype(np.float64))
+    if "multiplier" in step.arrays and "exponent" in step.arrays and step.rules.get("rescale", "").startswith("q31"):
+        significand, exponent = step.arrays["multiplier"], step.arrays["exponent"]
+        return np.atleast_1d(np.ldexp(significand.astype(np.float64), exponent.astype(np.int64) - 31))
+    return None
+
+
+def stored(sums: Sums, accumulators: np.ndarray) -> np.ndarray | None:
+    """The codes that the step makes of one accumulator per channel; None for steps without rescaling."""
+    step = sums.step
+    if not {"rescale", "store"} <= step.rules.keys() or not {"low", "high", "output_zero_point"} <= set(
+        step.parameters
+    ):
+        return None
+    if multipliers(step) is None:
+        return None
+    held = accumulate.RULES[step.rules["accumulate"]].finish(accumulators)
+    codes = store.rescale_and_store(held[None], step.rules, step.arrays, step.parameters, np.dtype(np.int64))
+    found: np.ndarray = codes[0]
+    return found
+
+
+def meant(sums: Sums, accumulators: np.ndarray) -> np.ndarray:
+    """The same by real numbers: accumulator * multiplier + zero point, limited, not rounded; binary64."""
+    step, real = sums.step, multipliers(sums.step)
+    assert real is not None
+    moved = accumulators.astype(np.float64) * real + step["output_zero_point"]
+    limited: np.ndarray = np.minimum(np.maximum(moved, step["low"]), step["high"])
+    return limited
+
+
+def without_overflow(sums: Sums) -> np.ndarray:
+    """For each channel whether no register on the way from sum to code can overflow, wherever the window is."""
+    least, most = sums.bounds
+    limit = 2**31 - 1
+    exponent = np.maximum(np.atleast_1d(sums.step.arrays.get("exponent", np.zeros(1, np.int64))), 0).astype(np.int64)
+    room = limit >> exponent
+    fits: np.ndarray = np.maximum(np.abs(least), np.abs(most)) <= np.minimum(room, limit - (1 << 16))
+    return fits
