@@ -201,3 +201,12 @@ def test_meaning_of_types() -> None:
     other_scale = recording({"x": Tensor(x, 0.25, -3)})["x"]
     assert "the parameters differ" in meaning(a, other_scale).text
     assert Layout((1, 50))(x) is not None
+
+
+def test_thousands_of_tensors_of_one_size_come_to_an_end() -> None:
+    values = [codes(3, 4) for _ in range(500)]
+    a = recording({f"a{i}": value for i, value in enumerate(values)})
+    b = recording({f"b{i}": value.reshape(12) for i, value in enumerate(values)})
+    found = match(a, b, same_names=False)
+    assert len(found) > 460
+    assert all(m.a.name[1:] == m.b.name[1:] for m in found)

@@ -7,6 +7,7 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -138,3 +139,20 @@ def test_files_are_not_loaded(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert collector.result().equal
     assert peak < 32 << 20
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"])
+def test_narrow_real_types(name: str) -> None:
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    codes = np.arange(32, 36, dtype=np.uint8 if dtype.itemsize == 1 else np.uint16)
+    found = statistics(codes.view(dtype), (codes + np.array([0, 1, 0, 4], codes.dtype)).view(dtype))
+    assert (found.differing, found.histogram) == (2, {"1": 1, "4": 1})
+
+
+def test_complex_numbers() -> None:
+    a, b = np.complex64([1, 2j, 3, 4]), np.complex64([1, 2j + 3, 3 + 4j, 4])
+    found = statistics(a, b)
+    assert (found.differing, found.largest, found.bias, found.histogram) == (2, 4.0, None, {})
+    assert found.worst is not None
+    assert (found.worst.element, found.worst.a, found.worst.b) == ((2,), 3.0, 5.0)
+    assert statistics(a, np.complex64([np.nan, 2j, 3, 4])).largest is None

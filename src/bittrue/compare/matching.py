@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -25,6 +25,9 @@ from .alignment import Layout, Meaning, layouts, meaning, real_sample, sample
 _SAME = 0.35
 _DOUBTFUL = 0.9
 _RUNNER_UP = 2.0
+# Pairs of tensors of one size that are tried, and how far apart two may stand in the order where there are more.
+_MOST_CANDIDATES = 20_000
+_WINDOW = 32
 _SUFFIX = re.compile(
     r"(:\d+|__\d+|_(de|pre)?quant(ized|ize)?|_(De)?[qQ]uantizeLinear(_Output|_Input)?|_output_\d+|_raw_output|/(De)?QuantizeLinear)$"
 )
@@ -271,7 +274,7 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
     `alike` asks for equal types, up to the sign of 8-bit ones: stored integers go before their real numbers.
     """
     good: dict[tuple[str, str], tuple[float, Match]] = {}
-    for one, two in product(ours, theirs):
+    for one, two in _candidates(ours, theirs):
         types = found.sides[0].tensors[one].dtype, found.sides[1].tensors[two].dtype
         if alike and types[0] != types[1] and {*types} != {"u8", "s8"}:
             continue
@@ -279,20 +282,33 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
         score = math.inf if pair is None else _apart(found.sides, one, two, pair.layout)
         if pair is not None and score <= _SAME:
             good[one, two] = score, pair
+    of_ours: dict[str, list[tuple[str, str]]] = {}
+    of_theirs: dict[str, list[tuple[str, str]]] = {}
+    for one, two in good:
+        of_ours.setdefault(one, []).append((one, two))
+        of_theirs.setdefault(two, []).append((one, two))
     ambiguous: set[str] = set()
     for one, two in sorted(good, key=lambda key: (good[key][0], *_unlike(found.sides, *key))):
         if one in ambiguous or one in found.pairs or two in found.taken:
             continue
         score = good[one, two][0]
-        rivals = [
-            good[key][0]
-            for key in good
-            if (key[0] == one) != (key[1] == two) and not _same(found, good, (one, two), key)
-        ]
+        others = {*of_ours[one], *of_theirs[two]} - {(one, two)}
+        rivals = [good[key][0] for key in others if not _same(found, good, (one, two), key)]
         if min(rivals, default=math.inf) < max(score * _RUNNER_UP, 1e-9):
             ambiguous.add(one)
         else:
             found.put(good[one, two][1])
+
+
+def _candidates(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Every pair; of very many those that stand at about the same place in the order of execution."""
+    if len(ours) * len(theirs) <= _MOST_CANDIDATES:
+        yield from product(ours, theirs)
+        return
+    for position, one in enumerate(ours):
+        middle = position * len(theirs) // len(ours)
+        for two in theirs[max(middle - _WINDOW, 0) : middle + _WINDOW]:
+            yield one, two
 
 
 def _same(
