@@ -274,12 +274,27 @@ class Session:
         of a loop's body with the values of the last iteration.
         Arguments and errors as for `run`.
         """
+        values: dict[str, np.ndarray] = {}
+        self.observe(values.__setitem__, *positional, progress=progress, **named)
+        return values
+
+    def observe(
+        self,
+        observer: Callable[[str, np.ndarray], None],
+        *positional: Any,
+        progress: Callable[[int], None] | None = None,
+        **named: Any,
+    ) -> None:
+        """Run once and hand every tensor of `trace` to `observer` as (name, value) as soon as it is known.
+
+        Tensors that are computed repeatedly come repeatedly. Values are the observer's to keep, not to write into.
+        """
         inputs = self._inputs(positional, named)
         # Private copies: the caller may change the arrays while the trace of them is still in use.
         inputs = {index: np.array(value) for index, value in inputs.items()}
-        values = {self.plan.tensors[index].name: inputs[index] for index in self.plan.inputs}
-        self._executor.run(inputs, observe=values.__setitem__, after_step=progress)
-        return values
+        for index in self.plan.inputs:
+            observer(self.plan.tensors[index].name, inputs[index])
+        self._executor.run(inputs, observe=observer, after_step=progress)
 
     @property
     def missing(self) -> Mapping[int, str]:

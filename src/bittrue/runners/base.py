@@ -1,10 +1,11 @@
-"""What every runner is made of: how to open a model in another runtime, and what it is fed."""
+"""What every runner is made of: how to open a model in a runtime, what it is fed, and how a run is recorded."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
+from ..api import Model, Port
+from ..errors import InputError, UnsupportedError
+from ..numerics import Numerics
+from .recording import Recording
+
+# (steps done, steps in all); 0 in all when nobody knows yet.
+Progress = Callable[[int, int], None]
 
 # What messages call the files of formats that have no extension of their own.
 _FILES = {"caffe": "a Caffe network", "caffe2": "a Caffe2 network", "mxnet": "an MXNet symbol"}
@@ -76,6 +83,29 @@ class Peer:
         except importlib.metadata.PackageNotFoundError:
             return None
 
+    def load(self) -> Any:
+        """The module; UnsupportedError without the package."""
+        try:
+            return importlib.import_module(self.module)
+        except ImportError as error:
+            reason = "not installed" if self.version() is None else f"cannot be imported: {error}"
+            raise UnsupportedError("BT-PEER-MISSING", reason, advice=f"pip install {self.package}") from None
+
+    def check(self, found: str, title: str = "") -> None:
+        """That the package is here and reads files of this format.
+
+        Raises:
+            UnsupportedError: it is not, or does not.
+        """
+        if self.version() is None:
+            raise UnsupportedError(
+                "BT-PEER-MISSING", f"{title or self.title} is not installed", advice=f"pip install {self.package}"
+            )
+        if found not in self.reads:
+            wanted = " or ".join(f".{kind}" for kind in self.reads)
+            kind = _FILES.get(found, f"a .{found} file")
+            raise UnsupportedError("BT-PEER-FORMAT", f"{title or self.title} reads {wanted}, this is {kind}")
+
     def open(self, files: Mapping[str, Path], feeds: Sequence[Feed], threads: int) -> Opened:
         """The model in this peer.
 
@@ -88,11 +118,7 @@ class Peer:
             UnsupportedError: the package is missing, or no file has a format that the peer reads.
             Exception: whatever the peer raises about the model.
         """
-        try:
-            module = importlib.import_module(self.module)
-        except ImportError as error:
-            reason = "not installed" if self.version() is None else f"cannot be imported: {error}"
-            raise UnsupportedError("BT-PEER-MISSING", reason, advice=f"pip install {self.package}") from None
+        module = self.load()
         path = next((files[kind] for kind in self.reads if kind in files), None)
         if path is None:
             given = " or ".join(_FILES.get(kind, f".{kind}") for kind in files)
@@ -104,6 +130,79 @@ class Peer:
             )
         with quiet():
             return self.prepare(module, path, feeds, threads)
+
+
+class Runner(ABC):
+    """One side of a comparison: a model in a runtime, or what a device left behind.
+
+    Attributes:
+        spec: what the user typed.
+        title: the runtime, for people, with its version.
+        path: of the model file, or of the folder of a trace.
+        format: of that file; ``"trace"`` for a trace.
+        model: what is in the file; None for a trace.
+        arithmetic: the numerics that stands for the runtime with these options; None where none does.
+        inputs: what `record` takes; empty for a trace, whose inputs are in its recordings.
+    """
+
+    spec: str
+    title: str
+    path: Path
+    format: str
+    model: Model | None
+    arithmetic: Numerics | None
+    inputs: list[Port]
+
+    @property
+    def numerics(self) -> str:
+        """Name of `arithmetic`; empty without one."""
+        return "" if self.arithmetic is None else self.arithmetic.name
+
+    @abstractmethod
+    def record(self, inputs: Mapping[str, np.ndarray], progress: Progress | None = None) -> Recording:
+        """Run once, from the model's first state, and return every tensor that can be seen.
+
+        Args:
+            inputs: by name; other shapes than the file's resize the model where the runtime can.
+            progress: called after each step with (done, in all).
+
+        Raises:
+            BittrueError: the runtime refuses the model or the inputs, aborts, or shows no defined result.
+        """
+
+    def recorded(self) -> list[Recording]:
+        """What is there already, one recording per run; nothing for runtimes that run now."""
+        return []
+
+    def close(self) -> None:  # noqa: B027  most have nothing to end
+        """End what was started. Recordings stay."""
+
+
+def input_ports(model: Model) -> list[Port]:
+    """The inputs of a model, without planning it; extents that the file leaves open without a number are -1."""
+    ports = []
+    for tensor in (model.graph.tensors[index] for index in model.graph.inputs):
+        shape = tuple(tensor.shape_signature or ()) if tensor.is_open else tensor.shape
+        ports.append(Port(tensor.name, tensor.type.numpy, shape, tensor.quantization))
+    return ports
+
+
+def given(ports: Sequence[Port], inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The inputs in the order of the ports, contiguous; InputError for unknown or missing names and wrong types."""
+    names = ", ".join(port.name for port in ports)
+    for name in inputs:
+        if name not in {port.name for port in ports}:
+            raise InputError("BT-INPUT-NAME", f"'{name}' is no input of this model", advice=f"inputs: {names}")
+    values = {}
+    for port in ports:
+        if port.name not in inputs:
+            raise InputError("BT-INPUT-MISSING", f"no value for input '{port.name}'")
+        value = np.asarray(inputs[port.name])
+        if value.dtype != port.dtype:
+            place = f"input '{port.name}'"
+            raise InputError("BT-INPUT-TYPE", f"expected {port.dtype}, found {value.dtype}", place=place)
+        values[port.name] = np.ascontiguousarray(value).reshape(value.shape)
+    return values
 
 
 def pair(ours: Sequence[str], theirs: Sequence[str | list[str]], what: str) -> list[int]:

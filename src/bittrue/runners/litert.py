@@ -1,23 +1,46 @@
-"""LiteRT: its reference kernels, and its default kernels with the XNNPACK delegate."""
+"""LiteRT: its reference kernels, its optimised kernels, and its default kernels with the XNNPACK delegate.
+
+The interpreter of a recording runs in a process of its own: checks that fail inside of it end the process that it runs
+in, and some models make it write past its buffers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .base import Feed, Opened, Peer, fit, pair
+from ..api import Model
+from ..errors import InvalidModelError
+from ..graph import data_type
+from ..numerics import find as find_numerics
+from .base import Feed, Opened, Peer, Progress, Runner, fit, given, input_ports, pair
+from .process import Worker
+from .recording import Recorded, Recording
+from .spool import Spool
+
+# What users type: the interpreter's name for it, the numerics that stands for it, and what people call it.
+RESOLVERS = {
+    "builtin_ref": ("BUILTIN_REF", "litert", "reference kernels"),
+    "optimized": ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "litert-optimized", "optimised kernels"),
+    "xnnpack": ("AUTO", "xnnpack", "with XNNPACK"),
+}
+
+
+def _interpreter(module: Any, path: Path, resolver: str, threads: int, every_tensor: bool = False) -> Any:
+    return module.Interpreter(
+        model_path=str(path),
+        experimental_op_resolver_type=getattr(module.OpResolverType, RESOLVERS[resolver][0]),
+        experimental_preserve_all_tensors=every_tensor,
+        num_threads=threads,
+    )
 
 
 def _open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Feed], int], Opened]:
     def prepare(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
-        interpreter = module.Interpreter(
-            model_path=str(path),
-            experimental_op_resolver_type=getattr(module.OpResolverType, resolver),
-            num_threads=threads,
-        )
+        interpreter = _interpreter(module, path, resolver, threads)
         details = interpreter.get_input_details()
         order = pair([f.name for f in feeds], [d["name"] for d in details], "inputs")
         for feed, position in zip(feeds, order, strict=True):
@@ -40,19 +63,173 @@ def _open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Feed], int], Op
     return prepare
 
 
-LITERT = Peer(
-    "litert",
-    "LiteRT reference kernels",
-    "ai-edge-litert",
-    "ai_edge_litert.interpreter",
-    ("tflite",),
-    _open_litert("BUILTIN_REF"),
-)
-XNNPACK = Peer(
-    "xnnpack",
-    "LiteRT with XNNPACK",
-    "ai-edge-litert",
-    "ai_edge_litert.interpreter",
-    ("tflite",),
-    _open_litert("AUTO"),
-)
+def _peer(name: str, title: str, resolver: str) -> Peer:
+    return Peer(name, title, "ai-edge-litert", "ai_edge_litert.interpreter", ("tflite",), _open_litert(resolver))
+
+
+LITERT = _peer("litert", "LiteRT reference kernels", "builtin_ref")
+XNNPACK = _peer("xnnpack", "LiteRT with XNNPACK", "xnnpack")
+
+
+class LiteRT(Runner):
+    """A .tflite model in LiteRT, every tensor of its main graph.
+
+    Args:
+        resolver: one of `RESOLVERS`.
+        threads: that the interpreter may use.
+        timeout: seconds that a run may take.
+    """
+
+    model: Model
+
+    def __init__(self, spec: str, path: Path, model: Model, resolver: str, threads: int = 1, timeout: float = 600):
+        LITERT.check(model.format, "LiteRT")
+        self.spec = spec
+        self.path = path
+        self.model = model
+        self.format = model.format
+        kernels, numerics, title = RESOLVERS[resolver]
+        self.title = f"LiteRT {LITERT.version()}, {title} ({kernels})"
+        self.arithmetic = find_numerics(numerics)
+        self.inputs = input_ports(model)
+        self._options = {"path": str(path), "resolver": resolver, "threads": threads}
+        self._timeout = timeout
+        self._worker = Worker("LiteRT", __name__)
+
+    def record(self, inputs: Mapping[str, np.ndarray], progress: Progress | None = None) -> Recording:
+        graph = self.model.graph
+        values = given(self.inputs, inputs)
+        spool = Spool()
+        feeds, shown = spool.file(), spool.file()
+        answer = self._worker.ask(
+            {
+                **self._options,
+                "feeds": _write(feeds, values.values()),
+                "feeds_file": str(feeds),
+                "wanted": list(_order(self.model)),
+                "values_file": str(shown),
+            },
+            self._timeout,
+            spool.folder / "messages",
+        )
+        feeds.unlink()
+        if "refused" in answer:
+            raise InvalidModelError(
+                "BT-RUNNER-REFUSED",
+                f"{self.title} refuses this model: {answer['refused']}",
+                place=str(self.path),
+                advice="bittrue check says what the specification has against it",
+            )
+        tensors, hidden = [], []
+        for entry in answer["values"]:
+            tensor = graph.tensors[entry["index"]]
+            dtype = data_type(tensor.dtype)
+            if not dtype.bits or entry["dtype"] != dtype.numpy.name or dtype.is_packed:
+                hidden.append(f"'{tensor.name}' ({dtype.title})")
+                continue
+            load = spool.reader(shown, dtype.numpy, entry["shape"], entry["start"])
+            tensors.append(Recorded(tensor.name, tensor.dtype, tuple(entry["shape"]), tensor.quantization, load))
+        names = {tensor.name for tensor in tensors}
+        outputs = tuple(name for i in graph.outputs if (name := graph.tensors[i].name) in names)
+        if progress is not None:
+            progress(len(graph.nodes), len(graph.nodes))
+        return Recording(tuple(tensors), tuple(values), outputs, tuple(_notes(self.model, answer, hidden)))
+
+    def close(self) -> None:
+        self._worker.close()
+
+
+def _notes(model: Model, answer: Mapping[str, Any], hidden: Sequence[str]) -> list[str]:
+    notes = []
+    if hidden:
+        notes.append(f"not shown, the interpreter has no array for it: {', '.join(hidden)}")
+    if answer["unread"]:
+        names = ", ".join(f"'{model.graph.tensors[i].name}'" for i in answer["unread"])
+        notes.append(f"not shown, has no memory after the run: {names}")
+    if len(model.graphs) > 1:
+        notes.append("tensors of called graphs are not shown: the interpreter does not say which of them ran")
+    if any(t.is_variable for t in model.graph.tensors):
+        notes.append("variable tensors start from their first values")
+    if answer["different"]:
+        names = ", ".join(f"'{model.graph.tensors[i].name}'" for i in answer["different"])
+        notes.append(f"a run that keeps every tensor gives other bytes than a plain run for output {names}")
+    return notes
+
+
+def _order(model: Model) -> dict[int, None]:
+    """Tensors that are not constants, in execution order: inputs, then what each node writes; outputs in any case."""
+    graph = model.graph
+    found = dict.fromkeys(graph.inputs)
+    for node in graph.nodes:
+        found.update(dict.fromkeys(node.outputs))
+        found.update(dict.fromkeys(i for i in node.inputs if i is not None and graph.tensors[i].is_variable))
+    found.update(dict.fromkeys(graph.outputs))
+    return {i: None for i in found if data_type(graph.tensors[i].dtype).bits}
+
+
+def _write(path: Path, values: Any) -> list[dict[str, Any]]:
+    """All values in one file; where each one begins."""
+    entries = []
+    with path.open("wb") as file:
+        for value in values:
+            entries.append({"dtype": value.dtype.name, "shape": list(value.shape), "start": file.tell()})
+            file.write(np.ascontiguousarray(value).tobytes())
+    return entries
+
+
+def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    """One recording: what the process that runs the interpreter does for `LiteRT.record`."""
+    from .spool import mapped
+
+    try:
+        module = LITERT.load()
+        path, resolver, threads = Path(request["path"]), request["resolver"], request["threads"]
+        feeds = [
+            mapped(Path(request["feeds_file"]), np.dtype(f["dtype"]), f["shape"], f["start"]) for f in request["feeds"]
+        ]
+        full, plain = (_invoked(_interpreter(module, path, resolver, threads, every), feeds) for every in (True, False))
+        values, unread = [], []
+        with open(request["values_file"], "wb") as file:
+            for index in request["wanted"]:
+                value = _read(full, index)
+                if value is None:
+                    unread.append(index)
+                    continue
+                values.append(
+                    {"index": index, "dtype": value.dtype.name, "shape": list(value.shape), "start": file.tell()}
+                )
+                file.write(np.ascontiguousarray(value).tobytes())
+    except Exception as error:
+        return {"refused": f"{error}".strip() or type(error).__name__}
+    outputs = [detail["index"] for detail in full.get_output_details()]
+    return {"values": values, "unread": unread, "different": [i for i in outputs if not _same(full, plain, i)]}
+
+
+def _invoked(interpreter: Any, feeds: Sequence[np.ndarray]) -> Any:
+    details = interpreter.get_input_details()
+    for detail, feed in zip(details, feeds, strict=True):
+        if tuple(detail["shape"]) != feed.shape:
+            interpreter.resize_tensor_input(detail["index"], list(feed.shape))
+    interpreter.allocate_tensors()
+    for detail, feed in zip(details, feeds, strict=True):
+        interpreter.set_tensor(detail["index"], feed)
+    interpreter.invoke()
+    return interpreter
+
+
+def _read(interpreter: Any, index: int) -> np.ndarray | None:
+    try:
+        return np.asarray(interpreter.get_tensor(index))
+    except ValueError as error:
+        details = interpreter._get_tensor_details(index, 0)
+        # The binding takes empty tensors whose shape was found while running for broken ones.
+        if "Invalid tensor size" in str(error) and 0 in details["shape"]:
+            return np.empty(details["shape"], details["dtype"])
+        return None
+
+
+def _same(one: Any, two: Any, index: int) -> bool:
+    a, b = _read(one, index), _read(two, index)
+    if a is None or b is None:
+        return a is b
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 FORMAT = "bittrue-trace-1"
 
 
+def traced_tensors(plan: Plan) -> dict[str, PlanTensor | Tensor]:
+    """What the names of a trace stand for, tensors of called graphs included."""
+    by_name: dict[str, PlanTensor | Tensor] = {tensor.name: tensor for tensor in plan.tensors}
+    if plan.source is not None:
+        for number, graph in enumerate(plan.source.graphs):
+            by_name.update({f"{plan.source.label(number)}::{tensor.name}": tensor for tensor in graph.tensors})
+    return by_name
+
+
 def write_trace(directory: object, plan: Plan, values: Mapping[str, np.ndarray]) -> Path:
     """One .npy per tensor and an index `trace.json`: name, file, dtype, shape, scale and zero point, in order."""
     import json
@@ -25,10 +34,7 @@ def write_trace(directory: object, plan: Plan, values: Mapping[str, np.ndarray])
 
     folder = Path(os.fspath(directory))  # type: ignore[call-overload]
     folder.mkdir(parents=True, exist_ok=True)
-    by_name: dict[str, PlanTensor | Tensor] = {tensor.name: tensor for tensor in plan.tensors}
-    if plan.source is not None:
-        for number, graph in enumerate(plan.source.graphs):
-            by_name.update({f"{plan.source.label(number)}::{tensor.name}": tensor for tensor in graph.tensors})
+    by_name = traced_tensors(plan)
     index = []
     for position, (name, value) in enumerate(values.items()):
         file = f"{position:04d}_{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[-80:]}.npy"

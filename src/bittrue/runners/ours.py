@@ -1,0 +1,78 @@
+"""bittrue itself: a model under any numerics, every tensor of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from ..api import Model, Session
+from ..graph import data_type
+from ..numerics import find as find_numerics
+from ..runtime.trace import traced_tensors
+from .base import Progress, Runner, given, input_ports
+from .recording import Recorded, Recording
+from .spool import MEMORY, Spool
+
+
+class Ours(Runner):
+    """A model in bittrue.
+
+    Attributes:
+        memory: bytes of a recording that stay in memory; the rest goes to temporary files.
+    """
+
+    model: Model
+
+    def __init__(self, spec: str, path: Path, model: Model, numerics: str, memory: int = MEMORY) -> None:
+        self.spec = spec
+        self.path = path
+        self.model = model
+        self.format = model.format
+        self.arithmetic = find_numerics(numerics)
+        self.title = f"bittrue, numerics {numerics}: {self.arithmetic.reproduces}"
+        self.inputs = input_ports(model)
+        self.memory = memory
+        self._session: tuple[dict[str, tuple[int, ...]], Session] | None = None
+
+    def session(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Session:
+        """The prepared model for these shapes of the inputs; those of the file by default."""
+        wanted = dict(shapes or {port.name: port.shape for port in self.inputs if -1 not in port.shape})
+        if self._session is None or self._session[0] != wanted:
+            self._session = wanted, self.model.prepare(self.numerics, shapes=wanted)
+        return self._session[1]
+
+    def record(self, inputs: Mapping[str, np.ndarray], progress: Progress | None = None) -> Recording:
+        """Run once, from the model's first state; tensors of called graphs are named ``"graph::tensor"``.
+
+        They appear with the values of their last call, so those of a loop's body with the values of the last iteration.
+        """
+        values = given(self.inputs, inputs)
+        session = self.session({name: value.shape for name, value in values.items()})
+        session.reset()
+        plan = session.plan
+        known = traced_tensors(plan)
+        spool = Spool(self.memory)
+        tensors: dict[str, Recorded] = {}
+        hidden: set[str] = set()
+
+        def observe(name: str, value: np.ndarray) -> None:
+            tensor = known[name]
+            if data_type(tensor.dtype).bits == 0:
+                hidden.add(name)
+                return
+            tensors[name] = Recorded(name, tensor.dtype, value.shape, tensor.quantization, spool.keep(name, value))
+
+        total = 0 if plan.later else len(plan.steps)
+        done = count(1)
+        session.observe(observe, values, progress=None if progress is None else lambda _: progress(next(done), total))
+        outputs = [port.name for port in session.outputs if port.name not in hidden]
+        for name in outputs:
+            if name not in tensors:
+                # An output that nothing computes.
+                constant = next(t for t in plan.tensors if t.name == name and t.value is not None)
+                observe(name, np.asarray(constant.value))
+        notes = [f"not shown, no numbers: {', '.join(sorted(hidden))}"] if hidden else []
+        return Recording(tuple(tensors.values()), tuple(values), tuple(outputs), tuple(notes))

@@ -1,0 +1,169 @@
+"""The two sides of a comparison, from what users type.
+
+``MODEL``
+    bittrue, with the numerics that the file's format comes with.
+``MODEL@NUMERICS``
+    bittrue, with another numerics, for example ``model.tflite@xnnpack``.
+``litert:RESOLVER MODEL``
+    LiteRT as it is installed here; RESOLVER is builtin_ref (the default), optimized or xnnpack. Also written
+    ``litert:RESOLVER:MODEL``, ``litert:MODEL`` and ``litert:MODEL?resolver=RESOLVER``. Options: threads, timeout
+    (seconds that a run may take).
+
+Options follow the file as ``?name=value&name=value``. A file whose name looks like one of these is named by its path:
+``./litert:model``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import numerics as numerics_tables
+from ..api import load
+from ..errors import InputError
+from .base import Runner
+from .litert import RESOLVERS, LiteRT
+from .ours import Ours
+
+__all__ = ["Runner", "join_words", "open_side"]
+
+
+@dataclass(frozen=True)
+class _Scheme:
+    """What stands before the colon.
+
+    Attributes:
+        options: names of what may follow the question mark.
+        variants: what may stand between the colon and the file.
+        variant: the option that they are values of.
+        make: (spec, target, options, weights) -> Runner.
+    """
+
+    make: Callable[[str, str, dict[str, str], Any], Runner]
+    options: tuple[str, ...]
+    variants: tuple[str, ...] = ()
+    variant: str = ""
+
+
+def open_side(text: str, weights: Any = None) -> Runner:
+    """The runner that a text stands for; see the top of this file.
+
+    Args:
+        text: what the user typed.
+        weights: the second file of formats that have one; see `bittrue.load`.
+
+    Raises:
+        InputError: an unknown runner, numerics or option, or no such file.
+        UnsupportedError: the runtime is not installed, or does not read files of this format.
+        BittrueError: whatever is wrong with the model.
+    """
+    name, colon, rest = text.strip().partition(":")
+    scheme = _SCHEMES.get(name) if colon else None
+    if scheme is None:
+        return _ours(text.strip(), weights)
+    target, options = _options(name, scheme, rest)
+    if not target:
+        raise InputError("BT-SIDE", "no file is named", place=f"'{text}'", advice=f"write {_form(name, scheme)}")
+    return scheme.make(text, target, options, weights)
+
+
+def join_words(words: Sequence[str]) -> list[str]:
+    """Words of a command line, with ``litert:xnnpack model.tflite`` as one of them though the shell makes it two.
+
+    >>> join_words(["litert:builtin_ref", "a.tflite", "a.tflite@xnnpack", "litert:b.tflite"])
+    ['litert:builtin_ref a.tflite', 'a.tflite@xnnpack', 'litert:b.tflite']
+    """
+    found: list[str] = []
+    for word in words:
+        name, colon, rest = found[-1].partition(":") if found else ("", "", "")
+        scheme = _SCHEMES.get(name) if colon else None
+        if scheme is not None and (not rest or rest in scheme.variants):
+            found[-1] += f" {word}"
+        else:
+            found.append(word)
+    return found
+
+
+def _form(name: str, scheme: _Scheme) -> str:
+    variants = f"[{'|'.join(scheme.variants)}] " if scheme.variants else ""
+    return f"{name}:{variants}{'DIR' if name == 'trace' else 'MODEL'}"
+
+
+def _options(name: str, scheme: _Scheme, rest: str) -> tuple[str, dict[str, str]]:
+    """File and options of what follows the colon."""
+    target, options = rest.strip(), dict[str, str]()
+    for variant in scheme.variants:
+        if target.startswith((f"{variant} ", f"{variant}:")) or target == variant:
+            target, options = target[len(variant) + 1 :].strip(), {scheme.variant: variant}
+            break
+    if "?" in target and not Path(target).exists():
+        target, _, query = target.rpartition("?")
+        for part in filter(None, query.split("&")):
+            key, equals, value = part.partition("=")
+            if key not in scheme.options or not equals:
+                known = ", ".join(scheme.options) or "none"
+                raise InputError("BT-SIDE-OPTION", f"'{part}' is no option of {name}", advice=f"options: {known}")
+            if key in options:
+                raise InputError("BT-SIDE-OPTION", f"{key} is given twice", place=f"'{name}:{rest}'")
+            options[key] = value
+    return target, options
+
+
+def _ours(text: str, weights: Any) -> Runner:
+    path, numerics = _numerics(text)
+    name, colon, rest = text.partition(":")
+    if colon and not Path(path).exists() and name.isidentifier():
+        close = difflib.get_close_matches(name, _SCHEMES, 1)
+        known = ", ".join(f"{_form(key, scheme)}" for key, scheme in _SCHEMES.items())
+        raise InputError(
+            "BT-SIDE",
+            f"'{name}' is no runner, and there is no file '{path}'",
+            advice=f"did you mean {close[0]}:{rest}?" if close else f"write MODEL, MODEL@NUMERICS, {known}",
+        )
+    model = load(path, weights)
+    return Ours(text, Path(path), model, numerics or numerics_tables.default_of(model.format))
+
+
+def _numerics(text: str) -> tuple[str, str]:
+    """(path, numerics or nothing) of MODEL@NUMERICS; names of files and of numerics may hold '@' themselves."""
+    if Path(text).exists():
+        return text, ""
+    known = [name for name in numerics_tables.names() if text.endswith(f"@{name}")]
+    if known:
+        name = max(known, key=len)
+        return text[: -len(name) - 1], name
+    parts = text.split("@")
+    for count in range(1, len(parts)):
+        path = "@".join(parts[:count])
+        if Path(path).is_file():
+            # Unknown: says which ones there are.
+            numerics_tables.find("@".join(parts[count:]))
+    return text, ""
+
+
+def choice(options: Mapping[str, str], key: str, allowed: Sequence[str], default: str) -> str:
+    """The value of an option that has few."""
+    value = options.get(key, default)
+    if value not in allowed:
+        raise InputError("BT-SIDE-OPTION", f"{key} cannot be '{value}'", advice=f"choose one of: {', '.join(allowed)}")
+    return value
+
+
+def number(options: Mapping[str, str], key: str, default: int, most: int) -> int:
+    """The value of an option that is a count."""
+    text = options.get(key, str(default))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most:
+        raise InputError("BT-SIDE-OPTION", f"{key} cannot be '{text}'", advice=f"a number from 1 to {most}")
+    return int(text)
+
+
+def _litert(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
+    resolver = choice(options, "resolver", tuple(RESOLVERS), "builtin_ref")
+    threads, timeout = number(options, "threads", 1, 1024), number(options, "timeout", 600, 10**6)
+    return LiteRT(spec, Path(target), load(target, weights), resolver, threads, timeout)
+
+
+_SCHEMES = {"litert": _Scheme(_litert, ("resolver", "threads", "timeout"), tuple(RESOLVERS), "resolver")}
