@@ -36,19 +36,26 @@ class Links:
         self._fixed: set[Axis] = set()
 
     def link(self, axes: Iterable[Axis]) -> None:
-        """These have one extent; where they have not, none of them may be cropped. Negative axes count from the end."""
-        known = [(name, axis % len(shape)) for name, axis in axes if -len(shape := self._shapes[name]) <= axis < len(shape)]
-        for axis in known:
-            self._parent.setdefault(axis, axis)
-            self._parent[self._root(axis)] = self._root(known[0])
+        """These have one extent; where they have not, none of them may be cropped.
+
+        Negative axes count from the end; axes that a tensor lacks, and tensors of unknown shape, are passed over.
+        """
+        known = []
+        for name, axis in axes:
+            rank = len(self._shapes.get(name, ()))
+            if -rank <= axis < rank:
+                known.append((name, axis % rank))
+        for member in known:
+            self._parent.setdefault(member, member)
+            self._parent[self._root(member)] = self._root(known[0])
         if len({self._shapes[name][axis] for name, axis in known}) > 1:
             self._fixed.update(known)
 
     def elementwise(self, names: Sequence[str]) -> None:
         """Tensors of one operation on elements, with broadcasting: axes from the end, those of extent 1 apart."""
-        rank = max((len(self._shapes[name]) for name in names), default=0)
-        for back in range(1, rank + 1):
-            self.link((n, -back) for n in names if len(self._shapes[n]) >= back and self._shapes[n][-back] != 1)
+        known = {name: self._shapes[name] for name in names if name in self._shapes}
+        for back in range(1, max(map(len, known.values()), default=0) + 1):
+            self.link((name, -back) for name, shape in known.items() if len(shape) >= back and shape[-back] != 1)
 
     def dimensions(self, inputs: Sequence[str], constants: Iterable[str], rigid: Iterable[str] = ()) -> list[Dimension]:
         """What can be cropped, largest first.
@@ -59,7 +66,7 @@ class Links:
             rigid: names of constants that cannot be cropped.
         """
         for name in inputs:
-            for axis in range(len(self._shapes[name])):
+            for axis in range(len(self._shapes.get(name, ()))):
                 self._parent.setdefault((name, axis), (name, axis))
         groups: dict[Axis, list[Axis]] = {}
         for axis in self._parent:
@@ -67,11 +74,12 @@ class Links:
         croppable, stiff = {*inputs, *constants}, set(rigid)
         found = []
         for axes in groups.values():
-            name, axis = axes[0]
-            extent = self._shapes[name][axis]
-            free = not self._fixed.intersection(axes) and not any(n in stiff for n, _ in axes)
-            if extent > 1 and free and any(n in croppable for n, _ in axes):
-                found.append(Dimension(extent, tuple(axes), f"axis {axis} of '{name}'"))
+            extent = self._shapes[axes[0][0]][axes[0][1]]
+            free = not self._fixed.intersection(axes) and not any(name in stiff for name, _ in axes)
+            if extent > 1 and free and any(name in croppable for name, _ in axes):
+                name, axis = min(axes, key=lambda one: (one[0] not in inputs, one[0] in croppable))
+                short = name if len(name) <= 60 else f"{name[:57]}..."
+                found.append(Dimension(extent, tuple(axes), f"axis {axis} of '{short}'"))
         return sorted(found, key=lambda dimension: (min(axis for _, axis in dimension.axes) > 0, -dimension.extent))
 
     def _root(self, axis: Axis) -> Axis:

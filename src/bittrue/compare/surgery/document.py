@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import UnsupportedError
+from ...errors import InputError, UnsupportedError
 from .dimensions import Dimension
 
 # Format to the module that operates on it.
@@ -25,39 +25,30 @@ class Operator:
     Attributes:
         position: in the file's order.
         source: what the file calls it.
-        inputs: names of the tensors that it reads and that are no constants.
+        inputs: names of the tensors that it reads and that depend on the model's inputs.
         outputs: names of those that it writes.
+        constants: names of what it reads besides.
     """
 
     position: int
     source: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    constants: tuple[str, ...] = ()
 
 
 class Document(ABC):
     """A model file that can be cut. Changes make new documents; constants are shared between them.
 
     Attributes:
-        operators: of the main graph, in the file's order.
         inputs, outputs: names of its inputs and outputs.
+        operators: those of the main graph that depend on its inputs, in the file's order. What computes constants goes
+            along with who reads them.
     """
 
     operators: tuple[Operator, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-
-    @abstractmethod
-    def cut(self, inputs: Iterable[str], outputs: Sequence[str], values: Mapping[str, np.ndarray]) -> Document:
-        """The part that computes `outputs` from `inputs`, with fixed shapes.
-
-        Graph inputs that it needs are inputs in any case; of `inputs`, those that it does not need are left out.
-
-        Args:
-            inputs: names of tensors that become inputs.
-            outputs: names of tensors that nodes compute.
-            values: of tensors, as far as they are known: their types and shapes are written down.
-        """
 
     @abstractmethod
     def dimensions(self) -> list[Dimension]:
@@ -75,17 +66,61 @@ class Document(ABC):
     def content(self) -> bytes:
         """The file."""
 
+    def cut(self, inputs: Iterable[str], outputs: Sequence[str], values: Mapping[str, np.ndarray]) -> Document:
+        """The part that computes `outputs` from `inputs`, with fixed shapes.
+
+        Graph inputs that it needs are inputs in any case; of `inputs`, those that it does not need are left out.
+
+        Args:
+            inputs: names of tensors that become inputs.
+            outputs: names of tensors that operators compute.
+            values: of tensors, as far as they are known: their types and shapes are written down.
+
+        Raises:
+            InputError: an output that no operator computes.
+        """
+        ends, wanted = {*inputs} - {*outputs}, list(outputs)
+        kept, found = dict[int, None](), dict[str, None]()
+        for name in outputs:
+            if name not in self._producers:
+                raise InputError("BT-SURGERY-TENSOR", f"no operator computes '{name}'")
+        while wanted:
+            name = wanted.pop()
+            operator = self._producers.get(name)
+            if operator is None or name in ends:
+                found[name] = None
+            elif operator.position not in kept:
+                kept[operator.position] = None
+                wanted.extend(operator.inputs)
+                wanted.extend(n for n in operator.constants if n in self._producers)
+        return self._part(sorted(kept), list(found), list(outputs), values)
+
     def producer(self, name: str) -> Operator | None:
-        """Who writes a tensor; None for inputs."""
-        return self._producers.get(name)
+        """Who writes a tensor; None for inputs and constants."""
+        operator = self._producers.get(name)
+        return operator if operator is None or operator.inputs else None
 
     def readers(self, name: str) -> list[Operator]:
         """Who reads a tensor."""
         return [operator for operator in self.operators if name in operator.inputs]
 
-    def describe(self) -> None:
-        """To be called when operators, inputs and outputs are known."""
-        self._producers = {name: operator for operator in self.operators for name in operator.outputs}
+    @abstractmethod
+    def _part(
+        self, positions: Sequence[int], inputs: list[str], outputs: list[str], values: Mapping[str, np.ndarray]
+    ) -> Document:
+        """The operators at these positions; `inputs` may name state that stays what it is."""
+
+    def _describe(self, operators: Iterable[Operator]) -> None:
+        """Take the operators, with all that they read as `inputs`, and tell constants from the rest."""
+        changing, found = {*self.inputs}, list[Operator]()
+        for operator in operators:
+            inputs = tuple(name for name in operator.inputs if name in changing)
+            constants = tuple(name for name in operator.inputs if name not in changing)
+            if inputs:
+                changing.update(operator.outputs)
+            found.append(Operator(operator.position, operator.source, inputs, operator.outputs, constants))
+        self.operators = tuple(operator for operator in found if operator.inputs)
+        self._producers = {name: operator for operator in found for name in operator.outputs}
 
 
 def open_document(path: Path, model: Any) -> Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,8 @@ _LINKS = {
 }
 _ELEMENTWISE = frozenset(
     "ADD SUB MUL DIV MAXIMUM MINIMUM SQUARED_DIFFERENCE FLOOR_DIV FLOOR_MOD POW PRELU "
-    "RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 LEAKY_RELU ELU LOGISTIC TANH HARD_SWISH GELU ABS NEG SQUARE SQRT RSQRT EXP LOG "
-    "SIN COS FLOOR CEIL ROUND SIGN CAST QUANTIZE DEQUANTIZE SOFTMAX LOG_SOFTMAX L2_NORMALIZATION "
+    "RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 LEAKY_RELU ELU LOGISTIC TANH HARD_SWISH GELU ABS NEG SQUARE SQRT RSQRT EXP "
+    "LOG SIN COS FLOOR CEIL ROUND SIGN CAST QUANTIZE DEQUANTIZE SOFTMAX LOG_SOFTMAX L2_NORMALIZATION "
     "EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL LOGICAL_AND LOGICAL_OR LOGICAL_NOT".split()
 )
 
@@ -58,7 +58,9 @@ def read(path: Path, model: Model) -> TfliteDocument:
     except Exception as error:
         # bittrue could read it; the generated classes know less.
         message = f"the classes of ai-edge-litert cannot read this file: {type(error).__name__}: {error}"
-        raise UnsupportedError("BT-SURGERY-READ", message, place=str(path), advice="pip install -U ai-edge-litert") from None
+        raise UnsupportedError(
+            "BT-SURGERY-READ", message, place=str(path), advice="pip install -U ai-edge-litert"
+        ) from None
     graph = root.subgraphs[0]
     # bittrue's names are unique.
     for tensor, known in zip(graph.tensors, model.graph.tensors, strict=True):
@@ -105,32 +107,15 @@ class TfliteDocument(Document):
         self._index = {name: i for i, name in enumerate(names)}
         self.inputs = tuple(names[i] for i in _list(self._graph.inputs))
         self.outputs = tuple(names[i] for i in _list(self._graph.outputs))
-        self.operators = tuple(
+        self._describe(
             Operator(
                 position,
                 self._source(operator),
-                tuple(names[i] for i in _list(operator.inputs) if i >= 0 and not self._is_constant(i)),
+                tuple(names[i] for i in _list(operator.inputs) if i >= 0),
                 tuple(names[i] for i in _list(operator.outputs)),
             )
             for position, operator in enumerate(self._graph.operators or [])
         )
-        self.describe()
-
-    def cut(self, inputs: Iterable[str], outputs: Sequence[str], values: Mapping[str, np.ndarray]) -> Document:
-        ends, wanted, kept = {*inputs, *self.inputs}, list(outputs), dict[int, None]()
-        found: dict[str, None] = {}
-        while wanted:
-            name = wanted.pop()
-            operator = self.producer(name)
-            if operator is None or (name in ends and name not in outputs):
-                found[name] = None
-                continue
-            if operator.position not in kept:
-                kept[operator.position] = None
-                wanted.extend(operator.inputs)
-        positions = sorted(kept)
-        given = [n for n in found if not self._graph.tensors[self._index[n]].isVariable]
-        return TfliteDocument(self._part(positions, sorted(given, key=self._index.__getitem__), outputs, values))
 
     def content(self) -> bytes:
         builder = flatbuffers.Builder(1024)
@@ -139,15 +124,16 @@ class TfliteDocument(Document):
 
     def dimensions(self) -> list[Dimension]:
         links = Links({t.name: _list(t.shape) for t in self._graph.tensors})
-        for operator, known in zip(self._graph.operators, self.operators, strict=True):
+        for operator in self._graph.operators:
+            source = self._source(operator)
             ports = {f"i{k}": i for k, i in enumerate(_list(operator.inputs)) if i >= 0}
             ports |= {f"o{k}": i for k, i in enumerate(_list(operator.outputs))}
             named = {port: self._graph.tensors[i].name for port, i in ports.items()}
-            if known.source in _ELEMENTWISE:
+            if source in _ELEMENTWISE:
                 links.elementwise(list(named.values()))
-            elif known.source == "CONCATENATION":
+            elif source == "CONCATENATION":
                 self._link_concatenation(links, operator, list(named.values()))
-            for group in _LINKS.get(known.source, ()):
+            for group in _LINKS.get(source, ()):
                 members = (member.partition(".") for member in group.split())
                 links.link((named[port], int(axis)) for port, _, axis in members if port in named)
         constants = [t.name for i, t in enumerate(self._graph.tensors) if self._is_constant(i)]
@@ -163,7 +149,7 @@ class TfliteDocument(Document):
             tensor = graph.tensors[index] = copy.copy(graph.tensors[index])
             shape = _list(tensor.shape)
             if self._is_constant(index):
-                values = np.frombuffer(_bytes(root.buffers[tensor.buffer]), _NUMPY[self._type[tensor.type]])
+                values: np.ndarray = np.frombuffer(_bytes(root.buffers[tensor.buffer]), _NUMPY[self._type[tensor.type]])
                 kept = np.moveaxis(np.moveaxis(values.reshape(shape), axis, 0)[low:high], 0, axis)
                 tensor.buffer = len(root.buffers)
                 root.buffers.append(_buffer(np.ascontiguousarray(kept).view(np.uint8).reshape(-1)))
@@ -187,25 +173,27 @@ class TfliteDocument(Document):
         return TfliteDocument(root)
 
     def _part(
-        self, positions: Sequence[int], inputs: Sequence[str], outputs: Sequence[str], values: Mapping[str, np.ndarray]
-    ) -> Any:
+        self, positions: Sequence[int], inputs: list[str], outputs: list[str], values: Mapping[str, np.ndarray]
+    ) -> TfliteDocument:
         old = self._graph
         operators = [copy.copy(old.operators[p]) for p in positions]
-        used = [self._index[name] for name in (*inputs, *outputs)]
+        # Variable tensors start from their first values, constants stay.
+        indices = [self._index[name] for name in inputs]
+        entries = sorted(i for i in indices if not old.tensors[i].isVariable and not self._is_constant(i))
+        used = [*entries, *(self._index[name] for name in outputs)]
         for operator in operators:
             used += [i for i in (*_list(operator.inputs), *_list(operator.outputs)) if i >= 0]
             used += [i for i in _list(operator.intermediates) if i >= 0]
         order = sorted(set(used))
         place = {old_index: new for new, old_index in enumerate(order)} | {-1: -1}
         for operator in operators:
-            for name in ("inputs", "outputs", "intermediates"):
-                indices = getattr(operator, name)
-                if indices is not None:
-                    setattr(operator, name, np.array([place[i] for i in _list(indices)], np.int32))
+            for field in ("inputs", "outputs", "intermediates"):
+                if getattr(operator, field) is not None:
+                    setattr(operator, field, np.array([place[i] for i in _list(getattr(operator, field))], np.int32))
         graph = copy.copy(old)
         graph.operators = operators
         graph.tensors = [copy.copy(old.tensors[i]) for i in order]
-        graph.inputs = np.array([place[self._index[n]] for n in inputs], np.int32)
+        graph.inputs = np.array([place[i] for i in entries], np.int32)
         graph.outputs = np.array([place[self._index[n]] for n in outputs], np.int32)
         for tensor, index in zip(graph.tensors, order, strict=True):
             if tensor.name in values and not self._is_constant(index):
@@ -214,7 +202,7 @@ class TfliteDocument(Document):
         root.subgraphs = [graph, *(root.subgraphs[1:] if any(map(_calls, operators)) else ())]
         root.metadata = root.metadataBuffer = root.signatureDefs = None
         _keep_what_is_used(root)
-        return root
+        return TfliteDocument(root)
 
     def _link_concatenation(self, links: Links, operator: Any, names: list[str]) -> None:
         rank = len(_list(self._graph.tensors[self._index[names[-1]]].shape))
@@ -236,7 +224,9 @@ class TfliteDocument(Document):
         kind = _NUMPY.get(self._type[tensor.type])
         if kind is None or tensor.sparsity is not None:
             return False
-        return _bytes(self._root.buffers[tensor.buffer]).size == math.prod(_list(tensor.shape)) * np.dtype(kind).itemsize
+        return (
+            _bytes(self._root.buffers[tensor.buffer]).size == math.prod(_list(tensor.shape)) * np.dtype(kind).itemsize
+        )
 
 
 def _list(values: Any) -> list[int]:
