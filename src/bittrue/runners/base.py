@@ -170,6 +170,16 @@ class Runner(ABC):
             BittrueError: the runtime refuses the model or the inputs, aborts, or shows no defined result.
         """
 
+    def with_model(self, path: Path) -> Runner:
+        """The same runtime with the same options, and the same process where it has one of its own, for another model
+        file of the same format.
+
+        Raises:
+            InputError: a trace has no model.
+            BittrueError: whatever is wrong with the model.
+        """
+        raise InputError("BT-SIDE", f"{self.title} runs no model", place=f"'{self.spec}'")
+
     def recorded(self) -> list[Recording]:
         """What is there already, one recording per run; nothing for runtimes that run now."""
         return []

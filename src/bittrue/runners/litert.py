@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..api import Model
+from ..api import Model, load
 from ..errors import InvalidModelError
 from ..graph import data_type
 from ..numerics import find as find_numerics
@@ -78,11 +78,21 @@ class LiteRT(Runner):
         resolver: one of `RESOLVERS`.
         threads: that the interpreter may use.
         timeout: seconds that a run may take.
+        worker: a process to share; a new one by default.
     """
 
     model: Model
 
-    def __init__(self, spec: str, path: Path, model: Model, resolver: str, threads: int = 1, timeout: float = 600):
+    def __init__(
+        self,
+        spec: str,
+        path: Path,
+        model: Model,
+        resolver: str,
+        threads: int = 1,
+        timeout: float = 600,
+        worker: Worker | None = None,
+    ) -> None:
         LITERT.check(model.format, "LiteRT")
         self.spec = spec
         self.path = path
@@ -92,9 +102,13 @@ class LiteRT(Runner):
         self.title = f"LiteRT {LITERT.version()}, {title} ({kernels})"
         self.arithmetic = find_numerics(numerics)
         self.inputs = input_ports(model)
-        self._options = {"path": str(path), "resolver": resolver, "threads": threads}
+        self._options: dict[str, Any] = {"path": str(path), "resolver": resolver, "threads": threads}
         self._timeout = timeout
-        self._worker = Worker("LiteRT", __name__)
+        self._worker = worker or Worker("LiteRT", __name__)
+
+    def with_model(self, path: Path) -> LiteRT:
+        spec, resolver = self.spec.replace(str(self.path), str(path)), self._options["resolver"]
+        return LiteRT(spec, path, load(path), resolver, self._options["threads"], self._timeout, self._worker)
 
     def record(self, inputs: Mapping[str, np.ndarray], progress: Progress | None = None) -> Recording:
         graph = self.model.graph

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..api import Model, Session
+from ..api import Model, Session, load
 from ..graph import data_type
 from ..numerics import find as find_numerics
 from ..runtime.trace import traced_tensors
@@ -36,6 +36,10 @@ class Ours(Runner):
         self.inputs = input_ports(model)
         self.memory = memory
         self._session: tuple[dict[str, tuple[int, ...]], Session] | None = None
+
+    def with_model(self, path: Path) -> Ours:
+        spec = self.spec.replace(str(self.path), str(path))
+        return Ours(spec, path, load(path), self.numerics, self.memory)
 
     def session(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Session:
         """The prepared model for these shapes of the inputs; those of the file by default."""

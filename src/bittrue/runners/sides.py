@@ -8,6 +8,10 @@
     LiteRT as it is installed here; RESOLVER is builtin_ref (the default), optimized or xnnpack. Also written
     ``litert:RESOLVER:MODEL``, ``litert:MODEL`` and ``litert:MODEL?resolver=RESOLVER``. Options: threads, timeout
     (seconds that a run may take).
+``ort:MODEL``
+    ONNX Runtime as it is installed here. Options: level (disable, basic, extended, layout or all), disable (names of
+    optimisers, separated by commas), threads, integers (1 or 0: ``session.qdqisint8allowed``; 1 by default, which is
+    what bittrue's numerics reproduce).
 
 Options follow the file as ``?name=value&name=value``. A file whose name looks like one of these is named by its path:
 ``./litert:model``.
@@ -26,6 +30,7 @@ from ..api import load
 from ..errors import InputError
 from .base import Runner
 from .litert import RESOLVERS, LiteRT
+from .onnxruntime import LEVELS, OnnxRuntime, Settings
 from .ours import Ours
 
 __all__ = ["Runner", "join_words", "open_side"]
@@ -166,4 +171,17 @@ def _litert(spec: str, target: str, options: dict[str, str], weights: Any) -> Ru
     return LiteRT(spec, Path(target), load(target, weights), resolver, threads, timeout)
 
 
-_SCHEMES = {"litert": _Scheme(_litert, ("resolver", "threads", "timeout"), tuple(RESOLVERS), "resolver")}
+def _onnxruntime(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
+    settings = Settings(
+        choice(options, "level", tuple(LEVELS), "all"),
+        tuple(filter(None, options.get("disable", "").split(","))),
+        number(options, "threads", 1, 1024),
+        choice(options, "integers", ("1", "0"), "1") == "1",
+    )
+    return OnnxRuntime(spec, Path(target), load(target, weights), settings)
+
+
+_SCHEMES = {
+    "litert": _Scheme(_litert, ("resolver", "threads", "timeout"), tuple(RESOLVERS), "resolver"),
+    "ort": _Scheme(_onnxruntime, ("level", "disable", "threads", "integers")),
+}
