@@ -69,8 +69,8 @@ class Links:
             for axis in range(len(self._shapes.get(name, ()))):
                 self._parent.setdefault((name, axis), (name, axis))
         groups: dict[Axis, list[Axis]] = {}
-        for axis in self._parent:
-            groups.setdefault(self._root(axis), []).append(axis)
+        for member in self._parent:
+            groups.setdefault(self._root(member), []).append(member)
         croppable, stiff = {*inputs, *constants}, set(rigid)
         found = []
         for axes in groups.values():

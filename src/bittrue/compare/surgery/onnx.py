@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ...api import Model
 from ...errors import InvalidModelError, UnsupportedError
+from ...importers.onnx import onnx_package
 from .dimensions import Dimension, Links
 from .document import Document, Operator
 
@@ -61,15 +63,9 @@ def read(path: Path, model: Model) -> OnnxDocument:
 
 
 def _onnx() -> Any:
-    try:
-        import onnx
-        import onnx.numpy_helper
-        import onnx.shape_inference
-    except ImportError:
-        raise UnsupportedError(
-            "BT-SURGERY-MISSING", "writing .onnx files needs the package onnx", advice="pip install bittrue[onnx]"
-        ) from None
-    return onnx
+    package = onnx_package()
+    import_module("onnx.shape_inference")
+    return package
 
 
 class OnnxDocument(Document):
