@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bittrue
-from bittrue.cli.inputs import read_image
+from bittrue.runners.inputs import read_image
 from support.differential import assert_same, random_values
 from support.oracle import oracle
 from support.shared import SHARED, needs_shared, shared_models

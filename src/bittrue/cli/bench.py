@@ -23,9 +23,9 @@ from ..measure.chart import check_chart, write_chart
 from ..measure.timing import FEWEST_ROUNDS, ratio_text
 from ..quantization import dequantize
 from ..runners import PEERS, Feed, Peer
+from ..runners.inputs import inputs_of_levels, one_input_set
 from ..runtime import Profile, machine_peak
 from .common import console, digest, executor_name, input_options, is_plan, open_session, prepare_options
-from .inputs import gather
 
 FORMAT = "bittrue-bench-1"
 # By format of the model.
@@ -130,7 +130,7 @@ def command(
     for count in threads:
         session = open_session(model, threads=count, **prepare)
         if not comparisons:
-            values, remarks = gather(session, files, seed, image_range)
+            values, remarks = one_input_set(session.inputs, files, seed, image_range, inputs_of_levels(session.plan))
         outputs = session.run(values)
         first = first or outputs
         with _status(f"measuring with {_count(count, 'thread')}, about {seconds:g} s"):

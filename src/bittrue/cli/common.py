@@ -84,7 +84,7 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that `gather` of `inputs.py` takes."""
+    """The options that `bittrue.runners.inputs.one_input_set` takes."""
     for option in reversed(
         (
             click.option(

@@ -13,6 +13,7 @@ from rich.table import Table
 from ..api import Session
 from ..errors import InputError
 from ..quantization import dequantize
+from ..runners.inputs import inputs_of_levels, one_input_set
 from ..runtime import write_trace
 from .common import (
     console,
@@ -25,7 +26,6 @@ from .common import (
     read_lines,
     tensor_table,
 )
-from .inputs import gather
 
 
 @click.command("run")
@@ -59,7 +59,7 @@ def command(
     bittrue run model.tflite -i x.npy -o y.npz --trace trace/  # arrays in, arrays out, every tensor
     """
     session = open_session(model, threads=threads, **prepare)
-    values, remarks = gather(session, files, seed, image_range)
+    values, remarks = one_input_set(session.inputs, files, seed, image_range, inputs_of_levels(session.plan))
     with progress(session, "running") as tick:
         if trace:
             traced = session.trace(values, progress=tick)

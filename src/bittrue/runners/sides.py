@@ -12,6 +12,10 @@
     ONNX Runtime as it is installed here. Options: level (disable, basic, extended, layout or all), disable (names of
     optimisers, separated by commas), threads, integers (1 or 0: ``session.qdqisint8allowed``; 1 by default, which is
     what bittrue's numerics reproduce).
+``openvino:MODEL``
+    OpenVINO's CPU plugin as it is installed here. Options: tensors (outputs, or all: see `openvino.OpenVino`), threads.
+``trace:DIR``
+    What a device, or `bittrue run --trace`, left behind; see `bittrue.runners.trace` for the form.
 
 Options follow the file as ``?name=value&name=value``. A file whose name looks like one of these is named by its path:
 ``./litert:model``.
@@ -31,7 +35,9 @@ from ..errors import InputError
 from .base import Runner
 from .litert import RESOLVERS, LiteRT
 from .onnxruntime import LEVELS, OnnxRuntime, Settings
+from .openvino import OpenVino
 from .ours import Ours
+from .trace import Trace
 
 __all__ = ["Runner", "join_words", "open_side"]
 
@@ -181,7 +187,14 @@ def _onnxruntime(spec: str, target: str, options: dict[str, str], weights: Any) 
     return OnnxRuntime(spec, Path(target), load(target, weights), settings)
 
 
+def _openvino(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
+    every = choice(options, "tensors", ("outputs", "all"), "outputs") == "all"
+    return OpenVino(spec, Path(target), load(target, weights), every, number(options, "threads", 1, 1024))
+
+
 _SCHEMES = {
     "litert": _Scheme(_litert, ("resolver", "threads", "timeout"), tuple(RESOLVERS), "resolver"),
+    "openvino": _Scheme(_openvino, ("tensors", "threads")),
+    "trace": _Scheme(lambda spec, target, options, weights: Trace(spec, Path(target)), ()),
     "ort": _Scheme(_onnxruntime, ("level", "disable", "threads", "integers")),
 }

@@ -27,7 +27,9 @@ def traced_tensors(plan: Plan) -> dict[str, PlanTensor | Tensor]:
 
 
 def write_trace(directory: object, plan: Plan, values: Mapping[str, np.ndarray]) -> Path:
-    """One .npy per tensor and an index `trace.json`: name, file, dtype, shape, scale and zero point, in order."""
+    """One .npy per tensor and an index `trace.json`: names of inputs and outputs, and of each tensor name, file,
+    dtype, shape, scales, zero points and their axis, in execution order.
+    """
     import json
     import re
     from pathlib import Path
@@ -48,8 +50,13 @@ def write_trace(directory: object, plan: Plan, values: Mapping[str, np.ndarray])
                 "shape": list(value.shape),
                 "scales": [] if quantization is None else [float(s) for s in quantization.scales],
                 "zero_points": [] if quantization is None else [int(z) for z in quantization.zero_points],
+                "axis": None if quantization is None else quantization.axis,
             }
         )
-    description = {"format": FORMAT, "graph": plan.name, "numerics": plan.numerics, "tensors": index}
+    ends = {
+        "inputs": [plan.tensors[i].name for i in plan.inputs],
+        "outputs": [plan.tensors[i].name for i in plan.results if plan.tensors[i].name in values],
+    }
+    description = {"format": FORMAT, "graph": plan.name, "numerics": plan.numerics, **ends, "tensors": index}
     (folder / "trace.json").write_text(json.dumps(description, indent=1))
     return folder

@@ -1,0 +1,176 @@
+"""Arrays in files of untrusted origin: what is in there without reading it, and reading it when it is wanted."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from ..errors import InputError, ResourceError
+from .spool import mapped
+
+# Members of archives are decompressed as a whole, and say themselves how large they become.
+MEMBER_LIMIT = 4 << 30
+_MOST_AXES = 32
+_BROKEN = (ValueError, TypeError, OSError, EOFError, LookupError, SyntaxError, ArithmeticError, RuntimeError)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array in a file.
+
+    Attributes:
+        dtype: as the file has it.
+        shape: as the file has it.
+        load: reads it; views of a file where that can be.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    load: Callable[[], np.ndarray]
+
+
+def regular_file(path: Path) -> int:
+    """Size of a file; InputError for everything that is none, so that pipes and devices are not opened."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError("BT-FILE-MISSING", f"cannot be read: {reason}", place=str(path)) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError("BT-FILE-MISSING", "is no regular file", place=str(path))
+    return status.st_size
+
+
+@contextmanager
+def _broken(path: Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError:
+        raise ResourceError("BT-MEMORY", "out of memory", place=str(path)) from None
+    except (*_BROKEN, zipfile.BadZipFile) as error:
+        text = f"no readable {what}: {type(error).__name__}: {error}"
+        raise InputError("BT-FILE-ARRAY", text[:400], place=str(path)) from None
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, whether the first axis runs fastest, and type; the file stands at the first value then."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    elif version in ((2, 0), (3, 0)):
+        shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+    else:
+        raise ValueError(f"version {version} of the format")
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects (pickles), which are never loaded")
+    if dtype.names is not None or dtype.subdtype is not None:
+        raise ValueError(f"its type is {dtype}")
+    if len(shape) > _MOST_AXES or any(extent < 0 for extent in shape):
+        raise ValueError(f"its shape is {shape}")
+    return shape, fortran, dtype
+
+
+def _size(shape: tuple[int, ...], dtype: np.dtype) -> int:
+    size = dtype.itemsize
+    for extent in shape:
+        size *= extent
+    return size
+
+
+def npy(path: Path) -> Stored:
+    """An .npy file. InputError unless it is as long as its header says."""
+    length = regular_file(path)
+    with _broken(path, ".npy file"), path.open("rb") as file:
+        shape, fortran, dtype = _header(file)
+        start = file.tell()
+    size = _size(shape, dtype)
+    if length - start != size:
+        raise _wrong_size(path, f"{dtype}{list(shape)}", size, length - start)
+    stored = shape[::-1] if fortran else shape
+
+    def load() -> np.ndarray:
+        _check_still(path, start + size)
+        value = mapped(path, dtype, stored, start)
+        return _native(value.transpose() if fortran else value)
+
+    return Stored(_native_type(dtype), shape, load)
+
+
+def raw(path: Path, dtype: np.dtype, shape: tuple[int, ...], start: int | None) -> Stored:
+    """Little-endian values in a row. InputError unless the file has them: exactly them, without a `start` in bytes."""
+    length = regular_file(path)
+    size, begin = _size(shape, dtype), start or 0
+    if (start is None and length != size) or begin + size > length:
+        raise _wrong_size(path, f"{dtype}{list(shape)}", size, length - begin)
+
+    def load() -> np.ndarray:
+        _check_still(path, begin + size)
+        return _native(mapped(path, dtype.newbyteorder("<"), shape, begin))
+
+    return Stored(dtype, shape, load)
+
+
+def members(path: Path) -> dict[str, Stored]:
+    """The arrays of an .npz file by name. They are read one at a time, each when it is asked for."""
+    regular_file(path)
+    found = {}
+    with _broken(path, ".npz file"), zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            if entry.filename.endswith(".npy"):
+                found[entry.filename.removesuffix(".npy")] = _member(path, archive, entry)
+    return found
+
+
+def _member(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Stored:
+    with _broken(path, f"member '{entry.filename}'"), archive.open(entry) as file:
+        shape, fortran, dtype = _header(file)
+        size, left = _size(shape, dtype), entry.file_size - file.tell()
+    if size != left:
+        raise _wrong_size(path, f"member '{entry.filename}', {dtype}{list(shape)},", size, left)
+    if size > MEMBER_LIMIT:
+        raise ResourceError(
+            "BT-MEMORY",
+            f"member '{entry.filename}' takes {size:,} bytes, the limit is {MEMBER_LIMIT:,}",
+            place=str(path),
+            advice="write it as an .npy file, which is read in parts",
+        )
+
+    def load() -> np.ndarray:
+        with _broken(path, f"member '{entry.filename}'"), zipfile.ZipFile(path) as again, again.open(entry) as file:
+            _header(file)
+            content = file.read(size)
+            if len(content) != size:
+                raise EOFError(f"{len(content)} of {size} bytes")
+        value = np.frombuffer(content, dtype)
+        return _native(value.reshape(shape[::-1]).transpose() if fortran else value.reshape(shape))
+
+    return Stored(_native_type(dtype), shape, load)
+
+
+def _wrong_size(path: Path, what: str, expected: int, found: int) -> InputError:
+    kind = "is cut off" if found < expected else "has too many bytes"
+    return InputError(
+        "BT-FILE-SIZE", f"{kind}: {what} takes {expected:,} bytes, there are {max(found, 0):,}", place=str(path)
+    )
+
+
+def _check_still(path: Path, needed: int) -> None:
+    length = regular_file(path)
+    if length < needed:
+        raise InputError("BT-FILE-SIZE", f"became shorter: {length:,} of {needed:,} bytes", place=str(path))
+
+
+def _native_type(dtype: np.dtype) -> np.dtype:
+    return dtype.newbyteorder("=")
+
+
+def _native(value: np.ndarray) -> np.ndarray:
+    return value if value.dtype.isnative else value.astype(_native_type(value.dtype))

@@ -1,0 +1,266 @@
+"""What models are fed: arrays, pictures, or seeded random values; one set of inputs or several."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ..api import Port
+from ..errors import InputError
+from ..graph import data_type
+from ..plan import Plan
+from ..quantization import quantize
+
+_ARRAYS = (".npy", ".npz")
+_PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+
+
+@dataclass
+class InputSet:
+    """Values for one run.
+
+    Attributes:
+        description: where they come from, in a few words.
+        values: by input name, in the model's order.
+        remarks: what was done to them.
+    """
+
+    description: str
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+
+def input_sets(
+    ports: Sequence[Port],
+    files: Sequence[str] = (),
+    seeds: Sequence[int] = (0,),
+    image_range: tuple[float, float] | None = None,
+    levels: Collection[str] = (),
+) -> list[InputSet]:
+    """Sets of inputs: from files if there are any, else one random set per seed.
+
+    Args:
+        ports: the model's inputs.
+        files: each ``FILE``, ``NAME=FILE`` or a folder, which stands for all arrays and pictures in it by name. A file
+            without a name fills the first input that is still open, an .npz all those that it names. A file for an
+            input that is filled begins the next set: of a model with one input, each file is a set.
+        seeds: of random sets. Inputs that files leave open get random values of the first seed.
+        image_range: see `read_image`.
+        levels: inputs of real type that get whole numbers 0..255 when they are random.
+
+    Raises:
+        InputError: a file is missing, unreadable, or names no input.
+    """
+    sets: list[InputSet] = []
+    for text in files:
+        name, path = _split(text, ports)
+        for one in _in_folder(path) if path.is_dir() else [path]:
+            found = _read(one, name, ports, sets[-1] if sets else None, image_range)
+            if sets and not set(found.values) & set(sets[-1].values):
+                sets[-1].values.update(found.values)
+                sets[-1].remarks += found.remarks
+                sets[-1].description += f", {found.description}"
+            else:
+                sets.append(found)
+    seeds = list(seeds) or [0]
+    random = not sets
+    if random:
+        sets = [InputSet(f"random, seed {seed}") for seed in seeds]
+    for one_set, seed in zip(sets, seeds if random else [seeds[0]] * len(sets), strict=True):
+        rng = np.random.default_rng(seed)
+        for port in ports:
+            if port.name in one_set.values:
+                continue
+            whole = port.name in levels
+            one_set.values[port.name] = (
+                rng.integers(0, 256, _closed(port)).astype(port.dtype) if whole else random_input(rng, port)
+            )
+            kind = "levels 0..255" if whole else "values"
+            one_set.remarks.append(f"input '{port.name}': random {kind}, seed {seed}")
+        one_set.values = {port.name: one_set.values[port.name] for port in ports}
+    return sets
+
+
+def one_input_set(
+    ports: Sequence[Port],
+    files: Sequence[str],
+    seed: int,
+    image_range: tuple[float, float] | None,
+    levels: Collection[str] = (),
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """(input name -> array, remarks) where a single run is wanted; InputError for more files than it has inputs."""
+    sets = input_sets(ports, files, (seed,), image_range, levels)
+    if len(sets) > 1:
+        raise InputError("BT-INPUT-COUNT", f"more files than inputs ({len(ports)})", place="--input")
+    return sets[0].values, sets[0].remarks
+
+
+def inputs_of_levels(plan: Plan) -> set[str]:
+    """Inputs of real type that hold whole numbers: layers on such numbers read them."""
+    read = {step.inputs[0] for step in plan.steps if step.operator.startswith("whole_")}
+    return {plan.tensors[index].name for index in plan.inputs if index in read}
+
+
+def random_input(rng: np.random.Generator, port: Port) -> np.ndarray:
+    """Uniform over the whole integer type, standard normal for floats, both values for bool."""
+    shape = _closed(port)
+    if port.dtype.kind in "iu":
+        info = np.iinfo(port.dtype)
+        return rng.integers(info.min, info.max, shape, dtype=port.dtype, endpoint=True)
+    if port.dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    if port.dtype.kind == "f":
+        return rng.standard_normal(shape).astype(port.dtype)
+    raise InputError("BT-INPUT-TYPE", f"no random values for {port.dtype}", place=f"input '{port.name}'")
+
+
+def _closed(port: Port) -> tuple[int, ...]:
+    """The shape, where it is known."""
+    if -1 in port.shape:
+        shown = ", ".join("?" if extent == -1 else str(extent) for extent in port.shape)
+        raise InputError(
+            "BT-INPUT-OPEN",
+            f"the file does not say the shape of this input: [{shown}]",
+            place=f"input '{port.name}'",
+            advice="pass an .npy file",
+        )
+    return port.shape
+
+
+def _split(text: str, ports: Sequence[Port]) -> tuple[str | None, Path]:
+    for port in ports:
+        if text.startswith(port.name + "="):
+            return port.name, Path(text[len(port.name) + 1 :])
+    name, separator, path = text.partition("=")
+    if separator and not Path(text).exists():
+        return name, Path(path)
+    return None, Path(text)
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """Arrays and pictures of a folder by name."""
+    found = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in (*_ARRAYS, *_PICTURES) and p.is_file()]
+    if not found:
+        known = ", ".join((*_ARRAYS, *_PICTURES))
+        raise InputError("BT-FILE-MISSING", f"no file in it ends in one of {known}", place=str(folder))
+    return found
+
+
+def _read(
+    path: Path,
+    name: str | None,
+    ports: Sequence[Port],
+    before: InputSet | None,
+    image_range: tuple[float, float] | None,
+) -> InputSet:
+    """What one file gives. Without a name it is for the first input that `before` leaves open, or for the first."""
+    if not path.is_file():
+        raise InputError("BT-FILE-MISSING", f"no file '{path}'", place="--input")
+    if path.suffix.lower() == ".npz":
+        return InputSet(path.name, _read_archive(path, ports))
+    port = _port(ports, name, before.values if before else {})
+    if path.suffix.lower() == ".npy":
+        return InputSet(path.name, {port.name: _fit(_read_array(path), port)})
+    value, remark = read_image(path, port, image_range)
+    return InputSet(path.name, {port.name: value}, [remark])
+
+
+def _port(ports: Sequence[Port], name: str | None, taken: Collection[str]) -> Port:
+    if not ports:
+        raise InputError("BT-INPUT-COUNT", "more files than inputs (0)", place="--input")
+    if name is None:
+        return next((port for port in ports if port.name not in taken), ports[0])
+    for port in ports:
+        if port.name == name:
+            return port
+    raise InputError("BT-INPUT-NAME", f"'{name}' is no input", advice=f"inputs: {', '.join(p.name for p in ports)}")
+
+
+def _read_array(path: Path) -> np.ndarray:
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError("BT-FILE-ARRAY", f"no readable .npy file: {error}", place=str(path)) from None
+
+
+def _read_archive(path: Path, ports: Sequence[Port]) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError("BT-FILE-ARRAY", f"no readable .npz file: {error}", place=str(path)) from None
+    if len(ports) == len(arrays) == 1:
+        return {ports[0].name: _fit(next(iter(arrays.values())), ports[0])}
+    by_name = {port.name: port for port in ports}
+    unknown = [name for name in arrays if name not in by_name]
+    if unknown:
+        raise InputError(
+            "BT-INPUT-NAME",
+            f"the archive holds {', '.join(unknown)}",
+            place=str(path),
+            advice=f"inputs: {', '.join(by_name)}",
+        )
+    return {name: _fit(array, by_name[name]) for name, array in arrays.items()}
+
+
+def _fit(array: np.ndarray, port: Port) -> np.ndarray:
+    """The array under the input's shape when only extents of 1 differ; type and size stay the session's check."""
+    squeezed = [extent for extent in array.shape if extent != 1]
+    if array.shape != port.shape and squeezed == [extent for extent in port.shape if extent != 1]:
+        return array.reshape(port.shape)
+    return array
+
+
+def read_image(path: Path, port: Port, image_range: tuple[float, float] | None) -> tuple[np.ndarray, str]:
+    """An image file as an input array of 1, 3 or 4 channels, and what was done.
+
+    The input is [1, height, width, channels] or [1, channels, height, width].
+
+    The picture is resized (bicubic, Pillow's default) to the input's height and width. Grey values 0..255 then become
+
+    * with `image_range` (low, high): real numbers from low to high, quantized by the input's scale and zero point;
+    * otherwise, for 8-bit inputs: the whole range of the type (p for uint8, p - 128 for int8), which is what the
+      input's scale and zero point mean when they span the range that the model was trained on;
+    * otherwise, for 16-bit and float inputs: real numbers from 0 to 1.
+    """
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise InputError("BT-IMAGE", "images need Pillow", place=str(path), advice="pip install pillow") from None
+    last = len(port.shape) == 4 and port.shape[3] in (1, 3, 4)
+    if len(port.shape) != 4 or port.shape[0] != 1 or not (last or port.shape[1] in (1, 3, 4)) or -1 in port.shape:
+        raise InputError(
+            "BT-IMAGE",
+            f"input '{port.name}' with shape {list(port.shape)} does not look like one picture "
+            "[1, h, w, 1|3|4] or [1, 1|3|4, h, w]",
+            place=str(path),
+            advice="pass an .npy file",
+        )
+    height, width, channels = port.shape[1:] if last else (*port.shape[2:], port.shape[1])
+    try:
+        with Image.open(path) as picture:
+            original = picture.size
+            mode = {1: "L", 3: "RGB", 4: "RGBA"}[channels]
+            resized = picture.convert(mode).resize((width, height), Image.Resampling.BICUBIC)
+    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
+        raise InputError("BT-IMAGE", f"no readable image or array: {error}", place=str(path)) from None
+    pixels = np.asarray(resized, np.uint8).reshape(1, height, width, channels)
+    if not last:
+        pixels = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
+    remark = f"image {path.name} {original[0]}x{original[1]} -> {port.dtype}{list(port.shape)}, "
+    if image_range is None and port.dtype in (np.dtype(np.uint8), np.dtype(np.int8)):
+        move = 128 if port.dtype == np.int8 else 0
+        return (pixels.astype(np.int16) - move).astype(port.dtype), remark + (
+            "grey value p stored as p - 128" if move else "grey values stored as they are"
+        )
+    low, high = image_range or (0.0, 1.0)
+    real = (np.float32(low) + pixels.astype(np.float32) * np.float32((high - low) / 255)).astype(np.float32)
+    remark += f"grey values 0..255 mean {low:g}..{high:g}"
+    if port.dtype.kind == "f":
+        return real.astype(port.dtype), remark
+    if port.scale is None or port.zero_point is None:
+        raise InputError("BT-IMAGE", f"input '{port.name}' has no scale to quantize an image with", place=str(path))
+    return quantize(real, port.scale, port.zero_point, data_type(port.dtype.name).title), remark
