@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
+    from .check import CheckResult, check_model
+    from .compare.comparison import compare_models
     from .errors import (
         BittrueError,
         InputError,
@@ -35,6 +37,7 @@ __version__ = "0.1.0"
 # Public name -> (module, attribute). Loaded on first use: `import bittrue` alone costs nothing.
 _PUBLIC = {
     "BittrueError": ("errors", "BittrueError"),
+    "CheckResult": ("check", "CheckResult"),
     "InputError": ("errors", "InputError"),
     "InvalidModelError": ("errors", "InvalidModelError"),
     "Model": ("api", "Model"),
@@ -46,7 +49,9 @@ _PUBLIC = {
     "RunError": ("errors", "RunError"),
     "Session": ("api", "Session"),
     "UnsupportedError": ("errors", "UnsupportedError"),
+    "check_model": ("check", "check_model"),
     "choose_parameters": ("parameters", "choose_parameters"),
+    "compare_models": ("compare.comparison", "compare_models"),
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
@@ -60,6 +65,7 @@ _PUBLIC = {
 
 __all__ = [
     "BittrueError",
+    "CheckResult",
     "InputError",
     "InvalidModelError",
     "Model",
@@ -72,7 +78,9 @@ __all__ = [
     "Session",
     "UnsupportedError",
     "__version__",
+    "check_model",
     "choose_parameters",
+    "compare_models",
     "demo_digits",
     "demo_model",
     "dequantize",

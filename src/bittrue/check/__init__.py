@@ -2,5 +2,6 @@
 
 from .finding import SEVERITIES, Finding
 from .rule import Rule, Subject
+from .runner import CheckResult, Failure, check_model, choose_rules
 
-__all__ = ["SEVERITIES", "Finding", "Rule", "Subject"]
+__all__ = ["SEVERITIES", "CheckResult", "Failure", "Finding", "Rule", "Subject", "check_model", "choose_rules"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -41,5 +42,9 @@ class Finding:
     numbers: dict[str, int | float | str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self)
+        """Plain data for JSON, which has no numbers for infinities: they are text."""
+        numbers = {
+            name: str(number) if isinstance(number, float) and not math.isfinite(number) else number
+            for name, number in self.numbers.items()
+        }
+        return {**asdict(self), "numbers": numbers}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from ..errors import BittrueError
 from ..graph import Graph, ModelFile, Node, Tensor
@@ -20,10 +21,12 @@ class Subject:
     Attributes:
         file: the model.
         numerics: the runtime that it is checked for.
+        shapes: of inputs by name, for models that leave them open.
     """
 
     file: ModelFile
     numerics: Numerics
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def format(self) -> str:
@@ -44,7 +47,9 @@ class Subject:
     def planned(self) -> Plan | BittrueError:
         """The main graph's plan under `numerics`, for what only a plan knows (bounds, multipliers); or why not."""
         try:
-            return make_plan(self.graphs[0], self.numerics, graphs=self.graphs, notes=self.file.notes)
+            return make_plan(
+                self.graphs[0], self.numerics, shapes=self.shapes, graphs=self.graphs, notes=self.file.notes
+            )
         except BittrueError as error:
             return error
 
@@ -78,6 +83,20 @@ class Rule:
     find: Callable[[Subject], Iterator[Finding]]
     source: str
     formats: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The page as plain data for JSON."""
+        return {
+            "code": self.code,
+            "name": self.name,
+            "severity": self.severity,
+            "formats": list(self.formats),
+            "what": self.what,
+            "why": self.why,
+            "enforced": self.enforced,
+            "fix": self.fix,
+            "source": self.source,
+        }
 
     def finding(
         self,

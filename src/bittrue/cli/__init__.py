@@ -19,10 +19,15 @@ _COMMANDS = {
     "run": "run",
     "inspect": "inspect",
     "plan": "plan",
+    "check": "check",
+    "rule": "rule",
     "explain": "explain",
+    "reduce": "reduce",
     "bench": "bench",
+    "compare": "compare",
     "numerics": "numerics",
     "replay": "replay",
+    "report": "report",
     "demo": "demo",
 }
 

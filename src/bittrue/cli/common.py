@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import click
@@ -25,6 +26,8 @@ from ..runtime import DEFAULT_ITERATION_LIMIT
 
 # Work (multiply-accumulates) from which a bar is worth showing.
 _LONG = 200_000_000
+# Seconds after which people want to see that something happens.
+_PATIENCE = 2.0
 
 
 def console() -> Console:
@@ -187,17 +190,44 @@ def progress(session: api.Session, title: str, runs: int = 1) -> Iterator[Callab
     if session.plan.work * runs < _LONG or not sys.stderr.isatty():
         yield None
         return
-    with Progress(
+    with _bar() as bar:
+        # Nobody knows yet how many steps later stages have.
+        task = bar.add_task(title, total=None if session.plan.later else len(session.plan.steps) * runs)
+        yield lambda position: bar.advance(task)
+
+
+@contextmanager
+def late_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error for work of unknown length, once it has taken long and if someone is looking.
+
+    Yields:
+        What to call with the number of parts that are done, and of all (0 when nobody knows).
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    bar = _bar()
+    task = bar.add_task(title, total=None)
+    timer = Timer(_PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda done, count: bar.update(task, completed=done, total=count or None)
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+def _bar() -> Progress:
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
-    ) as bar:
-        # Nobody knows yet how many steps later stages have.
-        task = bar.add_task(title, total=None if session.plan.later else len(session.plan.steps) * runs)
-        yield lambda position: bar.advance(task)
+    )
 
 
 def tensor_table(title: str, values: Mapping[str, np.ndarray]) -> Table:

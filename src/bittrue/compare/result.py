@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..errors import InputError
+from .reading import plain, read
+
 FORMAT = "bittrue-compare-1"
 
 
@@ -228,8 +231,10 @@ class CompareResult:
 
     @property
     def equal(self) -> bool:
-        """Whether all matched tensors have equal bytes."""
-        return all(pair.cumulative.equal and not pair.note.startswith("cannot") for pair in self.pairs)
+        """Whether there are matched tensors, and all of them have equal bytes."""
+        return bool(self.pairs) and all(
+            pair.cumulative.equal and not pair.note.startswith("cannot") for pair in self.pairs
+        )
 
     @property
     def first(self) -> Pair | None:
@@ -242,5 +247,21 @@ class CompareResult:
         return sum(pair.verdict.unexplained for pair in self.pairs if pair.verdict is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {"format": FORMAT, "equal": self.equal, **asdict(self)}
+        """Plain data for JSON; numbers that JSON has no words for are ``"nan"``, ``"inf"`` and ``"-inf"``."""
+        found: dict[str, Any] = plain({"format": FORMAT, "equal": self.equal, **asdict(self)})
+        return found
+
+    @classmethod
+    def from_dict(cls, data: Any, place: str = "result") -> CompareResult:
+        """The result that `to_dict` made plain data of.
+
+        Raises:
+            InputError: it is none, or a damaged one; the place in it is named.
+        """
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            advice = "write one with `bittrue compare A B --output RESULT.json`"
+            raise InputError("BT-RESULT", f"no comparison of format {FORMAT}", place=place, advice=advice)
+        try:
+            return read(cls, data, place)
+        except RecursionError:
+            raise InputError("BT-RESULT", "nested too deeply", place=place) from None

@@ -21,11 +21,13 @@ class Quantization:
         scales: binary32 array of shape [1] or [extent of `axis`].
         zero_points: int64 array of the same shape.
         axis: the axis that the scales belong to; None for per-tensor parameters.
+        declared_axis: what the file says instead, where the tensor has no such axis and the reader took another one.
     """
 
     scales: np.ndarray
     zero_points: np.ndarray
     axis: int | None = None
+    declared_axis: int | None = None
 
     @property
     def per_axis(self) -> bool:

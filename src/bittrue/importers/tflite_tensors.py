@@ -218,8 +218,10 @@ class TensorReader:
                 place=place,
                 advice=CONVERT_AGAIN,
             )
-        axis = self._axis(table.number("quantized_dimension"), scales.size, shape, place)
-        return Quantization(scales, zero_points, axis)
+        declared = table.number("quantized_dimension")
+        corrected = self._corrected(declared, scales.size, shape, place)
+        axis = self._axis(corrected, scales.size, shape, place)
+        return Quantization(scales, zero_points, axis, None if corrected == declared else declared)
 
     def _check_scales(
         self, quantization: Quantization, data: np.ndarray | None, dtype: str, shape: tuple[int, ...], place: str
@@ -244,12 +246,15 @@ class TensorReader:
             advice="quantize the model again: such scales come from tensors that were never calibrated or always 0",
         )
 
-    def _axis(self, axis: int, count: int, shape: tuple[int, ...], place: str) -> int | None:
+    def _corrected(self, axis: int, count: int, shape: tuple[int, ...], place: str) -> int:
         if len(shape) == 1 and axis >= 1 and count in (1, shape[0]):
             # Old converters copied the weights' axis to the bias. LiteRT 2.3 refuses such files; their kernels, and
             # those of TFLM, never read a bias' axis.
             self._notes.add("the quantized dimension of a 1-D tensor lies past its rank; dimension 0 is used", place)
-            axis = 0
+            return 0
+        return axis
+
+    def _axis(self, axis: int, count: int, shape: tuple[int, ...], place: str) -> int | None:
         if axis < 0 or (shape and axis >= len(shape)):
             message = f"quantized dimension {axis} is out of range for shape {shape}"
             raise InvalidModelError("BT-QUANT-AXIS", message, place=place, advice=CONVERT_AGAIN)

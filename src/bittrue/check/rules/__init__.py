@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from functools import cache
 
 from ...errors import InputError
 from ..rule import Rule
 
-# In the order of their codes.
-_MODULES: tuple[str, ...] = ()
-
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, by code."""
-    return tuple(importlib.import_module(f"{__name__}.{name}").RULE for name in _MODULES)
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(importlib.import_module(f"{__name__}.{name}").RULE for name in names)
 
 
 def find(code: str) -> Rule:

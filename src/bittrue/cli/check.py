@@ -1,0 +1,184 @@
+"""`bittrue check`: what is wrong with a model, or could go wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from .. import numerics
+from ..check import SEVERITIES, CheckResult, Finding, Rule, check_model
+from .common import console, late_progress, parse_shapes
+
+# Findings of one kind that are shown before the others are counted.
+_SHOWN = 2
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+_FILES = {"sarif": "SARIF 2.1.0", "junit": "JUnit XML", "markdown": "Markdown", "html": "one offline HTML page"}
+
+
+def _file_options(command: Any) -> Any:
+    for name, title in reversed(_FILES.items()):
+        path = click.Path(dir_okay=False, writable=True)
+        command = click.option(f"--{name}", type=path, metavar="FILE", help=f"Also write {title}.")(command)
+    return command
+
+
+@click.command("check")
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--numerics",
+    "numerics_name",
+    type=click.Choice(numerics.names()),
+    help="The runtime to check for; by default that of the file's format.",
+)
+@click.option(
+    "--weights",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The file with the weights, for formats that have two; by default the one beside MODEL.",
+)
+@click.option("--select", multiple=True, metavar="CODES", help="Only these rules: codes, beginnings of codes or names.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Leave these rules out; as in --select.")
+@click.option(
+    "--severity",
+    default="note",
+    show_default=True,
+    type=click.Choice(SEVERITIES),
+    help="The least that is shown. Files and --json hold everything.",
+)
+@click.option("--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="Shape of an input that is left open.")
+@click.option("--all", "show_all", is_flag=True, help="Show every finding, also those that are alike.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything.")
+@_file_options
+def command(
+    model: str,
+    numerics_name: str | None,
+    weights: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    severity: str,
+    shapes: tuple[str, ...],
+    show_all: bool,
+    as_json: bool,
+    **files: str | None,
+) -> None:
+    """Check MODEL against the specification of its format, what its runtime refuses, and known hazards.
+
+    \b
+    bittrue check model.tflite
+    bittrue check model.tflite --select BT2,bias-scale --severity warning
+    bittrue check model.onnx --sarif findings.sarif --junit findings.xml
+
+    Exit code 1 when there are errors, 3 when a rule came to no end and none of the others found an error.
+    """
+    with late_progress(f"checking {Path(model).name}") as progress:
+        result = check_model(
+            model,
+            numerics_name,
+            weights,
+            select=_split(select),
+            ignore=_split(ignore),
+            shapes=parse_shapes(shapes),
+            progress=progress,
+        )
+    plain = result.to_dict()
+    for name, path in files.items():
+        if path is not None:
+            text: str = import_module(f"...report.{name}", __name__).render(plain)
+            Path(path).write_text(text, encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps(plain, indent=1, allow_nan=False))
+    else:
+        _show(result, severity, show_all)
+    click.get_current_context().exit(1 if result.errors else 3 if result.failures else 0)
+
+
+def _split(texts: Sequence[str]) -> list[str]:
+    return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+
+
+def _show(result: CheckResult, severity: str, show_all: bool) -> None:
+    out = console()
+    out.print(
+        f"{_visible(result.model)}: {result.model_format} model, checked for numerics '{result.numerics}' with "
+        f"{_plural(len(result.rules), 'rule')}",
+        markup=False,
+    )
+    shown = SEVERITIES[: SEVERITIES.index(severity) + 1]
+    findings = [finding for finding in result.findings if finding.severity in shown]
+    rules = {rule.code: rule for rule in result.rules}
+    if findings:
+        table = Table(expand=True)
+        table.add_column("", no_wrap=True)
+        table.add_column("where", overflow="fold", ratio=2)
+        table.add_column("what was found", overflow="fold", ratio=5)
+        groups = [list(group) for _, group in groupby(findings, key=lambda finding: finding.code)]
+        groups.sort(key=lambda group: min(SEVERITIES.index(finding.severity) for finding in group))
+        for group in groups:
+            _add_group(table, rules[group[0].code], group, show_all)
+        out.print(table)
+    for failure in result.failures:
+        out.print(f"{failure.code} came to no end: {_visible(failure.message)}", markup=False, style="bold red")
+    for note in result.notes:
+        out.print(f"note: {_visible(note)}", markup=False)
+    hidden = len(result.findings) - len(findings)
+    summary = ", ".join(_plural(result.count(name), name) for name in SEVERITIES)
+    summary += f" ({hidden} not shown)" if hidden else ""
+    out.print(summary, markup=False, style="bold" if result.errors else "")
+    if findings:
+        out.print(f"`bittrue rule {groups[0][0].code}` explains a rule and how to mend a model", markup=False)
+
+
+def _add_group(table: Table, rule: Rule, findings: Sequence[Finding], show_all: bool) -> None:
+    """One rule: its title, then its findings, of which those that are alike are folded."""
+    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
+    table.add_section()
+    table.add_row(Text(rule.code, style="bold"), Text(rule.name, style="bold"), Text(count, style="dim"))
+    for alike in _kinds(findings):
+        shown = alike if show_all or len(alike) <= _SHOWN + 1 else alike[:_SHOWN]
+        for finding in shown:
+            severity = Text(finding.severity, style=_STYLES[finding.severity])
+            table.add_row(severity, Text(_visible(place_of(finding))), Text(_visible(finding.message)))
+        if len(alike) > len(shown):
+            table.add_row("", "", Text(f"and {len(alike) - len(shown)} more like it (--all shows them)", style="dim"))
+        if alike[0].advice:
+            table.add_row("", "", Text(f"to mend it: {_visible(alike[0].advice)}", style="italic"))
+
+
+def _kinds(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
+    """Findings that differ in numbers and names alone, together; in the order of their first ones."""
+    kinds: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        words = re.sub(r"'[^']*'|[-+]?\d[\d.,e+-]*", "#", finding.message)
+        # Numbers that some have and others lack (units, channels) come after the first clause.
+        kinds.setdefault((finding.severity, finding.source, re.split(r"[;,(]", words)[0]), []).append(finding)
+    yield from kinds.values()
+
+
+def place_of(finding: Finding) -> str:
+    """Graph, node, tensor and place of a finding on one line.
+
+    >>> place_of(Finding("BT204", "error", "", "main", 3, "CONV_2D", "w", "element [0, 1]"))
+    "node 3 CONV_2D of 'main', tensor 'w', element [0, 1]"
+    """
+    node = "" if finding.node is None else f"node {finding.node} {finding.source}"
+    graph = f"'{finding.graph}'" if finding.graph else ""
+    start = f"{node} of {graph}" if node and graph else node or (f"graph {graph}" if graph else "")
+    tensor = f"tensor '{finding.tensor}'" if finding.tensor else ""
+    return ", ".join(text for text in (start, tensor, finding.place) if text)
+
+
+def _visible(text: str) -> str:
+    """Text of a file without what moves the cursor of a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

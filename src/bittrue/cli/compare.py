@@ -1,0 +1,164 @@
+"""`bittrue compare`: two runtimes, or two formats, on the same inputs; where they part, and why."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from ..compare.comparison import compare_models
+from ..compare.inputs import Given
+from ..compare.matching import read_pairs
+from ..compare.result import CompareResult
+from ..errors import InputError
+from ..runners.base import Runner
+from ..runners.inputs import InputSet, input_sets
+from ..runners.sides import join_words, open_side
+from .common import console, input_options, late_progress
+from .comparison import show
+from .report import write_reports
+
+# What `--amplify` without a tensor stands for.
+_FIRST = "\0first"
+
+
+@click.command("compare")
+@click.argument("sides", nargs=-1, required=True, metavar="A B")
+@input_options
+@click.option(
+    "--runs", default=1, show_default=True, type=click.IntRange(1, 10_000), help="Random runs: seeds count on."
+)
+@click.option("--match", "pairs", multiple=True, metavar="A=B", help="Tensor B of B stands for tensor A of A; repeat.")
+@click.option(
+    "--match-file", type=click.Path(exists=True, dir_okay=False), help="The same from a file of two columns of names."
+)
+@click.option(
+    "--amplify",
+    is_flag=False,
+    flag_value=_FIRST,
+    metavar="[TENSOR]",
+    help="What the isolated difference of TENSOR (by default: of the first one) does downstream, to outputs and label.",
+)
+@click.option("--tensors", is_flag=True, help="Every tensor, and how it was matched.")
+@click.option("--no-explain", is_flag=True, help="Do not look for reasons.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option(
+    "--output", "-o", type=click.Path(dir_okay=False), help="Write the result as JSON; `bittrue report` reads it."
+)
+@click.option("--html", type=click.Path(dir_okay=False), help="Write one HTML page that needs no network.")
+@click.option("--markdown", type=click.Path(dir_okay=False), help="Write a summary in Markdown.")
+def command(
+    sides: tuple[str, ...],
+    files: tuple[str, ...],
+    seed: int,
+    image_range: tuple[float, float] | None,
+    runs: int,
+    pairs: tuple[str, ...],
+    match_file: str | None,
+    amplify: str | None,
+    tensors: bool,
+    no_explain: bool,
+    as_json: bool,
+    output: str | None,
+    html: str | None,
+    markdown: str | None,
+) -> None:
+    """Compare A and B: each is a model file, a model under a numerics, another runtime, or a trace.
+
+    \b
+    bittrue compare model.tflite model.tflite@xnnpack             # two arithmetics
+    bittrue compare litert:builtin_ref m.tflite litert:xnnpack m.tflite
+    bittrue compare model.tflite ort:model.onnx -i picture.png    # two formats, two runtimes
+    bittrue compare model.tflite trace:dump/                      # against what a device wrote
+
+    Exit code 0: every matched tensor is equal, byte for byte; 1: something differs.
+    """
+    words = list(sides)
+    if amplify not in (None, _FIRST) and len(join_words(words)) < 2:
+        # `--amplify A B`: the word behind the option is a side.
+        words.insert(0, str(amplify))
+        amplify = _FIRST
+    specs = join_words(words)
+    if len(specs) != 2:
+        raise InputError(
+            "BT-USAGE", f"takes two sides, found {len(specs)}: {', '.join(specs)}", advice="bittrue compare A B"
+        )
+    given = [_pair(text) for text in pairs]
+    if match_file is not None:
+        given += read_pairs(Path(match_file).read_text(encoding="utf-8", errors="replace"), match_file)
+    with ExitStack() as stack:
+        runners = []
+        for spec in specs:
+            runners.append(open_side(spec))
+            stack.callback(runners[-1].close)
+        chosen = _given(runners, files, seed, runs, image_range)
+        tick = stack.enter_context(late_progress("comparing"))
+        result = compare_models(
+            runners[0],
+            runners[1],
+            chosen,
+            match=given,
+            explain=not no_explain,
+            amplify=amplify is not None if amplify in (None, _FIRST) else str(amplify),
+            progress=None if tick is None else lambda text, done, total: tick(done, total),
+        )
+    _write(result, output, html, markdown)
+    if as_json:
+        click.echo(json.dumps(result.to_dict(), indent=1, allow_nan=False))
+    else:
+        show(result, console(), tensors)
+    click.get_current_context().exit(0 if result.equal else 1)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    one, equals, two = text.partition("=")
+    if not equals or not one or not two or "=" in two:
+        raise InputError(
+            "BT-USAGE", f"cannot read '{text}'", place="--match", advice="write A=B, or name pairs in a --match-file"
+        )
+    return one, two
+
+
+def _given(
+    runners: Sequence[Runner], files: tuple[str, ...], seed: int, runs: int, image_range: tuple[float, float] | None
+) -> list[Given]:
+    """What is fed: files, else one run on random values per seed."""
+    if not files:
+        return [Given(seed=seed + k, options=f"--seed {seed + k}") for k in range(runs)]
+    live = [runner for runner in runners if runner.inputs]
+    if not live:
+        raise InputError("BT-USAGE", "both sides are recorded already: there is nothing to feed", place="--input")
+    # Files are read for the side with channels last, as pictures are.
+    reader = min(live, key=lambda runner: (runner.format != "tflite", runners.index(runner)))
+    sets = input_sets(reader.inputs, files, (seed,), image_range)
+    given = []
+    for position, one in enumerate(sets):
+        entries = _entries(files, sets, position)
+        options = " ".join(f"-i {shlex.quote(entry)}" for entry in entries)
+        if entries and image_range is not None:
+            options += f" --image-range {image_range[0]:g} {image_range[1]:g}"
+        if entries and any("random" in remark for remark in one.remarks):
+            options += f" --seed {seed}"
+        given.append(Given(one.values, seed, "; ".join((one.description, *one.remarks)), options))
+    return given
+
+
+def _entries(files: Sequence[str], sets: Sequence[InputSet], position: int) -> Sequence[str]:
+    """The files of one run, as `bittrue explain` takes them; nothing where that cannot be said."""
+    if len(sets) == 1 and not any(Path(text).is_dir() for text in files):
+        return files
+    if len(sets) == len(files):
+        return [files[position]]
+    inside = Path(files[0]) / sets[position].description
+    return [str(inside)] if len(files) == 1 and inside.is_file() else []
+
+
+def _write(result: CompareResult, output: str | None, html: str | None, markdown: str | None) -> None:
+    data = result.to_dict()
+    if output is not None:
+        Path(output).write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_reports(data, *(None if path is None else Path(path) for path in (html, markdown)))

@@ -1,0 +1,342 @@
+"""A comparison in the terminal: sides, first difference, table of tensors, verdict with its witness."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..compare.result import CompareResult, Downstream, Pair, Side, Statistics, Verdict
+
+_BARS = "▁▂▃▄▅▆▇█"
+# Differences that the little histogram has room for, and rows of the tables without --tensors.
+_REACH = 3
+_ROWS = 40
+# Longest name in running text.
+_NAME = 60
+_HOW = {"name": "by name", "values": "by values", "order and shape": "by order and shape"}
+# Columns that narrow terminals go without, in this order, so that names of tensors keep this many characters.
+_OPTIONAL = ("bias", "worst: a, b", "b - a")
+_TENSOR = 22
+
+
+def show(result: CompareResult, out: Console, every_tensor: bool) -> None:
+    """Everything that a reader wants to know first, top down."""
+    for side in (result.a, result.b):
+        _side(side, out)
+    shown = result.inputs if len(result.inputs) <= 4 else (*result.inputs[:3], f"... {len(result.inputs)} runs in all")
+    for text in shown:
+        out.print(f"input: {_clean(text)}", markup=False)
+    _headline(result, out)
+    other = [p for p in result.pairs if p.a != p.b or p.layout != "same"]
+    if every_tensor or other:
+        _matches(result, out, every_tensor)
+    differing = [p for p in result.pairs if not p.cumulative.equal or (p.isolated and not p.isolated.equal) or p.note]
+    rows = list(result.pairs) if every_tensor else [p for p in differing if not p.cumulative.equal]
+    if rows:
+        _differences(rows if every_tensor else rows[:_ROWS], len(rows), result, out, every_tensor)
+    _first(result, out)
+    for downstream in result.amplification:
+        _amplified(downstream, out, every_tensor)
+    of_sides = [f"{side.label}: {note}" for side in (result.a, result.b) for note in side.notes]
+    for note in (*of_sides, *result.notes):
+        out.print(f"note: {_clean(note)}", markup=False)
+    _notes_of_pairs(result, out, every_tensor)
+    _unexplained(result, out)
+
+
+def _side(side: Side, out: Console) -> None:
+    numerics = f" [numerics {side.numerics}]" if side.numerics and side.numerics not in side.title else ""
+    out.print(Text.assemble((f"{side.label}  ", "bold"), _clean(side.spec)))
+    out.print(Text(f"   {_clean(side.title)}{numerics}", style="dim"))
+
+
+def _headline(result: CompareResult, out: Console) -> None:
+    pairs, first = result.pairs, result.first
+    if not pairs:
+        out.print("NOTHING COMPARED", style="bold yellow")
+        return
+    if result.equal:
+        elements = sum(p.cumulative.elements for p in pairs)
+        text = f"EQUAL: {_plural(len(pairs), 'tensor')}, {_plural(elements, 'element')}, byte for byte"
+        out.print(text, style="bold green", markup=False)
+        return
+    count = sum(not p.cumulative.equal for p in pairs)
+    out.print(f"DIFFERENT: {count} of {len(pairs)} tensors differ", style="bold red")
+    if first is not None:
+        out.print(
+            Text.assemble(
+                "first: ",
+                (f"{_place(first)} '{_text(first.a, _NAME)}'", "bold"),
+                f", {_count(first.cumulative.differing)} of {_count(first.cumulative.elements)} elements",
+            )
+        )
+
+
+def _matches(result: CompareResult, out: Console, every_tensor: bool) -> None:
+    """Which tensor of B stands for which of A; in short unless every tensor is asked for."""
+    how = Counter(_HOW.get(p.how, p.how) for p in result.pairs)
+    layouts = Counter(p.layout for p in result.pairs if p.layout != "same")
+    text = f"matched {_plural(len(result.pairs), 'tensor')}: {_listed(how)}"
+    text += f"; layouts: {_listed(layouts)}" if layouts else ""
+    left = [f"{len(n)} of {s}" for s, n in (("A", result.unmatched_a), ("B", result.unmatched_b)) if n]
+    text += f"; without a partner: {', '.join(left)}" if left else ""
+    out.print(f"{text} (--tensors lists them, --match A=B overrides)", markup=False)
+    rows = [p for p in result.pairs if every_tensor or p.how not in ("name", "given")]
+    if rows:
+        table = _table("matched tensors")
+        for name in ("A", "B", "types", "shape", "layout", "by"):
+            table.add_column(name, no_wrap=True)
+        width = max((out.width - 56) // 2, 16)
+        for pair in rows if every_tensor else rows[:_ROWS]:
+            types = pair.dtype_a if pair.dtype_a == pair.dtype_b else f"{pair.dtype_a} {pair.dtype_b}"
+            shape = "x".join(map(str, pair.shape)) or "scalar"
+            b = "same name" if pair.a == pair.b else _text(pair.b, width)
+            table.add_row(_text(pair.a, width), b, types, shape, pair.layout, _HOW.get(pair.how, pair.how))
+        out.print(table)
+    if every_tensor:
+        for label, names in (("A", result.unmatched_a), ("B", result.unmatched_b)):
+            for name in names:
+                out.print(f"no partner: {label} '{_clean(name)}'", markup=False, style="dim")
+
+
+def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: Console, every_tensor: bool) -> None:
+    isolated = any(p.isolated is not None for p in rows)
+    reasons = _reasons(result)
+    columns = {
+        "node": ["" if p.node is None else str(p.node) for p in rows],
+        "operator": [_text(p.source, 20) for p in rows],
+        "tensor": ["" for _ in rows],
+        "differ": [_share(p.cumulative) for p in rows],
+        "max": [_largest(p.cumulative) for p in rows],
+        "bias": [_number(p.cumulative.bias) for p in rows],
+        "b - a": [_bars(p.cumulative.histogram) for p in rows],
+        "worst: a, b": [_worst(p.cumulative) for p in rows],
+    }
+    if isolated:
+        columns["isolated"] = ["-" if p.isolated is None else _share(p.isolated) for p in rows]
+        columns["max "] = ["" if p.isolated is None else _largest(p.isolated) for p in rows]
+        columns["why"] = [_short(p.verdict, p.isolated, reasons) for p in rows]
+    # What is left for the names; narrow terminals go without what matters least.
+    for name in (*_OPTIONAL, ""):
+        width = out.width - sum(
+            max(len(name), *map(len, cells)) + 2 for name, cells in columns.items() if name != "tensor"
+        )
+        if width >= _TENSOR or not name:
+            break
+        del columns[name]
+    columns["tensor"] = [_text(p.a, min(max(width - 3, 8), _NAME)) for p in rows]
+    table = _table("tensors in execution order" if every_tensor else "differing tensors in execution order")
+    for name in columns:
+        right = name in ("node", "differ", "max", "bias", "isolated", "max ")
+        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for position, pair in enumerate(rows):
+        style = {"why": _style(pair.verdict)}
+        table.add_row(*(Text(cells[position], style=style.get(name, "")) for name, cells in columns.items()))
+    out.print(table)
+    if total > len(rows):
+        out.print(f"... and {total - len(rows)} more (--tensors shows all)")
+    if isolated:
+        out.print("isolated: B against A's arithmetic on B's inputs of that operator", style="dim")
+    for text, number in reasons.items():
+        found = [p.verdict for p in result.pairs if p.verdict and any(c.text == text for c in p.verdict.causes)]
+        elements = sum(c.elements for v in found for c in v.causes if c.text == text)
+        count = f"{_plural(elements, 'element')} of {_plural(len(found), 'operator')}"
+        out.print(f"why {number}: {text} ({count})", markup=False)
+
+
+def _table(title: str = "") -> Table:
+    plain = {
+        "box": box.SIMPLE_HEAD,
+        "padding": (0, 1, 0, 0),
+        "pad_edge": False,
+        "show_edge": False,
+        "title_justify": "left",
+    }
+    return Table(title=title or None, **plain)  # type: ignore[arg-type]
+
+
+def _reasons(result: CompareResult) -> dict[str, int]:
+    """Causes, numbered in the order in which tensors need them."""
+    causes = dict.fromkeys(c.text for p in result.pairs if p.verdict is not None for c in p.verdict.causes)
+    return {text: number for number, text in enumerate(causes, 1)}
+
+
+def _first(result: CompareResult, out: Console) -> None:
+    """The verdict on the first isolated difference, with its witness."""
+    pair = next((p for p in result.pairs if p.verdict is not None), None)
+    if pair is None or pair.verdict is None:
+        return
+    verdict = pair.verdict
+    head = f"verdict on {_place(pair)} '{_text(pair.a, _NAME)}': "
+    out.print(Text.assemble((head, "bold"), (verdict.text, "green" if verdict.benign else "red")))
+    for cause in verdict.causes:
+        if cause.formula:
+            where = f" (as {', '.join(cause.numerics)})" if cause.numerics else ""
+            out.print(f"  B: {cause.formula}{where}", markup=False)
+    if verdict.also:
+        out.print(f"  fits as well: {'; '.join(verdict.also)}", markup=False)
+    _witness(verdict.witness, out)
+    if verdict.command:
+        out.print(Text.assemble(("replay: ", "bold"), verdict.command), soft_wrap=True)
+
+
+def _witness(witness: Mapping[str, Any], out: Console) -> None:
+    if not witness:
+        return
+    element = ", ".join(map(str, witness.get("element", ())))
+    out.print(f"  witness [{element}]: A {witness.get('stored')}, B {witness.get('theirs')}", markup=False)
+    for line in witness.get("lines", ()):
+        remark = f"   {line['remark']}" if line.get("remark") else ""
+        out.print(Text(f"    {line['label']:<22} {line['value']}{remark}"))
+    if not witness.get("lines"):
+        for name, value in witness.get("numbers", {}).items():
+            shown = f"{value:.9g}" if isinstance(value, float) else str(value)
+            out.print(Text(f"    {name.replace('_', ' '):<22} {shown}"))
+
+
+def _amplified(found: Downstream, out: Console, every_tensor: bool) -> None:
+    text = f"the difference of '{_text(found.tensor, _NAME)}' alone, all else A's arithmetic"
+    out.print(Text.assemble(("amplified: ", "bold"), text))
+    table = _table()
+    table.add_column("tensor", no_wrap=True)
+    table.add_column("differ", justify="right")
+    rows = found.reached if every_tensor else [r for r in found.reached if r[1]][:_ROWS]
+    for name, share in rows:
+        table.add_row(_text(name, min(max(out.width - 20, 20), _NAME)), f"{100 * share:.3g}%")
+    if rows:
+        out.print(table)
+    else:
+        out.print("  nothing behind it changes")
+    for name, statistics in found.outputs.items():
+        text = "unchanged" if statistics.equal else f"{_share(statistics)} differ, by at most {_largest(statistics)}"
+        out.print(f"  output '{_clean(name)}': {text}", markup=False)
+    changed = sum(a != b for a, b in found.labels)
+    if found.labels:
+        moves = ", ".join(f"{a} to {b}" for a, b in found.labels if a != b)
+        out.print(f"  top-1 label: changed in {changed} of {len(found.labels)} runs" + (f" ({moves})" if moves else ""))
+
+
+def _notes_of_pairs(result: CompareResult, out: Console, every_tensor: bool) -> None:
+    """Why tensors have no isolated difference; one line per reason unless every tensor is asked for."""
+    reasons: dict[str, list[str]] = {}
+    for pair in result.pairs:
+        if pair.note and (every_tensor or not pair.cumulative.equal or pair.note.startswith("cannot")):
+            reasons.setdefault(pair.note, []).append(pair.a)
+    for note, names in list(reasons.items())[: None if every_tensor else 8]:
+        many = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        out.print(f"'{_text(names[0], _NAME)}'{many}: {_clean(note)}", markup=False, style="dim")
+
+
+def _unexplained(result: CompareResult, out: Console) -> None:
+    verdicts = [p.verdict for p in result.pairs if p.verdict is not None]
+    if not verdicts:
+        return
+    differing = sum(v.differing for v in verdicts)
+    left = result.unexplained
+    benign = sum(v.benign for v in verdicts)
+    text = f"{_count(left)} unexplained of {_count(differing)} elements that differ in {len(verdicts)} operators"
+    text += f"; {benign} of them use another legal arithmetic" if benign else ""
+    out.print(text, style="bold red" if left else "bold", markup=False)
+
+
+def _short(verdict: Verdict | None, alone: Statistics | None, reasons: Mapping[str, int]) -> str:
+    if verdict is None:
+        return "" if alone is None or not alone.equal else "as A"
+    numbers = "+".join(str(reasons[c.text]) for c in verdict.causes)
+    if verdict.unexplained or not verdict.causes:
+        left = f"{_count(verdict.unexplained or verdict.differing)} unexplained"
+        return f"{numbers}, {left}" if numbers else left
+    return f"{numbers} {'benign' if verdict.benign else 'fault'}"
+
+
+def _style(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return ""
+    return "green" if verdict.benign else "yellow" if verdict.exact else "red"
+
+
+def _bars(histogram: Mapping[str, int]) -> str:
+    """Differences -3 to 3 as small bars on a logarithmic scale; arrows stand for larger ones."""
+    counts: dict[int, int] = {}
+    far = ["", ""]
+    for key, count in histogram.items():
+        try:
+            value = int(key)
+        except ValueError:
+            far[1] = ">"
+            continue
+        if abs(value) > _REACH:
+            far[value > 0] = "<>"[value > 0]
+        else:
+            counts[value] = count
+    top = max(counts.values(), default=1)
+    bars = "".join(_bar(counts.get(value, 0), top) if value else "|" for value in range(-_REACH, _REACH + 1))
+    return f"{far[0] or ' '}{bars}{far[1] or ' '}"
+
+
+def _bar(count: int, top: int) -> str:
+    if not count:
+        return " "
+    height = math.log1p(count) / math.log1p(top)
+    return _BARS[min(int(height * len(_BARS)), len(_BARS) - 1)]
+
+
+def _share(statistics: Statistics) -> str:
+    if statistics.equal:
+        return "0"
+    return f"{100 * statistics.share:.3g}%"
+
+
+def _largest(statistics: Statistics) -> str:
+    if statistics.equal:
+        return ""
+    return "not a number" if statistics.largest is None else f"{statistics.largest:.4g}"
+
+
+def _worst(statistics: Statistics) -> str:
+    worst = statistics.worst
+    if worst is None:
+        return ""
+    return f"{','.join(map(str, worst.element))}: {_value(worst.a)}, {_value(worst.b)}"
+
+
+def _value(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:.6g}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else "0" if value == 0 else f"{value:+.2g}"
+
+
+def _place(pair: Pair) -> str:
+    return f"node {pair.node} {pair.source}" if pair.node is not None else "tensor"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {key}" for key, count in counts.items())
+
+
+def _plural(number: int, word: str) -> str:
+    return f"{_count(number)} {word}{'' if number == 1 else 's'}"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+def _text(name: str, width: int) -> str:
+    """A name with its end, which tells more than its beginning, within `width` columns."""
+    clean = _clean(name)
+    return clean if len(clean) <= width else f"...{clean[3 - width :]}"
+
+
+def _clean(text: str) -> str:
+    """Text of a file without what moves the cursor of a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

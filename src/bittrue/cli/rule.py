@@ -1,0 +1,62 @@
+"""`bittrue rule`: what a check rule asks for, why, who enforces it, and how to mend a model."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..check import Rule
+from ..check.rules import all_rules, find
+from .common import console
+
+
+@click.command("rule")
+@click.argument("code", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per rule.")
+def command(code: str | None, as_json: bool) -> None:
+    """Explain the check rule CODE (or its name); list all rules without one.
+
+    \b
+    bittrue rule
+    bittrue rule BT204
+    bittrue rule bias-scale
+    """
+    rules = (find(code),) if code is not None else all_rules()
+    if as_json:
+        pages = [rule.to_dict() for rule in rules]
+        click.echo(json.dumps(pages[0] if code is not None else pages, indent=1))
+    elif code is not None:
+        _show(rules[0])
+    else:
+        _list(rules)
+
+
+def _show(rule: Rule) -> None:
+    out = console()
+    formats = ", ".join(rule.formats) or "every format"
+    out.print(Text(f"{rule.code} {rule.name}", style="bold"), Text(f"({rule.severity}; {formats})", style="dim"))
+    parts = (
+        ("what it asks for", rule.what),
+        ("why", rule.why),
+        ("who enforces it", rule.enforced),
+        ("how to fix", rule.fix),
+        ("source", rule.source),
+    )
+    for title, text in parts:
+        out.print(Text(f"\n{title}", style="bold"))
+        out.print(Padding(Text(text), (0, 0, 0, 2)))
+
+
+def _list(rules: tuple[Rule, ...]) -> None:
+    table = Table(title=f"{len(rules)} check rules; `bittrue rule CODE` explains one", title_justify="left")
+    for column in ("code", "name", "severity", "formats", "what it asks for"):
+        table.add_column(column, overflow="fold", no_wrap=column == "code")
+    for rule in rules:
+        # The first sentence.
+        what = rule.what.split(". ")[0].rstrip(".")
+        table.add_row(rule.code, rule.name, rule.severity, ", ".join(rule.formats) or "all", Text(what))
+    console().print(table)

@@ -1,0 +1,221 @@
+"""What a hypothesis changes, and how it is put to the test: by computing the tensor again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...api import Session
+from ...graph import Graph, Quantization, Tensor
+from ...numerics import Numerics
+from ...operators import Step
+from ...plan import Plan, make_plan
+from ..result import Cause
+from ..segments import ChangeGraph, ChangePlan, Segment
+from . import layers
+
+Values = Mapping[str, np.ndarray]
+# Planning and starting a native run cost about as much as this many multiply-accumulates.
+_OVERHEAD = 4_000_000
+# Multiply-accumulates that one tensor's search may spend, and bounds of the number of runs that this means.
+_BUDGET = 6_000_000_000
+_FEWEST_RUNS, _MOST_RUNS = 200, 1500
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """One thing that B may have done otherwise.
+
+    Attributes:
+        cause: what is claimed if it holds.
+        seat: what it touches: of two hypotheses with the same seat only one can hold.
+        numerics: gives the table to plan with, from that of the base.
+        graph, plan: changes of the segment's graph, of its plan.
+        values: gives the inputs of input set i, from those of all sets.
+        layer: other ways of the last layer with accumulators, see `layers.Ways`; then NumPy computes.
+        compute: gives the tensor from the changed plan and the inputs, instead of running it.
+        reference: run by the NumPy references, where kernels may decline or clamp.
+        result: changes the computed tensor, given the plan.
+    """
+
+    cause: Cause
+    seat: str
+    numerics: Callable[[Numerics], Numerics] | None = None
+    graph: ChangeGraph | None = None
+    plan: ChangePlan | None = None
+    values: Callable[[Sequence[Values], int], Values | None] | None = None
+    layer: Mapping[str, Any] = field(default_factory=dict)
+    compute: Callable[[Plan, Values], np.ndarray | None] | None = None
+    reference: bool = False
+    result: Callable[[np.ndarray, Plan], np.ndarray | None] | None = None
+
+
+class Case:
+    """One tensor that differs, and what is known about it.
+
+    Attributes:
+        segment: what computes it.
+        values: per input set: the inputs, as B had them.
+        theirs: per input set: B's tensor.
+        ours: per input set: A's arithmetic on the same inputs.
+    """
+
+    def __init__(self, segment: Segment, values: Sequence[Values], theirs: Sequence[np.ndarray]) -> None:
+        self.segment, self.values, self.theirs = segment, values, theirs
+        self.ours = [segment.run(given) for given in values]
+        self.differs = [unequal(a, b) for a, b in zip(self.ours, theirs, strict=True)]
+        cost = max(1, segment.own_plan.work) * max(1, len(values)) + _OVERHEAD
+        self.runs_left = int(np.clip(_BUDGET // cost, _FEWEST_RUNS, _MOST_RUNS))
+        self._accumulators: dict[int, np.ndarray | None] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """A's plan of the segment."""
+        return self.segment.own_plan
+
+    @property
+    def step(self) -> Step:
+        """A's step that writes the tensor."""
+        return self.segment.step
+
+    @cached_property
+    def differing(self) -> int:
+        return sum(int(mask.sum()) for mask in self.differs)
+
+    @cached_property
+    def largest(self) -> float | None:
+        """Largest |b - a|; None when one of them is not a number."""
+        found = 0.0
+        for a, b, mask in zip(self.ours, self.theirs, self.differs, strict=True):
+            if mask.any():
+                with np.errstate(all="ignore"):
+                    apart = np.abs(b[mask].astype(np.float64) - a[mask].astype(np.float64)).max()
+                if not np.isfinite(apart):
+                    return None
+                found = max(found, float(apart))
+        return found
+
+    @cached_property
+    def base(self) -> Numerics:
+        """A's numerics with the rows of the segment's operators alone, unchecked; its rewrites are done."""
+        wanted = {node.operator for node in self.segment.graph.nodes}
+        own = self.segment.numerics
+        rows = tuple(replace(row, requires=()) for row in own.rows if row.operator in wanted)
+        return replace(own, rows=rows, rewrites=())
+
+    def planned(self, hypotheses: Sequence[Hypothesis], shapes: Mapping[str, tuple[int, ...]]) -> Plan:
+        """The segment's plan under all of `hypotheses`."""
+        graph, numerics = self.segment.graph, self.base
+        for hypothesis in hypotheses:
+            if hypothesis.numerics is not None:
+                numerics = hypothesis.numerics(numerics)
+            if hypothesis.graph is not None:
+                graph = hypothesis.graph(graph)
+        plan = make_plan(graph, numerics, shapes=shapes, memory_limit=self.segment.memory_limit)
+        for hypothesis in hypotheses:
+            if hypothesis.plan is not None:
+                plan = hypothesis.plan(plan)
+        return plan
+
+    def predict(self, hypotheses: Sequence[Hypothesis], position: int) -> np.ndarray | None:
+        """What B's tensor of one input set is if all of `hypotheses` hold; None where they cannot hold together.
+
+        Rules and parameters are put into places that they were not made for, so any exception means just that.
+        """
+        self.runs_left -= 1
+        try:
+            return self._predict(hypotheses, position)
+        except Exception:
+            return None
+
+    def _predict(self, hypotheses: Sequence[Hypothesis], position: int) -> np.ndarray | None:
+        given = self.values[position]
+        ways: dict[str, Any] = {}
+        for hypothesis in hypotheses:
+            if hypothesis.values is not None:
+                changed = hypothesis.values(self.values, position)
+                if changed is None:
+                    return None
+                given = changed
+            ways.update(hypothesis.layer)
+        graph = self.segment.graph
+        shapes = {graph.tensors[i].name: given[graph.tensors[i].name].shape for i in graph.inputs}
+        plan = self.planned(hypotheses, shapes)
+        compute = next((h.compute for h in hypotheses if h.compute is not None), None)
+        found: np.ndarray | None
+        if compute is not None:
+            found = compute(plan, given)
+        elif ways:
+            found = layers.run(plan, given, layers.Ways(**ways))
+        else:
+            session = Session(plan, executor="reference" if any(h.reference for h in hypotheses) else "auto")
+            found = next(iter(session.run({p.name: given[p.name] for p in session.inputs}).values()))
+        for hypothesis in hypotheses:
+            if hypothesis.result is not None and found is not None:
+                found = hypothesis.result(found, plan)
+        wanted = self.theirs[position]
+        if found is None or found.shape != wanted.shape or found.dtype != wanted.dtype:
+            return None
+        return found
+
+    def holds(self, *hypotheses: Hypothesis) -> bool:
+        """Whether `hypotheses` together give every bit of B's tensor, for all input sets."""
+        for position, wanted in enumerate(self.theirs):
+            found = self.predict(hypotheses, position)
+            if found is None or unequal(found, wanted).any():
+                return False
+        return True
+
+    def accumulators(self, position: int) -> np.ndarray | None:
+        """A's accumulators of the tensor's own step, in its shape; None where it has none."""
+        if position not in self._accumulators:
+            try:
+                self._accumulators[position] = layers.accumulators(self.plan, self.values[position])
+            except Exception:
+                self._accumulators[position] = None
+        return self._accumulators[position]
+
+
+def unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Per element: other bytes."""
+    if a.dtype.kind in "iub":
+        return np.asarray(a != b)
+    shape = (*a.shape, a.dtype.itemsize)
+    one, two = (np.ascontiguousarray(x).reshape(-1).view(np.uint8).reshape(shape) for x in (a, b))
+    return np.asarray((one != two).any(axis=-1))
+
+
+def change_tensors(graph: Graph, change: Mapping[int, Callable[[Tensor], Tensor]]) -> Graph:
+    """The graph with some of its tensors changed, by index."""
+    return replace(graph, tensors=tuple(change[i](t) if i in change else t for i, t in enumerate(graph.tensors)))
+
+
+def with_quantization(tensor: Tensor, scales: object = None, zero_points: object = None) -> Tensor:
+    """The tensor with other scales or zero points."""
+    old = tensor.quantization
+    assert old is not None
+    new_scales = old.scales if scales is None else np.broadcast_to(np.asarray(scales, np.float32), old.scales.shape)
+    points = old.zero_points if zero_points is None else np.asarray(zero_points, np.int64)
+    points = np.broadcast_to(points, old.zero_points.shape)
+    return replace(tensor, quantization=Quantization(new_scales.copy(), points.copy(), old.axis))
+
+
+def change_steps(plan: Plan, change: Callable[[Step], Step | None]) -> Plan:
+    """The plan with its steps changed; None leaves a step alone.
+
+    Raises:
+        ValueError: no step was changed: the hypothesis has nothing to act on.
+    """
+    steps = tuple(change(step) or step for step in plan.steps)
+    if steps == plan.steps:
+        raise ValueError("nothing to change")
+    return replace(plan, steps=steps)
+
+
+def with_parameters(step: Step, **parameters: Any) -> Step:
+    """The step with other parameters."""
+    return replace(step, parameters={**step.parameters, **parameters})

@@ -1,0 +1,136 @@
+"""Faults of clamps: activations ignored or mixed up, ends off by one, before the zero point, wrapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...graph import data_type
+from ...operators import Step
+from ...plan import Plan
+from ..result import Cause
+from .case import Case, Hypothesis, change_steps, with_parameters
+from .layers import Layer
+
+Ends = Callable[["_Clamp"], "tuple[int, int]"]
+
+
+class _Clamp:
+    """The clamp of a step: its ends, the type's, the zero point, and how many steps a real number is."""
+
+    def __init__(self, plan: Plan, step: Step) -> None:
+        tensor = plan.tensors[step.outputs[0]]
+        kind = data_type(tensor.dtype)
+        self.low, self.high = int(step["low"]), int(step["high"])
+        self.minimum, self.maximum = kind.minimum, kind.maximum
+        quantization = tensor.quantization
+        self.zero_point = 0 if quantization is None else int(quantization.zero_points[0])
+        self.scale = 1.0 if quantization is None else float(quantization.scales[0])
+
+    def at(self, real: float) -> int:
+        return self.inside(self.zero_point + int(np.floor(real / self.scale + 0.5)))
+
+    def inside(self, code: int) -> int:
+        return min(max(code, self.minimum), self.maximum)
+
+
+def clamps(case: Case) -> Iterator[Hypothesis]:
+    """Other ends of the clamp of the step that writes the tensor."""
+    step = case.step
+    if not {"low", "high"} <= set(step.parameters) or case.theirs[0].dtype.kind not in "iu":
+        return
+    clamp = _Clamp(case.plan, step)
+    seen = {(clamp.low, clamp.high)}
+    for name, text, ends in _ends(clamp):
+        found = ends(clamp)
+        if found not in seen and found[0] <= found[1]:
+            seen.add(found)
+            yield _ended(name, text, found)
+    yield from _wraps()
+
+
+def _ends(clamp: _Clamp) -> Iterator[tuple[str, str, Ends]]:
+    fused = (clamp.low, clamp.high) != (clamp.minimum, clamp.maximum)
+    if fused:
+        yield "fused activation ignored", "the fused activation is ignored", lambda c: (c.minimum, c.maximum)
+    if clamp.high < clamp.maximum:
+        yield "upper end of the activation ignored", "relu6 is taken for relu", lambda c: (c.low, c.maximum)
+    if clamp.low > clamp.minimum:
+        yield "lower end of the activation ignored", "only the upper end is applied", lambda c: (c.minimum, c.high)
+    yield "relu taken for relu6", "relu6 is applied instead", lambda c: (c.inside(c.zero_point), c.at(6.0))
+    yield "relu applied", "relu is applied although none is asked for", lambda c: (c.inside(c.zero_point), c.maximum)
+    yield (
+        "clamp before the zero point",
+        "the clamp is applied before the zero point is added",
+        lambda c: (c.inside(c.low + c.zero_point), c.inside(c.high + c.zero_point)),
+    )
+    if fused:
+        yield "clamp at code 0", "the lower end is code 0 instead of the zero point", lambda c: (0, c.high)
+        yield (
+            "clamp of another zero point",
+            "the ends lie as if the zero point were 0",
+            lambda c: (
+                c.inside(c.low - c.zero_point),
+                c.inside(c.high - c.zero_point) if c.high < c.maximum else c.maximum,
+            ),
+        )
+    yield "saturates to [-127, 127]", "the lowest code is never used", lambda c: (max(c.low, c.minimum + 1), c.high)
+    yield (
+        "saturates to 7 bits",
+        "values saturate to half of the range",
+        lambda c: (
+            max(c.low, (c.minimum + 1) // 2 if c.minimum < 0 else 0),
+            min(c.high, c.maximum // 2),
+        ),
+    )
+    yield "saturates at the lower end only", "the upper end is one too small", lambda c: (c.low, c.high - 1)
+    yield "clamp one too high", "the lower end is one too large", lambda c: (c.low + 1, c.high)
+    yield "clamp one too low", "the lower end is one too small", lambda c: (max(c.low - 1, c.minimum), c.high)
+    yield "clamp one too high", "the upper end is one too large", lambda c: (c.low, min(c.high + 1, c.maximum))
+
+
+def _ended(name: str, text: str, ends: tuple[int, int]) -> Hypothesis:
+    return Hypothesis(
+        _cause(name, text),
+        "clamp",
+        plan=lambda plan: change_last(plan, low=ends[0], high=ends[1]),
+    )
+
+
+def change_last(plan: Plan, **parameters: Any) -> Plan:
+    """The step that writes the plan's output with other parameters."""
+    return change_steps(
+        plan, lambda step: with_parameters(step, **parameters) if plan.outputs[0] in step.outputs else None
+    )
+
+
+def _wraps() -> Iterator[Hypothesis]:
+    def wrapped(layer: Layer, acc: np.ndarray) -> np.ndarray:
+        found = layer.rescaled(acc)
+        if found.dtype.kind != "i":
+            raise ValueError("rounded behind the zero point")
+        return (found + int(layer.step["output_zero_point"])).astype(layer.dtype)
+
+    text = "what leaves the type wraps around instead of saturating"
+    yield Hypothesis(_cause("wraps instead of saturating", text), "clamp", layer={"end": wrapped})
+    yield Hypothesis(
+        _cause("wraps instead of saturating", text),
+        "clamp",
+        plan=lambda plan: change_last(plan, low=-(2**31), high=2**31 - 1),
+        reference=True,
+    )
+
+    def before_sum(layer: Layer, acc: np.ndarray) -> np.ndarray:
+        kind = np.iinfo(layer.dtype)
+        point = int(layer.step["output_zero_point"])
+        found = np.clip(layer.rescaled(acc), kind.min, kind.max) + point
+        return np.clip(found, int(layer.step["low"]), int(layer.step["high"])).astype(layer.dtype)
+
+    text = "the rescaled value saturates to the type before the zero point is added"
+    yield Hypothesis(_cause("clamp before the zero point", text), "clamp", layer={"end": before_sum})
+
+
+def _cause(name: str, text: str) -> Cause:
+    return Cause(name, f"{text}: a fault", "range", False)

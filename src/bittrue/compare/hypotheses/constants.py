@@ -1,0 +1,208 @@
+"""Faults of weights and biases: left out, twice, shifted, in another order, with another sign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...graph import Graph, Tensor
+from ..result import Cause
+from .case import Case, Hypothesis, change_tensors
+from .layers import Layer
+from .operands import WEIGHTS, main_node, with_data
+
+Array = np.ndarray
+Change = Callable[[Array], Array]
+
+
+def constants(case: Case) -> Iterator[Hypothesis]:
+    """Changes of the weights and of the bias of the segment's layer."""
+    node = main_node(case)
+    if node.operator not in WEIGHTS:
+        return
+    graph = case.segment.graph
+    _, weights_at, bias_at = WEIGHTS[node.operator]
+    bias = node.inputs[bias_at] if bias_at < len(node.inputs) else None
+    if bias is not None and graph.tensors[bias].is_constant:
+        yield from _bias(bias)
+    weights = node.inputs[weights_at]
+    if weights is not None and graph.tensors[weights].is_constant:
+        yield from _weights(graph.tensors[weights], weights, node.operator)
+
+
+def _bias(index: int) -> Iterator[Hypothesis]:
+    ways: tuple[tuple[str, str, Change], ...] = (
+        ("bias dropped", "the bias is left out", lambda b: b * 0),
+        ("bias added twice", "the bias is added twice", lambda b: b * 2),
+        ("bias negated", "the bias is subtracted", lambda b: -b),
+        ("bias shifted by one channel", "channel c gets the bias of channel c - 1", lambda b: np.roll(b, 1)),
+        ("bias shifted by one channel", "channel c gets the bias of channel c + 1", lambda b: np.roll(b, -1)),
+        ("bias of channel 0 for all channels", "all channels get channel 0's bias", lambda b: b * 0 + b[:1]),
+        ("bias in reversed order", "the channels' biases are in reversed order", lambda b: b[::-1]),
+        ("bias halved", "half of the bias is added", lambda b: b >> 1),
+        ("bias wrapped to 16 bits", "the bias is cut to 16 bits", lambda b: b.astype(np.int16).astype(b.dtype)),
+        ("bias saturated to 16 bits", "the bias saturates to 16 bits", lambda b: np.clip(b, -32768, 32767)),
+        ("bias wrapped to 8 bits", "the bias is cut to 8 bits", lambda b: b.astype(np.int8).astype(b.dtype)),
+    )
+    for name, text, change in ways:
+        yield _constant(index, name, text, "bias", change, "parameters")
+    yield Hypothesis(
+        _cause("bias added after rescaling", "the bias is rescaled on its own and added to the rescaled sum"),
+        "bias",
+        layer={"bias": _no_bias, "end": _bias_behind},
+    )
+    yield Hypothesis(
+        _cause("bias added without rescaling", "the bias is added to the rescaled sum as it is stored"),
+        "bias",
+        layer={"bias": _no_bias, "end": _raw_bias_behind},
+    )
+
+
+def _no_bias(layer: Layer) -> Array:
+    if layer.bias is None:
+        raise ValueError("no bias")
+    return layer.bias * 0
+
+
+def _bias_behind(layer: Layer, acc: Array) -> Array:
+    bias = np.broadcast_to(_some(layer), acc.shape)
+    return layer.stored(layer.rescaled(acc) + layer.rescaled(bias))
+
+
+def _raw_bias_behind(layer: Layer, acc: Array) -> Array:
+    return layer.stored(layer.rescaled(acc) + _some(layer))
+
+
+def _some(layer: Layer) -> Array:
+    if layer.bias is None:
+        raise ValueError("no bias")
+    return layer.bias
+
+
+def _weights(tensor: Tensor, index: int, operator: str) -> Iterator[Hypothesis]:
+    for name, text, change in (*_orders(tensor.shape, operator), *_values(operator), *_tails(tensor.shape, operator)):
+        yield _constant(index, name, text, "weights", change, "data")
+    signed = (
+        (
+            "weights read as unsigned",
+            "negative weights are read as unsigned codes",
+            lambda w: np.where(w < 0, w + 256, w),
+        ),
+        ("weights' signs ignored", "weights are taken without their signs", np.abs),
+    )
+    for name, text, change in signed:
+        yield Hypothesis(_cause(name, text, "data"), "weights", layer={"weights": change})
+
+
+def _values(operator: str) -> Iterator[tuple[str, str, Change]]:
+    yield "weights -128 read as -127", "weights of -128 count as -127", lambda w: np.maximum(w, -127)
+    yield "weights negated", "the weights have the wrong sign", lambda w: np.clip(-w.astype(np.int64), -128, 127)
+    yield "weights shifted right by one bit", "the weights lose their lowest bit", lambda w: (w >> 1) << 1
+    last = -1 if operator == "depthwise_conv2d" else 0
+    yield "weights shifted by one output channel", "output channel c uses c - 1's", lambda w: np.roll(w, 1, last)
+    yield "weights shifted by one output channel", "output channel c uses c + 1's", lambda w: np.roll(w, -1, last)
+    yield "output channels of weights reversed", "the output channels' weights are reversed", lambda w: np.flip(w, last)
+
+
+def _orders(shape: tuple[int, ...], operator: str) -> Iterator[tuple[str, str, Change]]:
+    """Other orders of the taps and channels, and other readings of the same bytes."""
+    if len(shape) == 2:
+        rows, columns = shape
+        yield "weights transposed", "the matrix is read column by column", lambda w: _read(w, (columns, rows), (1, 0))
+        yield "input channels of weights reversed", "the inputs' weights are reversed", lambda w: w[:, ::-1]
+        yield from _interleaved(1)
+        return
+    if len(shape) != 4:
+        return
+    # Filters are [O, H, W, I]; [1, H, W, O] of depthwise layers; [O, I, H, W] of channels-first ones.
+    height, width = (2, 3) if operator.startswith("qlinear") else (1, 2)
+    if shape[height] == shape[width]:
+        text = "height and width of the filters are swapped"
+        yield "weights transposed in height and width", text, lambda w: w.swapaxes(height, width)
+    yield "weights rotated by 180 degrees", "the filters are rotated", lambda w: np.flip(w, (height, width))
+    yield "weights flipped top to bottom", "the filters are upside down", lambda w: np.flip(w, height)
+    yield "weights flipped left to right", "the filters are mirrored", lambda w: np.flip(w, width)
+    if operator.startswith("qlinear"):
+        yield "input channels of weights reversed", "the input channels' weights are reversed", lambda w: w[:, ::-1]
+        return
+    o, h, w_, i = shape
+    if operator == "depthwise_conv2d":
+        text = "the filters are read in another layout"
+        yield "weights HWC read as CHW", text, _reading((i, h, w_), (1, 2, 0), first=True)
+        yield "weights HWC read as WHC", text, _reading((w_, h, i), (1, 0, 2), first=True)
+        return
+    yield "input channels of weights reversed", "the input channels' weights are reversed", lambda w: w[..., ::-1]
+    if o == i:
+        text = "input and output channels of the filters are swapped"
+        yield "weights transposed in input and output channels", text, lambda w: w.swapaxes(0, 3)
+    for name, order, axes in (
+        ("weights OHWI read as HWIO", (h, w_, i, o), (3, 0, 1, 2)),
+        ("weights OHWI read as OIHW", (o, i, h, w_), (0, 2, 3, 1)),
+        ("weights OHWI read as IHWO", (i, h, w_, o), (3, 1, 2, 0)),
+        ("weights OHWI read as HWOI", (h, w_, o, i), (2, 0, 1, 3)),
+        ("weights OHWI read as OWHI", (o, w_, h, i), (0, 2, 1, 3)),
+    ):
+        yield name, "the filters are read in another layout", _reading(order, axes)
+
+
+def _read(weights: Array, order: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """The same bytes taken as an array of shape `order`, brought back to the filters' axes."""
+    return np.ascontiguousarray(weights).reshape(order).transpose(axes)
+
+
+def _reading(order: tuple[int, ...], axes: tuple[int, ...], first: bool = False) -> Change:
+    """`_read` as a change; with `first` of the only element of the leading axis."""
+    return (lambda w: _read(w[0], order, axes)[None]) if first else (lambda w: _read(w, order, axes))
+
+
+def _interleaved(axis: int) -> Iterator[tuple[str, str, Change]]:
+    def swapped(w: Array) -> Array:
+        if w.shape[axis] % 2:
+            raise ValueError("an odd number of inputs")
+        pairs = w.reshape(*w.shape[:axis], -1, 2, *w.shape[axis + 1 :])
+        return np.flip(pairs, axis + 1).reshape(w.shape)
+
+    yield "neighbouring weights swapped", "two and two neighbouring inputs' weights are swapped", swapped
+
+
+def _tails(shape: tuple[int, ...], operator: str) -> Iterator[tuple[str, str, Change]]:
+    """Products left out at the end: what vector loops forget."""
+    if operator == "depthwise_conv2d" or len(shape) < 2 or operator.startswith("qlinear"):
+        return
+    depth = shape[-1]
+    yield "last input channel left out", "the last input channel is left out", lambda w: _without(w, depth - 1)
+    yield "first input channel left out", "the first input channel is left out", lambda w: _without(w, 0, 1)
+    for block in (4, 8, 16, 32, 64):
+        if depth % block and depth > block and depth % block != 1:
+            name = f"input channels beyond whole blocks of {block} left out"
+            text = f"the last {depth % block} input channels, beyond whole blocks of {block}, are left out"
+            yield name, text, _cut(depth - depth % block)
+
+
+def _cut(first: int) -> Change:
+    return lambda w: _without(w, first)
+
+
+def _without(weights: Array, first: int, last: int | None = None) -> Array:
+    kept = weights.copy()
+    kept[..., first:last] = 0
+    return kept
+
+
+def _constant(index: int, name: str, text: str, seat: str, change: Change, kind: str) -> Hypothesis:
+    def changed(tensor: Tensor) -> Tensor:
+        old = tensor.values()
+        new = change(old)
+        if new.shape != old.shape:
+            raise ValueError("another shape")
+        return with_data(tensor, new)
+
+    def graph(old: Graph) -> Graph:
+        return change_tensors(old, {index: changed})
+
+    return Hypothesis(_cause(name, text, kind), seat, graph=graph)
+
+
+def _cause(name: str, text: str, kind: str = "parameters") -> Cause:
+    return Cause(name, f"{text}: a fault", kind, False)

@@ -1,0 +1,150 @@
+"""The operands of a segment that carry scales and zero points, by the names that people use for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...graph import Graph, Node, Tensor
+from .case import Case, change_tensors, with_quantization
+
+# Operators whose parameters are operands: per data operand role, data, scale, zero point; the result's data is -1.
+_OPERANDS: dict[str, tuple[tuple[str, int, int, int], ...]] = {
+    "qlinear_conv": (("input", 0, 1, 2), ("weight", 3, 4, 5), ("output", -1, 6, 7)),
+    "qlinear_matmul": (("first input", 0, 1, 2), ("second input", 3, 4, 5), ("output", -1, 6, 7)),
+    "qlinear_add": (("first input", 0, 1, 2), ("second input", 3, 4, 5), ("output", -1, 6, 7)),
+    "qlinear_mul": (("first input", 0, 1, 2), ("second input", 3, 4, 5), ("output", -1, 6, 7)),
+    "qgemm": (("input", 0, 1, 2), ("weight", 3, 4, 5), ("output", -1, 7, 8)),
+    "quantize_linear": (("output", -1, 1, 2),),
+    "dequantize_linear": (("input", 0, 1, 2),),
+    **dict.fromkeys(
+        ("qlinear_sigmoid", "qlinear_average_pool", "qlinear_global_average_pool", "qlinear_softmax"),
+        (("input", 0, 1, 2), ("output", -1, 3, 4)),
+    ),
+}
+# Operators with weights: positions of input, weights and bias.
+WEIGHTS = {
+    "conv2d": (0, 1, 2),
+    "depthwise_conv2d": (0, 1, 2),
+    "fully_connected": (0, 1, 2),
+    "transpose_conv": (2, 1, 3),
+    "qlinear_conv": (0, 3, 8),
+    "qgemm": (0, 3, 6),
+    "conv3d": (0, 1, 2),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """One operand with a scale and a zero point.
+
+    Attributes:
+        role: ``"input"``, ``"first input"``, ``"weight"``, ``"output"`` ...
+        scales, zero_points: as the model has them.
+        set_scale, set_zero_point: the graph with other ones.
+    """
+
+    role: str
+    scales: np.ndarray
+    zero_points: np.ndarray
+    set_scale: Callable[[Graph, object], Graph]
+    set_zero_point: Callable[[Graph, object], Graph]
+
+
+def operands(case: Case) -> list[Operand]:
+    """Operands of the segment's last quantized node, inputs first."""
+    graph = case.segment.graph
+    for node in reversed(graph.nodes):
+        found = _as_operands(graph, node) if node.operator in _OPERANDS else _as_tensors(graph, node)
+        if found:
+            return found
+    return []
+
+
+def main_node(case: Case) -> Node:
+    """The last node of the segment with weights, else the last node."""
+    graph = case.segment.graph
+    return next((n for n in reversed(graph.nodes) if n.operator in WEIGHTS), graph.nodes[-1])
+
+
+def _as_tensors(graph: Graph, node: Node) -> list[Operand]:
+    bias = WEIGHTS[node.operator][2] if node.operator in WEIGHTS else None
+    data = [
+        (k, i)
+        for k, i in enumerate(node.inputs)
+        if i is not None and k != bias and graph.tensors[i].quantization is not None
+    ]
+    roles = [f"input {n + 1}" for n in range(len(data))]
+    if node.operator in WEIGHTS:
+        roles = ["weight" if k == WEIGHTS[node.operator][1] else "input" for k, _ in data]
+    elif len(data) == 1:
+        roles = ["input"]
+    elif len(data) == 2:
+        roles = ["first input", "second input"]
+    found = [(role, index) for role, (_, index) in zip(roles, data, strict=True)]
+    if node.outputs and graph.tensors[node.outputs[0]].quantization is not None:
+        found.append(("output", node.outputs[0]))
+    return [_of_tensor(role, graph.tensors[index], index) for role, index in found]
+
+
+def _of_tensor(role: str, tensor: Tensor, index: int) -> Operand:
+    quantization = tensor.quantization
+    assert quantization is not None
+    return Operand(
+        role,
+        quantization.scales,
+        quantization.zero_points,
+        lambda graph, scales: change_tensors(graph, {index: lambda t: with_quantization(t, scales=scales)}),
+        lambda graph, points: change_tensors(graph, {index: lambda t: with_quantization(t, zero_points=points)}),
+    )
+
+
+def _as_operands(graph: Graph, node: Node) -> list[Operand]:
+    found = []
+    for role, _, scale_at, point_at in _OPERANDS[node.operator]:
+        scale = _input(graph, node, scale_at)
+        point = _input(graph, node, point_at)
+        if scale is None or not graph.tensors[scale].is_constant:
+            continue
+        scales = graph.tensors[scale].values().reshape(-1).astype(np.float32)
+        known = point is not None and graph.tensors[point].is_constant
+        points = np.zeros(1, np.int64)
+        if known and point is not None:
+            points = graph.tensors[point].values().reshape(-1).astype(np.int64)
+        found.append(
+            Operand(
+                role,
+                scales,
+                points,
+                lambda graph, value, index=scale: change_tensors(graph, {index: lambda t: with_data(t, value)}),  # type: ignore[misc]
+                lambda graph, value, index=point: _set_point(graph, index, value),  # type: ignore[misc]
+            )
+        )
+    return found
+
+
+def _set_point(graph: Graph, index: int | None, value: object) -> Graph:
+    if index is None or not graph.tensors[index].is_constant:
+        raise ValueError("the zero point is not known")
+    return change_tensors(graph, {index: lambda t: with_data(t, value)})
+
+
+def _input(graph: Graph, node: Node, position: int) -> int | None:
+    return node.inputs[position] if position < len(node.inputs) else None
+
+
+def with_data(tensor: Tensor, value: object) -> Tensor:
+    """A constant with other content.
+
+    Raises:
+        ValueError: sub-byte types, or values that the type does not hold.
+    """
+    if tensor.type.is_packed or tensor.data is None:
+        raise ValueError("no constant of whole bytes")
+    whole = np.broadcast_to(np.asarray(value).reshape(-1), tensor.data.reshape(-1).shape)
+    data = whole.astype(tensor.data.dtype)
+    if tensor.data.dtype.kind in "iu" and (data.astype(np.int64) != whole).any():
+        raise ValueError("the type does not hold these values")
+    return replace(tensor, data=np.ascontiguousarray(data))

@@ -1,0 +1,148 @@
+"""Other roundings of the exact product, in several precisions, whether or not any numerics has such a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...plan import Plan
+from ..result import Cause
+from .case import Case, Hypothesis, Values
+from .layers import Layer, last_layer
+from .unrounded import unrounded
+
+Array = np.ndarray
+Tie = Callable[[Array], Array]
+
+
+def _away(v: Array) -> Array:
+    # Half is added to the fraction alone, so that large numbers lose nothing.
+    whole = np.trunc(v)
+    return whole + np.sign(v) * (np.abs(v - whole) >= 0.5)
+
+
+def _up(v: Array) -> Array:
+    whole = np.floor(v)
+    return whole + (v - whole >= 0.5)
+
+
+def _down(v: Array) -> Array:
+    whole = np.floor(v)
+    return whole + (v - whole > 0.5)
+
+
+TIES: tuple[tuple[str, str, Tie], ...] = (
+    ("ties even", "to nearest, ties to even", np.rint),
+    ("ties away", "to nearest, ties away from zero", _away),
+    ("ties up", "to nearest, ties up", _up),
+    ("ties down", "to nearest, ties down", _down),
+    ("trunc", "toward zero", np.trunc),
+    ("floor", "down", np.floor),
+    ("ceiling", "up", np.ceil),
+)
+
+
+def roundings(case: Case) -> Iterator[Hypothesis]:
+    """Every tie in every precision, with the zero point behind and ahead of rounding."""
+    if last_layer(case.plan) is not None:
+        yield from _layer(case)
+    else:
+        yield from _other(case)
+
+
+def _layer(case: Case) -> Iterator[Hypothesis]:
+    def ended(product: Callable[[Layer, Array], Array], tie: Tie, first: bool) -> Callable[[Layer, Array], Array]:
+        def end(layer: Layer, acc: Array) -> Array:
+            point, low, high = (int(layer.step[k]) for k in ("output_zero_point", "low", "high"))
+            return _store(product(layer, acc), tie, first, point, low, high).astype(layer.dtype)
+
+        return end
+
+    for precision, product in _PRODUCTS:
+        for tie_name, tie_text, tie in TIES:
+            for first in (False, True):
+                if first and tie_name in ("floor", "ceiling"):
+                    # A whole number ahead of or behind them is the same.
+                    continue
+                yield Hypothesis(
+                    _cause(case, precision, tie_name, tie_text, first),
+                    "rescale store",
+                    layer={"end": ended(product, tie, first)},
+                )
+
+
+def _exact(layer: Layer, acc: Array) -> Array:
+    return acc.astype(np.longdouble) * layer.real
+
+
+def _binary64(layer: Layer, acc: Array) -> Array:
+    return acc.astype(np.float64) * layer.real.astype(np.float64)
+
+
+def _binary32(layer: Layer, acc: Array) -> Array:
+    return (acc.astype(np.float32) * layer.real.astype(np.float32)).astype(np.float32)
+
+
+def _fixed(bits: int) -> Callable[[Layer, Array], Array]:
+    def product(layer: Layer, acc: Array) -> Array:
+        fraction, exponent = np.frexp(layer.real.astype(np.float64))
+        multiplier = np.floor(np.ldexp(fraction, bits) + 0.5)
+        return acc.astype(np.longdouble) * np.ldexp(multiplier, exponent - bits).astype(np.longdouble)
+
+    return product
+
+
+_PRODUCTS: tuple[tuple[str, Callable[[Layer, Array], Array]], ...] = (
+    ("exact product", _exact),
+    ("product with a 31-bit multiplier", _fixed(31)),
+    ("binary64 product", _binary64),
+    ("binary32 product", _binary32),
+    ("product with a 15-bit multiplier", _fixed(15)),
+    ("product with a 16-bit multiplier", _fixed(16)),
+    ("product with a 24-bit multiplier", _fixed(24)),
+    ("product with an 8-bit multiplier", _fixed(8)),
+)
+
+
+def _store(real: Array, tie: Tie, first: bool, point: int, low: int, high: int) -> Array:
+    """Rounded and clamped; with `first` the zero point is added to the real number."""
+    if first:
+        return np.clip(tie(real + real.dtype.type(point)), low, high)
+    return np.clip(tie(real) + point, low, high)
+
+
+def _other(case: Case) -> Iterator[Hypothesis]:
+    kind = case.theirs[0].dtype
+    if kind.kind not in "iu" or unrounded(case.plan, case.values[0]) is None:
+        return
+
+    def computed(tie: Tie, first: bool, dtype: type) -> Callable[[Plan, Values], Array | None]:
+        def compute(plan: Plan, values: Values) -> Array | None:
+            found = unrounded(plan, values)
+            if found is None:
+                return None
+            real: Array = found.exact.astype(dtype)
+            shape = tuple(plan.tensors[plan.outputs[0]].shape)
+            return _store(real, tie, first, found.zero_point, found.low, found.high).astype(kind).reshape(shape)
+
+        return compute
+
+    for precision, dtype in (("exact result", np.longdouble), ("binary32 result", np.float32)):
+        for tie_name, tie_text, tie in TIES:
+            for first in (False, True):
+                if first and tie_name in ("floor", "ceiling"):
+                    continue
+                yield Hypothesis(
+                    _cause(case, precision, tie_name, tie_text, first),
+                    "rounding",
+                    compute=computed(tie, first, dtype),
+                )
+
+
+def _cause(case: Case, precision: str, tie: str, text: str, first: bool) -> Cause:
+    name = f"{precision}, {tie}" + (", zero point added before rounding" if first else "")
+    where = " after the zero point is added" if first else ""
+    benign = case.largest in (0, 1)
+    judged = "another rounding scheme, benign" if benign else "another rounding scheme"
+    return Cause(name, f"the {precision} rounded {text}{where}: {judged}", "rounding", benign)

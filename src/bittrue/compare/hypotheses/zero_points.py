@@ -1,0 +1,100 @@
+"""Faults of zero points: ignored, off by a little or by 128, negated, taken from another operand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...graph import Graph
+from ...operators import Step
+from ...plan import Plan
+from ..result import Cause
+from .case import Case, Hypothesis, change_steps, with_parameters
+from .operands import Operand, operands
+
+_KINDS: tuple[tuple[str, str, Any], ...] = (
+    ("ignored", "is ignored", lambda z: z * 0),
+    ("one too large", "is one too large", lambda z: z + 1),
+    ("one too small", "is one too small", lambda z: z - 1),
+    ("negated", "has the wrong sign", lambda z: -z),
+    ("128 too large", "is 128 too large", lambda z: z + 128),
+    ("128 too small", "is 128 too small", lambda z: z - 128),
+    ("doubled", "is applied twice", lambda z: 2 * z),
+)
+
+
+def zero_points(case: Case) -> Iterator[Hypothesis]:
+    """Every operand's zero point, changed in every way."""
+    found = operands(case)
+    for operand in found:
+        seen = {tuple(operand.zero_points.tolist())}
+        for kind, text, change in _KINDS:
+            points = change(operand.zero_points.astype(np.int64))
+            if tuple(points.tolist()) in seen:
+                continue
+            seen.add(tuple(points.tolist()))
+            yield from _changed(case, operand, points, kind, text)
+        for other in found:
+            if other is operand or other.zero_points.size != 1:
+                continue
+            if tuple(np.broadcast_to(other.zero_points, operand.zero_points.shape).tolist()) in seen:
+                continue
+            yield from _changed(
+                case, operand, other.zero_points, f"taken from the {other.role}", f"is that of the {other.role}"
+            )
+    yield from _all_inputs_ignored(found)
+
+
+def _changed(case: Case, operand: Operand, points: np.ndarray, kind: str, text: str) -> Iterator[Hypothesis]:
+    role = operand.role
+    name = f"{role} zero point {kind}"
+    seat = f"{role} zero point"
+
+    def graph(old: Graph) -> Graph:
+        return operand.set_zero_point(old, points)
+
+    yield Hypothesis(_cause(name, f"the {_whose(role)} zero point {text}: a fault"), seat, graph=graph)
+    if role == "output":
+        text = f"the output's zero point {text} where it is added, though not in the clamp: a fault"
+        point = int(np.reshape(points, -1)[0])
+        yield Hypothesis(_cause(name, text), seat, plan=lambda plan: _with_output_point(plan, point))
+    if role == "input":
+        outside = int(operand.zero_points[0])
+        text = f"the input's zero point {text}, while padding still holds it: a fault"
+        yield Hypothesis(_cause(name, text), seat, graph=graph, layer={"pad_code": lambda step: outside})
+
+
+def _all_inputs_ignored(found: list[Operand]) -> Iterator[Hypothesis]:
+    inputs = [o for o in found if o.role != "output" and o.zero_points.any()]
+    if len(inputs) < 2:
+        return
+
+    def graph(old: Graph) -> Graph:
+        for operand in inputs:
+            old = operand.set_zero_point(old, operand.zero_points * 0)
+        return old
+
+    yield Hypothesis(
+        _cause("zero points of all inputs ignored", "the zero points of all inputs are ignored: a fault"),
+        "input zero points",
+        graph=graph,
+    )
+
+
+def _with_output_point(plan: Plan, point: int) -> Plan:
+    def change(step: Step) -> Step | None:
+        if "output_zero_point" not in step.parameters or plan.outputs[0] not in step.outputs:
+            return None
+        return with_parameters(step, output_zero_point=point)
+
+    return change_steps(plan, change)
+
+
+def _whose(role: str) -> str:
+    return f"{role}'s" if role != "weight" else "weights'"
+
+
+def _cause(name: str, text: str) -> Cause:
+    return Cause(name, text, "parameters", False)

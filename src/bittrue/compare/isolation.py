@@ -1,0 +1,181 @@
+"""What one part does when it gets the other side's inputs: the difference that arises there and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import BittrueError
+from .alignment import as_a
+from .host import Host
+from .matching import Match
+from .result import Statistics, Verdict
+from .segments import Segment
+from .statistics import Collector
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+    from .verdict import Explainer
+
+_NO_PART = "no isolated difference: it reads variables, calls other graphs, or its shape is only known while running"
+
+
+@dataclass(frozen=True)
+class Isolated:
+    """What was found about one tensor.
+
+    Attributes:
+        index: of its match.
+        statistics: the isolated difference; None when the part cannot run.
+        note: why not, or why it is not explained.
+        segment: the part.
+        explicable: it differs, the part runs, and the other side's values are known in the host's type.
+        inputs_equal: both sides had the same inputs there, on every run.
+    """
+
+    index: int
+    statistics: Statistics | None = None
+    note: str = ""
+    segment: Segment | None = None
+    explicable: bool = False
+    inputs_equal: bool = False
+
+
+class Isolation:
+    """Runs the host's parts on the other side's values.
+
+    Of a host that is another runtime it is proven first that bittrue's arithmetic gives that runtime's bits on its own
+    values; where it does not, nothing is said.
+    """
+
+    def __init__(self, comparison: Comparison, host: Host) -> None:
+        self.comparison, self.host = comparison, host
+        self.place = 0 if host.runner is comparison.a else 1
+        self.label = "AB"[self.place]
+        self.by_name = {self._name(m): i for i, m in enumerate(comparison.matches) if not m.meaning.problem}
+        shown = [name for name, i in self.by_name.items() if self._carries(i)]
+        self.segments = host.segments(shown)
+
+    def of(self, index: int) -> Isolated:
+        """The isolated difference of one matched tensor."""
+        comparison, pair = self.comparison, self.comparison.matches[index]
+        segment = self.segments.get(self._name(pair))
+        if segment is None:
+            if index not in self.by_name.values() or not self._carries(index):
+                return Isolated(index, note=f"no isolated difference: {self.label}'s type does not have these numbers")
+            return Isolated(index, note=_NO_PART)
+        inputs = [self.by_name.get(name) for name in segment.shapes]
+        if None in inputs or any(not self._carries(i) for i in inputs if i is not None):
+            missing = next(n for n, i in zip(segment.shapes, inputs, strict=True) if i is None or not self._carries(i))
+            return Isolated(index, note=f"no isolated difference: the other side does not show '{missing}'")
+        known = [i for i in inputs if i is not None]
+        runs = range(len(comparison.sets))
+        same = [all(comparison.equal[i][k] for i in known) for k in runs]
+        whole = [comparison.counted[index][k] and all(comparison.counted[i][k] for i in known) for k in runs]
+        if not all(whole):
+            return Isolated(index, note="no isolated difference: not every run shows all tensors")
+        try:
+            if not self.host.reproduces and not self._nothing_differs(index, same) and not self._reproduced(segment):
+                return self._unreproduced(index, same)
+            return self._run(index, segment, same)
+        except BittrueError as error:
+            return Isolated(index, note=f"no isolated difference: {error}")
+
+    def verdict(self, found: Isolated, explainer: Explainer) -> Verdict | None:
+        """Why it differs."""
+        segment, pair = found.segment, self.comparison.matches[found.index]
+        assert segment is not None
+        runs = range(len(self.comparison.sets))
+        values = [self._values(segment, k) for k in runs]
+        theirs = [self._carried(pair, k) for k in runs]
+        verdict = explainer.explain(
+            segment,
+            [v for v in values if v is not None],
+            [t for t in theirs if t is not None],
+            "COMMAND" if found.inputs_equal else "",
+        )
+        if not verdict.command:
+            return verdict
+        number = verdict.witness.get("input_set", 0)
+        command = self.comparison.command(number)
+        return replace(verdict, command=verdict.command.replace("COMMAND", command, 1) if command else "")
+
+    def values(self, index: int, run: int) -> np.ndarray | None:
+        """The host's arithmetic on the other side's inputs; None where the part does not run."""
+        segment = self.segments.get(self._name(self.comparison.matches[index]))
+        values = None
+        if segment is not None and all(name in self.by_name for name in segment.shapes):
+            values = self._values(segment, run)
+        return None if segment is None or values is None else segment.run(values)
+
+    def _name(self, pair: Match) -> str:
+        return pair.a.name if self.place == 0 else pair.b.name
+
+    def _carries(self, index: int) -> bool:
+        """Whether the other side's values are known in the host's type, on every run."""
+        pair = self.comparison.matches[index]
+        if pair.a.dtype == pair.b.dtype:
+            return True
+        return all(self._carried(pair, k) is not None for k in range(len(self.comparison.sets)))
+
+    def _carried(self, pair: Match, run: int) -> np.ndarray | None:
+        """The other side's value as the host has it: its layout, its type."""
+        recording = self.comparison.recordings[run][1 - self.place]
+        other = pair.b if self.place == 0 else pair.a
+        if other.name not in recording or recording[other.name].shape != other.shape:
+            return None
+        value = recording[other.name].load()
+        if self.place == 0:
+            return as_a(pair.a, pair.b, pair.layout(value))
+        return as_a(pair.b, pair.a, pair.layout.back(value, pair.b.shape))
+
+    def _own(self, name: str, run: int) -> np.ndarray:
+        return self.comparison.recordings[run][self.place][name].load()
+
+    def _values(self, segment: Segment, run: int) -> Mapping[str, np.ndarray] | None:
+        values = {}
+        for name in segment.shapes:
+            value = self._carried(self.comparison.matches[self.by_name[name]], run)
+            if value is None:
+                return None
+            values[name] = value
+        return values
+
+    def _nothing_differs(self, index: int, same: list[bool]) -> bool:
+        return all(same) and all(self.comparison.equal[index])
+
+    def _reproduced(self, segment: Segment) -> bool:
+        """Whether bittrue's arithmetic gives the host's own bits on the host's own values."""
+        for run in range(len(self.comparison.sets)):
+            values = {name: self._own(name, run) for name in segment.shapes}
+            if segment.run(values).tobytes() != np.ascontiguousarray(self._own(segment.name, run)).tobytes():
+                return False
+        return True
+
+    def _unreproduced(self, index: int, same: list[bool]) -> Isolated:
+        """Where both sides had equal inputs, what they show is the isolated difference all the same."""
+        note = f"{self.label} itself is not reproduced here by numerics {self.host.numerics.name}"
+        if not all(same):
+            return Isolated(index, note=f"{note}: no isolated difference")
+        return Isolated(index, self.comparison.collectors[index].result(), f"{note}: not explained")
+
+    def _run(self, index: int, segment: Segment, same: list[bool]) -> Isolated:
+        comparison, pair = self.comparison, self.comparison.matches[index]
+        collector = Collector(pair.a.shape, comparison.channel_axis(pair))
+        explicable = True
+        for run, (one, two) in enumerate(comparison.recordings):
+            if same[run] and comparison.equal[index][run]:
+                collector.add_equal()
+                continue
+            mine, its = one[pair.a.name].load(), pair.layout(two[pair.b.name].load())
+            values = None if same[run] else self._values(segment, run)
+            if values is not None:
+                computed = segment.run(values)
+                mine, its = (computed, its) if self.place == 0 else (mine, pair.layout(computed))
+            collector.add(mine, its, pair.meaning.convert, pair.meaning.convert_a)
+            explicable = explicable and self._carried(pair, run) is not None
+        statistics = collector.result()
+        return Isolated(index, statistics, "", segment, explicable and not statistics.equal, all(same))

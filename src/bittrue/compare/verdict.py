@@ -1,0 +1,199 @@
+"""Why a tensor differs: which other rule, or which fault, gives B's bits. Proven by computing them again.
+
+A cause counts only when computing with it gives every byte of B's tensor, on every input. Where no one cause does,
+two together may; where not even those do, elements are accounted for one by one, and what no cause gives is
+unexplained. Of several causes that fit, the one of a numerics comes before a fault, and fewer changes before more.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..numerics import Numerics
+from ..numerics import find as find_numerics
+from ..numerics import names as numerics_names
+from . import witness
+from .hypotheses import Case, Hypothesis, rows
+from .result import Cause, Verdict
+from .search import account, faults, pairs
+from .segments import Segment
+
+# Fewer differing elements than this may fit several causes by chance: then all that fit are named.
+_FEW = 24
+_MOST_ALSO = 12
+# With more of them, only so many others that touch the same thing are tried.
+_MOST_TRIED = 16
+
+
+class Explainer:
+    """Finds causes, tensor by tensor; what explained one tensor is tried first on the next.
+
+    Args:
+        own: A's arithmetic.
+        other: what is said to be B's; None for a device.
+    """
+
+    def __init__(self, own: Numerics, other: Numerics | None) -> None:
+        self.own, self.other = own, other
+        self._numerics: dict[str, None] = {} if other is None else {other.name: None}
+        self._known: dict[str, None] = {}
+
+    def explain(
+        self,
+        segment: Segment,
+        values: Sequence[Mapping[str, np.ndarray]],
+        theirs: Sequence[np.ndarray],
+        command: str,
+    ) -> Verdict:
+        """The verdict on one tensor.
+
+        Args:
+            segment: what computes it on A's side.
+            values: per input set the inputs of the segment by name, as B had them.
+            theirs: per input set B's tensor, in A's layout and type.
+            command: ``bittrue explain MODEL`` and what it takes to get these values; tensor and element are added.
+        """
+        case = Case(segment, values, theirs)
+        if not case.differing:
+            return Verdict(0, exact=True, text="equal")
+        causes, also, unexplained = self._causes(case)
+        position, element = witness.element_of(case)
+        place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, element))}"
+        return Verdict(
+            differing=case.differing,
+            causes=causes,
+            exact=bool(causes) and not unexplained,
+            unexplained=unexplained,
+            text=verdict_text(case, causes, unexplained, also),
+            also=also,
+            witness=witness.work_out(case, position, element),
+            command=f"{command} {place}" if command else "",
+            accumulators=witness.accumulator_range(case),
+            ties=witness.ties(case),
+        )
+
+    def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int]:
+        """Causes, what fits as well, and how many elements stay unexplained."""
+        for stage in self._stages(case):
+            found = self._first(case, stage)
+            if found is None:
+                continue
+            causes, also = found
+            self._known.update(dict.fromkeys(cause.name for cause in causes))
+            counted = tuple(replace(cause, elements=case.differing) for cause in causes)
+            return counted, also, 0
+        return account(case, self._bases(case))
+
+    def _stages(self, case: Case) -> Iterator[Callable[[], Iterator[tuple[Hypothesis, ...]]]]:
+        yield lambda: ((h,) for h in self._as_before(case))
+        yield lambda: self._of_numerics(case)
+        yield lambda: ((h,) for h in rows.used_slots(case))
+        yield lambda: ((h,) for h in rows.used_pairs(case))
+        yield lambda: ((h,) for h in faults(case))
+        yield lambda: ((h,) for h in rows.unused_slots(case))
+        yield lambda: ((h,) for h in self._all_numerics(case))
+        yield lambda: pairs(case, self._bases(case))
+
+    def _first(
+        self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]]
+    ) -> tuple[tuple[Cause, ...], tuple[str, ...]] | None:
+        """The first of a stage that holds, and others that do: of its own kind, with few differing elements of any."""
+        first: tuple[Hypothesis, ...] | None = None
+        also: dict[str, None] = {}
+        tried = 0
+        for hypotheses in stage():
+            if case.runs_left <= 0 or len(also) >= _MOST_ALSO or tried >= _MOST_TRIED:
+                break
+            # More than what suffices proves nothing of what is more.
+            if first is not None and _contains(hypotheses, first):
+                continue
+            if first is not None and case.differing >= _FEW:
+                if [h.seat for h in hypotheses] != [h.seat for h in first]:
+                    continue
+                tried += 1
+            if case.holds(*hypotheses):
+                if first is None:
+                    first = hypotheses
+                else:
+                    also[" and ".join(h.cause.name for h in hypotheses)] = None
+        if first is None:
+            return None
+        names = " and ".join(h.cause.name for h in first)
+        return tuple(h.cause for h in first), tuple(name for name in also if name != names)
+
+    def _as_before(self, case: Case) -> Iterator[Hypothesis]:
+        """Rules that explained earlier tensors."""
+        candidates = {h.cause.name: h for h in rows.used_slots(case)}
+        yield from (candidates[name] for name in self._known if name in candidates)
+
+    def _of_numerics(self, case: Case) -> Iterator[tuple[Hypothesis, ...]]:
+        """What is said to be B's arithmetic: the smallest part of its differences that suffices, else all of it."""
+        for name in self._numerics:
+            whole = rows.whole_row(case, find_numerics(name))
+            if not case.holds(whole):
+                continue
+            parts = self._parts(case, whole)
+            yield from ((part,) for part in parts)
+            yield (whole,)
+
+    def _parts(self, case: Case, whole: Hypothesis) -> list[Hypothesis]:
+        shapes = dict(case.segment.shapes)
+        slots = rows.differences(case, case.planned([whole], shapes))
+        if not slots:
+            return []
+        return [rows.rule_hypothesis(case, chosen, whole.cause.numerics) for chosen in rows.sufficient(slots)]
+
+    def _all_numerics(self, case: Case) -> Iterator[Hypothesis]:
+        for name in numerics_names():
+            if name != self.own.name and name not in self._numerics:
+                yield rows.whole_row(case, find_numerics(name))
+
+    def _bases(self, case: Case) -> list[tuple[Hypothesis, ...]]:
+        """Arithmetics on which faults may sit: A's own, and what is said to be B's."""
+        return [(), *((rows.whole_row(case, find_numerics(name)),) for name in self._numerics)]
+
+
+def _contains(hypotheses: tuple[Hypothesis, ...], first: tuple[Hypothesis, ...]) -> bool:
+    """Whether `hypotheses` are `first` and something more."""
+    one, two = ({atom for h in many for atom in h.cause.name.split(" + ")} for many in (first, hypotheses))
+    whole = {name for h in hypotheses if h.seat == "numerics" for name in h.cause.numerics}
+    return one <= two or bool(whole & {name for h in first for name in h.cause.numerics})
+
+
+def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Sequence[str]) -> str:
+    """One sentence on a tensor."""
+    total = sum(b.size for b in case.theirs)
+    differing = case.differing
+    by = ""
+    if case.largest is not None:
+        same = {float(v) for a, b, m in zip(case.ours, case.theirs, case.differs, strict=True) for v in _steps(a, b, m)}
+        by = f", all by {case.largest:.9g}" if len(same) == 1 else f", by at most {case.largest:.9g}"
+        by = by.replace(", all", ",") if differing == 1 else by
+    start = f"{_count(differing)} of {_count(total)} elements {'differs' if differing == 1 else 'differ'}{by}"
+    if not causes:
+        return f"{start}; unexplained: no known rule and no known fault gives these bits"
+    if unexplained:
+        parts = ", ".join(f"{_count(c.elements)} by {c.text}" for c in causes)
+        return f"{start}; explained: {parts}; unexplained: {_count(unexplained)} of {_count(differing)}"
+    if len(causes) > 1 and any(c.elements < differing for c in causes):
+        return f"{start}; all are explained: {', '.join(f'{_count(c.elements)} by {c.text}' for c in causes)}"
+    subject = "it is" if differing == 1 else "all are"
+    text = f"{start}; {subject} explained by {' together with '.join(c.text for c in causes)}"
+    return f"{text} ({_others(len(also))} as well)" if also else text
+
+
+def _others(count: int) -> str:
+    return "1 other cause fits" if count == 1 else f"{count} other causes fit"
+
+
+def _steps(a: np.ndarray, b: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.unique(np.abs(b[mask].astype(np.float64) - a[mask].astype(np.float64)))[:3]
+
+
+def _count(number: int) -> str:
+    return f"{number:,}".replace(",", " ")

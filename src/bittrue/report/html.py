@@ -1,0 +1,126 @@
+"""A result as one HTML file that needs nothing else: no network, no server, no framework.
+
+Needs the extra `report`: Jinja2, and Plotly for its JavaScript, embedded once where there is something to draw.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from ..errors import InputError
+from . import checking, comparison, words
+from .charts import chart_data
+from .reading import COMPARE, checked
+
+# Tensors whose pictures and witness are in the page; the table has them all.
+MOST_DETAILS = 300
+# Findings of one rule that a page of a check shows.
+MOST_FINDINGS = 500
+
+
+def render(result: Mapping[str, Any]) -> str:
+    """The page of a result.
+
+    Args:
+        result: what `CompareResult.to_dict` or `CheckResult.to_dict` gives, or the same read from JSON.
+
+    Returns:
+        HTML that can be written to a file as UTF-8. Everything that comes from the result is escaped; a content
+        security policy forbids the page every request.
+
+    Raises:
+        InputError: BT-REPORT: Jinja2 or Plotly is not installed; BT-RESULT: the result is damaged.
+    """
+    data = checked(result)
+    return _compare_page(data) if data["format"] == COMPARE else _check_page(data)
+
+
+def _compare_page(data: dict[str, Any]) -> str:
+    report = comparison.report(data)
+    detailed = _detailed(report)
+    charts = chart_data(report, detailed)
+    return _fill(
+        "compare.html.j2",
+        report=report,
+        first=None if report.first is None else report.pairs[report.first],
+        detailed=detailed,
+        charts=charts,
+        plotly=_plotly() if charts["any"] else "",
+        view=comparison,
+    )
+
+
+def _check_page(data: dict[str, Any]) -> str:
+    report = checking.report(data)
+    return _fill(
+        "check.html.j2",
+        result=data,
+        kind=report.kind,
+        headline=report.headline,
+        sentence=report.sentence,
+        groups=report.groups,
+        quiet=report.quiet,
+        most=MOST_FINDINGS,
+    )
+
+
+def _detailed(report: comparison.Report) -> list[int]:
+    """Positions of the tensors that are shown in detail, in execution order: first those with a verdict."""
+    judged = [i for i in report.differing if report.pairs[i]["verdict"] or i == report.first]
+    others = [i for i in report.differing if i not in set(judged)]
+    return sorted((judged + others)[:MOST_DETAILS])
+
+
+def _fill(template: str, **values: Any) -> str:
+    jinja = _needed("jinja2")
+    environment = jinja.Environment(
+        loader=jinja.PackageLoader("bittrue.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja.StrictUndefined,
+    )
+    for name in ("count", "short", "percent", "number", "shape", "index"):
+        environment.filters[name] = getattr(words, name)
+    environment.globals.update(plural=words.plural, embed=_embed, file=_file)
+    text: str = environment.get_template(template).render(**values)
+    return text
+
+
+def _embed(value: Any) -> Any:
+    """JSON for a script element: nothing in it can end the element or start another."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return _markup(text)
+
+
+def _file(name: str) -> Any:
+    """A style sheet or script of ours, as it is."""
+    return _markup(resources.files(__package__).joinpath("templates", name).read_text("utf-8"))
+
+
+def _markup(text: str) -> Any:
+    """Text that is HTML already; Jinja2 brings markupsafe along."""
+    return _needed("markupsafe").Markup(text)
+
+
+def _plotly() -> Any:
+    """plotly.js for a script element."""
+    script: str = _needed("plotly.offline").get_plotlyjs()
+    # What could end the element early: a string constant stays the same string with the slash escaped.
+    return _markup(script.replace("</script", "<\\/script"))
+
+
+def _needed(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise InputError(
+            "BT-REPORT", f"HTML reports need {package}, which is not installed", advice="pip install 'bittrue[report]'"
+        ) from None

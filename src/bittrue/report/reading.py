@@ -1,0 +1,370 @@
+"""Results read back from JSON: every field is checked before a page is made of it.
+
+The shapes below are those of `CompareResult.to_dict` (``bittrue-compare-1``) and `CheckResult.to_dict`
+(``bittrue-check-1``). Fields that have a default there may be missing; fields that are not known here are ignored, so
+that newer results of the same format can be read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from .words import visible
+
+COMPARE, CHECK = "bittrue-compare-1", "bittrue-check-1"
+
+# A field: what turns a value into a checked one (or raises), given the value and its place.
+Kind = Callable[[Any, str], Any]
+_REQUIRED = object()
+_DEEPEST = 16
+# Counts of elements fit 64 bits; larger numbers come from damaged files.
+_LARGEST_COUNT = 2**63
+
+
+def load(path: str | Path) -> dict[str, Any]:
+    """The result in a JSON file, checked.
+
+    Raises:
+        InputError: BT-RESULT: it is not JSON, not a result of a format known here, or damaged; names the field.
+        OSError: it cannot be read.
+    """
+    try:
+        result = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        raise InputError("BT-RESULT", f"this is no JSON: {reason}", place=str(path), advice=_ADVICE) from None
+    try:
+        return checked(result)
+    except InputError as error:
+        place = f"{path}: {error.place}" if error.place else str(path)
+        raise InputError(error.code, error.message, place=place, advice=error.advice) from None
+
+
+def checked(result: object) -> dict[str, Any]:
+    """The same result with every field checked, missing optional ones filled in, and control characters made visible.
+
+    Raises:
+        InputError: BT-RESULT, with the place of the first field that is missing or wrong.
+    """
+    if not isinstance(result, Mapping):
+        raise _wrong("", "expected an object", result)
+    name = result.get("format")
+    if name not in (COMPARE, CHECK):
+        found = "nothing" if name is None else repr(name)
+        raise InputError(
+            "BT-RESULT",
+            f"expected {COMPARE!r} or {CHECK!r}, found {found}",
+            place="format",
+            advice=_ADVICE,
+        )
+    fields: dict[str, Any] = (_COMPARE_RESULT if name == COMPARE else _CHECK_RESULT)(result, "")
+    fields["format"] = name
+    return fields
+
+
+_ADVICE = "results are what `bittrue compare ... --json` and `bittrue check ... --json` print"
+
+
+def _wrong(place: str, expected: str, value: object) -> InputError:
+    found = "nothing" if value is None else _short(value)
+    return InputError("BT-RESULT", f"{expected}, found {found}", place=place, advice=_ADVICE)
+
+
+def _short(value: object) -> str:
+    text = visible(repr(value))
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong(place, "expected text", value)
+    return visible(value)
+
+
+def _flag(value: Any, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(place, "expected true or false", value)
+    return value
+
+
+def _count(value: Any, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST_COUNT:
+        raise _wrong(place, "expected a whole number from 0 on", value)
+    return value
+
+
+def _whole(value: Any, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(place, "expected a whole number", value)
+    return value
+
+
+def _number(value: Any, place: str) -> int | float:
+    """A number; what JSON has no number for may come as text."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    raise _wrong(place, "expected a number", value)
+
+
+def _real(value: Any, place: str) -> float:
+    number = _number(value, place)
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _share(value: Any, place: str) -> float:
+    number = _real(value, place)
+    if not 0 <= number <= 1:
+        raise _wrong(place, "expected a share from 0 to 1", value)
+    return number
+
+
+def _scalar(value: Any, place: str) -> Any:
+    return (
+        value if isinstance(value, bool) else _text(value, place) if isinstance(value, str) else _number(value, place)
+    )
+
+
+def _plain(value: Any, place: str, depth: int = 0) -> Any:
+    """Any JSON, not too deep."""
+    if depth > _DEEPEST:
+        raise InputError("BT-RESULT", f"nested deeper than {_DEEPEST} levels", place=place, advice=_ADVICE)
+    if isinstance(value, Mapping):
+        return {visible(str(key)): _plain(item, f"{place}.{key}", depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, f"{place}[{i}]", depth + 1) for i, item in enumerate(value)]
+    return None if value is None else _scalar(value, place)
+
+
+def _optional(kind: Kind) -> Kind:
+    return lambda value, place: None if value is None else kind(value, place)
+
+
+def _list(kind: Kind, length: int | None = None) -> Kind:
+    def read(value: Any, place: str) -> list[Any]:
+        if not isinstance(value, (list, tuple)):
+            raise _wrong(place, "expected a list", value)
+        if length is not None and len(value) != length:
+            raise _wrong(place, f"expected a list of {length}", value)
+        return [kind(item, f"{place}[{i}]") for i, item in enumerate(value)]
+
+    return read
+
+
+def _mapping(kind: Kind) -> Kind:
+    def read(value: Any, place: str) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise _wrong(place, "expected an object", value)
+        return {visible(str(key)): kind(item, f"{place}.{key}") for key, item in value.items()}
+
+    return read
+
+
+def _record(**fields: Kind | tuple[Kind, Any]) -> Kind:
+    """An object with these fields: a kind, or a kind and the default of a field that may be missing."""
+
+    def read(value: Any, place: str) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise _wrong(place, "expected an object", value)
+        found = {}
+        for name, field in fields.items():
+            kind, default = field if isinstance(field, tuple) else (field, _REQUIRED)
+            where = f"{place}.{name}" if place else name
+            if name in value:
+                found[name] = kind(value[name], where)
+            elif default is _REQUIRED:
+                raise InputError("BT-RESULT", "this field is missing", place=where, advice=_ADVICE)
+            else:
+                found[name] = type(default)(default) if isinstance(default, (list, dict)) else default
+        return found
+
+    return read
+
+
+_statistics_fields = _record(
+    elements=_count,
+    differing=_count,
+    largest=(_optional(_real), None),
+    bias=(_optional(_real), None),
+    histogram=(_mapping(_count), {}),
+    worst=(_optional(_record(element=_list(_whole), a=_number, b=_number)), None),
+    per_channel=(_list(_share), []),
+    plane=(_list(_list(_share)), []),
+)
+
+
+def _statistics(value: Any, place: str) -> dict[str, Any]:
+    found: dict[str, Any] = _statistics_fields(value, place)
+    if found["differing"] > found["elements"]:
+        raise _wrong(
+            f"{place}.differing", f"expected at most {found['elements']}, the number of elements", found["differing"]
+        )
+    if len({len(row) for row in found["plane"]}) > 1:
+        raise InputError("BT-RESULT", "rows of different lengths", place=f"{place}.plane", advice=_ADVICE)
+    return found
+
+
+_LINE = _record(label=_text, value=_text, remark=(_text, ""))
+
+_EXPLANATION: dict[str, Any] = {
+    "tensor": (_text, ""),
+    "element": (_list(_whole), []),
+    "operator": (_text, ""),
+    "source": (_text, ""),
+    "node": (_optional(_whole), None),
+    "numerics": (_text, ""),
+    "rules": (_mapping(_text), {}),
+    "lines": (_list(_LINE), []),
+    "stored": _scalar,
+    "numbers": (_mapping(_scalar), {}),
+}
+
+_WITNESS = _record(**_EXPLANATION, theirs=(_optional(_scalar), None), other=(_optional(_record(**_EXPLANATION)), None))
+
+
+def _witness(value: Any, place: str) -> Any:
+    return None if value in ({}, None) else _WITNESS(value, place)
+
+
+_CAUSE = _record(
+    name=_text,
+    text=_text,
+    kind=_text,
+    benign=_flag,
+    slot=(_text, ""),
+    rule=(_text, ""),
+    instead=(_text, ""),
+    numerics=(_list(_text), []),
+    elements=(_count, 0),
+    formula=(_text, ""),
+)
+
+_VERDICT = _record(
+    differing=_count,
+    causes=(_list(_CAUSE), []),
+    exact=(_flag, False),
+    unexplained=(_count, 0),
+    text=(_text, ""),
+    also=(_list(_text), []),
+    witness=(_witness, None),
+    command=(_text, ""),
+    accumulators=(_optional(_list(_whole, 3)), None),
+    ties=(_list(_list(_real, 2)), []),
+)
+
+_SIDE = _record(
+    label=_text,
+    spec=_text,
+    title=_text,
+    numerics=(_text, ""),
+    model=(_text, ""),
+    sha256=(_text, ""),
+    format=(_text, ""),
+    notes=(_list(_text), []),
+)
+
+_PAIR = _record(
+    a=_text,
+    b=_text,
+    node=_optional(_whole),
+    source=_text,
+    operator=_text,
+    dtype_a=_text,
+    dtype_b=_text,
+    shape=_list(_count),
+    layout=_text,
+    how=_text,
+    cumulative=_statistics,
+    isolated=(_optional(_statistics), None),
+    verdict=(_optional(_VERDICT), None),
+    note=(_text, ""),
+    is_output=(_flag, False),
+)
+
+
+def _reached(value: Any, place: str) -> list[Any]:
+    pair = _list(_plain, 2)(value, place)
+    return [_text(pair[0], f"{place}[0]"), _share(pair[1], f"{place}[1]")]
+
+
+_DOWNSTREAM = _record(
+    tensor=_text,
+    reached=(_list(_reached), []),
+    outputs=(_mapping(_statistics), {}),
+    labels=(_list(_list(_whole, 2)), []),
+)
+
+_COMPARE_RESULT = _record(
+    a=_SIDE,
+    b=_SIDE,
+    inputs=_list(_text),
+    pairs=_list(_PAIR),
+    unmatched_a=(_list(_text), []),
+    unmatched_b=(_list(_text), []),
+    amplification=(_list(_DOWNSTREAM), []),
+    passes=(_mapping(_plain), {}),
+    seconds=(_real, 0.0),
+    version=(_text, ""),
+    date=(_text, ""),
+    notes=(_list(_text), []),
+)
+
+
+def _severity(value: Any, place: str) -> str:
+    if value not in ("error", "warning", "note"):
+        raise _wrong(place, "expected 'error', 'warning' or 'note'", value)
+    return str(value)
+
+
+_FINDING = _record(
+    code=_text,
+    severity=_severity,
+    message=_text,
+    graph=(_text, ""),
+    node=(_optional(_whole), None),
+    source=(_text, ""),
+    tensor=(_text, ""),
+    place=(_text, ""),
+    expected=(_text, ""),
+    found=(_text, ""),
+    advice=(_text, ""),
+    numbers=(_mapping(_scalar), {}),
+)
+
+_RULE = _record(
+    code=_text,
+    name=_text,
+    severity=_severity,
+    what=(_text, ""),
+    why=(_text, ""),
+    enforced=(_text, ""),
+    fix=(_text, ""),
+    source=(_text, ""),
+    formats=(_list(_text), []),
+)
+
+_CHECK_RESULT = _record(
+    model=_text,
+    numerics=(_text, ""),
+    sha256=(_text, ""),
+    model_format=(_text, ""),
+    findings=_list(_FINDING),
+    rules=(_list(_RULE), []),
+    failures=(_list(_record(code=_text, message=_text)), []),
+    notes=(_list(_text), []),
+    seconds=(_real, 0.0),
+    version=(_text, ""),
+    date=(_text, ""),
+)
