@@ -24,7 +24,8 @@ def assert_bit_equal(
     name: str = "",
     session: Session | None = None,
     inputs: Mapping[str, Any] | None = None,
-    model: str = "",
+    model: str = "MODEL",
+    replay: str = "",
 ) -> None:
     """Fail unless `actual` has the type, the shape and the bytes of `expected`.
 
@@ -38,6 +39,7 @@ def assert_bit_equal(
             accumulator, multiplier, exponent, zero point, and which of both values this arithmetic gives.
         inputs: what the session was fed, by input name.
         model: path of the session's model, for the command that replays the element.
+        replay: options of that command that make the same inputs, for example ``"--input x.npy"``.
 
     Raises:
         AssertionError: they differ. The text names the first differing element, how many of how many differ, the
@@ -67,7 +69,7 @@ def assert_bit_equal(
         return
     text = _text(different[0])
     if session is not None and inputs is not None:
-        text += _worked_out(different[0], session, inputs, model)
+        text += _worked_out(different[0], session, inputs, model, replay)
     if len(found) > 1:
         names = [pair.name for pair in different]
         more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
@@ -231,14 +233,18 @@ def _show(value: np.generic) -> str:
     return f"{value} (0x{np.asarray(value).tobytes()[::-1].hex()})"
 
 
-def _worked_out(pair: _Pair, session: Session, inputs: Mapping[str, Any], model: str) -> str:
-    """The step that computes the first differing element, and its arithmetic."""
-    plan = session.plan
+def _worked_out(pair: _Pair, session: Session, inputs: Mapping[str, Any], model: str, replay: str) -> str:
+    """The step that computes the first differing element, its arithmetic, and the command that replays it."""
+    from .explain.mismatch import mismatch_text
+
     name = pair.tensor or (session.outputs[0].name if len(session.outputs) == 1 else "")
-    step = next((s for s in plan.steps if any(plan.tensors[i].name == name for i in s.outputs)), None)
-    if step is None:
-        return f"\n  step:      none of this plan computes '{name}'" if name else ""
-    ran = f"{session.executor} ({session.isa})" if session.isa else session.executor
-    return (
-        f"\n  step:      {plan.steps.index(step)} {step.operator} ('{name}'), numerics {plan.numerics}, executor {ran}"
-    )
+    known = [tensor.name for tensor in session.plan.tensors]
+    if name not in known:
+        return f"\n  not worked out: the session has no tensor '{name}'; name the tensor with name="
+    if not pair.comparable:
+        return ""
+    first = int(np.flatnonzero(pair.differs)[0])
+    expected, got = pair.expected.reshape(-1)[first], pair.actual.reshape(-1)[first]
+    text = mismatch_text(session, session.trace(inputs), name, pair.index(first), expected, got, model, replay)
+    # Its first line says again which element it is.
+    return "".join(f"\n{line}" for line in text.splitlines()[1:])

@@ -51,8 +51,6 @@ _RULES = {
     "Level2_RuleBasedTransformer": ("ClipQuantRewrite", "ReluQuantRewrite", "GemmTransposeFusion"),
 }
 _MODIFIED = re.compile(r"GraphTransformer (\S+) modified: 1")
-# Nodes that a report names one by one.
-_NODES = 40
 
 
 def bisect_passes(path: Path, inputs: Sequence[Values], progress: Progress | None = None) -> dict[str, Any]:
@@ -320,12 +318,8 @@ def _first_tensor(optimiser: _Optimiser, level: str, responsible: Sequence[str])
     sides = [OnnxRuntime(str(path), path, model, Settings(level, tuple(off))) for off in (responsible, ())]
     for values in optimiser.inputs:
         one, two = (side.record(values) for side in sides)
-        for tensor in one:
-            if (
-                tensor.name in two
-                and tensor.name not in one.inputs
-                and not _same(tensor.load(), two[tensor.name].load())
-            ):
+        for tensor in (t for t in one if t.name in two and t.name not in one.inputs):
+            if not _same(tensor.load(), two[tensor.name].load()):
                 return tensor.name
     return ""
 

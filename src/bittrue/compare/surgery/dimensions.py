@@ -23,6 +23,15 @@ class Dimension:
     title: str
 
 
+def short(name: str) -> str:
+    """The end of a long name: converters join the names of everything that a tensor was made of.
+
+    >>> short("a" * 70)[:8]
+    '...aaaaa'
+    """
+    return name if len(name) <= 60 else f"...{name[-57:]}"
+
+
 class Links:
     """Gathers what goes along with what (union-find).
 
@@ -78,8 +87,7 @@ class Links:
             free = not self._fixed.intersection(axes) and not any(name in stiff for name, _ in axes)
             if extent > 1 and free and any(name in croppable for name, _ in axes):
                 name, axis = min(axes, key=lambda one: (one[0] not in inputs, one[0] in croppable))
-                short = name if len(name) <= 60 else f"{name[:57]}..."
-                found.append(Dimension(extent, tuple(axes), f"axis {axis} of '{short}'"))
+                found.append(Dimension(extent, tuple(axes), f"axis {axis} of '{short(name)}'"))
         return sorted(found, key=lambda dimension: (min(axis for _, axis in dimension.axes) > 0, -dimension.extent))
 
     def _root(self, axis: Axis) -> Axis:
