@@ -166,7 +166,7 @@ class _Search:
                 self._kinds = self._differences
                 self._steps.append(f"{len(self._nodes)} of {len(self._at)} operators, around '{short(self._target)}'")
                 return
-        self._kinds = _differences(*self._answers)
+        self._kinds = self._differences
         self._steps.append(f"all {len(self._at)} operators: no part of them around '{short(self._target)}' differs")
 
     def crop(self) -> None:
@@ -229,14 +229,12 @@ class _Search:
     def _find_part(self, faithful: bool) -> bool:
         """Whether a part of the model differs: what computes the target from equal tensors, or that and neighbours."""
         nodes = self._behind_target()
-        while len(nodes) < len(self._at):
-            if self._try_nodes(nodes, faithful):
-                return True
+        while not self._try_nodes(nodes, faithful):
             more = self._with_neighbours(nodes)
             if len(more) == len(nodes):
-                break
+                return False
             nodes = more
-        return False
+        return True
 
     def _behind_target(self) -> list[int]:
         """The operators that compute the target from the nearest tensors that are equal."""

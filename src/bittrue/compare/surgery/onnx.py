@@ -18,9 +18,9 @@ from .document import Document, Operator
 # What goes along with what: "i0.3" is axis 3 of input 0, "o0.3" of output 0; "?": it may also be 1, for all channels.
 _WINDOW = ("i0.0 o0.0", "i0.1 o0.1")
 _LINKS = {
-    "Conv": ("i0.0 o0.0", "i0.1 i1.1", "i1.0 i2.0 o0.1"),
-    "ConvInteger": ("i0.0 o0.0", "i0.1 i1.1", "i1.0 i3.0? o0.1"),
-    "QLinearConv": ("i0.0 o0.0", "i0.1 i3.1", "i3.0 i4.0? i5.0? i8.0 o0.1"),
+    "Conv": ("i0.0 o0.0", "i0.1 i1.1", "i1.0 i2.0 o0.1", "i1.2", "i1.3"),
+    "ConvInteger": ("i0.0 o0.0", "i0.1 i1.1", "i1.0 i3.0? o0.1", "i1.2", "i1.3"),
+    "QLinearConv": ("i0.0 o0.0", "i0.1 i3.1", "i3.0 i4.0? i5.0? i8.0 o0.1", "i3.2", "i3.3"),
     "MatMul": ("i0.-1 i1.-2", "i0.-2 o0.-2", "i1.-1 o0.-1"),
     "MatMulInteger": ("i0.-1 i1.-2", "i0.-2 o0.-2", "i1.-1 i3.0? o0.-1"),
     "QLinearMatMul": ("i0.-1 i3.-2", "i0.-2 o0.-2", "i3.-1 i4.0? i5.0? o0.-1"),
@@ -130,7 +130,7 @@ class OnnxDocument(Document):
             for axis in axes.get(port.name, ()):
                 port.type.tensor_type.shape.dim[axis].dim_value = high - low
         for node in graph.node:
-            self._crop_groups(node, axes, high - low)
+            self._fit_attributes(node, axes, high - low)
         return self._inferred(proto)
 
     def _part(
@@ -204,14 +204,19 @@ class OnnxDocument(Document):
     def _is_single(self, name: str) -> bool:
         return self._shapes.get(name, (1,))[:1] in ((), (1,))
 
-    def _crop_groups(self, node: Any, axes: Mapping[str, Sequence[int]], extent: int) -> None:
-        """The number of groups of a depthwise convolution is that of its channels."""
-        weights = {"Conv": 1, "QLinearConv": 3}.get(node.op_type)
-        if weights is None or 0 not in axes.get(node.input[weights], ()) or not self._is_depthwise(node, weights):
+    def _fit_attributes(self, node: Any, axes: Mapping[str, Sequence[int]], extent: int) -> None:
+        """Attributes of convolutions that repeat the extents of their weights."""
+        weights = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}.get(node.op_type)
+        if weights is None:
             return
+        cropped = axes.get(node.input[weights], ())
         for attribute in node.attribute:
-            if attribute.name == "group":
+            if attribute.name == "group" and 0 in cropped and self._is_depthwise(node, weights):
+                # A depthwise convolution has one group per channel.
                 attribute.i = extent
+            elif attribute.name == "kernel_shape":
+                for axis in (a for a in cropped if 2 <= a < len(attribute.ints) + 2):
+                    attribute.ints[axis - 2] = extent
 
     def _copy(self, constants: bool = True) -> Any:
         proto = type(self._proto)()

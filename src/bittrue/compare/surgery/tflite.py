@@ -31,8 +31,8 @@ _NUMPY = {
 }
 # What goes along with what: "i0.3" is axis 3 of input 0, "o0.3" of output 0.
 _LINKS = {
-    "CONV_2D": ("i0.0 o0.0", "i0.3 i1.3", "i1.0 i2.0 o0.3"),
-    "DEPTHWISE_CONV_2D": ("i0.0 o0.0", "i0.3 i1.3 i2.0 o0.3"),
+    "CONV_2D": ("i0.0 o0.0", "i0.3 i1.3", "i1.0 i2.0 o0.3", "i1.1", "i1.2"),
+    "DEPTHWISE_CONV_2D": ("i0.0 o0.0", "i0.3 i1.3 i2.0 o0.3", "i1.1", "i1.2"),
     "FULLY_CONNECTED": ("i0.-1 i1.1", "i1.0 i2.0 o0.-1"),
     "TRANSPOSE_CONV": ("i2.3 i1.3",),
     "AVERAGE_POOL_2D": ("i0.0 o0.0", "i0.3 o0.3"),
@@ -41,6 +41,8 @@ _LINKS = {
     "RESIZE_BILINEAR": ("i0.0 o0.0", "i0.3 o0.3"),
     "RESIZE_NEAREST_NEIGHBOR": ("i0.0 o0.0", "i0.3 o0.3"),
 }
+# A depthwise convolution of one channel, whose output channels are its depth multiplier.
+_SPREAD = ("i0.0 o0.0", "i1.3 i2.0 o0.3", "i1.1", "i1.2")
 _ELEMENTWISE = frozenset(
     "ADD SUB MUL DIV MAXIMUM MINIMUM SQUARED_DIFFERENCE FLOOR_DIV FLOOR_MOD POW PRELU "
     "RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 LEAKY_RELU ELU LOGISTIC TANH HARD_SWISH GELU ABS NEG SQUARE SQRT RSQRT EXP "
@@ -133,7 +135,7 @@ class TfliteDocument(Document):
                 links.elementwise(list(named.values()))
             elif source == "CONCATENATION":
                 self._link_concatenation(links, operator, list(named.values()))
-            for group in _LINKS.get(source, ()):
+            for group in _SPREAD if self._spreads(operator) else _LINKS.get(source, ()):
                 members = (member.partition(".") for member in group.split())
                 links.link((named[port], int(axis)) for port, _, axis in members if port in named)
         constants = [t.name for i, t in enumerate(self._graph.tensors) if self._is_constant(i)]
@@ -156,6 +158,12 @@ class TfliteDocument(Document):
             shape[axis] = high - low
             tensor.shape = np.array(shape, np.int32)
             tensor.quantization = _crop_quantization(tensor.quantization, axis, dimension.extent, low, high)
+        graph.operators = list(graph.operators)
+        for position, operator in enumerate(graph.operators):
+            if self._spreads(operator) and (graph.tensors[operator.inputs[1]].name, 3) in dimension.axes:
+                changed = graph.operators[position] = copy.copy(operator)
+                changed.builtinOptions = copy.copy(operator.builtinOptions)
+                changed.builtinOptions.depthMultiplier = high - low
         return TfliteDocument(root)._inferred()
 
     def _inferred(self) -> TfliteDocument:
@@ -209,6 +217,13 @@ class TfliteDocument(Document):
         along = operator.builtinOptions.axis % rank if rank and operator.builtinOptions is not None else 0
         for axis in set(range(rank)) - {along}:
             links.link((name, axis) for name in names)
+
+    def _spreads(self, operator: Any) -> bool:
+        """Whether this is a depthwise convolution of a single channel."""
+        if self._source(operator) != "DEPTHWISE_CONV_2D" or operator.builtinOptions is None:
+            return False
+        shape = _list(self._graph.tensors[operator.inputs[0]].shape)
+        return len(shape) == 4 and shape[3] == 1 and operator.builtinOptions.depthMultiplier > 1
 
     def _source(self, operator: Any) -> str:
         code = self._root.operatorCodes[operator.opcodeIndex]
