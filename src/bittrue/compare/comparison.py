@@ -149,6 +149,7 @@ class Comparison:
             version=bittrue.__version__,
             date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             notes=tuple(self.notes),
+            host="" if self.host is None else "A" if self.host.runner is self.a else "B",
         )
 
     def channel_axis(self, pair: Match) -> int:
@@ -190,8 +191,12 @@ class Comparison:
         return Recording(tensors, recording.inputs, recording.outputs, recording.notes)
 
     def _one_model(self) -> bool:
-        """Whether a name means the same on both sides: one format, or a trace of it."""
-        return "trace" in (self.a.format, self.b.format) or self.a.format == self.b.format
+        """Whether a name means the same on both sides: a trace, or one format and most names in common."""
+        if "trace" in (self.a.format, self.b.format):
+            return True
+        names = [{tensor.name for tensor in recording} for recording in self.recordings[0]]
+        fewer = min(map(len, names))
+        return self.a.format == self.b.format and 2 * len(names[0] & names[1]) >= fewer
 
     def _count(self) -> None:
         """Cumulative differences."""

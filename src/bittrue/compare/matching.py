@@ -93,7 +93,8 @@ def match(
         found.put(_fit(sides, one, two, "name" if one == two else "order and shape", trusted=True))
     for name in sides[0].tensors:
         if name in sides[1].tensors:
-            trusted = same_names or _same_parameters(sides[0].tensors[name], sides[1].tensors[name])
+            known = sides[0].tensors[name].quantization is not None
+            trusted = same_names or (known and _same_parameters(sides[0].tensors[name], sides[1].tensors[name]))
             found.put(_fit(sides, name, name, "name", trusted))
     if len(a.outputs) == len(b.outputs) == 1 and {*a.outputs} <= {*sides[0].tensors} and b.outputs[0] in b:
         found.put(_fit(sides, a.outputs[0], b.outputs[0], "order and shape", trusted=True))
@@ -160,7 +161,7 @@ class _Found:
 
 
 def _same_parameters(a: Recorded, b: Recorded) -> bool:
-    """Same type, and nothing known that speaks against the same numbers."""
+    """Same type, and the same scale and zero point as far as both are known."""
     one, two = a.quantization, b.quantization
     return a.dtype == b.dtype and (one is None or two is None or one.same_as(two))
 
@@ -200,7 +201,8 @@ def _fit(sides: tuple[_Side, _Side], one: str, two: str, how: str, trusted: bool
     # The first way is the plain one: only clear evidence speaks against it.
     if best and not (scores[best] <= _SAME and scores[best] * _RUNNER_UP < scores[0]):
         best = 0
-    if not trusted and scores[best] > _DOUBTFUL:
+    # A name without evidence against it stands.
+    if not trusted and scores[best] > _DOUBTFUL and (how != "name" or math.isfinite(scores[best])):
         return None
     return Match(a, b, ways[best], how_to, how)
 
@@ -233,7 +235,7 @@ def apart(x: np.ndarray, y: np.ndarray, real: bool) -> float:
         x, y = x[good], y[good]
         spread, other = float(x.std()), float(y.std())
         if not spread or not other:
-            return 0.0 if spread == other == 0 and real and np.array_equal(x, y) and x.size > 1 and x[0] else math.inf
+            return math.inf
         if not real:
             x, y = (x - x.mean()) / spread, (y - y.mean()) / other
             spread = other = 1.0

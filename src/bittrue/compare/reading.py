@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import types
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import InputError
@@ -46,7 +47,7 @@ def _value(kind: Any, data: Any, place: str) -> Any:
 def _object(kind: Any, data: Any, place: str) -> Any:
     if not isinstance(data, dict):
         raise _wrong("an object", data, place)
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     values = {}
     for part in fields(kind):
         if part.name in data:
@@ -54,6 +55,11 @@ def _object(kind: Any, data: Any, place: str) -> Any:
         elif part.default is MISSING and part.default_factory is MISSING:
             raise InputError("BT-RESULT", f"'{part.name}' is missing", place=place, advice="compare again")
     return kind(**values)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _tuple(kinds: tuple[Any, ...], data: Any, place: str) -> tuple[Any, ...]:
