@@ -16,7 +16,9 @@ import numpy as np
 from ..api import load
 from ..errors import BittrueError, InputError, InvalidModelError, RunError
 from ..importers.onnx import onnx_package
+from ..runners.base import Runner
 from ..runners.onnxruntime import LEVELS, ONNXRUNTIME, OnnxRuntime, Settings
+from .inputs import Given, input_sets
 from .minimal import smallest
 
 Values = Mapping[str, np.ndarray]
@@ -53,7 +55,9 @@ _RULES = {
 _MODIFIED = re.compile(r"GraphTransformer (\S+) modified: 1")
 
 
-def bisect_passes(path: Path, inputs: Sequence[Values], progress: Progress | None = None) -> dict[str, Any]:
+def bisect_passes(
+    path: Path, inputs: Sequence[Values], progress: Progress | None = None, integers: bool = True
+) -> dict[str, Any]:
     """Run a model at every level of the optimiser, and find the passes that change its outputs.
 
     Each level is compared with the one before it. Where bytes change, passes are disabled by name
@@ -64,6 +68,7 @@ def bisect_passes(path: Path, inputs: Sequence[Values], progress: Progress | Non
         path: an .onnx file.
         inputs: input sets by name; all of them count.
         progress: called before each session that is opened.
+        integers: ``session.qdqisint8allowed``; see `bittrue.runners.onnxruntime.Settings`.
 
     Returns:
         Plain data: ``runtime``; ``levels``: per level ``level``, ``passes`` (those that changed the graph),
@@ -80,7 +85,7 @@ def bisect_passes(path: Path, inputs: Sequence[Values], progress: Progress | Non
     """
     if not inputs:
         raise InputError("BT-INPUT-COUNT", "there are no inputs to compare the levels on")
-    optimiser = _Optimiser(Path(path), inputs, progress)
+    optimiser = _Optimiser(Path(path), inputs, progress, integers)
     levels: list[dict[str, Any]] = []
     changes = []
     previous, found = "", dict[str, _Outcome]()
@@ -113,18 +118,41 @@ def bisect_passes(path: Path, inputs: Sequence[Values], progress: Progress | Non
     return {**result, "text": _verdict(changes)}
 
 
+def optimised_side(sides: Sequence[Runner]) -> OnnxRuntime:
+    """The side that runs in ONNX Runtime: the first one with an optimiser at work, else the first.
+
+    Raises:
+        InputError: neither does.
+    """
+    found = [side for side in sides if isinstance(side, OnnxRuntime)]
+    if not found:
+        raise InputError("BT-USAGE", "neither side runs in ONNX Runtime", place="--passes", advice="write ort:MODEL")
+    return next((side for side in found if side.settings.level != "disable"), found[0])
+
+
+def passes_of(
+    side: OnnxRuntime, sides: Sequence[Runner], given: Sequence[Given], progress: Progress | None = None
+) -> dict[str, Any]:
+    """`bisect_passes` for one of two sides, on the inputs that `compare_models` gives it."""
+    values = [one.a if side is sides[0] else one.b for one in input_sets(sides[0], sides[1], given)]
+    return bisect_passes(side.path, values, progress, side.settings.integers)
+
+
 def passes_text(passes: Mapping[str, Any]) -> list[str]:
     """What `bisect_passes` found, as lines for a terminal.
 
     Args:
         passes: its result; it may have been read from a file.
     """
-    lines = [f"{passes['runtime']}, {passes['inputs']} input sets, {passes['sessions']} sessions"]
+    runs = "1 run" if passes["inputs"] == 1 else f"{passes['inputs']} runs"
+    lines = [f"{passes['runtime']}, {runs}, {passes['sessions']} sessions"]
+    seen: set[str] = set()
     for entry in passes["levels"]:
         share = f"{entry['differing']:,} of {entry['elements']:,} output elements differ from level disable"
         bits = entry["refused"] or ("the bits of level disable" if not entry["differing"] else share)
-        by = ", ".join(entry["passes"]) or "no pass changes the graph"
-        lines.append(f"  {entry['level']:<9} {bits}; {by}")
+        new = [name for name in entry["passes"] if name not in seen]
+        seen.update(new)
+        lines.append(f"  {entry['level']:<9} {bits}{'; changes the graph: ' if new else ''}{', '.join(new)}")
     for change in passes["changes"]:
         lines += ["", f"from {change['before']} to {change['level']}:"]
         if change["passes"]:
@@ -164,8 +192,9 @@ class _Outcome:
 class _Optimiser:
     """Opens one model at any level without any passes, and remembers what came out."""
 
-    def __init__(self, path: Path, inputs: Sequence[Values], progress: Progress | None) -> None:
+    def __init__(self, path: Path, inputs: Sequence[Values], progress: Progress | None, integers: bool) -> None:
         self.path = path
+        self.integers = integers
         self.inputs = inputs
         self.sessions = 0
         self._module = ONNXRUNTIME.load()
@@ -218,8 +247,7 @@ class _Optimiser:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         # Information: every pass says whether it has changed the graph.
         options.log_severity_level = 1
-        # As everywhere in bittrue; see `runners.onnxruntime.Settings`.
-        options.add_session_config_entry("session.qdqisint8allowed", "1")
+        options.add_session_config_entry("session.qdqisint8allowed", "1" if self.integers else "0")
         if optimised is not None:
             options.optimized_model_filepath = str(optimised)
             prefix = "session.optimized_model_external_initializers"
@@ -315,7 +343,8 @@ def _first_tensor(optimiser: _Optimiser, level: str, responsible: Sequence[str])
     """The first tensor, in execution order without the responsible passes, that differs with them."""
     path = optimiser.path
     model = load(path)
-    sides = [OnnxRuntime(str(path), path, model, Settings(level, tuple(off))) for off in (responsible, ())]
+    settings = [Settings(level, tuple(off), integers=optimiser.integers) for off in (responsible, ())]
+    sides = [OnnxRuntime(str(path), path, model, one) for one in settings]
     for values in optimiser.inputs:
         one, two = (side.record(values) for side in sides)
         for tensor in (t for t in one if t.name in two and t.name not in one.inputs):
