@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bittrue
+from support.build import T, single
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -49,6 +51,36 @@ def test_run(run: Run) -> None:
     assert done.returncode == 1, done.stdout
     assert "10 of 10 elements differ (100 %), int8 [1, 10]" in done.stdout
     assert "testing.py:" not in done.stdout, "the traceback ends in the test"
+
+
+def test_check(run: Run, tmp_path: Path) -> None:
+    # The specification wants weights without a zero point.
+    x, w = T("s8", [1, 4], 0.5, 3), T("s8", [2, 4], 0.1, 5, data=np.ones((2, 4), np.int8))
+    bad = single("FULLY_CONNECTED", ("FullyConnectedOptions", {}), [x, w], [T("s8", [1, 2], 0.5, 0)], version=4)
+    (tmp_path / "bad.tflite").write_bytes(bad)
+    done = run(
+        "def test_good(bittrue):\n"
+        "    assert bittrue.check('digits.tflite').errors == 0\n"
+        "def test_bad(bittrue):\n"
+        "    bittrue.check('bad.tflite')\n"
+    )
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    assert "bittrue check: 1 error" in done.stdout, done.stdout
+    assert "FULLY_CONNECTED, 't1'" in done.stdout
+
+
+def test_compare(run: Run) -> None:
+    done = run(
+        "def test_equal(bittrue):\n"
+        "    bittrue.assert_equal_runs('digits.tflite', 'digits.tflite@litert', seeds=range(2))\n"
+        "def test_result(bittrue):\n"
+        "    assert not bittrue.compare('digits.tflite', 'digits.tflite@xnnpack', seeds=range(5)).equal\n"
+        "def test_different(bittrue):\n"
+        "    bittrue.assert_equal_runs('digits.tflite', 'digits.tflite@xnnpack', seeds=range(5))\n"
+    )
+    assert "1 failed, 2 passed" in done.stdout, done.stdout
+    for part in ("tensors differ", "first:", "worst:", "verdict:"):
+        assert part in done.stdout
 
 
 def test_option(run: Run) -> None:

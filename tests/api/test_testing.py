@@ -126,6 +126,28 @@ def test_session_needs_inputs() -> None:
         assert_bit_equal(np.int8(1), np.int8(1), session=session)
 
 
+def test_session_works_out_the_first_element() -> None:
+    session = bittrue.load(bittrue.demo_model()).prepare()
+    inputs = {session.inputs[0].name: np.random.default_rng(0).integers(-128, 128, (1, 8, 8, 1), np.int8)}
+    trace = session.trace(inputs)
+    name = next(t.name for t in (session.plan.tensors[i] for i in session.plan.steps[0].outputs))
+    wrong = trace[name].copy()
+    wrong[0, 1, 2, 3] ^= 1
+    given: dict[str, Any] = {"session": session, "inputs": inputs}
+    text = failure({name: wrong}, {name: trace[name]}, **given, model="m.tflite", replay="-i x.npy")
+    first = f"first:     element [0, 1, 2, 3]: expected {trace[name][0, 1, 2, 3]}, got {wrong[0, 1, 2, 3]}"
+    for part in (first, "step 0: conv2d", "executor", "kernel", "accumulator", "multiplier", "exponent", "zero point"):
+        assert part in text
+    replay = text.splitlines()[-1]
+    assert "bittrue explain m.tflite --tensor" in replay
+    assert replay.endswith("--element 0,1,2,3 --numerics litert -i x.npy")
+    # The only output needs no name.
+    output = session.run(inputs)[session.outputs[0].name]
+    assert "softmax" in failure(output ^ np.int8(1), output, session=session, inputs=inputs)
+    assert "no tensor 'other'" in failure({"other": wrong}, {"other": trace[name]}, session=session, inputs=inputs)
+    assert "types or shapes" in failure({name: wrong[0]}, {name: wrong}, session=session, inputs=inputs)
+
+
 def test_import_takes_numpy_only() -> None:
     code = (
         "import sys; from bittrue.testing import assert_bit_equal; import numpy as np\n"
