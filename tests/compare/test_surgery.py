@@ -16,7 +16,7 @@ import bittrue
 from bittrue.compare.surgery import Document, open_document
 from bittrue.runners.inputs import input_sets
 from bittrue.runners.sides import open_side
-from support.build import T, chain
+from support.build import G, T, chain, several
 from support.shared import SHARED, needs_shared
 
 SMALL = ("tiny_resnet8_int8", "tiny_kws_int8", "coral_mobilenet_v1_0.25_128_quant")
@@ -253,6 +253,49 @@ def test_onnx(tmp_path: Path, group: int) -> None:
     columns = {"axis 3 of 'y'"}
     channels = {"axis 0 of 'wd'"} if group == 1 else set()
     assert {dimension.title for dimension in dimensions} == kernels | inputs | columns | channels
+
+
+def test_called_graphs_go_along(tmp_path: Path) -> None:
+    """IF and its two branches, cut out from between two other operators."""
+
+    def x(name: str) -> T:
+        return T("f32", [3], name=name)
+
+    before, chosen, doubled, after = x("before"), x("chosen"), x("doubled"), x("after")
+    condition = T("bool", [1], name="condition")
+    branches = {"thenSubgraphIndex": 1, "elseSubgraphIndex": 2}
+    inner = [(x("a"), x("b")), (x("c"), x("d"))]
+    path = write(
+        tmp_path,
+        several(
+            G(
+                [
+                    ("NEG", None, [before], [doubled]),
+                    (
+                        "IF",
+                        ("IfOptions", {"thenSubgraphIndex": 1, "elseSubgraphIndex": 2}),
+                        [condition, doubled],
+                        [chosen],
+                    ),
+                    ("ABS", None, [chosen], [after]),
+                ]
+            ),
+            G([("EXP", None, [inner[0][0]], [inner[0][1]])], [inner[0][0]], [inner[0][1]]),
+            G([("SQUARE", None, [inner[1][0]], [inner[1][1]])], [inner[1][0]], [inner[1][1]]),
+        ),
+    )
+    document = opened(path)
+    assert [operator.source for operator in document.operators] == ["NEG", "IF", "ABS"]
+    for truth in (True, False):
+        known = {"condition": np.array([truth]), "doubled": np.float32([1, 2, -3])}
+        cut = document.cut(["doubled"], ["chosen"], known)
+        ours = bittrue.load(cut.content()).prepare().run({name: known[name] for name in cut.inputs})
+        theirs = in_litert(cut.content(), known)
+        want = np.exp(known["doubled"]) if truth else known["doubled"] ** 2
+        np.testing.assert_array_max_ulp(ours["chosen"], want, 1)
+        assert ours["chosen"].tobytes() == theirs["chosen"].tobytes()
+    # Nobody calls the branches from here.
+    assert len(bittrue.load(document.cut(["before"], ["doubled"], known).content()).graphs) == 1
 
 
 def test_names_that_no_operator_writes(tmp_path: Path) -> None:

@@ -141,8 +141,8 @@ class _Search:
         self._at = {operator.position: operator for operator in documents[0].operators}
         self._target = different[0]
         self._answers = [_value(recording, self._target) for recording in recordings]
-        # What a part is fed with: A's values.
-        self._known = {t.name: np.array(t.load()) for t in (*recordings[1], *recordings[0])}
+        # What a part is fed with: A's values. They may be views of temporary files, which go with them.
+        self._known = {t.name: np.asarray(t.load()) for t in (*recordings[1], *recordings[0])}
         self._equal = {t.name for t in recordings[0] if t.name in recordings[1]} - {*different}
         self._folder = folder
         self._trials = self._left = trials
@@ -388,7 +388,7 @@ def _differences(one: np.ndarray, two: np.ndarray) -> frozenset[int] | None:
 
 
 def _value(recording: Recording, name: str) -> np.ndarray:
-    return np.array(recording[name].load())
+    return np.asarray(recording[name].load())
 
 
 def _unequal(one: np.ndarray, two: np.ndarray) -> np.ndarray:

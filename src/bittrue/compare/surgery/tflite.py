@@ -64,6 +64,8 @@ def read(path: Path, model: Model) -> TfliteDocument:
             "BT-SURGERY-READ", message, place=str(path), advice="pip install -U ai-edge-litert"
         ) from None
     graph = root.subgraphs[0]
+    if len(graph.tensors) != len(model.graph.tensors):
+        raise UnsupportedError("BT-SURGERY-READ", "bittrue and ai-edge-litert read different tensors", place=str(path))
     # bittrue's names are unique.
     for tensor, known in zip(graph.tensors, model.graph.tensors, strict=True):
         tensor.name = known.name
