@@ -273,7 +273,7 @@ def test_called_graphs_go_along(tmp_path: Path) -> None:
                     ("NEG", None, [before], [doubled]),
                     (
                         "IF",
-                        ("IfOptions", {"thenSubgraphIndex": 1, "elseSubgraphIndex": 2}),
+                        ("IfOptions", branches),
                         [condition, doubled],
                         [chosen],
                     ),

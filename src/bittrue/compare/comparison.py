@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import BittrueError, InputError
 from ..numerics import default_of
+from ..numerics import find as find_numerics
 from ..runners.base import Runner
 from ..runners.recording import Recording
 from ..runners.sides import open_side
@@ -330,7 +331,8 @@ class Comparison:
         """`bittrue explain` with what it takes to compute the host's values of run `number`; empty without that."""
         assert self.host is not None
         runner, options = self.host.runner, self.sets[number].options
-        if not options or runner.model is None:
+        if not options or runner.model is None or find_numerics(runner.numerics) is not runner.arithmetic:
+            # Other rewrites than the named numerics has: no command line says that.
             return ""
         usual = default_of(runner.format) == runner.numerics
         numerics = "" if usual else f" --numerics {shlex.quote(runner.numerics)}"

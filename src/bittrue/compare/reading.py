@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import types
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -85,7 +86,7 @@ def _plain(kind: Any, data: Any, place: str) -> Any:
 
 
 def _wrong(expected: str, data: Any, place: str) -> InputError:
-    text = repr(data)
+    text = reprlib.repr(data)
     shown = text if len(text) <= 60 else f"{text[:57]}..."
     return InputError("BT-RESULT", f"expected {expected}, found {shown}", place=place, advice="compare again")
 

@@ -11,17 +11,54 @@ from ..api import Session
 from ..errors import InputError, InternalError, UnsupportedError
 from ..operators import Step, find
 from ..plan import Plan
-from ..runtime.graphs import carry_out, initial_state
+from ..runtime.graphs import carry_out, initial_state, untrusted
+from . import conversions, elementwise, lookup, windows
 from .decimals import place
 from .explanation import Explanation
 from .general import general
-from .layers import layer
-from .site import Number, Site, Work
+from .layers import layer, real_layer
+from .movement import MOVES, filled, joined, moved
+from .site import Number, Site, Work, shown_name
 from .terms import FAMILIES
 
 Narrator = Callable[[Site, Work], "Number | None"]
-# Tried in order; the first one that knows the step tells.
-NARRATORS: dict[str, tuple[Narrator, ...]] = dict.fromkeys(FAMILIES, (layer,))
+_TOLD: dict[str, tuple[Narrator, ...]] = {
+    **dict.fromkeys(FAMILIES, (layer, real_layer)),
+    **dict.fromkeys(("add", "sub"), (elementwise.add,)),
+    **dict.fromkeys(("qlinear_add", "qlinear_mul"), (elementwise.affine_operands,)),
+    **dict.fromkeys(("relu", "relu6", "relu_n1_to_1", "relu_0_to_1"), (elementwise.change_of_scale,)),
+    **dict.fromkeys(("maximum", "minimum"), (elementwise.extreme,)),
+    **dict.fromkeys(
+        ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal"), (elementwise.comparison,)
+    ),
+    **dict.fromkeys(
+        ("logistic", "tanh", "exp", "log", "elu", "gelu", "hard_swish", "rsqrt", "function_of_codes"), (lookup.read,)
+    ),
+    **dict.fromkeys(("mean", "sum"), (windows.reduced,)),
+    **dict.fromkeys(("arg_max", "arg_min"), (lookup.position,)),
+    "average_pool2d": (windows.average_pool2d,),
+    "concatenation": (joined,),
+    "dequantize": (conversions.dequantize,),
+    "dequantize_linear": (conversions.dequantize_linear,),
+    "leaky_relu": (elementwise.leaky_relu,),
+    "max_pool": (windows.max_pool,),
+    "max_pool2d": (windows.max_pool2d,),
+    "mul": (elementwise.mul,),
+    "qlinear_average_pool": (windows.qlinear_average_pool,),
+    "quantize": (elementwise.change_of_scale, conversions.quantize),
+    "quantize_linear": (conversions.quantize_linear,),
+    "resize_bilinear": (lookup.resized,),
+    "softmax": (lookup.soft_maximum,),
+    "squared_difference": (elementwise.squared_difference,),
+}
+
+
+def narrators(operator: str) -> tuple[Narrator, ...]:
+    """Those that may know an operator, in order; the first that knows the step tells, else `general`."""
+    told = _TOLD.get(operator, ())
+    if operator in MOVES:
+        return (*told, moved, filled)
+    return (*told, elementwise.pointwise) if operator in elementwise.POINTWISE else told
 
 
 def explain_element(
@@ -50,9 +87,10 @@ def explain_element(
 def explain_site(site: Site) -> Explanation:
     """The explanation of an element whose step and inputs are known."""
     work, found = Work(), None
-    for narrator in NARRATORS.get(site.step.operator, ()):
+    for narrator in narrators(site.step.operator):
         work = Work()
-        found = narrator(site, work)
+        with untrusted(site.step.place):
+            found = narrator(site, work)
         if found is not None:
             break
     if found is None:
@@ -66,7 +104,7 @@ def explain_site(site: Site) -> Explanation:
             place=site.step.place,
             advice="please report this model",
         )
-    work.add("stored", str(stored), f"{site.tensor.dtype}, '{site.tensor.name}' {place(site.element)}")
+    work.add("stored", str(site.stored), f"{site.tensor.dtype}, '{shown_name(site.tensor.name)}' {place(site.element)}")
     return Explanation(
         site.tensor.name,
         site.element,

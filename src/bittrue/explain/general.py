@@ -6,7 +6,7 @@ import numpy as np
 
 from ..rules import formula
 from .decimals import place
-from .site import Number, Site, Work
+from .site import Number, Site, Work, shown_name
 
 # Elements of a small input that are written out.
 _SHOWN = 12
@@ -21,7 +21,7 @@ def inputs(site: Site, work: Work) -> None:
         few = array.size <= _SHOWN and array.dtype != object
         shown = np.array2string(array, separator=", ", max_line_width=10**6).replace("\n", "") if few else "..."
         kind = f" ({tensor.kind})" if tensor.kind in ("constant", "folded") else ""
-        work.add(f"input {position}", shown, f"'{tensor.name}' {tensor.dtype}{list(array.shape)}{kind}")
+        work.add(f"input {position}", shown, f"'{shown_name(tensor.name)}' {tensor.dtype}{list(array.shape)}{kind}")
 
 
 def rules(site: Site, work: Work) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 
 from ..errors import InternalError
 from ..operators.lanes import tail_rules
-from ..rules import accumulate, scale_back, scale_form
+from ..rules import accumulate, formula, scale_back, scale_form
 from ..rules import requantize as requantize_rules
 from ..rules import rescale as rescale_rules
 from .accumulators import accumulators
 from .decimals import TIES, decimal, factor, integer, nearness, place, real, signed
 from .rescaling import rescale
-from .site import Number, Site, Work, pick, scale_of
+from .site import Number, Site, Work, pick, scale_of, shown_name
 from .storing import store
 from .terms import Terms, terms_of
 
@@ -52,6 +52,35 @@ def layer(site: Site, work: Work) -> Number | None:
         work.exact(found.exact)
         rescaled = found.value
     return _stored(site, work, rescaled)
+
+
+def real_layer(site: Site, work: Work) -> Number | None:
+    """One element of a layer of real numbers: products, what they add up to exactly, and what is stored."""
+    if any(array is not None and array.dtype.kind == "f" and not np.isfinite(array).all() for array in site.inputs):
+        return None
+    terms = terms_of(site.step, site.inputs, site.element)
+    if terms is None or terms.x.dtype.kind != "f" or terms.w.dtype.kind != "f":
+        return None
+    products = [Fraction(float(x)) * Fraction(float(w)) for x, w in zip(terms.x, terms.w, strict=True)]
+    _window(site, work, terms)
+    order = sorted(range(len(products)), key=lambda at: -abs(products[at]))[:_SHOWN]
+    for at in order:
+        where = f"input {place(tuple(terms.x_places[at]))}" if terms.inside[at] else "padding"
+        remark = f"{real(terms.x[at])} * {real(terms.w[at])}: {where}, weight {place(tuple(terms.w_places[at]))}"
+        work.add("product", decimal(products[at]), remark)
+    if len(products) > len(order):
+        rest = sum(products, Fraction(0)) - sum((products[at] for at in order), Fraction(0))
+        work.add(f"... and {len(products) - len(order):,} more", decimal(rest), "their sum")
+    exact = sum(products, Fraction(0))
+    if terms.bias is not None:
+        work.add("bias", real(terms.bias), f"'{site.name(terms.bias_input)}' {place(terms.bias_place)}")
+        exact += Fraction(terms.bias)
+    work.add("exact sum", decimal(exact), "what real numbers would give")
+    for slot, rule in site.step.rules.items():
+        work.add(slot, rule, formula(slot, rule))
+    work.add("rounded sum", real(site.stored), "as the rules round, then the clamp")
+    work.numbers["exact"] = float(exact)
+    return float(site.stored)
 
 
 def _made_real(work: Work, rule: str, acc: int, values: dict[str, Any]) -> float:
@@ -135,26 +164,22 @@ def _extents(places: np.ndarray) -> str:
 def _window(site: Site, work: Work, terms: Terms) -> None:
     x, w = site.source(terms.x_input), site.source(terms.w_input)
     padded = int((~terms.inside).sum())
-    if len(terms.x):
-        behind = f", {_count(padded, 'position')} of padding" if padded else ""
-        work.add(
-            "inputs",
-            _extents(terms.x_places),
-            f"of '{x.name}' {x.dtype}{list(x.shape)}{behind}; zero point {terms.x_zero_point}",
-        )
-        work.add(
-            "weights",
-            _extents(terms.w_places),
-            f"of '{w.name}' {w.dtype}{list(w.shape)}; zero point {terms.w_zero_point}",
-        )
+    behind = f", {_count(padded, 'position')} of padding" if padded else ""
+    parts = (("inputs", x, terms.x_places, behind, terms.x), ("weights", w, terms.w_places, "", terms.w))
+    points = terms.x_zero_point, terms.w_zero_point
+    for (label, tensor, places, more, codes), zero_point in zip(parts, points, strict=True):
+        if len(places):
+            moved = f"; zero point {zero_point}" if codes.dtype.kind in "iu" else ""
+            shape = f"{tensor.dtype}{list(tensor.shape)}"
+            work.add(label, _extents(places), f"of '{shown_name(tensor.name)}' {shape}{more}{moved}")
 
 
 def _products(site: Site, work: Work, terms: Terms) -> None:
     products = terms.products
     order = np.argsort(-np.abs(products), kind="stable")[:_SHOWN]
+    if products.any():
+        order = order[products[order] != 0]
     for at in order:
-        if not products[at] and products.any():
-            break
         x, w = int(terms.x[at]), int(terms.w[at])
         what = f"({x} {signed(-terms.x_zero_point)})" if terms.x_zero_point else factor(x)
         times = f"({w} {signed(-terms.w_zero_point)})" if terms.w_zero_point else factor(w)

@@ -76,8 +76,8 @@ class Site:
         return self.plan.tensors[index]
 
     def name(self, position: int) -> str:
-        """The name of input `position`."""
-        return self.source(position).name
+        """The name of input `position`, as lines show it."""
+        return shown_name(self.source(position).name)
 
     def at(self, element: tuple[int, ...]) -> Site:
         """The same step, another element."""
@@ -86,6 +86,20 @@ class Site:
     def with_rules(self, rules: Mapping[str, str]) -> Site:
         """The same under other rules: those that hold for this element."""
         return replace(self, step=replace(self.step, rules=rules))
+
+
+# Names of fused operators list everything that went into them.
+_LONGEST_NAME = 64
+
+
+def shown_name(name: str) -> str:
+    """A tensor's name, the middle of long ones left out.
+
+    >>> shown_name("x" * 50 + "y" * 50)
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...yyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'
+    """
+    half = _LONGEST_NAME // 2 - 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[:half]}...{name[-half:]}"
 
 
 def scale_of(quantization: Quantization | None, channel: int = 0) -> np.float32 | None:

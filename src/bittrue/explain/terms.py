@@ -6,7 +6,6 @@ the reference unfolds windows; `accumulators` of `accumulators.py` come from the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -194,7 +193,7 @@ def _spatial(x_input: int, w_input: int, bias_input: int | None) -> Callable[[St
         places = _grid(n, channels, *windows)
         if last:
             places = np.concatenate([places[:, :1], places[:, 2:], places[:, 1:2]], axis=1)
-        points = int(step["input_zero_point"]), _weight_point(step, o)
+        points = _points(step)[0], _weight_point(step, o)
         weights_at = _grid(o, *(range(extent) for extent in weights.shape[1:]))
         return _made(inputs, x_input, w_input, places, weights_at, points, o, bias_input)
 
@@ -205,7 +204,7 @@ def _weight_point(step: Step, channel: int) -> int:
     if "weight_zero_points" in step.arrays:
         points = step.arrays["weight_zero_points"].reshape(-1)
         return int(points[channel if points.size > 1 else 0])
-    return int(step["weight_zero_point"])
+    return _points(step)[1]
 
 
 def _matmul(x_input: int, w_input: int, bias_input: int | None = None) -> Callable[..., Terms]:
@@ -241,7 +240,7 @@ def _matmul(x_input: int, w_input: int, bias_input: int | None = None) -> Callab
 def _point(step: Step, name: str, index: tuple[int, ...], shape: tuple[int, ...]) -> int:
     """A zero point of one row or column; arrays broadcast against the operand."""
     if f"{name}s" not in step.arrays:
-        return int(step[name])
+        return int(step.parameters.get(name, 0))  # type: ignore[arg-type]
     points = step.arrays[f"{name}s"]
     aligned = index[len(index) - points.ndim :]
     return int(points[tuple(0 if extent == 1 else i for extent, i in zip(points.shape, aligned, strict=True))])
@@ -257,6 +256,10 @@ def _whole_fully_connected(step: Step, inputs: Inputs, element: tuple[int, ...])
     return _made(inputs, 0, 3, places, _grid(flat % units, range(depth)), points, flat % units, 8)
 
 
+def _sizes(inputs: Inputs) -> list[int]:
+    return [array.size for array in inputs if array is not None]
+
+
 def _present(inputs: Inputs, position: int) -> np.ndarray:
     array = inputs[position]
     assert array is not None
@@ -265,10 +268,12 @@ def _present(inputs: Inputs, position: int) -> np.ndarray:
 
 FAMILIES: dict[str, Callable[[Step, Inputs, tuple[int, ...]], Terms]] = {
     "batch_matmul": _batch_matmul,
+    "conv": _spatial(0, 1, 2),
     "conv2d": _conv2d,
     "conv_integer": _spatial(0, 1, None),
     "depthwise_conv2d": _depthwise,
     "fully_connected": _fully_connected,
+    "matmul": _matmul(0, 1),
     "matmul_integer": _matmul(0, 1),
     "qgemm": _matmul(0, 3, 6),
     "qlinear_conv": _spatial(0, 3, 8),
@@ -282,6 +287,6 @@ FAMILIES: dict[str, Callable[[Step, Inputs, tuple[int, ...]], Terms]] = {
 def terms_of(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms | None:
     """The products of the sum behind one element; None for other steps, and where scales are operands of the run."""
     family = FAMILIES.get(step.operator)
-    if family is None or step.parameters.get("late") or math.prod(element, start=1) < 0:
+    if family is None or step.parameters.get("late") or 0 in _sizes(inputs):
         return None
     return family(step, inputs, element)

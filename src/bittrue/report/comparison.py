@@ -69,7 +69,9 @@ class Report:
 
     def causes_of(self, position: int) -> list[Cause]:
         """The causes of one tensor."""
-        return [cause for cause in self.causes if position in cause.tensors]
+        verdict = self.pairs[position]["verdict"]
+        names = {cause["name"] for cause in verdict["causes"]} if verdict else ()
+        return [cause for cause in self.causes if cause.name in names] if names else []
 
 
 def report(result: dict[str, Any]) -> Report:
@@ -102,12 +104,11 @@ def explained(pair: dict[str, Any]) -> bool | None:
 
 
 def _causes(pairs: list[dict[str, Any]]) -> tuple[Cause, ...]:
-    found: dict[str, tuple[dict[str, Any], int, list[int]]] = {}
+    found: dict[str, tuple[dict[str, Any], int, dict[int, None]]] = {}
     for position, pair in enumerate(pairs):
         for cause in pair["verdict"]["causes"] if pair["verdict"] else ():
-            data, elements, where = found.get(cause["name"], (cause, 0, []))
-            if position not in where:
-                where.append(position)
+            data, elements, where = found.get(cause["name"], (cause, 0, {}))
+            where[position] = None
             found[cause["name"]] = data, elements + cause["elements"], where
     return tuple(
         Cause(f"cause-{i}", data, elements, tuple(where)) for i, (data, elements, where) in enumerate(found.values(), 1)
@@ -214,7 +215,7 @@ def state(pair: dict[str, Any]) -> tuple[str, str]:
     if not differs(pair):
         return EQUAL, "equal"
     if pair["isolated"] is not None and not pair["isolated"]["differing"]:
-        return EQUAL, "inherited: equal in isolation"
+        return OPEN, "inherited"
     verdict = pair["verdict"]
     if verdict is None:
         return OPEN, "not judged"

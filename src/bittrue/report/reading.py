@@ -193,6 +193,13 @@ def _record(**fields: Kind | tuple[Kind, Any]) -> Kind:
     return read
 
 
+def _shares(value: Any, place: str) -> list[float]:
+    # Pictures and channels are most of a result: their places are spelled out only where something is wrong.
+    if isinstance(value, (list, tuple)) and all(type(x) is float and 0 <= x <= 1 for x in value):
+        return list(value)
+    return [*_list(_share)(value, place)]
+
+
 _statistics_fields = _record(
     elements=_count,
     differing=_count,
@@ -200,8 +207,8 @@ _statistics_fields = _record(
     bias=(_optional(_real), None),
     histogram=(_mapping(_count), {}),
     worst=(_optional(_record(element=_list(_whole), a=_number, b=_number)), None),
-    per_channel=(_list(_share), []),
-    plane=(_list(_list(_share)), []),
+    per_channel=(_shares, []),
+    plane=(_list(_shares), []),
 )
 
 

@@ -26,6 +26,10 @@
   });
   const config = {displaylogo: false, responsive: true, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]]};
 
+  // Tensors by their position in the result.
+  const order = (title, more) => axis({title, zeroline: false, range: [-0.5, data.names.length - 0.5],
+    ...(data.names.length <= 12 ? {dtick: 1} : {}), ...more});
+
   const draw = (figure, made, label) => {
     let box = figure.querySelector(".plot"), sentence = figure.querySelector(".none");
     if (!made || typeof made === "string") {
@@ -40,7 +44,7 @@
       box.setAttribute("role", "img");
     }
     box.setAttribute("aria-label", label);
-    Plotly.react(box, made.traces, made.layout, {...config, displayModeBar: !touch && figure.className === "wide"});
+    Plotly.react(box, made.traces, made.layout, {...config, displayModeBar: figure.className === "wide" && !touch ? "hover" : false});
     return box;
   };
 
@@ -69,13 +73,11 @@
       traces: [line(own, "y", true), points(alone, "y", true), line(all.largest, "y2", false),
         points(all.aloneLargest, "y2", false)],
       layout: layout({
-        xaxis: axis({title: "tensor, in A's execution order", anchor: "y2", range: [-0.5, x.length - 0.5], zeroline: false}),
+        xaxis: order("tensor, in A's execution order", {anchor: "y2"}),
         yaxis: axis({title: "differing, %", domain: [0.54, 1], type: kind, rangemode}),
         yaxis2: axis({title: "largest |b − a|", domain: [0, 0.46], type: kind, rangemode}),
         shapes: [{type: "line", x0: data.first, x1: data.first, yref: "paper", y0: 0, y1: 1,
           line: {color: colour("isolated"), width: 1, dash: "dot"}}],
-        annotations: [{x: data.first, y: 1, yref: "paper", yanchor: "bottom", xanchor: "auto", showarrow: false,
-          text: data.first > x.length / 2 ? "first divergence" : "", font: {size: 11, color: colour("muted")}}],
       }),
     };
   };
@@ -108,7 +110,8 @@
     const top = Math.max(...all.map(entry => entry[1]), 1);
     return {traces, layout: layout({bargap: 0.2, showlegend: true,
       xaxis: axis({title: detail.real ? "b − a, units in the last place" : "b − a, LSB", type: "category",
-        categoryorder: "array", categoryarray: sorted, range: [-0.5, sorted.length - 0.5]}),
+        categoryorder: "array", categoryarray: sorted, range: [-0.5, sorted.length - 0.5],
+        tickvals: few ? sorted : undefined, ticktext: few ? sorted.map(key => plain(brief(key, 12))) : undefined}),
       yaxis: axis({title: "elements", type: "log", dtick: 1, exponentformat: "power",
         range: [Math.log10(0.6), Math.log10(top) * 1.12 + 0.15]})})};
   };
@@ -117,16 +120,19 @@
     if (!detail.ties.length) return "No distance to a tie is known: the operator does not round here, or was not judged.";
     const trace = (differences, name, fill, symbol) => {
       const points = detail.ties.filter(([d]) => differences(d)).flatMap(([d, distances]) => distances.map(x => [x, d]));
-      return {type: "scatter", mode: "markers", name: `${name} (${points.length})`, cliponaxis: false,
+      const furthest = Math.max(...points.map(p => p[0]));
+      return {type: "scatter", mode: "markers", cliponaxis: false,
+        name: `${points.length} ${name}, at most ${Number(furthest.toPrecision(3))} away`,
         x: points.map(p => p[0]), y: points.map(p => p[1]), hoverinfo: "text",
         text: points.map(p => `${p[0].toPrecision(4)} LSB from the tie<br>b − a = ${p[1]}`),
         marker: {size: 8, opacity: 0.65, color: colour(fill), symbol}};
     };
     const traces = [trace(d => d === 0, "equal", "cumulative", "circle"),
       trace(d => d !== 0, "differing", "isolated", "diamond")].filter(made => made.x.length);
+    const far = Math.max(...detail.ties.flatMap(([, distances]) => distances)) || 0.5;
     const all = detail.ties.map(([d]) => d), low = Math.min(0, ...all), high = Math.max(0, ...all);
     return {traces, layout: layout({showlegend: true,
-      xaxis: axis({title: "distance to the nearest tie, LSB", rangemode: "tozero"}),
+      xaxis: axis({title: "distance to the nearest tie, LSB", zeroline: true, range: [-0.03 * far, 1.05 * far]}),
       yaxis: axis({title: "b − a, LSB", range: [low - 0.4, high + 0.4], ...(high - low < 8 ? {dtick: 1} : {})})})};
   };
 
@@ -177,7 +183,7 @@
     return {traces: [stems, trace(all.reached, "largest |accumulator| that occurred", "reached", "circle"),
       trace(all.proven, "proven bound", "proven", "line-ew-open")],
       layout: layout({shapes: limits.map(l => l[0]), annotations: limits.map(l => l[1]),
-        xaxis: axis({title: "tensor, in A's execution order", range: [-0.5, data.names.length - 0.5], zeroline: false}),
+        xaxis: order("tensor, in A's execution order"),
         yaxis: axis({title: "magnitude", type: "log", range: [Math.log10(smallest) - 0.4, Math.log10(largest) + 0.4],
           tickvals: powers.map(e => 2 ** e), ticktext: powers.map(e => `2<sup>${e}</sup>`)})})};
   };
@@ -193,7 +199,7 @@
       text: entry.reached.map((found, i) => `<b>${name(found)}</b><br>${shown(entry.shares[i])} differ<br>from ${plain(brief(entry.tensor))}`),
       line: {color: colour(fills[k % 4]), dash: dashes[Math.floor(k / 4) % 4], width: 1.5}, marker: {size: 4}})),
       layout: layout({showlegend: all.length > 1 && all.length <= 8,
-        xaxis: axis({title: known ? "tensor, in A's execution order" : "tensors behind the difference", zeroline: false}),
+        xaxis: known ? order("tensor, in A's execution order") : axis({title: "tensors behind the difference", zeroline: false}),
         yaxis: axis({title: "differing, %", rangemode: "tozero"})})};
   };
 
