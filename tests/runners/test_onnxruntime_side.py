@@ -91,17 +91,33 @@ def run_at(path: Path, level: str) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("level", ["disable", "basic"])
-def test_unfused_levels_have_the_numerics_without_rewrites(level: str, models: dict[tuple[str, str], Path]) -> None:
-    """Pairs stay around operators on real numbers, so a float convolution's order of additions does not matter here."""
-    path = models["dense", "pairs_u8s8"]
+@pytest.mark.parametrize("name", ["branches", "dense", "inverted", "attention"])
+@pytest.mark.parametrize("form", ["real", *_FORMS])
+def test_unfused_levels_have_an_arithmetic_of_their_own(
+    level: str,
+    name: str,
+    form: str,
+    models: dict[tuple[str, str], Path],
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Every tensor that both show, real ones too: pairs stay around operators on real numbers."""
+    path = tmp_path / "real.onnx"
+    if form == "real":
+        path.write_bytes(MODELS[name](np.random.default_rng(0)).SerializeToString())
+    else:
+        path = models[name, form]
     side = open_side(f"ort:{path}?level={level}")
     theirs = side.record(inputs(path))
     assert side.arithmetic is not None
+    assert "fuse_quantized" not in side.arithmetic.rewrites
     plan = bittrue.plan.make_plan(bittrue.load(path).graph, side.arithmetic)
     ours = bittrue.Session(plan).trace(inputs(path))
-    assert len(ours) >= 20
-    for name, value in ours.items():
-        assert theirs[name].load().tobytes() == value.tobytes(), name
+    shared = [tensor for tensor in ours if tensor in theirs]
+    assert len(shared) >= 0.6 * len(ours)
+    different = [tensor for tensor in shared if theirs[tensor].load().tobytes() != ours[tensor].tobytes()]
+    assert not different
+    record_property("compared", f"{name} {form} {level}: {len(shared)} of {len(ours)} tensors, 0 differ")
 
 
 def test_optimisers_are_left_out(models: dict[tuple[str, str], Path]) -> None:

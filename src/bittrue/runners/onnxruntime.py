@@ -27,9 +27,11 @@ LEVELS = {
     "layout": "ORT_ENABLE_LAYOUT",
     "all": "ORT_ENABLE_ALL",
 }
-# Levels at which the runtime goes from node to node, so that the numerics' rewrites have no counterpart. (`basic` joins
-# real operators only; of those the numerics' rewrites make larger groups.)
-_UNFUSED = ("disable", "basic")
+# What the numerics does to a graph at levels that do less than its own: go from node to node, or fold constants only.
+_REWRITES = {
+    "disable": ("keep_planes", "mark_planes"),
+    "basic": ("fold_constants", "propagate_pairs", "keep_planes", "mark_planes"),
+}
 # Levels that lay pictures out anew; the level before them has the same nodes with the model's own layout.
 _LAID_OUT, _PLAIN = ("layout", "all"), "extended"
 _TYPES = {"float": "float32", "double": "float64"}
@@ -275,7 +277,7 @@ def _layout_notes(layouts: Layouts | None) -> list[str]:
 
 def _arithmetic(settings: Settings) -> Numerics:
     table = find_numerics("onnxruntime")
-    return replace(table, rewrites=()) if settings.level in _UNFUSED else table
+    return replace(table, rewrites=_REWRITES.get(settings.level, table.rewrites))
 
 
 def _mark_outputs(optimised: Path, marked: Path) -> list[Any]:
