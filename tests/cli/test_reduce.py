@@ -83,3 +83,11 @@ def test_wrong_usage(model: Path, tmp_path: Path) -> None:
     code, text = run(model, f"{model}@xnnpack")
     assert code == 2
     assert "--output" in text
+
+
+def test_sides_are_named_as_they_were_typed(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sides = ["./m.tflite", f"./{model.name}@xnnpack"]
+    code, text = run(*sides, "-o", tmp_path / "small.tflite", "--runs", 3, "--json")
+    found = json.loads(text)
+    assert (code, found["a"], found["b"]) == (1, f"{tmp_path}/small.tflite", f"{tmp_path}/small.tflite@xnnpack")
