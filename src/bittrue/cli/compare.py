@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ import click
 from ..compare.comparison import compare_models
 from ..compare.inputs import Given
 from ..compare.matching import read_pairs
+from ..compare.optimizer_passes import optimised_side, passes_of
 from ..compare.result import CompareResult
 from ..errors import InputError
 from ..runners.base import Runner
@@ -43,6 +45,9 @@ _FIRST = "\0first"
     metavar="[TENSOR]",
     help="What the isolated difference of TENSOR (by default: of the first one) does downstream, to outputs and label.",
 )
+@click.option(
+    "--passes", is_flag=True, help="Which optimiser level and passes of ONNX Runtime change the bits of an ort: side."
+)
 @click.option("--tensors", is_flag=True, help="Every tensor, and how it was matched.")
 @click.option("--no-explain", is_flag=True, help="Do not look for reasons.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -60,6 +65,7 @@ def command(
     pairs: tuple[str, ...],
     match_file: str | None,
     amplify: str | None,
+    passes: bool,
     tensors: bool,
     no_explain: bool,
     as_json: bool,
@@ -74,6 +80,7 @@ def command(
     bittrue compare litert:builtin_ref m.tflite litert:xnnpack m.tflite
     bittrue compare model.tflite ort:model.onnx -i picture.png    # two formats, two runtimes
     bittrue compare model.tflite trace:dump/                      # against what a device wrote
+    bittrue compare ort:m.onnx?level=disable ort:m.onnx --passes  # which passes of the optimiser change bits
 
     Exit code 0: every matched tensor is equal, byte for byte; 1: something differs.
     """
@@ -96,6 +103,7 @@ def command(
             runners.append(open_side(spec))
             stack.callback(runners[-1].close)
         chosen = _given(runners, files, seed, runs, image_range)
+        optimised = optimised_side(runners) if passes else None
         tick = stack.enter_context(late_progress("comparing"))
         result = compare_models(
             runners[0],
@@ -106,6 +114,9 @@ def command(
             amplify=amplify is not None if amplify in (None, _FIRST) else str(amplify),
             progress=None if tick is None else lambda text, done, total: tick(done, total),
         )
+        if optimised is not None:
+            counter = None if tick is None else lambda text, done: tick(done, 0)
+            result = replace(result, passes=passes_of(optimised, runners, chosen, counter))
     _write(result, output, html, markdown)
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=1, allow_nan=False))

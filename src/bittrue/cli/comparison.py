@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..compare.optimizer_passes import passes_text
 from ..compare.result import CompareResult, Downstream, Pair, Side, Statistics, Verdict
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -44,6 +45,10 @@ def show(result: CompareResult, out: Console, every_tensor: bool) -> None:
     _first(result, out)
     for downstream in result.amplification:
         _amplified(downstream, out, every_tensor)
+    if result.passes:
+        out.print("optimiser", style="bold")
+        for line in passes_text(result.passes):
+            out.print(f"  {_clean(line)}" if line else "", markup=False)
     of_sides = [f"{side.label}: {note}" for side in (result.a, result.b) for note in side.notes]
     for note in (*of_sides, *result.notes):
         out.print(f"note: {_clean(note)}", markup=False)

@@ -184,6 +184,14 @@ class Runner(ABC):
         """What is there already, one recording per run; nothing for runtimes that run now."""
         return []
 
+    def spec_with(self, path: Path) -> str:
+        """What the user would have typed for another file: `spec` with `path` in place of its own."""
+        # As typed, it may have had a "./" that paths lose.
+        ends = [len(self.spec), *(i for i, letter in enumerate(self.spec) if letter in "?@")]
+        spans = ((start, end) for start in range(len(self.spec)) for end in ends)
+        found = next((span for span in spans if Path(self.spec[slice(*span)]) == self.path), None)
+        return str(path) if found is None else f"{self.spec[: found[0]]}{path}{self.spec[found[1] :]}"
+
     def close(self) -> None:  # noqa: B027  most have nothing to end
         """End what was started. Recordings stay."""
 

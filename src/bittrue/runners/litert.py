@@ -115,12 +115,11 @@ class LiteRT(Runner):
         self._worker = worker or Worker("LiteRT", __name__)
 
     def with_model(self, path: Path) -> LiteRT:
-        spec, resolver = self.spec.replace(str(self.path), str(path)), self._options["resolver"]
         return LiteRT(
-            spec,
+            self.spec_with(path),
             path,
             load(path),
-            resolver,
+            self._options["resolver"],
             self._options["threads"],
             self._timeout,
             self._options["mend"],

@@ -191,7 +191,7 @@ class OnnxRuntime(Runner):
         return Recording(tuple(found.values()), tuple(values), tuple(outputs), tuple(notes))
 
     def with_model(self, path: Path) -> OnnxRuntime:
-        return OnnxRuntime(self.spec.replace(str(self.path), str(path)), path, load(path), self.settings, self.memory)
+        return OnnxRuntime(self.spec_with(path), path, load(path), self.settings, self.memory)
 
     def _every(
         self, opened: _Opened, feeds: Mapping[str, np.ndarray], progress: Progress | None

@@ -87,8 +87,7 @@ class OpenVino(Runner):
         self._module = OPENVINO.load()
 
     def with_model(self, path: Path) -> OpenVino:
-        spec = self.spec.replace(str(self.path), str(path))
-        return OpenVino(spec, path, load(path), self._every, self._threads)
+        return OpenVino(self.spec_with(path), path, load(path), self._every, self._threads)
 
     def record(self, inputs: Mapping[str, np.ndarray], progress: Progress | None = None) -> Recording:
         values = given(self.inputs, inputs)

@@ -38,8 +38,7 @@ class Ours(Runner):
         self._session: tuple[dict[str, tuple[int, ...]], Session] | None = None
 
     def with_model(self, path: Path) -> Ours:
-        spec = self.spec.replace(str(self.path), str(path))
-        return Ours(spec, path, load(path), self.numerics, self.memory)
+        return Ours(self.spec_with(path), path, load(path), self.numerics, self.memory)
 
     def session(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Session:
         """The prepared model for these shapes of the inputs; those of the file by default."""

@@ -1,0 +1,109 @@
+"""`bittrue reduce`: the smallest model on which two sides still differ."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from ..compare.reduce import TRIALS, Reduction, check_output, reduce_model
+from ..errors import InputError
+from ..runners.inputs import input_sets
+from ..runners.sides import join_words, open_side
+from .common import console, input_options, late_progress
+
+
+@click.command("reduce")
+@click.argument("sides", nargs=-1, required=True, metavar="A B")
+@click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), help="The small model.")
+@input_options
+@click.option(
+    "--runs", default=1, show_default=True, type=click.IntRange(1, 10_000), help="Random runs: seeds count on."
+)
+@click.option(
+    "--trials", default=TRIALS, show_default=True, type=click.IntRange(1), help="Smaller models to try at most."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def command(
+    sides: tuple[str, ...],
+    output: str,
+    files: tuple[str, ...],
+    seed: int,
+    image_range: tuple[float, float] | None,
+    runs: int,
+    trials: int,
+    as_json: bool,
+) -> None:
+    """Cut a model to the smallest one on which A and B still differ, and save it with its input.
+
+    A and B are what `bittrue compare` takes, over one .tflite or .onnx file (or two that differ in constants only).
+    Both run every smaller model that is tried: first fewer operators, then smaller batches, pictures and channels.
+    Beside the model it writes its inputs (.npz) and the answers of both sides (.a.npz, .b.npz).
+
+    \b
+    bittrue reduce litert:builtin_ref m.tflite litert:xnnpack m.tflite -o small.tflite
+    bittrue reduce ort:m.onnx?level=disable ort:m.onnx -o small.onnx --runs 5
+    bittrue reduce m.tflite fixed.tflite -o small.tflite -i picture.png
+
+    Exit code 0: the sides agree on every tensor, and nothing is written; 1: they differ, and the files are written.
+    """
+    specs = join_words(list(sides))
+    if len(specs) != 2:
+        raise InputError(
+            "BT-USAGE", f"takes two sides, found {len(specs)}: {', '.join(specs)}", advice="bittrue reduce A B -o FILE"
+        )
+    with ExitStack() as stack:
+        runners = [open_side(spec) for spec in specs]
+        for runner in runners:
+            stack.callback(runner.close)
+            check_output(Path(output), runner.path)
+        seeds = range(seed, seed + runs)
+        given = input_sets(runners[0].inputs, files, seeds, image_range) if runners[0].inputs else []
+        tick = stack.enter_context(late_progress("reducing"))
+        reduction = reduce_model(
+            runners[0],
+            runners[1],
+            [one.values for one in given],
+            Path(output),
+            trials,
+            None if tick is None else lambda _, done: tick(done, trials),
+        )
+    if as_json:
+        found = {"format": "bittrue-reduce-1", "equal": reduction is None}
+        click.echo(json.dumps({**found, **(asdict(reduction) if reduction else {})}, indent=1))
+    elif reduction is None:
+        runs_text = "1 run" if len(given) == 1 else f"{len(given)} runs"
+        console().print(f"equal: both sides give every tensor the same bytes, {runs_text}; nothing to reduce")
+    else:
+        _show(reduction)
+    click.get_current_context().exit(0 if reduction is None else 1)
+
+
+def _show(reduction: Reduction) -> None:
+    out = console()
+    values = ""
+    if reduction.element is not None:
+        values = f"; element {list(reduction.element)}: A {reduction.of_a}, B {reduction.of_b}"
+    share = f"{reduction.differing:,} of {reduction.elements:,} elements"
+    table = Table(show_header=False, box=None, padding=(0, 1))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    shapes = ", ".join(f"{name} {list(shape)}" for name, shape in reduction.inputs.items())
+    rows = [
+        ("left", " -> ".join(reduction.operators)),
+        ("inputs", shapes),
+        ("differs", f"'{reduction.tensor}': {share}{values}"),
+        *(("step", step) for step in reduction.steps),
+        ("files", ", ".join(reduction.files)),
+    ]
+    for name, text in rows:
+        # Names come from files: they are no markup.
+        table.add_row(name, text.replace("[", r"\["))
+    out.print(table)
+    if not reduction.complete:
+        out.print(f"all {reduction.trials} trials are used up: --trials {4 * reduction.trials} may find a smaller one")
+    out.print(f"shown again by:\n{reduction.command}", markup=False, soft_wrap=True)
