@@ -227,6 +227,11 @@ def two_layers() -> bytes:
     return chain([*reshape_nodes(a, b), *reshape_nodes(b, c)])
 
 
+def too_large() -> bytes:
+    shape = [1 << 16, 1 << 16]
+    return binary("ADD", 2, T("s8", shape, 0.5), T("s8", [1], 0.5), T("s8", shape, 0.5))
+
+
 def pool(y: float) -> bytes:
     x = T("s8", [1, 2, 2, 1], 0.5, name="x")
     return unary("AVERAGE_POOL_2D", x, T("s8", [1, 2, 2, 1], y, name="y"), 2, POOL)
@@ -251,7 +256,7 @@ FIXTURES: dict[str, tuple[list[Fixture], list[Fixture]]] = {
     "BT103": ([conv_u8, conv_s16, hybrid], [conv, float_add, dense]),
     "BT104": ([leaky, custom], [conv, dequantize, float_add]),
     "BT105": ([lambda: binary(version=99)], [binary, lambda: onnx_model(True)]),
-    "BT106": ([svdf_of_int8, custom, lambda: concatenation(0.25)], [conv, bittrue.demo_model, float_add]),
+    "BT106": ([too_large], [conv, bittrue.demo_model, svdf_of_int8]),
     "BT201": (
         [late_softmax, lambda: conv(b={"dtype": "s64"}), lambda: conv(w={"dtype": "u8", "data": np.ones(6)})],
         [conv, conv_u8, conv_s16, hybrid, float_add, dequantize],

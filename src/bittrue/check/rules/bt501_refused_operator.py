@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...errors import ResourceError
 from ..finding import Finding
+from ..open_extents import open_extents
 from ..refusals import REFUSED, refusals
 from ..rule import Rule, Subject
 from ..surveys import in_file
@@ -16,11 +17,12 @@ def find(subject: Subject) -> Iterator[Finding]:
     for made, refusal in refusals(subject, REFUSED):
         error = refusal.error
         graph, node = in_file(subject, made, refusal.node)
+        extents = open_extents(subject, error)
         yield RULE.finding(
-            f"{subject.numerics.name} refuses this {refusal.node.source}: {error.message}",
+            f"{subject.numerics.name} refuses this {refusal.node.source}: {error.message}{extents}",
             graph=graph,
             node=node,
-            severity="note" if isinstance(error, ResourceError) else "",
+            severity="note" if extents or isinstance(error, ResourceError) else "",
             place=error.place,
             found=error.code,
             advice=error.advice,
@@ -38,7 +40,8 @@ RULE = Rule(
     " SQUARED_DIFFERENCE with an output multiplier of 1 and more, SOFTMAX with beta * scale * 2^26 <= 1, comparisons"
     " of tensors with scale 1: failed assertions inside of kernels, which no exception handler catches).",
     enforced="The runtime itself, in Prepare or Invoke; bittrue's tables repeat its checks (`requires` of the rows)"
-    " and were held against it with random models. A note is a limit of memory of bittrue's own.",
+    " and were held against it with random models. A note is a limit of memory of bittrue's own, or may"
+    " come from extents of inputs that the file leaves open (--shape gives them).",
     fix="The code says what: BT-QUANT-SAME wants a requantization in front of the operator, BT-MULTIPLIER an output"
     " scale that is not far below the input's, BT-QUANT-OUTPUT the fixed output parameters of its function,"
     " BT-BIAS-TYPE the option quantized_bias_type that says how the bias of 16-bit layers is read.",
