@@ -31,8 +31,6 @@ def fixtures() -> dict[str, tuple[list[Callable[[], bytes]], list[Callable[[], b
                 trips, passes = (
                     [model if callable(model) else partial(bytes, model) for model in some] for some in lists
                 )
-                    [model if callable(model) else partial(bytes, model) for model in some] for some in lists
-                )
                 found[code] = trips, passes
     finally:
         sys.path.remove(str(FOLDER))

@@ -283,7 +283,9 @@ def _seed(state: _State, wanted: Mapping[int, tuple[int, ...]]) -> None:
             state.values[index] = state.given[index]
         elif tensor.is_constant:
             state.shapes[index] = tensor.shape
-            state.values[index] = tensor.values()
+            # Nothing computes with strings; their bytes are no array of the tensor's shape.
+            if tensor.type.bits:
+                state.values[index] = tensor.values()
         elif index in inputs or tensor.is_variable:
             if index in inputs and index not in wanted and tensor.is_open:
                 raise _open_shape(tensor)
@@ -504,6 +506,13 @@ def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str,
                 "nothing computes this tensor",
                 place=f"output '{graph.tensors[index].name}'",
                 advice="choose a tensor that an operator writes",
+            )
+        if graph.tensors[index].is_constant and not graph.tensors[index].type.bits:
+            raise UnsupportedError(
+                "BT-GRAPH-OUTPUT",
+                f"a constant of {graph.tensors[index].type.title}s cannot be an output",
+                place=f"output '{graph.tensors[index].name}'",
+                advice="choose the other outputs",
             )
     inputs = state.inputs
     first: dict[int, int] = dict.fromkeys(inputs, -1)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import BittrueError
-from ..graph import Graph, Node, Tensor
+from ..graph import Graph, Node
 from ..numerics import Numerics
 from ..operators import Step, ValueUnknown
 from .plan import Source
@@ -70,7 +69,6 @@ def survey_graph(
         rewritten = {id(g): rewritten_graph(g, numerics, memory_limit) for g in (graph, *graphs)}
         graph, notes = rewritten[id(graph)]
         source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit)
-        graph = _readable(graph)
         state = _State(graph, _Job(source))
         _seed(state, _wanted(graph, shapes or {}))
     except BittrueError as error:
@@ -92,18 +90,6 @@ def survey_graph(
                 _believe(state, node)
         state.unknown = []
     return Survey(graph, tuple(state.steps), tuple(refused), state.shapes, state.values, notes)
-
-
-def _readable(graph: Graph) -> Graph:
-    """The graph without the content of constants that no numerics reads: strings have no size of their own."""
-    odd = {i for i, t in enumerate(graph.tensors) if t.data is not None and not t.type.is_packed and not _fills(t)}
-    if not odd:
-        return graph
-    return replace(graph, tensors=tuple(replace(t, data=None) if i in odd else t for i, t in enumerate(graph.tensors)))
-
-
-def _fills(tensor: Tensor) -> bool:
-    return tensor.data is not None and tensor.data.size == math.prod(tensor.shape)
 
 
 def _believe(state: _State, node: Node) -> None:
