@@ -21,7 +21,7 @@ from bittrue.runners.sides import open_side
 from support.float_models import MODELS, forms, quantize
 from support.onnx_models import Refused, build, run_runtime, value_info
 
-_FORMS = ("pairs_u8s8", "pairs_s8s8_per_channel", "operators_u8s8_per_channel")
+_FORMS = ("pairs_u8s8", "pairs_s8s8_per_channel", "operators_u8s8_per_channel", "pairs_real_bias")
 # Levels that fuse.
 _FUSED = ("extended", "layout", "all")
 

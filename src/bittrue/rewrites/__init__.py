@@ -20,7 +20,7 @@ REWRITES: dict[str, str] = {
     "keep_planes": "keep_planes",
     "mark_planes": "mark_planes",
     "move_transposes": "move_transposes",
-    "propagate_pairs": "propagate_pairs",
+    "prepare_pairs": "prepare_pairs",
 }
 
 

@@ -16,6 +16,9 @@ from .base import Progress, Runner, given, input_ports
 from .recording import Recorded, Recording
 from .spool import MEMORY, Spool
 
+# Activations and temporaries that a run may need: more than sessions allow by themselves, since nobody can say so here.
+MEMORY_LIMIT = 2 << 30
+
 
 class Ours(Runner):
     """A model in bittrue.
@@ -44,7 +47,7 @@ class Ours(Runner):
         """The prepared model for these shapes of the inputs; those of the file by default."""
         wanted = dict(shapes or {port.name: port.shape for port in self.inputs if -1 not in port.shape})
         if self._session is None or self._session[0] != wanted:
-            self._session = wanted, self.model.prepare(self.numerics, shapes=wanted)
+            self._session = wanted, self.model.prepare(self.numerics, shapes=wanted, memory_limit=MEMORY_LIMIT)
         return self._session[1]
 
     def record(self, inputs: Mapping[str, np.ndarray], progress: Progress | None = None) -> Recording:
