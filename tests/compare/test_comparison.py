@@ -306,7 +306,7 @@ def refusal(data: Any) -> InputError | None:
 
 
 def test_damaged_results_are_typed_errors(demo: Path) -> None:
-    whole = bittrue.compare_models(str(demo), f"{demo}@xnnpack", seeds=range(6), amplify=True).to_dict()
+    whole = bittrue.compare_models(str(demo), f"{demo}@xnnpack", seeds=range(20), amplify=True).to_dict()
     assert CompareResult.from_dict(whole).to_dict() == whole
     rng = np.random.default_rng(5)
     text = json.dumps(whole)
