@@ -6,7 +6,7 @@ bits. Rules and rows of numerics stand in `rows`, roundings that no numerics has
 
 from collections.abc import Callable, Iterable
 
-from .case import BUDGET, Case, Hypothesis, unequal
+from .case import BUDGET, Case, Hypothesis, Trial, unequal
 from .clamps import clamps
 from .constants import constants
 from .registers import registers
@@ -31,4 +31,4 @@ FAMILIES: tuple[Callable[[Case], Iterable[Hypothesis]], ...] = (
     results,
 )
 
-__all__ = ["BUDGET", "FAMILIES", "Case", "Hypothesis", "unequal"]
+__all__ = ["BUDGET", "FAMILIES", "Case", "Hypothesis", "Trial", "unequal"]
