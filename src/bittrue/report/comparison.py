@@ -158,7 +158,8 @@ def _verdict(
     missing = sum(answer is None for answer in judged)
     open_text = f" {words.plural(missing, 'differing tensor')} could not be run alone, so the cause there is open."
     if faults:
-        text = f"{count}; {_named(faults, 'fault')} in {other}, proven by recomputation.{open_text if missing else ''}{apart}"
+        proof = f"{_named(faults, 'fault')} in {other}, proven by recomputation."
+        text = f"{count}; {proof}{open_text if missing else ''}{apart}"
         return FAULT, f"Different: a fault in {other}", text
     if missing == len(differing) or not causes:
         return OPEN, "Different; the cause is open", f"{count}.{open_text if missing else ''}{apart}"

@@ -311,6 +311,7 @@ _DOWNSTREAM = _record(
     labels=(_list(_list(_whole, 2)), []),
 )
 
+
 def _host(value: Any, place: str) -> str:
     if value not in ("A", "B", ""):
         raise _wrong(place, "expected 'A', 'B' or ''", value)
