@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bittrue.compare.alignment import Layout, as_a, layouts, meaning
+from bittrue.compare.alignment import as_a, layouts, meaning
 from bittrue.compare.matching import match, read_pairs, stem
 from bittrue.errors import InputError
 from support.recordings import Tensor, recording
@@ -200,7 +200,11 @@ def test_meaning_of_types() -> None:
     assert as_a(unknown, wide, x.astype(np.int32) + 1000) is None
     other_scale = recording({"x": Tensor(x, 0.25, -3)})["x"]
     assert "the parameters differ" in meaning(a, other_scale).text
-    assert Layout((1, 50))(x) is not None
+    for value in (x[0, 0], real[0, 0]):
+        scalar = recording({"x": np.asarray(value)})["x"]
+        brought = as_a(recording({"x": Tensor(np.asarray(x[0, 0]), 0.5, -3)})["x"], scalar, np.asarray(value))
+        assert brought is not None
+        assert (brought.shape, brought) == ((), x[0, 0])
 
 
 def test_thousands_of_tensors_of_one_size_come_to_an_end() -> None:

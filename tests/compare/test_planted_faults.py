@@ -303,6 +303,23 @@ def test_sums_and_products(name: str, operator: str, faulty: Callable[[np.ndarra
     assert [cause.name for cause in found.causes] == [name], found.text
 
 
+@pytest.mark.parametrize(("ties", "nearest"), [("ties even", np.rint), ("ties away", None)])
+def test_integers_computed_on_real_numbers(ties: str, nearest: Any) -> None:
+    """A device that dequantizes, multiplies in binary32 and quantizes again does nothing wrong."""
+    part, ports = segment_of(pair_model("MUL", (2, 20, 20, 7)))
+    values = random_inputs(ports, 2)
+    one, two, out = (np.float32(s) for s in PRODUCT_SCALES)
+    real = (values[0]["a"].astype(np.int64) - ZEROS[0]).astype(np.float32) * one
+    real = real * ((values[0]["b"].astype(np.int64) - ZEROS[1]).astype(np.float32) * two) / out
+    rounded = np.rint(real) if nearest else np.trunc(real + np.copysign(np.float32(0.5), real))
+    found = verdict(part, values, [np.clip(rounded + ZEROS[2], -128, 127).astype(np.int8)])
+    assert found.exact, found.text
+    assert found.benign
+    name = f"computed in binary32, {ties}"
+    # The product rounded once may well give the same integers.
+    assert name in (found.causes[0].name, *found.also) or found.causes[0].kind == "rounding", found.text
+
+
 def pool_model(operator: str) -> bytes:
     options = {
         "padding": 0,

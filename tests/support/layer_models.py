@@ -82,7 +82,7 @@ def _qlinear_conv(axes: int, groups: int, numerics: str = "onnxruntime", wide: b
     return content, numerics
 
 
-def _conv_integer() -> Made:
+def _conv_integer(late: bool = False) -> Made:
     rng = np.random.default_rng(7)
     operands = {
         "x": rng.integers(0, 256, (2, 4, 5, 6)).astype(np.uint8),
@@ -90,7 +90,7 @@ def _conv_integer() -> Made:
         "x_zero_point": np.uint8(7),
         "w_zero_point": np.uint8(130),
     }
-    constants = {"w", "x_zero_point", "w_zero_point"}
+    constants = {"w"} if late else {"w", "x_zero_point", "w_zero_point"}
     content, _ = onnx_models.single("ConvInteger", operands, [TensorProto.INT32], {}, constants=constants)
     return content, "onnxruntime"
 
@@ -163,6 +163,7 @@ LAYERS: dict[str, Callable[[], Made]] = {
     "qlinear_conv of the specification": lambda: _qlinear_conv(2, 2, "onnx"),
     "qlinear_conv, pairs of 16 bits": lambda: _qlinear_conv(2, 1, "onnxruntime-avx2", wide=True),
     "conv_integer": _conv_integer,
+    "conv_integer, zero points computed": lambda: _conv_integer(late=True),
     "matmul_integer": lambda: _matmul(True),
     "qlinear_matmul": lambda: _matmul(False),
     "qlinear_matmul of the specification": lambda: _matmul(False, "onnx"),

@@ -255,7 +255,8 @@ def _unexplained(result: CompareResult, out: Console) -> None:
     differing = sum(v.differing for v in verdicts)
     left = result.unexplained
     benign = sum(v.benign for v in verdicts)
-    text = f"{_count(left)} unexplained of {_count(differing)} elements that differ in {len(verdicts)} operators"
+    operators = _plural(len(verdicts), "operator")
+    text = f"{_count(left)} unexplained of {_count(differing)} elements that differ in {operators}"
     text += f"; {benign} of them use another legal arithmetic" if benign else ""
     out.print(text, style="bold red" if left else "bold", markup=False)
 

@@ -27,8 +27,8 @@ from ..explain import (
     step_of,
 )
 from ..plan import Plan
+from ..runners.inputs import inputs_of_levels, one_input_set
 from .common import console, input_options, is_plan, open_session, prepare_options, progress
-from .inputs import gather
 
 
 @click.command("explain")
@@ -76,7 +76,7 @@ def command(
     index = None if element is None else _index(element)
     step_of(session.plan, tensor)
     other = None if against is None else _other_plan(model, session.plan, tensor, against, prepare)
-    values, remarks = gather(session, files, seed, image_range)
+    values, remarks = one_input_set(session.inputs, files, seed, image_range, inputs_of_levels(session.plan))
     with progress(session, "running") as tick:
         traced = session.trace(values, progress=tick)
     if index is None:

@@ -146,19 +146,25 @@ def _real(a: Recorded, b: Recorded, parameters: Quantization | None, side: str) 
 
 def as_a(a: Recorded, b: Recorded, value: np.ndarray) -> np.ndarray | None:
     """B's value, already in A's layout, in A's type: the very same numbers; None where A's type does not have them."""
+    found = _numbers(a, b, np.ascontiguousarray(value))
+    # Contiguous copies of scalars have an axis.
+    return None if found is None else found.reshape(value.shape)
+
+
+def _numbers(a: Recorded, b: Recorded, value: np.ndarray) -> np.ndarray | None:
     if a.dtype == b.dtype:
-        return np.ascontiguousarray(value)
+        return value
     one, two = data_type(a.dtype), data_type(b.dtype)
     if {a.dtype, b.dtype} == {"u8", "s8"} and _moved(a, b):
-        return _other_sign(np.ascontiguousarray(value))
+        return _other_sign(value)
     if one.is_integer and two.is_float:
         return _stored(a, value)
     if one.is_float and two.is_integer:
         convert = meaning(a, b).convert
-        return None if convert is None else convert(np.ascontiguousarray(value))
+        return None if convert is None else convert(value)
     with np.errstate(all="ignore"):
-        cast = np.ascontiguousarray(value).astype(one.numpy)
-        return cast if cast.astype(two.numpy).tobytes() == np.ascontiguousarray(value).tobytes() else None
+        cast = value.astype(one.numpy)
+        return cast if cast.astype(two.numpy).tobytes() == value.tobytes() else None
 
 
 def _stored(a: Recorded, value: np.ndarray) -> np.ndarray | None:

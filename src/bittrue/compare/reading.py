@@ -66,6 +66,8 @@ def _hints(kind: Any) -> dict[str, Any]:
 def _tuple(kinds: tuple[Any, ...], data: Any, place: str) -> tuple[Any, ...]:
     if not isinstance(data, list | tuple):
         raise _wrong("a list", data, place)
+    if kinds == (float, ...) and all(type(item) in (int, float) for item in data):
+        return tuple(data)
     if len(kinds) == 2 and kinds[1] is ...:
         return tuple(_value(kinds[0], item, f"{place}[{i}]") for i, item in enumerate(data))
     if len(data) != len(kinds):

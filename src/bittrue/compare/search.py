@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .hypotheses import FAMILIES, Case, Hypothesis, rows, unequal
+from .hypotheses import FAMILIES, Case, Hypothesis, Trial, unequal
 from .result import Cause
 
 # How many of the hypotheses that come nearest to B are combined with all others.
@@ -18,7 +18,7 @@ _SHARE, _LEAST = 0.9, 8
 # Or when it is right about every element of a channel in which at least so many differ.
 _LEAST_IN_CHANNEL = 6
 # What accounting for elements may cost, as `Case.budget`.
-_ACCOUNTING = 4_000_000_000
+_ACCOUNTING = 2_000_000_000
 
 
 def faults(case: Case) -> Iterator[Hypothesis]:
@@ -29,40 +29,20 @@ def faults(case: Case) -> Iterator[Hypothesis]:
 
 def pairs(case: Case, bases: list[tuple[Hypothesis, ...]]) -> Iterator[tuple[Hypothesis, ...]]:
     """Faults on other arithmetics, then two hypotheses at once, those first that alone come nearest to B."""
-    singles = [*rows.used_slots(case), *faults(case)]
+    tried = [(trial, h) for h, trial in case.trials.items() if trial is not None]
+    ranked = [h for _, h in sorted(tried, key=lambda one: one[0].distance)]
     for base in bases[1:]:
-        yield from ((*base, h) for h in singles)
-    ranked = _ranked(case, singles)
-    tried = set()
-    for _, one in ranked[:_NEAREST]:
-        for _, two in ranked:
-            if one.seat == two.seat or (id(two), id(one)) in tried:
+        yield from ((*base, h) for h in ranked)
+    done = set()
+    for one in ranked[:_NEAREST]:
+        for two in ranked:
+            if one.seat == two.seat or (two, one) in done:
                 continue
-            tried.add((id(one), id(two)))
+            done.add((one, two))
             yield one, two
             if (one.plan and two.plan) or (one.result and two.result) or (one.graph and two.graph):
                 # The second change sees what the first one has made.
                 yield two, one
-
-
-def _ranked(case: Case, singles: list[Hypothesis]) -> list[tuple[float, Hypothesis]]:
-    """Hypotheses that change something, by how far they leave the first input set from B."""
-    found: list[tuple[float, int, Hypothesis]] = []
-    wanted = case.theirs[0]
-    for order, hypothesis in enumerate(singles):
-        if case.budget <= 0:
-            break
-        predicted = case.predict((hypothesis,), 0)
-        if predicted is None or not unequal(predicted, case.ours[0]).any():
-            continue
-        found.append((_distance(predicted, wanted), order, hypothesis))
-    return [(distance, hypothesis) for distance, _, hypothesis in sorted(found, key=lambda f: f[:2])]
-
-
-def _distance(a: np.ndarray, b: np.ndarray) -> float:
-    with np.errstate(all="ignore"):
-        apart = np.abs(a.astype(np.float64) - b.astype(np.float64))
-    return float(np.where(np.isfinite(apart), apart, 1e30).sum())
 
 
 def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Cause, ...], tuple[str, ...], int]:
@@ -72,8 +52,9 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
     element of some channels; otherwise what it gives is chance.
     """
     case.budget = _ACCOUNTING
-    singles = [(h,) for h in (*rows.used_slots(case), *faults(case))]
-    candidates = [*bases[1:], *singles, *((*base, *h) for base in bases[1:] for h in singles)]
+    singles = [(h,) for h, trial in case.trials.items() if trial is not None and _promising(trial)]
+    others = [h for h, trial in case.trials.items() if trial is not None]
+    candidates = [*bases[1:], *singles, *((*base, h) for base in bases[1:] for h in others)]
     left = np.concatenate([mask.reshape(-1) for mask in case.differs])
     found = []
     for order, hypotheses in enumerate(candidates):
@@ -93,6 +74,11 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
         causes.append(replace(cause, elements=gained, text=cause.text + place))
         found = [f for f in found if f[0] != order]
     return tuple(causes), (), int(left.sum())
+
+
+def _promising(trial: Trial) -> bool:
+    """Whether elements may be counted for a hypothesis, as far as the first input set tells."""
+    return trial.channels or trial.right >= _SHARE * trial.changed
 
 
 def _joined(hypotheses: tuple[Hypothesis, ...]) -> Cause:

@@ -42,6 +42,7 @@ class Explainer:
 
     def __init__(self, own: Numerics, other: Numerics | None) -> None:
         self.own = own
+        self._in_vain = 0
         self._others = () if other is None else (other,)
         self._known: dict[tuple[str, str], None] = {}
 
@@ -96,6 +97,8 @@ class Explainer:
                 self._known.update({(case.segment.node.operator, cause.name): None for cause in causes})
             counted = tuple(replace(cause, elements=case.differing) for cause in causes)
             return counted, also, 0, hypotheses
+        # A device that does many things otherwise would take as long over every tensor.
+        self._in_vain += 1
         return *account(case, self._bases(case)), ()
 
     def _stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
@@ -106,7 +109,7 @@ class Explainer:
         yield lambda: ((h,) for h in faults(case)), False
         yield lambda: ((h,) for h in rows.unused_slots(case)), False
         yield lambda: ((h,) for h in self._all_numerics(case)), False
-        case.budget = BUDGET
+        case.budget = BUDGET >> self._in_vain
         yield lambda: pairs(case, self._bases(case)), True
 
     def _first(
@@ -142,13 +145,16 @@ class Explainer:
     def _rules_that_fit(self, case: Case, causes: tuple[Cause, ...], also: tuple[str, ...]) -> tuple[str, ...]:
         """`also`, and single rules of any numerics that fit as well."""
         names = dict.fromkeys(also)
-        taken = {atom for cause in causes for atom in cause.name.split(" + ")}
+        known = [{atom for cause in causes for atom in cause.name.split(" + ")}, *(set(n.split(" + ")) for n in also)]
         # Whose arithmetic is known is not guessed further.
         told = {other.name for other in self._others} & {name for cause in causes for name in cause.numerics}
         for hypothesis in chain(rows.used_slots(case), () if told else rows.used_pairs(case)):
-            name = hypothesis.cause.name
-            if len(names) < _MOST_ALSO and name not in names and name not in taken and case.holds(hypothesis):
-                names[name] = None
+            atoms = set(hypothesis.cause.name.split(" + "))
+            if len(names) >= _MOST_ALSO:
+                break
+            if not any(fits <= atoms for fits in known) and case.holds(hypothesis):
+                names[hypothesis.cause.name] = None
+                known.append(atoms)
         return tuple(names)
 
     def _as_before(self, case: Case) -> Iterator[Hypothesis]:

@@ -15,6 +15,7 @@ from ..operators.integer_layers import centered_product
 from ..operators.qlinear_conv import sums_alone
 from ..plan import Plan
 from ..rules import accumulate
+from .late import settled
 
 Inputs = Sequence["np.ndarray | None"]
 # The rule that leaves integers below 2^53 alone when the factor is 1.
@@ -34,7 +35,7 @@ def accumulators(plan: Plan, step: Step, inputs: Inputs) -> np.ndarray | None:
 
     None for other steps, for layers whose scales only running tells, and where sums may leave 2^53.
     """
-    bound = step.accumulator
+    step, bound = settled(step, inputs), step.accumulator
     if bound is None or bound.magnitude >= 2**53 or "accumulate" not in step.rules or step.parameters.get("late"):
         return None
     if step.rules["accumulate"] not in ("s32_wrap", "s16_pairs_s32_wrap", "s64"):

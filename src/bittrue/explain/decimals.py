@@ -25,7 +25,7 @@ def decimal(value: Fraction | float) -> str:
     """`value` cut off behind enough digits to tell it from the nearest integer and tie; ``…`` where digits are left.
 
     >>> decimal(Fraction(5, 2)), decimal(Fraction(1, 3)), decimal(Fraction(5, 2) - Fraction(1, 10**9)), decimal(-0.25)
-    ('2.5', '0.333333…', '2.4999999989…', '-0.25')
+    ('2.5', '0.333333…', '2.499999999', '-0.25')
     """
     if not isinstance(value, Fraction):
         if not math.isfinite(value):

@@ -16,6 +16,7 @@ from . import conversions, elementwise, lookup, windows
 from .decimals import place
 from .explanation import Explanation
 from .general import general
+from .late import settled
 from .layers import layer, real_layer
 from .movement import MOVES, filled, joined, moved
 from .site import Number, Site, Work, shown_name
@@ -199,7 +200,7 @@ def outputs_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str) -> Sit
     results = carry_out(plan, step, inputs)[: len(step.outputs)]
     if operator.stateful:
         _check_state(plan, step, values, results)
-    return Site(plan, step, output, inputs, (), tuple(results))
+    return Site(plan, settled(step, inputs), output, inputs, (), tuple(results))
 
 
 def site_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str, element: Sequence[int]) -> Site:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..operators import Step
+from .late import settled
 
 Inputs = Sequence["np.ndarray | None"]
 
@@ -286,7 +287,7 @@ FAMILIES: dict[str, Callable[[Step, Inputs, tuple[int, ...]], Terms]] = {
 
 def terms_of(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms | None:
     """The products of the sum behind one element; None for other steps, and where scales are operands of the run."""
-    family = FAMILIES.get(step.operator)
+    step, family = settled(step, inputs), FAMILIES.get(step.operator)
     if family is None or step.parameters.get("late") or 0 in _sizes(inputs):
         return None
     return family(step, inputs, element)

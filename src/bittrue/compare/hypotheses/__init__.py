@@ -6,9 +6,10 @@ bits. Rules and rows of numerics stand in `rows`, roundings that no numerics has
 
 from collections.abc import Callable, Iterable
 
-from .case import BUDGET, Case, Hypothesis, unequal
+from .case import BUDGET, Case, Hypothesis, Trial, unequal
 from .clamps import clamps
 from .constants import constants
+from .real_numbers import real_numbers
 from .registers import registers
 from .results import results, stale
 from .roundings import roundings
@@ -24,6 +25,7 @@ FAMILIES: tuple[Callable[[Case], Iterable[Hypothesis]], ...] = (
     zero_points,
     clamps,
     roundings,
+    real_numbers,
     constants,
     windows,
     registers,
@@ -31,4 +33,4 @@ FAMILIES: tuple[Callable[[Case], Iterable[Hypothesis]], ...] = (
     results,
 )
 
-__all__ = ["BUDGET", "FAMILIES", "Case", "Hypothesis", "unequal"]
+__all__ = ["BUDGET", "FAMILIES", "Case", "Hypothesis", "Trial", "unequal"]

@@ -21,7 +21,7 @@ from . import layers
 Values = Mapping[str, np.ndarray]
 # What a search costs is counted in multiply-accumulates of kernels: planning and starting a run costs about as much as
 # so many of them, NumPy takes so many times as long as kernels do, and one tensor's combinations may cost so much.
-_OVERHEAD, _SLOWER, BUDGET = 4_000_000, 30, 12_000_000_000
+_OVERHEAD, _SLOWER, BUDGET = 4_000_000, 30, 6_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,23 @@ class Hypothesis:
     result: Callable[[np.ndarray, Plan], np.ndarray | None] | None = None
 
 
+@dataclass(frozen=True)
+class Trial:
+    """How a hypothesis did on the first input set.
+
+    Attributes:
+        distance: sum of |predicted - B|.
+        right: differing elements that it gives.
+        changed: elements that it changes.
+        channels: it gives some channels with differing elements as a whole.
+    """
+
+    distance: float
+    right: int
+    changed: int
+    channels: bool
+
+
 class Case:
     """One tensor that differs, and what is known about it.
 
@@ -61,6 +78,7 @@ class Case:
         theirs: per input set: B's tensor.
         ours: per input set: A's arithmetic on the same inputs.
         budget: what combinations of hypotheses may still cost; single ones are always tried.
+        trials: how single hypotheses did; None for those that cannot be computed or change nothing.
     """
 
     def __init__(self, segment: Segment, values: Sequence[Values], theirs: Sequence[np.ndarray]) -> None:
@@ -68,6 +86,7 @@ class Case:
         self.ours = [segment.run(given) for given in values]
         self.differs = [unequal(a, b) for a, b in zip(self.ours, theirs, strict=True)]
         self.budget = BUDGET
+        self.trials: dict[Hypothesis, Trial | None] = {}
         self._sums: dict[int, layers.Sums] = {}
 
     @property
@@ -179,9 +198,26 @@ class Case:
         """Whether `hypotheses` together give every bit of B's tensor, for all input sets."""
         for position, wanted in enumerate(self.theirs):
             found = self.predict(hypotheses, position)
-            if found is None or unequal(found, wanted).any():
+            wrong = None if found is None else unequal(found, wanted)
+            if position == 0 and len(hypotheses) == 1:
+                self.trials[hypotheses[0]] = None if found is None or wrong is None else self._trial(found, wrong)
+            if wrong is None or wrong.any():
                 return False
         return True
+
+    def _trial(self, found: np.ndarray, wrong: np.ndarray) -> Trial | None:
+        changed = unequal(found, self.ours[0])
+        if not changed.any():
+            return None
+        with np.errstate(all="ignore"):
+            apart = np.abs(found.astype(np.float64) - self.theirs[0].astype(np.float64))
+        right = self.differs[0] & ~wrong
+        channels = np.zeros(1, bool)
+        if wrong.ndim > 1 and wrong.shape[-1] > 1:
+            flat, gained = wrong.reshape(-1, wrong.shape[-1]), right.reshape(-1, wrong.shape[-1])
+            channels = ~flat.any(axis=0) & gained.any(axis=0)
+        distance = float(np.where(np.isfinite(apart), apart, 1e30).sum())
+        return Trial(distance, int(right.sum()), int(changed.sum()), bool(channels.any()))
 
 
 def unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -61,8 +61,8 @@ def unfused(case: Case) -> Iterator[Hypothesis]:
     if node.operator not in _FUSED:
         return
     text = (
-        f"being computed as `{_FUSED[node.operator].operator}` on binary32 numbers between dequantization and quantization "
-        f"instead of as `{node.operator}`: another order of operations, benign"
+        f"being computed as `{_FUSED[node.operator].operator}` on binary32 numbers between dequantization and "
+        f"quantization instead of as `{node.operator}`: another order of operations, benign"
     )
     yield Hypothesis(
         Cause("not fused", text, "order", True, numerics=(case.segment.numerics.name,)),
@@ -79,7 +79,11 @@ def _taken_apart(graph: Graph, index: int) -> Graph:
     number = max(n.index for n in graph.nodes) + 1
 
     def add(
-        operator: str, source: str, inputs: tuple[int | None, ...], attributes: Attributes, output: int = -1
+        operator: str,
+        source: str,
+        inputs: tuple[int | None, ...],
+        attributes: Attributes,
+        output: int = -1,
     ) -> int:
         nonlocal number
         if output < 0:

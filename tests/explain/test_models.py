@@ -1,0 +1,90 @@
+"""Whole models: random elements of every computed tensor, and errors for what is not explained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bittrue
+from bittrue.explain import accumulators, closest_to_tie, explain_element, explain_under, numerics_against, step_of
+from bittrue.explain.element import inputs_of
+from support import graphs
+from support.differential import random_values
+from support.shared import needs_shared, shared_models
+
+# Another numerics whose rows hold no defined result for a model, or models that only microcontrollers run.
+_REFUSED = "BT-UNDEFINED"
+
+
+def _values(session: bittrue.Session, seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return session.trace({p.name: random_values(rng, p.dtype, p.shape) for p in session.inputs})
+
+
+@needs_shared
+@pytest.mark.parametrize("path", shared_models(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("numerics", ["litert", "xnnpack", "litert-optimized"])
+def test_every_tensor_of_a_shared_model(path: Path, numerics: str) -> None:
+    try:
+        session = bittrue.load(path).prepare(numerics)
+    except bittrue.UnsupportedError as error:
+        if error.code == _REFUSED:
+            pytest.skip(f"{error}")
+        raise
+    values = _values(session, 4)
+    rng = np.random.default_rng(5)
+    steps = session.plan.steps
+    # Under the others a few steps of large models.
+    most = len(steps) if numerics == "litert" and len(steps) < 100 else 10
+    for step in (steps[i] for i in sorted(rng.permutation(len(steps))[:most])):
+        for index in step.outputs:
+            tensor = session.plan.tensors[index].name
+            element = tuple(int(rng.integers(extent)) for extent in values[tensor].shape)
+            found = explain_element(session, values, tensor, element)
+            assert found.stored == values[tensor][element]
+
+
+@needs_shared
+def test_a_model_on_two_runtimes_parts_where_the_ties_are() -> None:
+    path = next(path for path in shared_models() if "person_detect" in path.stem)
+    model = bittrue.load(path)
+    session = model.prepare("litert")
+    values = _values(session, 0)
+    name = next(session.plan.tensors[s.outputs[0]].name for s in session.plan.steps if s.operator == "conv2d")
+    step, _ = step_of(session.plan, name)
+    other = model.prepare(numerics_against(session.plan, step, "q31_one_step_up")).plan
+    element, why = closest_to_tie(session.plan, values, name)
+    assert "smallest distance to a tie" in why
+    first = explain_element(session, values, name, element)
+    assert first.numbers["tie_distance"] < 1e-3
+    second = explain_under(other, values, first)
+    assert second.numbers["accumulator"] == first.numbers["accumulator"]
+    assert abs(int(second.stored) - int(first.stored)) <= 1
+    acc = accumulators(session.plan, step, inputs_of(session.plan, step, values))
+    assert acc is not None
+    assert acc[element] == first.numbers["accumulator"]
+
+
+def test_called_graphs_are_refused_by_name() -> None:
+    session = bittrue.load(graphs.loop((0,), 3)).prepare()
+    values = session.trace(*(np.zeros(port.shape, port.dtype) for port in session.inputs))
+    nested = next(name for name in values if "::" in name)
+    with pytest.raises(bittrue.InputError, match="only tensors of the main graph"):
+        explain_element(session, values, nested, (0,))
+    loop = session.outputs[0].name
+    with pytest.raises(bittrue.BittrueError) as caught:
+        explain_element(session, values, loop, (0,) * values[loop].ndim)
+    assert caught.value.code.startswith("BT-EXPLAIN")
+
+
+def test_missing_and_wrong_values_are_refused() -> None:
+    session = bittrue.load(bittrue.demo_model()).prepare()
+    values = _values(session, 1)
+    tensor = session.plan.tensors[session.plan.steps[0].outputs[0]].name
+    with pytest.raises(bittrue.InputError, match="no value for"):
+        explain_element(session, {}, tensor, (0, 0, 0, 0))
+    wrong = {**values, session.inputs[0].name: np.zeros(3, np.int8)}
+    with pytest.raises(bittrue.InputError, match="must be int8"):
+        explain_element(session, wrong, tensor, (0, 0, 0, 0))
