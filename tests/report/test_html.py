@@ -193,6 +193,20 @@ def test_tensors_that_cannot_be_compared_are_not_called_equal() -> None:
     assert "1 tensor could not be compared" in report.sentence
 
 
+def test_where_only_b_is_known_the_words_are_about_a() -> None:
+    pairs = [results.pair("first", 0, 80, 80, results.FAULT), results.pair("second", 1, 90, 9)]
+    page = html.render(results.plain(results.compared(pairs, host="B")))
+    words = words_of(page)
+    for text in (
+        "Different: a fault in A",
+        "B's arithmetic gets A's inputs",
+        "B stores 67 A stores 66",
+        "gives A's bits",
+        "A's rule q31_one_step_up B's rule q31_two_step_up_away",
+    ):
+        assert text in words, text
+
+
 def test_deep_networks_keep_details_for_some_and_a_table_of_all() -> None:
     page = html.render(results.plain(results.many(1000)))
     assert page.count("<template ") == html.MOST_DETAILS - 1

@@ -102,7 +102,7 @@ def differs(pair: dict[str, Any]) -> bool:
 
 def cannot(pair: dict[str, Any]) -> bool:
     """Whether the two tensors could not be compared at all."""
-    return bool(pair["note"].startswith("cannot"))
+    return bool(pair["note"].startswith("cannot") and not pair["cumulative"]["differing"])
 
 
 def explained(pair: dict[str, Any]) -> bool | None:
