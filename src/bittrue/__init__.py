@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         RunError,
         UnsupportedError,
     )
+    from .explain import explain_element
     from .numerics import names as numerics_names
     from .parameters import choose_parameters
     from .plan import Plan
@@ -54,6 +55,7 @@ _PUBLIC = {
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
+    "explain_element": ("explain", "explain_element"),
     "isas": ("runtime", "isas"),
     "load": ("api", "load"),
     "load_plan": ("api", "load_plan"),
@@ -82,6 +84,7 @@ __all__ = [
     "demo_digits",
     "demo_model",
     "dequantize",
+    "explain_element",
     "isas",
     "load",
     "load_plan",

@@ -84,7 +84,7 @@ class Model:
 
     def prepare(
         self,
-        numerics: str | None = None,
+        numerics: str | numerics_tables.Numerics | None = None,
         *,
         executor: str = "auto",
         threads: int = 1,
@@ -100,7 +100,7 @@ class Model:
 
         Args:
             numerics: whose arithmetic, for example ``"litert"``; `bittrue.numerics_names()` lists them. None: that of
-                the runtime that the file's format comes with (``"litert"`` or ``"onnxruntime"``).
+                the runtime that the file's format comes with (``"litert"`` or ``"onnxruntime"``). Or a table itself.
             executor: ``"auto"`` (the fastest one available), ``"native"`` (C++) or ``"reference"`` (NumPy).
             threads: for executors that use threads; the result never depends on it. The reference executor runs its
                 steps on one thread and leaves matrix products to NumPy's BLAS.
@@ -129,7 +129,7 @@ class Model:
         try:
             plan = make_plan(
                 chosen,
-                numerics_tables.find(numerics or numerics_tables.default_of(self.format)),
+                self._numerics(numerics),
                 shapes=shapes,
                 memory_limit=memory_limit,
                 notes=self.notes,
@@ -140,6 +140,11 @@ class Model:
         return Session(
             plan, executor=executor, threads=threads, isa=isa, passes=passes, iteration_limit=iteration_limit
         )
+
+    def _numerics(self, which: str | numerics_tables.Numerics | None) -> numerics_tables.Numerics:
+        if isinstance(which, numerics_tables.Numerics):
+            return which
+        return numerics_tables.find(which or numerics_tables.default_of(self.format))
 
     def _graph(self, which: int | str) -> Graph:
         if isinstance(which, str):
@@ -300,6 +305,11 @@ class Session:
     def missing(self) -> Mapping[int, str]:
         """Steps of the plan that the native executor leaves to the reference: position to reason."""
         return self._executor.missing if isinstance(self._executor, NativeExecutor) else {}
+
+    def kernel(self, position: int) -> str:
+        """What carries out the step at `position` of the plan when it is traced, for people."""
+        native = self._executor if isinstance(self._executor, NativeExecutor) else None
+        return "reference" if native is None else native.kernel(position) or native.name
 
     def profile(self, *positional: Any, rounds: int = 10, **named: Any) -> Profile:
         """Run `rounds` times and return the median time of every step; `print` it, or take `to_dict()`.

@@ -63,3 +63,7 @@ class RunError(BittrueError):
 
 class ResourceError(BittrueError):
     """The work asked for would exceed a limit of memory or time."""
+
+
+class InternalError(BittrueError):
+    """Two ways of working out one number disagree: a fault of bittrue itself, worth a report."""

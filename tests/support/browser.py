@@ -66,13 +66,17 @@ class Browser:
     def open(self, path: Path, width: int, height: int, dark: bool = False, phone: bool = False) -> None:
         """Show a file and wait until it is loaded and its scripts have run."""
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", features=[scheme])
+        self.scheme(dark)
         self._call("Emulation.setTouchEmulationEnabled", enabled=phone)
         self.events.clear()
         self._call("Page.navigate", url=path.resolve().as_uri())
         self._wait(lambda: any(e["method"] == "Page.loadEventFired" for e in self.events))
         self.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 100)))")
+
+    def scheme(self, dark: bool) -> None:
+        """Let the system be set to dark or light colours."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme])
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page; promises are waited for."""

@@ -171,7 +171,12 @@ def run(
 
 
 def add(
-    a: Array, b: Array, scales: tuple[float, float, float], zeros: tuple[int, int, int], sign: int = 1, rounding: Any = two_step
+    a: Array,
+    b: Array,
+    scales: tuple[float, float, float],
+    zeros: tuple[int, int, int],
+    sign: int = 1,
+    rounding: Any = two_step,
 ) -> Array:
     """Both inputs shifted left by 20 and rescaled to twice the larger scale, added, rescaled."""
     one, two, out = (np.float64(np.float32(s)) for s in scales)
@@ -196,7 +201,13 @@ def mul(
 
 
 def pool(
-    x: Array, size: int, stride: int, pads: tuple[int, int, int, int], out: tuple[int, int], mode: str, all_taps: bool = False
+    x: Array,
+    size: int,
+    stride: int,
+    pads: tuple[int, int, int, int],
+    out: tuple[int, int],
+    mode: str,
+    all_taps: bool = False,
 ) -> Array:
     """Average (ties away from zero) or maximum over windows."""
     n, height, width, channels = x.shape

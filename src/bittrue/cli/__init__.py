@@ -19,6 +19,7 @@ _COMMANDS = {
     "run": "run",
     "inspect": "inspect",
     "plan": "plan",
+    "explain": "explain",
     "check": "check",
     "rule": "rule",
     "bench": "bench",

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from .. import api, numerics
 from ..errors import InputError
+from ..numerics import Numerics
 from ..plan import DEFAULT_MEMORY_LIMIT
 from ..plan.passes import PASSES
 from ..runtime import DEFAULT_ITERATION_LIMIT
@@ -116,7 +117,7 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def open_session(
     path: str,
     *,
-    numerics: str | None,
+    numerics: str | Numerics | None,
     graph: str,
     shapes: tuple[str, ...],
     outputs: tuple[str, ...],

@@ -16,10 +16,11 @@ from ..compare.matching import read_pairs
 from ..compare.result import CompareResult
 from ..errors import InputError
 from ..runners.base import Runner
+from ..runners.inputs import InputSet, input_sets
 from ..runners.sides import join_words, open_side
 from .common import console, input_options, late_progress
 from .comparison import show
-from .inputs import file_sets
+from .report import write_reports
 
 # What `--amplify` without a tensor stands for.
 _FIRST = "\0first"
@@ -128,32 +129,36 @@ def _given(
     """What is fed: files, else one run on random values per seed."""
     if not files:
         return [Given(seed=seed + k, options=f"--seed {seed + k}") for k in range(runs)]
-    # Files are read for the side with channels last, as pictures are, and with integers, as most files are.
     live = [runner for runner in runners if runner.inputs]
     if not live:
         raise InputError("BT-USAGE", "both sides are recorded already: there is nothing to feed", place="--input")
+    # Files are read for the side with channels last, as pictures are.
     reader = min(live, key=lambda runner: (runner.format != "tflite", runners.index(runner)))
-    found = []
-    for values, remarks, entries in file_sets(reader.inputs, files, image_range):
+    sets = input_sets(reader.inputs, files, (seed,), image_range)
+    given = []
+    for position, one in enumerate(sets):
+        entries = _entries(files, sets, position)
         options = " ".join(f"-i {shlex.quote(entry)}" for entry in entries)
-        if image_range is not None:
+        if entries and image_range is not None:
             options += f" --image-range {image_range[0]:g} {image_range[1]:g}"
-        text = "; ".join(remarks) or ", ".join(entries)
-        rest = len(values) < len(reader.inputs)
-        text += f", the rest random, seed {seed}" if rest else ""
-        found.append(Given(values, seed, text, f"{options} --seed {seed}" if rest else options))
-    return found
+        if entries and any("random" in remark for remark in one.remarks):
+            options += f" --seed {seed}"
+        given.append(Given(one.values, seed, "; ".join((one.description, *one.remarks)), options))
+    return given
+
+
+def _entries(files: Sequence[str], sets: Sequence[InputSet], position: int) -> Sequence[str]:
+    """The files of one run, as `bittrue explain` takes them; nothing where that cannot be said."""
+    if len(sets) == 1 and not any(Path(text).is_dir() for text in files):
+        return files
+    if len(sets) == len(files):
+        return [files[position]]
+    inside = Path(files[0]) / sets[position].description
+    return [str(inside)] if len(files) == 1 and inside.is_file() else []
 
 
 def _write(result: CompareResult, output: str | None, html: str | None, markdown: str | None) -> None:
     data = result.to_dict()
     if output is not None:
         Path(output).write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    if html is not None:
-        from ..report.html import render as render_html
-
-        Path(html).write_text(render_html(data), encoding="utf-8")
-    if markdown is not None:
-        from ..report.markdown import render as render_markdown
-
-        Path(markdown).write_text(render_markdown(data), encoding="utf-8")
+    write_reports(data, *(None if path is None else Path(path) for path in (html, markdown)))

@@ -143,7 +143,9 @@ def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: C
     if total > len(rows):
         out.print(f"... and {total - len(rows)} more (--tensors shows all)")
     if isolated:
-        out.print("isolated: B against A's arithmetic on B's inputs of that operator", style="dim")
+        host, guest = _labels(result)
+        text = f"isolated: {guest} against {host}'s arithmetic on {guest}'s inputs of that operator"
+        out.print(text, style="dim")
     for text, number in reasons.items():
         found = [p.verdict for p in result.pairs if p.verdict and any(c.text == text for c in p.verdict.causes)]
         elements = sum(c.elements for v in found for c in v.causes if c.text == text)
@@ -174,24 +176,31 @@ def _first(result: CompareResult, out: Console) -> None:
     if pair is None or pair.verdict is None:
         return
     verdict = pair.verdict
+    host, guest = _labels(result)
     head = f"verdict on {_place(pair)} '{_text(pair.a, _NAME)}': "
     out.print(Text.assemble((head, "bold"), (verdict.text, "green" if verdict.benign else "red")))
     for cause in verdict.causes:
         if cause.formula:
             where = f" (as {', '.join(cause.numerics)})" if cause.numerics else ""
-            out.print(f"  B: {cause.formula}{where}", markup=False)
+            out.print(f"  {guest}: {cause.formula}{where}", markup=False)
     if verdict.also:
         out.print(f"  fits as well: {'; '.join(verdict.also)}", markup=False)
-    _witness(verdict.witness, out)
+    _witness(verdict.witness, host, guest, out)
     if verdict.command:
         out.print(Text.assemble(("replay: ", "bold"), verdict.command), soft_wrap=True)
 
 
-def _witness(witness: Mapping[str, Any], out: Console) -> None:
+def _labels(result: CompareResult) -> tuple[str, str]:
+    """The side whose arithmetic is taken apart, and the one whose values are explained."""
+    return ("B", "A") if result.host == "B" else ("A", "B")
+
+
+def _witness(witness: Mapping[str, Any], host: str, guest: str, out: Console) -> None:
     if not witness:
         return
     element = ", ".join(map(str, witness.get("element", ())))
-    out.print(f"  witness [{element}]: A {witness.get('stored')}, B {witness.get('theirs')}", markup=False)
+    stored, theirs = witness.get("stored"), witness.get("theirs")
+    out.print(f"  witness [{element}]: {host} {stored}, {guest} {theirs}", markup=False)
     for line in witness.get("lines", ()):
         remark = f"   {line['remark']}" if line.get("remark") else ""
         out.print(Text(f"    {line['label']:<22} {line['value']}{remark}"))
@@ -248,7 +257,7 @@ def _unexplained(result: CompareResult, out: Console) -> None:
 
 def _short(verdict: Verdict | None, alone: Statistics | None, reasons: Mapping[str, int]) -> str:
     if verdict is None:
-        return "" if alone is None or not alone.equal else "as A"
+        return "" if alone is None or not alone.equal else "inherited"
     numbers = "+".join(str(reasons[c.text]) for c in verdict.causes)
     if verdict.unexplained or not verdict.causes:
         left = f"{_count(verdict.unexplained or verdict.differing)} unexplained"

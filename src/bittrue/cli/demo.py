@@ -11,10 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from .. import api, samples
+from ..explain import explain_element, explain_under, first_different, numerics_against
 from ..operators import Step
+from ..plan import Plan
 from ..quantization import dequantize, quantize
-from ..rules import rescale, store
 from .common import console, digest
+from .explain import show
 
 _SHOWN = 8
 _OTHER_RULES = ("q31_one_step_up", "q31_two_step_up_up", "binary32_multiply_even")
@@ -119,93 +121,32 @@ def _predictions(
 def _explain(out: Console, session: api.Session, inputs: np.ndarray) -> None:
     """One convolution output where the rounding rule decides the stored integer, worked out by hand."""
     step = next(s for s in session.plan.steps if s.operator == "conv2d" and s["filter_h"] == 3)
-    found = _rounding_witness(session, step, inputs)
-    if found is None:
-        return
-    position, channel, acc, other = found
-    arrays = {key: value.reshape(-1)[channel : channel + 1] for key, value in step.arrays.items()}
-    multiplier, exponent = int(arrays["multiplier"][0]), int(arrays["exponent"][0])
-    high = int(rescale.RULES["q31_one_step_up"].apply(np.array([acc]), {**arrays, "exponent": np.array([0])})[0])
-    ours = _stored(step, step.rules["rescale"], acc, arrays)
-    real = multiplier * 2.0 ** (exponent - 31)
-    shape = "x".join(str(extent) for extent in session.plan.tensors[step.outputs[0]].shape[1:])
-    lines = Table(
-        title=f"one stored integer, step by step: {step.operator} to {shape}, picture #{position}, channel {channel}",
-        title_justify="left",
-        show_header=False,
-    )
-    lines.add_column()
-    lines.add_column(justify="right", style="bold")
-    lines.add_column(overflow="fold")
-    lines.add_row("accumulator", f"{acc:,}", "sum of (q - zero point) * weight, plus bias: exact in 32 bits")
-    lines.add_row("real multiplier", f"{real:.9g}", "input scale * weight scale / output scale")
-    lines.add_row("multiplier, exponent", f"{multiplier:,}, {exponent}", "the same as multiplier * 2^(exponent - 31)")
-    lines.add_row("exact product", f"{acc * real:.6f}", "what real numbers would give")
-    lines.add_row("first rounding", f"{high:,}", "acc * multiplier / 2^31, ties up")
-    lines.add_row(
-        "second rounding", f"{ours[0]}", f"/ 2^{-exponent}, ties away from zero (rule {step.rules['rescale']})"
-    )
-    lines.add_row(
-        "+ zero point, clamp",
-        f"{ours[1]}",
-        f"+ {step['output_zero_point']}, into [{step['low']}, {step['high']}]: stored",
-    )
-    for rule in _OTHER_RULES:
-        prepared = {k: v[channel : channel + 1] if v.size > 1 else v for k, v in _prepared(step, rule).items()}
-        value = _stored(step, rule, acc, prepared)[1]
-        mark = "[red]another bit[/red]" if value != ours[1] else "same here"
-        lines.add_row(f"with {rule}", f"{value}", mark)
-    out.print()
-    out.print(lines)
-    out.print(
-        f"This is how two runtimes part: same model, same input, but one rounds as {step.rules['rescale']}, "
-        f"the other as {other}."
-    )
-
-
-def _real_multipliers(step: Step) -> np.ndarray:
-    return step.arrays["multiplier"].astype(np.float64) * np.exp2(step.arrays["exponent"].astype(np.float64) - 31)
-
-
-def _prepared(step: Step, rule: str) -> dict[str, np.ndarray]:
-    return rescale.prepare(rule, _real_multipliers(step))
-
-
-def _stored(step: Step, rule: str, acc: int, arrays: dict[str, np.ndarray]) -> tuple[int, int]:
-    rescaled = rescale.RULES[rule].apply(np.array([acc], np.int64), arrays)
-    clamp = store.RULES[step.rules["store"]]
-    return int(rescaled[0]), int(clamp(rescaled, step["output_zero_point"], step["low"], step["high"])[0])
-
-
-def _rounding_witness(session: api.Session, step: Step, inputs: np.ndarray) -> tuple[int, int, int, str] | None:
-    """(picture, channel, accumulator, other rule) of the first output that another rule stores differently."""
-    clamp = store.RULES[step.rules["store"]]
-    limits = (step["output_zero_point"], step["low"], step["high"])
+    tensor = session.plan.tensors[step.outputs[0]].name
+    others = {rule: _plan_with(session, step, rule) for rule in _OTHER_RULES}
     for position, x in enumerate(inputs):
-        acc = _accumulators(session, step, session.trace(x[None]))
-        ours = clamp(rescale.RULES[step.rules["rescale"]].apply(acc, step.arrays), *limits)
-        for rule in _OTHER_RULES:
-            theirs = clamp(rescale.RULES[rule].apply(acc, _prepared(step, rule)), *limits)
-            different = np.argwhere(ours != theirs)
-            if len(different):
-                row, channel = (int(i) for i in different[0])
-                return position, channel, int(acc[row, channel]), rule
-    return None
+        traced = session.trace(x[None])
+        for rule, other in others.items():
+            found = first_different(session.plan, other, traced, tensor)
+            if found is None:
+                continue
+            explained = explain_element(session, traced, tensor, found[0])
+            out.print()
+            out.print(f"one stored integer of picture #{position}, step by step:")
+            show(out, explained)
+            for name, plan in others.items():
+                stored = explain_under(plan, traced, explained).stored
+                mark = "same here" if stored == explained.stored else "[red]another bit[/red]"
+                out.print(f"with {name}: {stored}, {mark}")
+            out.print(
+                f"This is how two runtimes part: same model, same input, but one rounds as {step.rules['rescale']}, "
+                f"the other as {rule}."
+            )
+            return
 
 
-def _accumulators(session: api.Session, step: Step, traced: dict[str, np.ndarray]) -> np.ndarray:
-    """acc[pixel, channel] of a convolution, straight from its definition in int64."""
-    tensors = session.plan.tensors
-    source, weights, bias = (tensors[i] for i in step.inputs if i is not None)
-    # Constants of the embedded model.
-    assert weights.value is not None
-    assert bias.value is not None
-    x = traced[source.name].astype(np.int64) - step["input_zero_point"]
-    x = np.pad(x, ((0, 0), (step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0)))
-    view = np.lib.stride_tricks.sliding_window_view(x, (step["filter_h"], step["filter_w"]), axis=(1, 2))
-    view = view[0, :: step["stride_h"], :: step["stride_w"]].transpose(0, 1, 3, 4, 2)
-    patches = view.reshape(-1, weights.value[0].size)
-    return patches @ weights.value.reshape(len(weights.value), -1).T.astype(np.int64) + bias.value
+def _plan_with(session: api.Session, step: Step, rule: str) -> Plan:
+    numerics = numerics_against(session.plan, step, rule)
+    return api.load(samples.demo_model()).prepare(numerics, executor="reference").plan
 
 
 __all__ = ["command"]

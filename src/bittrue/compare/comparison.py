@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import BittrueError, InputError
 from ..numerics import default_of
+from ..numerics import find as find_numerics
 from ..runners.base import Runner
 from ..runners.recording import Recording
 from ..runners.sides import open_side
@@ -149,6 +150,7 @@ class Comparison:
             version=bittrue.__version__,
             date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             notes=tuple(self.notes),
+            host="" if self.host is None else "A" if self.host.runner is self.a else "B",
         )
 
     def channel_axis(self, pair: Match) -> int:
@@ -190,8 +192,12 @@ class Comparison:
         return Recording(tensors, recording.inputs, recording.outputs, recording.notes)
 
     def _one_model(self) -> bool:
-        """Whether a name means the same on both sides: one format, or a trace of it."""
-        return "trace" in (self.a.format, self.b.format) or self.a.format == self.b.format
+        """Whether a name means the same on both sides: a trace, or one format and most names in common."""
+        if "trace" in (self.a.format, self.b.format):
+            return True
+        names = [{tensor.name for tensor in recording} for recording in self.recordings[0]]
+        fewer = min(map(len, names))
+        return self.a.format == self.b.format and 2 * len(names[0] & names[1]) >= fewer
 
     def _count(self) -> None:
         """Cumulative differences."""
@@ -325,7 +331,8 @@ class Comparison:
         """`bittrue explain` with what it takes to compute the host's values of run `number`; empty without that."""
         assert self.host is not None
         runner, options = self.host.runner, self.sets[number].options
-        if not options or runner.model is None:
+        if not options or runner.model is None or find_numerics(runner.numerics) is not runner.arithmetic:
+            # Other rewrites than the named numerics has: no command line says that.
             return ""
         usual = default_of(runner.format) == runner.numerics
         numerics = "" if usual else f" --numerics {shlex.quote(runner.numerics)}"

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..graph import data_type
 from ..quantization import dequantize, quantize
 from ..runners.base import Runner
+from ..runners.inputs import random_input
 from ..runners.recording import Recording
 from .alignment import Layout, layouts
 
@@ -105,7 +106,7 @@ def _live(ours: Sequence[Port], theirs: Sequence[Port], given: Given, runners: t
             if value.dtype != ports[place].dtype and value.dtype == ports[1 - place].dtype:
                 place = 1 - place
         else:
-            value = random_values(rng, ports[place], runners[place])
+            value = _random(rng, ports[place], runners[place])
         values[place][ports[place].name] = value
         other, note = carry(value, ports[place], ports[1 - place])
         values[1 - place][ports[1 - place].name] = other
@@ -203,21 +204,11 @@ def _picture(shape: tuple[int, ...], pattern: tuple[int, ...]) -> Layout | None:
     return next(layouts(tuple(pattern), shape), None) if -1 not in pattern else None
 
 
-def random_values(rng: np.random.Generator, port: Port, runner: Runner) -> np.ndarray:
-    """Uniform over the whole integer type, standard normal for floats, both values for bool; whole numbers 0..255 for
-    float inputs that layers on such numbers read. Open extents are 1.
-    """
-    shape = tuple(1 if extent == -1 else extent for extent in port.shape)
-    if port.dtype.kind in "iu":
-        info = np.iinfo(port.dtype)
-        return rng.integers(info.min, info.max, shape, dtype=port.dtype, endpoint=True)
-    if port.dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(np.bool_)
-    if port.dtype.kind == "f":
-        if port.name in _inputs_of_levels(runner):
-            return rng.integers(0, 256, shape).astype(port.dtype)
-        return rng.standard_normal(shape).astype(port.dtype)
-    raise InputError("BT-INPUT-TYPE", f"no random values for {port.dtype}", place=f"input '{port.name}'")
+def _random(rng: np.random.Generator, port: Port, runner: Runner) -> np.ndarray:
+    """What `bittrue run` draws; float inputs that layers on whole numbers read get 0..255."""
+    if -1 not in port.shape and port.name in _inputs_of_levels(runner):
+        return rng.integers(0, 256, port.shape).astype(port.dtype)
+    return random_input(rng, port)
 
 
 def _inputs_of_levels(runner: Runner) -> set[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import BittrueError
 from .alignment import as_a
+from .fusion import OtherGraph
 from .host import Host
 from .matching import Match
 from .result import Statistics, Verdict
@@ -58,6 +59,11 @@ class Isolation:
         self.by_name = {self._name(m): i for i, m in enumerate(comparison.matches) if not m.meaning.problem}
         shown = [name for name, i in self.by_name.items() if self._carries(i)]
         self.segments = host.segments(shown)
+        others = [pair[1 - self.place] for pair in comparison.recordings]
+        guest = comparison.b if self.place == 0 else comparison.a
+        names = [comparison.matches[self.by_name[name]] for name in shown]
+        theirs = [(m.b if self.place == 0 else m.a).name for m in names]
+        self.other = OtherGraph(host, guest, others, "BA"[self.place], theirs)
 
     def of(self, index: int) -> Isolated:
         """The isolated difference of one matched tensor."""
@@ -97,6 +103,9 @@ class Isolation:
             [t for t in theirs if t is not None],
             "COMMAND" if found.inputs_equal else "",
         )
+        if found.statistics is not None:
+            name = (pair.b if self.place == 0 else pair.a).name
+            verdict = self.other.explain(segment, name, verdict, found.statistics)
         if not verdict.command:
             return verdict
         number = verdict.witness.get("input_set", 0)

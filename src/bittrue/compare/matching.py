@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -25,6 +25,9 @@ from .alignment import Layout, Meaning, layouts, meaning, real_sample, sample
 _SAME = 0.35
 _DOUBTFUL = 0.9
 _RUNNER_UP = 2.0
+# Pairs of tensors of one size that are tried, and how far apart two may stand in the order where there are more.
+_MOST_CANDIDATES = 20_000
+_WINDOW = 32
 _SUFFIX = re.compile(
     r"(:\d+|__\d+|_(de|pre)?quant(ized|ize)?|_(De)?[qQ]uantizeLinear(_Output|_Input)?|_output_\d+|_raw_output|/(De)?QuantizeLinear)$"
 )
@@ -93,7 +96,8 @@ def match(
         found.put(_fit(sides, one, two, "name" if one == two else "order and shape", trusted=True))
     for name in sides[0].tensors:
         if name in sides[1].tensors:
-            trusted = same_names or _same_parameters(sides[0].tensors[name], sides[1].tensors[name])
+            known = sides[0].tensors[name].quantization is not None
+            trusted = same_names or (known and _same_parameters(sides[0].tensors[name], sides[1].tensors[name]))
             found.put(_fit(sides, name, name, "name", trusted))
     if len(a.outputs) == len(b.outputs) == 1 and {*a.outputs} <= {*sides[0].tensors} and b.outputs[0] in b:
         found.put(_fit(sides, a.outputs[0], b.outputs[0], "order and shape", trusted=True))
@@ -160,7 +164,7 @@ class _Found:
 
 
 def _same_parameters(a: Recorded, b: Recorded) -> bool:
-    """Same type, and nothing known that speaks against the same numbers."""
+    """Same type, and the same scale and zero point as far as both are known."""
     one, two = a.quantization, b.quantization
     return a.dtype == b.dtype and (one is None or two is None or one.same_as(two))
 
@@ -200,7 +204,8 @@ def _fit(sides: tuple[_Side, _Side], one: str, two: str, how: str, trusted: bool
     # The first way is the plain one: only clear evidence speaks against it.
     if best and not (scores[best] <= _SAME and scores[best] * _RUNNER_UP < scores[0]):
         best = 0
-    if not trusted and scores[best] > _DOUBTFUL:
+    # A name without evidence against it stands.
+    if not trusted and scores[best] > _DOUBTFUL and (how != "name" or math.isfinite(scores[best])):
         return None
     return Match(a, b, ways[best], how_to, how)
 
@@ -233,7 +238,7 @@ def apart(x: np.ndarray, y: np.ndarray, real: bool) -> float:
         x, y = x[good], y[good]
         spread, other = float(x.std()), float(y.std())
         if not spread or not other:
-            return 0.0 if spread == other == 0 and real and np.array_equal(x, y) and x.size > 1 and x[0] else math.inf
+            return math.inf
         if not real:
             x, y = (x - x.mean()) / spread, (y - y.mean()) / other
             spread = other = 1.0
@@ -269,7 +274,7 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
     `alike` asks for equal types, up to the sign of 8-bit ones: stored integers go before their real numbers.
     """
     good: dict[tuple[str, str], tuple[float, Match]] = {}
-    for one, two in product(ours, theirs):
+    for one, two in _candidates(ours, theirs):
         types = found.sides[0].tensors[one].dtype, found.sides[1].tensors[two].dtype
         if alike and types[0] != types[1] and {*types} != {"u8", "s8"}:
             continue
@@ -277,20 +282,33 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
         score = math.inf if pair is None else _apart(found.sides, one, two, pair.layout)
         if pair is not None and score <= _SAME:
             good[one, two] = score, pair
+    of_ours: dict[str, list[tuple[str, str]]] = {}
+    of_theirs: dict[str, list[tuple[str, str]]] = {}
+    for one, two in good:
+        of_ours.setdefault(one, []).append((one, two))
+        of_theirs.setdefault(two, []).append((one, two))
     ambiguous: set[str] = set()
     for one, two in sorted(good, key=lambda key: (good[key][0], *_unlike(found.sides, *key))):
         if one in ambiguous or one in found.pairs or two in found.taken:
             continue
         score = good[one, two][0]
-        rivals = [
-            good[key][0]
-            for key in good
-            if (key[0] == one) != (key[1] == two) and not _same(found, good, (one, two), key)
-        ]
+        others = {*of_ours[one], *of_theirs[two]} - {(one, two)}
+        rivals = [good[key][0] for key in others if not _same(found, good, (one, two), key)]
         if min(rivals, default=math.inf) < max(score * _RUNNER_UP, 1e-9):
             ambiguous.add(one)
         else:
             found.put(good[one, two][1])
+
+
+def _candidates(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Every pair; of very many those that stand at about the same place in the order of execution."""
+    if len(ours) * len(theirs) <= _MOST_CANDIDATES:
+        yield from product(ours, theirs)
+        return
+    for position, one in enumerate(ours):
+        middle = position * len(theirs) // len(ours)
+        for two in theirs[max(middle - _WINDOW, 0) : middle + _WINDOW]:
+            yield one, two
 
 
 def _same(

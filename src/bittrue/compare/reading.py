@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import types
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import InputError
@@ -46,7 +48,7 @@ def _value(kind: Any, data: Any, place: str) -> Any:
 def _object(kind: Any, data: Any, place: str) -> Any:
     if not isinstance(data, dict):
         raise _wrong("an object", data, place)
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     values = {}
     for part in fields(kind):
         if part.name in data:
@@ -56,9 +58,16 @@ def _object(kind: Any, data: Any, place: str) -> Any:
     return kind(**values)
 
 
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _tuple(kinds: tuple[Any, ...], data: Any, place: str) -> tuple[Any, ...]:
     if not isinstance(data, list | tuple):
         raise _wrong("a list", data, place)
+    if kinds == (float, ...) and all(type(item) in (int, float) for item in data):
+        return tuple(data)
     if len(kinds) == 2 and kinds[1] is ...:
         return tuple(_value(kinds[0], item, f"{place}[{i}]") for i, item in enumerate(data))
     if len(data) != len(kinds):
@@ -79,7 +88,7 @@ def _plain(kind: Any, data: Any, place: str) -> Any:
 
 
 def _wrong(expected: str, data: Any, place: str) -> InputError:
-    text = repr(data)
+    text = reprlib.repr(data)
     shown = text if len(text) <= 60 else f"{text[:57]}..."
     return InputError("BT-RESULT", f"expected {expected}, found {shown}", place=place, advice="compare again")
 

@@ -214,6 +214,8 @@ class CompareResult:
         version: of bittrue.
         date: ISO.
         notes: anything else that the reader must know.
+        host: ``"A"``, or ``"B"`` where only B's graph and arithmetic are known: then isolated differences are those of
+            A's values against B's arithmetic on A's inputs, and verdicts say what A does; empty where neither is known.
     """
 
     a: Side
@@ -228,6 +230,7 @@ class CompareResult:
     version: str = ""
     date: str = ""
     notes: tuple[str, ...] = ()
+    host: str = "A"
 
     @property
     def equal(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,10 @@ _NEAREST = 10
 # Elementwise accounting: a hypothesis counts when it is right about this share of the elements that it changes,
 # and about at least so many of them.
 _SHARE, _LEAST = 0.9, 8
+# Or when it is right about every element of a channel in which at least so many differ.
+_LEAST_IN_CHANNEL = 6
+# What accounting for elements may cost, as `Case.budget`.
+_ACCOUNTING = 4_000_000_000
 
 
 def faults(case: Case) -> Iterator[Hypothesis]:
@@ -34,8 +39,10 @@ def pairs(case: Case, bases: list[tuple[Hypothesis, ...]]) -> Iterator[tuple[Hyp
             if one.seat == two.seat or (id(two), id(one)) in tried:
                 continue
             tried.add((id(one), id(two)))
-            yield tuple(sorted((one, two), key=lambda h: bool(h.layer)))
-            yield tuple(sorted((two, one), key=lambda h: bool(h.layer)))
+            yield one, two
+            if (one.plan and two.plan) or (one.result and two.result) or (one.graph and two.graph):
+                # The second change sees what the first one has made.
+                yield two, one
 
 
 def _ranked(case: Case, singles: list[Hypothesis]) -> list[tuple[float, Hypothesis]]:
@@ -43,7 +50,7 @@ def _ranked(case: Case, singles: list[Hypothesis]) -> list[tuple[float, Hypothes
     found: list[tuple[float, int, Hypothesis]] = []
     wanted = case.theirs[0]
     for order, hypothesis in enumerate(singles):
-        if case.runs_left <= 0:
+        if case.budget <= 0:
             break
         predicted = case.predict((hypothesis,), 0)
         if predicted is None or not unequal(predicted, case.ours[0]).any():
@@ -59,5 +66,69 @@ def _distance(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Cause, ...], tuple[str, ...], int]:
-    """Elements accounted for one by one: causes with their counts, and how many elements no cause gives."""
-    return (), (), case.differing
+    """Elements accounted for one by one: causes with their counts, and how many elements no cause gives.
+
+    A hypothesis is taken for what it gives when it is right about nearly all that it changes, or about every single
+    element of some channels; otherwise what it gives is chance.
+    """
+    case.budget = _ACCOUNTING
+    singles = [(h,) for h in (*rows.used_slots(case), *faults(case))]
+    candidates = [*bases[1:], *singles, *((*base, *h) for base in bases[1:] for h in singles)]
+    left = np.concatenate([mask.reshape(-1) for mask in case.differs])
+    found = []
+    for order, hypotheses in enumerate(candidates):
+        if case.budget <= 0:
+            break
+        counted = _counted(case, hypotheses)
+        if counted is not None:
+            found.append((order, hypotheses, *counted))
+    causes: list[Cause] = []
+    while found:
+        order, hypotheses, right, place = max(found, key=lambda f: (int((f[2] & left).sum()), -f[0]))
+        gained = int((right & left).sum())
+        if gained < (1 if causes else _LEAST_IN_CHANNEL):
+            break
+        left = left & ~right
+        cause = hypotheses[-1].cause if len(hypotheses) == 1 else _joined(hypotheses)
+        causes.append(replace(cause, elements=gained, text=cause.text + place))
+        found = [f for f in found if f[0] != order]
+    return tuple(causes), (), int(left.sum())
+
+
+def _joined(hypotheses: tuple[Hypothesis, ...]) -> Cause:
+    causes = [h.cause for h in hypotheses]
+    return replace(
+        causes[-1],
+        name=" and ".join(c.name for c in causes),
+        text=" together with ".join(c.text for c in causes),
+        benign=all(c.benign for c in causes),
+    )
+
+
+def _counted(case: Case, hypotheses: tuple[Hypothesis, ...]) -> tuple[np.ndarray, str] | None:
+    """Which elements a hypothesis is taken for, and where that is; None when it may be chance."""
+    predicted = []
+    for position in range(len(case.theirs)):
+        one = case.predict(hypotheses, position)
+        if one is None:
+            return None
+        predicted.append(one)
+    pairs = list(zip(predicted, case.theirs, strict=True))
+    right = [~unequal(p, b) for p, b in pairs]
+    changed = [unequal(p, a) for (p, _), a in zip(pairs, case.ours, strict=True)]
+    gained = [r & d for r, d in zip(right, case.differs, strict=True)]
+    number, total = (sum(int(m.sum()) for m in masks) for masks in (gained, changed))
+    if number >= _LEAST and number >= _SHARE * total:
+        return np.concatenate([g.reshape(-1) for g in gained]), ""
+    channels = case.theirs[0].shape[-1] if case.theirs[0].ndim > 1 else 0
+    if channels < 2:
+        return None
+    whole = np.all([r.reshape(-1, channels).all(axis=0) for r in right], axis=0)
+    differing = np.sum([d.reshape(-1, channels).sum(axis=0) for d in case.differs], axis=0)
+    taken = whole & (differing >= _LEAST_IN_CHANNEL)
+    if not taken.any():
+        return None
+    kept = [(g.reshape(-1, channels) & taken).reshape(-1) for g in gained]
+    numbers = np.flatnonzero(taken)
+    named = ", ".join(str(c) for c in numbers[:8]) + (" ..." if len(numbers) > 8 else "")
+    return np.concatenate(kept), f" (in channel{'s' if len(numbers) > 1 else ''} {named})"

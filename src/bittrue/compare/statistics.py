@@ -113,6 +113,8 @@ class Collector:
             self._count_integers(negative, magnitude)
             at = int(magnitude.argmax())
             self._keep(float(magnitude[at]), flat[at], one[at], two[at])
+        elif one.dtype.kind == "c":
+            self._count_complex(flat, one, two)
         else:
             self._count_reals(flat, one, two)
 
@@ -161,6 +163,16 @@ class Collector:
         rank = np.where(strange, np.inf, np.where(endless, np.inf, apart))
         at = int(rank.argmax())
         self._keep(float(rank[at]), flat[at], one[at], two[at])
+
+    def _count_complex(self, flat: np.ndarray, one: np.ndarray, two: np.ndarray) -> None:
+        """Distances in the plane; there is no order to count steps in. The worst element shows magnitudes."""
+        self._sum = None
+        with np.errstate(all="ignore"):
+            apart = np.abs(two.astype(np.complex128) - one.astype(np.complex128))
+        good = np.isfinite(apart).all() and self._largest is not None
+        self._largest = max(self._largest, float(apart.max())) if good and self._largest is not None else None
+        at = int(np.where(np.isnan(apart), np.inf, apart).argmax())
+        self._keep(float(apart[at]) if good else math.inf, flat[at], np.abs(one[at]), np.abs(two[at]))
 
     def _bump(self, key: str, count: int) -> None:
         if count:
@@ -246,6 +258,9 @@ def _occurrences(magnitude: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _ordered(values: np.ndarray) -> np.ndarray:
     """Integers in the order of the real numbers, neighbours one apart; both zeros are 0."""
     size = values.dtype.itemsize
+    if values.dtype.name == "float8_e8m0fnu":
+        # Powers of two without a sign.
+        return values.view(np.uint8).astype(np.int64)
     bits = values.view(f"i{size}").astype(np.int64)
     least = -(1 << (8 * size - 1))
     return np.where(bits < 0, np.int64(least) - bits, bits)

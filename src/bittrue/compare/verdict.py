@@ -10,20 +10,23 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
 from ..numerics import Numerics
 from ..numerics import find as find_numerics
 from ..numerics import names as numerics_names
-from . import witness
-from .hypotheses import Case, Hypothesis, rows
+from ..plan import Plan
+from .hypotheses import BUDGET, Case, Hypothesis, rows
 from .result import Cause, Verdict
 from .search import account, faults, pairs
 from .segments import Segment
+from .witness import Witness
 
-# Fewer differing elements than this may fit several causes by chance: then all that fit are named.
-_FEW = 24
+# Fewer differing elements than this may fit several causes by chance: then all that fit are named; with still fewer,
+# rules that stand further down as well.
+_FEW, _VERY_FEW = 24, 12
 _MOST_ALSO = 12
 # With more of them, only so many others that touch the same thing are tried.
 _MOST_TRIED = 16
@@ -38,9 +41,9 @@ class Explainer:
     """
 
     def __init__(self, own: Numerics, other: Numerics | None) -> None:
-        self.own, self.other = own, other
-        self._numerics: dict[str, None] = {} if other is None else {other.name: None}
-        self._known: dict[str, None] = {}
+        self.own = own
+        self._others = () if other is None else (other,)
+        self._known: dict[tuple[str, str], None] = {}
 
     def explain(
         self,
@@ -60,9 +63,9 @@ class Explainer:
         case = Case(segment, values, theirs)
         if not case.differing:
             return Verdict(0, exact=True, text="equal")
-        causes, also, unexplained = self._causes(case)
-        position, element = witness.element_of(case)
-        place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, element))}"
+        causes, also, unexplained, hypotheses = self._causes(case)
+        witness = Witness(case, hypotheses)
+        place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, witness.element))}"
         return Verdict(
             differing=case.differing,
             causes=causes,
@@ -70,43 +73,51 @@ class Explainer:
             unexplained=unexplained,
             text=verdict_text(case, causes, unexplained, also),
             also=also,
-            witness=witness.work_out(case, position, element),
+            witness=witness.work_out(),
             command=f"{command} {place}" if command else "",
-            accumulators=witness.accumulator_range(case),
-            ties=witness.ties(case),
+            accumulators=witness.accumulator_range(),
+            ties=witness.ties(),
         )
 
-    def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int]:
-        """Causes, what fits as well, and how many elements stay unexplained."""
-        for stage in self._stages(case):
-            found = self._first(case, stage)
+    def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
+        """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
+        for hypothesis in self._as_before(case):
+            if case.holds(hypothesis):
+                return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
+        for stage, limited in self._stages(case):
+            found = self._first(case, stage, limited)
             if found is None:
                 continue
-            causes, also = found
-            self._known.update(dict.fromkeys(cause.name for cause in causes))
+            hypotheses, also = found
+            causes = tuple(h.cause for h in hypotheses)
+            if case.differing < (_VERY_FEW if self._others else _FEW):
+                also = self._rules_that_fit(case, causes, also)
+            if case.differing >= _FEW:
+                self._known.update({(case.segment.node.operator, cause.name): None for cause in causes})
             counted = tuple(replace(cause, elements=case.differing) for cause in causes)
-            return counted, also, 0
-        return account(case, self._bases(case))
+            return counted, also, 0, hypotheses
+        return *account(case, self._bases(case)), ()
 
-    def _stages(self, case: Case) -> Iterator[Callable[[], Iterator[tuple[Hypothesis, ...]]]]:
-        yield lambda: ((h,) for h in self._as_before(case))
-        yield lambda: self._of_numerics(case)
-        yield lambda: ((h,) for h in rows.used_slots(case))
-        yield lambda: ((h,) for h in rows.used_pairs(case))
-        yield lambda: ((h,) for h in faults(case))
-        yield lambda: ((h,) for h in rows.unused_slots(case))
-        yield lambda: ((h,) for h in self._all_numerics(case))
-        yield lambda: pairs(case, self._bases(case))
+    def _stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
+        """What is tried, stage by stage, and whether the case's budget limits it."""
+        yield lambda: self._of_numerics(case), False
+        yield lambda: ((h,) for h in rows.used_slots(case)), False
+        yield lambda: ((h,) for h in rows.used_pairs(case)), False
+        yield lambda: ((h,) for h in faults(case)), False
+        yield lambda: ((h,) for h in rows.unused_slots(case)), False
+        yield lambda: ((h,) for h in self._all_numerics(case)), False
+        case.budget = BUDGET
+        yield lambda: pairs(case, self._bases(case)), True
 
     def _first(
-        self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]]
-    ) -> tuple[tuple[Cause, ...], tuple[str, ...]] | None:
+        self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]], limited: bool
+    ) -> tuple[tuple[Hypothesis, ...], tuple[str, ...]] | None:
         """The first of a stage that holds, and others that do: of its own kind, with few differing elements of any."""
         first: tuple[Hypothesis, ...] | None = None
         also: dict[str, None] = {}
         tried = 0
         for hypotheses in stage():
-            if case.runs_left <= 0 or len(also) >= _MOST_ALSO or tried >= _MOST_TRIED:
+            if (limited and case.budget <= 0) or len(also) >= _MOST_ALSO or tried >= _MOST_TRIED:
                 break
             # More than what suffices proves nothing of what is more.
             if first is not None and _contains(hypotheses, first):
@@ -118,43 +129,59 @@ class Explainer:
             if case.holds(*hypotheses):
                 if first is None:
                     first = hypotheses
+                    if case.differing >= _FEW and hypotheses[0].cause.numerics:
+                        # A rule that a numerics has, and gives so many elements.
+                        break
                 else:
                     also[" and ".join(h.cause.name for h in hypotheses)] = None
         if first is None:
             return None
         names = " and ".join(h.cause.name for h in first)
-        return tuple(h.cause for h in first), tuple(name for name in also if name != names)
+        return first, tuple(name for name in also if name != names)
+
+    def _rules_that_fit(self, case: Case, causes: tuple[Cause, ...], also: tuple[str, ...]) -> tuple[str, ...]:
+        """`also`, and single rules of any numerics that fit as well."""
+        names = dict.fromkeys(also)
+        taken = {atom for cause in causes for atom in cause.name.split(" + ")}
+        # Whose arithmetic is known is not guessed further.
+        told = {other.name for other in self._others} & {name for cause in causes for name in cause.numerics}
+        for hypothesis in chain(rows.used_slots(case), () if told else rows.used_pairs(case)):
+            name = hypothesis.cause.name
+            if len(names) < _MOST_ALSO and name not in names and name not in taken and case.holds(hypothesis):
+                names[name] = None
+        return tuple(names)
 
     def _as_before(self, case: Case) -> Iterator[Hypothesis]:
-        """Rules that explained earlier tensors."""
-        candidates = {h.cause.name: h for h in rows.used_slots(case)}
-        yield from (candidates[name] for name in self._known if name in candidates)
+        """Rules that explained many elements of earlier tensors of such an operator: these need no other evidence."""
+        candidates = {(case.segment.node.operator, h.cause.name): h for h in rows.used_slots(case)}
+        yield from (candidates[known] for known in self._known if known in candidates)
 
     def _of_numerics(self, case: Case) -> Iterator[tuple[Hypothesis, ...]]:
         """What is said to be B's arithmetic: the smallest part of its differences that suffices, else all of it."""
-        for name in self._numerics:
-            whole = rows.whole_row(case, find_numerics(name))
+        for other in self._others:
+            whole = rows.whole_row(case, other)
             if not case.holds(whole):
                 continue
-            parts = self._parts(case, whole)
+            plan = case.planned([whole], dict(case.segment.shapes))
+            parts = self._parts(case, whole, plan)
             yield from ((part,) for part in parts)
-            yield (whole,)
+            yield (replace(whole, cause=rows.fused_otherwise(case, plan, other) or whole.cause),)
 
-    def _parts(self, case: Case, whole: Hypothesis) -> list[Hypothesis]:
-        shapes = dict(case.segment.shapes)
-        slots = rows.differences(case, case.planned([whole], shapes))
+    def _parts(self, case: Case, whole: Hypothesis, plan: Plan) -> list[Hypothesis]:
+        slots = rows.differences(case, plan)
         if not slots:
             return []
         return [rows.rule_hypothesis(case, chosen, whole.cause.numerics) for chosen in rows.sufficient(slots)]
 
     def _all_numerics(self, case: Case) -> Iterator[Hypothesis]:
+        said = {numerics.name for numerics in (self.own, *self._others)}
         for name in numerics_names():
-            if name != self.own.name and name not in self._numerics:
+            if name not in said:
                 yield rows.whole_row(case, find_numerics(name))
 
     def _bases(self, case: Case) -> list[tuple[Hypothesis, ...]]:
         """Arithmetics on which faults may sit: A's own, and what is said to be B's."""
-        return [(), *((rows.whole_row(case, find_numerics(name)),) for name in self._numerics)]
+        return [(), *((rows.whole_row(case, other),) for other in self._others)]
 
 
 def _contains(hypotheses: tuple[Hypothesis, ...], first: tuple[Hypothesis, ...]) -> bool:

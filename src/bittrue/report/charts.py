@@ -132,8 +132,8 @@ def _accumulators(report: Report) -> dict[str, Any] | None:
         "low": [str(low) for low, _, _ in values],
         "high": [str(high) for _, high, _ in values],
         "bound": [str(bound) for _, _, bound in values],
-        "reached": [_as_float(max(abs(low), abs(high))) for low, high, _ in values],
-        "proven": [_as_float(abs(bound)) for _, _, bound in values],
+        "reached": [float(max(abs(low), abs(high))) for low, high, _ in values],
+        "proven": [float(abs(bound)) for _, _, bound in values],
     }
 
 
@@ -148,13 +148,6 @@ def _downstream(report: Report) -> list[dict[str, Any]]:
         }
         for entry in report.result["amplification"]
     ]
-
-
-def _as_float(number: int) -> float | None:
-    try:
-        return float(number)
-    except OverflowError:
-        return None
 
 
 def _finite(number: float | None) -> float | None:

@@ -14,7 +14,7 @@ EQUAL, BENIGN, FAULT, UNEXPLAINED, OPEN, NOTHING = "equal", "benign", "fault", "
 
 @dataclass(frozen=True)
 class Cause:
-    """One rule or fault of B, over all tensors that it explains.
+    """One rule or fault of the other side, over all tensors that it explains.
 
     Attributes:
         anchor: of its page in the report.
@@ -66,6 +66,16 @@ class Report:
     def pairs(self) -> list[dict[str, Any]]:
         pairs: list[dict[str, Any]] = self.result["pairs"]
         return pairs
+
+    @property
+    def host(self) -> str:
+        """The side whose arithmetic isolated differences are taken against."""
+        return self.result["host"] or "A"
+
+    @property
+    def other(self) -> str:
+        """The side that verdicts are about."""
+        return "A" if self.host == "B" else "B"
 
     def causes_of(self, position: int) -> list[Cause]:
         """The causes of one tensor."""
@@ -122,6 +132,7 @@ def _verdict(
     causes: tuple[Cause, ...],
 ) -> tuple[str, str, str]:
     pairs = result["pairs"]
+    other = "A" if result["host"] == "B" else "B"
     compared = len(pairs) - len(incomparable)
     apart = f" {words.plural(len(incomparable), 'tensor')} could not be compared." if incomparable else ""
     if not compared:
@@ -141,22 +152,22 @@ def _verdict(
     if False in judged:
         unsolved = sum(answer is False for answer in judged)
         what = f"{words.plural(elements, 'element')} in {words.plural(unsolved, 'tensor')}"
-        reason = f"no known rule or fault gives B's bits in {what}."
+        reason = f"no known rule or fault gives {other}'s bits in {what}."
         also = f" {_named(faults, 'fault')}." if faults else ""
         return UNEXPLAINED, "Different, and unexplained", f"{count}; {reason}{also}{apart}"
     missing = sum(answer is None for answer in judged)
     open_text = f" {words.plural(missing, 'differing tensor')} could not be run alone, so the cause there is open."
     if faults:
-        text = f"{count}; {_named(faults, 'fault')} in B, proven by recomputation.{open_text if missing else ''}{apart}"
-        return FAULT, "Different: a fault in B", text
+        text = f"{count}; {_named(faults, 'fault')} in {other}, proven by recomputation.{open_text if missing else ''}{apart}"
+        return FAULT, f"Different: a fault in {other}", text
     if missing == len(differing) or not causes:
         return OPEN, "Different; the cause is open", f"{count}.{open_text if missing else ''}{apart}"
     rules = words.plural(len(causes), "named rule")
     give = "gives" if len(causes) == 1 else "give"
     if missing:
-        text = f"{count}; where tensors could be run alone, {rules} {give} every bit of B.{open_text}{apart}"
+        text = f"{count}; where tensors could be run alone, {rules} {give} every bit of {other}.{open_text}{apart}"
         return OPEN, "Different, explained where it could be judged", text
-    text = f"{count}; {rules} {give} every bit of B, proven by recomputation. No fault was found.{apart}"
+    text = f"{count}; {rules} {give} every bit of {other}, proven by recomputation. No fault was found.{apart}"
     kinds = {cause.data["kind"] for cause in causes}
     what = "rounding" if kinds == {"rounding"} else "arithmetic"
     return BENIGN, f"Different, explained: another legal {what}", text

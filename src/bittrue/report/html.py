@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -76,6 +77,13 @@ def _detailed(report: comparison.Report) -> list[int]:
 
 
 def _fill(template: str, **values: Any) -> str:
+    text: str = _environment().get_template(template).render(**values)
+    return text
+
+
+@cache
+def _environment() -> Any:
+    """Jinja2 with our templates; nothing is undefined, and everything is escaped that does not say otherwise."""
     jinja = _needed("jinja2")
     environment = jinja.Environment(
         loader=jinja.PackageLoader("bittrue.report"),
@@ -86,9 +94,9 @@ def _fill(template: str, **values: Any) -> str:
     )
     for name in ("count", "short", "percent", "number", "shape", "index"):
         environment.filters[name] = getattr(words, name)
+    environment.filters["prose"] = _prose
     environment.globals.update(plural=words.plural, embed=_embed, file=_file)
-    text: str = environment.get_template(template).render(**values)
-    return text
+    return environment
 
 
 def _embed(value: Any) -> Any:
@@ -97,6 +105,14 @@ def _embed(value: Any) -> Any:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return _markup(text)
+
+
+def _prose(text: str) -> Any:
+    """A sentence: what stands between backticks is code."""
+    parts = [_needed("markupsafe").escape(part) for part in text.split("`")]
+    if len(parts) % 2 == 0:
+        parts[-2:] = [parts[-2] + "`" + parts[-1]]
+    return _markup("").join(_markup(f"<code>{part}</code>") if i % 2 else part for i, part in enumerate(parts))
 
 
 def _file(name: str) -> Any:

@@ -144,13 +144,22 @@ def _few(texts: list[str], between: str) -> str:
 
 
 def _text(text: str) -> str:
-    r"""Plain words that stay plain words: no markup, links, mentions or HTML.
+    r"""Plain words that stay plain words: no markup, links, mentions or HTML. What stands between backticks is code.
 
     >>> _text("</td><b> a|b [x](y) *z* @me #1")
     '&lt;/td&gt;&lt;b&gt; a\\|b \\[x\\](y) \\*z\\* &#64;me &#35;1'
+    >>> _text("`a_b` and c_d`")
+    '`a_b` and c\\_d\\`'
     """
-    one_line = " ".join(text.split("\n")).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    escaped = re.sub(r"([\\`*_\[\]|~])", r"\\\1", one_line)
+    parts = " ".join(text.split("\n")).split("`")
+    if len(parts) % 2 == 0:
+        parts[-2:] = ["`".join(parts[-2:])]
+    return "".join(_code(part) if i % 2 else _words(part) for i, part in enumerate(parts))
+
+
+def _words(text: str) -> str:
+    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = re.sub(r"([\\`*_\[\]|~])", r"\\\1", plain)
     return escaped.replace("#", "&#35;").replace("@", "&#64;")
 
 

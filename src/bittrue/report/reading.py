@@ -8,7 +8,6 @@ that newer results of the same format can be read.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ _REQUIRED = object()
 _DEEPEST = 16
 # Counts of elements fit 64 bits; larger numbers come from damaged files.
 _LARGEST_COUNT = 2**63
+_LARGEST = 10**30
 
 
 def load(path: str | Path) -> dict[str, Any]:
@@ -99,15 +99,17 @@ def _count(value: Any, place: str) -> int:
 
 
 def _whole(value: Any, place: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _wrong(place, "expected a whole number", value)
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= _LARGEST:
+        raise _wrong(place, "expected a whole number of a size that occurs", value)
     return value
 
 
 def _number(value: Any, place: str) -> int | float:
     """A number; what JSON has no number for may come as text."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, float):
         return value
+    if isinstance(value, int):
+        return _whole(value, place)
     if isinstance(value, str):
         try:
             return float(value)
@@ -117,11 +119,7 @@ def _number(value: Any, place: str) -> int | float:
 
 
 def _real(value: Any, place: str) -> float:
-    number = _number(value, place)
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
+    return float(_number(value, place))
 
 
 def _share(value: Any, place: str) -> float:
@@ -313,7 +311,14 @@ _DOWNSTREAM = _record(
     labels=(_list(_list(_whole, 2)), []),
 )
 
+def _host(value: Any, place: str) -> str:
+    if value not in ("A", "B", ""):
+        raise _wrong(place, "expected 'A', 'B' or ''", value)
+    return str(value)
+
+
 _COMPARE_RESULT = _record(
+    host=(_host, "A"),
     a=_SIDE,
     b=_SIDE,
     inputs=_list(_text),

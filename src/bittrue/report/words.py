@@ -83,7 +83,7 @@ def number(value: float | int | bool | str | None) -> str:
             return "∞" if value > 0 else "−∞"
         if value.is_integer() and abs(value) < 1e15:
             value = int(value)
-    if isinstance(value, int) and abs(value) < 10**30:
+    if isinstance(value, int):
         return count(value).replace("-", "−")
     return f"{value:.6g}".replace("-", "−")
 

@@ -13,11 +13,14 @@ Shapes = Callable[[], Mapping[int, tuple[int, ...]]]
 
 # name -> module of this folder; its function `rewrite` does it
 REWRITES: dict[str, str] = {
+    "fold_constants": "fold_constants",
     "fold_reals": "fold_reals",
     "fuse_quantized": "fuse_quantized",
     "fuse_reals": "fuse_reals",
+    "keep_planes": "keep_planes",
     "mark_planes": "mark_planes",
     "move_transposes": "move_transposes",
+    "propagate_pairs": "propagate_pairs",
 }
 
 

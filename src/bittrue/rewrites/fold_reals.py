@@ -29,6 +29,14 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free extent.
     """
     editor = Editor(graph)
+    fold(editor, shapes)
+    join_gelu(editor)
+    join_layer_normalization(editor, shapes)
+    return (editor.finish(), ()) if editor.touched else (graph, ())
+
+
+def fold(editor: Editor, shapes: Shapes) -> None:
+    """Constants into the products before them, and products with a bias behind them into gemm."""
     for _ in range(_ROUNDS):
         editor.changed = False
         remove_idle(editor)
@@ -39,9 +47,6 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         if not editor.changed:
             break
     join_products(editor, shapes)
-    join_gelu(editor)
-    join_layer_normalization(editor, shapes)
-    return (editor.finish(), ()) if editor.touched else (graph, ())
 
 
 # -- convolutions --------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         if not editor.changed:
             break
     multiply_by_blocks(editor)
-    _mark_computed_weights(editor)
+    mark_computed_weights(editor)
     return editor.finish(), _notes(editor)
 
 
@@ -124,7 +124,7 @@ def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
     return not (epsilon < np.float32(limits[0]) - low or epsilon < high - np.float32(limits[1]))
 
 
-def _mark_computed_weights(editor: Editor) -> None:
+def mark_computed_weights(editor: Editor) -> None:
     """Real products whose weights or bias come from a dequantization: to the runtime they are no constants."""
     computed: set[int] = set()
     for node in editor.nodes():

@@ -29,9 +29,14 @@ RESOLVERS = {
 }
 
 
-def _interpreter(module: Any, path: Path, resolver: str, threads: int, every_tensor: bool = False) -> Any:
+# Where a table QuantizationParameters has its quantized_dimension (schema.fbs).
+_QUANTIZED_DIMENSION = 16
+
+
+def _interpreter(module: Any, model: Path | bytes, resolver: str, threads: int, every_tensor: bool = False) -> Any:
+    source = {"model_content": model} if isinstance(model, bytes) else {"model_path": str(model)}
     return module.Interpreter(
-        model_path=str(path),
+        **source,
         experimental_op_resolver_type=getattr(module.OpResolverType, RESOLVERS[resolver][0]),
         experimental_preserve_all_tensors=every_tensor,
         num_threads=threads,
@@ -78,6 +83,8 @@ class LiteRT(Runner):
         resolver: one of `RESOLVERS`.
         threads: that the interpreter may use.
         timeout: seconds that a run may take.
+        mend: run a copy in which tensors of one axis have quantized dimension 0. Old converters gave biases that of
+            the weights; the interpreter refuses that, its kernels never look at it.
         worker: a process to share; a new one by default.
     """
 
@@ -91,6 +98,7 @@ class LiteRT(Runner):
         resolver: str,
         threads: int = 1,
         timeout: float = 600,
+        mend: bool = False,
         worker: Worker | None = None,
     ) -> None:
         LITERT.check(model.format, "LiteRT")
@@ -102,13 +110,22 @@ class LiteRT(Runner):
         self.title = f"LiteRT {LITERT.version()}, {title} ({kernels})"
         self.arithmetic = find_numerics(numerics)
         self.inputs = input_ports(model)
-        self._options: dict[str, Any] = {"path": str(path), "resolver": resolver, "threads": threads}
+        self._options: dict[str, Any] = {"path": str(path), "resolver": resolver, "threads": threads, "mend": mend}
         self._timeout = timeout
         self._worker = worker or Worker("LiteRT", __name__)
 
     def with_model(self, path: Path) -> LiteRT:
         spec, resolver = self.spec.replace(str(self.path), str(path)), self._options["resolver"]
-        return LiteRT(spec, path, load(path), resolver, self._options["threads"], self._timeout, self._worker)
+        return LiteRT(
+            spec,
+            path,
+            load(path),
+            resolver,
+            self._options["threads"],
+            self._timeout,
+            self._options["mend"],
+            self._worker,
+        )
 
     def record(self, inputs: Mapping[str, np.ndarray], progress: Progress | None = None) -> Recording:
         graph = self.model.graph
@@ -128,11 +145,15 @@ class LiteRT(Runner):
         )
         feeds.unlink()
         if "refused" in answer:
+            text = " ".join(answer["refused"].split())
+            advice = "bittrue check says what the specification has against it"
+            if "quantized_dimension" in text and not self._options["mend"]:
+                advice = "?mend=1 runs a copy in which tensors of one axis have quantized dimension 0"
             raise InvalidModelError(
                 "BT-RUNNER-REFUSED",
-                f"{self.title} refuses this model: {answer['refused']}",
+                f"{self.title} refuses this model or its inputs: {text[:400]}{'...' if len(text) > 400 else ''}",
                 place=str(self.path),
-                advice="bittrue check says what the specification has against it",
+                advice=advice,
             )
         tensors, hidden = [], []
         for entry in answer["values"]:
@@ -155,6 +176,11 @@ class LiteRT(Runner):
 
 def _notes(model: Model, answer: Mapping[str, Any], hidden: Sequence[str]) -> list[str]:
     notes = []
+    if answer["mended"]:
+        notes.append(
+            f"run from a copy in which {answer['mended']} tensors of one axis have quantized dimension 0 instead of "
+            "one past their rank"
+        )
     if hidden:
         notes.append(f"not shown, the interpreter has no array for it: {', '.join(hidden)}")
     if answer["unread"]:
@@ -201,7 +227,10 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         feeds = [
             mapped(Path(request["feeds_file"]), np.dtype(f["dtype"]), f["shape"], f["start"]) for f in request["feeds"]
         ]
-        full, plain = (_invoked(_interpreter(module, path, resolver, threads, every), feeds) for every in (True, False))
+        mended, model = _mended(path) if request["mend"] else (0, path)
+        full, plain = (
+            _invoked(_interpreter(module, model, resolver, threads, every), feeds) for every in (True, False)
+        )
         values, unread = [], []
         with open(request["values_file"], "wb") as file:
             for index in request["wanted"]:
@@ -216,7 +245,24 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     except Exception as error:
         return {"refused": f"{error}".strip() or type(error).__name__}
     outputs = [detail["index"] for detail in full.get_output_details()]
-    return {"values": values, "unread": unread, "different": [i for i in outputs if not _same(full, plain, i)]}
+    different = [i for i in outputs if not _same(full, plain, i)]
+    return {"values": values, "unread": unread, "different": different, "mended": mended}
+
+
+def _mended(path: Path) -> tuple[int, bytes]:
+    """How many quantized dimensions of tensors with one axis became 0, and the model's bytes with them."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    content, count = bytearray(path.read_bytes()), 0
+    model = schema.Model.GetRootAs(content, 0)
+    for graph in (model.Subgraphs(i) for i in range(model.SubgraphsLength())):
+        for tensor in (graph.Tensors(i) for i in range(graph.TensorsLength())):
+            details = tensor.Quantization()
+            if tensor.ShapeLength() == 1 and details is not None and details.QuantizedDimension() > 0:
+                start = details._tab.Pos + details._tab.Offset(_QUANTIZED_DIMENSION)
+                content[start : start + 4] = bytes(4)
+                count += 1
+    return count, bytes(content)
 
 
 def _invoked(interpreter: Any, feeds: Sequence[np.ndarray]) -> Any:

@@ -27,9 +27,11 @@ LEVELS = {
     "layout": "ORT_ENABLE_LAYOUT",
     "all": "ORT_ENABLE_ALL",
 }
-# Levels at which the runtime goes from node to node, so that the numerics' rewrites have no counterpart. (`basic` joins
-# real operators only; of those the numerics' rewrites make larger groups.)
-_UNFUSED = ("disable", "basic")
+# What the numerics does to a graph at levels that do less than its own: go from node to node, or fold constants only.
+_REWRITES = {
+    "disable": ("keep_planes", "mark_planes"),
+    "basic": ("fold_constants", "propagate_pairs", "keep_planes", "mark_planes"),
+}
 # Levels that lay pictures out anew; the level before them has the same nodes with the model's own layout.
 _LAID_OUT, _PLAIN = ("layout", "all"), "extended"
 _TYPES = {"float": "float32", "double": "float64"}
@@ -112,6 +114,7 @@ class _Opened:
         nodes: of the optimised model.
         before: for levels that lay pictures out anew: like `every` before that; None for other levels.
         layouts: what became of which tensor then.
+        idle: optimisers left out that make no difference.
         spool: whose folder holds the files.
     """
 
@@ -120,6 +123,7 @@ class _Opened:
     nodes: Sequence[Any]
     before: Any
     layouts: Layouts | None
+    idle: Sequence[str]
     spool: Spool
 
 
@@ -175,6 +179,10 @@ class OnnxRuntime(Runner):
             # Outputs that are inputs or constants.
             found.update({n: self._recorded(spool, n, v) for n, v in outputs.items() if n not in found})
             notes += _layout_notes(opened.layouts)
+        for name in opened.idle:
+            notes.append(
+                f"leaving out {name} makes no difference: it does nothing to this model, or there is no such optimiser"
+            )
         hidden = [port.name for port in opened.every.get_outputs() if not _short(port)]
         if hidden:
             notes.append(f"not shown, the package has no array for it: {', '.join(repr(name) for name in hidden)}")
@@ -215,12 +223,23 @@ class OnnxRuntime(Runner):
                     if self.settings.level in _LAID_OUT:
                         _, before, old = self._visible(spool, replace(self.settings, level=_PLAIN))
                         layouts = Layouts(nodes, old)
+                    idle = [
+                        name
+                        for name in self.settings.disable
+                        if self._nodes(spool, [other for other in self.settings.disable if other != name]) == nodes
+                    ]
             except Exception as error:
                 raise InvalidModelError(
                     "BT-RUNNER-REFUSED", f"{self.title} refuses this model: {_message(error)}", place=str(self.path)
                 ) from None
-            self._opened = _Opened(plain, every, nodes, before, layouts, spool)
+            self._opened = _Opened(plain, every, nodes, before, layouts, idle, spool)
         return self._opened
+
+    def _nodes(self, spool: Spool, disable: Sequence[str]) -> Sequence[Any]:
+        """Nodes of the optimised model with these optimisers left out."""
+        optimised, marked = spool.folder / "other.onnx", spool.folder / "other.marked.onnx"
+        _session(self._module, self.path, replace(self.settings, disable=tuple(disable)), optimised)
+        return _mark_outputs(optimised, marked)
 
     def _visible(self, spool: Spool, settings: Settings) -> tuple[Any, Any, Sequence[Any]]:
         """A plain session, one of the optimised model with every tensor an output, and the nodes of that model."""
@@ -258,7 +277,7 @@ def _layout_notes(layouts: Layouts | None) -> list[str]:
 
 def _arithmetic(settings: Settings) -> Numerics:
     table = find_numerics("onnxruntime")
-    return replace(table, rewrites=()) if settings.level in _UNFUSED else table
+    return replace(table, rewrites=_REWRITES.get(settings.level, table.rewrites))
 
 
 def _mark_outputs(optimised: Path, marked: Path) -> list[Any]:

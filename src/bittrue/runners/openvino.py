@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .base import Feed, Opened, Peer, fit, matches, pair
+from ..api import Model, load
+from ..errors import InvalidModelError
+from ..graph import data_type
+from ..quantization import dequantize
+from .base import Feed, Opened, Peer, Progress, Runner, fit, given, input_ports, matches, pair, quiet
+from .recording import Recorded, Recording
+from .spool import Spool
+
+# Operators whose results are no tensors of a run.
+_NO_RESULTS = ("Constant", "Parameter", "Result")
 
 
-def _open_openvino(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
+def _compiled(module: Any, path: Path, feeds: Sequence[Feed], threads: int, every: bool = False) -> tuple[Any, ...]:
+    """The compiled model, the order of its inputs, their values, and what was done to them."""
     core = module.Core()
     model = core.read_model(str(path))
     names = [[*port.get_names()] for port in model.inputs]
@@ -19,18 +29,30 @@ def _open_openvino(module: Any, path: Path, feeds: Sequence[Feed], threads: int)
     shapes = [_extents(port.get_partial_shape()) for port in model.inputs]
     if any(not matches(f.value.shape, shapes[i]) for f, i in zip(feeds, order, strict=True)) and path.suffix != ".onnx":
         model.reshape({model.inputs[i]: list(f.value.shape) for f, i in zip(feeds, order, strict=True)})
+    if every:
+        ends = {port.get_node().input_value(0) for port in model.outputs}
+        nodes = [node for node in model.get_ordered_ops() if node.get_type_name() not in _NO_RESULTS]
+        model.add_outputs([port for node in nodes for port in node.outputs() if port not in ends and port.get_names()])
     options = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(threads)}
     compiled = core.compile_model(model, "CPU", options)
     ports = [compiled.inputs[i] for i in order]
     values, remarks = fit(feeds, [(p.get_element_type().to_dtype(), _extents(p.get_partial_shape())) for p in ports])
-    inputs = dict(zip(order, values, strict=True))
+    return compiled, dict(zip(order, values, strict=True)), remarks
+
+
+def _open_openvino(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
+    compiled, inputs, remarks = _compiled(module, path, feeds, threads)
     outputs = list(compiled.outputs)
 
     def run() -> list[np.ndarray]:
         results = compiled(inputs)
         return [results[port] for port in outputs]
 
-    return Opened(run, tuple(next(iter(sorted(port.get_names())), "") for port in outputs), remarks)
+    return Opened(run, tuple(_name(port) for port in outputs), remarks)
+
+
+def _name(port: Any) -> str:
+    return next(iter(sorted(port.get_names())), "")
 
 
 def _extents(shape: Any) -> tuple[int | None, ...]:
@@ -39,3 +61,80 @@ def _extents(shape: Any) -> tuple[int | None, ...]:
 
 
 OPENVINO = Peer("openvino", "OpenVINO", "openvino", "openvino", ("tflite", "onnx"), _open_openvino)
+
+
+class OpenVino(Runner):
+    """A model in OpenVINO's CPU plugin.
+
+    Args:
+        every: also show inner tensors. The plugin fuses around what is asked for, so this can change its results.
+        threads: that it may use.
+    """
+
+    model: Model
+
+    def __init__(self, spec: str, path: Path, model: Model, every: bool = False, threads: int = 1) -> None:
+        OPENVINO.check(model.format)
+        self.spec = spec
+        self.path = path
+        self.model = model
+        self.format = model.format
+        self.inputs = input_ports(model)
+        self.title = f"OpenVINO {OPENVINO.version()}{', every tensor asked for' if every else ''}"
+        self.arithmetic = None
+        self._every = every
+        self._threads = threads
+        self._module = OPENVINO.load()
+
+    def with_model(self, path: Path) -> OpenVino:
+        spec = self.spec.replace(str(self.path), str(path))
+        return OpenVino(spec, path, load(path), self._every, self._threads)
+
+    def record(self, inputs: Mapping[str, np.ndarray], progress: Progress | None = None) -> Recording:
+        values = given(self.inputs, inputs)
+        feeds = [Feed(p.name, values[p.name], _real(p, values[p.name])) for p in self.inputs]
+        plain, remarks = self._run(feeds, False)
+        found = dict(plain)
+        notes = [*remarks]
+        if self._every:
+            found = self._run(feeds, True)[0]
+            different = [n for n, v in plain.items() if n not in found or v.tobytes() != found[n].tobytes()]
+            changed = f"gives other bytes for output {', '.join(map(repr, different))}" if different else "agrees"
+            notes.append(f"asking for inner tensors changes what is fused; the plain run {changed}")
+        else:
+            notes.append("outputs only: asking for inner tensors changes what is fused; ?tensors=all asks for them")
+        spool = Spool()
+        known = {tensor.name: tensor.quantization for tensor in self.model.graph.tensors}
+        tensors = []
+        for name, value in {**values, **{n: v for n, v in found.items() if n not in values}}.items():
+            # Inner tensors are real numbers here, whatever they are in the file.
+            quantization = known.get(name) if value.dtype.kind in "iu" else None
+            dtype = data_type(value.dtype.name).name
+            tensors.append(Recorded(name, dtype, value.shape, quantization, spool.keep(name, value)))
+        return Recording(tuple(tensors), tuple(values), tuple(plain), tuple(notes))
+
+    def _run(self, feeds: Sequence[Feed], every: bool) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+        """Values by name, the model's outputs under its own names, and what was done to the inputs."""
+        graph = self.model.graph
+        try:
+            with quiet():
+                compiled, inputs, remarks = _compiled(self._module, self.path, feeds, self._threads, every)
+                results = compiled(inputs)
+                ports = list(compiled.outputs)
+                arrays = [np.array(results[port]) for port in ports]
+        except Exception as error:
+            text = " ".join(str(error).split())[:600] or type(error).__name__
+            raise InvalidModelError("BT-RUNNER-REFUSED", f"{self.title}: {text}", place=str(self.path)) from None
+        count = len(graph.outputs)
+        ours = [graph.tensors[i].name for i in graph.outputs]
+        order = pair(ours, [[*port.get_names()] for port in ports[:count]], "outputs")
+        found = {name: arrays[i] for name, i in zip(ours, order, strict=True)}
+        for port, value in zip(ports[count:], arrays[count:], strict=True):
+            found.setdefault(_name(port), value)
+        return found, remarks
+
+
+def _real(port: Any, value: np.ndarray) -> np.ndarray | None:
+    if port.scale is None or port.zero_point is None:
+        return None
+    return dequantize(value, port.scale, port.zero_point)

@@ -7,11 +7,13 @@
 ``litert:RESOLVER MODEL``
     LiteRT as it is installed here; RESOLVER is builtin_ref (the default), optimized or xnnpack. Also written
     ``litert:RESOLVER:MODEL``, ``litert:MODEL`` and ``litert:MODEL?resolver=RESOLVER``. Options: threads, timeout
-    (seconds that a run may take).
+    (seconds that a run may take), mend (1: see `litert.LiteRT`).
 ``ort:MODEL``
     ONNX Runtime as it is installed here. Options: level (disable, basic, extended, layout or all), disable (names of
     optimisers, separated by commas), threads, integers (1 or 0: ``session.qdqisint8allowed``; 1 by default, which is
     what bittrue's numerics reproduce).
+``openvino:MODEL``
+    OpenVINO's CPU plugin as it is installed here. Options: tensors (outputs, or all: see `openvino.OpenVino`), threads.
 ``trace:DIR``
     What a device, or `bittrue run --trace`, left behind; see `bittrue.runners.trace` for the form.
 
@@ -22,6 +24,7 @@ Options follow the file as ``?name=value&name=value``. A file whose name looks l
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +36,7 @@ from ..errors import InputError
 from .base import Runner
 from .litert import RESOLVERS, LiteRT
 from .onnxruntime import LEVELS, OnnxRuntime, Settings
+from .openvino import OpenVino
 from .ours import Ours
 from .trace import Trace
 
@@ -107,7 +111,7 @@ def _options(name: str, scheme: _Scheme, rest: str) -> tuple[str, dict[str, str]
         if target.startswith((f"{variant} ", f"{variant}:")) or target == variant:
             target, options = target[len(variant) + 1 :].strip(), {scheme.variant: variant}
             break
-    if "?" in target and not Path(target).exists():
+    if "?" in target and not os.path.exists(target):
         target, _, query = target.rpartition("?")
         for part in filter(None, query.split("&")):
             key, equals, value = part.partition("=")
@@ -123,7 +127,7 @@ def _options(name: str, scheme: _Scheme, rest: str) -> tuple[str, dict[str, str]
 def _ours(text: str, weights: Any) -> Runner:
     path, numerics = _numerics(text)
     name, colon, rest = text.partition(":")
-    if colon and not Path(path).exists() and name.isidentifier():
+    if colon and not os.path.exists(path) and name.isidentifier():
         close = difflib.get_close_matches(name, _SCHEMES, 1)
         known = ", ".join(f"{_form(key, scheme)}" for key, scheme in _SCHEMES.items())
         raise InputError(
@@ -137,7 +141,7 @@ def _ours(text: str, weights: Any) -> Runner:
 
 def _numerics(text: str) -> tuple[str, str]:
     """(path, numerics or nothing) of MODEL@NUMERICS; names of files and of numerics may hold '@' themselves."""
-    if Path(text).exists():
+    if os.path.exists(text):
         return text, ""
     known = [name for name in numerics_tables.names() if text.endswith(f"@{name}")]
     if known:
@@ -146,7 +150,7 @@ def _numerics(text: str) -> tuple[str, str]:
     parts = text.split("@")
     for count in range(1, len(parts)):
         path = "@".join(parts[:count])
-        if Path(path).is_file():
+        if os.path.isfile(path):
             # Unknown: says which ones there are.
             numerics_tables.find("@".join(parts[count:]))
     return text, ""
@@ -171,7 +175,8 @@ def number(options: Mapping[str, str], key: str, default: int, most: int) -> int
 def _litert(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
     resolver = choice(options, "resolver", tuple(RESOLVERS), "builtin_ref")
     threads, timeout = number(options, "threads", 1, 1024), number(options, "timeout", 600, 10**6)
-    return LiteRT(spec, Path(target), load(target, weights), resolver, threads, timeout)
+    mend = choice(options, "mend", ("0", "1"), "0") == "1"
+    return LiteRT(spec, Path(target), load(target, weights), resolver, threads, timeout, mend)
 
 
 def _onnxruntime(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
@@ -184,8 +189,14 @@ def _onnxruntime(spec: str, target: str, options: dict[str, str], weights: Any) 
     return OnnxRuntime(spec, Path(target), load(target, weights), settings)
 
 
+def _openvino(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
+    every = choice(options, "tensors", ("outputs", "all"), "outputs") == "all"
+    return OpenVino(spec, Path(target), load(target, weights), every, number(options, "threads", 1, 1024))
+
+
 _SCHEMES = {
-    "litert": _Scheme(_litert, ("resolver", "threads", "timeout"), tuple(RESOLVERS), "resolver"),
+    "litert": _Scheme(_litert, ("resolver", "threads", "timeout", "mend"), tuple(RESOLVERS), "resolver"),
+    "openvino": _Scheme(_openvino, ("tensors", "threads")),
     "trace": _Scheme(lambda spec, target, options, weights: Trace(spec, Path(target)), ()),
     "ort": _Scheme(_onnxruntime, ("level", "disable", "threads", "integers")),
 }

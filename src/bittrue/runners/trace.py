@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -58,7 +59,7 @@ class Trace(Runner):
         self.format = "trace"
         self.model = None
         self.inputs = []
-        index = _read_index(path) if path.is_dir() else {}
+        index = _read_index(path) if os.path.isdir(path) else {}
         self._runs = [_run(folder) for folder in _folders(path, index)]
         first = self._runs[0][1]
         name = str(index.get("numerics") or first.get("numerics") or "")
@@ -99,8 +100,8 @@ def _same(one: np.ndarray, two: np.ndarray) -> bool:
 
 def _folders(path: Path, index: Mapping[str, Any]) -> list[Path]:
     """Where the runs are."""
-    if not path.exists():
-        raise InputError("BT-TRACE", "no such folder", place=str(path))
+    if not os.path.exists(path):
+        raise InputError("BT-TRACE", "no such folder", place=_clean(str(path)))
     if "runs" in index:
         names = _names(index["runs"], "runs", path / INDEX)
         if not names:

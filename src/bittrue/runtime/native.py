@@ -91,6 +91,10 @@ class NativeExecutor:
         """Positions in the plan of steps without a native twin, with the reason."""
         return self._observed.missing
 
+    def kernel(self, position: int) -> str:
+        """Which kernel carries out the step at `position` of the plan, where every tensor is wanted."""
+        return self._observed.note(position)
+
     def run(
         self,
         inputs: Mapping[int, np.ndarray],
@@ -304,11 +308,12 @@ class _Program:
         # Removed steps are gone from the schedule, so positions are found by node.
         positions = {step.index: position for position, step in enumerate(self.plan.steps)}
         return [
-            step_time(self.plan, positions[step.index], statistics.median(run[i] for run in runs), self._note(i), step)
+            step_time(self.plan, positions[step.index], statistics.median(run[i] for run in runs), self.note(i), step)
             for i, step in enumerate(self.schedule.steps)
         ]
 
-    def _note(self, position: int) -> str:
+    def note(self, position: int) -> str:
+        """Which kernel carries out a step, or why none does."""
         if position in self.driven:
             return "driven"
         return f"reference: {self.missing[position]}" if position in self.missing else self._program.note(position)

@@ -6,18 +6,21 @@ bits. Rules and rows of numerics stand in `rows`, roundings that no numerics has
 
 from collections.abc import Callable, Iterable
 
-from .case import Case, Hypothesis, unequal
+from .case import BUDGET, Case, Hypothesis, unequal
 from .clamps import clamps
 from .constants import constants
 from .registers import registers
-from .results import results
+from .results import results, stale
 from .roundings import roundings
 from .scales import scales
+from .unfused import unfused
 from .windows import windows
 from .zero_points import zero_points
 
 # In the order in which they are tried: the likelier and simpler ones first.
 FAMILIES: tuple[Callable[[Case], Iterable[Hypothesis]], ...] = (
+    unfused,
+    stale,
     zero_points,
     clamps,
     roundings,
@@ -28,4 +31,4 @@ FAMILIES: tuple[Callable[[Case], Iterable[Hypothesis]], ...] = (
     results,
 )
 
-__all__ = ["FAMILIES", "Case", "Hypothesis", "unequal"]
+__all__ = ["BUDGET", "FAMILIES", "Case", "Hypothesis", "unequal"]

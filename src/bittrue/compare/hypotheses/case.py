@@ -19,11 +19,9 @@ from ..segments import ChangeGraph, ChangePlan, Segment
 from . import layers
 
 Values = Mapping[str, np.ndarray]
-# Planning and starting a native run cost about as much as this many multiply-accumulates.
-_OVERHEAD = 4_000_000
-# Multiply-accumulates that one tensor's search may spend, and bounds of the number of runs that this means.
-_BUDGET = 6_000_000_000
-_FEWEST_RUNS, _MOST_RUNS = 200, 1500
+# What a search costs is counted in multiply-accumulates of kernels: planning and starting a run costs about as much as
+# so many of them, NumPy takes so many times as long as kernels do, and one tensor's combinations may cost so much.
+_OVERHEAD, _SLOWER, BUDGET = 4_000_000, 30, 12_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +60,15 @@ class Case:
         values: per input set: the inputs, as B had them.
         theirs: per input set: B's tensor.
         ours: per input set: A's arithmetic on the same inputs.
+        budget: what combinations of hypotheses may still cost; single ones are always tried.
     """
 
     def __init__(self, segment: Segment, values: Sequence[Values], theirs: Sequence[np.ndarray]) -> None:
         self.segment, self.values, self.theirs = segment, values, theirs
         self.ours = [segment.run(given) for given in values]
         self.differs = [unequal(a, b) for a, b in zip(self.ours, theirs, strict=True)]
-        cost = max(1, segment.own_plan.work) * max(1, len(values)) + _OVERHEAD
-        self.runs_left = int(np.clip(_BUDGET // cost, _FEWEST_RUNS, _MOST_RUNS))
-        self._accumulators: dict[int, np.ndarray | None] = {}
+        self.budget = BUDGET
+        self._sums: dict[int, layers.Sums] = {}
 
     @property
     def plan(self) -> Plan:
@@ -126,7 +124,8 @@ class Case:
 
         Rules and parameters are put into places that they were not made for, so any exception means just that.
         """
-        self.runs_left -= 1
+        slow = any(h.layer or h.compute or h.reference for h in hypotheses)
+        self.budget -= _OVERHEAD + self.plan.work * (_SLOWER if slow else 1)
         try:
             return self._predict(hypotheses, position)
         except Exception:
@@ -150,7 +149,7 @@ class Case:
         if compute is not None:
             found = compute(plan, given)
         elif ways:
-            found = layers.run(plan, given, layers.Ways(**ways))
+            found = self._layer(hypotheses, plan, position, given, layers.Ways(**ways))
         else:
             session = Session(plan, executor="reference" if any(h.reference for h in hypotheses) else "auto")
             found = next(iter(session.run({p.name: given[p.name] for p in session.inputs}).values()))
@@ -162,6 +161,20 @@ class Case:
             return None
         return found
 
+    def _layer(
+        self, hypotheses: Sequence[Hypothesis], plan: Plan, position: int, given: Values, ways: layers.Ways
+    ) -> np.ndarray | None:
+        """The last layer in NumPy; hypotheses about its end alone share its sums."""
+        shared = ways.ends_alone and not any(h.numerics or h.graph or h.plan or h.values for h in hypotheses)
+        if not shared:
+            return layers.run(plan, given, ways)
+        if position not in self._sums:
+            found = layers.sums(plan, given, layers.Ways())
+            if found is None:
+                return None
+            self._sums[position] = found
+        return layers.finish(plan, self._sums[position], ways)
+
     def holds(self, *hypotheses: Hypothesis) -> bool:
         """Whether `hypotheses` together give every bit of B's tensor, for all input sets."""
         for position, wanted in enumerate(self.theirs):
@@ -169,15 +182,6 @@ class Case:
             if found is None or unequal(found, wanted).any():
                 return False
         return True
-
-    def accumulators(self, position: int) -> np.ndarray | None:
-        """A's accumulators of the tensor's own step, in its shape; None where it has none."""
-        if position not in self._accumulators:
-            try:
-                self._accumulators[position] = layers.accumulators(self.plan, self.values[position])
-            except Exception:
-                self._accumulators[position] = None
-        return self._accumulators[position]
 
 
 def unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:

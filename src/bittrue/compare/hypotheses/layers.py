@@ -1,4 +1,4 @@
-"""Layers with accumulators in plain NumPy: accumulators that can be looked at, and other ways to make and end them."""
+"""Layers with accumulators in plain NumPy: other ways to make accumulators, and to end them."""
 
 from __future__ import annotations
 
@@ -71,6 +71,11 @@ class Ways:
     pad_mode: str = ""
     plain: bool = False
 
+    @property
+    def ends_alone(self) -> bool:
+        """Whether accumulators are made as always."""
+        return not (self.pad_code or self.products or self.bias or self.weights or self.pad_mode or self.plain)
+
 
 def last_layer(plan: Plan) -> Step | None:
     """The last step with accumulators of integers; None without one."""
@@ -80,48 +85,53 @@ def last_layer(plan: Plan) -> Step | None:
     return None
 
 
+@dataclass(frozen=True)
+class Sums:
+    """The accumulators of the last layer, and what was known before it."""
+
+    layer: Layer
+    acc: Array
+    known: dict[int, Array]
+
+
 def run(plan: Plan, values: Mapping[str, Array], ways: Ways) -> Array | None:
     """The plan's output with `ways` in its last layer; None where there is none."""
+    found = sums(plan, values, ways)
+    return None if found is None else finish(plan, found, ways)
+
+
+def sums(plan: Plan, values: Mapping[str, Array], ways: Ways) -> Sums | None:
+    """The plan up to the accumulators of its last layer; None where there is none."""
     changed = last_layer(plan)
-    if changed is None:
-        return None
     known = _constants(plan, values)
     for step in plan.steps:
         inputs = [None if i is None else known[i] for i in step.inputs]
         if step is changed:
             layer = _layer(plan, step, inputs)
-            bias = layer.bias if ways.bias is None else ways.bias(layer)
-            acc = _accumulate(step, inputs, bias, ways)
-            acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
-            if ways.register is not None:
-                acc = ways.register(acc)
-            found = layer.stored(layer.rescaled(acc)) if ways.end is None else ways.end(layer, acc)
-            if found is None:
-                return None
-            known[step.outputs[0]] = found
-        else:
-            operator = find(step.operator)
-            assert operator is not None
-            known.update(zip(step.outputs, operator.reference(step, inputs), strict=True))
+            acc = _accumulate(step, inputs, layer.bias if ways.bias is None else ways.bias(layer), ways)
+            return Sums(layer, finish_accumulator(step.rules["accumulate"], step.accumulator, acc), known)
+        _carry_out(step, inputs, known)
+    return None
+
+
+def finish(plan: Plan, found: Sums, ways: Ways) -> Array | None:
+    """From the last layer's accumulators to the plan's output."""
+    layer, known = found.layer, dict(found.known)
+    acc = found.acc if ways.register is None else ways.register(found.acc)
+    stored = layer.stored(layer.rescaled(acc)) if ways.end is None else ways.end(layer, acc)
+    if stored is None:
+        return None
+    known[layer.step.outputs[0]] = stored
+    place = next(k for k, step in enumerate(plan.steps) if step.outputs == layer.step.outputs)
+    for step in plan.steps[place + 1 :]:
+        _carry_out(step, [None if i is None else known[i] for i in step.inputs], known)
     return known[plan.outputs[0]]
 
 
-def accumulators(plan: Plan, values: Mapping[str, Array]) -> Array | None:
-    """Accumulators of the step that writes the plan's output; None where it has none."""
-    step = last_layer(plan)
-    if step is None or plan.outputs[0] not in step.outputs:
-        return None
-    known = _constants(plan, values)
-    for before in plan.steps:
-        inputs = [None if i is None else known[i] for i in before.inputs]
-        if before is step:
-            layer = _layer(plan, step, inputs)
-            acc = _accumulate(step, inputs, layer.bias, Ways())
-            return finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
-        operator = find(before.operator)
-        assert operator is not None
-        known.update(zip(before.outputs, operator.reference(before, inputs), strict=True))
-    return None
+def _carry_out(step: Step, inputs: list[Any], known: dict[int, Array]) -> None:
+    operator = find(step.operator)
+    assert operator is not None
+    known.update(zip(step.outputs, operator.reference(step, inputs), strict=True))
 
 
 def real_multiplier(plan: Plan, step: Step) -> Array:

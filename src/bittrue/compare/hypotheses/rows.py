@@ -217,6 +217,17 @@ def whole_row(case: Case, numerics: Numerics) -> Hypothesis:
     )
 
 
+def fused_otherwise(case: Case, plan: Plan, numerics: Numerics) -> Cause | None:
+    """What to say where another numerics' rewrites make other steps of the segment; None where they do not."""
+    mine, theirs = ([step.operator for step in p.steps] for p in (case.plan, plan))
+    if mine == theirs:
+        return None
+    one, two = (f"`{', '.join(operators)}`" for operators in (theirs, mine))
+    what = f"fused into {', '.join(theirs)}" if len(theirs) < len(mine) else f"computed as {', '.join(theirs)}"
+    text = f"being computed as {one} instead of {two}: another order of operations, benign"
+    return Cause(what, text, "order", True, numerics=(numerics.name,))
+
+
 def used_slots(case: Case) -> Iterator[Hypothesis]:
     """One slot at a time: every other rule that a numerics uses for the operator and these types."""
     for place, own in places(case).items():

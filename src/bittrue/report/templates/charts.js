@@ -120,7 +120,9 @@
     if (!detail.ties.length) return "No distance to a tie is known: the operator does not round here, or was not judged.";
     const trace = (differences, name, fill, symbol) => {
       const points = detail.ties.filter(([d]) => differences(d)).flatMap(([d, distances]) => distances.map(x => [x, d]));
-      return {type: "scatter", mode: "markers", name: `${name} (${points.length})`, cliponaxis: false,
+      const furthest = Math.max(...points.map(p => p[0]));
+      return {type: "scatter", mode: "markers", cliponaxis: false,
+        name: `${points.length} ${name}, at most ${Number(furthest.toPrecision(3))} away`,
         x: points.map(p => p[0]), y: points.map(p => p[1]), hoverinfo: "text",
         text: points.map(p => `${p[0].toPrecision(4)} LSB from the tie<br>b − a = ${p[1]}`),
         marker: {size: 8, opacity: 0.65, color: colour(fill), symbol}};
@@ -195,7 +197,7 @@
     return {traces: all.slice(0, 24).map((entry, k) => ({mode: "lines+markers", name: plain(brief(entry.tensor, narrow.matches ? 28 : 48)),
       x: known ? entry.reached : entry.reached.map((_, i) => i + 1), y: entry.shares, hoverinfo: "text",
       text: entry.reached.map((found, i) => `<b>${name(found)}</b><br>${shown(entry.shares[i])} differ<br>from ${plain(brief(entry.tensor))}`),
-      line: {color: colour(fills[k % 4]), dash: dashes[Math.floor(k / 4) % 4], width: 1.5}, marker: {size: 4}})),
+      line: {color: colour(fills[k % 4]), dash: dashes[Math.floor(k / 4) % 4], width: 1.5}, marker: {size: entry.shares.length > 1 ? 4 : 9}})),
       layout: layout({showlegend: all.length > 1 && all.length <= 8,
         xaxis: known ? order("tensor, in A's execution order") : axis({title: "tensors behind the difference", zeroline: false}),
         yaxis: axis({title: "differing, %", rangemode: "tozero"})})};

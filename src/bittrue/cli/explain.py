@@ -1,0 +1,208 @@
+"""`bittrue explain`: the arithmetic of one stored number, step by step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import InputError
+from ..explain import (
+    Explanation,
+    Pair,
+    closest_to_tie,
+    explain_element,
+    explain_under,
+    first_difference,
+    first_different,
+    numerics_against,
+    paired,
+    sensible,
+    step_of,
+)
+from ..plan import Plan
+from .common import console, input_options, is_plan, open_session, prepare_options, progress
+from .inputs import gather
+
+
+@click.command("explain")
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.option("--tensor", "-t", metavar="NAME", help="The tensor; without it, the tensors are listed.")
+@click.option(
+    "--element",
+    "-e",
+    metavar="I,J,K",
+    help="Index of the element, counted from 0; without it, the one with the smallest distance to a tie.",
+)
+@click.option(
+    "--against",
+    metavar="NUMERICS|RULE",
+    help="The same element of the same inputs under another numerics, or with one rule replaced (rule or slot=rule).",
+)
+@input_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@prepare_options
+def command(
+    model: str,
+    tensor: str | None,
+    element: str | None,
+    against: str | None,
+    files: tuple[str, ...],
+    seed: int,
+    image_range: tuple[float, float] | None,
+    as_json: bool,
+    **prepare: Any,
+) -> None:
+    """Work out one stored number of MODEL by hand: products, accumulator, multiplier, roundings, zero point, clamp.
+
+    \b
+    bittrue explain model.tflite                                     # which tensors there are
+    bittrue explain model.tflite --tensor T --element 0,12,7,33      # one element, random input, seed 0
+    bittrue explain model.tflite -t T -i x.npy --against xnnpack     # where two runtimes part
+    bittrue explain model.tflite -t T --against q31_one_step_up      # the same with another rule
+    """
+    session = open_session(model, **prepare)
+    if tensor is None:
+        if element or against:
+            raise InputError("BT-USAGE", "--element and --against need --tensor")
+        _list(session.plan, as_json)
+        return
+    index = None if element is None else _index(element)
+    step_of(session.plan, tensor)
+    other = None if against is None else _other_plan(model, session.plan, tensor, against, prepare)
+    values, remarks = gather(session, files, seed, image_range)
+    with progress(session, "running") as tick:
+        traced = session.trace(values, progress=tick)
+    if index is None:
+        index, why = _chosen(session.plan, other, traced, tensor)
+        remarks.append(f"element {_shown(index)}: {why}")
+    first = explain_element(session, traced, tensor, index)
+    second = None if other is None else explain_under(other, traced, first)
+    pairs = [] if second is None else paired(first, second)
+    if as_json:
+        click.echo(json.dumps(_as_json(first, second, pairs, remarks), indent=1))
+        return
+    out = console()
+    for remark in remarks:
+        out.print(remark, markup=False)
+    if second is None:
+        show(out, first)
+        return
+    _show_pairs(out, first, second, pairs)
+
+
+def _index(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.strip("[]() ").split(",") if part.strip())
+    except ValueError:
+        raise InputError(
+            "BT-USAGE", f"cannot read the element '{text}'", place="--element", advice="write 0,12,7,33"
+        ) from None
+
+
+def _shown(index: tuple[int, ...]) -> str:
+    return ",".join(map(str, index)) or "()"
+
+
+def _other_plan(model: str, plan: Plan, tensor: str, against: str, prepare: Mapping[str, Any]) -> Plan:
+    """The plan of the same model under what `--against` names."""
+    if is_plan(model):
+        raise InputError("BT-USAGE", "--against needs the model; a plan is fixed", place="--against")
+    numerics = numerics_against(plan, step_of(plan, tensor)[0], against)
+    with sensible(against):
+        return open_session(model, **{**prepare, "numerics": numerics}).plan
+
+
+def _chosen(
+    plan: Plan, other: Plan | None, traced: Mapping[str, np.ndarray], tensor: str
+) -> tuple[tuple[int, ...], str]:
+    """The first element that both plans store differently, else the closest call."""
+    if other is not None:
+        found = first_different(plan, other, traced, tensor)
+        if found is not None:
+            return found
+    index, why = closest_to_tie(plan, traced, tensor)
+    return index, why if other is None else f"no element differs; {why}"
+
+
+def _list(plan: Plan, as_json: bool) -> None:
+    rows = [
+        {
+            "tensor": plan.tensors[i].name,
+            "operator": step.operator,
+            "type": plan.tensors[i].dtype,
+            "shape": list(plan.tensors[i].shape),
+            "rules": dict(step.rules),
+        }
+        for step in plan.steps
+        for i in step.outputs
+    ]
+    if as_json:
+        click.echo(json.dumps({"numerics": plan.numerics, "tensors": rows}, indent=1))
+        return
+    table = Table(title=f"tensors that steps compute, numerics {plan.numerics}", title_justify="left")
+    for column in ("tensor", "operator", "type", "shape"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(row[key])) for key in ("tensor", "operator", "type", "shape")))
+    out = console()
+    out.print(table)
+    out.print("next: bittrue explain MODEL --tensor NAME [--element I,J,K]", markup=False)
+
+
+def _title(explanation: Explanation) -> Text:
+    index = ", ".join(map(str, explanation.element))
+    return Text(
+        f"'{explanation.tensor}' [{index}] = {explanation.stored}: node {explanation.node} ({explanation.source})"
+    )
+
+
+def show(out: Console, explanation: Explanation) -> None:
+    """An explanation as a table: what, value, where it comes from."""
+    table = Table(title=_title(explanation), title_justify="left", show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", style="bold", overflow="fold")
+    table.add_column(overflow="fold")
+    for line in explanation.lines:
+        table.add_row(Text(line.label), Text(line.value), Text(line.remark))
+    out.print(table)
+    rules = ", ".join(f"{slot} {rule}" for slot, rule in explanation.rules.items())
+    out.print(f"numerics {explanation.numerics}" + (f"; rules: {rules}" if rules else ""), markup=False)
+
+
+def _show_pairs(out: Console, first: Explanation, second: Explanation, pairs: list[Pair]) -> None:
+    table = Table(title=_title(first), title_justify="left")
+    table.add_column("", no_wrap=True)
+    table.add_column(Text(first.numerics), justify="right", overflow="fold")
+    table.add_column(Text(second.numerics), justify="right", overflow="fold")
+    table.add_column("", overflow="fold")
+    parted = first_difference(pairs)
+    for position, pair in enumerate(pairs):
+        remarks = dict.fromkeys(line.remark for line in (pair.first, pair.second) if line is not None and line.remark)
+        style = "bold red" if position == parted else "red" if pair.differs else ""
+        label = Text(f"{pair.label}  <- parts here" if position == parted else pair.label, style=style)
+        sides = (Text(line.value if line is not None else "", style=style) for line in (pair.first, pair.second))
+        table.add_row(label, *sides, Text("\n".join(remarks)))
+    out.print(table)
+    if first.stored == second.stored:
+        out.print(f"both store {first.stored}")
+    else:
+        out.print(f"{first.numerics} stores {first.stored}, {second.numerics} stores {second.stored}", markup=False)
+
+
+def _as_json(first: Explanation, second: Explanation | None, pairs: list[Pair], remarks: list[str]) -> dict[str, Any]:
+    made: dict[str, Any] = {"explanation": first.to_dict(), "remarks": remarks}
+    if second is not None:
+        parted = first_difference(pairs)
+        made |= {
+            "against": second.to_dict(),
+            "equal": first.stored == second.stored,
+            "first_difference": None if parted is None else pairs[parted].label,
+        }
+    return made

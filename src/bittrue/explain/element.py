@@ -1,0 +1,229 @@
+"""`explain_element`: one stored number, worked out step by step and checked against the reference."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ..api import Session
+from ..errors import InputError, InternalError, UnsupportedError
+from ..operators import Step, find
+from ..plan import Plan
+from ..runtime.graphs import carry_out, initial_state, untrusted
+from . import conversions, elementwise, lookup, windows
+from .decimals import place
+from .explanation import Explanation
+from .general import general
+from .layers import layer, real_layer
+from .movement import MOVES, filled, joined, moved
+from .site import Number, Site, Work, shown_name
+from .terms import FAMILIES
+
+Narrator = Callable[[Site, Work], "Number | None"]
+_TOLD: dict[str, tuple[Narrator, ...]] = {
+    **dict.fromkeys(FAMILIES, (layer, real_layer)),
+    **dict.fromkeys(("add", "sub"), (elementwise.add,)),
+    **dict.fromkeys(("qlinear_add", "qlinear_mul"), (elementwise.affine_operands,)),
+    **dict.fromkeys(("relu", "relu6", "relu_n1_to_1", "relu_0_to_1"), (elementwise.change_of_scale,)),
+    **dict.fromkeys(("maximum", "minimum"), (elementwise.extreme,)),
+    **dict.fromkeys(
+        ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal"), (elementwise.comparison,)
+    ),
+    **dict.fromkeys(
+        ("logistic", "tanh", "exp", "log", "elu", "gelu", "hard_swish", "rsqrt", "function_of_codes"), (lookup.read,)
+    ),
+    **dict.fromkeys(("mean", "sum"), (windows.reduced,)),
+    **dict.fromkeys(("arg_max", "arg_min"), (lookup.position,)),
+    "average_pool2d": (windows.average_pool2d,),
+    "concatenation": (joined,),
+    "dequantize": (conversions.dequantize,),
+    "dequantize_linear": (conversions.dequantize_linear,),
+    "leaky_relu": (elementwise.leaky_relu,),
+    "max_pool": (windows.max_pool,),
+    "max_pool2d": (windows.max_pool2d,),
+    "mul": (elementwise.mul,),
+    "qlinear_average_pool": (windows.qlinear_average_pool,),
+    "quantize": (elementwise.change_of_scale, conversions.quantize),
+    "quantize_linear": (conversions.quantize_linear,),
+    "resize_bilinear": (lookup.resized,),
+    "softmax": (lookup.soft_maximum,),
+    "squared_difference": (elementwise.squared_difference,),
+}
+
+
+def narrators(operator: str) -> tuple[Narrator, ...]:
+    """Those that may know an operator, in order; the first that knows the step tells, else `general`."""
+    told = _TOLD.get(operator, ())
+    if operator in MOVES:
+        return (*told, moved, filled)
+    return (*told, elementwise.pointwise) if operator in elementwise.POINTWISE else told
+
+
+def explain_element(
+    source: Plan | Session, values: Mapping[str, np.ndarray], tensor: str, element: Sequence[int]
+) -> Explanation:
+    """How one element of one tensor comes about, step by step.
+
+    Args:
+        source: a plan, or a session (its plan is taken).
+        values: tensors by name, as `Session.trace` gives them; the inputs of the step that computes `tensor` suffice.
+        tensor: a tensor of the main graph that a step computes.
+        element: its index, one number per axis.
+
+    The numbers shown are those that the rules have on their way, and the last one is compared with what the reference
+    computes from the same inputs.
+
+    Raises:
+        InputError: no such tensor or element; a tensor that no step computes; values that are missing or do not fit.
+        UnsupportedError: steps that run other graphs.
+        InternalError: the calculation does not end at the stored number (a fault of bittrue).
+    """
+    plan = source.plan if isinstance(source, Session) else source
+    return explain_site(site_of(plan, values, tensor, element))
+
+
+def explain_site(site: Site) -> Explanation:
+    """The explanation of an element whose step and inputs are known."""
+    work, found = Work(), None
+    for narrator in narrators(site.step.operator):
+        work = Work()
+        with untrusted(site.step.place):
+            found = narrator(site, work)
+        if found is not None:
+            break
+    if found is None:
+        work = Work()
+        found = general(site, work)
+    stored = site.stored.item()
+    if found != stored and not (found != found and stored != stored):
+        raise InternalError(
+            "BT-EXPLAIN",
+            f"'{site.tensor.name}' {place(site.element)} is {stored}, its explanation ends at {found}",
+            place=site.step.place,
+            advice="please report this model",
+        )
+    work.add("stored", str(site.stored), f"{site.tensor.dtype}, '{shown_name(site.tensor.name)}' {place(site.element)}")
+    return Explanation(
+        site.tensor.name,
+        site.element,
+        site.step.operator,
+        site.step.source,
+        site.step.index,
+        site.plan.numerics,
+        dict(site.step.rules),
+        tuple(work.lines),
+        stored,
+        work.numbers,
+    )
+
+
+def step_of(plan: Plan, tensor: str) -> tuple[Step, int]:
+    """The step that computes a tensor, and the tensor's position among its outputs.
+
+    Raises:
+        InputError: no step does.
+    """
+    names = {t.name: index for index, t in enumerate(plan.tensors)}
+    index = names.get(tensor, plan.aliases.get(tensor, -1))
+    for step in plan.steps:
+        if index in step.outputs:
+            return step, step.outputs.index(index)
+    if index >= 0:
+        found = plan.tensors[index]
+        why = {
+            "input": "an input: whoever runs the model gives it",
+            "constant": "a constant of the model file",
+            "folded": "computed at plan time from constants and shapes alone",
+            "variable": "a variable: it keeps what the last step that wrote it left",
+            "later": "computed by a later stage, which is planned while running",
+        }.get(found.kind, "computed by no step")
+        raise InputError("BT-EXPLAIN-TENSOR", f"nothing to explain: '{found.name}' is {why}", place="tensor")
+    if "::" in tensor:
+        raise InputError(
+            "BT-EXPLAIN-TENSOR",
+            f"'{tensor}' belongs to a graph that a step calls; only tensors of the main graph are explained",
+            place="tensor",
+        )
+    computed = [plan.tensors[i].name for step in plan.steps for i in step.outputs]
+    close = difflib.get_close_matches(tensor, computed, 3)
+    advice = f"did you mean {' or '.join(repr(c) for c in close)}?" if close else "leave the tensor out to list them"
+    raise InputError("BT-EXPLAIN-TENSOR", f"no tensor '{tensor}' in this plan", place="tensor", advice=advice)
+
+
+def inputs_of(plan: Plan, step: Step, values: Mapping[str, np.ndarray]) -> tuple[np.ndarray | None, ...]:
+    """The step's inputs: constants of the plan, else from `values`, checked for type and shape.
+
+    Raises:
+        InputError: one is missing or does not fit.
+    """
+    found: list[np.ndarray | None] = []
+    for index in step.inputs:
+        if index is None:
+            found.append(None)
+            continue
+        tensor = plan.tensors[index]
+        if tensor.value is not None:
+            found.append(tensor.value)
+            continue
+        if tensor.kind == "variable":
+            found.append(initial_state(tensor))
+            continue
+        if tensor.name not in values:
+            raise InputError(
+                "BT-EXPLAIN-VALUE", f"no value for '{tensor.name}', which the step reads", place=step.place
+            )
+        value = np.asarray(values[tensor.name])
+        open_shape = tensor.kind in ("unknown", "later")
+        if value.dtype != tensor.type.numpy or (not open_shape and value.shape != tensor.shape):
+            raise InputError(
+                "BT-EXPLAIN-VALUE",
+                f"'{tensor.name}' must be {tensor.type.numpy}{list(tensor.shape)}, "
+                f"found {value.dtype}{list(value.shape)}",
+                place=step.place,
+            )
+        found.append(value)
+    return tuple(found)
+
+
+def outputs_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str) -> Site:
+    """The step behind a tensor, its inputs and what the reference makes of them; no element is chosen yet."""
+    step, output = step_of(plan, tensor)
+    operator = find(step.operator)
+    if operator is None or operator.worldly:
+        raise UnsupportedError(
+            "BT-EXPLAIN-GRAPH", f"{step.source} runs other graphs or touches variables of the session", place=step.place
+        )
+    inputs = inputs_of(plan, step, values)
+    results = carry_out(plan, step, inputs)[: len(step.outputs)]
+    if operator.stateful:
+        _check_state(plan, step, values, results)
+    return Site(plan, step, output, inputs, (), tuple(results))
+
+
+def site_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str, element: Sequence[int]) -> Site:
+    """The step behind an element, with its inputs and what the reference makes of them. Errors: `explain_element`."""
+    site = outputs_of(plan, values, tensor)
+    index = tuple(int(i) for i in element)
+    if len(index) != len(site.shape) or not all(0 <= i < e for i, e in zip(index, site.shape, strict=False)):
+        raise InputError(
+            "BT-EXPLAIN-ELEMENT",
+            f"no element {place(index)} in '{site.tensor.name}' of shape {list(site.shape)}",
+            place="element",
+            advice="give one index per axis, counted from 0",
+        )
+    return site.at(index)
+
+
+def _check_state(plan: Plan, step: Step, values: Mapping[str, np.ndarray], results: Sequence[np.ndarray]) -> None:
+    """A trace holds the state after a step, not before: only the first run of a session is known from its start."""
+    for index, result in zip(step.outputs, results, strict=True):
+        name = plan.tensors[index].name
+        if name in values and values[name].tobytes() != result.tobytes():
+            raise UnsupportedError(
+                "BT-EXPLAIN-STATE",
+                "the values of this trace follow from a state before the run that the trace does not hold",
+                place=step.place,
+                advice="trace the first run after reset()",
+            )
