@@ -130,3 +130,60 @@ def test_onnx_models_are_checked_too(quantized: bool) -> None:
     assert {rule.code for rule in result.rules}.isdisjoint({"BT204", "BT301"})
     assert ("BT102" in {finding.code for finding in result.findings}) != quantized
     assert not result.failures
+
+
+def reference(content: bytes) -> np.ndarray:
+    """What LiteRT's reference kernels make of ones."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    for port in interpreter.get_input_details():
+        interpreter.set_tensor(port["index"], np.ones(port["shape"], port["dtype"]))
+    interpreter.invoke()
+    return np.asarray(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+
+
+REFUSED = {
+    "BT205": lambda: made.conv(w={"zero_point": [0, 0, 1]}),
+    "BT207": lambda: made.dense({"scale": [0.25, 0.5], "axis": 1}),
+    "BT303": lambda: made.conv(b={"shape": [2], "scale": 0.125, "data": np.ones(2)}),
+    "BT304": lambda: made.conv(b={"axis": 3}),
+    "BT305": lambda: made.concatenation(0.25),
+    "BT307": lambda: made.fixed("LOGISTIC", "s8", 1 / 128, -128),
+    "BT309": lambda: made.fixed("L2_NORMALIZATION", "s8", 1 / 64, 0),
+    "BT310": lambda: made.fixed("LOG_SOFTMAX", "s8", 1 / 8, 127),
+}
+IGNORED = {
+    "BT204": lambda: made.conv(w={"data": np.full(6, -128)}),
+    "BT206": lambda: made.conv(x={"scale": [0.5, 0.25], "axis": 3}),
+    "BT207": lambda: made.depthwise({"scale": [0.25, 0.5], "axis": 1}),
+    "BT301": lambda: made.conv(b={"scale": [1.25, 2.5, 0.625]}),
+    "BT302": lambda: made.conv(b={"zero_point": [0, 4, 0]}),
+    "BT305": lambda: made.reshape(T("s8", [4], 0.5), T("s8", [4], 0.25)),
+    "BT307": lambda: made.fixed("LOGISTIC", "s8", 1 / 256, 0),
+    "BT308": lambda: made.fixed("TANH", "s8", 1 / 64, 5),
+}
+
+
+@pytest.mark.parametrize("code", sorted(REFUSED))
+def test_pages_say_what_the_runtime_refuses(code: str) -> None:
+    content = REFUSED[code]()
+    assert only(content, code).severity == "error"
+    with pytest.raises((RuntimeError, ValueError)):
+        reference(content)
+
+
+@pytest.mark.parametrize("code", sorted(IGNORED))
+def test_pages_say_what_the_runtime_ignores(code: str) -> None:
+    content = IGNORED[code]()
+    assert only(content, code).severity == "error"
+    reference(content)
+
+
+def test_what_the_runtime_makes_of_ignored_parameters() -> None:
+    right = reference(made.conv())
+    assert (reference(IGNORED["BT301"]()) == right).all()
+    assert (reference(IGNORED["BT302"]()) == right).all()
+    # Only the zero point of the output is left.
+    assert (reference(IGNORED["BT206"]()) == 7).all()

@@ -15,6 +15,7 @@ from support.shared import shared_models
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
 from hostile import campaign
+from test_rules import fixtures
 
 from bittrue.check import runner
 from bittrue.check.rule import Rule, Subject
@@ -25,7 +26,7 @@ def test_mutations(
 ) -> None:
     contents = [bittrue.demo_model()]
     contents += [path.read_bytes() for path in shared_models() if path.stat().st_size < 400_000]
-    count = 20_000 if request.config.getoption("--deep") else 1_000
+    count = 20_000 if request.config.getoption("--deep") else 400
     result = campaign(contents, range(count), tmp_path)
     record_property("mutated", f"{count} files: {result['counts']}, slowest {result['slowest']:.2f} s")
     assert result["counts"]["found"] > count // 10
@@ -33,11 +34,9 @@ def test_mutations(
 
 
 def test_mutations_of_the_fixtures(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    from fixtures_specification import FIXTURES
-
-    contents = [make() for lists in FIXTURES.values() for make in lists[0]]
+    contents = [make() for lists in fixtures().values() for make in lists[0]]
     contents = [content for content in contents if content[4:8] == b"TFL3"]
-    rounds = 100 if request.config.getoption("--deep") else 10
+    rounds = 100 if request.config.getoption("--deep") else 5
     counts = campaign(contents, range(rounds * len(contents)), tmp_path)["counts"]
     assert counts["found"] > len(contents)
 

@@ -34,8 +34,9 @@ RULE = Rule(
     what="Every operand of an int8 operator carries a scale and a zero point: real = scale * (q - zero_point). "
     "Integers that are only moved or compared may do without, when no tensor of the node has any.",
     why="Without a scale the integers stand for no real numbers; multipliers cannot be formed, or are formed from 0.",
-    enforced="LiteRT refuses layers whose activations or weights have none and reads 0 elsewhere; it does not read the "
-    "parameters of biases of int8 convolutions (read and run).",
+    enforced="LiteRT refuses convolutions whose input or weights have none, and per-tensor FULLY_CONNECTED whose "
+    "bias has none; it reads scale 0 elsewhere: ADD and SOFTMAX abort the process, an output of CONV_2D "
+    "becomes 0 everywhere, a bias of CONV_2D is added as it is (run).",
     fix="Calibrate the tensor (representative data that reaches it) and convert again. A bias gets input scale * "
     "weight scale and zero point 0.",
     source=SOURCE,

@@ -37,8 +37,9 @@ RULE = Rule(
     severity="error",
     what="Activations are quantized per tensor: one scale, one zero point.",
     why="Products of an input with several scales along the summed dimension cannot be added as integers.",
-    enforced="Most LiteRT kernels read the first scale alone, so that the other slices are wrong without a word; some "
-    "refuse it (read). QUANTIZE and DEQUANTIZE take per-axis tensors.",
+    enforced="LiteRT reads scale 0 and zero point 0 for such a tensor: CONV_2D stores the output's zero point "
+    "everywhere, ADD aborts the process, RESHAPE copies the codes (run). QUANTIZE and DEQUANTIZE take "
+    "per-axis tensors.",
     fix="Quantize the tensor with one scale. Constants may be dequantized instead (DEQUANTIZE).",
     source=SOURCE,
     find=find,

@@ -39,7 +39,8 @@ RULE = Rule(
     severity="error",
     what="The zero point of a bias is 0 in every channel.",
     why="The bias' integer is added to the sum of products as it is.",
-    enforced="LiteRT refuses convolutions with another one (run).",
+    enforced="LiteRT does not read it: CONV_2D and FULLY_CONNECTED of int8 run without a word and give the bits "
+    "that zero point 0 gives (run).",
     fix="Subtract the zero point from the bias' values and set it to 0.",
     source=SOURCE,
     find=find,

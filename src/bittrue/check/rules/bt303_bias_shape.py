@@ -51,8 +51,8 @@ RULE = Rule(
     severity="error",
     what="A bias has one value per output channel, and a scale for each scale of the weights.",
     why="Otherwise some channels have no bias, or one that is not theirs.",
-    enforced="LiteRT refuses convolutions and fully connected layers whose bias has another number of values; it does "
-    "not count the scales of a bias (read).",
+    enforced="LiteRT refuses layers whose bias has another number of values (run); it does not count the scales of"
+    " a bias (read).",
     fix="Shape the bias [output channels] and give it input scale * weight scale[c] in each.",
     source=SOURCE,
     find=find,
