@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 
 import bittrue
-from bittrue.explain import accumulators, closest_to_tie, explain_element, explain_under, numerics_against, step_of
+from bittrue.explain import (
+    accumulators,
+    closest_to_tie,
+    explain_element,
+    explain_under,
+    first_different,
+    numerics_against,
+    step_of,
+)
 from bittrue.explain.element import inputs_of
 from support import graphs
 from support.differential import random_values
+from support.layer_models import LAYERS
 from support.shared import needs_shared, shared_models
 
 # Another numerics whose rows hold no defined result for a model, or models that only microcontrollers run.
@@ -88,3 +97,15 @@ def test_missing_and_wrong_values_are_refused() -> None:
     wrong = {**values, session.inputs[0].name: np.zeros(3, np.int8)}
     with pytest.raises(bittrue.InputError, match="must be int8"):
         explain_element(session, wrong, tensor, (0, 0, 0, 0))
+
+
+def test_numerics_that_rewrite_differently_are_told_apart() -> None:
+    content, numerics = LAYERS["conv2d s8"]()
+    session = bittrue.load(content).prepare(numerics)
+    values = _values(session, 3)
+    explained = explain_element(session, values, session.outputs[0].name, (0, 0, 0, 0))
+    other = bittrue.load(bittrue.demo_model()).prepare(numerics).plan
+    with pytest.raises(bittrue.UnsupportedError, match="does not come from the same tensors"):
+        explain_under(other, values, explained)
+    with pytest.raises(bittrue.UnsupportedError, match="does not come from the same tensors"):
+        first_different(session.plan, other, values, explained.tensor)

@@ -116,14 +116,21 @@ def explain_under(other: Plan, values: Mapping[str, np.ndarray], explained: Expl
     Raises:
         UnsupportedError: the other plan has no such tensor, or computes it from tensors that `values` lacks.
     """
-    try:
+    with comparable(other, explained.tensor):
         return explain_element(other, values, explained.tensor, explained.element)
+
+
+@contextmanager
+def comparable(other: Plan, tensor: str) -> Iterator[None]:
+    """Says of errors that they are about the other plan, and that it may compute a tensor from other tensors."""
+    try:
+        yield
     except InputError as error:
         raise UnsupportedError(
             "BT-EXPLAIN-AGAINST",
-            f"under {other.numerics} '{explained.tensor}' does not come from the same tensors: {error.message}",
+            f"under {other.numerics} '{tensor}' does not come from the same tensors: {error.message}",
             place="--against",
-            advice="the two numerics rewrite the model differently here",
+            advice="the two numerics rewrite the model differently here; `bittrue compare` compares such models",
         ) from None
     except BittrueError as error:
         place = f"--against {other.numerics}: {error.place}"

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import InputError
 from ..plan import Plan
 from .accumulators import accumulators, tie_distances
+from .against import comparable
 from .element import explain_site, outputs_of
 
 # Elements that are worked out one by one to find the one closest to a tie.
@@ -56,8 +57,10 @@ def first_different(
     plan: Plan, other: Plan, values: Mapping[str, np.ndarray], tensor: str
 ) -> tuple[tuple[int, ...], str] | None:
     """The first element that two plans store differently from the same inputs of its step, and how many there are."""
-    sites = [outputs_of(side, values, tensor) for side in (plan, other)]
-    one, two = (site.results[site.output] for site in sites)
+    own = outputs_of(plan, values, tensor)
+    with comparable(other, tensor):
+        theirs = outputs_of(other, values, tensor)
+    one, two = own.results[own.output], theirs.results[theirs.output]
     if one.shape != two.shape or one.dtype != two.dtype:
         return None
     both_nan = (one != one) & (two != two) if one.dtype.kind in "fc" else np.zeros(one.shape, np.bool_)
