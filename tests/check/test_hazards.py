@@ -20,6 +20,7 @@ from support.hazard_models import (
     quantized,
     requantized,
     reshaped,
+    transposed,
 )
 
 S32_MAX = 2**31 - 1
@@ -102,6 +103,11 @@ def test_overflow_behind_another_layer_is_a_warning_and_knows_its_clamp() -> Non
     assert findings(model(S32_MAX - 509, 2), "BT601") == []
     assert findings(model(S32_MAX - 200, 2), "BT601") == []
     assert only(model(S32_MAX - 199, 2), "BT601").numbers["accumulator"] == S32_MAX + 1
+
+
+def test_bounds_without_witnesses_are_notes() -> None:
+    finding = only(transposed(S32_MAX), "BT601")
+    assert (finding.severity, finding.numbers["magnitude"]) == ("note", S32_MAX + 5 * 131)
 
 
 def test_sums_beyond_24_bits() -> None:

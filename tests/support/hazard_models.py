@@ -66,6 +66,18 @@ def island(quantize: bool, constant: bool = False) -> bytes:
     return chain(nodes)
 
 
+def transposed(bias: int) -> bytes:
+    """A transposed convolution of one pixel, whose accumulators have bounds but no witness."""
+    inputs = [
+        T("s32", (4,), data=np.array([1, 1, 1, 1])),
+        T("s8", (1, 1, 1, 1), 0.25, data=np.array([[[[5]]]])),
+        T("s8", (1, 1, 1, 1), 0.5, 3),
+        T("s32", (1,), 0.125, data=np.array([bias])),
+    ]
+    options = ("TransposeConvOptions", {"padding": 1, "strideH": 1, "strideW": 1})
+    return single("TRANSPOSE_CONV", options, inputs, [T("s8", (1, 1, 1, 1), 4.0)], version=3)
+
+
 def requantized(scale: float, zero_point: int = 0) -> bytes:
     return single("QUANTIZE", None, [T("s8", (256,), 0.1, 0)], [T("s8", (256,), scale, zero_point)])
 
@@ -102,8 +114,8 @@ _ROW, _LONG = [[127, 1], [-64, 3]], np.full((1, 1100), 127)
 _WIDE = {"zeros": (-128, 0), "scales": (0.5, 0.25, 1e5)}
 FIXTURES: dict[str, tuple[list[Any], list[Any]]] = {
     "BT601": (
-        [fully_connected([[5]], [S32_MAX - 619]), fully_connected([[5]], [-S32_MAX])],
-        [fully_connected([[5]], [S32_MAX - 620])],
+        [fully_connected([[5]], [S32_MAX - 619]), fully_connected([[5]], [-S32_MAX]), transposed(S32_MAX)],
+        [fully_connected([[5]], [S32_MAX - 620]), transposed(S32_MAX - 5 * 131)],
     ),
     "BT602": ([fully_connected(_LONG, [0], **_WIDE)], [fully_connected(_LONG[:, :500], [0], **_WIDE)]),  # type: ignore[arg-type]
     "BT603": ([products(S8([[65, 1], [64, 1]]))], [products(S8([[64, 1], [64, 1]])), products(U8([[165], [164]]))]),

@@ -53,15 +53,17 @@ def linear_nodes(subject: Subject) -> Iterator[Linear]:
         point = rest[0] if rest else None
         assert data is not None
         assert scale is not None
+        operands = (*node.inputs, None)[:3]
+        shapes = [None if i is None else known_shape(subject, graph, i) for i in operands]
         yield Linear(
             graph,
             node,
             data,
             scale,
             point,
-            known_shape(subject, graph, data),
-            known_shape(subject, graph, scale),
-            None if point is None else known_shape(subject, graph, point),
+            shapes[0],
+            shapes[1],
+            shapes[2],
             int(node.attributes.get("axis", 1)),  # type: ignore[arg-type]
             int(node.attributes.get("block_size", 0)),  # type: ignore[arg-type]
         )

@@ -72,15 +72,15 @@ def parameters_of(graph: Graph, node: Node) -> Iterator[Parameters]:
             yield Parameters(graph, node, graph.tensors[owner], graph.tensors[at[0]], point, codes < 0)
 
 
-def known_shape(subject: Subject, graph: Graph, tensor: Tensor) -> tuple[int, ...] | None:
+def known_shape(subject: Subject, graph: Graph, index: int) -> tuple[int, ...] | None:
     """The shape of a tensor, inferred where the main graph can be walked, else as declared; None where it is open."""
+    tensor = graph.tensors[index]
     if tensor.is_constant:
         return tensor.shape
     if graph is subject.graphs[0]:
         # The specification's own table has no rewrites, so tensors and nodes are those of the file.
         made = survey(subject, find_numerics("onnx"))
-        index = next((i for i, other in enumerate(graph.tensors) if other is tensor), None)
-        if made.graph is graph and index is not None and index in made.shapes:
+        if made.graph is graph and index in made.shapes:
             return made.shapes[index]
     declared = tensor.shape_signature or tensor.shape
     return None if not declared or any(extent < 1 for extent in declared) else tuple(declared)

@@ -21,6 +21,8 @@ from .surveys import code_range
 
 # Elements of the input beyond which no witness is made: it is as large as the input.
 _LARGEST_INPUT = 1 << 26
+# Weights looked at together, which bounds memory.
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +57,18 @@ class Sums:
         places: np.ndarray = self.places[channel // (self.channels // self.places.shape[0])]
         return places
 
-    def _ends(self, rows: np.ndarray, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-        up = np.maximum(rows, 0).sum(axis=1)
-        down = np.minimum(rows, 0).sum(axis=1)
+    def _ends(self, low: int, high: int, masked: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest accumulators for codes in [low, high]; `masked`: without taps in the padding."""
+        up, down = np.zeros((2, self.channels), np.int64)
+        each = self.channels // self.places.shape[0]
+        block = max(1, _BLOCK // max(1, self.rows.shape[1]))
+        for first in range(0, self.channels, block):
+            rows = self.rows[first : first + block]
+            if masked:
+                groups = np.arange(first, first + rows.shape[0]) // each
+                rows = np.where(self.places[groups] >= 0, rows, rows.dtype.type(0))
+            up[first : first + block] = np.maximum(rows, 0).sum(axis=1, dtype=np.int64)
+            down[first : first + block] = np.minimum(rows, 0).sum(axis=1, dtype=np.int64)
         low, high = low - self.zero_point, high - self.zero_point
         return up * low + down * high + self.bias, up * high + down * low + self.bias
 
@@ -65,15 +76,14 @@ class Sums:
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """No accumulator is below or above these, wherever the window is; s64 [channels]."""
         low, high = self.low, self.high
-        if (self.places < 0).any() or self.step.parameters.get("pad_left") or self.step.parameters.get("pad_top"):
+        if any(self.step.parameters.get(f"pad_{side}") for side in ("left", "right", "top", "bottom")):
             low, high = min(low, self.zero_point), max(high, self.zero_point)
-        return self._ends(self.rows, low, high)
+        return self._ends(low, high, False)
 
     @cached_property
     def reached(self) -> tuple[np.ndarray, np.ndarray]:
         """Accumulators that some input gives; s64 [channels]."""
-        inside = np.repeat(self.places >= 0, self.channels // self.places.shape[0], axis=0)
-        return self._ends(np.where(inside, self.rows, 0), self.low, self.high)
+        return self._ends(self.low, self.high, bool((self.places < 0).any()))
 
     def witness(self, channel: int, high: bool) -> np.ndarray | None:
         """The input whose window makes the channel's accumulator largest (or smallest); None for enormous inputs."""
@@ -152,14 +162,14 @@ def _layer(made: Survey, step: Step) -> Sums | None:
 
 
 def _rows(step: Step, weights: np.ndarray) -> np.ndarray | None:
-    """Weights [channels, K] as s64, zero points subtracted."""
+    """Weights [channels, K], zero points subtracted, in a type that holds the differences."""
     points = step.arrays.get("weight_zero_points", step.parameters.get("weight_zero_point"))
     if points is None or isinstance(points, (str, tuple)):
         return None
     turned = step.operator in ("qlinear_matmul", "matmul_integer") or (
         step.operator == "qgemm" and not step.parameters.get("trans_b")
     )
-    wide = weights.astype(np.int64)
+    wide = weights.astype(np.int16 if weights.dtype.itemsize == 1 else np.int64)
     if step.operator == "depthwise_conv2d":
         wide = wide.reshape(-1, weights.shape[-1]).T
     elif turned:
@@ -171,7 +181,7 @@ def _rows(step: Step, weights: np.ndarray) -> np.ndarray | None:
     offset = np.asarray(points).astype(np.int64).reshape(-1)
     if offset.size not in (1, wide.shape[0]):
         return None
-    return wide - offset[:, None]
+    return wide - offset[:, None].astype(wide.dtype)
 
 
 def _places(step: Step, weights: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:

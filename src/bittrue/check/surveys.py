@@ -46,17 +46,28 @@ def in_file(subject: Subject, made: Survey, node: Node | Step) -> tuple[Graph, N
     name is looked for among the nodes before.
     """
     graph = subject.graphs[0]
-    if made.graph is graph:
-        return graph, next((n for n in graph.nodes if n.index == node.index), None)
-    names = {made.graph.tensors[i].name for i in node.outputs}
-    last = next((n for n in graph.nodes if names.intersection(graph.tensors[i].name for i in n.outputs)), None)
-    written = {index: n for n in graph.nodes for index in n.outputs}
+    if made.graph is graph and 0 <= node.index < len(graph.nodes) and graph.nodes[node.index].index == node.index:
+        return graph, graph.nodes[node.index]
+    names, written = _of_file(graph)
+    outputs = (names.get(made.graph.tensors[i].name) for i in node.outputs)
+    last = next((written[i] for i in outputs if i is not None and i in written), None)
     found = last
     for _ in range(_LONGEST_GROUP):
         if found is None or found.source == node.source:
             return graph, found or last
         found = next((written[i] for i in found.inputs[:1] if i is not None and i in written), None)
     return graph, last
+
+
+_OF_FILES: WeakKeyDictionary[Graph, tuple[dict[str, int], dict[int, Node]]] = WeakKeyDictionary()
+
+
+def _of_file(graph: Graph) -> tuple[dict[str, int], dict[int, Node]]:
+    """Tensors by name, and the node that writes each tensor."""
+    if graph not in _OF_FILES:
+        names = {tensor.name: index for index, tensor in enumerate(graph.tensors)}
+        _OF_FILES[graph] = names, {index: node for node in graph.nodes for index in node.outputs}
+    return _OF_FILES[graph]
 
 
 def code_range(made: Survey, index: int) -> tuple[int, int]:

@@ -13,12 +13,12 @@ _SINGLE = ((), (1,))
 
 
 def _convolution(subject: Subject, graph: Graph, node: Node) -> Iterator[tuple[int, str, str, str]]:
-    shapes = [None if i is None else known_shape(subject, graph, graph.tensors[i]) for i in node.inputs]
+    shapes = [None if i is None else known_shape(subject, graph, i) for i in node.inputs]
     filters = shapes[3]
     for position, role in ((1, "x_scale"), (2, "x_zero_point"), (6, "y_scale"), (7, "y_zero_point")):
         if shapes[position] not in (None, *_SINGLE):
             yield position, role, "a scalar", ""
-    if filters is None:
+    if not filters:
         return
     for position, role in ((4, "w_scale"), (5, "w_zero_point")):
         if shapes[position] not in (None, *_SINGLE, filters[:1]):
@@ -28,7 +28,7 @@ def _convolution(subject: Subject, graph: Graph, node: Node) -> Iterator[tuple[i
 
 
 def _product(subject: Subject, graph: Graph, node: Node) -> Iterator[tuple[int, str, str, str]]:
-    shapes = [None if i is None else known_shape(subject, graph, graph.tensors[i]) for i in node.inputs]
+    shapes = [None if i is None else known_shape(subject, graph, i) for i in node.inputs]
     left, right = shapes[0], shapes[3]
     for position, role in ((1, "a_scale"), (2, "a_zero_point"), (6, "y_scale"), (7, "y_zero_point")):
         found = shapes[position]
@@ -54,7 +54,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             index = node.inputs[position]
             assert index is not None
             tensor = graph.tensors[index]
-            found = shown(known_shape(subject, graph, tensor) or ())
+            found = shown(known_shape(subject, graph, index) or ())
             yield RULE.finding(
                 f"{role} '{tensor.name}' of {node.source} has shape {found}, expected {expected}"
                 + ("; the specification allows one per row, ONNX Runtime does not" if severity else ""),

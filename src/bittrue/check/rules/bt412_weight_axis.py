@@ -30,8 +30,10 @@ def find(subject: Subject) -> Iterator[Finding]:
             source = written.get(node.inputs[1])
             if source is None or source.operator != "dequantize_linear" or source.attributes.get("block_size"):
                 continue
-            weights, scale = (graph.tensors[i] for i in source.inputs[:2] if i is not None)
-            shape, scales = known_shape(subject, graph, weights), known_shape(subject, graph, scale)
+            if len(source.inputs) < 2 or source.inputs[0] is None or source.inputs[1] is None:
+                continue
+            weights = graph.tensors[source.inputs[0]]
+            shape, scales = (known_shape(subject, graph, i) for i in source.inputs[:2] if i is not None)
             axis = source.attributes.get("axis", 1)
             if shape is None or scales is None or not isinstance(axis, int) or math.prod(scales) == 1:
                 continue

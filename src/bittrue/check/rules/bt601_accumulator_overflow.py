@@ -9,7 +9,7 @@ import numpy as np
 from ..finding import Finding
 from ..rule import Rule, Subject
 from ..sums import layers
-from ..surveys import in_file, survey
+from ..surveys import in_file, steps_with_sums, survey
 
 S32_MAX = 2**31 - 1
 _REGISTERS = {"s32_wrap", "s16_pairs_s32_wrap"}
@@ -18,7 +18,9 @@ _REGISTERS = {"s32_wrap", "s16_pairs_s32_wrap"}
 def find(subject: Subject) -> Iterator[Finding]:
     """See `RULE`."""
     made = survey(subject)
+    looked = set()
     for layer in layers(made):
+        looked.add(layer.step.index)
         if layer.step.rules["accumulate"] not in _REGISTERS:
             continue
         least, most = layer.reached
@@ -58,6 +60,22 @@ def find(subject: Subject) -> Iterator[Finding]:
                 "end": "high" if high else "low",
             },
         )
+    for step in steps_with_sums(made):
+        if step.index in looked or step.accumulator is None or not step.accumulator.wraps:
+            continue
+        graph, node = in_file(subject, made, step)
+        yield RULE.finding(
+            f"the bound of the accumulator, {step.accumulator.magnitude}, does not fit into its register; whether an"
+            f" input reaches it is not known for {step.source}",
+            graph=graph,
+            node=node,
+            tensor=made.graph.tensors[step.outputs[0]],
+            severity="note",
+            expected=f"-2147483648 to {S32_MAX}",
+            found=step.accumulator.magnitude,
+            advice="quantize the bias or the weights again",
+            numbers={"magnitude": step.accumulator.magnitude},
+        )
 
 
 RULE = Rule(
@@ -68,7 +86,8 @@ RULE = Rule(
     " input of the layer: -2^31 <= acc <= 2^31 - 1. It is proven with the model's own weights: each tap takes the end"
     " of the code range that drives the sum further. The codes are those of the input's type, narrowed by the clamp of"
     " the operator before; the position in the picture is the one with the most taps inside. An input that reaches the"
-    " sum is named, so the finding is no estimate.",
+    " sum is named, so the finding is no estimate. For other operators that add products (transposed convolutions,"
+    " products of two computed tensors, recurrent cells) a note says so when their bound leaves the register.",
     why="The accumulator wraps around: one unit too much turns the largest positive sum into the smallest negative one,"
     " and the layer's output jumps from one end to the other. Random tests hardly ever find it.",
     enforced="Nobody checks it. LiteRT's reference and optimised kernels, XNNPACK, ONNX Runtime and CMSIS-NN wrap"

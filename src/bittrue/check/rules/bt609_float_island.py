@@ -19,6 +19,11 @@ def _is_real(graph: Graph, node: Node) -> bool:
     return any(t.dtype in _REALS for t in moving) and any(graph.tensors[i].dtype in _REALS for i in node.outputs)
 
 
+def _dequantizes_constant(graph: Graph, node: Node) -> bool:
+    index = node.inputs[0] if node.inputs else None
+    return index is not None and graph.tensors[index].is_constant
+
+
 def _islands(graph: Graph) -> Iterator[tuple[list[Node], list[Node], list[Node]]]:
     """Connected operators in real numbers, the DEQUANTIZE operators before and the QUANTIZE operators behind them."""
     written, read = writers(graph), readers(graph)
@@ -43,7 +48,7 @@ def _islands(graph: Graph) -> Iterator[tuple[list[Node], list[Node], list[Node]]
                     seen.add(near.index)
                     todo.append(near)
         # Constants that are dequantized are weights kept small in the file.
-        before = {k: n for k, n in before.items() if n.inputs[0] is None or not graph.tensors[n.inputs[0]].is_constant}
+        before = {k: n for k, n in before.items() if not _dequantizes_constant(graph, n)}
         yield sorted(island, key=lambda n: n.index), list(before.values()), list(behind.values())
 
 

@@ -29,25 +29,29 @@ def _operand(graph: Graph, node: Node) -> Parameters | None:
     return next((found.single for found in parameters_of(graph, node)), None)
 
 
+def _first(node: Node) -> int | None:
+    return node.inputs[0] if node.inputs else None
+
+
 def _pairs(graph: Graph) -> Iterator[tuple[Node, Tensor, Tensor, Parameters, Parameters]]:
     """Every requantization: the node that ends it, codes before and behind, and their parameters."""
     written = writers(graph)
     for node in graph.nodes:
-        if node.operator not in ("quantize", "quantize_linear") or node.inputs[0] is None:
+        index = _first(node)
+        if node.operator not in ("quantize", "quantize_linear") or index is None or not node.outputs:
             continue
-        first: Node | None = node
-        if graph.tensors[node.inputs[0]].type.is_integer:
-            source = graph.tensors[node.inputs[0]]
-        else:
-            first = written.get(node.inputs[0])
-            if first is None or first.operator not in ("dequantize", "dequantize_linear") or first.inputs[0] is None:
+        first, codes = node, index
+        if not graph.tensors[index].type.is_integer:
+            before_it = written.get(index)
+            inside = None if before_it is None else _first(before_it)
+            if before_it is None or inside is None or before_it.operator not in ("dequantize", "dequantize_linear"):
                 continue
-            source = graph.tensors[first.inputs[0]]
-        target = graph.tensors[node.outputs[0]]
+            first, codes = before_it, inside
+        source, target = graph.tensors[codes], graph.tensors[node.outputs[0]]
         if node.operator == "quantize":
             before, behind = _single(source), _single(target)
         else:
-            before, behind = (None if first is None else _operand(graph, first)), _operand(graph, node)
+            before, behind = _operand(graph, first), _operand(graph, node)
         if before is not None and behind is not None and not source.is_constant:
             yield node, source, target, before, behind
 
