@@ -22,6 +22,7 @@ from ..errors import InputError
 from ..numerics import Numerics
 from ..plan import DEFAULT_MEMORY_LIMIT
 from ..plan.passes import PASSES
+from ..report.words import visible
 from ..runtime import DEFAULT_ITERATION_LIMIT
 
 # Work (multiply-accumulates) from which a bar is worth showing.
@@ -228,6 +229,16 @@ def _bar() -> Progress:
         console=Console(stderr=True),
         transient=True,
     )
+
+
+def shortened(name: str, width: int) -> str:
+    """A name within `width` columns: long ones keep their end, which tells more than their beginning.
+
+    >>> shortened("StatefulPartitionedCall/Net/conv1/Relu6;Net/conv1/Conv2D", 20)
+    '...;Net/conv1/Conv2D'
+    """
+    clean = visible(name)
+    return clean if len(clean) <= width else f"...{clean[3 - width :]}"
 
 
 def tensor_table(title: str, values: Mapping[str, np.ndarray]) -> Table:

@@ -92,7 +92,9 @@ def command(
     specs = join_words(words)
     if len(specs) != 2:
         raise InputError(
-            "BT-USAGE", f"takes two sides, found {len(specs)}: {', '.join(specs)}", advice="bittrue compare A B"
+            "BT-USAGE",
+            f"takes two sides, found {len(specs)}: {', '.join(map(repr, specs))}",
+            advice="bittrue compare A B; quote what holds spaces",
         )
     given = [_pair(text) for text in pairs]
     if match_file is not None:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ..compare.optimizer_passes import passes_text
 from ..compare.result import CompareResult, Downstream, Pair, Side, Statistics, Verdict
+from .common import shortened
 
 _BARS = "▁▂▃▄▅▆▇█"
 # Differences that the little histogram has room for, and rows of the tables without --tensors.
@@ -47,7 +48,7 @@ def show(result: CompareResult, out: Console, every_tensor: bool) -> None:
         _amplified(downstream, out, every_tensor)
     if result.passes:
         out.print("optimiser", style="bold")
-        for line in passes_text(result.passes):
+        for line in passesshortened(result.passes):
             out.print(f"  {_clean(line)}" if line else "", markup=False)
     of_sides = [f"{side.label}: {note}" for side in (result.a, result.b) for note in side.notes]
     for note in (*of_sides, *result.notes):
@@ -78,7 +79,7 @@ def _headline(result: CompareResult, out: Console) -> None:
         out.print(
             Text.assemble(
                 "first: ",
-                (f"{_place(first)} '{_text(first.a, _NAME)}'", "bold"),
+                (f"{_place(first)} '{shortened(first.a, _NAME)}'", "bold"),
                 f", {_count(first.cumulative.differing)} of {_count(first.cumulative.elements)} elements",
             )
         )
@@ -102,8 +103,8 @@ def _matches(result: CompareResult, out: Console, every_tensor: bool) -> None:
         for pair in rows if every_tensor else rows[:_ROWS]:
             types = pair.dtype_a if pair.dtype_a == pair.dtype_b else f"{pair.dtype_a} {pair.dtype_b}"
             shape = "x".join(map(str, pair.shape)) or "scalar"
-            b = "same name" if pair.a == pair.b else _text(pair.b, width)
-            table.add_row(_text(pair.a, width), b, types, shape, pair.layout, _HOW.get(pair.how, pair.how))
+            b = "same name" if pair.a == pair.b else shortened(pair.b, width)
+            table.add_row(shortened(pair.a, width), b, types, shape, pair.layout, _HOW.get(pair.how, pair.how))
         out.print(table)
     if every_tensor:
         for label, names in (("A", result.unmatched_a), ("B", result.unmatched_b)):
@@ -116,7 +117,7 @@ def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: C
     reasons = _reasons(result)
     columns = {
         "node": ["" if p.node is None else str(p.node) for p in rows],
-        "operator": [_text(p.source, 20) for p in rows],
+        "operator": [shortened(p.source, 20) for p in rows],
         "tensor": ["" for _ in rows],
         "differ": [_share(p.cumulative) for p in rows],
         "max": [_largest(p.cumulative) for p in rows],
@@ -136,7 +137,7 @@ def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: C
         if width >= _TENSOR or not name:
             break
         del columns[name]
-    columns["tensor"] = [_text(p.a, min(max(width - 3, 8), _NAME)) for p in rows]
+    columns["tensor"] = [shortened(p.a, min(max(width - 3, 8), _NAME)) for p in rows]
     table = _table("tensors in execution order" if every_tensor else "differing tensors in execution order")
     for name in columns:
         right = name in ("node", "differ", "max", "bias", "isolated", "max ")
@@ -182,7 +183,7 @@ def _first(result: CompareResult, out: Console) -> None:
         return
     verdict = pair.verdict
     host, guest = _labels(result)
-    head = f"verdict on {_place(pair)} '{_text(pair.a, _NAME)}': "
+    head = f"verdict on {_place(pair)} '{shortened(pair.a, _NAME)}': "
     out.print(Text.assemble((head, "bold"), (verdict.text, "green" if verdict.benign else "red")))
     for cause in verdict.causes:
         if cause.formula:
@@ -216,14 +217,14 @@ def _witness(witness: Mapping[str, Any], host: str, guest: str, out: Console) ->
 
 
 def _amplified(found: Downstream, out: Console, every_tensor: bool) -> None:
-    text = f"the difference of '{_text(found.tensor, _NAME)}' alone, all else A's arithmetic"
+    text = f"the difference of '{shortened(found.tensor, _NAME)}' alone, all else A's arithmetic"
     out.print(Text.assemble(("amplified: ", "bold"), text))
     table = _table()
     table.add_column("tensor", no_wrap=True)
     table.add_column("differ", justify="right")
     rows = found.reached if every_tensor else [r for r in found.reached if r[1]][:_ROWS]
     for name, share in rows:
-        table.add_row(_text(name, min(max(out.width - 20, 20), _NAME)), f"{100 * share:.3g}%")
+        table.add_row(shortened(name, min(max(out.width - 20, 20), _NAME)), f"{100 * share:.3g}%")
     if rows:
         out.print(table)
     else:
@@ -245,7 +246,7 @@ def _notes_of_pairs(result: CompareResult, out: Console, every_tensor: bool) -> 
             reasons.setdefault(pair.note, []).append(pair.a)
     for note, names in list(reasons.items())[: None if every_tensor else 8]:
         many = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        out.print(f"'{_text(names[0], _NAME)}'{many}: {_clean(note)}", markup=False, style="dim")
+        out.print(f"'{shortened(names[0], _NAME)}'{many}: {_clean(note)}", markup=False, style="dim")
 
 
 def _unexplained(result: CompareResult, out: Console) -> None:
@@ -344,12 +345,6 @@ def _plural(number: int, word: str) -> str:
 
 def _count(number: int) -> str:
     return f"{number:,}".replace(",", " ")
-
-
-def _text(name: str, width: int) -> str:
-    """A name with its end, which tells more than its beginning, within `width` columns."""
-    clean = _clean(name)
-    return clean if len(clean) <= width else f"...{clean[3 - width :]}"
 
 
 def _clean(text: str) -> str:

@@ -54,7 +54,9 @@ def command(
     specs = join_words(list(sides))
     if len(specs) != 2:
         raise InputError(
-            "BT-USAGE", f"takes two sides, found {len(specs)}: {', '.join(specs)}", advice="bittrue reduce A B -o FILE"
+            "BT-USAGE",
+            f"takes two sides, found {len(specs)}: {', '.join(map(repr, specs))}",
+            advice="bittrue reduce A B -o FILE; quote what holds spaces",
         )
     with ExitStack() as stack:
         runners = [open_side(spec) for spec in specs]
