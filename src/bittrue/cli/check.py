@@ -154,7 +154,7 @@ def _show(result: CheckResult, severity: str, show_all: bool) -> None:
 
 
 def _add_group(table: Table, rule: Rule, findings: Sequence[Finding], show_all: bool, single: bool) -> None:
-    """One rule: its title, then its findings, of which those that are alike are folded; a single graph needs no name."""
+    """One rule: its title, then its findings, of which those that are alike are folded; a `single` graph is unnamed."""
     count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
     table.add_section()
     table.add_row(Text(rule.code, style="bold"), Text(rule.name, style="bold"), Text(count, style="dim"))

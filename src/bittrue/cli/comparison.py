@@ -9,6 +9,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -48,7 +49,7 @@ def show(result: CompareResult, out: Console, every_tensor: bool) -> None:
         _amplified(downstream, out, every_tensor)
     if result.passes:
         out.print("optimiser", style="bold")
-        for line in passesshortened(result.passes):
+        for line in passes_text(result.passes):
             out.print(f"  {_clean(line)}" if line else "", markup=False)
     of_sides = [f"{side.label}: {note}" for side in (result.a, result.b) for note in side.notes]
     for note in (*of_sides, *result.notes):
@@ -207,9 +208,14 @@ def _witness(witness: Mapping[str, Any], host: str, guest: str, out: Console) ->
     element = ", ".join(map(str, witness.get("element", ())))
     stored, theirs = witness.get("stored"), witness.get("theirs")
     out.print(f"  witness [{element}]: {host} {stored}, {guest} {theirs}", markup=False)
-    for line in witness.get("lines", ()):
-        remark = f"   {line['remark']}" if line.get("remark") else ""
-        out.print(Text(f"    {line['label']:<22} {line['value']}{remark}"))
+    if witness.get("lines"):
+        table = Table.grid(padding=(0, 3, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for line in witness["lines"]:
+            table.add_row(*(Text(str(line[key] or "")) for key in ("label", "value", "remark")))
+        out.print(Padding(table, (0, 0, 0, 4), expand=False))
     if not witness.get("lines"):
         for name, value in witness.get("numbers", {}).items():
             shown = f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -52,7 +52,10 @@ class Witness:
         plan = self.case.plan
         if len(plan.steps) <= 1:
             return given
-        return {**given, **Session(plan).trace({plan.tensors[i].name: given[plan.tensors[i].name] for i in plan.inputs})}
+        return {
+            **given,
+            **Session(plan).trace({plan.tensors[i].name: given[plan.tensors[i].name] for i in plan.inputs}),
+        }
 
     def _other(self, values: Mapping[str, np.ndarray], explained: Explanation) -> Explanation | None:
         """The element under B's rules or parameters, where these are a plan of the same tensors."""

@@ -117,7 +117,9 @@ def _options(name: str, scheme: _Scheme, rest: str) -> tuple[str, dict[str, str]
         if scheme.variants and word.isidentifier() and not os.path.exists(target):
             known = ", ".join(scheme.variants)
             raise InputError(
-                "BT-SIDE", f"'{word}' is neither a file nor a {scheme.variant} of {name}", advice=f"choose one of: {known}"
+                "BT-SIDE",
+                f"'{word}' is neither a file nor a {scheme.variant} of {name}",
+                advice=f"choose one of: {known}",
             )
     if "?" in target and not os.path.exists(target):
         target, _, query = target.rpartition("?")

@@ -28,8 +28,8 @@ def find(subject: Subject) -> Iterator[Finding]:
         shown = ", ".join(f"{c} ({ends[0][c]})" for c in channels[:8]) + (", ..." if channels.size > 8 else "")
         why = "; all their weights are 0" if empty.size == channels.size else f"; {empty.size} of them by weights of 0"
         yield RULE.finding(
-            f"{channels.size} of {layer.channels} channels store{'s' if channels.size == 1 else ''} one and the same code"
-            f" for every input{why if empty.size else ''}:"
+            f"{channels.size} of {layer.channels} channels store{'s' if channels.size == 1 else ''} one and the same"
+            f" code for every input{why if empty.size else ''}:"
             f" channel (code) {shown}",
             graph=graph,
             node=node,
