@@ -23,7 +23,8 @@ _REACH = 3
 _ROWS = 40
 # Longest name in running text.
 _NAME = 60
-_HOW = {"name": "by name", "values": "by values", "order and shape": "by order and shape"}
+_GUESSED = "order and shape"
+_HOW = {"name": "by name", "values": "by values", _GUESSED: "by order and shape"}
 # Columns that narrow terminals go without, in this order, so that names of tensors keep this many characters.
 _OPTIONAL = ("bias", "worst: a, b", "b - a")
 _TENSOR = 22
@@ -44,7 +45,7 @@ def show(result: CompareResult, out: Console, every_tensor: bool) -> None:
     rows = list(result.pairs) if every_tensor else [p for p in differing if not p.cumulative.equal]
     if rows:
         _differences(rows if every_tensor else rows[:_ROWS], len(rows), result, out, every_tensor)
-    _first(result, out)
+    _verdicts(result, out)
     for downstream in result.amplification:
         _amplified(downstream, out, every_tensor)
     if result.passes:
@@ -177,15 +178,21 @@ def _reasons(result: CompareResult) -> dict[str, int]:
     return {text: number for number, text in enumerate(causes, 1)}
 
 
-def _first(result: CompareResult, out: Console) -> None:
-    """The verdict on the first isolated difference, with its witness."""
-    pair = next((p for p in result.pairs if p.verdict is not None), None)
-    if pair is None or pair.verdict is None:
-        return
-    verdict = pair.verdict
+def _verdicts(result: CompareResult, out: Console) -> None:
+    """The verdict on the first isolated difference, and on the first that is no other legal arithmetic."""
+    found = [pair for pair in result.pairs if pair.verdict is not None]
+    worse = [pair for pair in found[1:] if pair.verdict is not None and not pair.verdict.benign]
+    for pair in found[:1] + worse[:1]:
+        if pair.verdict is not None:
+            _verdict(pair, pair.verdict, result, out)
+
+
+def _verdict(pair: Pair, verdict: Verdict, result: CompareResult, out: Console) -> None:
     host, guest = _labels(result)
     head = f"verdict on {_place(pair)} '{shortened(pair.a, _NAME)}': "
     out.print(Text.assemble((head, "bold"), (verdict.text, "green" if verdict.benign else "red")))
+    if verdict.unexplained and pair.how == _GUESSED:
+        out.print(f"  is '{_clean(pair.b)}' of B this tensor? only order and shape say so: --match A=B", markup=False)
     for cause in verdict.causes:
         if cause.formula:
             where = f" (as {', '.join(cause.numerics)})" if cause.numerics else ""

@@ -92,8 +92,13 @@ def join_words(words: Sequence[str]) -> list[str]:
     for word in words:
         name, colon, rest = found[-1].partition(":") if found else ("", "", "")
         scheme = _SCHEMES.get(name) if colon else None
-        # A variant that there is not is said by `open_side`.
-        if scheme is not None and (not rest or (scheme.variants and rest.isidentifier() and not os.path.exists(rest))):
+        # What looks like a misspelt variant is joined, too: `open_side` says so.
+        misspelt = rest.isidentifier() and not os.path.exists(rest)
+        if scheme is not None and (
+            not rest
+            or rest in scheme.variants
+            or (misspelt and difflib.get_close_matches(rest, scheme.variants, 1))
+        ):
             found[-1] += f" {word}"
         else:
             found.append(word)
