@@ -133,3 +133,33 @@ def test_rule_explains(good: Path) -> None:
     assert all(rule.code in listed for rule in all_rules())
     assert [page["code"] for page in json.loads(run("rule", "--json").stdout)] == [rule.code for rule in all_rules()]
     assert "no rule 'BT000'" in run("rule", "BT000", check=2).stderr
+
+
+def test_long_names_are_short_unless_all_is_asked_for(tmp_path: Path) -> None:
+    name = "StatefulPartitionedCall/Net/conv_1/Relu6;" * 9 + "Net/conv_1/Conv2D"
+    w = T("s8", [2, 2], 0.5, data=np.array([[1, -128], [3, 4]]), name=name)
+    b = T("s32", [2], 0.25, data=np.array([5, 6]), name="b")
+    nodes = [
+        ("FULLY_CONNECTED", ("FullyConnectedOptions", {}), [T("s8", [1, 2], 0.5), w, b], [T("s8", [1, 2], 0.5)], 4)
+    ]
+    path = tmp_path / "names.tflite"
+    path.write_bytes(chain(nodes))
+
+    def names(*options: str) -> str:
+        cells = [
+            line.split("│")[2].strip()
+            for line in run("check", path, *options, check=1).stdout.splitlines()
+            if "│" in line
+        ]
+        return "".join(cells)
+
+    assert "'...tionedCall/Net/conv_1/Relu6;Net/conv_1/Conv2D'" in names()
+    assert name not in names()
+    assert name in names("--all")
+    findings = json.loads(run("check", path, "--json", check=1).stdout)["findings"]
+    assert name in {finding["tensor"] for finding in findings}
+
+
+def test_a_rule_that_is_nearly_named() -> None:
+    assert "BT301 bias-scale" in run("rule", "bias", check=2).stderr
+    assert "lists them" in run("rule", "BT999", check=2).stderr

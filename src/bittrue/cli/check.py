@@ -48,7 +48,8 @@ def _file_options(command: Any) -> Any:
     "--numerics",
     "numerics_name",
     type=click.Choice(numerics.names()),
-    help="The runtime to check for; by default that of the file's format.",
+    metavar="NAME",
+    help="The runtime to check for (`bittrue numerics` lists them); by default that of the file's format.",
 )
 @click.option(
     "--weights",

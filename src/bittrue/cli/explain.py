@@ -28,10 +28,10 @@ from ..explain import (
 )
 from ..plan import Plan
 from ..runners.inputs import inputs_of_levels, one_input_set
-from .common import console, input_options, is_plan, open_session, prepare_options, progress
+from .common import GroupedCommand, console, input_options, is_plan, open_session, prepare_options, progress
 
 
-@click.command("explain")
+@click.command("explain", cls=GroupedCommand)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--tensor",

@@ -95,9 +95,7 @@ def join_words(words: Sequence[str]) -> list[str]:
         # What looks like a misspelt variant is joined, too: `open_side` says so.
         misspelt = rest.isidentifier() and not os.path.exists(rest)
         if scheme is not None and (
-            not rest
-            or rest in scheme.variants
-            or (misspelt and difflib.get_close_matches(rest, scheme.variants, 1))
+            not rest or rest in scheme.variants or (misspelt and difflib.get_close_matches(rest, scheme.variants, 1))
         ):
             found[-1] += f" {word}"
         else:
