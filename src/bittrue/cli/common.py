@@ -138,7 +138,7 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "files",
                 multiple=True,
                 metavar="[NAME=]FILE",
-                help="An .npy, .npz or image file; repeat for more inputs. Without it: random values.",
+                help="An .npy, .npz, raw (.bin, .raw) or image file; repeat for more. Without it: random values.",
             ),
             _option(
                 _INPUTS, "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random inputs."

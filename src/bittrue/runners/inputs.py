@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from ..graph import data_type
 from ..plan import Plan
 from ..quantization import quantize
 
+_RAW = (".bin", ".raw")
 _ARRAYS = (".npy", ".npz")
 _PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
@@ -164,6 +166,8 @@ def _read(
     port = _port(ports, name, before.values if before else {})
     if path.suffix.lower() == ".npy":
         return InputSet(path.name, {port.name: _fit(_read_array(path), port)})
+    if path.suffix.lower() in _RAW:
+        return InputSet(path.name, {port.name: _read_raw(path, port)})
     value, remark = read_image(path, port, image_range)
     return InputSet(path.name, {port.name: value}, [remark])
 
@@ -184,6 +188,22 @@ def _read_array(path: Path) -> np.ndarray:
         return np.asarray(np.load(path, allow_pickle=False))
     except (ValueError, OSError, EOFError) as error:
         raise InputError("BT-FILE-ARRAY", f"no readable .npy file: {error}", place=str(path)) from None
+
+
+def _read_raw(path: Path, port: Port) -> np.ndarray:
+    """Values as devices write them: little-endian, in C order, as many bytes as the input takes."""
+    dtype = np.dtype(port.dtype)
+    expected = math.prod(port.shape) * dtype.itemsize
+    found = path.stat().st_size
+    if min(port.shape, default=0) < 0 or found != expected:
+        shape = ", ".join("?" if extent < 0 else str(extent) for extent in port.shape)
+        raise InputError(
+            "BT-FILE-ARRAY",
+            f"{found:,} bytes are no raw values of input '{port.name}', {dtype} [{shape}]",
+            place=str(path),
+            advice="pass an .npy file: it says its type and shape",
+        )
+    return np.fromfile(path, dtype.newbyteorder("<")).astype(dtype).reshape(port.shape)
 
 
 def _read_archive(path: Path, ports: Sequence[Port]) -> dict[str, np.ndarray]:
