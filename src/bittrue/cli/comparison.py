@@ -271,7 +271,7 @@ def _unexplained(result: CompareResult, out: Console) -> None:
     benign = sum(v.benign for v in verdicts)
     operators = _plural(len(verdicts), "operator")
     text = f"{_count(left)} unexplained of {_count(differing)} elements that differ in {operators}"
-    text += f"; {benign} of them use another legal arithmetic" if benign else ""
+    text += f"; {benign} of them use{'s' if benign == 1 else ''} another legal arithmetic" if benign else ""
     out.print(text, style="bold red" if left else "bold", markup=False)
 
 
