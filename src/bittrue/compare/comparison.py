@@ -25,7 +25,7 @@ from .host import Host, can_host, known_parameters
 from .inputs import Given, InputSet, input_sets
 from .isolation import Isolation
 from .matching import Match, match
-from .result import CompareResult, Downstream, Pair, Side
+from .result import CompareResult, Downstream, Pair, Side, Statistics
 from .statistics import Collector
 from .verdict import Explainer
 
@@ -112,6 +112,7 @@ class Comparison:
         first = self.recordings[0]
         ports = [pair for pair in self.sets[0].ports if pair[0] in first[0] and pair[1] in first[1]]
         self.matches: list[Match] = match(*first, self._one_model(), pairs, ports)
+        self.misshapen = self._misshapen()
         self.collectors = [Collector(m.a.shape, self.channel_axis(m)) for m in self.matches]
         self.equal: list[list[bool]] = [[] for _ in self.matches]
         self.counted: list[list[bool]] = [[] for _ in self.matches]
@@ -125,7 +126,7 @@ class Comparison:
         amplified: tuple[Downstream, ...] = ()
         if amplify:
             amplified = self._amplify(pairs, amplify if isinstance(amplify, str) else None)
-        matched = {m.a.name for m in self.matches}, {m.b.name for m in self.matches}
+        matched = {pair.a for pair in pairs}, {pair.b for pair in pairs}
         left = [
             tuple(t.name for t in recording if t.name not in names)
             for recording, names in zip(self.recordings[0], matched, strict=True)
@@ -199,6 +200,21 @@ class Comparison:
         fewer = min(map(len, names))
         return self.a.format == self.b.format and 2 * len(names[0] & names[1]) >= fewer
 
+    def _misshapen(self) -> list[str]:
+        """Tensors of one name and of shapes that do not fit together."""
+        if not self._one_model():
+            return []
+        one, two = self.recordings[0]
+        taken = {m.a.name for m in self.matches}, {m.b.name for m in self.matches}
+        return [
+            tensor.name
+            for tensor in one
+            if tensor.name in two
+            and tensor.name not in taken[0]
+            and tensor.name not in taken[1]
+            and tensor.shape != two[tensor.name].shape
+        ]
+
     def _count(self) -> None:
         """Cumulative differences."""
         total = len(self.sets) * len(self.matches)
@@ -251,6 +267,9 @@ class Comparison:
         if isolation is not None and self.host is not None:
             other = self.b if self.host.runner is self.a else self.a
             explainer = Explainer(self.host.numerics, other.arithmetic)
+        if isolation is not None and isolation.files is not None:
+            for note in isolation.files.notes():
+                self.note(note)
         pairs = []
         for i, pair in enumerate(self.matches):
             self._progress("looking for where differences arise", i, len(self.matches))
@@ -285,7 +304,33 @@ class Comparison:
                     pair.a.name in self.recordings[0][0].outputs,
                 )
             )
-        return pairs
+        pairs += [self._misfit(name, isolation if explain else None) for name in self.misshapen]
+        order = {tensor.name: position for position, tensor in enumerate(self.recordings[0][0])}
+        return sorted(pairs, key=lambda pair: order[pair.a])
+
+    def _misfit(self, name: str, isolation: Isolation | None) -> Pair:
+        """A tensor that has another shape on the other side: all its elements count as differing."""
+        a, b = (recording[name] for recording in self.recordings[0])
+        node = None if self.host is None else self.host.producers.get(name)
+        size = sum(int(np.prod(pair[0][name].shape)) for pair in self.recordings if name in pair[0])
+        note = f"another shape: {list(a.shape)} in A, {list(b.shape)} in B"
+        return Pair(
+            name,
+            name,
+            None if node is None else node.index,
+            "" if node is None else node.source,
+            "" if node is None else node.operator,
+            a.dtype,
+            b.dtype,
+            a.shape,
+            f"{list(b.shape)} in B",
+            "name",
+            Statistics(size, size),
+            None,
+            None if isolation is None else isolation.of_shape(name, note),
+            note,
+            name in self.recordings[0][0].outputs,
+        )
 
     def _host_name(self, pair: Match) -> str:
         return pair.a.name if self.host is None or self.host.runner is self.a else pair.b.name

@@ -18,7 +18,9 @@ from ..numerics import Numerics
 from ..numerics import find as find_numerics
 from ..numerics import names as numerics_names
 from ..plan import Plan
+from .files import Difference
 from .hypotheses import BUDGET, Case, Hypothesis, rows
+from .proof import of_files
 from .result import Cause, Verdict
 from .search import account, faults, pairs
 from .segments import Segment
@@ -52,6 +54,7 @@ class Explainer:
         values: Sequence[Mapping[str, np.ndarray]],
         theirs: Sequence[np.ndarray],
         command: str,
+        files: Sequence[Difference] = (),
     ) -> Verdict:
         """The verdict on one tensor.
 
@@ -60,11 +63,12 @@ class Explainer:
             values: per input set the inputs of the segment by name, as B had them.
             theirs: per input set B's tensor, in A's layout and type.
             command: ``bittrue explain MODEL`` and what it takes to get these values; tensor and element are added.
+            files: what B's file has otherwise in this segment.
         """
         case = Case(segment, values, theirs)
         if not case.differing:
             return Verdict(0, exact=True, text="equal")
-        causes, also, unexplained, hypotheses = self._causes(case)
+        causes, also, unexplained, hypotheses = self._causes(case, files)
         witness = Witness(case, hypotheses)
         place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, witness.element))}"
         return Verdict(
@@ -80,8 +84,13 @@ class Explainer:
             ties=witness.ties(),
         )
 
-    def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
+    def _causes(
+        self, case: Case, files: Sequence[Difference]
+    ) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
         """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
+        proven = of_files(case, self.own, files, self._bases(case)) if files else None
+        if proven is not None:
+            return tuple(replace(h.cause, elements=case.differing) for h in proven), (), 0, proven
         for hypothesis in self._as_before(case):
             if case.holds(hypothesis):
                 return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
