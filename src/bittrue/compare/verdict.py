@@ -20,6 +20,7 @@ from ..numerics import names as numerics_names
 from ..plan import Plan
 from .files import Difference
 from .hypotheses import BUDGET, Case, Hypothesis, rows
+from .hypotheses.regions import span, words
 from .proof import of_files
 from .result import Cause, Verdict
 from .search import account, faults, pairs
@@ -217,7 +218,7 @@ def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Se
         by = by.replace(", all", ",") if differing == 1 else by
     start = f"{_count(differing)} of {_count(total)} elements {'differs' if differing == 1 else 'differ'}{by}"
     if not causes:
-        return f"{start}; unexplained: no known rule and no known fault gives these bits"
+        return f"{start}{_where(case)}; unexplained: no known rule and no known fault gives these bits"
     if unexplained:
         parts = ", ".join(f"{_count(c.elements)} by {c.text}" for c in causes)
         return f"{start}; explained: {parts}; unexplained: {_count(unexplained)} of {_count(differing)}"
@@ -226,6 +227,16 @@ def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Se
     subject = "it is" if differing == 1 else "all are"
     text = f"{start}; {subject} explained by {' together with '.join(c.text for c in causes)}"
     return f"{text} ({_others(len(also))} as well)" if also else text
+
+
+def _where(case: Case) -> str:
+    """That all differing elements lie at one index of an axis."""
+    shape = case.theirs[0].shape
+    for axis, extent in enumerate(shape):
+        reach = span(case, axis)
+        if case.differing > 1 and extent > 1 and reach is not None and reach[0] == reach[1]:
+            return f", all at {words(axis, *reach, extent)}"
+    return ""
 
 
 def _others(count: int) -> str:

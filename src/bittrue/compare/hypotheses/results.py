@@ -12,6 +12,7 @@ from ...graph import Graph, Node
 from ...plan import Plan
 from ..result import Cause
 from .case import Case, Hypothesis, Values
+from .regions import regions
 
 Array = np.ndarray
 # Operators whose operands have an order.
@@ -37,6 +38,7 @@ def results(case: Case) -> Iterator[Hypothesis]:
     yield from _axes(case)
     yield from _layouts(case)
     yield from _codes(case)
+    yield from regions(case)
 
 
 def _layouts(case: Case) -> Iterator[Hypothesis]:
