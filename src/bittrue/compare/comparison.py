@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BittrueError, InputError
+from ..graph import data_type
 from ..numerics import default_of
 from ..numerics import find as find_numerics
 from ..runners.base import Runner
@@ -25,7 +26,7 @@ from .host import Host, can_host, known_parameters
 from .inputs import Given, InputSet, input_sets
 from .isolation import Isolation
 from .matching import Match, match
-from .result import CompareResult, Downstream, Pair, Side, Statistics
+from .result import Cause, CompareResult, Downstream, Pair, Side, Statistics, Verdict
 from .statistics import Collector
 from .verdict import Explainer
 
@@ -285,6 +286,8 @@ class Comparison:
             if found is not None and explain and explainer is not None and found.explicable:
                 self._progress(f"explaining {name}", i, len(self.matches))
                 verdict = isolation.verdict(found, explainer) if isolation is not None else None
+            if verdict is None and explain and not cumulative.equal:
+                verdict = self._misread(pair, cumulative)
             pairs.append(
                 Pair(
                     pair.a.name,
@@ -307,6 +310,28 @@ class Comparison:
         pairs += [self._misfit(name, isolation if explain else None) for name in self.misshapen]
         order = {tensor.name: position for position, tensor in enumerate(self.recordings[0][0])}
         return sorted(pairs, key=lambda pair: order[pair.a])
+
+    def _misread(self, pair: Match, found: Statistics) -> Verdict | None:
+        """Integers whose bytes are the other side's, in another order or taken for another type."""
+        one, two = np.dtype(data_type(pair.a.dtype).numpy), np.dtype(data_type(pair.b.dtype).numpy)
+        if one.kind not in "iu" or two.kind not in "iu" or one == two:
+            return None
+        for name, swap in (("bytes read as another type", False), ("bytes swapped", True)):
+            for recordings in self.recordings:
+                mine = recordings[0][pair.a.name].load()
+                its = pair.layout(recordings[1][pair.b.name].load())
+                its = np.ascontiguousarray(its.byteswap() if swap else its)
+                # Either the bytes are the same, or the numbers are when every value's bytes are turned round.
+                same = np.array_equal(mine, its) if swap else mine.tobytes() == its.tobytes()
+                if not same or mine.shape != its.shape:
+                    break
+            else:
+                what = "every value's bytes are in the other order" if swap else "the bytes are those of A, read as"
+                text = f"{what}: a fault" if swap else f"{what} {pair.b.dtype} where {pair.a.dtype} is meant: a fault"
+                cause = Cause(name, text, "data", False, elements=found.differing)
+                start = f"{found.differing} of {found.elements} elements differ"
+                return Verdict(found.differing, (cause,), exact=True, text=f"{start}; all are explained by {text}")
+        return None
 
     def _misfit(self, name: str, isolation: Isolation | None) -> Pair:
         """A tensor that has another shape on the other side: all its elements count as differing."""

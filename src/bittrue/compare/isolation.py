@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import BittrueError
 from .alignment import as_a
+from .elsewhere import Read, elsewhere
 from .files import files_of
 from .fusion import OtherGraph
 from .host import Host
@@ -99,12 +100,15 @@ class Isolation:
         runs = range(len(self.comparison.sets))
         values = [self._values(segment, k) for k in runs]
         theirs = [self._carried(pair, k) for k in runs]
+        known = [v for v in values if v is not None]
+        wanted = [t for t in theirs if t is not None]
         verdict = explainer.explain(
             segment,
-            [v for v in values if v is not None],
-            [t for t in theirs if t is not None],
+            known,
+            wanted,
             "COMMAND" if found.inputs_equal else "",
             () if self.files is None else self.files.of(segment.graph.nodes),
+            lambda: elsewhere("BA"[self.place], *self._elsewhere(segment, found.index), known, wanted),
         )
         if found.statistics is not None:
             name = (pair.b if self.place == 0 else pair.a).name
@@ -145,6 +149,20 @@ class Isolation:
 
     def _shape(self, name: str, run: int) -> tuple[int, ...]:
         return self.comparison.recordings[run][0][name].shape
+
+    def _elsewhere(self, segment: Segment, index: int) -> tuple[dict[str, Read], dict[str, Read]]:
+        """The host's values of inputs that differ, and what the other side shows that has the size of this tensor."""
+        comparison = self.comparison
+        differing = [n for n in segment.shapes if n in self.by_name and not all(comparison.equal[self.by_name[n]])]
+        inputs: dict[str, Read] = {name: lambda run, n=name: self._own(n, run) for name in differing}  # type: ignore[misc]
+        one = comparison.matches[index]
+        others: dict[str, Read] = {}
+        for name, i in self.by_name.items():
+            two = comparison.matches[i]
+            alike = (two.a.dtype, two.b.dtype, two.a.bytes) == (one.a.dtype, one.b.dtype, one.a.bytes)
+            if i != index and alike and two.layout == one.layout and name not in segment.shapes:
+                others[name] = lambda run, pair=two: self._carried(pair, run)  # type: ignore[misc]
+        return inputs, others
 
     def values(self, index: int, run: int) -> np.ndarray | None:
         """The host's arithmetic on the other side's inputs; None where the part does not run."""

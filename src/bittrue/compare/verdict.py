@@ -56,6 +56,7 @@ class Explainer:
         theirs: Sequence[np.ndarray],
         command: str,
         files: Sequence[Difference] = (),
+        more: Callable[[], Iterator[Hypothesis]] | None = None,
     ) -> Verdict:
         """The verdict on one tensor.
 
@@ -65,11 +66,12 @@ class Explainer:
             theirs: per input set B's tensor, in A's layout and type.
             command: ``bittrue explain MODEL`` and what it takes to get these values; tensor and element are added.
             files: what B's file has otherwise in this segment.
+            more: hypotheses that take other tensors than the segment's, tried when no other single one holds.
         """
         case = Case(segment, values, theirs)
         if not case.differing:
             return Verdict(0, exact=True, text="equal")
-        causes, also, unexplained, hypotheses = self._causes(case, files)
+        causes, also, unexplained, hypotheses = self._causes(case, files, more)
         witness = Witness(case, hypotheses)
         place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, witness.element))}"
         return Verdict(
@@ -86,7 +88,7 @@ class Explainer:
         )
 
     def _causes(
-        self, case: Case, files: Sequence[Difference]
+        self, case: Case, files: Sequence[Difference], more: Callable[[], Iterator[Hypothesis]] | None
     ) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
         """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
         proven = of_files(case, self.own, files, self._bases(case)) if files else None
@@ -95,7 +97,7 @@ class Explainer:
         for hypothesis in self._as_before(case):
             if case.holds(hypothesis):
                 return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
-        for stage, limited in self._stages(case):
+        for stage, limited in self._stages(case, more):
             found = self._first(case, stage, limited)
             if found is None:
                 continue
@@ -111,7 +113,9 @@ class Explainer:
         self._in_vain += 1
         return *account(case, self._bases(case)), ()
 
-    def _stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
+    def _stages(
+        self, case: Case, more: Callable[[], Iterator[Hypothesis]] | None
+    ) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
         """What is tried, stage by stage, and whether the case's budget limits it."""
         yield lambda: self._of_numerics(case), False
         yield lambda: ((h,) for h in rows.used_slots(case)), False
@@ -119,6 +123,8 @@ class Explainer:
         yield lambda: ((h,) for h in faults(case)), False
         yield lambda: ((h,) for h in rows.unused_slots(case)), False
         yield lambda: ((h,) for h in self._all_numerics(case)), False
+        if more is not None:
+            yield lambda: ((h,) for h in more()), False
         case.budget = BUDGET >> self._in_vain
         yield lambda: pairs(case, self._bases(case)), True
 

@@ -13,10 +13,14 @@ from .case import Case, Hypothesis
 Array = np.ndarray
 # Fewer differing elements hold one value by chance.
 _LEAST = 8
+# Slices of an axis whose order is looked for.
+_MOST_SLICES = 4096
 
 
 def regions(case: Case) -> Iterator[Hypothesis]:
     """B is A but for a part at some indices of an axis, or from some element on, that holds one code or repeats."""
+    if case.differing >= _LEAST:
+        yield from permuted(case)
     shape = case.theirs[0].shape
     for axis in range(len(shape)):
         reach = span(case, axis)
@@ -31,6 +35,37 @@ def regions(case: Case) -> Iterator[Hypothesis]:
         first = min((int(np.argmax(mask)) for mask in case.differs if mask.any()), default=0)
         if first:
             yield from _part(case, None, first, case.theirs[0].size - 1, f"every element from number {first} on")
+
+
+def permuted(case: Case) -> Iterator[Hypothesis]:
+    """B is A with the slices of an axis in another order, which is read off B."""
+    for axis, extent in enumerate(case.theirs[0].shape):
+        if 2 <= extent <= _MOST_SLICES:
+            order = _order(case, axis, extent)
+            if order is not None:
+                moved = [i for i, k in enumerate(order) if i != k]
+                shown = ", ".join(f"{i} holds {order[i]}" for i in moved[:4]) + (" ..." if len(moved) > 4 else "")
+                cause = Cause(
+                    "slices of the result in another order", f"along axis {axis} {shown}: a fault", "data", False
+                )
+                yield Hypothesis(cause, "result", result=lambda y, plan, o=order, k=axis: y.take(o, k))  # type: ignore[misc]
+
+
+def _order(case: Case, axis: int, extent: int) -> list[int] | None:
+    """Which of A's slices each of B's is; None where that is not told, or they are where they should be."""
+    keys = []
+    for arrays in (case.ours, case.theirs):
+        moved = [np.moveaxis(a, axis, 0) for a in arrays]
+        keys.append([b"".join(np.ascontiguousarray(m[i]).tobytes() for m in moved) for i in range(extent)])
+    if keys[0] == keys[1] or sorted(keys[0]) != sorted(keys[1]):
+        return None
+    places: dict[bytes, list[int]] = {}
+    for i, key in enumerate(keys[0]):
+        places.setdefault(key, []).append(i)
+    # Slices that are alike stay where they are if they can.
+    order = [i if keys[0][i] == key else -1 for i, key in enumerate(keys[1])]
+    free = {key: [i for i in found if i not in order] for key, found in places.items()}
+    return [k if k >= 0 else free[keys[1][i]].pop(0) for i, k in enumerate(order)]
 
 
 def span(case: Case, axis: int) -> tuple[int, int] | None:
