@@ -201,20 +201,18 @@ class Comparison:
         fewer = min(map(len, names))
         return self.a.format == self.b.format and 2 * len(names[0] & names[1]) >= fewer
 
-    def _misshapen(self) -> list[str]:
-        """Tensors of one name and of shapes that do not fit together."""
-        if not self._one_model():
-            return []
+    def _misshapen(self) -> dict[str, str]:
+        """Tensors of one name, or outputs at one place, whose shapes do not fit together: A's name to B's."""
         one, two = self.recordings[0]
+        found = {t.name: t.name for t in one if t.name in two} if self._one_model() else {}
+        if self.a.format == self.b.format and len(one.outputs) == len(two.outputs):
+            found |= {a: b for a, b in zip(one.outputs, two.outputs, strict=True) if a not in found}
         taken = {m.a.name for m in self.matches}, {m.b.name for m in self.matches}
-        return [
-            tensor.name
-            for tensor in one
-            if tensor.name in two
-            and tensor.name not in taken[0]
-            and tensor.name not in taken[1]
-            and tensor.shape != two[tensor.name].shape
-        ]
+        return {
+            a: b
+            for a, b in found.items()
+            if a not in taken[0] and b not in taken[1] and a in one and b in two and one[a].shape != two[b].shape
+        }
 
     def _count(self) -> None:
         """Cumulative differences."""
@@ -286,8 +284,8 @@ class Comparison:
             if found is not None and explain and explainer is not None and found.explicable:
                 self._progress(f"explaining {name}", i, len(self.matches))
                 verdict = isolation.verdict(found, explainer) if isolation is not None else None
-            if verdict is None and explain and not cumulative.equal:
-                verdict = self._misread(pair, cumulative)
+            if (verdict is None or not verdict.differing) and explain and not cumulative.equal:
+                verdict = self._misread(pair, cumulative) or verdict
             pairs.append(
                 Pair(
                     pair.a.name,
@@ -307,7 +305,7 @@ class Comparison:
                     pair.a.name in self.recordings[0][0].outputs,
                 )
             )
-        pairs += [self._misfit(name, isolation if explain else None) for name in self.misshapen]
+        pairs += [self._misfit(*names, isolation if explain else None) for names in self.misshapen.items()]
         order = {tensor.name: position for position, tensor in enumerate(self.recordings[0][0])}
         return sorted(pairs, key=lambda pair: order[pair.a])
 
@@ -333,15 +331,15 @@ class Comparison:
                 return Verdict(found.differing, (cause,), exact=True, text=f"{start}; all are explained by {text}")
         return None
 
-    def _misfit(self, name: str, isolation: Isolation | None) -> Pair:
+    def _misfit(self, name: str, theirs: str, isolation: Isolation | None) -> Pair:
         """A tensor that has another shape on the other side: all its elements count as differing."""
-        a, b = (recording[name] for recording in self.recordings[0])
+        a, b = self.recordings[0][0][name], self.recordings[0][1][theirs]
         node = None if self.host is None else self.host.producers.get(name)
         size = sum(int(np.prod(pair[0][name].shape)) for pair in self.recordings if name in pair[0])
         note = f"another shape: {list(a.shape)} in A, {list(b.shape)} in B"
         return Pair(
             name,
-            name,
+            theirs,
             None if node is None else node.index,
             "" if node is None else node.source,
             "" if node is None else node.operator,
@@ -349,10 +347,10 @@ class Comparison:
             b.dtype,
             a.shape,
             f"{list(b.shape)} in B",
-            "name",
+            "name" if name == theirs else "order and shape",
             Statistics(size, size),
             None,
-            None if isolation is None else isolation.of_shape(name, note),
+            None if isolation is None or name != theirs else isolation.of_shape(name, note),
             note,
             name in self.recordings[0][0].outputs,
         )

@@ -175,8 +175,8 @@ class Files:
         name = f"{word} {_value(two)} instead of {_value(one)}"
         geometry = any(part in key for part in ("pad", "stride", "dilation", "filter", "kernel", "axis"))
         kind = "geometry" if geometry else "range" if key == "activation" else "parameters"
-        what = f"the {word}" if key != "activation" else "the fused activation"
-        return Difference(node, name, f"{what} is {_value(two)} instead of {_value(one)}", facts, kind, change)
+        text = f"fused {name}" if key == "activation" else name
+        return Difference(node, name, text, facts, kind, change)
 
     def _wiring(self, a: Node, b: Node) -> Difference | None:
         """Computed operands that are others."""
@@ -234,12 +234,21 @@ class Files:
             return change_tensors(graph, {index: lambda t: replace(t, data=two.data, shape=two.shape)})
 
         plain = role if role != "weight" else "weights"
-        if one.shape != two.shape:
+        mine, its = one.values(), two.values()
+        if mine.size != its.size or mine.tobytes() == its.tobytes():
             facts = f"{_quoted(two.name)} has shape {list(two.shape)} in {self.labels[1]}'s file"
             facts += f", {list(one.shape)} in {self.labels[0]}'s"
-            yield Difference(node, f"{plain} of another shape", f"the {plain} {_have(plain)} another shape", facts, kind, change, tensor=index)  # fmt: skip  # noqa: E501
+            text = f"the {plain} {'have' if plain == 'weights' else 'has'} another shape"
+            yield Difference(node, f"{plain} of another shape", text, facts, kind, change, tensor=index)
             return
-        mine, its = one.values(), two.values()
+        its = its.reshape(mine.shape)
+        for what, named in (("zero point", _points), ("scale", _scales)):
+            if role.endswith(f" {what}"):
+                old, new = mine.reshape(-1), its.reshape(-1)
+                name, text = named(role.removesuffix(f" {what}"), old, new)
+                facts = _pair(_quoted(two.name), old, new, self.labels)
+                yield Difference(node, name, text, facts, kind, change, tensor=index)
+                return
         facts = _changed(two.name, mine, its, self.labels)
         name, text = changed_name(plain, mine, its)
         yield Difference(node, name, text, facts, kind, change, tensor=index)
@@ -322,10 +331,11 @@ def _set(index: int, change: Callable[[Quantization], Quantization]) -> ChangeGr
 
 
 def _points(role: str, old: np.ndarray, new: np.ndarray) -> tuple[str, str]:
-    apart = np.unique(new.astype(np.int64) - old)
+    apart = np.unique(new.astype(np.int64) - old.astype(np.int64))
     if apart.size > 1:
         return f"{role} zero points of channels changed", f"the {_whose(role)} zero points are others"
-    words = f"{abs(int(apart[0]))} too {'large' if apart[0] > 0 else 'small'}"
+    by = abs(int(apart[0]))
+    words = f"{'one' if by == 1 else by} too {'large' if apart[0] > 0 else 'small'}"
     if not new.any():
         words = "ignored"
     return f"{role} zero point {words}", f"the {_whose(role)} zero point is {words}"
@@ -455,7 +465,3 @@ def _names(graph: Graph, indices: Sequence[int]) -> str:
 
 def _whose(role: str) -> str:
     return f"{role}'s" if role != "weight" else "weights'"
-
-
-def _have(role: str) -> str:
-    return "have" if role == "weights" else "has"
