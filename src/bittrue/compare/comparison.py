@@ -22,6 +22,7 @@ from ..runners.recording import Recording
 from ..runners.sides import open_side
 from .alignment import as_a, with_quantization
 from .amplify import amplify as amplify_difference
+from .files import same_places
 from .host import Host, can_host, known_parameters
 from .inputs import Given, InputSet, input_sets
 from .isolation import Isolation
@@ -112,6 +113,8 @@ class Comparison:
         self.recordings = [self._record(i, one) for i, one in enumerate(self.sets)]
         first = self.recordings[0]
         ports = [pair for pair in self.sets[0].ports if pair[0] in first[0] and pair[1] in first[1]]
+        if not self._one_model():
+            ports += [pair for pair in self._same_places() if pair[0] in first[0] and pair[1] in first[1]]
         self.matches: list[Match] = match(*first, self._one_model(), pairs, ports)
         self.misshapen = self._misshapen()
         self.collectors = [Collector(m.a.shape, self.channel_axis(m)) for m in self.matches]
@@ -200,6 +203,12 @@ class Comparison:
         names = [{tensor.name for tensor in recording} for recording in self.recordings[0]]
         fewer = min(map(len, names))
         return self.a.format == self.b.format and 2 * len(names[0] & names[1]) >= fewer
+
+    def _same_places(self) -> list[tuple[str, str]]:
+        """Tensors at the same place of two models of one format that are alike but for names."""
+        if self.a.model is None or self.b.model is None or self.a.format != self.b.format:
+            return []
+        return same_places(self.a.model.graph, self.b.model.graph)
 
     def _misshapen(self) -> dict[str, str]:
         """Tensors of one name, or outputs at one place, whose shapes do not fit together: A's name to B's."""

@@ -294,6 +294,20 @@ def files_of(host: Host, guest: Runner, labels: tuple[str, str]) -> Files | None
     return Files(host.graph, other, labels)
 
 
+def same_places(one: Graph, two: Graph) -> list[tuple[str, str]]:
+    """Names of tensors at the same place of two graphs that are alike node by node, but for one operator in ten."""
+    if len(one.nodes) != len(two.nodes) or len(one.inputs) != len(two.inputs):
+        return []
+    nodes = list(zip(one.nodes, two.nodes, strict=True))
+    if any((len(a.inputs), len(a.outputs)) != (len(b.inputs), len(b.outputs)) for a, b in nodes):
+        return []
+    if sum(a.operator != b.operator for a, b in nodes) > max(1, len(nodes) // 10):
+        return []
+    return [
+        (one.tensors[i].name, two.tensors[k].name) for a, b in nodes for i, k in zip(a.outputs, b.outputs, strict=True)
+    ]
+
+
 def same_file(one: Runner, other: Runner) -> bool:
     """Whether both sides read a file with the same bytes."""
     return one.path.is_file() and other.path.is_file() and one.path.read_bytes() == other.path.read_bytes()
@@ -383,7 +397,8 @@ def changed_name(role: str, mine: np.ndarray, its: np.ndarray) -> tuple[str, str
     if count == 1:
         one = {"weights": "one weight"}.get(role, f"one value of the {role}")
         return f"{one} changed", f"{one} is another"
-    return f"{role} changed", f"{count} of {mine.size} values of the {role} are others"
+    values = role if role == "weights" else f"values of the {role}"
+    return f"{role} changed", f"{count} of {mine.size} {values} are others"
 
 
 def _way(mine: np.ndarray, its: np.ndarray) -> str | None:
