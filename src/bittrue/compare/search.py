@@ -19,6 +19,8 @@ _SHARE, _LEAST = 0.9, 8
 _LEAST_IN_CHANNEL = 6
 # What accounting for elements may cost, as `Case.budget`.
 _ACCOUNTING = 2_000_000_000
+# Seats of hypotheses about a tensor as a whole.
+_WHOLE = ("stale", "result", "codes", "layout")
 
 
 def faults(case: Case) -> Iterator[Hypothesis]:
@@ -55,8 +57,7 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
     singles = [(h,) for h, trial in case.trials.items() if trial is not None and _promising(trial)]
     others = [h for h, trial in case.trials.items() if trial is not None]
     candidates = [*bases[1:], *singles, *((*base, h) for base in bases[1:] for h in others)]
-    left = np.concatenate([mask.reshape(-1) for mask in case.differs])
-    belied = np.zeros_like(left)
+    start = np.concatenate([mask.reshape(-1) for mask in case.differs])
     found = []
     for order, hypotheses in enumerate(candidates):
         if case.budget <= 0:
@@ -64,6 +65,18 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
         counted = _counted(case, hypotheses)
         if counted is not None:
             found.append((order, hypotheses, *counted))
+    causes, left, belied = _taken(found, start)
+    if (left | belied).any():
+        # Channels that happen to look like a tensor that nobody wrote prove little beside what stays unexplained.
+        causes, left, belied = _taken([f for f in found if not (f[4] and f[1][-1].seat in _WHOLE)], start)
+    return tuple(causes), (), int((left | belied).sum())
+
+
+def _taken(
+    found: list[tuple[int, tuple[Hypothesis, ...], np.ndarray, np.ndarray, str]], left: np.ndarray
+) -> tuple[list[Cause], np.ndarray, np.ndarray]:
+    """Causes, those that give most first; what they leave over of `left`, and equal elements that they would change."""
+    belied = np.zeros_like(left)
     causes: list[Cause] = []
     while found:
         order, hypotheses, right, wrong, place = max(found, key=lambda f: (int((f[2] & left).sum()), -f[0]))
@@ -75,10 +88,10 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
         if wrong.any():
             # What should differ then and does not is no more explained than what differs.
             place += f" (but {int(wrong.sum())} equal elements should differ then)"
-            belied |= wrong
+            belied = belied | wrong
         causes.append(replace(cause, elements=gained, text=cause.text + place))
         found = [f for f in found if f[0] != order]
-    return tuple(causes), (), int((left | belied).sum())
+    return causes, left, belied
 
 
 def _promising(trial: Trial) -> bool:
