@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BittrueError, InputError
+from ..graph import data_type
 from ..numerics import default_of
 from ..numerics import find as find_numerics
 from ..runners.base import Runner
@@ -21,11 +22,12 @@ from ..runners.recording import Recording
 from ..runners.sides import open_side
 from .alignment import as_a, with_quantization
 from .amplify import amplify as amplify_difference
+from .files import same_places
 from .host import Host, can_host, known_parameters
 from .inputs import Given, InputSet, input_sets
 from .isolation import Isolation
 from .matching import Match, match
-from .result import CompareResult, Downstream, Pair, Side
+from .result import Cause, CompareResult, Downstream, Pair, Side, Statistics, Verdict
 from .statistics import Collector
 from .verdict import Explainer
 
@@ -111,7 +113,10 @@ class Comparison:
         self.recordings = [self._record(i, one) for i, one in enumerate(self.sets)]
         first = self.recordings[0]
         ports = [pair for pair in self.sets[0].ports if pair[0] in first[0] and pair[1] in first[1]]
+        if not self._one_model():
+            ports += [pair for pair in self._same_places() if pair[0] in first[0] and pair[1] in first[1]]
         self.matches: list[Match] = match(*first, self._one_model(), pairs, ports)
+        self.misshapen = self._misshapen()
         self.collectors = [Collector(m.a.shape, self.channel_axis(m)) for m in self.matches]
         self.equal: list[list[bool]] = [[] for _ in self.matches]
         self.counted: list[list[bool]] = [[] for _ in self.matches]
@@ -125,7 +130,7 @@ class Comparison:
         amplified: tuple[Downstream, ...] = ()
         if amplify:
             amplified = self._amplify(pairs, amplify if isinstance(amplify, str) else None)
-        matched = {m.a.name for m in self.matches}, {m.b.name for m in self.matches}
+        matched = {pair.a for pair in pairs}, {pair.b for pair in pairs}
         left = [
             tuple(t.name for t in recording if t.name not in names)
             for recording, names in zip(self.recordings[0], matched, strict=True)
@@ -199,6 +204,25 @@ class Comparison:
         fewer = min(map(len, names))
         return self.a.format == self.b.format and 2 * len(names[0] & names[1]) >= fewer
 
+    def _same_places(self) -> list[tuple[str, str]]:
+        """Tensors at the same place of two models of one format that are alike but for names."""
+        if self.a.model is None or self.b.model is None or self.a.format != self.b.format:
+            return []
+        return same_places(self.a.model.graph, self.b.model.graph)
+
+    def _misshapen(self) -> dict[str, str]:
+        """Tensors of one name, or outputs at one place, whose shapes do not fit together: A's name to B's."""
+        one, two = self.recordings[0]
+        found = {t.name: t.name for t in one if t.name in two} if self._one_model() else {}
+        if self.a.format == self.b.format and len(one.outputs) == len(two.outputs):
+            found |= {a: b for a, b in zip(one.outputs, two.outputs, strict=True) if a not in found}
+        taken = {m.a.name for m in self.matches}, {m.b.name for m in self.matches}
+        return {
+            a: b
+            for a, b in found.items()
+            if a not in taken[0] and b not in taken[1] and a in one and b in two and one[a].shape != two[b].shape
+        }
+
     def _count(self) -> None:
         """Cumulative differences."""
         total = len(self.sets) * len(self.matches)
@@ -251,6 +275,9 @@ class Comparison:
         if isolation is not None and self.host is not None:
             other = self.b if self.host.runner is self.a else self.a
             explainer = Explainer(self.host.numerics, other.arithmetic)
+        if isolation is not None and isolation.files is not None:
+            for note in isolation.files.notes():
+                self.note(note)
         pairs = []
         for i, pair in enumerate(self.matches):
             self._progress("looking for where differences arise", i, len(self.matches))
@@ -266,6 +293,8 @@ class Comparison:
             if found is not None and explain and explainer is not None and found.explicable:
                 self._progress(f"explaining {name}", i, len(self.matches))
                 verdict = isolation.verdict(found, explainer) if isolation is not None else None
+            if (verdict is None or not verdict.differing) and explain and not cumulative.equal:
+                verdict = self._misread(pair, cumulative) or verdict
             pairs.append(
                 Pair(
                     pair.a.name,
@@ -285,7 +314,55 @@ class Comparison:
                     pair.a.name in self.recordings[0][0].outputs,
                 )
             )
-        return pairs
+        pairs += [self._misfit(*names, isolation if explain else None) for names in self.misshapen.items()]
+        order = {tensor.name: position for position, tensor in enumerate(self.recordings[0][0])}
+        return sorted(pairs, key=lambda pair: order[pair.a])
+
+    def _misread(self, pair: Match, found: Statistics) -> Verdict | None:
+        """Integers whose bytes are the other side's, in another order or taken for another type."""
+        one, two = np.dtype(data_type(pair.a.dtype).numpy), np.dtype(data_type(pair.b.dtype).numpy)
+        if one.kind not in "iu" or two.kind not in "iu" or one == two:
+            return None
+        for name, swap in (("bytes read as another type", False), ("bytes swapped", True)):
+            for recordings in self.recordings:
+                mine = recordings[0][pair.a.name].load()
+                its = pair.layout(recordings[1][pair.b.name].load())
+                its = np.ascontiguousarray(its.byteswap() if swap else its)
+                # Either the bytes are the same, or the numbers are when every value's bytes are turned round.
+                same = np.array_equal(mine, its) if swap else mine.tobytes() == its.tobytes()
+                if not same or mine.shape != its.shape:
+                    break
+            else:
+                what = "every value's bytes are in the other order" if swap else "the bytes are those of A, read as"
+                text = f"{what}: a fault" if swap else f"{what} {pair.b.dtype} where {pair.a.dtype} is meant: a fault"
+                cause = Cause(name, text, "data", False, elements=found.differing)
+                start = f"{found.differing} of {found.elements} elements differ"
+                return Verdict(found.differing, (cause,), exact=True, text=f"{start}; all are explained by {text}")
+        return None
+
+    def _misfit(self, name: str, theirs: str, isolation: Isolation | None) -> Pair:
+        """A tensor that has another shape on the other side: all its elements count as differing."""
+        a, b = self.recordings[0][0][name], self.recordings[0][1][theirs]
+        node = None if self.host is None else self.host.producers.get(name)
+        size = sum(int(np.prod(pair[0][name].shape)) for pair in self.recordings if name in pair[0])
+        note = f"another shape: {list(a.shape)} in A, {list(b.shape)} in B"
+        return Pair(
+            name,
+            theirs,
+            None if node is None else node.index,
+            "" if node is None else node.source,
+            "" if node is None else node.operator,
+            a.dtype,
+            b.dtype,
+            a.shape,
+            f"{list(b.shape)} in B",
+            "name" if name == theirs else "order and shape",
+            Statistics(size, size),
+            None,
+            None if isolation is None or name != theirs else isolation.of_shape(name, note),
+            note,
+            name in self.recordings[0][0].outputs,
+        )
 
     def _host_name(self, pair: Match) -> str:
         return pair.a.name if self.host is None or self.host.runner is self.a else pair.b.name

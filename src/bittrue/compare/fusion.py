@@ -15,6 +15,7 @@ from ..errors import BittrueError
 from ..graph import Node
 from ..runners.base import Runner
 from ..runners.recording import Recording
+from .files import same_file
 from .host import Host, can_host
 from .result import Cause, Statistics, Verdict
 from .segments import Segment
@@ -44,7 +45,7 @@ class OtherGraph:
             or own.rewrites == runner.arithmetic.rewrites
         ):
             return
-        if not _same_file(host.runner, runner):
+        if not same_file(host.runner, runner):
             return
         first = recordings[0]
         try:
@@ -108,7 +109,3 @@ class OtherGraph:
 
 def _ways(nodes: Sequence[Node]) -> list[str]:
     return [node.operator for node in nodes]
-
-
-def _same_file(one: Runner, other: Runner) -> bool:
-    return one.path.is_file() and other.path.is_file() and one.path.read_bytes() == other.path.read_bytes()

@@ -10,6 +10,8 @@ import numpy as np
 
 from ..errors import BittrueError
 from .alignment import as_a
+from .elsewhere import Read, elsewhere
+from .files import files_of
 from .fusion import OtherGraph
 from .host import Host
 from .matching import Match
@@ -58,12 +60,13 @@ class Isolation:
         self.label = "AB"[self.place]
         self.by_name = {self._name(m): i for i, m in enumerate(comparison.matches) if not m.meaning.problem}
         shown = [name for name, i in self.by_name.items() if self._carries(i)]
-        self.segments = host.segments(shown)
+        self.segments = host.segments([*shown, *comparison.misshapen])
         others = [pair[1 - self.place] for pair in comparison.recordings]
         guest = comparison.b if self.place == 0 else comparison.a
         names = [comparison.matches[self.by_name[name]] for name in shown]
         theirs = [(m.b if self.place == 0 else m.a).name for m in names]
         self.other = OtherGraph(host, guest, others, "BA"[self.place], theirs)
+        self.files = files_of(host, guest, (self.label, "BA"[self.place]))
 
     def of(self, index: int) -> Isolated:
         """The isolated difference of one matched tensor."""
@@ -97,11 +100,15 @@ class Isolation:
         runs = range(len(self.comparison.sets))
         values = [self._values(segment, k) for k in runs]
         theirs = [self._carried(pair, k) for k in runs]
+        known = [v for v in values if v is not None]
+        wanted = [t for t in theirs if t is not None]
         verdict = explainer.explain(
             segment,
-            [v for v in values if v is not None],
-            [t for t in theirs if t is not None],
+            known,
+            wanted,
             "COMMAND" if found.inputs_equal else "",
+            () if self.files is None else self.files.of(segment.graph.nodes),
+            lambda: elsewhere("BA"[self.place], *self._elsewhere(segment, found.index), known, wanted),
         )
         if found.statistics is not None:
             name = (pair.b if self.place == 0 else pair.a).name
@@ -111,6 +118,51 @@ class Isolation:
         number = verdict.witness.get("input_set", 0)
         command = self.comparison.command(number)
         return replace(verdict, command=verdict.command.replace("COMMAND", command, 1) if command else "")
+
+    def of_shape(self, name: str, note: str) -> Verdict | None:
+        """Why a tensor of this name has another shape: what the other file has otherwise there, if that gives the other
+        side's bits on its own values.
+        """
+        segment = self.segments.get(name)
+        if segment is None or self.files is None or not all(i in self.by_name for i in segment.shapes):
+            return None
+        differences = [d for d in self.files.of(segment.graph.nodes) if d.change is not None]
+        causes, size = [], 0
+        for run, recordings in enumerate(self.comparison.recordings):
+            values, wanted = self._values(segment, run), recordings[1 - self.place][name].load()
+            if values is None or not differences:
+                return None
+            graph = segment.graph
+            for difference in differences:
+                assert difference.change is not None
+                graph = difference.change(graph)
+            try:
+                found = segment.run(values, segment.plan(change_graph=lambda _, changed=graph: changed))  # type: ignore[misc]
+            except BittrueError:
+                return None
+            if found.shape != wanted.shape or found.tobytes() != np.ascontiguousarray(wanted).tobytes():
+                return None
+            size += int(np.prod(self._shape(name, run)))
+        causes = [replace(d.cause, elements=size) for d in differences]
+        text = f"{note}; explained by {' together with '.join(c.text for c in causes)}"
+        return Verdict(size, tuple(causes), exact=True, text=text)
+
+    def _shape(self, name: str, run: int) -> tuple[int, ...]:
+        return self.comparison.recordings[run][0][name].shape
+
+    def _elsewhere(self, segment: Segment, index: int) -> tuple[dict[str, Read], dict[str, Read]]:
+        """The host's values of inputs that differ, and what the other side shows that has the size of this tensor."""
+        comparison = self.comparison
+        differing = [n for n in segment.shapes if n in self.by_name and not all(comparison.equal[self.by_name[n]])]
+        inputs: dict[str, Read] = {name: lambda run, n=name: self._own(n, run) for name in differing}  # type: ignore[misc]
+        one = comparison.matches[index]
+        others: dict[str, Read] = {}
+        for name, i in self.by_name.items():
+            two = comparison.matches[i]
+            alike = (two.a.dtype, two.b.dtype, two.a.bytes) == (one.a.dtype, one.b.dtype, one.a.bytes)
+            if i != index and alike and two.layout == one.layout and name not in segment.shapes:
+                others[name] = lambda run, pair=two: self._carried(pair, run)  # type: ignore[misc]
+        return inputs, others
 
     def values(self, index: int, run: int) -> np.ndarray | None:
         """The host's arithmetic on the other side's inputs; None where the part does not run."""

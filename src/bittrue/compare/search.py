@@ -19,6 +19,8 @@ _SHARE, _LEAST = 0.9, 8
 _LEAST_IN_CHANNEL = 6
 # What accounting for elements may cost, as `Case.budget`.
 _ACCOUNTING = 2_000_000_000
+# Seats of hypotheses about a tensor as a whole.
+_WHOLE = ("stale", "result", "codes", "layout")
 
 
 def faults(case: Case) -> Iterator[Hypothesis]:
@@ -59,7 +61,7 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
     singles = [(h,) for h, trial in case.trials.items() if trial is not None and _promising(trial)]
     others = [h for h, trial in case.trials.items() if trial is not None]
     candidates = [*bases[1:], *singles, *((*base, h) for base in bases[1:] for h in others)]
-    left = np.concatenate([mask.reshape(-1) for mask in case.differs])
+    start = np.concatenate([mask.reshape(-1) for mask in case.differs])
     found = []
     for order, hypotheses in enumerate(candidates):
         if case.budget <= 0:
@@ -67,17 +69,33 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
         counted = _counted(case, hypotheses)
         if counted is not None:
             found.append((order, hypotheses, *counted))
+    causes, left, belied = _taken(found, start)
+    if (left | belied).any():
+        # Channels that happen to look like a tensor that nobody wrote prove little beside what stays unexplained.
+        causes, left, belied = _taken([f for f in found if not (f[4] and f[1][-1].seat in _WHOLE)], start)
+    return tuple(causes), (), int((left | belied).sum())
+
+
+def _taken(
+    found: list[tuple[int, tuple[Hypothesis, ...], np.ndarray, np.ndarray, str]], left: np.ndarray
+) -> tuple[list[Cause], np.ndarray, np.ndarray]:
+    """Causes, those that give most first; what they leave over of `left`, and equal elements that they would change."""
+    belied = np.zeros_like(left)
     causes: list[Cause] = []
     while found:
-        order, hypotheses, right, place = max(found, key=lambda f: (int((f[2] & left).sum()), -f[0]))
+        order, hypotheses, right, wrong, place = max(found, key=lambda f: (int((f[2] & left).sum()), -f[0]))
         gained = int((right & left).sum())
         if gained < (1 if causes else _LEAST_IN_CHANNEL):
             break
         left = left & ~right
         cause = hypotheses[-1].cause if len(hypotheses) == 1 else _joined(hypotheses)
+        if wrong.any():
+            # What should differ then and does not is no more explained than what differs.
+            place += f" (but {int(wrong.sum())} equal elements should differ then)"
+            belied = belied | wrong
         causes.append(replace(cause, elements=gained, text=cause.text + place))
         found = [f for f in found if f[0] != order]
-    return tuple(causes), (), int(left.sum())
+    return causes, left, belied
 
 
 def _promising(trial: Trial) -> bool:
@@ -95,8 +113,10 @@ def _joined(hypotheses: tuple[Hypothesis, ...]) -> Cause:
     )
 
 
-def _counted(case: Case, hypotheses: tuple[Hypothesis, ...]) -> tuple[np.ndarray, str] | None:
-    """Which elements a hypothesis is taken for, and where that is; None when it may be chance."""
+def _counted(case: Case, hypotheses: tuple[Hypothesis, ...]) -> tuple[np.ndarray, np.ndarray, str] | None:
+    """Which elements a hypothesis is taken for, which equal ones it would change, and where it is; None when it may be
+    chance.
+    """
     predicted = []
     for position in range(len(case.theirs)):
         one = case.predict(hypotheses, position)
@@ -109,9 +129,11 @@ def _counted(case: Case, hypotheses: tuple[Hypothesis, ...]) -> tuple[np.ndarray
     gained = [r & d for r, d in zip(right, case.differs, strict=True)]
     number, total = (sum(int(m.sum()) for m in masks) for masks in (gained, changed))
     if number >= _LEAST and number >= _SHARE * total:
-        return np.concatenate([g.reshape(-1) for g in gained]), ""
+        belied = [c & ~r & ~d for c, r, d in zip(changed, right, case.differs, strict=True)]
+        return _flat(gained), _flat(belied), ""
     channels = case.theirs[0].shape[-1] if case.theirs[0].ndim > 1 else 0
-    if channels < 2:
+    if channels < 2 or all(h.cause.benign for h in hypotheses):
+        # An arithmetic is that of all channels.
         return None
     whole = np.all([r.reshape(-1, channels).all(axis=0) for r in right], axis=0)
     differing = np.sum([d.reshape(-1, channels).sum(axis=0) for d in case.differs], axis=0)
@@ -121,4 +143,9 @@ def _counted(case: Case, hypotheses: tuple[Hypothesis, ...]) -> tuple[np.ndarray
     kept = [(g.reshape(-1, channels) & taken).reshape(-1) for g in gained]
     numbers = np.flatnonzero(taken)
     named = ", ".join(str(c) for c in numbers[:8]) + (" ..." if len(numbers) > 8 else "")
-    return np.concatenate(kept), f" (in channel{'s' if len(numbers) > 1 else ''} {named})"
+    right_ones = np.concatenate(kept)
+    return right_ones, np.zeros_like(right_ones), f" (in channel{'s' if len(numbers) > 1 else ''} {named})"
+
+
+def _flat(masks: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([mask.reshape(-1) for mask in masks])

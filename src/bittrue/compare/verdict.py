@@ -18,7 +18,10 @@ from ..numerics import Numerics
 from ..numerics import find as find_numerics
 from ..numerics import names as numerics_names
 from ..plan import Plan
+from .files import Difference
 from .hypotheses import BUDGET, Case, Hypothesis, rows
+from .hypotheses.regions import span, words
+from .proof import of_files
 from .result import Cause, Verdict
 from .search import account, faults, pairs
 from .segments import Segment
@@ -52,6 +55,8 @@ class Explainer:
         values: Sequence[Mapping[str, np.ndarray]],
         theirs: Sequence[np.ndarray],
         command: str,
+        files: Sequence[Difference] = (),
+        more: Callable[[], Iterator[Hypothesis]] | None = None,
     ) -> Verdict:
         """The verdict on one tensor.
 
@@ -60,11 +65,13 @@ class Explainer:
             values: per input set the inputs of the segment by name, as B had them.
             theirs: per input set B's tensor, in A's layout and type.
             command: ``bittrue explain MODEL`` and what it takes to get these values; tensor and element are added.
+            files: what B's file has otherwise in this segment.
+            more: hypotheses that take other tensors than the segment's, tried when no other single one holds.
         """
         case = Case(segment, values, theirs)
         if not case.differing:
             return Verdict(0, exact=True, text="equal")
-        causes, also, unexplained, hypotheses = self._causes(case)
+        causes, also, unexplained, hypotheses = self._causes(case, files, more)
         witness = Witness(case, hypotheses)
         place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, witness.element))}"
         return Verdict(
@@ -80,12 +87,17 @@ class Explainer:
             ties=witness.ties(),
         )
 
-    def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
+    def _causes(
+        self, case: Case, files: Sequence[Difference], more: Callable[[], Iterator[Hypothesis]] | None
+    ) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
         """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
+        proven = of_files(case, self.own, files, self._bases(case)) if files else None
+        if proven is not None:
+            return tuple(replace(h.cause, elements=case.differing) for h in proven), (), 0, proven
         for hypothesis in self._as_before(case):
             if case.holds(hypothesis):
                 return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
-        for stage, limited in self._stages(case):
+        for stage, limited in self._stages(case, more):
             found = self._first(case, stage, limited)
             if found is None:
                 continue
@@ -101,7 +113,9 @@ class Explainer:
         self._in_vain += 1
         return *account(case, self._bases(case)), ()
 
-    def _stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
+    def _stages(
+        self, case: Case, more: Callable[[], Iterator[Hypothesis]] | None
+    ) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
         """What is tried, stage by stage, and whether the case's budget limits it."""
         yield lambda: self._of_numerics(case), False
         yield lambda: ((h,) for h in rows.used_slots(case)), False
@@ -109,6 +123,8 @@ class Explainer:
         yield lambda: ((h,) for h in faults(case)), False
         yield lambda: ((h,) for h in rows.unused_slots(case)), False
         yield lambda: ((h,) for h in self._all_numerics(case)), False
+        if more is not None:
+            yield lambda: ((h,) for h in more()), False
         case.budget = BUDGET >> self._in_vain
         yield lambda: pairs(case, self._bases(case)), True
 
@@ -208,7 +224,7 @@ def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Se
         by = by.replace(", all", ",") if differing == 1 else by
     start = f"{_count(differing)} of {_count(total)} elements {'differs' if differing == 1 else 'differ'}{by}"
     if not causes:
-        return f"{start}; unexplained: no known rule and no known fault gives these bits"
+        return f"{start}{_where(case)}; unexplained: no known rule and no known fault gives these bits"
     if unexplained:
         parts = ", ".join(f"{_count(c.elements)} by {c.text}" for c in causes)
         return f"{start}; explained: {parts}; unexplained: {_count(unexplained)} of {_count(differing)}"
@@ -217,6 +233,16 @@ def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Se
     subject = "it is" if differing == 1 else "all are"
     text = f"{start}; {subject} explained by {' together with '.join(c.text for c in causes)}"
     return f"{text} ({_others(len(also))} as well)" if also else text
+
+
+def _where(case: Case) -> str:
+    """That all differing elements lie at one index of an axis."""
+    shape = case.theirs[0].shape
+    for axis, extent in enumerate(shape):
+        reach = span(case, axis)
+        if case.differing > 1 and extent > 1 and reach is not None and reach[0] == reach[1]:
+            return f", all at {words(axis, *reach, extent)}"
+    return ""
 
 
 def _others(count: int) -> str:

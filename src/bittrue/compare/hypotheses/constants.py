@@ -99,6 +99,7 @@ def _values(operator: str) -> Iterator[tuple[str, str, Change]]:
     yield "weights -128 read as -127", "weights of -128 count as -127", lambda w: np.maximum(w, -127)
     yield "weights negated", "the weights have the wrong sign", lambda w: np.clip(-w.astype(np.int64), -128, 127)
     yield "weights shifted right by one bit", "the weights lose their lowest bit", lambda w: (w >> 1) << 1
+    yield "weights cut to their upper 4 bits", "the weights lose their lowest 4 bits", lambda w: (w >> 4) << 4
     last = -1 if operator == "depthwise_conv2d" else 0
     yield "weights shifted by one output channel", "output channel c uses c - 1's", lambda w: np.roll(w, 1, last)
     yield "weights shifted by one output channel", "output channel c uses c + 1's", lambda w: np.roll(w, -1, last)
@@ -111,7 +112,10 @@ def _orders(shape: tuple[int, ...], operator: str) -> Iterator[tuple[str, str, C
         rows, columns = shape
         yield "weights transposed", "the matrix is read column by column", lambda w: _read(w, (columns, rows), (1, 0))
         yield "input channels of weights reversed", "the inputs' weights are reversed", lambda w: w[:, ::-1]
+        text = "the matrix is stored column by column"
+        yield "weights stored transposed", text, lambda w: np.ascontiguousarray(w.T).reshape(w.shape)
         yield from _interleaved(1)
+        yield from _flattened(columns)
         return
     if len(shape) != 4:
         return
@@ -144,6 +148,8 @@ def _orders(shape: tuple[int, ...], operator: str) -> Iterator[tuple[str, str, C
         ("weights OHWI read as OWHI", (o, w_, h, i), (0, 2, 1, 3)),
     ):
         yield name, "the filters are read in another layout", _reading(order, axes)
+        stored = f"weights stored as {name.rpartition(' ')[2]}, read as OHWI"
+        yield stored, "the filters are stored in another layout", _stored(axes)
 
 
 def _read(weights: Array, order: tuple[int, ...], axes: tuple[int, ...]) -> Array:
@@ -154,6 +160,23 @@ def _read(weights: Array, order: tuple[int, ...], axes: tuple[int, ...]) -> Arra
 def _reading(order: tuple[int, ...], axes: tuple[int, ...], first: bool = False) -> Change:
     """`_read` as a change; with `first` of the only element of the leading axis."""
     return (lambda w: _read(w[0], order, axes)[None]) if first else (lambda w: _read(w, order, axes))
+
+
+def _stored(axes: tuple[int, ...]) -> Change:
+    """The inverse of `_reading`: filters laid down with these axes moved back, and read as they should be."""
+    return lambda w: np.ascontiguousarray(w.transpose(np.argsort(axes))).reshape(w.shape)
+
+
+def _flattened(inputs: int) -> Iterator[tuple[str, str, Change]]:
+    """Inputs that were flattened with channels first where they should be last, or the other way round."""
+    for channels in range(2, inputs // 2 + 1):
+        if inputs % channels == 0:
+            text = f"the inputs are flattened in another order: {inputs // channels} by {channels} are swapped"
+            yield "input flattened in another layout", text, _swapping(channels)
+
+
+def _swapping(channels: int) -> Change:
+    return lambda w: w.reshape(w.shape[0], -1, channels).swapaxes(1, 2).reshape(w.shape)
 
 
 def _interleaved(axis: int) -> Iterator[tuple[str, str, Change]]:

@@ -69,21 +69,33 @@ def main_node(case: Case) -> Node:
     return next((n for n in reversed(graph.nodes) if n.operator in WEIGHTS), graph.nodes[-1])
 
 
-def _as_tensors(graph: Graph, node: Node) -> list[Operand]:
-    bias = WEIGHTS[node.operator][2] if node.operator in WEIGHTS else None
-    data = [
-        (k, i)
-        for k, i in enumerate(node.inputs)
-        if i is not None and k != bias and graph.tensors[i].quantization is not None
-    ]
-    roles = [f"input {n + 1}" for n in range(len(data))]
+def operand_roles(graph: Graph, node: Node) -> dict[int, str]:
+    """Position of an operand to what people call it, as far as there are words for it."""
+    found: dict[int, str] = {}
+    for role, data, scale, point in _OPERANDS.get(node.operator, ()):
+        found.update({scale: f"{role} scale", point: f"{role} zero point"})
+        if data >= 0:
+            found[data] = role
     if node.operator in WEIGHTS:
-        roles = ["weight" if k == WEIGHTS[node.operator][1] else "input" for k, _ in data]
-    elif len(data) == 1:
+        found.update(zip(WEIGHTS[node.operator], ("input", "weight", "bias"), strict=True))
+    if found:
+        return found
+    data_at = [k for k, i in enumerate(node.inputs) if i is not None and graph.tensors[i].quantization is not None]
+    roles = [f"input {n + 1}" for n in range(len(data_at))]
+    if len(data_at) == 1:
         roles = ["input"]
-    elif len(data) == 2:
+    elif len(data_at) == 2:
         roles = ["first input", "second input"]
-    found = [(role, index) for role, (_, index) in zip(roles, data, strict=True)]
+    return dict(zip(data_at, roles, strict=True))
+
+
+def _as_tensors(graph: Graph, node: Node) -> list[Operand]:
+    roles = operand_roles(graph, node)
+    found = [
+        (roles[k], i)
+        for k, i in enumerate(node.inputs)
+        if i is not None and roles.get(k, "bias") != "bias" and graph.tensors[i].quantization is not None
+    ]
     if node.outputs and graph.tensors[node.outputs[0]].quantization is not None:
         found.append(("output", node.outputs[0]))
     return [_of_tensor(role, graph.tensors[index], index) for role, index in found]

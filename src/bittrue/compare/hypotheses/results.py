@@ -12,6 +12,7 @@ from ...graph import Graph, Node
 from ...plan import Plan
 from ..result import Cause
 from .case import Case, Hypothesis, Values
+from .regions import regions
 
 Array = np.ndarray
 # Operators whose operands have an order.
@@ -37,6 +38,7 @@ def results(case: Case) -> Iterator[Hypothesis]:
     yield from _axes(case)
     yield from _layouts(case)
     yield from _codes(case)
+    yield from regions(case)
 
 
 def _layouts(case: Case) -> Iterator[Hypothesis]:
@@ -81,6 +83,14 @@ def _codes(case: Case) -> Iterator[Hypothesis]:
 
     yield _changed("every value one too large", "every value is one too large", "order", added(1), "codes")
     yield _changed("every value one too small", "every value is one too small", "order", added(-1), "codes")
+    cut = (
+        ("codes below 0 cut to 0", "codes below 0 are 0, whatever the zero point", lambda y, p: np.maximum(y, 0)),
+        ("lowest bit cleared", "the lowest bit of every code is 0", lambda y, p: (y >> 1) << 1),
+        ("codes doubled", "every code is doubled", lambda y, p: _saturated(y.astype(np.int64) * 2, y)),
+        ("codes halved", "every code is halved", lambda y, p: y >> 1),
+    )
+    for name, text, change in cut:
+        yield _changed(name, text, "range", change, "codes")
     top = np.array(1, np.int64) << (ends.bits - 1)
     unsigned = np.dtype(f"u{kind.itemsize}")
 

@@ -24,12 +24,17 @@ _KINDS: tuple[tuple[str, str, Any], ...] = (
     ("doubled", "is applied twice", lambda z: 2 * z),
 )
 
+# Steps from the right zero point that are looked for.
+_FARTHEST = 256
+
 
 def zero_points(case: Case) -> Iterator[Hypothesis]:
     """Every operand's zero point, changed in every way."""
     found = operands(case)
+    tried: list[set[tuple[int, ...]]] = []
     for operand in found:
         seen = {tuple(operand.zero_points.tolist())}
+        tried.append(seen)
         for kind, text, change in _KINDS:
             points = change(operand.zero_points.astype(np.int64))
             if tuple(points.tolist()) in seen:
@@ -39,12 +44,57 @@ def zero_points(case: Case) -> Iterator[Hypothesis]:
         for other in found:
             if other is operand or other.zero_points.size != 1:
                 continue
-            if tuple(np.broadcast_to(other.zero_points, operand.zero_points.shape).tolist()) in seen:
+            same = tuple(np.broadcast_to(other.zero_points, operand.zero_points.shape).tolist())
+            if same in seen:
                 continue
+            seen.add(same)
             yield from _changed(
                 case, operand, other.zero_points, f"taken from the {other.role}", f"is that of the {other.role}"
             )
     yield from _all_inputs_ignored(found)
+    for operand, seen in zip(found, tried, strict=True):
+        by = _estimated(case, operand)
+        points = operand.zero_points.astype(np.int64) + by
+        if by and tuple(points.tolist()) not in seen:
+            words = f"{abs(by)} too {'large' if by > 0 else 'small'}"
+            yield from _changed(case, operand, points, words, f"is {words}")
+
+
+def _estimated(case: Case, operand: Operand) -> int:
+    """By how much the zero point may be off: the step that comes nearest to B, if a small one comes nearer; else 0."""
+    kind = case.theirs[0].dtype
+    if kind.kind not in "iu":
+        return 0
+    known: dict[int, float] = {}
+
+    def distance(by: int) -> float:
+        if by not in known:
+            points = operand.zero_points.astype(np.int64) + by
+            cause = Cause("", "", "parameters", False)
+            tried = Hypothesis(cause, "", graph=lambda old: operand.set_zero_point(old, points))
+            found = case.predict([tried], 0)
+            apart = np.inf if found is None else np.abs(found.astype(np.int64) - case.theirs[0].astype(np.int64)).sum()
+            known[by] = float(apart)
+        return known[by]
+
+    known[0] = float(np.abs(case.ours[0].astype(np.int64) - case.theirs[0].astype(np.int64)).sum())
+    sign = min((1, -1), key=distance)
+    if distance(sign) >= known[0]:
+        return 0
+    high = 1
+    while high < _FARTHEST and distance(2 * high * sign) < distance(high * sign):
+        high *= 2
+    low, high = high // 2, 2 * high
+    while high - low > 2:
+        third = max(1, (high - low) // 3)
+        one, two = low + third, high - third
+        if one == two or distance(one * sign) <= distance(two * sign):
+            high = two if one != two else two - 1 if distance((two - 1) * sign) < distance(two * sign) else two + 1
+        else:
+            low = one
+        if one == two:
+            break
+    return sign * min(range(max(1, low), high + 1), key=lambda by: distance(by * sign))
 
 
 def _changed(case: Case, operand: Operand, points: np.ndarray, kind: str, text: str) -> Iterator[Hypothesis]:
