@@ -170,8 +170,8 @@ def test_the_device_without_a_fault(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "shift"),
     [
-        ("high product up, shift down", lambda v, n: v >> n),
-        ("high product up, shift toward zero", lambda v, n: (abs(v) >> n) * (1 if v >= 0 else -1)),
+        ("two steps, ties up then floor", lambda v, n: v >> n),
+        ("two steps, ties up then trunc", lambda v, n: (abs(v) >> n) * (1 if v >= 0 else -1)),
     ],
 )
 def test_two_roundings_one_after_the_other(tmp_path: Path, name: str, shift: Any) -> None:

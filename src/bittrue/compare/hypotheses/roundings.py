@@ -100,59 +100,6 @@ def _in_two_steps(first: Tie, second: Tie) -> Callable[[Layer, Array], Array]:
 
     return end
 
-    yield from _two_steps(case)
-
-
-def _two_steps(case: Case) -> Iterator[Hypothesis]:
-    """Integers alone: the high half of the doubled product, then a shift, either rounded in one of several ways."""
-    for high_name, high in _HIGH:
-        for low_name, low in _LOW:
-
-            def end(layer: Layer, acc: Array, one: Shift = high, two: Shift = low) -> Array | None:
-                fraction, exponent = np.frexp(layer.real.astype(np.float64))
-                multiplier = np.floor(np.ldexp(fraction, 31) + 0.5).astype(np.int64)
-                if np.abs(acc).max(initial=0) >= 1 << 31 or (exponent > 0).any():
-                    return None
-                shift = -exponent.astype(np.int64)
-                found = two(one(acc * multiplier, np.full_like(shift, 31)), shift)
-                point, lowest, highest = (int(layer.step[k]) for k in ("output_zero_point", "low", "high"))
-                return np.clip(found + point, lowest, highest).astype(layer.dtype)
-
-            benign = case.largest in (0, 1)
-            text = (
-                f"the high product is rounded {high_name}, then shifted and rounded {low_name}: another rounding scheme"
-            )
-            name = f"high product {high_name}, shift {low_name}"
-            cause = Cause(name, f"{text}, benign" if benign else text, "rounding", benign)
-            yield Hypothesis(cause, "rescale store", layer={"end": end})
-
-
-def _shift_down(v: Array, n: Array) -> Array:
-    return np.asarray(v >> n)
-
-
-def _shift_trunc(v: Array, n: Array) -> Array:
-    return np.asarray(np.sign(v) * (np.abs(v) >> n))
-
-
-def _shift_up(v: Array, n: Array) -> Array:
-    return np.asarray((v + ((1 << n) >> 1)) >> n)
-
-
-def _shift_away(v: Array, n: Array) -> Array:
-    return np.asarray(np.sign(v) * ((np.abs(v) + ((1 << n) >> 1)) >> n))
-
-
-def _shift_even(v: Array, n: Array) -> Array:
-    floor, half = v >> n, (1 << n) >> 1
-    rest = v - (floor << n)
-    return np.asarray(floor + ((rest > half) | ((rest == half) & (half > 0) & (floor & 1 == 1))))
-
-
-Shift = Callable[[Array, Array], Array]
-_HIGH: tuple[tuple[str, Shift], ...] = (("up", _shift_up), ("down", _shift_down), ("toward zero", _shift_trunc), ("away", _shift_away))  # fmt: skip  # noqa: E501
-_LOW: tuple[tuple[str, Shift], ...] = (*_HIGH, ("to even", _shift_even))
-
 
 def _exact(layer: Layer, acc: Array) -> Array:
     return acc.astype(np.longdouble) * layer.real
