@@ -27,7 +27,7 @@ from .isolation import Isolation
 from .matching import Match, match
 from .result import CompareResult, Downstream, Pair, Side
 from .statistics import Collector
-from .verdict import Explainer
+from .verdict import SEARCH_SECONDS, Explainer
 
 # (what is being done, how much of it is done, of how much; 0 when nobody knows)
 Progress = Callable[[str, int, int], None]
@@ -284,6 +284,11 @@ class Comparison:
                     "; ".join(notes),
                     pair.a.name in self.recordings[0][0].outputs,
                 )
+            )
+        if explainer is not None and explainer.cut:
+            self.note(
+                f"causes were looked for over {SEARCH_SECONDS:g} seconds of computing in vain; after that only rules "
+                f"of known runtimes were tried: {explainer.cut} unexplained tensors may have causes that are known"
             )
         return pairs
 

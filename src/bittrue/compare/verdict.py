@@ -7,7 +7,9 @@ unexplained. Of several causes that fit, the one of a numerics comes before a fa
 
 from __future__ import annotations
 
+import math
 import shlex
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -28,6 +30,8 @@ from .witness import Witness
 # rules that stand further down as well.
 _FEW, _VERY_FEW = 24, 12
 _MOST_ALSO = 12
+# Seconds of computing that may pass in vain, over all tensors: a device that does all otherwise would take hours.
+SEARCH_SECONDS = 90.0
 # With more of them, only so many others that touch the same thing are tried.
 _MOST_TRIED = 16
 
@@ -38,11 +42,16 @@ class Explainer:
     Args:
         own: A's arithmetic.
         other: what is said to be B's; None for a device.
+
+    Attributes:
+        cut: how many unexplained tensors were not tried with everything, because the search took long.
     """
 
     def __init__(self, own: Numerics, other: Numerics | None) -> None:
         self.own = own
+        self.cut = 0
         self._in_vain = 0
+        self._seconds_left = SEARCH_SECONDS
         self._others = () if other is None else (other,)
         self._known: dict[tuple[str, str], None] = {}
 
@@ -87,8 +96,10 @@ class Explainer:
         for hypothesis in self._as_before(case):
             if case.holds(hypothesis):
                 return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
-        for stage, limited in self._stages(case):
-            found = self._first(case, stage, limited)
+        started = time.process_time()
+        deadline = started + self._seconds_left
+        for stage, limited, long in self._stages(case):
+            found = self._first(case, stage, limited, deadline if long else math.inf)
             if found is None:
                 continue
             hypotheses, also = found
@@ -101,21 +112,23 @@ class Explainer:
             return counted, also, 0, hypotheses
         # A device that does many things otherwise would take as long over every tensor.
         self._in_vain += 1
+        self.cut += case.cut
+        self._seconds_left = max(deadline - time.process_time(), 0.0)
         return *account(case, self._bases(case)), ()
 
-    def _stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
-        """What is tried, stage by stage, and whether the case's budget limits it."""
-        yield lambda: self._of_numerics(case), False
-        yield lambda: ((h,) for h in rows.used_slots(case)), False
-        yield lambda: ((h,) for h in rows.used_pairs(case)), False
-        yield lambda: ((h,) for h in faults(case)), False
-        yield lambda: ((h,) for h in rows.unused_slots(case)), False
-        yield lambda: ((h,) for h in self._all_numerics(case)), False
+    def _stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool, bool]]:
+        """What is tried, stage by stage, and whether the case's budget limits it, and the time that is left."""
+        yield lambda: self._of_numerics(case), False, False
+        yield lambda: ((h,) for h in rows.used_slots(case)), False, False
+        yield lambda: ((h,) for h in rows.used_pairs(case)), False, True
+        yield lambda: ((h,) for h in faults(case)), False, True
+        yield lambda: ((h,) for h in rows.unused_slots(case)), False, True
+        yield lambda: ((h,) for h in self._all_numerics(case)), False, True
         case.budget = BUDGET >> self._in_vain
-        yield lambda: pairs(case, self._bases(case)), True
+        yield lambda: pairs(case, self._bases(case)), True, True
 
     def _first(
-        self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]], limited: bool
+        self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]], limited: bool, deadline: float
     ) -> tuple[tuple[Hypothesis, ...], tuple[str, ...]] | None:
         """The first of a stage that holds, and others that do: of its own kind, with few differing elements of any."""
         first: tuple[Hypothesis, ...] | None = None
@@ -123,6 +136,9 @@ class Explainer:
         tried = 0
         for hypotheses in stage():
             if (limited and case.budget <= 0) or len(also) >= _MOST_ALSO or tried >= _MOST_TRIED:
+                break
+            if first is None and time.process_time() > deadline:
+                case.cut = True
                 break
             # More than what suffices proves nothing of what is more.
             if first is not None and _contains(hypotheses, first):
@@ -210,6 +226,8 @@ def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Se
         by = by.replace(", all", ",") if differing == 1 else by
     start = f"{_count(differing)} of {_count(total)} elements {'differs' if differing == 1 else 'differ'}{by}"
     if not causes:
+        if case.cut:
+            return f"{start}; unexplained so far: nothing that was tried gives these bits; the search was cut short"
         return f"{start}; unexplained: no known rule and no known fault gives these bits"
     if unexplained:
         parts = ", ".join(f"{_count(c.elements)} by {c.text}" for c in causes)

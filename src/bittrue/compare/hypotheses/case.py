@@ -79,6 +79,7 @@ class Case:
         ours: per input set: A's arithmetic on the same inputs.
         budget: what combinations of hypotheses may still cost; single ones are always tried.
         trials: how single hypotheses did; None for those that cannot be computed or change nothing.
+        cut: hypotheses were left out, because the search took long.
     """
 
     def __init__(self, segment: Segment, values: Sequence[Values], theirs: Sequence[np.ndarray]) -> None:
@@ -86,6 +87,7 @@ class Case:
         self.ours = [segment.run(given) for given in values]
         self.differs = [unequal(a, b) for a, b in zip(self.ours, theirs, strict=True)]
         self.budget = BUDGET
+        self.cut = False
         self.trials: dict[Hypothesis, Trial | None] = {}
         self._sums: dict[int, layers.Sums] = {}
 
