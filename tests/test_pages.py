@@ -1,7 +1,9 @@
-"""The worked examples of the pages in docs/systems run as they stand, from the top of each page to its end."""
+"""The examples of the pages in docs/systems and of docs/compare.md run as they stand, from top to end."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import bittrue
+from bittrue.pytest_plugin import Bittrue
 from support.shared import REPOSITORY
 
 PAGES = sorted((REPOSITORY / "docs" / "systems").glob("*.md"))
@@ -30,3 +33,54 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
     promised = re.findall(r"^(?:print\(.*?)  # (.*)$", code, re.MULTILINE)
     printed = done.stdout.splitlines()
     assert [line for line in printed if line in promised] == promised
+
+
+COMPARE = REPOSITORY / "docs" / "compare.md"
+
+
+def test_compare_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands and Python of docs/compare.md, top to bottom in one folder, with what they print."""
+    pytest.importorskip("ai_edge_litert")
+    pytest.importorskip("jinja2")
+    pytest.importorskip("plotly")
+    source, tools = Path(bittrue.__file__).parents[1], tmp_path / "bin"
+    tools.mkdir()
+    for name, arguments in (("python", ""), ("bittrue", "-m bittrue")):
+        (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+        (tools / name).chmod(0o755)
+    environment = {**os.environ, "PYTHONPATH": str(source), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    count = 0
+    for language, text in re.findall(r"^```(python|console)\n(.*?)^```", COMPARE.read_text(), re.DOTALL | re.MULTILINE):
+        if language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(text, names)
+            promised = re.findall(r"^ *print\(.*?\)  # (.*)$", text, re.MULTILINE)
+            assert out.getvalue().splitlines() == promised
+            continue
+        for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
+            done = subprocess.run(
+                command, shell=True, env=environment, text=True, timeout=300, stdout=-1, stderr=subprocess.STDOUT
+            )
+            code = re.search(r"# exit code (\d)$", command)
+            assert done.returncode == (int(code[1]) if code else 0), done.stdout
+            assert_shown(expected, done.stdout, command)
+            count += 1
+    assert count > 5
+    with pytest.raises(pytest.fail.Exception, match="the output's zero point is one too large"):
+        names["test_my_chip"](Bittrue())  # type: ignore[operator]
+
+
+def assert_shown(expected: str, output: str, command: str) -> None:
+    """A page's output stands in the real one: lines in a row, and `...` for any number of them."""
+    lines = [line.rstrip() for line in output.splitlines()]
+    position, gap = 0, False
+    for line in map(str.rstrip, expected.splitlines()):
+        if line == "...":
+            gap = True
+            continue
+        end = len(lines) if gap else position + 1
+        assert line in lines[position:end], f"{command}\nprints no '{line}' there:\n{output}"
+        position, gap = lines.index(line, position) + 1, False
+    assert gap or position == len(lines) or not expected, f"{command} prints more:\n{output}"

@@ -100,3 +100,12 @@ def test_start_up_imports_nothing_of_ours(run: Run) -> None:
         "    assert sorted(m for m in sys.modules if m.startswith('bittrue')) == ['bittrue', 'bittrue.pytest_plugin']\n"
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_the_fixture_has_what_the_package_has(run: Run) -> None:
+    done = run(
+        "def test_it(bittrue):\n"
+        "    assert bittrue.load('digits.tflite').prepare().plan.numerics == 'litert'\n"
+        "    assert not hasattr(bittrue, 'no_such_name')\n"
+    )
+    assert done.returncode == 0, done.stdout

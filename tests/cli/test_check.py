@@ -65,7 +65,7 @@ def test_a_bad_model_is_folded_and_ends_with_1(bad: Path) -> None:
     assert out.count("and 4 more like it") == 2
     assert "1.01 times as large" in out
     assert "the first one is [0, 1], in output channel 0" in out
-    assert out.count("to mend it") == 2
+    assert out.count("what to do") == 2
     everything = unwrapped(run("check", bad, "--select", "BT204,bias-scale", "--all", check=1).stdout)
     assert "more like it" not in everything
     assert everything.count("-128 in 1 of 4 weights") == 6
@@ -102,6 +102,17 @@ def test_json_and_files(bad: Path, tmp_path: Path) -> None:
     assert {case.get("name", "")[:5] for case in suite.iter("testcase") if case.find("failure") is not None} == failed
 
 
+def test_markdown_and_html(bad: Path, tmp_path: Path) -> None:
+    html, markdown = tmp_path / "f.html", tmp_path / "f.md"
+    run("check", bad, "--html", html, "--markdown", markdown, check=1)
+    assert "BT204" in html.read_text()
+    printed = run("check", bad, "--markdown", "-", check=1).stdout
+    assert "BT204" in printed
+    # Nothing but the summary.
+    assert "┏" not in printed
+    assert "both print" in run("check", bad, "--json", "--markdown", "-", check=2).stderr
+
+
 def test_what_cannot_be_checked(good: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.tflite"
     damaged.write_bytes(bittrue.demo_model()[:200])
@@ -122,3 +133,33 @@ def test_rule_explains(good: Path) -> None:
     assert all(rule.code in listed for rule in all_rules())
     assert [page["code"] for page in json.loads(run("rule", "--json").stdout)] == [rule.code for rule in all_rules()]
     assert "no rule 'BT000'" in run("rule", "BT000", check=2).stderr
+
+
+def test_long_names_are_short_unless_all_is_asked_for(tmp_path: Path) -> None:
+    name = "StatefulPartitionedCall/Net/conv_1/Relu6;" * 9 + "Net/conv_1/Conv2D"
+    w = T("s8", [2, 2], 0.5, data=np.array([[1, -128], [3, 4]]), name=name)
+    b = T("s32", [2], 0.25, data=np.array([5, 6]), name="b")
+    nodes = [
+        ("FULLY_CONNECTED", ("FullyConnectedOptions", {}), [T("s8", [1, 2], 0.5), w, b], [T("s8", [1, 2], 0.5)], 4)
+    ]
+    path = tmp_path / "names.tflite"
+    path.write_bytes(chain(nodes))
+
+    def names(*options: str) -> str:
+        cells = [
+            line.split("│")[2].strip()
+            for line in run("check", path, *options, check=1).stdout.splitlines()
+            if "│" in line
+        ]
+        return "".join(cells)
+
+    assert "'...tionedCall/Net/conv_1/Relu6;Net/conv_1/Conv2D'" in names()
+    assert name not in names()
+    assert name in names("--all")
+    findings = json.loads(run("check", path, "--json", check=1).stdout)["findings"]
+    assert name in {finding["tensor"] for finding in findings}
+
+
+def test_a_rule_that_is_nearly_named() -> None:
+    assert "BT301 bias-scale" in run("rule", "bias", check=2).stderr
+    assert "lists them" in run("rule", "BT999", check=2).stderr

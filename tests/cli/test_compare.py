@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,42 @@ def test_wrong_usage_is_named(demo: Path, tmp_path: Path) -> None:
     assert refused(demo, demo, "-i", tmp_path / "nix.npy").code == "BT-FILE-MISSING"
     assert refused(demo, f"{tmp_path}/nix.tflite").code == "BT-FILE-PATH"
     assert refused(demo, f"{demo}@xnnpack", "--amplify=nix", "--no-explain").place == "--amplify"
+
+
+def test_markdown_on_standard_output_stands_alone(demo: Path) -> None:
+    summary = run(demo, f"{demo}@xnnpack", "--runs", 6, "--markdown", "-")
+    assert summary.stdout.startswith("## ")
+    assert "differing tensors in execution order" not in summary.stdout
+    assert "both print" in str(refused(demo, demo, "--markdown", "-", "--json"))
+
+
+def test_files_are_refused_before_anything_runs(demo: Path, tmp_path: Path) -> None:
+    before = demo.read_bytes()
+    for option in ("-o", "--html", "--markdown"):
+        assert "is a side" in str(refused(demo, f"{demo}@xnnpack", option, demo))
+        assert "no folder" in str(refused(demo, f"{demo}@xnnpack", option, tmp_path / "missing" / "file"))
+    assert demo.read_bytes() == before
+
+
+def test_the_first_fault_is_worked_out_behind_benign_differences(demo: Path, tmp_path: Path) -> None:
+    session = bittrue.load(demo).prepare("single-rounding")
+    picture = np.random.default_rng(0).integers(-128, 128, (1, 8, 8, 1), np.int8)
+    values = session.trace({session.inputs[0].name: picture})
+    stem, scores = list(values)[1:9:7]
+    tensors = {session.inputs[0].name: picture, stem: values[stem], scores: values[scores] + np.int8(1)}
+    np.savez(tmp_path / "dump.npz", **tensors)
+    text = run(demo, f"trace:{tmp_path}").stdout
+    benign, fault = text.index("verdict on node 0 CONV_2D"), text.index("verdict on node 7 FULLY_CONNECTED")
+    assert benign < text.index("benign", benign) < fault
+    assert "zero point is one too large: a fault" in " ".join(text[fault:].split())
+
+
+def test_a_guessed_partner_is_questioned(different: CompareResult) -> None:
+    position, pair = next((i, pair) for i, pair in enumerate(different.pairs) if pair.verdict is not None)
+    assert pair.verdict is not None
+    lost = replace(pair.verdict, unexplained=pair.verdict.differing, causes=(), exact=False)
+    for how, asked in (("order and shape", True), ("name", False)):
+        pairs = list(different.pairs)
+        pairs[position] = replace(pair, how=how, verdict=lost)
+        text = " ".join(" ".join(printed(replace(different, pairs=tuple(pairs)), 120)).split())
+        assert ("only order and shape say so: --match A=B" in text) == asked

@@ -120,3 +120,13 @@ def test_a_saved_plan_is_explained_but_not_compared(layer: Path, tmp_path: Path)
     assert "accumulator" in run("explain", path, "-t", _tensor(layer), "-e", "0,0,0,0").stdout
     done = run("explain", path, "-t", _tensor(layer), "--against", "xnnpack", check=2)
     assert "a plan is fixed" in done.stderr
+
+
+def test_a_part_of_a_name_that_one_tensor_has(tmp_path: Path) -> None:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(bittrue.demo_model())
+    whole = json.loads(run("explain", path, "-t", "stem_1/Squeeze1", "-e", "0,0,0,0", "--json").stdout)
+    assert whole["explanation"]["tensor"].endswith("digits_1/stem_1/Squeeze1")
+    # Several tensors have this part: they are named, none is taken.
+    error = run("explain", path, "-t", "Squeeze1", "-e", "0,0,0,0", check=2).stderr
+    assert error.count("Squeeze1'") >= 3

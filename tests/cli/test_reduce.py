@@ -80,6 +80,8 @@ def test_wrong_usage(model: Path, tmp_path: Path) -> None:
         run(model, "-o", tmp_path / "small.tflite")
     with pytest.raises(bittrue.InputError, match="written over"):
         run(model, f"{model}@xnnpack", "-o", model)
+    with pytest.raises(bittrue.InputError, match=r"is a \.tflite file like the whole one"):
+        run(model, f"{model}@xnnpack", "-o", tmp_path / "small.onnx")
     code, text = run(model, f"{model}@xnnpack")
     assert code == 2
     assert "--output" in text

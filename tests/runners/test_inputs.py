@@ -104,3 +104,15 @@ def test_open_shapes_ask_for_a_file() -> None:
     assert input_sets([])[0].values == {}
     with pytest.raises(InputError, match=r"more files than inputs \(0\)"):
         input_sets([], [__file__])
+
+
+def test_raw_values(tmp_path: Path) -> None:
+    for port in (A, B):
+        value = np.arange(np.prod(port.shape)).reshape(port.shape).astype(port.dtype)
+        value.astype(port.dtype.newbyteorder("<")).tofile(tmp_path / f"{port.name}.bin")
+        read = one_input_set([port], [str(tmp_path / f"{port.name}.bin")], 0, None)[0][port.name]
+        assert (read.dtype, read.shape, read.tobytes()) == (port.dtype, port.shape, value.tobytes())
+        assert read.dtype.isnative
+    for port in (B, Port("open", np.dtype(np.int8), (-1, 4), None)):
+        with pytest.raises(InputError, match="4 bytes are no raw values of input"):
+            one_input_set([port], [str(tmp_path / "a.bin")], 0, None)

@@ -157,6 +157,10 @@ def test_words_of_a_command_line() -> None:
     words = ["litert:builtin_ref", "a.tflite", "b.onnx@onnx", "ort:", "c.onnx", "litert:d", "trace:e"]
     assert join_words(words) == ["litert:builtin_ref a.tflite", "b.onnx@onnx", "ort: c.onnx", "litert:d", "trace:e"]
     assert join_words([]) == []
+    # A misspelt resolver takes its file along, so that the error is about the resolver.
+    assert join_words(["a.tflite", "litert:xnpack", "b.tflite"]) == ["a.tflite", "litert:xnpack b.tflite"]
+    with pytest.raises(InputError, match=r"'xnpack' is neither a file nor a resolver.*choose one of: builtin_ref"):
+        open_side("litert:xnpack b.tflite")
 
 
 def test_other_models_in_the_same_runtime(model: Path, tmp_path: Path) -> None:

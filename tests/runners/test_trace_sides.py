@@ -323,3 +323,9 @@ def test_large_traces_are_never_loaded_whole(
     record_property("compared", f"300 MiB of {form}: {resident >> 10} MiB resident, {traced} KiB allocated")
     for path in tmp_path.iterdir():
         path.unlink()
+
+
+def test_raw_files_without_an_index(tmp_path: Path) -> None:
+    (tmp_path / "layer0.bin").write_bytes(bytes(4))
+    with pytest.raises(InputError, match=r'raw files need an index beside them: trace\.json with \{"tensors"'):
+        open_side(f"trace:{tmp_path}")

@@ -25,7 +25,16 @@ from ..quantization import dequantize
 from ..runners import PEERS, Feed, Peer
 from ..runners.inputs import inputs_of_levels, one_input_set
 from ..runtime import Profile, machine_peak
-from .common import console, digest, executor_name, input_options, is_plan, open_session, prepare_options
+from .common import (
+    GroupedCommand,
+    console,
+    digest,
+    executor_name,
+    input_options,
+    is_plan,
+    open_session,
+    prepare_options,
+)
 
 FORMAT = "bittrue-bench-1"
 # By format of the model.
@@ -59,7 +68,7 @@ def _peers(_context: click.Context, _parameter: click.Parameter, text: str | Non
     return tuple(PEERS[name] for name in names)
 
 
-@click.command("bench")
+@click.command("bench", cls=GroupedCommand)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--against",

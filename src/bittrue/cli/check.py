@@ -15,14 +15,17 @@ from rich.text import Text
 
 from .. import numerics
 from ..check import SEVERITIES, CheckResult, Finding, Rule, check_model
+from ..errors import InputError
 from ..report import junit as _junit
 from ..report import sarif as _sarif
 from ..report.words import visible
-from .common import console, late_progress, parse_shapes
+from .common import console, late_progress, parse_shapes, shortened
 from .report import write_reports
 
-# Findings of one kind that are shown before the others are counted.
+# Findings of one kind that are shown before the others are counted, and the longest name without --all: those of fused
+# operators list everything that went into them.
 _SHOWN = 2
+_NAME = 48
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _FILES = {
     "sarif": "Also write SARIF 2.1.0.",
@@ -45,7 +48,8 @@ def _file_options(command: Any) -> Any:
     "--numerics",
     "numerics_name",
     type=click.Choice(numerics.names()),
-    help="The runtime to check for; by default that of the file's format.",
+    metavar="NAME",
+    help="The runtime to check for (`bittrue numerics` lists them); by default that of the file's format.",
 )
 @click.option(
     "--weights",
@@ -62,7 +66,7 @@ def _file_options(command: Any) -> Any:
     help="The least that is shown. Files and --json hold everything.",
 )
 @click.option("--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="Shape of an input that is left open.")
-@click.option("--all", "show_all", is_flag=True, help="Show every finding, also those that are alike.")
+@click.option("--all", "show_all", is_flag=True, help="Show every finding, also those that are alike, and whole names.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything.")
 @_file_options
 def command(
@@ -89,6 +93,8 @@ def command(
 
     Exit code 1 when there are errors, 3 when a rule came to no end and none of the others found an error.
     """
+    if as_json and str(markdown) == "-":
+        raise InputError("BT-USAGE", "--json and --markdown - both print; write one of them to a file")
     with late_progress(f"checking {Path(model).name}") as progress:
         result = check_model(
             model,
@@ -106,7 +112,7 @@ def command(
     write_reports(plain, html, markdown, keep=Path(model))
     if as_json:
         click.echo(json.dumps(plain, indent=1, allow_nan=False))
-    else:
+    elif str(markdown) != "-":
         _show(result, severity, show_all)
     click.get_current_context().exit(1 if result.errors else 3 if result.failures else 0)
 
@@ -132,8 +138,9 @@ def _show(result: CheckResult, severity: str, show_all: bool) -> None:
         table.add_column("what was found", overflow="fold", ratio=5)
         groups = [list(group) for _, group in groupby(findings, key=lambda finding: finding.code)]
         groups.sort(key=lambda group: min(SEVERITIES.index(finding.severity) for finding in group))
+        single = len({finding.graph for finding in findings if finding.graph}) == 1
         for group in groups:
-            _add_group(table, rules[group[0].code], group, show_all)
+            _add_group(table, rules[group[0].code], group, show_all, single)
         out.print(table)
     for failure in result.failures:
         out.print(f"{failure.code} came to no end: {visible(failure.message)}", markup=False, style="bold red")
@@ -147,20 +154,25 @@ def _show(result: CheckResult, severity: str, show_all: bool) -> None:
         out.print(f"`bittrue rule {groups[0][0].code}` explains a rule and how to mend a model", markup=False)
 
 
-def _add_group(table: Table, rule: Rule, findings: Sequence[Finding], show_all: bool) -> None:
-    """One rule: its title, then its findings, of which those that are alike are folded."""
+def _add_group(table: Table, rule: Rule, findings: Sequence[Finding], show_all: bool, single: bool) -> None:
+    """One rule: its title, then its findings, of which those that are alike are folded; a `single` graph is unnamed."""
     count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
     table.add_section()
     table.add_row(Text(rule.code, style="bold"), Text(rule.name, style="bold"), Text(count, style="dim"))
-    for alike in _kinds(findings):
+    kinds = list(_kinds(findings))
+    for position, alike in enumerate(kinds):
         shown = alike if show_all or len(alike) <= _SHOWN + 1 else alike[:_SHOWN]
         for finding in shown:
             severity = Text(finding.severity, style=_STYLES[finding.severity])
-            table.add_row(severity, Text(visible(place_of(finding))), Text(visible(finding.message)))
+            place, message = place_of(finding, graph=not single), finding.message
+            if not show_all:
+                place, message = _short_names(place), _short_names(message)
+            table.add_row(severity, Text(visible(place)), Text(visible(message)))
         if len(alike) > len(shown):
             table.add_row("", "", Text(f"and {len(alike) - len(shown)} more like it (--all shows them)", style="dim"))
-        if alike[0].advice:
-            table.add_row("", "", Text(f"to mend it: {visible(alike[0].advice)}", style="italic"))
+        following = kinds[position + 1][0].advice if position + 1 < len(kinds) else ""
+        if alike[0].advice and alike[0].advice != following:
+            table.add_row("", "", Text(f"what to do: {visible(alike[0].advice)}", style="italic"))
 
 
 def _kinds(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
@@ -173,17 +185,27 @@ def _kinds(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
     yield from kinds.values()
 
 
-def place_of(finding: Finding) -> str:
+def place_of(finding: Finding, graph: bool = True) -> str:
     """Graph, node, tensor and place of a finding on one line.
 
     >>> place_of(Finding("BT204", "error", "", "main", 3, "CONV_2D", "w", "element [0, 1]"))
     "node 3 CONV_2D of 'main', tensor 'w', element [0, 1]"
+    >>> place_of(Finding("BT505", "note", "", "main"), graph=False)
+    'the graph'
     """
     node = "" if finding.node is None else f"node {finding.node} {finding.source}"
-    graph = f"'{finding.graph}'" if finding.graph else ""
-    start = f"{node} of {graph}" if node and graph else node or (f"graph {graph}" if graph else "")
+    name = f"'{finding.graph}'" if finding.graph and graph else ""
+    start = f"{node} of {name}" if node and name else node or (f"graph {name}" if name else "")
     tensor = f"tensor '{finding.tensor}'" if finding.tensor else ""
-    return ", ".join(text for text in (start, tensor, finding.place) if text)
+    # What a runtime refused says once more which node it was.
+    place = "" if finding.place == f"node {finding.node} ({finding.source})" else finding.place
+    found = ", ".join(text for text in (start, tensor, place) if text)
+    return found or ("the graph" if finding.graph else "")
+
+
+def _short_names(text: str) -> str:
+    """A text in which the quoted names are short."""
+    return re.sub(rf"'[^']{{{_NAME + 1},}}'", lambda found: f"'{shortened(found.group()[1:-1], _NAME)}'", text)
 
 
 def _plural(count: int, noun: str) -> str:

@@ -22,6 +22,7 @@ from ..errors import InputError
 from ..numerics import Numerics
 from ..plan import DEFAULT_MEMORY_LIMIT
 from ..plan.passes import PASSES
+from ..report.words import visible
 from ..runtime import DEFAULT_ITERATION_LIMIT
 
 # Work (multiply-accumulates) from which a bar is worth showing.
@@ -35,30 +36,67 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 
 
+class GroupedOption(click.Option):
+    """An option that `GroupedCommand` lists under a title of its own."""
+
+    def __init__(self, *arguments: Any, group: str = "", **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.group = group
+
+
+class GroupedCommand(click.Command):
+    """A command with many options: those that several commands share stand apart, after its own."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
+        for title, rows in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+def _option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
+    return click.option(*names, cls=GroupedOption, group=group, **more)
+
+
+_INPUTS, _PREPARE = "Inputs", "How the model is prepared"
+
+
 def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of everything that prepares a model."""
     for option in reversed(
         (
-            click.option(
+            _option(
+                _PREPARE,
                 "--numerics",
                 type=click.Choice(numerics.names()),
-                help="Whose arithmetic; by default that of the runtime that the file's format comes with.",
+                metavar="NAME",
+                help="Whose arithmetic (`bittrue numerics` lists them); "
+                "by default that of the runtime that the file's format comes with.",
             ),
-            click.option(
+            _option(
+                _PREPARE,
                 "--weights",
                 type=click.Path(exists=True, dir_okay=False),
                 help="The file with the weights, for formats that have two; by default the one beside MODEL.",
             ),
-            click.option("--graph", default="0", show_default=True, help="Graph index, name or signature key."),
-            click.option("--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input."),
-            click.option(
+            _option(_PREPARE, "--graph", default="0", show_default=True, help="Graph index, name or signature key."),
+            _option(
+                _PREPARE, "--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="New shape of an input."
+            ),
+            _option(
+                _PREPARE,
                 "--until",
                 "outputs",
                 multiple=True,
                 metavar="TENSOR",
                 help="Compute this tensor instead of the model's outputs; repeat for more.",
             ),
-            click.option(
+            _option(
+                _PREPARE,
                 "--memory-limit",
                 default=DEFAULT_MEMORY_LIMIT >> 20,
                 show_default=True,
@@ -66,7 +104,8 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="MIB",
                 help="Live activations and temporaries that a run may need.",
             ),
-            click.option(
+            _option(
+                _PREPARE,
                 "--iteration-limit",
                 default=DEFAULT_ITERATION_LIMIT,
                 show_default=True,
@@ -74,9 +113,10 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="N",
                 help="Loop iterations, branches and calls of other graphs that a run may take.",
             ),
-            click.option("--executor", default="auto", show_default=True, type=click.Choice(api.EXECUTORS)),
-            click.option("--isa", metavar="NAME", help="Instruction set of the native executor."),
-            click.option(
+            _option(_PREPARE, "--executor", default="auto", show_default=True, type=click.Choice(api.EXECUTORS)),
+            _option(_PREPARE, "--isa", metavar="NAME", help="Instruction set of the native executor."),
+            _option(
+                _PREPARE,
                 "--passes",
                 metavar="NAMES",
                 help=f"Comma-separated passes of the native executor, or 'none'; all by default: {', '.join(PASSES)}.",
@@ -91,16 +131,20 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that `bittrue.runners.inputs.one_input_set` takes."""
     for option in reversed(
         (
-            click.option(
+            _option(
+                _INPUTS,
                 "--input",
                 "-i",
                 "files",
                 multiple=True,
                 metavar="[NAME=]FILE",
-                help="An .npy, .npz or image file; repeat for more inputs. Without it: random values.",
+                help="An .npy, .npz, raw (.bin, .raw) or image file; repeat for more. Without it: random values.",
             ),
-            click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random inputs."),
-            click.option(
+            _option(
+                _INPUTS, "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random inputs."
+            ),
+            _option(
+                _INPUTS,
                 "--image-range",
                 nargs=2,
                 type=float,
@@ -112,6 +156,20 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def runs_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--runs`, for commands that compare on several random inputs."""
+    option: Callable[..., Any] = _option(
+        _INPUTS,
+        "--runs",
+        default=1,
+        show_default=True,
+        type=click.IntRange(1, 10_000),
+        help="Random runs: seeds count on.",
+    )
+    made: Callable[..., Any] = option(command)
+    return made
 
 
 def open_session(
@@ -228,6 +286,16 @@ def _bar() -> Progress:
         console=Console(stderr=True),
         transient=True,
     )
+
+
+def shortened(name: str, width: int) -> str:
+    """A name within `width` columns: long ones keep their end, which tells more than their beginning.
+
+    >>> shortened("StatefulPartitionedCall/Net/conv1/Relu6;Net/conv1/Conv2D", 20)
+    '...;Net/conv1/Conv2D'
+    """
+    clean = visible(name)
+    return clean if len(clean) <= width else f"...{clean[3 - width :]}"
 
 
 def tensor_table(title: str, values: Mapping[str, np.ndarray]) -> Table:

@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..runners.base import Runner
 from ..runners.inputs import InputSet, input_sets
 from ..runners.sides import join_words, open_side
-from .common import console, input_options, late_progress
+from .common import GroupedCommand, console, input_options, late_progress, runs_option
 from .comparison import show
 from .report import write_reports
 
@@ -28,13 +28,13 @@ from .report import write_reports
 _FIRST = "\0first"
 
 
-@click.command("compare")
+@click.command("compare", cls=GroupedCommand)
 @click.argument("sides", nargs=-1, required=True, metavar="A B")
 @input_options
+@runs_option
 @click.option(
-    "--runs", default=1, show_default=True, type=click.IntRange(1, 10_000), help="Random runs: seeds count on."
+    "--match", "pairs", multiple=True, metavar="A=B", help="A tensor of A and the one of B that stands for it; repeat."
 )
-@click.option("--match", "pairs", multiple=True, metavar="A=B", help="Tensor B of B stands for tensor A of A; repeat.")
 @click.option(
     "--match-file", type=click.Path(exists=True, dir_okay=False), help="The same from a file of two columns of names."
 )
@@ -52,10 +52,10 @@ _FIRST = "\0first"
 @click.option("--no-explain", is_flag=True, help="Do not look for reasons.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option(
-    "--output", "-o", type=click.Path(dir_okay=False), help="Write the result as JSON; `bittrue report` reads it."
+    "--output", "-o", type=click.Path(dir_okay=False), help="Also write the result as JSON; `bittrue report` reads it."
 )
-@click.option("--html", type=click.Path(dir_okay=False), help="Write one HTML page that needs no network.")
-@click.option("--markdown", type=click.Path(dir_okay=False), help="Write a summary in Markdown.")
+@click.option("--html", type=click.Path(dir_okay=False), help="Also write one HTML page that works offline.")
+@click.option("--markdown", type=click.Path(dir_okay=False), help="Also write a short summary for CI; - prints it.")
 def command(
     sides: tuple[str, ...],
     files: tuple[str, ...],
@@ -84,6 +84,8 @@ def command(
 
     Exit code 0: every matched tensor is equal, byte for byte; 1: something differs.
     """
+    if as_json and markdown == "-":
+        raise InputError("BT-USAGE", "--json and --markdown - both print; write one of them to a file")
     words = list(sides)
     if amplify not in (None, _FIRST) and len(join_words(words)) < 2:
         # `--amplify A B`: the word behind the option is a side.
@@ -92,7 +94,9 @@ def command(
     specs = join_words(words)
     if len(specs) != 2:
         raise InputError(
-            "BT-USAGE", f"takes two sides, found {len(specs)}: {', '.join(specs)}", advice="bittrue compare A B"
+            "BT-USAGE",
+            f"takes two sides, found {len(specs)}: {', '.join(map(repr, specs))}",
+            advice="bittrue compare A B; quote what holds spaces",
         )
     given = [_pair(text) for text in pairs]
     if match_file is not None:
@@ -102,6 +106,11 @@ def command(
         for spec in specs:
             runners.append(open_side(spec))
             stack.callback(runners[-1].close)
+            for file in (Path(name) for name in (output, html, markdown) if name is not None):
+                if not file.parent.is_dir():
+                    raise InputError("BT-FILE-MISSING", f"no folder '{file.parent}'", place=str(file))
+                if file.exists() and runners[-1].path.exists() and file.samefile(runners[-1].path):
+                    raise InputError("BT-USAGE", f"'{file}' is a side of the comparison; choose another file")
         chosen = _given(runners, files, seed, runs, image_range)
         optimised = optimised_side(runners) if passes else None
         tick = stack.enter_context(late_progress("comparing"))
@@ -120,7 +129,7 @@ def command(
     _write(result, output, html, markdown)
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=1, allow_nan=False))
-    else:
+    elif markdown != "-":
         show(result, console(), tensors)
     click.get_current_context().exit(0 if result.equal else 1)
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ..compare.optimizer_passes import passes_text
 from ..compare.result import CompareResult, Downstream, Pair, Side, Statistics, Verdict
+from .common import shortened
 
 _BARS = "▁▂▃▄▅▆▇█"
 # Differences that the little histogram has room for, and rows of the tables without --tensors.
@@ -21,7 +23,8 @@ _REACH = 3
 _ROWS = 40
 # Longest name in running text.
 _NAME = 60
-_HOW = {"name": "by name", "values": "by values", "order and shape": "by order and shape"}
+_GUESSED = "order and shape"
+_HOW = {"name": "by name", "values": "by values", _GUESSED: "by order and shape"}
 # Columns that narrow terminals go without, in this order, so that names of tensors keep this many characters.
 _OPTIONAL = ("bias", "worst: a, b", "b - a")
 _TENSOR = 22
@@ -42,7 +45,7 @@ def show(result: CompareResult, out: Console, every_tensor: bool) -> None:
     rows = list(result.pairs) if every_tensor else [p for p in differing if not p.cumulative.equal]
     if rows:
         _differences(rows if every_tensor else rows[:_ROWS], len(rows), result, out, every_tensor)
-    _first(result, out)
+    _verdicts(result, out)
     for downstream in result.amplification:
         _amplified(downstream, out, every_tensor)
     if result.passes:
@@ -78,7 +81,7 @@ def _headline(result: CompareResult, out: Console) -> None:
         out.print(
             Text.assemble(
                 "first: ",
-                (f"{_place(first)} '{_text(first.a, _NAME)}'", "bold"),
+                (f"{_place(first)} '{shortened(first.a, _NAME)}'", "bold"),
                 f", {_count(first.cumulative.differing)} of {_count(first.cumulative.elements)} elements",
             )
         )
@@ -102,8 +105,8 @@ def _matches(result: CompareResult, out: Console, every_tensor: bool) -> None:
         for pair in rows if every_tensor else rows[:_ROWS]:
             types = pair.dtype_a if pair.dtype_a == pair.dtype_b else f"{pair.dtype_a} {pair.dtype_b}"
             shape = "x".join(map(str, pair.shape)) or "scalar"
-            b = "same name" if pair.a == pair.b else _text(pair.b, width)
-            table.add_row(_text(pair.a, width), b, types, shape, pair.layout, _HOW.get(pair.how, pair.how))
+            b = "same name" if pair.a == pair.b else shortened(pair.b, width)
+            table.add_row(shortened(pair.a, width), b, types, shape, pair.layout, _HOW.get(pair.how, pair.how))
         out.print(table)
     if every_tensor:
         for label, names in (("A", result.unmatched_a), ("B", result.unmatched_b)):
@@ -116,7 +119,7 @@ def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: C
     reasons = _reasons(result)
     columns = {
         "node": ["" if p.node is None else str(p.node) for p in rows],
-        "operator": [_text(p.source, 20) for p in rows],
+        "operator": [shortened(p.source, 20) for p in rows],
         "tensor": ["" for _ in rows],
         "differ": [_share(p.cumulative) for p in rows],
         "max": [_largest(p.cumulative) for p in rows],
@@ -136,7 +139,7 @@ def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: C
         if width >= _TENSOR or not name:
             break
         del columns[name]
-    columns["tensor"] = [_text(p.a, min(max(width - 3, 8), _NAME)) for p in rows]
+    columns["tensor"] = [shortened(p.a, min(max(width - 3, 8), _NAME)) for p in rows]
     table = _table("tensors in execution order" if every_tensor else "differing tensors in execution order")
     for name in columns:
         right = name in ("node", "differ", "max", "bias", "isolated", "max ")
@@ -175,15 +178,21 @@ def _reasons(result: CompareResult) -> dict[str, int]:
     return {text: number for number, text in enumerate(causes, 1)}
 
 
-def _first(result: CompareResult, out: Console) -> None:
-    """The verdict on the first isolated difference, with its witness."""
-    pair = next((p for p in result.pairs if p.verdict is not None), None)
-    if pair is None or pair.verdict is None:
-        return
-    verdict = pair.verdict
+def _verdicts(result: CompareResult, out: Console) -> None:
+    """The verdict on the first isolated difference, and on the first that is no other legal arithmetic."""
+    found = [pair for pair in result.pairs if pair.verdict is not None]
+    worse = [pair for pair in found[1:] if pair.verdict is not None and not pair.verdict.benign]
+    for pair in found[:1] + worse[:1]:
+        if pair.verdict is not None:
+            _verdict(pair, pair.verdict, result, out)
+
+
+def _verdict(pair: Pair, verdict: Verdict, result: CompareResult, out: Console) -> None:
     host, guest = _labels(result)
-    head = f"verdict on {_place(pair)} '{_text(pair.a, _NAME)}': "
+    head = f"verdict on {_place(pair)} '{shortened(pair.a, _NAME)}': "
     out.print(Text.assemble((head, "bold"), (verdict.text, "green" if verdict.benign else "red")))
+    if verdict.unexplained and pair.how == _GUESSED:
+        out.print(f"  is '{_clean(pair.b)}' of B this tensor? only order and shape say so: --match A=B", markup=False)
     for cause in verdict.causes:
         if cause.formula:
             where = f" (as {', '.join(cause.numerics)})" if cause.numerics else ""
@@ -206,9 +215,14 @@ def _witness(witness: Mapping[str, Any], host: str, guest: str, out: Console) ->
     element = ", ".join(map(str, witness.get("element", ())))
     stored, theirs = witness.get("stored"), witness.get("theirs")
     out.print(f"  witness [{element}]: {host} {stored}, {guest} {theirs}", markup=False)
-    for line in witness.get("lines", ()):
-        remark = f"   {line['remark']}" if line.get("remark") else ""
-        out.print(Text(f"    {line['label']:<22} {line['value']}{remark}"))
+    if witness.get("lines"):
+        table = Table.grid(padding=(0, 3, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for line in witness["lines"]:
+            table.add_row(*(Text(str(line[key] or "")) for key in ("label", "value", "remark")))
+        out.print(Padding(table, (0, 0, 0, 4), expand=False))
     if not witness.get("lines"):
         for name, value in witness.get("numbers", {}).items():
             shown = f"{value:.9g}" if isinstance(value, float) else str(value)
@@ -216,14 +230,14 @@ def _witness(witness: Mapping[str, Any], host: str, guest: str, out: Console) ->
 
 
 def _amplified(found: Downstream, out: Console, every_tensor: bool) -> None:
-    text = f"the difference of '{_text(found.tensor, _NAME)}' alone, all else A's arithmetic"
+    text = f"the difference of '{shortened(found.tensor, _NAME)}' alone, all else A's arithmetic"
     out.print(Text.assemble(("amplified: ", "bold"), text))
     table = _table()
     table.add_column("tensor", no_wrap=True)
     table.add_column("differ", justify="right")
     rows = found.reached if every_tensor else [r for r in found.reached if r[1]][:_ROWS]
     for name, share in rows:
-        table.add_row(_text(name, min(max(out.width - 20, 20), _NAME)), f"{100 * share:.3g}%")
+        table.add_row(shortened(name, min(max(out.width - 20, 20), _NAME)), f"{100 * share:.3g}%")
     if rows:
         out.print(table)
     else:
@@ -245,7 +259,7 @@ def _notes_of_pairs(result: CompareResult, out: Console, every_tensor: bool) -> 
             reasons.setdefault(pair.note, []).append(pair.a)
     for note, names in list(reasons.items())[: None if every_tensor else 8]:
         many = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        out.print(f"'{_text(names[0], _NAME)}'{many}: {_clean(note)}", markup=False, style="dim")
+        out.print(f"'{shortened(names[0], _NAME)}'{many}: {_clean(note)}", markup=False, style="dim")
 
 
 def _unexplained(result: CompareResult, out: Console) -> None:
@@ -257,7 +271,7 @@ def _unexplained(result: CompareResult, out: Console) -> None:
     benign = sum(v.benign for v in verdicts)
     operators = _plural(len(verdicts), "operator")
     text = f"{_count(left)} unexplained of {_count(differing)} elements that differ in {operators}"
-    text += f"; {benign} of them use another legal arithmetic" if benign else ""
+    text += f"; {benign} of them use{'s' if benign == 1 else ''} another legal arithmetic" if benign else ""
     out.print(text, style="bold red" if left else "bold", markup=False)
 
 
@@ -344,12 +358,6 @@ def _plural(number: int, word: str) -> str:
 
 def _count(number: int) -> str:
     return f"{number:,}".replace(",", " ")
-
-
-def _text(name: str, width: int) -> str:
-    """A name with its end, which tells more than its beginning, within `width` columns."""
-    clean = _clean(name)
-    return clean if len(clean) <= width else f"...{clean[3 - width :]}"
 
 
 def _clean(text: str) -> str:

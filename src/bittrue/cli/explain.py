@@ -28,12 +28,17 @@ from ..explain import (
 )
 from ..plan import Plan
 from ..runners.inputs import inputs_of_levels, one_input_set
-from .common import console, input_options, is_plan, open_session, prepare_options, progress
+from .common import GroupedCommand, console, input_options, is_plan, open_session, prepare_options, progress
 
 
-@click.command("explain")
+@click.command("explain", cls=GroupedCommand)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
-@click.option("--tensor", "-t", metavar="NAME", help="The tensor; without it, the tensors are listed.")
+@click.option(
+    "--tensor",
+    "-t",
+    metavar="NAME",
+    help="The tensor, or a part of its name that no other has; without it, the tensors are listed.",
+)
 @click.option(
     "--element",
     "-e",
@@ -74,6 +79,7 @@ def command(
         _list(session.plan, as_json)
         return
     index = None if element is None else _index(element)
+    tensor = _whole_name(session.plan, tensor)
     step_of(session.plan, tensor)
     other = None if against is None else _other_plan(model, session.plan, tensor, against, prepare)
     values, remarks = one_input_set(session.inputs, files, seed, image_range, inputs_of_levels(session.plan))
@@ -104,6 +110,14 @@ def _index(text: str) -> tuple[int, ...]:
         raise InputError(
             "BT-USAGE", f"cannot read the element '{text}'", place="--element", advice="write 0,12,7,33"
         ) from None
+
+
+def _whole_name(plan: Plan, text: str) -> str:
+    """The tensor's name from a part that no other name holds; names of fused operators are too long to type."""
+    if any(tensor.name == text for tensor in plan.tensors):
+        return text
+    names = [name for name in (plan.tensors[i].name for step in plan.steps for i in step.outputs) if text in name]
+    return names[0] if text and len(names) == 1 else text
 
 
 def _shown(index: tuple[int, ...]) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from .common import open_session, prepare_options
+from .common import GroupedCommand, open_session, prepare_options
 
 
-@click.command("plan")
+@click.command("plan", cls=GroupedCommand)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option("--output", "-o", type=click.Path(dir_okay=False), help="Also save the plan; `bittrue run` runs it.")
 @prepare_options

@@ -14,16 +14,14 @@ from ..compare.reduce import TRIALS, Reduction, check_output, reduce_model
 from ..errors import InputError
 from ..runners.inputs import input_sets
 from ..runners.sides import join_words, open_side
-from .common import console, input_options, late_progress
+from .common import GroupedCommand, console, input_options, late_progress, runs_option
 
 
-@click.command("reduce")
+@click.command("reduce", cls=GroupedCommand)
 @click.argument("sides", nargs=-1, required=True, metavar="A B")
 @click.option("--output", "-o", required=True, type=click.Path(dir_okay=False), help="The small model.")
 @input_options
-@click.option(
-    "--runs", default=1, show_default=True, type=click.IntRange(1, 10_000), help="Random runs: seeds count on."
-)
+@runs_option
 @click.option(
     "--trials", default=TRIALS, show_default=True, type=click.IntRange(1), help="Smaller models to try at most."
 )
@@ -54,7 +52,9 @@ def command(
     specs = join_words(list(sides))
     if len(specs) != 2:
         raise InputError(
-            "BT-USAGE", f"takes two sides, found {len(specs)}: {', '.join(specs)}", advice="bittrue reduce A B -o FILE"
+            "BT-USAGE",
+            f"takes two sides, found {len(specs)}: {', '.join(map(repr, specs))}",
+            advice="bittrue reduce A B -o FILE; quote what holds spaces",
         )
     with ExitStack() as stack:
         runners = [open_side(spec) for spec in specs]

@@ -16,6 +16,7 @@ from ..quantization import dequantize
 from ..runners.inputs import inputs_of_levels, one_input_set
 from ..runtime import write_trace
 from .common import (
+    GroupedCommand,
     console,
     digest,
     executor_name,
@@ -28,7 +29,7 @@ from .common import (
 )
 
 
-@click.command("run")
+@click.command("run", cls=GroupedCommand)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @input_options
 @click.option("--output", "-o", type=click.Path(dir_okay=False), help="Write all outputs to this .npz file.")

@@ -297,7 +297,13 @@ class Comparison:
 
     def _amplify(self, pairs: Sequence[Pair], tensor: str | None) -> tuple[Downstream, ...]:
         if tensor is not None and tensor not in {pair.a for pair in pairs}:
-            raise InputError("BT-AMPLIFY", f"'{tensor}' is no tensor of A that has a partner", place="--amplify")
+            close = [pair.a for pair in pairs if tensor and tensor in pair.a][:3]
+            raise InputError(
+                "BT-AMPLIFY",
+                f"'{tensor}' is no tensor of A that has a partner",
+                place="--amplify",
+                advice=f"perhaps {' or '.join(map(repr, close))}" if close else "--tensors lists them",
+            )
         if self.host is None or self.host.runner is not self.a:
             self.note("nothing is amplified: that takes A's graph and arithmetic")
             return ()

@@ -161,6 +161,7 @@ def carry(value: np.ndarray, source: Port, target: Port) -> tuple[np.ndarray, st
                 "BT-COMPARE-INPUTS",
                 f"takes shape {list(target.shape)}, the other side's input '{source.name}' has {list(value.shape)}",
                 place=place,
+                advice="compare two forms of one network",
             )
         value = np.ascontiguousarray(layout(value))
         done.append(str(layout))

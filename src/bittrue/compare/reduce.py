@@ -404,5 +404,11 @@ def check_output(output: Path, model: Path) -> None:
     """InputError where the file cannot be written, or is the model itself."""
     if not output.parent.is_dir():
         raise InputError("BT-FILE-MISSING", f"no folder '{output.parent}'", place="--output")
+    if model.is_file() and output.suffix.lower() != model.suffix.lower():
+        raise InputError(
+            "BT-USAGE",
+            f"the small model is a {model.suffix} file like the whole one, not '{output.name}'",
+            place="--output",
+        )
     if output.exists() and model.exists() and output.resolve() == model.resolve():
         raise InputError("BT-USAGE", "the small model would be written over the whole one", place="--output")

@@ -28,7 +28,7 @@ def statistics(a: np.ndarray, b: np.ndarray, channel_axis: int = -1) -> Statisti
 
     >>> found = statistics(np.int8([[1, 2], [3, 4]]), np.int8([[1, 4], [3, 3]]))
     >>> found.differing, found.largest, found.bias, found.histogram, found.worst.element
-    (2, 2, 0.25, {'-1': 1, '2': 1}, (0, 1))
+    (2, 2.0, 0.25, {'-1': 1, '2': 1}, (0, 1))
     """
     collector = Collector(a.shape, channel_axis)
     collector.add(a, b)

@@ -30,7 +30,7 @@ class Witness:
 
     def work_out(self) -> dict[str, Any]:
         """A's arithmetic of the element, B's value, and B's arithmetic where a plan has it."""
-        case, values = self.case, self.case.values[self.position]
+        case, values = self.case, self._known(self.case.values[self.position])
         found: dict[str, Any] = {}
         explained: Explanation | None = None
         try:
@@ -46,6 +46,16 @@ class Witness:
         if other is not None:
             found["other"] = other.to_dict()
         return found
+
+    def _known(self, given: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """The segment's inputs, and what its steps make of them."""
+        plan = self.case.plan
+        if len(plan.steps) <= 1:
+            return given
+        return {
+            **given,
+            **Session(plan).trace({plan.tensors[i].name: given[plan.tensors[i].name] for i in plan.inputs}),
+        }
 
     def _other(self, values: Mapping[str, np.ndarray], explained: Explanation) -> Explanation | None:
         """The element under B's rules or parameters, where these are a plan of the same tensors."""
@@ -63,12 +73,7 @@ class Witness:
         found = []
         plan, step = self.case.plan, self.case.step
         for given in self.case.values:
-            known = dict(given)
-            if len(plan.steps) > 1:
-                known = {
-                    **known,
-                    **Session(plan).trace({plan.tensors[i].name: given[plan.tensors[i].name] for i in plan.inputs}),
-                }
+            known = self._known(given)
             tensors = [None if i is None else plan.tensors[i] for i in step.inputs]
             inputs = [None if t is None else t.value if t.value is not None else known[t.name] for t in tensors]
             acc = accumulators(plan, step, inputs)

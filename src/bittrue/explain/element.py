@@ -148,7 +148,9 @@ def step_of(plan: Plan, tensor: str) -> tuple[Step, int]:
             place="tensor",
         )
     computed = [plan.tensors[i].name for step in plan.steps for i in step.outputs]
-    close = difflib.get_close_matches(tensor, computed, 3)
+    close = [name for name in computed if tensor and tensor in name][:3] or difflib.get_close_matches(
+        tensor, computed, 3
+    )
     advice = f"did you mean {' or '.join(repr(c) for c in close)}?" if close else "leave the tensor out to list them"
     raise InputError("BT-EXPLAIN-TENSOR", f"no tensor '{tensor}' in this plan", place="tensor", advice=advice)
 

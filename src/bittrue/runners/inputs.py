@@ -16,6 +16,7 @@ from ..plan import Plan
 from ..quantization import quantize
 from . import arrays
 
+_RAW = (".bin", ".raw")
 _ARRAYS = (".npy", ".npz")
 _PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
@@ -166,6 +167,8 @@ def _read(
     port = _port(ports, name, before.values if before else {})
     if path.suffix.lower() == ".npy":
         return InputSet(path.name, {port.name: _fit(_loaded(arrays.npy(path), port, path), port)})
+    if path.suffix.lower() in _RAW:
+        return InputSet(path.name, {port.name: _read_raw(path, port)})
     value, remark = read_image(path, port, image_range)
     return InputSet(path.name, {port.name: value}, [remark])
 
@@ -179,6 +182,22 @@ def _port(ports: Sequence[Port], name: str | None, taken: Collection[str]) -> Po
         if port.name == name:
             return port
     raise InputError("BT-INPUT-NAME", f"'{name}' is no input", advice=f"inputs: {', '.join(p.name for p in ports)}")
+
+
+def _read_raw(path: Path, port: Port) -> np.ndarray:
+    """Values as devices write them: little-endian, in C order, as many bytes as the input takes."""
+    dtype = np.dtype(port.dtype)
+    expected = math.prod(port.shape) * dtype.itemsize
+    found = path.stat().st_size
+    if min(port.shape, default=0) < 0 or found != expected:
+        shape = ", ".join("?" if extent < 0 else str(extent) for extent in port.shape)
+        raise InputError(
+            "BT-FILE-ARRAY",
+            f"{found:,} bytes are no raw values of input '{port.name}', {dtype} [{shape}]",
+            place=str(path),
+            advice="pass an .npy file: it says its type and shape",
+        )
+    return np.fromfile(path, dtype.newbyteorder("<")).astype(dtype).reshape(port.shape)
 
 
 def _read_archive(path: Path, ports: Sequence[Port]) -> dict[str, np.ndarray]:

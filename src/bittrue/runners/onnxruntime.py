@@ -277,7 +277,9 @@ def _layout_notes(layouts: Layouts | None) -> list[str]:
 
 def _arithmetic(settings: Settings) -> Numerics:
     table = find_numerics("onnxruntime")
-    return replace(table, rewrites=_REWRITES.get(settings.level, table.rewrites))
+    rewrites = _REWRITES.get(settings.level, table.rewrites)
+    # The numerics itself where a command line can name it.
+    return table if rewrites == table.rewrites else replace(table, rewrites=rewrites)
 
 
 def _mark_outputs(optimised: Path, marked: Path) -> list[Any]:

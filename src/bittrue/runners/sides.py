@@ -92,7 +92,11 @@ def join_words(words: Sequence[str]) -> list[str]:
     for word in words:
         name, colon, rest = found[-1].partition(":") if found else ("", "", "")
         scheme = _SCHEMES.get(name) if colon else None
-        if scheme is not None and (not rest or rest in scheme.variants):
+        # What looks like a misspelt variant is joined, too: `open_side` says so.
+        misspelt = rest.isidentifier() and not os.path.exists(rest)
+        if scheme is not None and (
+            not rest or rest in scheme.variants or (misspelt and difflib.get_close_matches(rest, scheme.variants, 1))
+        ):
             found[-1] += f" {word}"
         else:
             found.append(word)
@@ -111,6 +115,15 @@ def _options(name: str, scheme: _Scheme, rest: str) -> tuple[str, dict[str, str]
         if target.startswith((f"{variant} ", f"{variant}:")) or target == variant:
             target, options = target[len(variant) + 1 :].strip(), {scheme.variant: variant}
             break
+    else:
+        word = target.partition(" ")[0]
+        if scheme.variants and word.isidentifier() and not os.path.exists(target):
+            known = ", ".join(scheme.variants)
+            raise InputError(
+                "BT-SIDE",
+                f"'{word}' is neither a file nor a {scheme.variant} of {name}",
+                advice=f"choose one of: {known}",
+            )
     if "?" in target and not os.path.exists(target):
         target, _, query = target.rpartition("?")
         for part in filter(None, query.split("&")):

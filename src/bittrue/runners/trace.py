@@ -89,7 +89,7 @@ class Trace(Runner):
             "BT-TRACE-INPUT",
             "no run of this trace had these inputs",
             place=str(self.path),
-            advice="compare with the inputs that the trace holds: leave --inputs out",
+            advice="compare with the inputs that the trace holds: leave --input out",
         )
 
 
@@ -116,7 +116,9 @@ def _folders(path: Path, index: Mapping[str, Any]) -> list[Path]:
             "BT-TRACE",
             f"neither {INDEX}, nor .npy or .npz files, nor folders 0, 1, ... in it",
             place=str(path),
-            advice="`bittrue run MODEL --trace DIR` writes such a folder",
+            advice=f"raw files need an index beside them: {INDEX} with "
+            '{"tensors": [{"name": ..., "file": ..., "dtype": "int8", "shape": [...]}, ...]}; '
+            "`bittrue run MODEL --trace DIR` writes one to start from",
         )
     return numbered
 

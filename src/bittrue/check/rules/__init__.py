@@ -22,4 +22,11 @@ def find(code: str) -> Rule:
     for rule in all_rules():
         if code.upper() == rule.code or code.lower() == rule.name:
             return rule
-    raise InputError("BT-RULE", f"no rule '{code}'", advice=f"codes: {', '.join(rule.code for rule in all_rules())}")
+    text = code.lower()
+    close = [rule for rule in all_rules() if text and (text in rule.name or rule.code.lower().startswith(text))]
+    names = ", ".join(f"{rule.code} {rule.name}" for rule in close[:8])
+    raise InputError(
+        "BT-RULE",
+        f"no rule '{code}'",
+        advice=f"perhaps one of: {names}; `bittrue rule` lists all" if close else "`bittrue rule` lists them",
+    )

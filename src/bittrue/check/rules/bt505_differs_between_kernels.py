@@ -49,8 +49,11 @@ def find(subject: Subject) -> Iterator[Finding]:
                 counts[step.source, difference] += 1
         if not counts:
             continue
-        shown = "; ".join(f"{count} {source} ({difference})" for (source, difference), count in counts.most_common(6))
-        more = f"; and {len(counts) - 6} more kinds" if len(counts) > 6 else ""
+        kinds: dict[str, list[str]] = {}
+        for (source, difference), count in counts.most_common():
+            kinds.setdefault(difference, []).append(f"{count} {source}")
+        shown = "; ".join(f"{', '.join(sources)} ({difference})" for difference, sources in list(kinds.items())[:6])
+        more = f"; and {len(kinds) - 6} more kinds" if len(kinds) > 6 else ""
         total = sum(counts.values())
         yield RULE.finding(
             f"{total} of {len(made.steps)} operators follow other rules in {name} than in {title(subject)}, so results"

@@ -26,9 +26,10 @@ def find(subject: Subject) -> Iterator[Finding]:
         empty = channels[~layer.rows[channels].any(axis=1)]
         graph, node = in_file(subject, made, layer.step)
         shown = ", ".join(f"{c} ({ends[0][c]})" for c in channels[:8]) + (", ..." if channels.size > 8 else "")
-        why = f"; {empty.size} of them have no weight but 0" if empty.size else ""
+        why = "; all their weights are 0" if empty.size == channels.size else f"; {empty.size} of them by weights of 0"
         yield RULE.finding(
-            f"{channels.size} of {layer.channels} channels store one and the same code for every input{why}:"
+            f"{channels.size} of {layer.channels} channels store{'s' if channels.size == 1 else ''} one and the same"
+            f" code for every input{why if empty.size else ''}:"
             f" channel (code) {shown}",
             graph=graph,
             node=node,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -127,12 +127,20 @@ def rule_cause(case: Case, slots: tuple[Slot, ...], users: tuple[str, ...] = ())
         rule=main.rule,
         instead=instead,
         numerics=users,
-        formula=" ".join(filter(None, (_formula(s) for s in named))),
+        formula=_formulas(named),
     )
 
 
 # Of several slots the heaviest decision names the cause.
 _WEIGHT = {"accumulate": -3, "rescale": -2, "requantize": -2, "store": 2, "activation_range": 3, "scale_form": 2}
+
+
+def _formulas(named: Sequence[Slot]) -> str:
+    """What the rules compute; several are told apart by their slots."""
+    found = {slot.slot: text for slot in named if (text := _formula(slot))}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return "; ".join(f"{name}: {text.rstrip('.')}" for name, text in found.items())
 
 
 def _formula(slot: Slot) -> str:
