@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
 import bittrue
+from bittrue.cli import _COMMANDS, cli
 from support.build import T, single
 from support.shared import SHARED, needs_shared
 
@@ -169,3 +171,15 @@ def test_differences_of_numerics_as_json() -> None:
     shown = found["examples"][0]
     assert (shown["slot"], shown["rules"]) == ("rescale", ["q31_two_step_up_away", "q31_one_step_up"])
     assert found["differences"][0]["operator"] == "conv2d"
+
+
+def test_help_imports_no_command_and_says_what_each_one_says() -> None:
+    code = "import sys; from bittrue.cli import main\n"
+    code += "try: main(['--help'])\nexcept SystemExit: print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("False\n")
+    for name, sentence in _COMMANDS.items():
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        assert command.get_short_help_str(limit=90) == sentence
+        assert name in done.stdout

@@ -14,21 +14,22 @@ import click
 from .. import __version__
 from ..errors import BittrueError, InputError
 
-# command -> module of this folder; imported only when the command is used, so that --help is instant
+# command, which is called like its module in this folder -> the first sentence of its page. The module is imported only
+# when the command is used, so that --help is instant.
 _COMMANDS = {
-    "run": "run",
-    "inspect": "inspect",
-    "plan": "plan",
-    "check": "check",
-    "rule": "rule",
-    "compare": "compare",
-    "explain": "explain",
-    "reduce": "reduce",
-    "bench": "bench",
-    "numerics": "numerics",
-    "replay": "replay",
-    "report": "report",
-    "demo": "demo",
+    "run": "Run MODEL (a model file, or a plan saved by `bittrue plan --output`).",
+    "inspect": "Show inputs, outputs, operators and quantization of MODEL, and which numerics can run it.",
+    "plan": "Print the plan of MODEL: rules, multipliers, exponents, zero points, clamps,...",
+    "check": "Check MODEL against the specification of its format, what its runtime refuses, and...",
+    "rule": "Explain the check rule CODE (or its name); list all rules without one.",
+    "compare": "Compare A and B: each is a model file, a model under a numerics, another runtime, or a...",
+    "explain": "Work out one stored number of MODEL by hand: products, accumulator, multiplier,...",
+    "reduce": "Cut a model to the smallest one on which A and B still differ, and save it with its input.",
+    "bench": "Time MODEL, and compare bytes and time with other runtimes installed here.",
+    "numerics": "List the arithmetics that bittrue reproduces; `show` and `diff` look inside.",
+    "replay": "Run the recorded vectors in FOLDER and compare the results with the recorded bytes.",
+    "report": "Make a page or a summary of RESULT, the JSON of `bittrue compare` or `bittrue check`.",
+    "demo": "Recognise handwritten digits with an int8 network, and look into one of its roundings.",
 }
 
 USAGE, COULD_NOT_RUN = 2, 3
@@ -41,8 +42,12 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f".{_COMMANDS[name]}", __name__).command
+        command: click.Command = import_module(f".{name}", __name__).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

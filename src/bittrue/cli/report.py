@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..errors import InputError
+from .common import late_progress
 
 
 @click.command("report")
@@ -30,7 +31,8 @@ def command(result: Path, html: Path | None, markdown: Path | None) -> None:
     """
     from ..report.reading import load
 
-    data = load(result)
+    with late_progress("reading the result"):
+        data = load(result)
     if html is None and markdown is None:
         html = result.with_suffix(".html")
     write_reports(data, html, markdown, keep=result)
@@ -51,7 +53,8 @@ def write_reports(data: dict[str, Any], html: Path | None, markdown: Path | None
         if target is not None and keep is not None and target.exists() and target.samefile(keep):
             raise InputError("BT-USAGE", f"'{target}' is the result itself; choose another file")
     if html is not None:
-        html.write_text(page.render(data), encoding="utf-8")
+        with late_progress("writing the page"):
+            html.write_text(page.render(data), encoding="utf-8")
         click.echo(f"page written to {html}", err=True)
     if markdown is not None:
         text = summary.render(data)

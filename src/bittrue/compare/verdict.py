@@ -49,6 +49,8 @@ class Explainer:
         self._others = () if other is None else (other,)
         self._known: dict[tuple[str, str], None] = {}
 
+    # Rules meet numbers that they were not made for: what comes out then is compared with B like anything else.
+    @np.errstate(all="ignore")
     def explain(
         self,
         segment: Segment,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import Any
 
 from . import words
@@ -21,12 +22,14 @@ class Cause:
         data: as in the result, of the first tensor.
         elements: that it accounts for, in all tensors.
         tensors: positions of these tensors in `Report.pairs`.
+        number: how many tensors these are in the whole comparison.
     """
 
     anchor: str
     data: dict[str, Any]
     elements: int
     tensors: tuple[int, ...]
+    number: int
 
     @property
     def name(self) -> str:
@@ -95,6 +98,34 @@ def report(result: dict[str, Any]) -> Report:
     return Report(result, kind, headline, sentence, first, differing, incomparable, causes)
 
 
+def thinned(whole: Report, most: int) -> Report:
+    """The report with at most so many tensors: the first difference, then others that differ or could not be compared,
+    then equal ones. Verdict, counts and causes stay those of the whole, and the sentence says what is left out.
+    """
+    if len(whole.pairs) <= most:
+        return whole
+    first = [] if whole.first is None else [whole.first]
+    order = dict.fromkeys([*first, *whole.differing, *whole.incomparable, *range(len(whole.pairs))])
+    kept = sorted(islice(order, most))
+    place = {old: new for new, old in enumerate(kept)}
+
+    def moved(positions: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(place[i] for i in positions if i in place)
+
+    text = f"{whole.sentence} This report shows {words.count(most)} of {words.count(len(whole.pairs))} tensors"
+    left = sum(i not in place for i in whole.differing)
+    text += f"; {words.count(left)} of those left out differ." if left else "; those left out are equal."
+    return replace(
+        whole,
+        result={**whole.result, "pairs": [whole.pairs[i] for i in kept]},
+        sentence=text,
+        first=None if whole.first is None else place[whole.first],
+        differing=moved(whole.differing),
+        incomparable=moved(whole.incomparable),
+        causes=tuple(replace(cause, tensors=moved(cause.tensors)) for cause in whole.causes),
+    )
+
+
 def differs(pair: dict[str, Any]) -> bool:
     """Whether B's tensor is another one than A's, along its own chain or fed with B's inputs."""
     return bool(pair["cumulative"]["differing"] or (pair["isolated"] and pair["isolated"]["differing"]))
@@ -121,7 +152,8 @@ def _causes(pairs: list[dict[str, Any]]) -> tuple[Cause, ...]:
             where[position] = None
             found[cause["name"]] = data, elements + cause["elements"], where
     return tuple(
-        Cause(f"cause-{i}", data, elements, tuple(where)) for i, (data, elements, where) in enumerate(found.values(), 1)
+        Cause(f"cause-{i}", data, elements, tuple(where), len(where))
+        for i, (data, elements, where) in enumerate(found.values(), 1)
     )
 
 

@@ -19,6 +19,8 @@ from .reading import COMPARE, checked
 
 # Tensors whose pictures and witness are in the page; the table has them all.
 MOST_DETAILS = 300
+# Tensors that are in the page at all.
+MOST_TENSORS = 5_000
 # Findings of one rule that a page of a check shows.
 MOST_FINDINGS = 500
 
@@ -41,7 +43,7 @@ def render(result: Mapping[str, Any]) -> str:
 
 
 def _compare_page(data: dict[str, Any]) -> str:
-    report = comparison.report(data)
+    report = comparison.thinned(comparison.report(data), MOST_TENSORS)
     detailed = _detailed(report)
     charts = chart_data(report, detailed)
     return _fill(

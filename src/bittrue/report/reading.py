@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .words import visible
+from .words import short, visible
 
 COMPARE, CHECK = "bittrue-compare-1", "bittrue-check-1"
 
@@ -21,6 +21,8 @@ COMPARE, CHECK = "bittrue-compare-1", "bittrue-check-1"
 Kind = Callable[[Any, str], Any]
 _REQUIRED = object()
 _DEEPEST = 16
+# Texts occur several times in a page: the middle of longer ones is left out.
+_LONGEST = 4_000
 # Counts of elements fit 64 bits; larger numbers come from damaged files.
 _LARGEST_COUNT = 2**63
 _LARGEST = 10**30
@@ -83,7 +85,11 @@ def _short(value: object) -> str:
 def _text(value: Any, place: str) -> str:
     if not isinstance(value, str):
         raise _wrong(place, "expected text", value)
-    return visible(value)
+    return _shown(value)
+
+
+def _shown(text: str) -> str:
+    return short(visible(text), _LONGEST)
 
 
 def _flag(value: Any, place: str) -> bool:
@@ -140,7 +146,7 @@ def _plain(value: Any, place: str, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise InputError("BT-RESULT", f"nested deeper than {_DEEPEST} levels", place=place, advice=_ADVICE)
     if isinstance(value, Mapping):
-        return {visible(str(key)): _plain(item, f"{place}.{key}", depth + 1) for key, item in value.items()}
+        return {_shown(str(key)): _plain(item, f"{place}.{key}", depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item, f"{place}[{i}]", depth + 1) for i, item in enumerate(value)]
     return None if value is None else _scalar(value, place)
@@ -165,7 +171,7 @@ def _mapping(kind: Kind) -> Kind:
     def read(value: Any, place: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise _wrong(place, "expected an object", value)
-        return {visible(str(key)): kind(item, f"{place}.{key}") for key, item in value.items()}
+        return {_shown(str(key)): kind(item, f"{place}.{key}") for key, item in value.items()}
 
     return read
 

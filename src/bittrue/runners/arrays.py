@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO
 
 import numpy as np
@@ -19,7 +22,10 @@ from .spool import mapped
 # Members of archives are decompressed as a whole, and say themselves how large they become.
 MEMBER_LIMIT = 4 << 30
 _MOST_AXES = 32
-_BROKEN = (ValueError, TypeError, OSError, EOFError, LookupError, SyntaxError, ArithmeticError, RuntimeError)
+_BROKEN = (
+    *(ValueError, TypeError, OSError, EOFError, LookupError, SyntaxError, ArithmeticError, RuntimeError),
+    *(TokenError, zlib.error, zipfile.BadZipFile),
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ def _broken(path: Path, what: str) -> Iterator[None]:
         yield
     except MemoryError:
         raise ResourceError("BT-MEMORY", "out of memory", place=str(path)) from None
-    except (*_BROKEN, zipfile.BadZipFile) as error:
+    except _BROKEN as error:
         text = f"no readable {what}: {type(error).__name__}: {error}"
         raise InputError("BT-FILE-ARRAY", text[:400], place=str(path)) from None
 
@@ -63,12 +69,15 @@ def _broken(path: Path, what: str) -> Iterator[None]:
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Shape, whether the first axis runs fastest, and type; the file stands at the first value then."""
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    elif version in ((2, 0), (3, 0)):
-        shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
-    else:
-        raise ValueError(f"version {version} of the format")
+    with warnings.catch_warnings():
+        # Headers are Python literals: damaged ones make Python and NumPy warn.
+        warnings.simplefilter("ignore")
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        elif version in ((2, 0), (3, 0)):
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
+        else:
+            raise ValueError(f"version {version} of the format")
     if dtype.hasobject:
         raise ValueError("it holds Python objects (pickles), which are never loaded")
     if dtype.names is not None or dtype.subdtype is not None:
@@ -130,6 +139,9 @@ def members(path: Path) -> dict[str, Stored]:
 
 
 def _member(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Stored:
+    with _broken(path, f"member '{entry.filename}'"):
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"compressed by method {entry.compress_type}, which NumPy does not write")
     with _broken(path, f"member '{entry.filename}'"), archive.open(entry) as file:
         shape, fortran, dtype = _header(file)
         size, left = _size(shape, dtype), entry.file_size - file.tell()

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..graph import data_type
 from ..plan import Plan
 from ..quantization import quantize
+from . import arrays
 
 _RAW = (".bin", ".raw")
 _ARRAYS = (".npy", ".npz")
@@ -165,7 +166,7 @@ def _read(
         return InputSet(path.name, _read_archive(path, ports))
     port = _port(ports, name, before.values if before else {})
     if path.suffix.lower() == ".npy":
-        return InputSet(path.name, {port.name: _fit(_read_array(path), port)})
+        return InputSet(path.name, {port.name: _fit(_loaded(arrays.npy(path), port, path), port)})
     if path.suffix.lower() in _RAW:
         return InputSet(path.name, {port.name: _read_raw(path, port)})
     value, remark = read_image(path, port, image_range)
@@ -181,13 +182,6 @@ def _port(ports: Sequence[Port], name: str | None, taken: Collection[str]) -> Po
         if port.name == name:
             return port
     raise InputError("BT-INPUT-NAME", f"'{name}' is no input", advice=f"inputs: {', '.join(p.name for p in ports)}")
-
-
-def _read_array(path: Path) -> np.ndarray:
-    try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except (ValueError, OSError, EOFError) as error:
-        raise InputError("BT-FILE-ARRAY", f"no readable .npy file: {error}", place=str(path)) from None
 
 
 def _read_raw(path: Path, port: Port) -> np.ndarray:
@@ -207,23 +201,30 @@ def _read_raw(path: Path, port: Port) -> np.ndarray:
 
 
 def _read_archive(path: Path, ports: Sequence[Port]) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError) as error:
-        raise InputError("BT-FILE-ARRAY", f"no readable .npz file: {error}", place=str(path)) from None
-    if len(ports) == len(arrays) == 1:
-        return {ports[0].name: _fit(next(iter(arrays.values())), ports[0])}
+    found = arrays.members(path)
+    if len(ports) == len(found) == 1:
+        found = {ports[0].name: next(iter(found.values()))}
     by_name = {port.name: port for port in ports}
-    unknown = [name for name in arrays if name not in by_name]
+    unknown = [name for name in found if name not in by_name]
     if unknown:
         raise InputError(
             "BT-INPUT-NAME",
-            f"the archive holds {', '.join(unknown)}",
+            f"the archive holds {', '.join(unknown)}"[:400],
             place=str(path),
             advice=f"inputs: {', '.join(by_name)}",
         )
-    return {name: _fit(array, by_name[name]) for name, array in arrays.items()}
+    return {name: _fit(_loaded(stored, by_name[name], path), by_name[name]) for name, stored in found.items()}
+
+
+def _loaded(stored: arrays.Stored, port: Port, path: Path) -> np.ndarray:
+    """The array, unless it is larger than the input: members of archives say themselves how large they become."""
+    if -1 not in port.shape and math.prod(stored.shape) > math.prod(port.shape):
+        raise InputError(
+            "BT-INPUT-SHAPE",
+            f"takes shape {list(port.shape)}, the file has {list(stored.shape)}",
+            place=f"input '{port.name}', {path}",
+        )
+    return stored.load()
 
 
 def _fit(array: np.ndarray, port: Port) -> np.ndarray:

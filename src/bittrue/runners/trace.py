@@ -29,7 +29,6 @@ Several runs lie in folders ``0``, ``1``, ... of their own, or in those that the
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -319,7 +318,7 @@ def _quantization(entry: Mapping[str, Any], shape: tuple[int, ...], place: str) 
     if not scales:
         return None
     zero_points = zero_points or [0] * len(scales)
-    if not all(isinstance(s, (int, float)) and math.isfinite(s) and 0 < s <= 3.4e38 for s in scales):
+    if not all(isinstance(s, (int, float)) and 1.4e-45 < s <= 3.4e38 for s in scales):
         raise InputError("BT-TRACE-INDEX", "'scale' is no positive number", place=place)
     if len(zero_points) != len(scales) or not all(isinstance(z, int) and abs(z) < 1 << 32 for z in zero_points):
         raise InputError("BT-TRACE-INDEX", f"'zero_point' does not fit {len(scales)} scales", place=place)
