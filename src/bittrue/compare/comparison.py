@@ -285,6 +285,13 @@ class Comparison:
                     pair.a.name in self.recordings[0][0].outputs,
                 )
             )
+        if explainer is not None and explainer.unfinished:
+            first, *more = explainer.unfinished
+            behind = f" and {len(more)} more" if more else ""
+            self.note(
+                f"the search for causes ended early on '{first}'{behind}: not everything was tried; compare with the "
+                "numerics that B is said to have (MODEL@NUMERICS), or reduce the model first (bittrue reduce)"
+            )
         return pairs
 
     def _host_name(self, pair: Match) -> str:

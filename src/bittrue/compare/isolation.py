@@ -62,8 +62,10 @@ class Isolation:
         others = [pair[1 - self.place] for pair in comparison.recordings]
         guest = comparison.b if self.place == 0 else comparison.a
         names = [comparison.matches[self.by_name[name]] for name in shown]
-        theirs = [(m.b if self.place == 0 else m.a).name for m in names]
-        self.other = OtherGraph(host, guest, others, "BA"[self.place], theirs)
+        partners = {self._name(m): (m.b if self.place == 0 else m.a).name for m in names}
+        self.other = OtherGraph(host, guest, others, "BA"[self.place], partners)
+        own = comparison.recordings[0][self.place]
+        self.parameters = {name: own[name].quantization for name in shown}
 
     def of(self, index: int) -> Isolated:
         """The isolated difference of one matched tensor."""
@@ -97,14 +99,17 @@ class Isolation:
         runs = range(len(self.comparison.sets))
         values = [self._values(segment, k) for k in runs]
         theirs = [self._carried(pair, k) for k in runs]
+        name = (pair.b if self.place == 0 else pair.a).name
+        settled = self.other.settles(segment, name, self.parameters)
         verdict = explainer.explain(
             segment,
             [v for v in values if v is not None],
             [t for t in theirs if t is not None],
             "COMMAND" if found.inputs_equal else "",
+            self.other.rules(name),
+            settled,
         )
-        if found.statistics is not None:
-            name = (pair.b if self.place == 0 else pair.a).name
+        if settled and found.statistics is not None:
             verdict = self.other.explain(segment, name, verdict, found.statistics)
         if not verdict.command:
             return verdict

@@ -8,7 +8,7 @@ unexplained. Of several causes that fit, the one of a numerics comes before a fa
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -30,6 +30,8 @@ _FEW, _VERY_FEW = 24, 12
 _MOST_ALSO = 12
 # With more of them, only so many others that touch the same thing are tried.
 _MOST_TRIED = 16
+# What the search for causes that no numerics has may cost in one comparison, as `Case.budget`: about 20 seconds.
+_SEARCH = 8_000_000_000
 
 
 class Explainer:
@@ -38,13 +40,17 @@ class Explainer:
     Args:
         own: A's arithmetic.
         other: what is said to be B's; None for a device.
+
+    Attributes:
+        unfinished: tensors on which the search ended before everything was tried, and found nothing.
     """
 
     def __init__(self, own: Numerics, other: Numerics | None) -> None:
         self.own = own
-        self._in_vain = 0
+        self.unfinished: list[str] = []
+        self._in_vain, self._left = 0, _SEARCH
         self._others = () if other is None else (other,)
-        self._known: dict[tuple[str, str], None] = {}
+        self._known: dict[tuple[Hashable, ...], tuple[rows.Slot, ...]] = {}
 
     def explain(
         self,
@@ -52,6 +58,8 @@ class Explainer:
         values: Sequence[Mapping[str, np.ndarray]],
         theirs: Sequence[np.ndarray],
         command: str,
+        rules: Mapping[str, str] | None = None,
+        settled: bool = False,
     ) -> Verdict:
         """The verdict on one tensor.
 
@@ -60,11 +68,13 @@ class Explainer:
             values: per input set the inputs of the segment by name, as B had them.
             theirs: per input set B's tensor, in A's layout and type.
             command: ``bittrue explain MODEL`` and what it takes to get these values; tensor and element are added.
+            rules: of the step of B's own model that computes this tensor, by slot, where they are known.
+            settled: B's own graph is known to give all of B's bits: only rules that numerics have are of interest.
         """
         case = Case(segment, values, theirs)
         if not case.differing:
             return Verdict(0, exact=True, text="equal")
-        causes, also, unexplained, hypotheses = self._causes(case)
+        causes, also, unexplained, hypotheses = self._causes(case, rules or {}, settled)
         witness = Witness(case, hypotheses)
         place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, witness.element))}"
         return Verdict(
@@ -80,37 +90,59 @@ class Explainer:
             ties=witness.ties(),
         )
 
-    def _causes(self, case: Case) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
+    def _causes(
+        self, case: Case, rules: Mapping[str, str], settled: bool
+    ) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
         """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
-        for hypothesis in self._as_before(case):
+        for hypothesis in chain(self._of_step(case, rules), self._as_before(case)):
             if case.holds(hypothesis):
+                self._remember(case, (hypothesis,))
                 return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
-        for stage, limited in self._stages(case):
+        bases = self._bases(case, rules)
+        for stage, limited in self._known_stages(case) if settled else self._stages(case, bases):
+            before = case.budget
             found = self._first(case, stage, limited)
+            self._left -= before - case.budget if limited else 0
             if found is None:
                 continue
             hypotheses, also = found
             causes = tuple(h.cause for h in hypotheses)
             if case.differing < (_VERY_FEW if self._others else _FEW):
                 also = self._rules_that_fit(case, causes, also)
-            if case.differing >= _FEW:
-                self._known.update({(case.segment.node.operator, cause.name): None for cause in causes})
+            self._remember(case, hypotheses)
             counted = tuple(replace(cause, elements=case.differing) for cause in causes)
             return counted, also, 0, hypotheses
+        if settled:
+            return (), (), case.differing, ()
+        if case.budget <= 0:
+            self.unfinished.append(case.segment.name)
         # A device that does many things otherwise would take as long over every tensor.
         self._in_vain += 1
-        return *account(case, self._bases(case)), ()
+        return *account(case, bases), ()
 
-    def _stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
-        """What is tried, stage by stage, and whether the case's budget limits it."""
+    def _known_stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
+        """Arithmetics and rules that numerics have, and whether the case's budget limits the stage."""
         yield lambda: self._of_numerics(case), False
         yield lambda: ((h,) for h in rows.used_slots(case)), False
         yield lambda: ((h,) for h in rows.used_pairs(case)), False
-        yield lambda: ((h,) for h in faults(case)), False
-        yield lambda: ((h,) for h in rows.unused_slots(case)), False
-        yield lambda: ((h,) for h in self._all_numerics(case)), False
-        case.budget = BUDGET >> self._in_vain
-        yield lambda: pairs(case, self._bases(case)), True
+
+    def _stages(
+        self, case: Case, bases: list[tuple[Hypothesis, ...]]
+    ) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
+        """What is tried, stage by stage, and whether the case's budget limits it."""
+        yield from self._known_stages(case)
+        case.budget = self._left
+        yield lambda: ((h,) for h in faults(case)), True
+        yield lambda: ((h,) for h in rows.unused_slots(case)), True
+        yield lambda: ((h,) for h in self._all_numerics(case)), True
+        case.budget = min(BUDGET >> self._in_vain, self._left // 2)
+        yield lambda: pairs(case, bases), True
+
+    def _remember(self, case: Case, hypotheses: tuple[Hypothesis, ...]) -> None:
+        """Rules that explain so many elements need no other evidence on the next tensor of such an operator."""
+        if case.differing >= _FEW:
+            for slots in (h.slots for h in hypotheses if h.slots):
+                self._known[(slots[0].place.operator, *((s.slot, s.rule) for s in slots))] = slots
 
     def _first(
         self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]], limited: bool
@@ -159,8 +191,12 @@ class Explainer:
 
     def _as_before(self, case: Case) -> Iterator[Hypothesis]:
         """Rules that explained many elements of earlier tensors of such an operator: these need no other evidence."""
-        candidates = {(case.segment.node.operator, h.cause.name): h for h in rows.used_slots(case)}
-        yield from (candidates[known] for known in self._known if known in candidates)
+        for slots in list(self._known.values()):
+            yield from rows.refilled(case, slots)
+
+    def _of_step(self, case: Case, rules: Mapping[str, str]) -> Iterator[Hypothesis]:
+        """What B's own model is planned with at this place."""
+        return rows.of_step(case, rules, tuple(other.name for other in self._others))
 
     def _of_numerics(self, case: Case) -> Iterator[tuple[Hypothesis, ...]]:
         """What is said to be B's arithmetic: the smallest part of its differences that suffices, else all of it."""
@@ -185,9 +221,11 @@ class Explainer:
             if name not in said:
                 yield rows.whole_row(case, find_numerics(name))
 
-    def _bases(self, case: Case) -> list[tuple[Hypothesis, ...]]:
+    def _bases(self, case: Case, rules: Mapping[str, str]) -> list[tuple[Hypothesis, ...]]:
         """Arithmetics on which faults may sit: A's own, and what is said to be B's."""
-        return [(), *((rows.whole_row(case, other),) for other in self._others)]
+        # All of the step's rules at once come last.
+        step = list(self._of_step(case, rules))[-1:]
+        return [(), *((rows.whole_row(case, other),) for other in self._others), *((one,) for one in step)]
 
 
 def _contains(hypotheses: tuple[Hypothesis, ...], first: tuple[Hypothesis, ...]) -> bool:
