@@ -202,7 +202,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         "",
         "*isolated*: elements that differ when A's arithmetic gets B's inputs of the same operator, of all operators. "
         "*unexplained*: those of them that no recomputation under a named rule gives. *s*: wall clock of the whole "
-        "command, imports and runtimes included. *CPU s*: processor time of it, on all cores. *MiB*: the largest process.",
+        "command, imports and runtimes included. *CPU s*: its processor time. *MiB*: the largest process.",
         "",
     ]
     for table in dict.fromkeys(row["table"] for row in rows):

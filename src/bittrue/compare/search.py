@@ -45,7 +45,7 @@ def pairs(case: Case, bases: list[tuple[Hypothesis, ...]]) -> Iterator[tuple[Hyp
                 yield two, one
 
 
-def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Cause, ...], tuple[str, ...], int]:
+def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Cause, ...], int]:
     """Elements accounted for one by one: causes with their counts, and how many elements no cause gives.
 
     A hypothesis is taken for what it gives when it is right about nearly all that it changes, or about every single
@@ -73,7 +73,7 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
         cause = hypotheses[-1].cause if len(hypotheses) == 1 else _joined(hypotheses)
         causes.append(replace(cause, elements=gained, text=cause.text + place))
         found = [f for f in found if f[0] != order]
-    return tuple(causes), (), int(left.sum())
+    return tuple(causes), int(left.sum())
 
 
 def _promising(trial: Trial) -> bool:

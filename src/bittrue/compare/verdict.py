@@ -30,8 +30,14 @@ _FEW, _VERY_FEW = 24, 12
 _MOST_ALSO = 12
 # With more of them, only so many others that touch the same thing are tried.
 _MOST_TRIED = 16
+# On so many further inputs causes that fit are told from each other.
+_FURTHER = 3
 # What the search for causes that no numerics has may cost in one comparison, as `Case.budget`: about 20 seconds.
 _SEARCH = 8_000_000_000
+
+
+# Name to hypotheses: what fits besides the cause that is named.
+Fitting = dict[str, tuple[Hypothesis, ...]]
 
 
 class Explainer:
@@ -74,7 +80,8 @@ class Explainer:
         case = Case(segment, values, theirs)
         if not case.differing:
             return Verdict(0, exact=True, text="equal")
-        causes, also, unexplained, hypotheses = self._causes(case, rules or {}, settled)
+        causes, fitting, unexplained, hypotheses = self._causes(case, rules or {}, settled)
+        also, alike = told_apart(case, hypotheses, fitting)
         witness = Witness(case, hypotheses)
         place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, witness.element))}"
         return Verdict(
@@ -82,22 +89,23 @@ class Explainer:
             causes=causes,
             exact=bool(causes) and not unexplained,
             unexplained=unexplained,
-            text=verdict_text(case, causes, unexplained, also),
+            text=verdict_text(case, causes, unexplained, also, alike),
             also=also,
             witness=witness.work_out(),
             command=f"{command} {place}" if command else "",
             accumulators=witness.accumulator_range(),
             ties=witness.ties(),
+            alike=alike,
         )
 
     def _causes(
         self, case: Case, rules: Mapping[str, str], settled: bool
-    ) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
+    ) -> tuple[tuple[Cause, ...], Fitting, int, tuple[Hypothesis, ...]]:
         """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
         for hypothesis in chain(self._of_step(case, rules), self._as_before(case)):
             if case.holds(hypothesis):
                 self._remember(case, (hypothesis,))
-                return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
+                return (replace(hypothesis.cause, elements=case.differing),), {}, 0, (hypothesis,)
         bases = self._bases(case, rules)
         for stage, limited in self._known_stages(case) if settled else self._stages(case, bases):
             before = case.budget
@@ -113,12 +121,13 @@ class Explainer:
             counted = tuple(replace(cause, elements=case.differing) for cause in causes)
             return counted, also, 0, hypotheses
         if settled:
-            return (), (), case.differing, ()
+            return (), {}, case.differing, ()
         if case.budget <= 0:
             self.unfinished.append(case.segment.name)
         # A device that does many things otherwise would take as long over every tensor.
         self._in_vain += 1
-        return *account(case, bases), ()
+        counted, unexplained = account(case, bases)
+        return counted, {}, unexplained, ()
 
     def _known_stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
         """Arithmetics and rules that numerics have, and whether the case's budget limits the stage."""
@@ -146,16 +155,16 @@ class Explainer:
 
     def _first(
         self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]], limited: bool
-    ) -> tuple[tuple[Hypothesis, ...], tuple[str, ...]] | None:
+    ) -> tuple[tuple[Hypothesis, ...], Fitting] | None:
         """The first of a stage that holds, and others that do: of its own kind, with few differing elements of any."""
         first: tuple[Hypothesis, ...] | None = None
-        also: dict[str, None] = {}
+        also: Fitting = {}
         tried = 0
         for hypotheses in stage():
             if (limited and case.budget <= 0) or len(also) >= _MOST_ALSO or tried >= _MOST_TRIED:
                 break
             # More than what suffices proves nothing of what is more.
-            if first is not None and _contains(hypotheses, first):
+            if first is not None and any(_contains(hypotheses, fits) for fits in (first, *also.values())):
                 continue
             if first is not None and case.differing >= _FEW:
                 if [h.seat for h in hypotheses] != [h.seat for h in first]:
@@ -168,15 +177,12 @@ class Explainer:
                         # A rule that a numerics has, and gives so many elements.
                         break
                 else:
-                    also[" and ".join(h.cause.name for h in hypotheses)] = None
-        if first is None:
-            return None
-        names = " and ".join(h.cause.name for h in first)
-        return first, tuple(name for name in also if name != names)
+                    also[" and ".join(h.cause.name for h in hypotheses)] = hypotheses
+        return None if first is None else (first, also)
 
-    def _rules_that_fit(self, case: Case, causes: tuple[Cause, ...], also: tuple[str, ...]) -> tuple[str, ...]:
+    def _rules_that_fit(self, case: Case, causes: tuple[Cause, ...], also: Fitting) -> Fitting:
         """`also`, and single rules of any numerics that fit as well."""
-        names = dict.fromkeys(also)
+        names = dict(also)
         known = [{atom for cause in causes for atom in cause.name.split(" + ")}, *(set(n.split(" + ")) for n in also)]
         # Whose arithmetic is known is not guessed further.
         told = {other.name for other in self._others} & {name for cause in causes for name in cause.numerics}
@@ -185,9 +191,9 @@ class Explainer:
             if len(names) >= _MOST_ALSO:
                 break
             if not any(fits <= atoms for fits in known) and case.holds(hypothesis):
-                names[hypothesis.cause.name] = None
+                names[hypothesis.cause.name] = (hypothesis,)
                 known.append(atoms)
-        return tuple(names)
+        return names
 
     def _as_before(self, case: Case) -> Iterator[Hypothesis]:
         """Rules that explained many elements of earlier tensors of such an operator: these need no other evidence."""
@@ -228,6 +234,27 @@ class Explainer:
         return [(), *((rows.whole_row(case, other),) for other in self._others), *((one,) for one in step)]
 
 
+def told_apart(
+    case: Case, hypotheses: tuple[Hypothesis, ...], fitting: Fitting
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What fits as well: what further random inputs tell from `hypotheses`, and what they do not."""
+    others: list[str] = []
+    alike: list[str] = []
+    if not fitting:
+        return (), ()
+    more = case.elsewhere(_FURTHER)
+    runs = range(len(more.theirs))
+    mine = [more.predict(hypotheses, k) for k in runs]
+    for name, other in fitting.items():
+        same = all(_same(mine[k], more.predict(other, k)) for k in runs)
+        (alike if same else others).append(name)
+    return tuple(others), tuple(alike)
+
+
+def _same(one: np.ndarray | None, two: np.ndarray | None) -> bool:
+    return one is not None and two is not None and one.tobytes() == two.tobytes()
+
+
 def _contains(hypotheses: tuple[Hypothesis, ...], first: tuple[Hypothesis, ...]) -> bool:
     """Whether `hypotheses` are `first` and something more."""
     one, two = ({atom for h in many for atom in h.cause.name.split(" + ")} for many in (first, hypotheses))
@@ -235,7 +262,9 @@ def _contains(hypotheses: tuple[Hypothesis, ...], first: tuple[Hypothesis, ...])
     return one <= two or bool(whole & {name for h in first for name in h.cause.numerics})
 
 
-def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Sequence[str]) -> str:
+def verdict_text(
+    case: Case, causes: Sequence[Cause], unexplained: int, also: Sequence[str] = (), alike: Sequence[str] = ()
+) -> str:
     """One sentence on a tensor."""
     total = sum(b.size for b in case.theirs)
     differing = case.differing
@@ -254,7 +283,11 @@ def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Se
         return f"{start}; all are explained: {', '.join(f'{_count(c.elements)} by {c.text}' for c in causes)}"
     subject = "it is" if differing == 1 else "all are"
     text = f"{start}; {subject} explained by {' together with '.join(c.text for c in causes)}"
-    return f"{text} ({_others(len(also))} as well)" if also else text
+    remarks = [f"{_others(len(also))} as well; more inputs tell them apart: --runs 4"] if also else []
+    if alike:
+        subject = "1 other gives" if len(alike) == 1 else f"{len(alike)} others give"
+        remarks.append(f"{subject} the same on further random inputs, too")
+    return f"{text} ({'; '.join(remarks)})" if remarks else text
 
 
 def _others(count: int) -> str:

@@ -95,6 +95,20 @@ class Case:
         self.trials: dict[Hypothesis, Trial | None] = {}
         self._sums: dict[int, layers.Sums] = {}
 
+    def elsewhere(self, count: int) -> Case:
+        """The same part on `count` further sets of random values as large as those of the first."""
+        generator = np.random.default_rng(0)
+
+        def drawn(value: np.ndarray) -> np.ndarray:
+            if value.dtype.kind in "iu" and value.size:
+                return generator.integers(value.min(), value.max(), value.shape, value.dtype, endpoint=True)
+            if value.dtype.kind == "f":
+                return (generator.standard_normal(value.shape) * (value.std() or 1.0)).astype(value.dtype)
+            return generator.permutation(value.reshape(-1)).reshape(value.shape)
+
+        values = [{name: drawn(self.values[0][name]) for name in self.segment.shapes} for _ in range(count)]
+        return Case(self.segment, values, [self.segment.run(given) for given in values])
+
     @property
     def plan(self) -> Plan:
         """A's plan of the segment."""
