@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fuzz"))
+import mutate_onnx
 from change import change
 from mutate import mutate, structural_bytes
 from watch import report, summary, watch
@@ -35,6 +36,9 @@ def work(pipe: Any, contents: Sequence[bytes], seeds: Iterable[int], folder: str
 
     def one(seed: int) -> str:
         which = seed % len(contents)
+        if contents[which][4:8] != b"TFL3":
+            changer = mutate_onnx.change if seed // len(contents) % 4 else mutate_onnx.spoil
+            return outcome(changer(contents[which], seed))
         if which not in structures:
             structures[which] = structural_bytes(contents[which])
         # Most files stay well-formed: those are the ones that rules get to see.

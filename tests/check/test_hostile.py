@@ -35,7 +35,7 @@ def test_mutations(
 
 def test_mutations_of_the_fixtures(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     contents = [make() for lists in fixtures().values() for make in lists[0]]
-    contents = [content for content in contents if content[4:8] == b"TFL3"]
+    assert len({content[4:8] == b"TFL3" for content in contents}) == 2, "models of both formats"
     rounds = 100 if request.config.getoption("--deep") else 5
     counts = campaign(contents, range(rounds * len(contents)), tmp_path)["counts"]
     assert counts["found"] > len(contents)

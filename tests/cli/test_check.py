@@ -102,6 +102,17 @@ def test_json_and_files(bad: Path, tmp_path: Path) -> None:
     assert {case.get("name", "")[:5] for case in suite.iter("testcase") if case.find("failure") is not None} == failed
 
 
+def test_markdown_and_html(bad: Path, tmp_path: Path) -> None:
+    html, markdown = tmp_path / "f.html", tmp_path / "f.md"
+    run("check", bad, "--html", html, "--markdown", markdown, check=1)
+    assert "BT204" in html.read_text()
+    printed = run("check", bad, "--markdown", "-", check=1).stdout
+    assert "BT204" in printed
+    # Nothing but the summary.
+    assert "┏" not in printed
+    assert "both print" in run("check", bad, "--json", "--markdown", "-", check=2).stderr
+
+
 def test_what_cannot_be_checked(good: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.tflite"
     damaged.write_bytes(bittrue.demo_model()[:200])

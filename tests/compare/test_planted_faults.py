@@ -58,7 +58,8 @@ def layer_and_model(kind: str, seed: int = 0, **fields: Any) -> tuple[device.Lay
     filters = fields.pop("filters", filters)
     channels = fields.pop("channels", channels)
     shapes = {"conv": (filters, *taps, channels), "depthwise": (1, *taps, channels), "dense": (filters, 40)}
-    weights = rng.integers(-127, 128, shapes[kind]).astype(np.int8)
+    weights = rng.integers(-128, 128, shapes[kind]).astype(np.int8)
+    weights.reshape(-1)[::13] = -128
     outs = channels if kind == "depthwise" else filters
     scales = rng.uniform(0.004, 0.012, outs).astype(np.float32)
     bias = rng.integers(-3000, 3000, outs).astype(np.int32)
@@ -122,6 +123,20 @@ def way(**ways: Any) -> Callable[[device.Layer, np.ndarray], np.ndarray]:
     return lambda layer, x: device.run(layer, x, **ways)
 
 
+def _minus_128(layer: device.Layer, x: np.ndarray) -> np.ndarray:
+    return device.run(replace(layer, weights=np.maximum(layer.weights, -127)), x)
+
+
+def _unsigned_weights(layer: device.Layer, x: np.ndarray) -> np.ndarray:
+    return device.run(replace(layer, weights=layer.weights.view(np.uint8).astype(np.int64)), x)
+
+
+def _edges(layer: device.Layer, x: np.ndarray) -> np.ndarray:
+    top, bottom, left, right = layer.pads
+    wide = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), mode="edge")
+    return device.run(replace(layer, pads=(0, 0, 0, 0)), wide)
+
+
 def _clamp_first(layer: device.Layer, value: np.ndarray) -> np.ndarray:
     low, high = device.ends(layer)
     return np.clip(np.clip(value, low, high) + layer.out_zero, -128, 127)
@@ -141,6 +156,11 @@ def _seven_bits(layer: device.Layer, value: np.ndarray) -> np.ndarray:
 
 def _symmetric(layer: device.Layer, value: np.ndarray) -> np.ndarray:
     return np.clip(value + layer.out_zero, -127, 127)
+
+
+def _high_then_floor(acc: int, m: int, e: int) -> int:
+    """The doubling high product, and a right shift that forgets to round."""
+    return ((acc * m + (1 << 30)) >> 31) >> -e
 
 
 def _bias_behind(layer: device.Layer, x: np.ndarray) -> np.ndarray:
@@ -197,6 +217,9 @@ LAYERS: list[tuple[str, str, dict[str, Any], Any]] = [
     ("clamp before the zero point", "conv", {"activation": "relu"}, way(finish=_clamp_first)),
     ("clamp before the zero point", "dense", {"out_scale": 0.06}, way(finish=_saturate_first)),
     ("wraps instead of saturating", "conv", {"out_scale": 0.03}, way(finish=_wraps)),
+    ("weights -128 read as -127", "dense", {}, _minus_128),
+    ("weights read as unsigned", "conv", {}, _unsigned_weights),
+    ("padding repeats the edge", "conv", {}, _edges),
     ("saturates to 7 bits", "depthwise", {"out_scale": 0.03}, way(finish=_seven_bits)),
     ("saturates to [-127, 127]", "dense", {"out_scale": 0.06}, way(finish=_symmetric)),
     ("multiplier of channel 0 for all channels", "conv", {}, wrong(weight_scales=lambda s: s * 0 + s[0])),
@@ -208,6 +231,7 @@ LAYERS: list[tuple[str, str, dict[str, Any], Any]] = [
     ("accumulator saturates at 16 bits", "depthwise", {}, way(register=lambda a: np.clip(a, -32768, 32767))),
     ("exact product, floor", "conv", {}, way(rounding=device.floored)),
     ("exact product, trunc", "depthwise", {}, way(rounding=device.truncated)),
+    ("two steps, ties up then floor", "conv", {"size": (17, 16)}, way(rounding=_high_then_floor)),
     ("multiplier truncated to 8 bits", "conv", {"size": (33, 40)}, way(bits=8)),
 ]  # fmt: skip
 
@@ -222,8 +246,7 @@ def test_layers(name: str, kind: str, fields: dict[str, Any], faulty: Any) -> No
     part, ports = segment_of(content)
     values = random_inputs(ports, 1)
     good = device.run(layer, values[0]["x"])
-    if kind != "dense":
-        np.testing.assert_array_equal(good, part.run(values[0]), err_msg="the device without a fault is right")
+    np.testing.assert_array_equal(good, part.run(values[0]), err_msg="the device without a fault is right")
     found = verdict(part, values, [faulty(layer, values[0]["x"])])
     assert found.exact, found.text
     assert [cause.name for cause in found.causes] == [name], found.text
@@ -467,6 +490,19 @@ def test_two_faults_at_once(names: set[str], kind: str, fields: dict[str, Any], 
     found = verdict(part, values, [faulty(layer, values[0]["x"])])
     assert found.exact, found.text
     assert {cause.name for cause in found.causes} == names, found.text
+
+
+def test_a_fault_beside_another_rounding_of_the_same_layer() -> None:
+    """Few elements tell the second cause: a rule is named before a second fault."""
+    layer, content = layer_and_model("dense")
+    part, ports = segment_of(content)
+    values = random_inputs(ports, 1)
+    halved = replace(layer, weight_scales=layer.weight_scales / 2)
+    found = verdict(part, values, [device.run(halved, values[0]["x"], rounding=device.two_step)])
+    assert found.exact
+    names = {cause.name for cause in found.causes}
+    assert "exponent one too small" in names
+    assert all(cause.kind == "rounding" for cause in found.causes if cause.name != "exponent one too small"), found.text
 
 
 @pytest.mark.parametrize("fault", ["bias dropped", "padding swapped: left and right"])

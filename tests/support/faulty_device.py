@@ -62,6 +62,12 @@ def one_step(acc: int, m: int, e: int) -> int:
     return (acc * m + (1 << (right - 1))) >> right
 
 
+def one_step_away(acc: int, m: int, e: int) -> int:
+    """To nearest, ties away from zero, in one step."""
+    right = 31 - e
+    return (abs(acc) * m + (1 << (right - 1)) >> right) * (1 if acc >= 0 else -1)
+
+
 def floored(acc: int, m: int, e: int) -> int:
     """Rounded down."""
     return (acc * m) >> (31 - e)
@@ -136,7 +142,7 @@ def ends(layer: Layer) -> tuple[int, int]:
 def run(
     layer: Layer,
     x: Array,
-    rounding: Any = two_step,
+    rounding: Any = None,
     pad_with: int | None = None,
     bits: int = 31,
     keep: Any = None,
@@ -147,7 +153,7 @@ def run(
     """The layer's codes; every argument is a way to be wrong.
 
     Args:
-        rounding: of acc * multiplier.
+        rounding: of acc * multiplier; None: two steps, or ties away in one for fully-connected layers.
         pad_with: code of padded positions.
         bits: of multipliers.
         keep: applied to every partial sum of a tap.
@@ -163,7 +169,7 @@ def run(
         ms = [(m >> (31 - bits) << (31 - bits), e) for m, e in ms]
     if scaled is not None:
         ms = scaled(ms)
-    value = each(rounding, acc, ms)
+    value = each(rounding or (one_step_away if layer.kind == "dense" else two_step), acc, ms)
     if finish is not None:
         return np.asarray(finish(layer, value)).astype(np.int8)
     low, high = ends(layer)

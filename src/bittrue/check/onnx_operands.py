@@ -66,7 +66,9 @@ def parameters_of(graph: Graph, node: Node) -> Iterator[Parameters]:
     """Scales and zero points of a node's operands, in the order of its inputs."""
     for codes, scale, zero_point in PARAMETERS.get(node.operator, ()):
         at = [node.inputs[p] if p < len(node.inputs) else None for p in (scale, zero_point)]
-        owner = node.outputs[0] if codes < 0 else node.inputs[codes]
+        side: tuple[int | None, ...] = node.outputs if codes < 0 else node.inputs
+        place = max(codes, 0)
+        owner = side[place] if place < len(side) else None
         if at[0] is not None and owner is not None:
             point = None if at[1] is None else graph.tensors[at[1]]
             yield Parameters(graph, node, graph.tensors[owner], graph.tensors[at[0]], point, codes < 0)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from .. import numerics
 from ..check import SEVERITIES, CheckResult, Finding, Rule, check_model
+from ..errors import InputError
 from ..report import junit as _junit
 from ..report import sarif as _sarif
 from ..report.words import visible
@@ -89,6 +90,8 @@ def command(
 
     Exit code 1 when there are errors, 3 when a rule came to no end and none of the others found an error.
     """
+    if as_json and str(markdown) == "-":
+        raise InputError("BT-USAGE", "--json and --markdown - both print; write one of them to a file")
     with late_progress(f"checking {Path(model).name}") as progress:
         result = check_model(
             model,
@@ -106,7 +109,7 @@ def command(
     write_reports(plain, html, markdown, keep=Path(model))
     if as_json:
         click.echo(json.dumps(plain, indent=1, allow_nan=False))
-    else:
+    elif str(markdown) != "-":
         _show(result, severity, show_all)
     click.get_current_context().exit(1 if result.errors else 3 if result.failures else 0)
 

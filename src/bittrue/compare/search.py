@@ -33,9 +33,13 @@ def pairs(case: Case, bases: list[tuple[Hypothesis, ...]]) -> Iterator[tuple[Hyp
     ranked = [h for _, h in sorted(tried, key=lambda one: one[0].distance)]
     for base in bases[1:]:
         yield from ((*base, h) for h in ranked)
+    # Beside a fault another rounding is likelier than a second fault that changes as little, even one that alone
+    # changes nothing here.
+    roundings = [h for h in case.trials if h.cause.numerics and h.cause.kind == "rounding"]
+    partners = [*roundings, *(h for h in ranked if h not in roundings)]
     done = set()
     for one in ranked[:_NEAREST]:
-        for two in ranked:
+        for two in partners:
             if one.seat == two.seat or (two, one) in done:
                 continue
             done.add((one, two))

@@ -27,17 +27,21 @@ def layout(lifetimes: Sequence[Lifetime]) -> tuple[list[int], int]:
     """
     count = len(lifetimes)
     offsets = [0] * count
-    first, last, start, end = (np.zeros(count, np.int64) for _ in range(4))
+    # What is placed, sorted by its start: rows start, end, first, last.
+    placed = np.zeros((4, count), np.int64)
     arena = 0
     for done, index in enumerate(sorted(range(count), key=lambda i: (-lifetimes[i].size, i))):
         item = lifetimes[index]
-        alive = (first[:done] <= item.last) & (last[:done] >= item.first)
-        position = 0
-        for low, high in sorted(zip(start[:done][alive].tolist(), end[:done][alive].tolist(), strict=True)):
-            if position + item.size <= low:
-                break
-            position = max(position, -(-high // ALIGNMENT) * ALIGNMENT)
+        alive = (placed[2, :done] <= item.last) & (placed[3, :done] >= item.first)
+        starts, ends = placed[0, :done][alive], placed[1, :done][alive]
+        # Where the item could begin before each of them, and behind all.
+        free = np.zeros(starts.size + 1, np.int64)
+        free[1:] = -(-np.maximum.accumulate(ends) // ALIGNMENT) * ALIGNMENT
+        fits = np.flatnonzero(free[:-1] + item.size <= starts)
+        position = int(free[fits[0]] if fits.size else free[-1])
         offsets[index] = position
-        first[done], last[done], start[done], end[done] = item.first, item.last, position, position + item.size
+        at = int(np.searchsorted(placed[0, :done], position))
+        placed[:, at + 1 : done + 1] = placed[:, at:done]
+        placed[:, at] = position, position + item.size, item.first, item.last
         arena = max(arena, position + item.size)
     return offsets, arena

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,14 @@ class Editor:
             self._enter(node, float(position))
 
     # -- asking ----------------------------------------------------------------------------------------------------
+    def rounds(self, most: int) -> Iterator[int]:
+        """Counts rounds of a loop until one of them changes nothing."""
+        for number in range(most):
+            self.changed = False
+            yield number
+            if not self.changed:
+                return
+
     def nodes(self) -> list[Node]:
         """All nodes, in an order in which they can run."""
         return list(self._order())

@@ -37,15 +37,12 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
 def fold(editor: Editor, shapes: Shapes) -> None:
     """Constants into the products before them, and products with a bias behind them into gemm."""
-    for _ in range(_ROUNDS):
-        editor.changed = False
+    for _ in editor.rounds(_ROUNDS):
         remove_idle(editor)
         for node in editor.nodes():
             for rule in _RULES.get(node.source, ()):
                 if editor.alive(node) and rule(editor, shapes, node):
                     break
-        if not editor.changed:
-            break
     join_products(editor, shapes)
 
 

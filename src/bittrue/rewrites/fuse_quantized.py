@@ -59,8 +59,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     editor = Editor(graph)
     quantize_choices(editor)
     split_dequantizations(editor)
-    for _ in range(_ROUNDS):
-        editor.changed = False
+    for _ in editor.rounds(_ROUNDS):
         remove_idle(editor)
         join_clamps(editor)
         merge_double_pairs(editor)
@@ -71,15 +70,10 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         remove_equal_pairs(editor)
         quantize_constants(editor, shapes)
         split_dequantizations(editor)
-        if not editor.changed:
-            break
-    for _ in range(_ROUNDS):
-        editor.changed = False
+    for _ in editor.rounds(_ROUNDS):
         _remove_clamps(editor)
         _fuse_groups(editor)
         remove_inverse_pairs(editor)
-        if not editor.changed:
-            break
     multiply_by_blocks(editor)
     mark_computed_weights(editor)
     return editor.finish(), _notes(editor)

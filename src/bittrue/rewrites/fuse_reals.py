@@ -24,15 +24,12 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free extent.
     """
     editor = Editor(graph)
-    for _ in range(_ROUNDS):
-        editor.changed = False
+    for _ in editor.rounds(_ROUNDS):
         join_gelu(editor)
         join_layer_normalization(editor, shapes)
         join_root_mean_square(editor, shapes)
         mark_transposed(editor)
         join_skipped_sums(editor, shapes)
         merge_factors(editor, shapes)
-        if not editor.changed:
-            break
     join_residual_sums(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())

@@ -23,10 +23,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         shapes: of computed tensors, as far as they are known; -1 for a free extent.
     """
     editor = Editor(graph)
-    for _ in range(_ROUNDS):
-        editor.changed = False
+    for _ in editor.rounds(_ROUNDS):
         quantize_constants(editor, shapes)
         propagate_pairs(editor)
-        if not editor.changed:
-            break
     return (editor.finish(), ()) if editor.touched else (graph, ())

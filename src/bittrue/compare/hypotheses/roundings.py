@@ -70,6 +70,35 @@ def _layer(case: Case) -> Iterator[Hypothesis]:
                     "rescale store",
                     layer={"end": ended(product, tie, first)},
                 )
+    yield from _two_steps(case)
+
+
+def _two_steps(case: Case) -> Iterator[Hypothesis]:
+    """acc * M / 2^31 rounded, then the power of two rounded: every pair of ties."""
+    # The doubling high product of most processors comes first.
+    for first_name, _, first in sorted(TIES, key=lambda tie: tie[0] != "ties up"):
+        for second_name, _, second in TIES:
+            benign = case.largest in (0, 1)
+            text = f"the product rounded twice, high half {first_name}, power of two {second_name}"
+            judged = "another rounding scheme, benign" if benign else "another rounding scheme"
+            yield Hypothesis(
+                Cause(f"two steps, {first_name} then {second_name}", f"{text}: {judged}", "rounding", benign),
+                "rescale store",
+                layer={"end": _in_two_steps(first, second)},
+            )
+
+
+def _in_two_steps(first: Tie, second: Tie) -> Callable[[Layer, Array], Array]:
+    def end(layer: Layer, acc: Array) -> Array:
+        fraction, exponent = np.frexp(layer.real.astype(np.float64))
+        multiplier = np.floor(np.ldexp(fraction, 31) + 0.5)
+        left = np.ldexp(acc.astype(np.float64), np.maximum(exponent, 0)).astype(np.longdouble)
+        high = first(left * np.ldexp(multiplier, -31).astype(np.longdouble))
+        point, low, high_end = (int(layer.step[k]) for k in ("output_zero_point", "low", "high"))
+        shifted = np.ldexp(high, np.minimum(exponent, 0))
+        return _store(shifted, second, False, point, low, high_end).astype(layer.dtype)
+
+    return end
 
 
 def _exact(layer: Layer, acc: Array) -> Array:
