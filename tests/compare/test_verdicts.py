@@ -183,6 +183,6 @@ def test_random_layers_under_other_arithmetics(seed: int) -> None:
         assert found.exact, found.text
         planted = {f"{slot}={rule}" for slot, rule in plan.steps[-1].rules.items()}
         named = {atom for cause in found.causes for atom in cause.name.split(" + ")}
-        others = {atom for name in found.also for atom in name.split(" + ")}
+        others = {atom for name in (*found.also, *found.alike) for atom in name.split(" + ")}
         assert named <= planted or planted & others, (found.text, found.also)
         assert found.benign

@@ -199,6 +199,8 @@ def _verdict(pair: Pair, verdict: Verdict, result: CompareResult, out: Console) 
             out.print(f"  {guest}: {cause.formula}{where}", markup=False)
     if verdict.also:
         out.print(f"  fits as well: {'; '.join(verdict.also)}", markup=False)
+    if verdict.alike:
+        out.print(f"  the same on further random inputs, too: {'; '.join(verdict.alike)}", markup=False)
     _witness(verdict.witness, host, guest, out)
     if verdict.command:
         out.print(Text.assemble(("replay: ", "bold"), verdict.command), soft_wrap=True)

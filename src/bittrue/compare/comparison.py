@@ -314,6 +314,13 @@ class Comparison:
                     pair.a.name in self.recordings[0][0].outputs,
                 )
             )
+        if explainer is not None and explainer.unfinished:
+            first, *more = explainer.unfinished
+            behind = f" and {len(more)} more" if more else ""
+            self.note(
+                f"the search for causes ended early on '{first}'{behind}: not everything was tried; compare with the "
+                "numerics that B is said to have (MODEL@NUMERICS), or reduce the model first (bittrue reduce)"
+            )
         pairs += [self._misfit(*names, isolation if explain else None) for names in self.misshapen.items()]
         order = {tensor.name: position for position, tensor in enumerate(self.recordings[0][0])}
         return sorted(pairs, key=lambda pair: order[pair.a])

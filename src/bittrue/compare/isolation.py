@@ -64,8 +64,10 @@ class Isolation:
         others = [pair[1 - self.place] for pair in comparison.recordings]
         guest = comparison.b if self.place == 0 else comparison.a
         names = [comparison.matches[self.by_name[name]] for name in shown]
-        theirs = [(m.b if self.place == 0 else m.a).name for m in names]
-        self.other = OtherGraph(host, guest, others, "BA"[self.place], theirs)
+        partners = {self._name(m): (m.b if self.place == 0 else m.a).name for m in names}
+        self.other = OtherGraph(host, guest, others, "BA"[self.place], partners)
+        own = comparison.recordings[0][self.place]
+        self.parameters = {name: own[name].quantization for name in shown}
         self.files = files_of(host, guest, (self.label, "BA"[self.place]))
 
     def of(self, index: int) -> Isolated:
@@ -102,16 +104,19 @@ class Isolation:
         theirs = [self._carried(pair, k) for k in runs]
         known = [v for v in values if v is not None]
         wanted = [t for t in theirs if t is not None]
+        name = (pair.b if self.place == 0 else pair.a).name
+        settled = self.other.settles(segment, name, self.parameters)
         verdict = explainer.explain(
             segment,
             known,
             wanted,
             "COMMAND" if found.inputs_equal else "",
-            () if self.files is None else self.files.of(segment.graph.nodes),
-            lambda: elsewhere("BA"[self.place], *self._elsewhere(segment, found.index), known, wanted),
+            files=() if self.files is None else self.files.of(segment.graph.nodes),
+            more=lambda: elsewhere("BA"[self.place], *self._elsewhere(segment, found.index), known, wanted),
+            rules=self.other.rules(name),
+            settled=settled,
         )
-        if found.statistics is not None:
-            name = (pair.b if self.place == 0 else pair.a).name
+        if settled and found.statistics is not None:
             verdict = self.other.explain(segment, name, verdict, found.statistics)
         if not verdict.command:
             return verdict

@@ -121,7 +121,8 @@ class Verdict:
         exact: the causes together give every bit of B's tensor.
         unexplained: elements that no cause accounts for.
         text: one sentence, for example "80 of 51 200 elements differ, all by 1; all are explained by ...".
-        also: other causes that fit as well; none of the inputs tells them apart.
+        also: other causes that fit as well; none of the inputs tells them apart, more inputs do.
+        alike: others that fit, and that further random inputs do not tell from the first cause either.
         witness: one element, worked out: `Explanation.to_dict()` of A's arithmetic, with ``"theirs"``: B's value, and
             ``"other"``: the explanation under B's rule where there is one. Empty without one.
         command: replays that element.
@@ -139,6 +140,7 @@ class Verdict:
     command: str = ""
     accumulators: tuple[int, int, int] | None = None
     ties: tuple[tuple[float, float], ...] = ()
+    alike: tuple[str, ...] = ()
 
     @property
     def benign(self) -> bool:

@@ -51,7 +51,7 @@ def pairs(case: Case, bases: list[tuple[Hypothesis, ...]]) -> Iterator[tuple[Hyp
                 yield two, one
 
 
-def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Cause, ...], tuple[str, ...], int]:
+def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Cause, ...], int]:
     """Elements accounted for one by one: causes with their counts, and how many elements no cause gives.
 
     A hypothesis is taken for what it gives when it is right about nearly all that it changes, or about every single
@@ -73,7 +73,7 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
     if (left | belied).any():
         # Channels that happen to look like a tensor that nobody wrote prove little beside what stays unexplained.
         causes, left, belied = _taken([f for f in found if not (f[4] and f[1][-1].seat in _WHOLE)], start)
-    return tuple(causes), (), int((left | belied).sum())
+    return tuple(causes), int((left | belied).sum())
 
 
 def _taken(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +28,8 @@ class Segment:
     """What computes one tensor from the nearest tensors that are shown.
 
     Attributes:
-        graph: its nodes; inputs are the shown tensors that it reads (indices of the whole graph are kept), the only
-            output is `target`.
+        graph: its nodes and the tensors that they touch; inputs are the shown tensors that it reads, the only output is
+            `target`. Nodes keep their positions in the whole graph; tensors are counted anew.
         target: index of the tensor that it computes.
         shapes: of its inputs, by name.
         numerics: the arithmetic of the side whose graph it is.
@@ -113,7 +114,30 @@ def segments(
         part = _part(graph, plan, producers, ends, target)
         if part is not None:
             inputs = {graph.tensors[i].name: plan.tensors[i].shape for i in part.inputs}
-            yield Segment(part, target, inputs, numerics, memory_limit)
+            part = _alone(part)
+            yield Segment(part, part.outputs[0], inputs, numerics, memory_limit)
+
+
+def _alone(graph: Graph) -> Graph:
+    """The graph without tensors that no node touches: planning looks at every tensor."""
+    touched = {i for node in graph.nodes for i in (*node.inputs, *node.outputs, *node.intermediates) if i is not None}
+    new = {old: position for position, old in enumerate(sorted(touched | {*graph.inputs, *graph.outputs}))}
+
+    def renumbered(indices: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(None if i is None else new[i] for i in indices)
+
+    nodes = tuple(
+        replace(
+            node,
+            inputs=renumbered(node.inputs),
+            outputs=renumbered(node.outputs),
+            intermediates=renumbered(node.intermediates),
+        )
+        for node in graph.nodes
+    )
+    tensors = tuple(graph.tensors[i] for i in new)
+    inputs, outputs = renumbered(graph.inputs), renumbered(graph.outputs)
+    return replace(graph, tensors=tensors, nodes=nodes, inputs=inputs, outputs=outputs)
 
 
 def _part(graph: Graph, plan: Plan, producers: Mapping[int, Node], ends: set[int], target: int) -> Graph | None:

@@ -8,7 +8,7 @@ unexplained. Of several causes that fit, the one of a numerics comes before a fa
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -33,6 +33,14 @@ _FEW, _VERY_FEW = 24, 12
 _MOST_ALSO = 12
 # With more of them, only so many others that touch the same thing are tried.
 _MOST_TRIED = 16
+# On so many further inputs causes that fit are told from each other.
+_FURTHER = 3
+# What the search for causes that no numerics has may cost in one comparison, as `Case.budget`: about 20 seconds.
+_SEARCH = 8_000_000_000
+
+
+# Name to hypotheses: what fits besides the cause that is named.
+Fitting = dict[str, tuple[Hypothesis, ...]]
 
 
 class Explainer:
@@ -41,13 +49,17 @@ class Explainer:
     Args:
         own: A's arithmetic.
         other: what is said to be B's; None for a device.
+
+    Attributes:
+        unfinished: tensors on which the search ended before everything was tried, and found nothing.
     """
 
     def __init__(self, own: Numerics, other: Numerics | None) -> None:
         self.own = own
-        self._in_vain = 0
+        self.unfinished: list[str] = []
+        self._in_vain, self._left = 0, _SEARCH
         self._others = () if other is None else (other,)
-        self._known: dict[tuple[str, str], None] = {}
+        self._known: dict[tuple[Hashable, ...], tuple[rows.Slot, ...]] = {}
 
     # Rules meet numbers that they were not made for: what comes out then is compared with B like anything else.
     @np.errstate(all="ignore")
@@ -59,6 +71,8 @@ class Explainer:
         command: str,
         files: Sequence[Difference] = (),
         more: Callable[[], Iterator[Hypothesis]] | None = None,
+        rules: Mapping[str, str] | None = None,
+        settled: bool = False,
     ) -> Verdict:
         """The verdict on one tensor.
 
@@ -69,11 +83,14 @@ class Explainer:
             command: ``bittrue explain MODEL`` and what it takes to get these values; tensor and element are added.
             files: what B's file has otherwise in this segment.
             more: hypotheses that take other tensors than the segment's, tried when no other single one holds.
+            rules: of the step of B's own model that computes this tensor, by slot, where they are known.
+            settled: B's own graph is known to give all of B's bits: only rules that numerics have are of interest.
         """
         case = Case(segment, values, theirs)
         if not case.differing:
             return Verdict(0, exact=True, text="equal")
-        causes, also, unexplained, hypotheses = self._causes(case, files, more)
+        causes, fitting, unexplained, hypotheses = self._causes(case, files, more, rules or {}, settled)
+        also, alike = told_apart(case, hypotheses, fitting)
         witness = Witness(case, hypotheses)
         place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, witness.element))}"
         return Verdict(
@@ -81,67 +98,92 @@ class Explainer:
             causes=causes,
             exact=bool(causes) and not unexplained,
             unexplained=unexplained,
-            text=verdict_text(case, causes, unexplained, also),
+            text=verdict_text(case, causes, unexplained, also, alike),
             also=also,
             witness=witness.work_out(),
             command=f"{command} {place}" if command else "",
             accumulators=witness.accumulator_range(),
             ties=witness.ties(),
+            alike=alike,
         )
 
     def _causes(
-        self, case: Case, files: Sequence[Difference], more: Callable[[], Iterator[Hypothesis]] | None
-    ) -> tuple[tuple[Cause, ...], tuple[str, ...], int, tuple[Hypothesis, ...]]:
+        self,
+        case: Case,
+        files: Sequence[Difference],
+        more: Callable[[], Iterator[Hypothesis]] | None,
+        rules: Mapping[str, str],
+        settled: bool,
+    ) -> tuple[tuple[Cause, ...], Fitting, int, tuple[Hypothesis, ...]]:
         """Causes, what fits as well, how many elements stay unexplained, and the hypotheses that give all of B."""
-        proven = of_files(case, self.own, files, self._bases(case)) if files else None
+        bases = self._bases(case, rules)
+        proven = of_files(case, self.own, files, bases) if files else None
         if proven is not None:
-            return tuple(replace(h.cause, elements=case.differing) for h in proven), (), 0, proven
-        for hypothesis in self._as_before(case):
+            return tuple(replace(h.cause, elements=case.differing) for h in proven), {}, 0, proven
+        for hypothesis in chain(self._of_step(case, rules), self._as_before(case)):
             if case.holds(hypothesis):
-                return (replace(hypothesis.cause, elements=case.differing),), (), 0, (hypothesis,)
-        for stage, limited in self._stages(case, more):
+                self._remember(case, (hypothesis,))
+                return (replace(hypothesis.cause, elements=case.differing),), {}, 0, (hypothesis,)
+        for stage, limited in self._known_stages(case) if settled else self._stages(case, bases, more):
+            before = case.budget
             found = self._first(case, stage, limited)
+            self._left -= before - case.budget if limited else 0
             if found is None:
                 continue
             hypotheses, also = found
             causes = tuple(h.cause for h in hypotheses)
             if case.differing < (_VERY_FEW if self._others else _FEW):
                 also = self._rules_that_fit(case, causes, also)
-            if case.differing >= _FEW:
-                self._known.update({(case.segment.node.operator, cause.name): None for cause in causes})
+            self._remember(case, hypotheses)
             counted = tuple(replace(cause, elements=case.differing) for cause in causes)
             return counted, also, 0, hypotheses
+        if settled:
+            return (), {}, case.differing, ()
+        if case.budget <= 0:
+            self.unfinished.append(case.segment.name)
         # A device that does many things otherwise would take as long over every tensor.
         self._in_vain += 1
-        return *account(case, self._bases(case)), ()
+        counted, unexplained = account(case, bases)
+        return counted, {}, unexplained, ()
 
-    def _stages(
-        self, case: Case, more: Callable[[], Iterator[Hypothesis]] | None
-    ) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
-        """What is tried, stage by stage, and whether the case's budget limits it."""
+    def _known_stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
+        """Arithmetics and rules that numerics have, and whether the case's budget limits the stage."""
         yield lambda: self._of_numerics(case), False
         yield lambda: ((h,) for h in rows.used_slots(case)), False
         yield lambda: ((h,) for h in rows.used_pairs(case)), False
-        yield lambda: ((h,) for h in faults(case)), False
-        yield lambda: ((h,) for h in rows.unused_slots(case)), False
-        yield lambda: ((h,) for h in self._all_numerics(case)), False
+
+    def _stages(
+        self, case: Case, bases: list[tuple[Hypothesis, ...]], more: Callable[[], Iterator[Hypothesis]] | None
+    ) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
+        """What is tried, stage by stage, and whether the case's budget limits it."""
+        yield from self._known_stages(case)
+        case.budget = self._left
+        yield lambda: ((h,) for h in faults(case)), True
+        yield lambda: ((h,) for h in rows.unused_slots(case)), True
+        yield lambda: ((h,) for h in self._all_numerics(case)), True
         if more is not None:
-            yield lambda: ((h,) for h in more()), False
-        case.budget = BUDGET >> self._in_vain
-        yield lambda: pairs(case, self._bases(case)), True
+            yield lambda: ((h,) for h in more()), True
+        case.budget = min(BUDGET >> self._in_vain, self._left // 2)
+        yield lambda: pairs(case, bases), True
+
+    def _remember(self, case: Case, hypotheses: tuple[Hypothesis, ...]) -> None:
+        """Rules that explain so many elements need no other evidence on the next tensor of such an operator."""
+        if case.differing >= _FEW:
+            for slots in (h.slots for h in hypotheses if h.slots):
+                self._known[(slots[0].place.operator, *((s.slot, s.rule) for s in slots))] = slots
 
     def _first(
         self, case: Case, stage: Callable[[], Iterable[tuple[Hypothesis, ...]]], limited: bool
-    ) -> tuple[tuple[Hypothesis, ...], tuple[str, ...]] | None:
+    ) -> tuple[tuple[Hypothesis, ...], Fitting] | None:
         """The first of a stage that holds, and others that do: of its own kind, with few differing elements of any."""
         first: tuple[Hypothesis, ...] | None = None
-        also: dict[str, None] = {}
+        also: Fitting = {}
         tried = 0
         for hypotheses in stage():
             if (limited and case.budget <= 0) or len(also) >= _MOST_ALSO or tried >= _MOST_TRIED:
                 break
             # More than what suffices proves nothing of what is more.
-            if first is not None and _contains(hypotheses, first):
+            if first is not None and any(_contains(hypotheses, fits) for fits in (first, *also.values())):
                 continue
             if first is not None and case.differing >= _FEW:
                 if [h.seat for h in hypotheses] != [h.seat for h in first]:
@@ -154,15 +196,12 @@ class Explainer:
                         # A rule that a numerics has, and gives so many elements.
                         break
                 else:
-                    also[" and ".join(h.cause.name for h in hypotheses)] = None
-        if first is None:
-            return None
-        names = " and ".join(h.cause.name for h in first)
-        return first, tuple(name for name in also if name != names)
+                    also[" and ".join(h.cause.name for h in hypotheses)] = hypotheses
+        return None if first is None else (first, also)
 
-    def _rules_that_fit(self, case: Case, causes: tuple[Cause, ...], also: tuple[str, ...]) -> tuple[str, ...]:
+    def _rules_that_fit(self, case: Case, causes: tuple[Cause, ...], also: Fitting) -> Fitting:
         """`also`, and single rules of any numerics that fit as well."""
-        names = dict.fromkeys(also)
+        names = dict(also)
         known = [{atom for cause in causes for atom in cause.name.split(" + ")}, *(set(n.split(" + ")) for n in also)]
         # Whose arithmetic is known is not guessed further.
         told = {other.name for other in self._others} & {name for cause in causes for name in cause.numerics}
@@ -171,14 +210,18 @@ class Explainer:
             if len(names) >= _MOST_ALSO:
                 break
             if not any(fits <= atoms for fits in known) and case.holds(hypothesis):
-                names[hypothesis.cause.name] = None
+                names[hypothesis.cause.name] = (hypothesis,)
                 known.append(atoms)
-        return tuple(names)
+        return names
 
     def _as_before(self, case: Case) -> Iterator[Hypothesis]:
         """Rules that explained many elements of earlier tensors of such an operator: these need no other evidence."""
-        candidates = {(case.segment.node.operator, h.cause.name): h for h in rows.used_slots(case)}
-        yield from (candidates[known] for known in self._known if known in candidates)
+        for slots in list(self._known.values()):
+            yield from rows.refilled(case, slots)
+
+    def _of_step(self, case: Case, rules: Mapping[str, str]) -> Iterator[Hypothesis]:
+        """What B's own model is planned with at this place."""
+        return rows.of_step(case, rules, tuple(other.name for other in self._others))
 
     def _of_numerics(self, case: Case) -> Iterator[tuple[Hypothesis, ...]]:
         """What is said to be B's arithmetic: the smallest part of its differences that suffices, else all of it."""
@@ -203,9 +246,32 @@ class Explainer:
             if name not in said:
                 yield rows.whole_row(case, find_numerics(name))
 
-    def _bases(self, case: Case) -> list[tuple[Hypothesis, ...]]:
+    def _bases(self, case: Case, rules: Mapping[str, str]) -> list[tuple[Hypothesis, ...]]:
         """Arithmetics on which faults may sit: A's own, and what is said to be B's."""
-        return [(), *((rows.whole_row(case, other),) for other in self._others)]
+        # All of the step's rules at once come last.
+        step = list(self._of_step(case, rules))[-1:]
+        return [(), *((rows.whole_row(case, other),) for other in self._others), *((one,) for one in step)]
+
+
+def told_apart(
+    case: Case, hypotheses: tuple[Hypothesis, ...], fitting: Fitting
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What fits as well: what further random inputs tell from `hypotheses`, and what they do not."""
+    others: list[str] = []
+    alike: list[str] = []
+    if not fitting:
+        return (), ()
+    more = case.elsewhere(_FURTHER)
+    runs = range(len(more.theirs))
+    mine = [more.predict(hypotheses, k) for k in runs]
+    for name, other in fitting.items():
+        same = all(_same(mine[k], more.predict(other, k)) for k in runs)
+        (alike if same else others).append(name)
+    return tuple(others), tuple(alike)
+
+
+def _same(one: np.ndarray | None, two: np.ndarray | None) -> bool:
+    return one is not None and two is not None and one.tobytes() == two.tobytes()
 
 
 def _contains(hypotheses: tuple[Hypothesis, ...], first: tuple[Hypothesis, ...]) -> bool:
@@ -215,7 +281,9 @@ def _contains(hypotheses: tuple[Hypothesis, ...], first: tuple[Hypothesis, ...])
     return one <= two or bool(whole & {name for h in first for name in h.cause.numerics})
 
 
-def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Sequence[str]) -> str:
+def verdict_text(
+    case: Case, causes: Sequence[Cause], unexplained: int, also: Sequence[str] = (), alike: Sequence[str] = ()
+) -> str:
     """One sentence on a tensor."""
     total = sum(b.size for b in case.theirs)
     differing = case.differing
@@ -234,7 +302,11 @@ def verdict_text(case: Case, causes: Sequence[Cause], unexplained: int, also: Se
         return f"{start}; all are explained: {', '.join(f'{_count(c.elements)} by {c.text}' for c in causes)}"
     subject = "it is" if differing == 1 else "all are"
     text = f"{start}; {subject} explained by {' together with '.join(c.text for c in causes)}"
-    return f"{text} ({_others(len(also))} as well)" if also else text
+    remarks = [f"{_others(len(also))} as well; more inputs tell them apart: --runs 4"] if also else []
+    if alike:
+        subject = "1 other gives" if len(alike) == 1 else f"{len(alike)} others give"
+        remarks.append(f"{subject} the same on further random inputs, too")
+    return f"{text} ({'; '.join(remarks)})" if remarks else text
 
 
 def _where(case: Case) -> str:

@@ -34,7 +34,8 @@ class Witness:
         found: dict[str, Any] = {}
         explained: Explanation | None = None
         try:
-            explained = explain_element(case.plan, values, case.segment.name, self.element)
+            result = case.ours[self.position]
+            explained = explain_element(case.plan, values, case.segment.name, self.element, result)
             found = explained.to_dict()
         except BittrueError:
             # Operators that run other graphs: the values alone are shown.
@@ -63,10 +64,11 @@ class Witness:
             return None
         try:
             plan = self.case.planned(self.causes, self.case.segment.shapes)
-            other = explain_under(plan, values, explained)
+            # Causes are given where they give all of B's bits.
+            other = explain_under(plan, values, explained, self.case.theirs[self.position])
         except (BittrueError, ValueError):
             return None
-        return other if other.stored == self.case.theirs[self.position][self.element].item() else None
+        return other
 
     @cached_property
     def _accumulators(self) -> list[np.ndarray] | None:

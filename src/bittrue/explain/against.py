@@ -110,14 +110,18 @@ def sensible(text: str) -> Iterator[None]:
         ) from None
 
 
-def explain_under(other: Plan, values: Mapping[str, np.ndarray], explained: Explanation) -> Explanation:
+def explain_under(
+    other: Plan, values: Mapping[str, np.ndarray], explained: Explanation, result: np.ndarray | None = None
+) -> Explanation:
     """The element of an explanation under another plan of the same model, from the same inputs of its step.
+
+    `result`: what that plan makes of them, where it is known.
 
     Raises:
         UnsupportedError: the other plan has no such tensor, or computes it from tensors that `values` lacks.
     """
     with comparable(other, explained.tensor):
-        return explain_element(other, values, explained.tensor, explained.element)
+        return explain_element(other, values, explained.tensor, explained.element, result)
 
 
 @contextmanager

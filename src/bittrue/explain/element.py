@@ -63,7 +63,11 @@ def narrators(operator: str) -> tuple[Narrator, ...]:
 
 
 def explain_element(
-    source: Plan | Session, values: Mapping[str, np.ndarray], tensor: str, element: Sequence[int]
+    source: Plan | Session,
+    values: Mapping[str, np.ndarray],
+    tensor: str,
+    element: Sequence[int],
+    result: np.ndarray | None = None,
 ) -> Explanation:
     """How one element of one tensor comes about, step by step.
 
@@ -72,6 +76,7 @@ def explain_element(
         values: tensors by name, as `Session.trace` gives them; the inputs of the step that computes `tensor` suffice.
         tensor: a tensor of the main graph that a step computes.
         element: its index, one number per axis.
+        result: what the plan makes of these values, where that is known; else the reference computes it.
 
     The numbers shown are those that the rules have on their way, and the last one is compared with what the reference
     computes from the same inputs.
@@ -82,7 +87,7 @@ def explain_element(
         InternalError: the calculation does not end at the stored number (a fault of bittrue).
     """
     plan = source.plan if isinstance(source, Session) else source
-    return explain_site(site_of(plan, values, tensor, element))
+    return explain_site(site_of(plan, values, tensor, element, result))
 
 
 def explain_site(site: Site) -> Explanation:
@@ -190,8 +195,11 @@ def inputs_of(plan: Plan, step: Step, values: Mapping[str, np.ndarray]) -> tuple
     return tuple(found)
 
 
-def outputs_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str) -> Site:
-    """The step behind a tensor, its inputs and what the reference makes of them; no element is chosen yet."""
+def outputs_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str, result: np.ndarray | None = None) -> Site:
+    """The step behind a tensor, its inputs and what the reference makes of them; no element is chosen yet.
+
+    A known `result` is taken for what the reference makes where the step has no other outputs and no state.
+    """
     step, output = step_of(plan, tensor)
     operator = find(step.operator)
     if operator is None or operator.worldly:
@@ -199,15 +207,23 @@ def outputs_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str) -> Sit
             "BT-EXPLAIN-GRAPH", f"{step.source} runs other graphs or touches variables of the session", place=step.place
         )
     inputs = inputs_of(plan, step, values)
+    if result is not None and len(step.outputs) == 1 and not operator.stateful:
+        return Site(plan, settled(step, inputs), output, inputs, (), (result,))
     results = carry_out(plan, step, inputs)[: len(step.outputs)]
     if operator.stateful:
         _check_state(plan, step, values, results)
     return Site(plan, settled(step, inputs), output, inputs, (), tuple(results))
 
 
-def site_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str, element: Sequence[int]) -> Site:
+def site_of(
+    plan: Plan,
+    values: Mapping[str, np.ndarray],
+    tensor: str,
+    element: Sequence[int],
+    result: np.ndarray | None = None,
+) -> Site:
     """The step behind an element, with its inputs and what the reference makes of them. Errors: `explain_element`."""
-    site = outputs_of(plan, values, tensor)
+    site = outputs_of(plan, values, tensor, result)
     index = tuple(int(i) for i in element)
     if len(index) != len(site.shape) or not all(0 <= i < e for i, e in zip(index, site.shape, strict=False)):
         raise InputError(

@@ -269,6 +269,7 @@ _VERDICT = _record(
     unexplained=(_count, 0),
     text=(_text, ""),
     also=(_list(_text), []),
+    alike=(_list(_text), []),
     witness=(_witness, None),
     command=(_text, ""),
     accumulators=(_optional(_list(_whole, 3)), None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +18,14 @@ from ..result import Cause
 from ..segments import ChangeGraph, ChangePlan, Segment
 from . import layers
 
+if TYPE_CHECKING:
+    from .rows import Slot
+
 Values = Mapping[str, np.ndarray]
-# What a search costs is counted in multiply-accumulates of kernels: planning and starting a run costs about as much as
-# so many of them, NumPy takes so many times as long as kernels do, and one tensor's combinations may cost so much.
-_OVERHEAD, _SLOWER, BUDGET = 4_000_000, 30, 6_000_000_000
+# What a search costs is counted in multiply-accumulates of NumPy, about 400 million a second: planning and starting a
+# run costs as much as so many of them, kernels do so many in the time of one, and one tensor's combinations may cost
+# so much.
+_OVERHEAD, _FASTER, BUDGET = 4_000_000, 16, 6_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,7 @@ class Hypothesis:
         compute: gives the tensor from the changed plan and the inputs, instead of running it.
         reference: run by the NumPy references, where kernels may decline or clamp.
         result: changes the computed tensor, given the plan.
+        slots: for rules: what is filled otherwise, as `rows.Slot`.
     """
 
     cause: Cause
@@ -50,6 +55,7 @@ class Hypothesis:
     compute: Callable[[Plan, Values], np.ndarray | None] | None = None
     reference: bool = False
     result: Callable[[np.ndarray, Plan], np.ndarray | None] | None = None
+    slots: tuple[Slot, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,20 @@ class Case:
         self.budget = BUDGET
         self.trials: dict[Hypothesis, Trial | None] = {}
         self._sums: dict[int, layers.Sums] = {}
+
+    def elsewhere(self, count: int) -> Case:
+        """The same part on `count` further sets of random values as large as those of the first."""
+        generator = np.random.default_rng(0)
+
+        def drawn(value: np.ndarray) -> np.ndarray:
+            if value.dtype.kind in "iu" and value.size:
+                return generator.integers(value.min(), value.max(), value.shape, value.dtype, endpoint=True)
+            if value.dtype.kind == "f":
+                return (generator.standard_normal(value.shape) * (value.std() or 1.0)).astype(value.dtype)
+            return generator.permutation(value.reshape(-1)).reshape(value.shape)
+
+        values = [{name: drawn(self.values[0][name]) for name in self.segment.shapes} for _ in range(count)]
+        return Case(self.segment, values, [self.segment.run(given) for given in values])
 
     @property
     def plan(self) -> Plan:
@@ -144,7 +164,7 @@ class Case:
         Rules and parameters are put into places that they were not made for, so any exception means just that.
         """
         slow = any(h.layer or h.compute or h.reference for h in hypotheses)
-        self.budget -= _OVERHEAD + self.plan.work * (_SLOWER if slow else 1)
+        self.budget -= _OVERHEAD + self.plan.work // (1 if slow else _FASTER)
         try:
             return self._predict(hypotheses, position)
         except Exception:

@@ -102,7 +102,28 @@ def rule_hypothesis(case: Case, slots: tuple[Slot, ...], users: tuple[str, ...] 
         rule_cause(case, slots, users),
         " ".join(sorted(changes)),
         numerics=lambda numerics: with_rules(numerics, place, changes),
+        slots=slots,
     )
+
+
+def refilled(case: Case, slots: tuple[Slot, ...]) -> Iterator[Hypothesis]:
+    """Slots that were filled otherwise in another part, filled so wherever this part has such an operator."""
+    for place, own in places(case).items():
+        here = tuple(Slot(place, s.slot, s.rule, own.get(s.slot, ABSENT)) for s in slots)
+        if place.operator == slots[0].place.operator and all(s.rule != s.instead for s in here):
+            yield rule_hypothesis(case, here)
+
+
+def of_step(case: Case, theirs: Mapping[str, str], users: tuple[str, ...]) -> Iterator[Hypothesis]:
+    """The rules of B's own step, in the slots that A's step has as well; the smallest sets that may suffice first."""
+    own = case.step.rules
+    node = next((node for node in case.segment.graph.nodes if node.index == case.step.index), None)
+    if node is None:
+        return
+    place = place_of(case.segment.graph, node)
+    slots = [Slot(place, s, theirs[s], own[s]) for s in sorted(own) if theirs.get(s, own[s]) != own[s]]
+    for chosen in sufficient(slots) if slots else ():
+        yield rule_hypothesis(case, chosen, users)
 
 
 def rule_cause(case: Case, slots: tuple[Slot, ...], users: tuple[str, ...] = ()) -> Cause:
