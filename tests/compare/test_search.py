@@ -18,6 +18,7 @@ from bittrue.compare.hypotheses import Case
 from bittrue.compare.hypotheses.rows import places, used_slots, with_rules
 from bittrue.compare.segments import segments
 from bittrue.compare.verdict import Explainer, told_apart
+from bittrue.runtime import write_trace
 from compare.test_planted_faults import layer_and_model, random_inputs, segment_of
 from support import faulty_device as device
 from support.build import T, chain, single
@@ -101,8 +102,8 @@ def test_the_search_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     # The same in a comparison: the note names the tensor.
     (tmp_path / "a.tflite").write_bytes(content)
     _, changed = layer_and_model("conv", bias=np.zeros_like(layer.bias))
-    (tmp_path / "b.tflite").write_bytes(changed)
-    result = bittrue.compare_models(tmp_path / "a.tflite", tmp_path / "b.tflite")
+    write_trace(tmp_path / "dump", (session := bittrue.load(changed).prepare()).plan, session.trace(values[0]))
+    result = bittrue.compare_models(tmp_path / "a.tflite", f"trace:{tmp_path / 'dump'}")
     assert result.unexplained
     assert any("ended early" in note and "'y'" in note for note in result.notes)
 

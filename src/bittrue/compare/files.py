@@ -45,7 +45,7 @@ class Difference:
         kind: as in `Cause`.
         change: makes the host's graph have it; None where that graph does not say all of it.
         wide: it takes rows of other operators than the host's part has.
-        tensor: index of the changed tensor in the host's graph.
+        tensor: name of the changed tensor in the host's graph; parts of it count their tensors anew.
     """
 
     node: Node
@@ -55,7 +55,7 @@ class Difference:
     kind: str
     change: ChangeGraph | None = None
     wide: bool = False
-    tensor: int | None = None
+    tensor: str = ""
 
     @property
     def cause(self) -> Cause:
@@ -190,11 +190,12 @@ class Files:
         back = dict(zip(wanted, mine, strict=True))
         if sorted(theirs) != sorted(i for i in wanted if i is not None) or len(a.inputs) != len(b.inputs):
             return Difference(a, "other operands", "it reads other tensors", facts, "data")
-        order = iter(back[i] for i in theirs)
-        inputs = tuple(next(order) if i in mine else i for i in a.inputs)
+        order = iter(a.inputs.index(back[i]) for i in theirs)
+        sources = [next(order) if i in mine else position for position, i in enumerate(a.inputs)]
 
         def change(graph: Graph) -> Graph:
-            return _with_node(graph, a, inputs=inputs)
+            now = next(n for n in graph.nodes if n.index == a.index)
+            return _with_node(graph, a, inputs=tuple(now.inputs[position] for position in sources))
 
         return Difference(a, "operands swapped", "the operands are in another order", facts, "data", change)
 
@@ -220,10 +221,10 @@ class Files:
             facts = f"{whose} at {node} is a constant in one file alone"
             yield Difference(node, f"{role} constant in one file", f"the {role} is computed", facts, "data")
         elif one.is_constant:
-            yield from self._constants(node, index, one, two, role)
-        yield from self._quantization(node, index, one, two, role)
+            yield from self._constants(node, one, two, role)
+        yield from self._quantization(node, one, two, role)
 
-    def _constants(self, node: Node, index: int, one: Tensor, two: Tensor, role: str) -> Iterator[Difference]:
+    def _constants(self, node: Node, one: Tensor, two: Tensor, role: str) -> Iterator[Difference]:
         assert one.data is not None
         assert two.data is not None
         if one.shape == two.shape and one.data.tobytes() == two.data.tobytes():
@@ -231,7 +232,7 @@ class Files:
         kind = "parameters" if role.endswith(("bias", "scale", "zero point")) else "data"
 
         def change(graph: Graph) -> Graph:
-            return change_tensors(graph, {index: lambda t: replace(t, data=two.data, shape=two.shape)})
+            return _with_tensor(graph, one.name, lambda t: replace(t, data=two.data, shape=two.shape))
 
         plain = role if role != "weight" else "weights"
         mine, its = one.values(), two.values()
@@ -239,7 +240,7 @@ class Files:
             facts = f"{_quoted(two.name)} has shape {list(two.shape)} in {self.labels[1]}'s file"
             facts += f", {list(one.shape)} in {self.labels[0]}'s"
             text = f"the {plain} {'have' if plain == 'weights' else 'has'} another shape"
-            yield Difference(node, f"{plain} of another shape", text, facts, kind, change, tensor=index)
+            yield Difference(node, f"{plain} of another shape", text, facts, kind, change, tensor=one.name)
             return
         its = its.reshape(mine.shape)
         for what, named in (("zero point", _points), ("scale", _scales)):
@@ -247,13 +248,13 @@ class Files:
                 old, new = mine.reshape(-1), its.reshape(-1)
                 name, text = named(role.removesuffix(f" {what}"), old, new)
                 facts = _pair(_quoted(two.name), old, new, self.labels)
-                yield Difference(node, name, text, facts, kind, change, tensor=index)
+                yield Difference(node, name, text, facts, kind, change, tensor=one.name)
                 return
         facts = _changed(two.name, mine, its, self.labels)
         name, text = changed_name(plain, mine, its)
-        yield Difference(node, name, text, facts, kind, change, tensor=index)
+        yield Difference(node, name, text, facts, kind, change, tensor=one.name)
 
-    def _quantization(self, node: Node, index: int, one: Tensor, two: Tensor, role: str) -> Iterator[Difference]:
+    def _quantization(self, node: Node, one: Tensor, two: Tensor, role: str) -> Iterator[Difference]:
         old, new = one.quantization, two.quantization
         if old is None and new is None:
             return
@@ -262,22 +263,22 @@ class Files:
             facts = f"{where}: {new or 'no scale'} in {self.labels[1]}'s file, {old or 'none'} in {self.labels[0]}'s"
 
             def whole(graph: Graph) -> Graph:
-                return change_tensors(graph, {index: lambda t: replace(t, quantization=new)})
+                return _with_tensor(graph, one.name, lambda t: replace(t, quantization=new))
 
-            yield Difference(node, f"{role} quantized otherwise", f"the {_whose(role)} scales belong to other slices", facts, "parameters", whole, tensor=index)  # fmt: skip  # noqa: E501
+            yield Difference(node, f"{role} quantized otherwise", f"the {_whose(role)} scales belong to other slices", facts, "parameters", whole, tensor=one.name)  # fmt: skip  # noqa: E501
             return
         if not np.array_equal(old.zero_points, new.zero_points):
             facts = _pair(f"zero point of {where}", old.zero_points, new.zero_points, self.labels)
             points = new.zero_points
-            change = _set(index, lambda q: Quantization(q.scales, points, q.axis, q.declared_axis))
+            change = _set(one.name, lambda q: Quantization(q.scales, points, q.axis, q.declared_axis))
             name, text = _points(role, old.zero_points, new.zero_points)
-            yield Difference(node, name, text, facts, "parameters", change, tensor=index)
+            yield Difference(node, name, text, facts, "parameters", change, tensor=one.name)
         if not np.array_equal(old.scales, new.scales):
             facts = _pair(f"scale of {where}", old.scales, new.scales, self.labels)
             scales = new.scales
-            change = _set(index, lambda q: Quantization(scales, q.zero_points, q.axis, q.declared_axis))
+            change = _set(one.name, lambda q: Quantization(scales, q.zero_points, q.axis, q.declared_axis))
             name, text = _scales(role, old.scales, new.scales)
-            yield Difference(node, name, text, facts, "parameters", change, tensor=index)
+            yield Difference(node, name, text, facts, "parameters", change, tensor=one.name)
 
 
 def files_of(host: Host, guest: Runner, labels: tuple[str, str]) -> Files | None:
@@ -332,16 +333,25 @@ def _aligned(one: Graph, two: Graph) -> Iterator[tuple[Node, Node]]:
             yield from zip(left[a:b], others[c:d], strict=True)
 
 
+def tensor_index(graph: Graph, name: str) -> int:
+    """Where a graph, or a part of one, has the tensor of this name."""
+    return next(i for i, tensor in enumerate(graph.tensors) if tensor.name == name)
+
+
+def _with_tensor(graph: Graph, name: str, change: Callable[[Tensor], Tensor]) -> Graph:
+    return change_tensors(graph, {tensor_index(graph, name): change})
+
+
 def _with_node(graph: Graph, node: Node, **changes: Any) -> Graph:
     return replace(graph, nodes=tuple(replace(n, **changes) if n.index == node.index else n for n in graph.nodes))
 
 
-def _set(index: int, change: Callable[[Quantization], Quantization]) -> ChangeGraph:
+def _set(name: str, change: Callable[[Quantization], Quantization]) -> ChangeGraph:
     def changed(tensor: Tensor) -> Tensor:
         assert tensor.quantization is not None
         return replace(tensor, quantization=change(tensor.quantization))
 
-    return lambda graph: change_tensors(graph, {index: changed})
+    return lambda graph: _with_tensor(graph, name, changed)
 
 
 def _points(role: str, old: np.ndarray, new: np.ndarray) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import BittrueError
 from ..graph import Graph, Tensor
 from ..numerics import Numerics
-from .files import Difference
+from .files import Difference, tensor_index
 from .hypotheses import Case, Hypothesis
 from .hypotheses.constants import constants
 from .hypotheses.zero_points import zero_points
@@ -46,10 +46,10 @@ def of_files(
 
 def _named(case: Case, difference: Difference, hypothesis: Hypothesis) -> Hypothesis:
     """The hypothesis with the name of the known fault that changes a file in just this way, if one does."""
-    index = difference.tensor
-    if index is None or difference.change is None:
+    if not difference.tensor or difference.change is None:
         return hypothesis
     graph = case.segment.graph
+    index = tensor_index(graph, difference.tensor)
     try:
         wanted = difference.change(graph).tensors[index]
     except (BittrueError, ValueError):
