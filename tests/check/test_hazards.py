@@ -11,7 +11,6 @@ from bittrue.check.surveys import survey
 from support.build import T, chain
 from support.findings import findings, only, subject_of
 from support.hazard_models import (
-    FIXTURES,
     between_pairs,
     convolution,
     fully_connected,
@@ -24,15 +23,6 @@ from support.hazard_models import (
 )
 
 S32_MAX = 2**31 - 1
-
-
-@pytest.mark.parametrize("code", sorted(FIXTURES))
-def test_fixtures(code: str) -> None:
-    wrong, right = FIXTURES[code]
-    for number, content in enumerate(wrong):
-        assert findings(content, code), f"fixture {number} does not trip {code}"
-    for number, content in enumerate(right):
-        assert findings(content, code) == [], f"fixture {number} trips {code}"
 
 
 def layer_of(content: bytes) -> Sums:

@@ -23,15 +23,6 @@ def litert(content: bytes, *inputs: np.ndarray) -> list[np.ndarray]:
     return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
 
 
-@pytest.mark.parametrize("code", sorted(models.FIXTURES))
-def test_fixtures(code: str) -> None:
-    wrong, right = models.FIXTURES[code]
-    for number, content in enumerate(wrong):
-        assert findings(content, code), f"fixture {number} does not trip {code}"
-    for number, content in enumerate(right):
-        assert findings(content, code) == [], f"fixture {number} trips {code}"
-
-
 def test_every_refused_node_is_named() -> None:
     assert [f.node for f in findings(models.refused_twice(), "BT501")] == [0, 1]
     finding = findings(models.refused_twice(), "BT501")[1]

@@ -344,7 +344,7 @@ class Comparison:
                 text = f"{what}: a fault" if swap else f"{what} {pair.b.dtype} where {pair.a.dtype} is meant: a fault"
                 cause = Cause(name, text, "data", False, elements=found.differing)
                 start = f"{found.differing} of {found.elements} elements differ"
-                return Verdict(found.differing, (cause,), exact=True, text=f"{start}; all are explained by {text}")
+                return Verdict(found.differing, (cause,), exact=True, text=f"{start}; all are explained: {text}")
         return None
 
     def _misfit(self, name: str, theirs: str, isolation: Isolation | None) -> Pair:

@@ -216,7 +216,8 @@ class Files:
         whose = f"{role} {_quoted(two.name)}"
         if one.dtype != two.dtype:
             facts = f"{self.labels[1]}'s {whose} at {node} is {two.dtype}, {self.labels[0]}'s {one.dtype}"
-            yield Difference(node, f"{role} type {two.dtype} instead of {one.dtype}", f"the {role} has another type", facts, "data")  # fmt: skip  # noqa: E501
+            name = f"{role} type {two.dtype} instead of {one.dtype}"
+            yield Difference(node, name, f"the {role} has another type", facts, "data")
         elif one.is_constant != two.is_constant:
             facts = f"{whose} at {node} is a constant in one file alone"
             yield Difference(node, f"{role} constant in one file", f"the {role} is computed", facts, "data")
@@ -265,7 +266,8 @@ class Files:
             def whole(graph: Graph) -> Graph:
                 return _with_tensor(graph, one.name, lambda t: replace(t, quantization=new))
 
-            yield Difference(node, f"{role} quantized otherwise", f"the {_whose(role)} scales belong to other slices", facts, "parameters", whole, tensor=one.name)  # fmt: skip  # noqa: E501
+            text = f"the {_whose(role)} scales belong to other slices"
+            yield Difference(node, f"{role} quantized otherwise", text, facts, "parameters", whole, tensor=one.name)
             return
         if not np.array_equal(old.zero_points, new.zero_points):
             facts = _pair(f"zero point of {where}", old.zero_points, new.zero_points, self.labels)
@@ -371,7 +373,8 @@ def _scales(role: str, old: np.ndarray, new: np.ndarray) -> tuple[str, str]:
     if old.size > 1 and np.array_equal(np.sort(old), np.sort(new)):
         return f"{role} scales in another order", f"the {_whose(role)} scales are in another order"
     if ratios.size == 1:
-        return f"{role} scale {ratios[0]:.6g} times as large", f"the {_whose(role)} scale is {ratios[0]:.6g} times as large"  # fmt: skip  # noqa: E501
+        times = f"{ratios[0]:.6g} times as large"
+        return f"{role} scale {times}", f"the {_whose(role)} scale is {times}"
     where = np.flatnonzero(new != old)
     channels = f" of channel {where[0]}" if where.size == 1 else f" of {where.size} channels"
     return f"{role} scale{channels} changed", f"the {_whose(role)} scale{channels} is another"
@@ -390,7 +393,9 @@ def changed_name(role: str, mine: np.ndarray, its: np.ndarray) -> tuple[str, str
         return f"{role} changed", f"the {role} {are} {_value(its.flat[0])} instead of {_value(mine.flat[0])}"
     if not its.any():
         # As a device without it would be named.
-        return (f"{role} dropped", "the bias is left out") if role == "bias" else (f"{role} all zero", f"the {role} {are} all zero")  # fmt: skip  # noqa: E501
+        if role == "bias":
+            return "bias dropped", "the bias is left out"
+        return f"{role} all zero", f"the {role} {are} all zero"
     way = _way(mine, its)
     if way is not None:
         return f"{role} {way}", f"the {role} {are} {way}"
@@ -413,8 +418,10 @@ def changed_name(role: str, mine: np.ndarray, its: np.ndarray) -> tuple[str, str
 
 def _way(mine: np.ndarray, its: np.ndarray) -> str | None:
     """What was done to all of `mine`, in words: another order of its slices, of its axes, of its signs."""
-    if mine.dtype.kind == "i" and np.array_equal(np.clip(-mine.astype(np.int64), np.iinfo(mine.dtype).min, np.iinfo(mine.dtype).max), its):  # fmt: skip  # noqa: E501
-        return "negated"
+    if mine.dtype.kind == "i":
+        limits = np.iinfo(mine.dtype)
+        if np.array_equal(np.clip(-mine.astype(np.int64), limits.min, limits.max), its):
+            return "negated"
     for axis in range(mine.ndim):
         if np.array_equal(np.flip(mine, axis), its):
             return f"reversed along axis {axis}"
@@ -449,7 +456,10 @@ def _changed(name: str, mine: np.ndarray, its: np.ndarray, labels: tuple[str, st
     differs = _unequal(mine, its)
     where = np.argwhere(differs)
     start = f"{_quoted(name)} differs between the files in {len(where)} of {mine.size} values"
-    shown = [f"{_at(e)} is {_value(its[tuple(e)])} in {labels[1]}'s, {_value(mine[tuple(e)])} in {labels[0]}'s" for e in where[:_SHOWN if len(where) <= _SHOWN else 1]]  # fmt: skip  # noqa: E501
+    shown = [
+        f"{_at(e)} is {_value(its[tuple(e)])} in {labels[1]}'s, {_value(mine[tuple(e)])} in {labels[0]}'s"
+        for e in where[: _SHOWN if len(where) <= _SHOWN else 1]
+    ]
     return f"{start}: {', '.join(shown)}" if len(where) <= _SHOWN else f"{start}, the first: {shown[0]}"
 
 

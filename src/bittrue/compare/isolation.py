@@ -150,7 +150,7 @@ class Isolation:
                 return None
             size += int(np.prod(self._shape(name, run)))
         causes = [replace(d.cause, elements=size) for d in differences]
-        text = f"{note}; explained by {' together with '.join(c.text for c in causes)}"
+        text = f"{note}; explained: {' together with '.join(c.text for c in causes)}"
         return Verdict(size, tuple(causes), exact=True, text=text)
 
     def _shape(self, name: str, run: int) -> tuple[int, ...]:

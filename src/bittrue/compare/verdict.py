@@ -301,7 +301,9 @@ def verdict_text(
     if len(causes) > 1 and any(c.elements < differing for c in causes):
         return f"{start}; all are explained: {', '.join(f'{_count(c.elements)} by {c.text}' for c in causes)}"
     subject = "it is" if differing == 1 else "all are"
-    text = f"{start}; {subject} explained by {' together with '.join(c.text for c in causes)}"
+    # Rules are things, faults are sentences.
+    by = "" if all(c.slot for c in causes) else ":"
+    text = f"{start}; {subject} explained{by or ' by'} {' together with '.join(c.text for c in causes)}"
     remarks = [f"{_others(len(also))} as well; more inputs tell them apart: --runs 4"] if also else []
     if alike:
         subject = "1 other gives" if len(alike) == 1 else f"{len(alike)} others give"

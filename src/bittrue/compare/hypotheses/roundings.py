@@ -41,6 +41,10 @@ TIES: tuple[tuple[str, str, Tie], ...] = (
     ("floor", "down", np.floor),
     ("ceiling", "up", np.ceil),
 )
+# With the zero point behind (False) or ahead of rounding; for whole steps down or up that is the same.
+_WAYS = tuple(
+    (*tie, first) for tie in TIES for first in (False, True) if not first or tie[0] not in ("floor", "ceiling")
+)
 
 
 def roundings(case: Case) -> Iterator[Hypothesis]:
@@ -60,16 +64,9 @@ def _layer(case: Case) -> Iterator[Hypothesis]:
         return end
 
     for precision, product in _PRODUCTS:
-        for tie_name, tie_text, tie in TIES:
-            for first in (False, True):
-                if first and tie_name in ("floor", "ceiling"):
-                    # A whole number ahead of or behind them is the same.
-                    continue
-                yield Hypothesis(
-                    _cause(case, precision, tie_name, tie_text, first),
-                    "rescale store",
-                    layer={"end": ended(product, tie, first)},
-                )
+        for tie_name, tie_text, tie, first in _WAYS:
+            cause = _cause(case, precision, tie_name, tie_text, first)
+            yield Hypothesis(cause, "rescale store", layer={"end": ended(product, tie, first)})
     yield from _two_steps(case)
 
 
@@ -158,15 +155,9 @@ def _other(case: Case) -> Iterator[Hypothesis]:
         return compute
 
     for precision, dtype in (("exact result", np.longdouble), ("binary32 result", np.float32)):
-        for tie_name, tie_text, tie in TIES:
-            for first in (False, True):
-                if first and tie_name in ("floor", "ceiling"):
-                    continue
-                yield Hypothesis(
-                    _cause(case, precision, tie_name, tie_text, first),
-                    "rounding",
-                    compute=computed(tie, first, dtype),
-                )
+        for tie_name, tie_text, tie, first in _WAYS:
+            cause = _cause(case, precision, tie_name, tie_text, first)
+            yield Hypothesis(cause, "rounding", compute=computed(tie, first, dtype))
 
 
 def _cause(case: Case, precision: str, tie: str, text: str, first: bool) -> Cause:
