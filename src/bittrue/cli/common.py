@@ -19,6 +19,7 @@ from rich.table import Table
 
 from .. import api, numerics
 from ..errors import InputError
+from ..graph import ending
 from ..numerics import Numerics
 from ..plan import DEFAULT_MEMORY_LIMIT
 from ..plan.passes import PASSES
@@ -294,8 +295,7 @@ def shortened(name: str, width: int) -> str:
     >>> shortened("StatefulPartitionedCall/Net/conv1/Relu6;Net/conv1/Conv2D", 20)
     '...;Net/conv1/Conv2D'
     """
-    clean = visible(name)
-    return clean if len(clean) <= width else f"...{clean[3 - width :]}"
+    return ending(visible(name), width)
 
 
 def tensor_table(title: str, values: Mapping[str, np.ndarray]) -> Table:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BittrueError
-from ..graph import Graph, Node, Quantization, Tensor
+from ..graph import Graph, Node, Quantization, Tensor, both_ends
 from ..numerics import Numerics
 from ..plan.planner import rewritten_graph
 from ..runners.base import Runner
@@ -491,7 +491,7 @@ def _value(value: Any) -> str:
 
 def _quoted(name: str) -> str:
     """The name; of long ones both ends."""
-    return f"'{name}'" if len(name) <= _NAME else f"'{name[: _NAME // 2]}...{name[-_NAME // 2 :]}'"
+    return f"'{both_ends(name, _NAME, _NAME // 2)}'"
 
 
 def _names(graph: Graph, indices: Sequence[int]) -> str:

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BittrueError, InputError, UnsupportedError
+from ..graph import ending
 from ..runners.base import Runner
 from ..runners.recording import Recording
 from .archive import write_arrays
 from .surgery import Dimension, Document, open_document
-from .surgery.dimensions import short
+from .surgery.dimensions import NAME
 
 Values = Mapping[str, np.ndarray]
 # Told what is being tried, and how many trials there were.
@@ -164,10 +165,14 @@ class _Search:
             if self._find_part(faithful):
                 self._drop_operators(faithful)
                 self._kinds = self._differences
-                self._steps.append(f"{len(self._nodes)} of {len(self._at)} operators, around '{short(self._target)}'")
+                self._steps.append(
+                    f"{len(self._nodes)} of {len(self._at)} operators, around '{ending(self._target, NAME)}'"
+                )
                 return
         self._kinds = self._differences
-        self._steps.append(f"all {len(self._at)} operators: no part of them around '{short(self._target)}' differs")
+        self._steps.append(
+            f"all {len(self._at)} operators: no part of them around '{ending(self._target, NAME)}' differs"
+        )
 
     def crop(self) -> None:
         """To smaller extents, until a whole round over all dimensions changes nothing.

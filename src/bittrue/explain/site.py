@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
-from ..graph import Quantization
+from ..graph import Quantization, both_ends
 from ..operators import Step
 from ..plan import Plan, PlanTensor
 from .decimals import tie_distance
@@ -98,8 +98,7 @@ def shown_name(name: str) -> str:
     >>> shown_name("x" * 50 + "y" * 50)
     'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...yyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'
     """
-    half = _LONGEST_NAME // 2 - 2
-    return name if len(name) <= _LONGEST_NAME else f"{name[:half]}...{name[-half:]}"
+    return both_ends(name, _LONGEST_NAME, _LONGEST_NAME // 2 - 2)
 
 
 def scale_of(quantization: Quantization | None, channel: int = 0) -> np.float32 | None:

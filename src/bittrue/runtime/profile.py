@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..graph import ending
 from ..operators import Step
 from ..plan import Plan
 from .isa import native_module
@@ -183,7 +184,7 @@ def _profile_lines(profile: Profile) -> Iterator[str]:
                 step.label,
                 step.operator,
                 step.shape,
-                _shortened(step.name),
+                ending(step.name, _NAME_WIDTH),
                 f"{1e6 * step.seconds:,.1f}",
                 _percent(step.seconds / total if total > 0 else None),
                 f"{step.work:,}",
@@ -228,11 +229,6 @@ def _aligned(rows: Sequence[Sequence[str]], alignment: str) -> Iterator[str]:
     for row in rows:
         cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, alignment, widths, strict=True))
         yield "  ".join(cells).rstrip()
-
-
-def _shortened(name: str) -> str:
-    """The end of a long name: that is where names differ."""
-    return name if len(name) <= _NAME_WIDTH else "..." + name[3 - _NAME_WIDTH :]
 
 
 def _giga(per_second: float | None) -> str:

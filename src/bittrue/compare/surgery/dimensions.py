@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...graph import ending
+
 Axis = tuple[str, int]
+# Characters of a tensor's name that are shown.
+NAME = 60
 
 
 @dataclass(frozen=True)
@@ -21,15 +25,6 @@ class Dimension:
     extent: int
     axes: tuple[Axis, ...]
     title: str
-
-
-def short(name: str) -> str:
-    """The end of a long name: converters join the names of everything that a tensor was made of.
-
-    >>> short("a" * 70)[:8]
-    '...aaaaa'
-    """
-    return name if len(name) <= 60 else f"...{name[-57:]}"
 
 
 class Links:
@@ -87,7 +82,7 @@ class Links:
             free = not self._fixed.intersection(axes) and not any(name in stiff for name, _ in axes)
             if extent > 1 and free and any(name in croppable for name, _ in axes):
                 name, axis = min(axes, key=lambda one: (one[0] not in inputs, one[0] in croppable))
-                found.append(Dimension(extent, tuple(axes), f"axis {axis} of '{short(name)}'"))
+                found.append(Dimension(extent, tuple(axes), f"axis {axis} of '{ending(name, NAME)}'"))
         return sorted(found, key=lambda dimension: (min(axis for _, axis in dimension.axes) > 0, -dimension.extent))
 
     def _root(self, axis: Axis) -> Axis:
