@@ -19,9 +19,9 @@ from onnx import TensorProto, helper, numpy_helper
 import bittrue
 from bittrue.cli import main
 from bittrue.cli.replay import command
-from bittrue.conformance import replay
-from bittrue.conformance.onnx_case import raw_bytes
-from bittrue.conformance.vectors import read_vectors
+from bittrue.conformance.recorded import replay
+from bittrue.conformance.recorded.onnx_case import raw_bytes
+from bittrue.conformance.recorded.vectors import read_vectors
 from bittrue.graph import DATA_TYPES, data_type
 from support.shared import SHARED
 
@@ -140,8 +140,8 @@ def test_another_type_or_shape_is_a_difference(tmp_path: Path) -> None:
 
 
 def test_nothing_but_bytes_counts() -> None:
-    from bittrue.conformance.replay import compare
-    from bittrue.conformance.vectors import Recorded
+    from bittrue.conformance.recorded.replay import compare
+    from bittrue.conformance.recorded.vectors import Recorded
 
     zeros = Recorded("y", data_type("f32"), np.float32([0.0, np.nan]))
     count, first = compare(zeros, np.float32([-0.0, np.nan]))
@@ -154,8 +154,8 @@ def test_nothing_but_bytes_counts() -> None:
 
 def test_codes_of_nan() -> None:
     """Narrow floats have several codes for it; recorders convert. Wider ones are compared by their bytes."""
-    from bittrue.conformance.replay import compare
-    from bittrue.conformance.vectors import Recorded
+    from bittrue.conformance.recorded.replay import compare
+    from bittrue.conformance.recorded.vectors import Recorded
 
     kind = data_type("f8e5m2")
     recorded = Recorded("y", kind, np.uint8([0x7E, 0x7E, 0x3C]).view(kind.numpy))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import bittrue
-from bittrue.conformance.mxnet_case import params_file, symbol
-from bittrue.conformance.vectors import read_vectors
+from bittrue.conformance.recorded.mxnet_case import params_file, symbol
+from bittrue.conformance.recorded.vectors import read_vectors
 from bittrue.errors import BittrueError
 from support.mxnet_models import residual
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import bittrue
-from bittrue.conformance import caffe2_case
-from bittrue.conformance.vectors import read_vectors
+from bittrue.conformance.recorded import caffe2_case
+from bittrue.conformance.recorded.vectors import read_vectors
 from bittrue.importers.caffe2 import read_caffe2
 from support.caffe2_nets import classifier
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bittrue.conformance.mxnet_case import params_file
+from bittrue.conformance.recorded.mxnet_case import params_file
 
 
 class Network:

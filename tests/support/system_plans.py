@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bittrue import qnn
-from bittrue.conformance.adapters import find_adapter
-from bittrue.conformance.vectors import Case, read_vectors
+from bittrue.conformance.recorded.adapters import find_adapter
+from bittrue.conformance.recorded.vectors import Case, read_vectors
 from bittrue.errors import BittrueError
 from bittrue.numerics import find
 from bittrue.plan import Plan, make_plan

@@ -11,9 +11,9 @@ import pytest
 from google.protobuf import text_format
 
 import bittrue
-from bittrue.conformance import caffe2_case
-from bittrue.conformance.replay import replay
-from bittrue.conformance.vectors import read_vectors
+from bittrue.conformance.recorded import caffe2_case
+from bittrue.conformance.recorded.replay import replay
+from bittrue.conformance.recorded.vectors import read_vectors
 from support.caffe2_nets import add, argument, classifier, fill, new
 from support.shared import SHARED
 

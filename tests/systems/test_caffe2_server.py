@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bittrue.arithmetic import exact
-from bittrue.conformance.replay import replay
+from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import InvalidModelError, UnsupportedError
 from bittrue.importers import read_model
 from bittrue.importers.caffe2_schema import messages

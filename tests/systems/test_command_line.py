@@ -13,7 +13,7 @@ import pytest
 
 import bittrue
 from bittrue.cli import main
-from bittrue.conformance.mxnet_case import params_file
+from bittrue.conformance.recorded.mxnet_case import params_file
 from bittrue.errors import BittrueError
 from bittrue.importers.caffe2_schema import messages as caffe2_messages
 from bittrue.importers.caffe_schema import messages as caffe_messages

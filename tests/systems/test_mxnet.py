@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 import bittrue
 from bittrue.cli import cli
-from bittrue.conformance import mxnet_case
-from bittrue.conformance.replay import replay
-from bittrue.conformance.vectors import read_vectors
+from bittrue.conformance.recorded import mxnet_case
+from bittrue.conformance.recorded.replay import replay
+from bittrue.conformance.recorded.vectors import read_vectors
 from bittrue.errors import BittrueError
 from bittrue.importers.mxnet_params import read_params
 from bittrue.numerics import find

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import bittrue
-from bittrue.conformance.mxnet_case import params_file
+from bittrue.conformance.recorded.mxnet_case import params_file
 from bittrue.errors import InvalidModelError, UnsupportedError
 from support.mxnet_cases import Call, symbol
 

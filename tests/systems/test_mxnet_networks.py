@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import bittrue
-from bittrue.conformance.mxnet_case import params_file
+from bittrue.conformance.recorded.mxnet_case import params_file
 from bittrue.graph import Attribute, Graph, Node, Tensor
 from bittrue.numerics import find
 from bittrue.plan import make_plan

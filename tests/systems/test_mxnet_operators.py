@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import bittrue
-from bittrue.conformance.mxnet_case import params_file
-from bittrue.conformance.replay import replay
+from bittrue.conformance.recorded.mxnet_case import params_file
+from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import BittrueError, InvalidModelError, RunError, UnsupportedError
 from support.mxnet_cases import ORACLES, Call, expected, random_call, symbol
 

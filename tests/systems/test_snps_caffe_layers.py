@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bittrue.conformance.replay import replay
+from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import BittrueError, UnsupportedError
 from support import caffe_layers as caffe
 from support.caffe_layers import away, even, f32, level, limited, network, numbers, real, run, two_step

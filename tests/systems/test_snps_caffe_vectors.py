@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bittrue.conformance.replay import replay
+from bittrue.conformance.recorded.replay import replay
 from support.shared import REPOSITORY, SHARED
 
 FOLDER = SHARED / "golden" / "snps_caffe"

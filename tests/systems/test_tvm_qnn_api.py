@@ -11,7 +11,7 @@ import pytest
 
 import bittrue
 from bittrue import qnn
-from bittrue.conformance.replay import replay
+from bittrue.conformance.recorded.replay import replay
 from bittrue.errors import BittrueError, InputError
 from bittrue.runtime.native import native_module
 from support.shared import SHARED

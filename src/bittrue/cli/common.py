@@ -59,6 +59,25 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(rows)
 
 
+class DefaultGroup(click.Group):
+    """A group whose first command needs no name: ``bittrue conform DEVICE`` beside ``bittrue conform verify FILE``.
+
+    Attributes:
+        default: the command that takes the words when the first one names no command.
+    """
+
+    default: str
+
+    def __init__(self, *arguments: Any, default: str, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+
 def _option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
     return click.option(*names, cls=GroupedOption, group=group, **more)
 

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from .. import numerics
-from ..conformance import Outcome, Replay, replay
-from ..conformance.replay import EXECUTORS
+from ..conformance.recorded import Outcome, Replay, replay
+from ..conformance.recorded.replay import EXECUTORS
 from .common import console
 
 

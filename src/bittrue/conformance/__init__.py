@@ -1,5 +1,1 @@
-"""Recorded vectors of other runtimes, replayed."""
-
-from .replay import Outcome, Replay, Summary, replay
-
-__all__ = ["Outcome", "Replay", "Summary", "replay"]
+"""Test vectors, devices under test, and what can be said about a device."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
-from ..importers import read_model
-from ..importers.mxnet_params import TYPES
+from ...errors import UnsupportedError
+from ...importers import read_model
+from ...importers.mxnet_params import TYPES
 from .adapters import Trial
 from .vectors import Case, Recorded, damaged
 

@@ -8,8 +8,8 @@ from importlib import import_module
 
 import numpy as np
 
-from ..errors import InputError
-from ..graph import ModelFile
+from ...errors import InputError
+from ...graph import ModelFile
 from .vectors import Case, Recorded
 
 

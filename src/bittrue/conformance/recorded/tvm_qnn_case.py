@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import qnn
-from ..errors import UnsupportedError
+from ... import qnn
+from ...errors import UnsupportedError
 from .adapters import Trial
 from .vectors import Case, Recorded, damaged
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
-from ..graph import data_type
-from ..importers import read_model
-from ..importers.caffe_schema import messages
+from ...errors import UnsupportedError
+from ...graph import data_type
+from ...importers import read_model
+from ...importers.caffe_schema import messages
 from .adapters import Trial
 from .vectors import Case, Recorded, damaged
 

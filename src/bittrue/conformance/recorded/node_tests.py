@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError, ModelFormatError, UnsupportedError
-from ..graph import data_type
-from ..importers import read_model
-from ..importers.onnx import onnx_package
-from ..importers.onnx_tensors import constant
+from ...errors import InputError, ModelFormatError, UnsupportedError
+from ...graph import data_type
+from ...importers import read_model
+from ...importers.onnx import onnx_package
+from ...importers.onnx_tensors import constant
 from .adapters import Trial
 from .vectors import Recorded
 

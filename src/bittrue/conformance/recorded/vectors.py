@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, ModelFormatError, ResourceError
-from ..graph import DataType, data_type
+from ...errors import InputError, ModelFormatError, ResourceError
+from ...graph import DataType, data_type
 
 FORMAT = "bittrue-vectors-1"
 MANIFEST = "manifest.json"

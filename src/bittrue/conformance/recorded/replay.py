@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BittrueError, InputError
-from ..numerics import Numerics, find
-from ..plan import make_plan
-from ..runtime import NativeExecutor, ReferenceExecutor, native_module
+from ...errors import BittrueError, InputError
+from ...numerics import Numerics, find
+from ...plan import make_plan
+from ...runtime import NativeExecutor, ReferenceExecutor, native_module
 from .adapters import Adapter, Trial, find_adapter
 from .model_runs import ModelRun, find_model_runs
 from .node_tests import NodeTest, find_node_tests
@@ -279,7 +279,7 @@ def _run(trial: Trial, table: Numerics, executor: str) -> list[np.ndarray]:
 def compare(expected: Recorded, found: np.ndarray) -> tuple[int, FirstDifference | None]:
     """How many elements have other bytes than recorded, and the first one of them; a narrow float's NaN is any NaN.
 
-    >>> from bittrue.conformance.vectors import Recorded
+    >>> from bittrue.conformance.recorded.vectors import Recorded
     >>> from bittrue.graph import data_type
     >>> y = Recorded("y", data_type("s8"), np.int8([[1, 2], [3, 4]]))
     >>> count, first = compare(y, np.int8([[1, 2], [3, 5]]))

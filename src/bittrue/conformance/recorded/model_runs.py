@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..importers import read_model
+from ...errors import InputError
+from ...importers import read_model
 from .adapters import Trial
 from .vectors import MANIFEST, Case, Recorded, damaged
 

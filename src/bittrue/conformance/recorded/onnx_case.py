@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
-from ..graph import DataType
-from ..importers import read_model
-from ..importers.onnx import onnx_package
-from ..importers.onnx_tensors import TYPES, raw_bits
+from ...errors import UnsupportedError
+from ...graph import DataType
+from ...importers import read_model
+from ...importers.onnx import onnx_package
+from ...importers.onnx_tensors import TYPES, raw_bits
 from .adapters import Trial
 from .vectors import Case, Recorded, damaged
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
-from ..graph import ModelFile, Tensor, data_type
-from ..importers import read_model
-from ..importers.caffe2_schema import messages
+from ...errors import UnsupportedError
+from ...graph import ModelFile, Tensor, data_type
+from ...importers import read_model
+from ...importers.caffe2_schema import messages
 from .adapters import Trial
 from .vectors import Case, Recorded, damaged
 

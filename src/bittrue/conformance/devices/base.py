@@ -1,0 +1,58 @@
+"""What a device under test is to bittrue: it is shown one model and its inputs at a time, and whatever it does is an
+answer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..suite import SuiteCase
+
+# What a device can answer. All but the first two are faults of the device.
+STATUSES = ("outputs", "refused", "crashed", "timed out", "raised", "unreadable")
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a device made of one case.
+
+    Attributes:
+        status: ``"outputs"``: it ran; ``"refused"``: it says that it does not run such a model; ``"crashed"``: its
+            process ended; ``"timed out"``; ``"raised"``: an exception that is no refusal; ``"unreadable"``: it left
+            something that is no array.
+        outputs: by name, as the device gave them: types and shapes may be wrong.
+        text: what it said.
+        seconds: how long it took.
+    """
+
+    status: str
+    outputs: Mapping[str, np.ndarray] = field(default_factory=dict)
+    text: str = ""
+    seconds: float = 0.0
+
+
+class Device(ABC):
+    """One device.
+
+    Attributes:
+        spec: what the user typed.
+        title: for people, with version.
+        reads: model formats that it takes, the preferred one first.
+        numerics: the numerics that stands for it where that is known; empty for a black box. Verdicts never use it.
+    """
+
+    spec: str
+    title: str
+    reads: tuple[str, ...] = ("tflite", "onnx")
+    numerics: str = ""
+
+    @abstractmethod
+    def answer(self, case: SuiteCase) -> Answer:
+        """Load the case's model, run it on its inputs, and return what came of it. Never raises what the device did."""
+
+    def close(self) -> None:  # noqa: B027  most have nothing to end
+        """End what was started."""

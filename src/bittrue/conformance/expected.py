@@ -1,0 +1,165 @@
+"""What each numerics answers to a case, and which numerics are one and the same arithmetic for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .. import numerics as numerics_tables
+from ..api import Session
+from ..compare.segments import Segment, segments
+from ..errors import BittrueError
+from ..numerics import Numerics
+from ..plan import Plan
+from ..plan.planner import rewritten_graph
+from .suite import SuiteCase
+
+Outputs = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """One way to compute a case, and all numerics that compute it so.
+
+    Attributes:
+        names: the numerics, in the order of `numerics.names()`.
+        session: the prepared model.
+        rules: slot to rule of the step that the operator became; of the last one where it became several.
+        operators: the steps' operators.
+    """
+
+    names: tuple[str, ...]
+    session: Session
+    rules: Mapping[str, str]
+    operators: tuple[str, ...]
+
+    @property
+    def plan(self) -> Plan:
+        return self.session.plan
+
+
+class Expected:
+    """The answers of all numerics to one case, worked out when they are asked for.
+
+    Args:
+        case: one whose model bittrue can read.
+        names: the numerics to look at; all when empty.
+    """
+
+    def __init__(self, case: SuiteCase, names: Sequence[str] = ()) -> None:
+        self.case = case
+        self._names = tuple(names) or numerics_tables.names()
+        self._answers: dict[int, Outputs | BittrueError] = {}
+
+    @cached_property
+    def refusals(self) -> Mapping[str, BittrueError]:
+        """Why numerics cannot run the case, by name."""
+        return self._planned[1]
+
+    @cached_property
+    def arithmetics(self) -> tuple[Arithmetic, ...]:
+        """Every arithmetic once."""
+        return self._planned[0]
+
+    @cached_property
+    def _planned(self) -> tuple[tuple[Arithmetic, ...], Mapping[str, BittrueError]]:
+        refusals: dict[str, BittrueError] = {}
+        groups: dict[object, tuple[list[str], Session]] = {}
+        for name in self._names:
+            try:
+                session = self.case.model.prepare(name)
+            except BittrueError as error:
+                refusals[name] = error
+                continue
+            groups.setdefault(_key(session.plan), ([], session))[0].append(name)
+        found = []
+        for names, session in groups.values():
+            steps = session.plan.steps
+            found.append(
+                Arithmetic(
+                    tuple(names), session, dict(steps[-1].rules) if steps else {}, tuple(s.operator for s in steps)
+                )
+            )
+        return tuple(found), refusals
+
+    def arithmetic(self, name: str) -> Arithmetic:
+        """That of one numerics.
+
+        Raises:
+            BittrueError: why it cannot run the case.
+        """
+        for found in self.arithmetics:
+            if name in found.names:
+                return found
+        raise self.refusals[name]
+
+    def outputs(self, arithmetic: Arithmetic | str) -> Outputs:
+        """Outputs by name.
+
+        Raises:
+            BittrueError: the numerics cannot run the case.
+        """
+        chosen = self.arithmetic(arithmetic) if isinstance(arithmetic, str) else arithmetic
+        key = id(chosen)
+        if key not in self._answers:
+            try:
+                self._answers[key] = chosen.session.run(dict(self.case.inputs))
+            except BittrueError as error:
+                self._answers[key] = error
+        found = self._answers[key]
+        if isinstance(found, BittrueError):
+            raise found
+        return found
+
+    def matching(self, outputs: Outputs) -> tuple[Arithmetic, ...]:
+        """The arithmetics that give exactly these bytes."""
+        found = []
+        for one in self.arithmetics:
+            try:
+                if same_bytes(self.outputs(one), outputs):
+                    found.append(one)
+            except BittrueError:
+                continue
+        return tuple(found)
+
+
+def same_bytes(one: Outputs, two: Outputs) -> bool:
+    """Whether both have the same tensors: names, types, shapes and bytes."""
+    return one.keys() == two.keys() and all(
+        value.dtype == two[name].dtype and value.shape == two[name].shape and value.tobytes() == two[name].tobytes()
+        for name, value in one.items()
+    )
+
+
+def _key(plan: Plan) -> object:
+    """Plans with the same key compute the same: operators, rules and prepared parameters."""
+    return tuple(
+        (
+            step.operator,
+            tuple(sorted(step.rules.items())),
+            tuple(sorted((k, _plain(v)) for k, v in step.parameters.items())),
+        )
+        for step in plan.steps
+    )
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return repr(value)
+
+
+def segment_of(case: SuiteCase, numerics: Numerics) -> Segment:
+    """What `bittrue.compare` needs to explain a device's first output: the case's model as one segment.
+
+    Raises:
+        BittrueError: the numerics cannot run the case.
+        LookupError: the model has no such part (its outputs are known without running it).
+    """
+    session = case.model.prepare(numerics.name)
+    graph, _ = rewritten_graph(case.model.graph, numerics)
+    names = [session.plan.tensors[i].name for i in session.plan.results]
+    return list(segments(graph, session.plan, numerics, names))[-1]

@@ -1,0 +1,6 @@
+"""The cases that devices are tested with: models of one operator and their inputs, the same bytes everywhere."""
+
+from .case import AIMS, SuiteCase
+from .suites import SUITE_VERSION, SUITES, Suite, find_suite
+
+__all__ = ["AIMS", "SUITES", "SUITE_VERSION", "Suite", "SuiteCase", "find_suite"]

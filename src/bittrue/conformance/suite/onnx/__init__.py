@@ -1,0 +1,1 @@
+"""Generators of .onnx cases: one file per operator, or per group of operators that are alike."""

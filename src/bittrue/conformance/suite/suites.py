@@ -1,0 +1,146 @@
+"""The suites: which operators and types they cover, in which order, and how their cases are made.
+
+A generator is a module in `litert/` or `onnx/`, registered by being there, with
+
+``OPERATORS``
+    operator, as files call it, to the types that `cases` knows for it, the first one being the specification's.
+``cases(operator, types)``
+    the drafts, in an order that never depends on anything else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from ...check.specification import SPECIFICATION
+from ...errors import InputError
+from .case import AIMS, SuiteCase
+from .draft import Draft
+
+# Changes whenever any case does: certificates name it.
+SUITE_VERSION = "1"
+
+
+@dataclass(frozen=True)
+class Generator:
+    """Where the cases of one operator come from."""
+
+    operator: str
+    types: tuple[str, ...]
+    cases: Callable[[str, str], Iterator[Draft]]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One family of operators.
+
+    Attributes:
+        name: ``"litert"`` or ``"onnx"``.
+        title: for people.
+        format: of its models.
+        numerics: whose outputs are the expected ones unless another is asked for.
+        admitted: numerics whose differences are legal: tolerances are derived from them.
+    """
+
+    name: str
+    title: str
+    format: str
+    numerics: str
+    admitted: tuple[str, ...]
+
+    def generators(self) -> Mapping[str, Generator]:
+        """By operator, those of the specification first and in its order."""
+        return _generators(self.name)
+
+    def cases(
+        self, operators: Collection[str] = (), types: Collection[str] = ("s8",), aims: Collection[str] = ()
+    ) -> Iterator[SuiteCase]:
+        """The cases, made one after the other.
+
+        Args:
+            operators: as files call them; all when empty.
+            types: labels; all that the generators know when empty.
+            aims: some of `AIMS`; all when empty.
+
+        Raises:
+            InputError: an operator, type or aim that the suite does not have.
+        """
+        known = self.generators()
+        for operator in operators:
+            if operator not in known:
+                raise InputError(
+                    "BT-SUITE-OPERATOR",
+                    f"the suite '{self.name}' has no operator '{operator}'",
+                    advice=", ".join(known),
+                )
+        every = sorted({label for found in known.values() for label in found.types})
+        for wanted, all_of_them, what in ((types, every, "type"), (aims, AIMS, "aim")):
+            for word in wanted:
+                if word not in all_of_them:
+                    message = f"the suite '{self.name}' has no {what} '{word}'"
+                    raise InputError(f"BT-SUITE-{what.upper()}", message, advice=f"{what}s: {', '.join(all_of_them)}")
+        for operator, found in known.items():
+            if operators and operator not in operators:
+                continue
+            for label in found.types:
+                if not types or label in types:
+                    yield from self._numbered(found, label, aims)
+
+    def _numbered(self, found: Generator, label: str, aims: Collection[str]) -> Iterator[SuiteCase]:
+        counts: dict[str, int] = {}
+        for draft in found.cases(found.operator, label):
+            number = counts[draft.aim] = counts.get(draft.aim, -1) + 1
+            if aims and draft.aim not in aims:
+                continue
+            identity = f"{found.operator}/{label}/{draft.aim.replace(' ', '-')}/{number:03d}"
+            yield SuiteCase(
+                identity,
+                self.name,
+                found.operator,
+                label,
+                draft.aim,
+                self.format,
+                draft.content,
+                draft.inputs,
+                draft.note,
+                draft.rejects,
+                draft.seeks,
+            )
+
+
+SUITES: Mapping[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "litert",
+            "LiteRT 8-bit quantization specification",
+            "tflite",
+            "litert",
+            ("litert", "litert-optimized", "xnnpack", "single-rounding", "litert@1.2"),
+        ),
+        Suite("onnx", "ONNX quantized operators", "onnx", "onnxruntime", ("onnx", "onnxruntime", "onnxruntime-avx2")),
+    )
+}
+
+
+def find_suite(name: str) -> Suite:
+    """The suite of this name; InputError when there is none."""
+    if name not in SUITES:
+        raise InputError("BT-SUITE", f"there is no suite '{name}'", advice=f"suites: {', '.join(SUITES)}")
+    return SUITES[name]
+
+
+@cache
+def _generators(name: str) -> Mapping[str, Generator]:
+    package = importlib.import_module(f".{name}", __package__)
+    found: dict[str, Generator] = {}
+    for information in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name):
+        module = importlib.import_module(f".{information.name}", package.__name__)
+        for operator, types in getattr(module, "OPERATORS", {}).items():
+            found[operator] = Generator(operator, tuple(types), module.cases)
+    order = [*(operator for operator in SPECIFICATION if operator in found), *sorted(found)]
+    return {operator: found[operator] for operator in dict.fromkeys(order)}
