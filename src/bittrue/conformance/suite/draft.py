@@ -30,3 +30,8 @@ def generator(*words: object) -> np.random.Generator:
     """
     seed = hashlib.sha256("/".join(map(str, words)).encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(seed[:16], "little")))
+
+
+def between(drawn: np.random.Generator, low: float, high: float) -> float:
+    """A random real number of [low, high), the same on every machine: `uniform` may be compiled with fused operations."""
+    return low + (high - low) * float(drawn.random())

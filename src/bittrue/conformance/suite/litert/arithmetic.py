@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
-from ..draft import Draft, generator
+from ..draft import Draft, between, generator
 from ..separating import answers, at_ends, edge_codes, nearest_ties, roundings, separating
 from ..tflite import Operand, one_operator
 
-OPERATORS = {name: ("s8", "u8", "s16") for name in ("ADD", "SUB", "MUL")}
+OPERATORS = dict.fromkeys(("ADD", "SUB", "MUL"), ("s8", "u8", "s16"))
 
 
 @dataclass(frozen=True)
@@ -212,15 +212,15 @@ def _random(operator: str, types: str) -> Iterator[Draft]:
     """Scales as of ranges between 1 and 8, uniform codes."""
     for number, (first, second) in enumerate(_RANDOM):
         drawn = generator(operator, types, "random", number)
-        ranges = drawn.uniform(1.0, 8.0, 2)
+        ranges = [between(drawn, 1.0, 8.0) for _ in range(2)]
         width = 256 if types != "s16" else 65536
         points = [int(point) for point in drawn.integers(-128, 128, 3)]
-        wanted = float(ranges[0] * ranges[1] / 2 if operator == "MUL" else ranges.sum())
+        wanted = ranges[0] * ranges[1] / 2 if operator == "MUL" else sum(ranges)
         scales = _Scales(
             "",
             "random",
-            (float(ranges[0]) / width, points[0]),
-            (float(ranges[1]) / width, points[1]),
+            (ranges[0] / width, points[0]),
+            (ranges[1] / width, points[1]),
             (wanted / width, points[2]),
         )
         yield _uniform("random", operator, types, number, scales, first, second, "uniform codes")
