@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
+from ..choosing import answers, at_ends, edge_codes, nearest_ties, roundings, separating
 from ..draft import Draft, between, generator
-from ..separating import answers, at_ends, edge_codes, nearest_ties, roundings, separating
 from ..tflite import Operand, one_operator
 
 OPERATORS = dict.fromkeys(("ADD", "SUB", "MUL"), ("s8", "u8", "s16"))

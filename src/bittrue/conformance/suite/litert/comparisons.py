@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 from ....graph import data_type
+from ..choosing import answers, edge_codes, separating
 from ..draft import Draft, between, generator
-from ..separating import answers, edge_codes, separating
 from ..tflite import Operand, one_operator
 
 _RELATIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 
 from ....graph import data_type
+from ..choosing import edge_codes
 from ..draft import Draft, generator
-from ..separating import edge_codes
 from ..tflite import Operand, one_operator
 
 OPERATORS = dict.fromkeys(("MAXIMUM", "MINIMUM"), ("s8", "u8", "s16"))
