@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....graph import data_type
+from ..choosing import answers, edge_codes, separating
 from ..draft import Draft, between, generator
-from ..separating import answers, edge_codes, separating
 from ..tflite import Operand, one_operator
 
 OPERATORS = dict.fromkeys(("LOGISTIC", "TANH"), ("s8", "u8", "s16"))
