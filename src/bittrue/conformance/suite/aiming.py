@@ -7,7 +7,7 @@ ways that are still alike part. Everything is integers and binary64, so choices 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -35,6 +35,7 @@ class Rescaling:
         low, high: ends of the output's clamp, as codes.
         base: the rule of slot `rescale` that near misses start from.
         wide: accumulators have more than 32 bits.
+        further: other ways, from accumulators to rescaled values without the zero point.
     """
 
     first: float
@@ -45,6 +46,7 @@ class Rescaling:
     high: int = 127
     base: str = "q31_two_step_up_away"
     wide: bool = False
+    further: Callable[[Array], Mapping[str, Array]] | None = None
 
     @property
     def real(self) -> Array:
@@ -82,6 +84,8 @@ def answers(to: Rescaling, acc: Array) -> dict[str, Array]:
         found.update(_two_steps(to, acc))
     found.update(_multipliers(to, acc, base))
     found.update(_registers(to, acc))
+    if to.further is not None:
+        found.update(to.further(acc))
     point, low, high = to.zero_point, to.low, to.high
     return {name: np.clip(np.clip(value, -_FAR, _FAR) + point, low, high) for name, value in found.items()}
 
