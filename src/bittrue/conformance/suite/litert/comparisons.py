@@ -48,6 +48,16 @@ _SCALES = (
             ((2.0**-8, -120), (_TIE + by, 0)),
         )
     ),
+    *(
+        ("ties", f"{numerator}/65536: 128 steps are a tie of 1/256", *pair)
+        for numerator in (33023, 33025)
+        for pair in (
+            ((numerator / 65536, -5), (0.5, -120)),
+            ((numerator / 65536, 0), (0.5, 120)),
+            ((0.5, -120), (numerator / 65536, -5)),
+            ((0.5, 120), (numerator / 65536, 0)),
+        )
+    ),
     ("saturation", "scales just below one", (0.9999, 11), (0.998, -31)),
     ("saturation", "one 9000 times the other", (0.9, -2), (0.0001, 100)),
 )
