@@ -57,7 +57,7 @@ def _pairs(operator: str, types: str) -> Layer:
     w = random.choice([127, 126, -127, -128], (5, 12, 2, 2)) + zw
     return Layer(
         "saturation",
-        "neighbouring products of 127 by 255: their sum leaves 16 bits (numerics onnxruntime-avx2 saturates for u8 by s8)",
+        "sums of two products leave 16 bits (numerics onnxruntime-avx2 saturates u8 by s8)",
         *TYPES[types],
         x.astype(x_kind.numpy),
         w.astype(w_kind.numpy),
