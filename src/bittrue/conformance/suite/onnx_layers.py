@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,12 @@ class Wanted:
     round_scales: bool
     per_channel: bool
     points: tuple[float, float, float]
+    reach: int = 1
+
+    def without_bias(self) -> Wanted:
+        """Sums that nothing moves reach ties of smaller multipliers by more products."""
+        first, last = (max(end, -13) for end in self.exponents)
+        return replace(self, exponents=(first, last), reach=8 if last < -9 else 1)
 
     @property
     def picture(self) -> tuple[int, int]:
@@ -96,13 +102,9 @@ def weight_point(name: str, part: float = 0.5) -> int:
     return 0 if name.startswith("s") else point(name, part)
 
 
-def scales_for(
-    wanted: Wanted, channels: int, random: np.random.Generator, biased: bool = True
-) -> tuple[float, np.ndarray, float]:
+def scales_for(wanted: Wanted, channels: int, random: np.random.Generator) -> tuple[float, np.ndarray, float]:
     """Scales of activations, weights and results that give the wanted multipliers."""
     exponents = np.rint(np.linspace(*wanted.exponents, channels if wanted.per_channel else 1)).astype(int)
-    if not biased:
-        exponents = np.maximum(exponents, -12)
     x, y = np.float32(2.0**-5), np.float32(2.0**-3)
     w = 2.0**exponents * 4.0
     if not wanted.round_scales:
@@ -113,12 +115,13 @@ def scales_for(
 
 def aimed(label: str, wanted: Wanted, random: np.random.Generator, biased: bool) -> Layer:
     """A layer whose accumulators are chosen."""
+    wanted = wanted if biased else wanted.without_bias()
     rows, channels = int(np.prod(wanted.picture)), wanted.channels
     x_type, w_type = TYPES[label]
     x_kind, w_kind = data_type(x_type), data_type(w_type)
     zx, zy = point(x_type, wanted.points[0]), point(x_type, wanted.points[2])
     zw = weight_point(w_type, wanted.points[1])
-    x, w, y = scales_for(wanted, channels, random, biased)
+    x, w, y = scales_for(wanted, channels, random)
 
     def scales(channel: int) -> Scales:
         return Scales(x, float(w[channel % w.size]), y, zy, x_kind.minimum, x_kind.maximum)
@@ -141,6 +144,7 @@ def aimed(label: str, wanted: Wanted, random: np.random.Generator, biased: bool)
         choose,
         random,
         middle=middle if biased else None,
+        reach=wanted.reach,
     )
     return Layer(
         wanted.aim,
@@ -299,7 +303,7 @@ def usual(
     """What a converter writes and a tester draws: uniform codes, normal weights, scales that keep results inside."""
     x_type, w_type = TYPES[label]
     x_kind, w_kind = data_type(x_type), data_type(w_type)
-    zx, zy = (int(random.integers(x_kind.minimum, x_kind.maximum, endpoint=True)) for _ in range(2))
+    zx, zy = (point(x_type, random.uniform(0.3, 0.7)) for _ in range(2))
     zw = weight_point(w_type, random.uniform(0.4, 0.6))
     x = random.integers(x_kind.minimum, x_kind.maximum, x_shape, endpoint=True)
     w = np.clip(np.rint(random.normal(0, 45, w_shape)) + zw, max(w_kind.minimum, zw - 127), w_kind.maximum)

@@ -177,3 +177,15 @@ def pack(values: np.ndarray, bits: int) -> np.ndarray:
     flat = np.asarray(values).reshape(-1).astype(np.uint8) & ((1 << bits) - 1)
     flat = np.append(flat, np.zeros(-flat.size % per_byte, np.uint8)).reshape(-1, per_byte)
     return np.asarray((flat << (np.arange(per_byte) * bits)).sum(axis=1), np.uint8)
+
+
+def declared(content: bytes, dtype: str, shape: Sequence[int] | None = None) -> bytes:
+    """The model with another type, or another shape, for its first output: what must be refused."""
+    model = onnx_package().load_model_from_string(content)
+    tensor = model.graph.output[0].type.tensor_type
+    tensor.elem_type = _NUMBERS[dtype]
+    if shape is not None:
+        del tensor.shape.dim[:]
+        for extent in shape:
+            tensor.shape.dim.add(dim_value=int(extent))
+    return bytes(model.SerializeToString(deterministic=True))

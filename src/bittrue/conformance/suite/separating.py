@@ -12,6 +12,8 @@ import numpy as np
 from ...arithmetic import floats
 
 Codes = np.ndarray
+# Of the candidates that tell a pair apart, so many are weighed against each other.
+_LOOKED_AT = 200
 
 
 def separating(
@@ -39,10 +41,10 @@ def separating(
         missing = per_pair - int(np.isin(chosen, different).sum())
         if not different.size or missing <= 0:
             continue
-        order = random.permutation(different)
+        order = random.permutation(different)[:_LOOKED_AT]
         # Those that tell most pairs apart earn their place best, but not always the same way.
         order = order[np.argsort(-same[order], kind="stable")]
-        wanted = [*order[: missing - missing // 2], *random.permutation(different)[: missing // 2]]
+        wanted = [*order[: missing - missing // 2], *order[::-1][: missing // 2]]
         chosen += [int(index) for index in wanted if index not in chosen]
     chosen = chosen[:count]
     rest = np.setdiff1d(np.arange(size) if fill is None else fill, chosen)

@@ -10,7 +10,7 @@ import numpy as np
 from ....graph import data_type
 from ..draft import Draft, generator
 from ..onnx_layers import AIMED, PICTURES, TYPES, Layer, aimed, picture, usual
-from ..onnx_model import OnnxModel
+from ..onnx_model import OnnxModel, declared
 
 OPERATORS = {"QLinearConv": ("s8", "u8", "u8u8"), "QDQ Conv": ("s8", "u8", "u8u8")}
 
@@ -128,5 +128,17 @@ def output_shape(layer: Layer) -> tuple[int, ...]:
 
 
 def _rejects(operator: str, types: str) -> Iterator[Draft]:
-    return
-    yield
+    """Channels, groups and parameters that do not fit together."""
+    random = generator(operator, types, "rejects")
+    good = usual(types, (1, 4, 5, 5), (6, 4, 3, 3), random, attributes={"kernel_shape": [3, 3]})
+    bad = (
+        ("filters of 3 channels for pictures of 4", replace(good, w=good.w[:, :3])),
+        ("6 filters in 4 groups", replace(good, w=good.w[:, :1], attributes={**good.attributes, "group": 4})),
+        ("kernel_shape is 2x2, filters are 3x3", replace(good, attributes={"kernel_shape": [2, 2]})),
+    )
+    for why, layer in bad:
+        content_ = content(operator, layer, (1, 6, 3, 3))
+        yield Draft("rejects", content_, {"x": layer.x}, why, why)
+    other = "s8" if good.x_type == "u8" else "u8"
+    why = f"the result is declared {other}, its zero point is {good.x_type}"
+    yield Draft("rejects", declared(content(operator, good, (1, 6, 3, 3)), other), {"x": good.x}, why, why)
