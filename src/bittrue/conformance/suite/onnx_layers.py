@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import data_type
-from .separating import Scales, Sums, accumulators, aimed_sums
+from .onnx_aiming import Scales, Sums, accumulators, aimed_sums
 
 # Label of a case to types of activations and weights.
 TYPES = {"s8": ("s8", "s8"), "u8": ("u8", "s8"), "u8u8": ("u8", "u8")}

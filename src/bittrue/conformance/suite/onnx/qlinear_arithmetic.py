@@ -10,9 +10,9 @@ import numpy as np
 from ....arithmetic import floats
 from ....graph import data_type
 from ..draft import Draft, generator
+from ..onnx_aiming import separating
 from ..onnx_model import declared
 from ..onnx_pairs import Codes, quantized
-from ..separating import separating
 
 OPERATORS = dict.fromkeys(("QLinearAdd", "QLinearMul", "QDQ Add", "QDQ Mul", "QDQ Sub"), ("s8", "u8"))
 
