@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -91,6 +92,14 @@ AIMED = (
 )
 
 
+def normal(random: np.random.Generator, spread: float, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers that are nearly normal, of standard deviation `spread`: sums of four, without a function of any library
+    that machines could have their own versions of.
+    """
+    four = random.random((4, *shape)) - 0.5
+    return np.asarray((four[0] + four[1] + four[2] + four[3]) * (spread * 1.7320508075688772))
+
+
 def point(name: str, part: float) -> int:
     """A zero point by its place in the type's range."""
     kind = data_type(name)
@@ -106,7 +115,7 @@ def scales_for(wanted: Wanted, channels: int, random: np.random.Generator) -> tu
     """Scales of activations, weights and results that give the wanted multipliers."""
     exponents = np.rint(np.linspace(*wanted.exponents, channels if wanted.per_channel else 1)).astype(int)
     x, y = np.float32(2.0**-5), np.float32(2.0**-3)
-    w = 2.0**exponents * 4.0
+    w = np.ldexp(4.0, exponents)
     if not wanted.round_scales:
         x, y = (np.float32(one * random.uniform(1, 2)) for one in (x, y))
         w = w * random.uniform(1, 2, w.shape) / 2
@@ -267,9 +276,9 @@ def picture(
     terms = int(np.prod(shape[1:]))
     w = random.integers(-3, 4, shape)
     spread = 4.0 * np.sqrt(terms) * (x_kind.maximum - x_kind.minimum) / 2
-    exponent = int(np.floor(np.log2(100 / spread)))
+    exponent = math.frexp(100 / spread)[1] - 1
     size = geometry.channels if per_channel else 1
-    w_scale = 2.0 ** (random.integers(exponent, exponent + 2, size) + 2)
+    w_scale = np.ldexp(4.0, random.integers(exponent, exponent + 2, size))
     bias = random.integers(-200, 200, geometry.channels) if biased else None
     attributes = {"kernel_shape": list(geometry.kernel), **geometry.attributes}
     if geometry.group > 1:
@@ -306,7 +315,7 @@ def usual(
     zx, zy = (point(x_type, random.uniform(0.3, 0.7)) for _ in range(2))
     zw = weight_point(w_type, random.uniform(0.4, 0.6))
     x = random.integers(x_kind.minimum, x_kind.maximum, x_shape, endpoint=True)
-    w = np.clip(np.rint(random.normal(0, 45, w_shape)) + zw, max(w_kind.minimum, zw - 127), w_kind.maximum)
+    w = np.clip(np.rint(normal(random, 45.0, w_shape)) + zw, max(w_kind.minimum, zw - 127), w_kind.maximum)
     x_scale = float(np.float32(random.uniform(0.01, 0.1)))
     w_scale = random.uniform(0.002, 0.01, w_shape[0]).astype(np.float32)
     terms = int(np.prod(w_shape[1:]))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, generator
+from ..onnx_layers import normal
 from ..onnx_model import one_node
 from .quantize_linear import opset
 
@@ -58,16 +59,16 @@ def _dequantize(types: str) -> Iterator[Draft]:
         size = list(shape) if block else [shape[axis]]
         if block:
             size[axis] = -(-shape[axis] // block)
-        scale = random.uniform(0.001, 0.5, size).astype(np.float32)
+        scales = random.uniform(0.001, 0.5, size).astype(np.float32)
         zero = random.choice(np.array(points), size)
         what = f"blocks of {block} along axis {axis}" if block else f"a scale per index of axis {axis}"
-        yield _draft("shapes", types, random.choice(codes, shape), scale, zero, attributes, what)
+        yield _draft("shapes", types, random.choice(codes, shape), scales, zero, attributes, what)
     for number, shape in enumerate(((3, 67), (2, 3, 5, 7), (250,))):
         random = generator("DequantizeLinear", types, "random", number)
         x = random.integers(low, high, shape, endpoint=True).astype(kind.numpy)
-        scale = np.float32(random.uniform(0.001, 0.1))
+        usual = np.float32(random.uniform(0.001, 0.1))
         point = 0 if types == "s32" else int(random.integers(low, high + 1))
-        yield _draft("random", types, x, scale, point, {}, "uniform codes")
+        yield _draft("random", types, x, usual, point, {}, "uniform codes")
     x = codes[:12].reshape(3, 4)
     version = opset("s8" if types == "s32" else types)
     why = "4 scales along an axis of 3"
@@ -115,24 +116,24 @@ def _dynamic() -> Iterator[Draft]:
         x = (np.concatenate([[low, high], halves]) * factor).astype(np.float32)
         yield _dynamic_draft("ties", x, f"from {low * factor} to {high * factor}: the scale is a power of two")
     for _ in range(6):
-        low, high = sorted(random.uniform(-9, 9, 2))
-        low, high = np.float32(min(low, 0)), np.float32(max(high, 0))
-        scale = np.float32((high - low) / np.float32(255))
-        codes = np.arange(int(low / scale) + 1, int(high / scale) - 1)
+        ends = np.sort(random.uniform(-9, 9, 2)).astype(np.float32)
+        ends = np.array([min(ends[0], np.float32(0)), max(ends[1], np.float32(0))])
+        scale = np.float32((ends[1] - ends[0]) / np.float32(255))
+        codes = np.arange(int(ends[0] / scale) + 1, int(ends[1] / scale) - 1)
         halves = ((codes + 0.5) * np.float64(scale)).astype(np.float32)
         beside = np.concatenate([halves, *(np.nextafter(halves, np.float32(end)) for end in (-np.inf, np.inf))])
-        x = np.concatenate([[low, high], random.permutation(beside)[:191]]).astype(np.float32)
+        x = np.concatenate([ends, random.permutation(beside)[:191]]).astype(np.float32)
         yield _dynamic_draft("near ties", x, "halves of codes and their neighbours")
-    for x, note in (
-        (np.float32([[3.0, 5.0, 250.0], [17.0, 99.5, 4.25]]), "all above zero: the range begins at zero"),
-        (np.float32([[-3.0, -5.0, -250.0], [-17.0, -99.5, -4.25]]), "all below zero: the range ends at zero"),
-        (np.float32([7.5]), "one number"),
-        (np.float32([1e-30, -2e-30, 1.5e-30]), "tiny numbers"),
-        (np.float32([1e37, -2e37, 3e36, 0]), "huge numbers"),
+    for values, note in (
+        ([[3.0, 5.0, 250.0], [17.0, 99.5, 4.25]], "all above zero: the range begins at zero"),
+        ([[-3.0, -5.0, -250.0], [-17.0, -99.5, -4.25]], "all below zero: the range ends at zero"),
+        ([7.5], "one number"),
+        ([1e-30, -2e-30, 1.5e-30], "tiny numbers"),
+        ([1e37, -2e37, 3e36, 0], "huge numbers"),
     ):
-        yield _dynamic_draft("zero points", x, note)
+        yield _dynamic_draft("zero points", np.array(values, np.float32), note)
     for shape in ((1, 67), (2, 3, 5, 7), (4, 33)):
-        x = random.normal(random.uniform(-1, 1), 1, shape).astype(np.float32)
+        x = (random.uniform(-1, 1) + normal(random, 1.0, shape)).astype(np.float32)
         yield _dynamic_draft("random", x, "normal numbers")
     why = "binary64 is no type that it takes"
     content = one_node(

@@ -67,13 +67,13 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             first, second = ends.T.astype(kind.numpy)
             content, inputs = _model(operator, types, first, second, scales, points)
             yield Draft("saturation", content, inputs, f"both ends, zero points {points}, scales {scales}")
-    for number, (one, two) in enumerate(_SHAPES):
+    for number, extents in enumerate(_SHAPES):
         random = generator(operator, types, "shapes", number)
-        first, second = (random.integers(kind.minimum, kind.maximum, s, kind.numpy, True) for s in (one, two))
+        first, second = (random.integers(kind.minimum, kind.maximum, s, kind.numpy, True) for s in extents)
         scales = (0.25, 0.5, 0.5 * (32 if times else 1))
         points = _points(types, _POINTS[number], times)
         content, inputs = _model(operator, types, first, second, scales, points, constant=number % 2 == 0)
-        yield Draft("shapes", content, inputs, f"{list(one)} and {list(two)}")
+        yield Draft("shapes", content, inputs, f"{list(extents[0])} and {list(extents[1])}")
     for number, shape in enumerate(((3, 67), (2, 3, 5, 7), (1, 257), (4, 8, 9))):
         random = generator(operator, types, "random", number)
         first, second = (random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True) for _ in range(2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..onnx_model import OnnxModel, declared
 
 OPERATORS = {"QLinearConv": ("s8", "u8", "u8u8"), "QDQ Conv": ("s8", "u8", "u8u8")}
 
-_USUAL = (
+_USUAL: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
     ((1, 8, 8, 8), (12, 8, 3, 3), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
     ((1, 16, 6, 6), (16, 1, 3, 3), {"kernel_shape": [3, 3], "group": 16, "strides": [2, 2]}),
     ((1, 32, 5, 5), (16, 32, 1, 1), {"kernel_shape": [1, 1]}),
@@ -64,7 +65,7 @@ def _pairs(operator: str, types: str) -> Layer:
         None,
         2.0**-5,
         0 if x_kind.minimum else 3,
-        np.float32([2.0**-6]),
+        np.array([2.0**-6], np.float32),
         np.array([zw], w_kind.numpy),
         2.0**4,
         0 if x_kind.minimum else 128,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -56,9 +57,9 @@ def _random_sums(
     x_kind, w_kind = (data_type(name) for name in TYPES[types])
     zx, zw = point(TYPES[types][0], random.uniform(0.2, 0.8)), weight_point(TYPES[types][1])
     terms = w[-2]
-    exponent = int(np.floor(np.log2(100 / (2.0 * np.sqrt(terms) * 74)))) - int(terms < 9)
+    exponent = math.frexp(100 / (2.0 * math.sqrt(terms) * 74))[1] - 1 - int(terms < 9)
     single = len(w) > 2
-    w_scale = 2.0 ** (random.integers(exponent, exponent + 2, 1 if single else w[-1]) + 2)
+    w_scale = np.ldexp(4.0, random.integers(exponent, exponent + 2, 1 if single else w[-1]))
     values = random.integers(-3, 4, w) + zw
     return Layer(
         "shapes",
@@ -91,7 +92,7 @@ def _pairs(operator: str, types: str) -> Layer:
         None,
         2.0**-5,
         0 if x_kind.minimum else 3,
-        np.float32([2.0**-6]),
+        np.array([2.0**-6], np.float32),
         np.array([zw], w_kind.numpy),
         2.0**4,
         0 if x_kind.minimum else 128,

@@ -11,6 +11,7 @@ from ....arithmetic import floats
 from ....graph import data_type
 from ..draft import Draft, generator
 from ..onnx_aiming import separating
+from ..onnx_layers import normal
 from ..onnx_model import OnnxModel
 
 _FLOATS = ("f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz")
@@ -42,15 +43,16 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         point = (odd, middle, high, odd + 2, low, middle + 1)[number]
         yield _per_tensor(types, 4 + number, np.float32(scale), point, False)
     if kind.bits > 4:
-        big = np.float32([np.inf, -np.inf, 3e38, -3e38, 2**31, -(2**31), 2**32, 5e9, -5e9, 0.0, -0.0, 1e-45, -1e-45])
-        x = np.concatenate([big, np.float32([high * 2, low * 2 - 9, high + 0.5, high + 0.49, low - 0.5, low - 0.51])])
+        far = [np.inf, -np.inf, 3e38, -3e38, 2**31, -(2**31), 2**32, 5e9, -5e9, 0.0, -0.0, 1e-45, -1e-45]
+        ends = [high * 2, low * 2 - 9, high + 0.5, high + 0.49, low - 0.5, low - 0.51]
+        x = np.array(far + ends, np.float32)
         yield _draft("saturation", types, x, np.float32(1), odd, {}, "far beyond both ends, infinities, signed zeros")
     yield from _placed(types)
     for number, shape in enumerate(((3, 67), (2, 3, 5, 7), (1, 96), (250,))):
         random = generator(operator, types, "random", number)
-        scale = np.float32(random.uniform(0.01, 0.2))
-        x = random.normal(0, float(scale) * (high - low) / 5, shape).astype(np.float32)
-        yield _draft("random", types, x, scale, int(random.integers(low, high + 1)), {}, "normal numbers")
+        usual = np.float32(random.uniform(0.01, 0.2))
+        x = normal(random, float(usual) * (high - low) / 5, shape).astype(np.float32)
+        yield _draft("random", types, x, usual, int(random.integers(low, high + 1)), {}, "normal numbers")
     yield from _rejects(types)
 
 
@@ -120,7 +122,7 @@ def _placed(types: str) -> Iterator[Draft]:
             size[axis] = -(-shape[axis] // block)
         exponents = random.integers(-6, 3, size)
         factors = np.where(random.random(size) < 0.5, 1.0, random.uniform(1, 2, size))
-        scale = (2.0**exponents * factors).astype(np.float32)
+        scale = np.ldexp(factors, exponents).astype(np.float32)
         points = random.choice([kind.minimum, kind.maximum, (kind.minimum + kind.maximum) // 2], size)
         if block:
             every = np.repeat(scale, block, axis).take(np.arange(shape[axis]), axis)
@@ -143,7 +145,9 @@ def _narrow_floats(types: str) -> Iterator[Draft]:
     halves = ((values[1:].astype(np.float64) + values[:-1]) / 2).astype(np.float32)
     beside = np.concatenate([np.nextafter(halves, np.float32(end)) for end in (-np.inf, np.inf)])
     largest = values[-1]
-    big = np.float32([largest * 1.03, largest * 1.05, largest * 1.07, largest * 2, 1e30, -1e30, -largest * 1.07])
+    big = np.array(
+        [largest * 1.03, largest * 1.05, largest * 1.07, largest * 2, 1e30, -1e30, -largest * 1.07], np.float32
+    )
     random = generator("QuantizeLinear", types)
     for number, scale in enumerate((1.0, 2.0**-3, 0.1)):
         x = np.float32(scale) * np.concatenate([halves, random.permutation(beside)[:200], big, values])
@@ -151,7 +155,7 @@ def _narrow_floats(types: str) -> Iterator[Draft]:
             aim = "ties" if number < 2 else "near ties"
             note = f"halves between neighbours, scale {scale}, saturate {saturate}"
             yield _draft(aim, types, x, np.float32(scale), 0, {"saturate": saturate}, note)
-    x = random.normal(0, 2, (3, 61)).astype(np.float32)
+    x = normal(random, 2.0, (3, 61)).astype(np.float32)
     yield _draft("random", types, x, np.float32(0.013), 0, {}, "normal numbers")
 
 
