@@ -154,7 +154,7 @@ class Entry:
 
     @cached_property
     def sums(self) -> tuple[Part, ...]:
-        """Accumulators with their multipliers, exponents or factors, where they are wanted and the operator has them."""
+        """Accumulators with multipliers, exponents or factors, where they are wanted and the operator has them."""
         if not self.with_accumulators:
             return ()
         numbers = {name: i for i, name in enumerate(self.worked.outputs)}

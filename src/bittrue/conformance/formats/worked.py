@@ -76,10 +76,10 @@ class Worked:
             inputs = [None if i is None else _value(plan, i, values) for i in step.inputs]
             sums = accumulators(plan, step, inputs)
             if sums is not None:
-                arrays = [step.arrays.get(name) for name in ("multiplier", "exponent", "factor")]
+                m, e, factor = (step.arrays.get(name) for name in ("multiplier", "exponent", "factor"))
                 axis = channel_axis(step, sums.ndim) if sums.ndim else 0
                 name = plan.tensors[step.outputs[0]].name
-                found[name] = Sums(sums, tie_distances(step, sums), *arrays, axis)
+                found[name] = Sums(sums, tie_distances(step, sums), m, e, factor, axis)
         return found
 
 
