@@ -13,6 +13,7 @@ from rich.table import Table
 from .. import numerics
 from ..conformance.formats.options import ENDIANNESSES, ORDERS, Options
 from ..conformance.formats.writing import FORMATS, Written, write_vectors
+from ..conformance.recorded.replay import WRITTEN
 from ..conformance.suite import AIMS, SUITES, Suite, SuiteCase, find_suite
 from .common import DefaultGroup, console, late_progress
 
@@ -182,10 +183,13 @@ def _say(written: Written, output: str) -> None:
     text = f"{written.cases:,} cases ({written.must_fail:,} must be refused), {written.elements:,} expected elements, "
     text += f"{written.files:,} files, {written.bytes:,} bytes in {output}"
     out.print(text, markup=False, soft_wrap=True)
-    if any(name in written.formats for name in ("npz", "desc", "tflite", "onnx", "bin")):
-        out.print(f"next: bittrue replay {shlex.quote(output)}", markup=False, soft_wrap=True)
+    if any(name in written.formats for name in WRITTEN):
+        after = f"bittrue replay {shlex.quote(output)}"
+    elif "c" in written.formats:
+        after = f"cc -std=c99 -I {shlex.quote(output + '/c')} ..., with a table of cases in each header"
     else:
-        out.print("next: bittrue vectors list", markup=False)
+        after = f"$readmemh files are listed in {output}/hex/manifest.json"
+    out.print(f"next: {after}", markup=False, soft_wrap=True)
 
 
 @command.command("list")

@@ -95,6 +95,8 @@ typedef struct {
   const bittrue_tensor *outputs;
   size_t accumulator_count;  /* of the outputs with the same names, before they are rescaled */
   const bittrue_tensor *accumulators;
+  size_t factor_count;       /* what accumulators are multiplied by, where that is a real number */
+  const bittrue_tensor *factors;
   size_t attribute_count;
   const bittrue_attribute *attributes;
   size_t multiplier_count;
@@ -173,8 +175,9 @@ def _case(entry: Entry, word: str) -> tuple[str, list[str]]:
         entry.constants,
         entry.outputs,
         [part for part in entry.sums if part.role == "accumulator"],
+        [part for part in entry.sums if part.role == "factor"],
     )
-    for role, parts in zip(("inputs", "constants", "outputs", "accumulators"), groups, strict=True):
+    for role, parts in zip(("inputs", "constants", "outputs", "accumulators", "factors"), groups, strict=True):
         rows = [_tensor(part, f"{word}_{part.role}_{part.number}", text) for part in parts]
         counted.append(_table("bittrue_tensor", f"{word}_{role}", rows, text))
     attributes = [

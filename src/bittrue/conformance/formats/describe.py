@@ -18,6 +18,7 @@ from .worked import Sums, Worked
 
 # Bits behind the point of encoded multipliers; other rules name theirs: q15_one_step_up.
 _Q31 = 31
+_CONVERSIONS = ("QuantizeLinear", "DequantizeLinear")
 _NAMED_BITS = re.compile(r"q(\d+)_")
 
 
@@ -80,9 +81,16 @@ def _model(case: SuiteCase) -> dict[str, Any]:
             raise
         # A device must refuse the file, and so does bittrue's reader.
         return {"attributes": {}, "tensors": [_fed(case, name) for name in case.inputs], "refusal": str(error)}
-    nodes = [node for node in graph.nodes if node.source == case.operator] or list(graph.nodes)
-    found: dict[str, Any] = {"attributes": _attributes(nodes[0]) if nodes else {}, "tensors": _tensors(graph, nodes)}
-    if len(graph.nodes) > 1:
+    several = len(graph.nodes) > 1
+    named = [node for node in graph.nodes if node.source == case.operator]
+    # Around an operator on real numbers stand those that make codes of them.
+    inner = [node for node in graph.nodes if node.source not in _CONVERSIONS]
+    chosen = next((nodes[0] for nodes in (named, inner, list(graph.nodes)) if len(nodes) == 1), None)
+    found: dict[str, Any] = {
+        "attributes": {} if chosen is None else _attributes(chosen),
+        "tensors": _tensors(graph, None if several else chosen),
+    }
+    if several:
         found["nodes"] = [_node(graph, node) for node in graph.nodes]
     return found
 
@@ -122,14 +130,14 @@ def type_name(dtype: np.dtype) -> str:
         return str(dtype)
 
 
-def _tensors(graph: Graph, nodes: Sequence[Node]) -> list[dict[str, Any]]:
-    """Operands of the case's operator in its order, then those of other nodes."""
+def _tensors(graph: Graph, only: Node | None) -> list[dict[str, Any]]:
+    """Operands in the order of the nodes; `only`: the graph's one node, whose operands have positions."""
     places: dict[int, int | None] = {}
-    for node in (*nodes[:1], *graph.nodes):
+    for node in graph.nodes:
         for side in (node.inputs, node.outputs):
             for number, index in enumerate(side):
                 if index is not None:
-                    places.setdefault(index, number if node is nodes[0] else None)
+                    places.setdefault(index, None if only is None else number)
     for index in (*graph.inputs, *graph.outputs):
         places.setdefault(index, None)
     found = []

@@ -15,8 +15,8 @@ from ..suite import SUITE_VERSION, SuiteCase
 from .describe import description, plain, plan_values, type_name
 from .worked import Worked
 
-# What a part is to the operator; the last three belong to accumulators and are written when asked for.
-ROLES = ("input", "constant", "output", "accumulator", "multiplier", "exponent")
+# What a part is to the operator; the last four belong to accumulators and are written when asked for.
+ROLES = ("input", "constant", "output", "accumulator", "multiplier", "exponent", "factor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Part:
 
     Attributes:
         role: one of `ROLES`.
-        number: among the parts of its role; for accumulators, multipliers and exponents that of their output.
+        number: among the parts of its role; for the four of accumulators that of their output.
         name: of the tensor.
         dtype: short type name; narrow integers take a byte per element in `value`.
         value: the array.
@@ -154,7 +154,7 @@ class Entry:
 
     @cached_property
     def sums(self) -> tuple[Part, ...]:
-        """Accumulators with their multipliers and exponents, where they are wanted and the operator has them."""
+        """Accumulators with multipliers, exponents or factors, where they are wanted and the operator has them."""
         if not self.with_accumulators:
             return ()
         numbers = {name: i for i, name in enumerate(self.worked.outputs)}
@@ -164,10 +164,12 @@ class Entry:
             if number is None:
                 continue
             found.append(_whole("accumulator", number, name, sums.values))
-            if sums.multiplier is None or sums.exponent is None or sums.multiplier.dtype.kind not in "iu":
-                continue
-            for role, array in (("multiplier", sums.multiplier), ("exponent", sums.exponent)):
-                found.append(_whole(role, number, name, array.reshape(-1)))
+            for role in ("multiplier", "exponent", "factor"):
+                array = getattr(sums, role)
+                if array is not None and array.dtype.kind in "iu":
+                    found.append(_whole(role, number, name, array.reshape(-1)))
+                elif array is not None:
+                    found.append(Part(role, number, name, type_name(array.dtype), array.reshape(-1)))
         return tuple(found)
 
     @property
@@ -195,7 +197,7 @@ class Entry:
     def _part(self, role: str, number: int, name: str, value: np.ndarray) -> Part:
         facts = self._facts.get(name, {})
         dtype = facts.get("dtype", type_name(value.dtype))
-        value = np.ascontiguousarray(value)
+        value = np.ascontiguousarray(value).reshape(value.shape)
         # Files that must be refused may say one type and be fed another.
         if dtype not in DATA_TYPES or data_type(dtype).numpy != value.dtype:
             dtype = type_name(value.dtype)
@@ -204,7 +206,7 @@ class Entry:
                 "BT-VECTORS-TYPE", f"texts ('{name}') are in no vector format", place=f"case '{self.case.identity}'"
             )
         position = facts.get("position") if "nodes" not in self.description else None
-        return Part(role, number, name, dtype, value.reshape(value.shape), self._quantizations.get(name), position)
+        return Part(role, number, name, dtype, value, self._quantizations.get(name), position)
 
 
 def _whole(role: str, number: int, name: str, value: np.ndarray) -> Part:

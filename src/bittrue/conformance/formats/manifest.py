@@ -30,11 +30,13 @@ class WithManifest(Exporter):
         super().__init__(folder, options)
         self.cases: list[dict[str, Any]] = []
         self.head: dict[str, Any] = {}
+        self.extra: dict[str, Any] = {}
 
     def add(self, entry: Entry) -> None:
         """The case's files, and its object in the manifest."""
-        if not self.head:
-            self.head = suite_facts(entry)
+        # A case that cannot be worked out raises here, before any of its files is written.
+        list(entry.parts)
+        self.head = self.head or suite_facts(entry)
         found = dict(entry.header)
         found["model"] = {"format": entry.case.format, **self.model(entry)}
         found["inputs"] = [None if part is None else self._operand(entry, part) for part in entry.operands]
@@ -61,8 +63,9 @@ class WithManifest(Exporter):
 
     def finish(self) -> None:
         """The manifest."""
-        version = f"bittrue suite {self.head['suite']} {self.head['suite_version']}"
-        head = {"format": FORMAT, "framework": FRAMEWORK, "version": version, **self.head, "fields": _FIELDS}
+        name = f"{self.head.get('suite', '')} {self.head.get('suite_version', '')}"
+        head = {"format": FORMAT, "framework": FRAMEWORK, "version": f"bittrue suite {name}", **self.head}
+        head |= {"fields": _FIELDS, **self.extra}
         self.folder.write(MANIFEST, json_bytes({**head, "cases": self.cases}))
 
 

@@ -1,15 +1,23 @@
 """The format onnx: folders in the form of ONNX's backend tests, model.onnx and test_data_set_0 with .pb files.
 
 Beside them stands a manifest of the form ``bittrue-vectors-1``, which says whose outputs the expected ones are.
+
+Cases of .tflite models are written as DequantizeLinear, the operator on real numbers, and QuantizeLinear. That is
+another arithmetic, so their expected outputs are those of an ONNX runtime. What ONNX cannot say is left out; the
+manifest says why.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from ...errors import BittrueError
 from ...importers.onnx import onnx_package
 from ...importers.onnx_tensors import TYPES
 from ..recorded.onnx_case import raw_bytes
+from ..suite import SUITES
+from ..suite.qdq import qdq_form
 from .entry import Entry, Part
 from .exporter import word_of
 from .manifest import WithManifest
@@ -25,8 +33,34 @@ class OnnxTests(WithManifest):
 
     name = "onnx"
     title = "model.onnx with test_data_set_0/*.pb, as ONNX's backend tests"
-    suites = ("onnx",)
     writes_sums = False
+
+    def __init__(self, folder: Any, options: Any) -> None:
+        super().__init__(folder, options)
+        self.left_out: list[dict[str, str]] = []
+
+    def add(self, entry: Entry) -> None:
+        """The case, or its form in ONNX."""
+        if entry.case.format == "onnx":
+            super().add(entry)
+            return
+        form = qdq_form(entry.case)
+        if form.content is None:
+            self.left_out.append({"case": entry.case.identity, "reason": form.reason})
+            return
+        numerics = entry.numerics if entry.numerics in SUITES["onnx"].admitted else SUITES["onnx"].numerics
+        case = replace(entry.case, format="onnx", content=form.content)
+        written = Entry(case, numerics, entry.with_accumulators)
+        try:
+            super().add(written)
+        except BittrueError as error:
+            self.left_out.append({"case": case.identity, "reason": str(error)})
+
+    def finish(self) -> None:
+        """The manifest."""
+        if self.left_out:
+            self.extra["left_out"] = self.left_out
+        super().finish()
 
     def model(self, entry: Entry) -> dict[str, Any]:
         """The test's model.onnx."""

@@ -118,7 +118,7 @@ def words_of(part: Part, options: Options, channels_last: bool) -> Words:
 def laid_out(part: Part, options: Options, channels_last: bool) -> tuple[np.ndarray, str]:
     """The array in the layout asked for, and that layout; arrays without four axes stay as they are."""
     value = part.value
-    if not options.layout or value.ndim != 4 or part.role in ("multiplier", "exponent"):
+    if not options.layout or value.ndim != 4 or part.role in ("multiplier", "exponent", "factor"):
         return value, ""
     if options.layout == "nhwc":
         return (value if channels_last else value.transpose(0, 2, 3, 1)), "nhwc"

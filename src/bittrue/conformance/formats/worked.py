@@ -23,6 +23,7 @@ class Sums:
         tie_distance: how far each, times its multiplier, is from the nearest tie, 0 to 1/2; None where the plan holds
             no multiplier for them.
         multiplier, exponent: of each channel, or of all; None where the rule has no integers.
+        factor: likewise, for rules that multiply by a real number of binary32 or binary64.
         channel_axis: the axis that they belong to.
     """
 
@@ -30,6 +31,7 @@ class Sums:
     tie_distance: np.ndarray | None
     multiplier: np.ndarray | None
     exponent: np.ndarray | None
+    factor: np.ndarray | None
     channel_axis: int
 
 
@@ -74,10 +76,10 @@ class Worked:
             inputs = [None if i is None else _value(plan, i, values) for i in step.inputs]
             sums = accumulators(plan, step, inputs)
             if sums is not None:
-                arrays = [step.arrays.get(name) for name in ("multiplier", "exponent")]
+                m, e, factor = (step.arrays.get(name) for name in ("multiplier", "exponent", "factor"))
                 axis = channel_axis(step, sums.ndim) if sums.ndim else 0
                 name = plan.tensors[step.outputs[0]].name
-                found[name] = Sums(sums, tie_distances(step, sums), arrays[0], arrays[1], axis)
+                found[name] = Sums(sums, tie_distances(step, sums), m, e, factor, axis)
         return found
 
 
