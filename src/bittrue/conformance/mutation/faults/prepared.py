@@ -24,10 +24,11 @@ _UNREAD = {
     "max_pool2d": ("output_zero_point", "pad_bottom", "pad_right"),
     "average_pool2d": ("output_zero_point", "pad_bottom", "pad_right"),
     "batch_to_space": ("value",),
-    "concatenation": ("low",),
+    "concatenation": ("low", "axis"),
     "log_softmax": ("multiplier", "exponent"),
     "logistic": ("minimum",),
     "pad_v2": ("value",),
+    "space_to_depth": ("block_size",),
     "tanh": ("minimum",),
 }
 
