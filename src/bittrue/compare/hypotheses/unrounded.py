@@ -54,6 +54,8 @@ def unrounded(plan: Plan, values: Mapping[str, Array]) -> Unrounded | None:
             continue
         codes.append(value.astype(np.int64) - int(tensor.quantization.zero_points[0]))
         scales.append(Real(tensor.quantization.scales[0]))
+    if len(scales) < _SCALES.get(step.operator, 1):
+        return None
     out = Real(output.quantization.scales[0])
     numerator, factor, exact = make(step, codes, scales, out)
     if exact is None:
@@ -73,7 +75,12 @@ def _product(step: Step, codes: list[Array], scales: list[Real], out: Real) -> t
     return codes[0] * codes[1], np.asarray(scales[0] * scales[1] / out), None
 
 
-def _one(step: Step, codes: list[Array], scales: list[Real], out: Real) -> tuple[Array, Array, None]:
+def _one(
+    step: Step, codes: list[Array], scales: list[Real], out: Real
+) -> tuple[Array | None, Array | None, Array | None]:
+    if not scales:
+        # Real numbers are quantized.
+        return None, None, codes[0].astype(Real) / out
     return codes[0], np.asarray(scales[0] / out), None
 
 
@@ -90,6 +97,8 @@ def _mean(step: Step, codes: list[Array], scales: list[Real], out: Real) -> tupl
 
 
 _Make = Callable[[Step, "list[Array]", "list[Real]", Real], "tuple[Array | None, Array | None, Array | None]"]
+# Operands with a scale that an operator needs, where it is not one.
+_SCALES = {"add": 2, "sub": 2, "mul": 2, "quantize": 0}
 _OPERATORS: dict[str, _Make] = {
     "add": _sum,
     "sub": _sum,
