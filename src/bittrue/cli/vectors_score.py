@@ -103,7 +103,9 @@ def _say(scores: list[OperatorScore], every: bool) -> None:
         if every:
             _list(one)
         for mutant in one.survivors:
-            out.print(f"survives {one.operator} {one.types}: {mutant.name}: {mutant.text}", markup=False, soft_wrap=True)
+            out.print(
+                f"survives {one.operator} {one.types}: {mutant.name}: {mutant.text}", markup=False, soft_wrap=True
+            )
     claims = sum(bool(m.indistinguishable) for one in scores for m in one.mutants)
     if claims:
         out.print(

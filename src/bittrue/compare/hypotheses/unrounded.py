@@ -54,8 +54,6 @@ def unrounded(plan: Plan, values: Mapping[str, Array]) -> Unrounded | None:
             continue
         codes.append(value.astype(np.int64) - int(tensor.quantization.zero_points[0]))
         scales.append(Real(tensor.quantization.scales[0]))
-    if len(scales) < _SCALES.get(step.operator, 1):
-        return None
     out = Real(output.quantization.scales[0])
     numerator, factor, exact = make(step, codes, scales, out)
     if exact is None:
@@ -77,9 +75,9 @@ def _product(step: Step, codes: list[Array], scales: list[Real], out: Real) -> t
 
 def _one(
     step: Step, codes: list[Array], scales: list[Real], out: Real
-) -> tuple[Array | None, Array | None, Array | None]:
+) -> tuple[Array, Array, None] | tuple[None, None, Array]:
     if not scales:
-        # Real numbers are quantized.
+        # Real numbers become integers: there is no scale but the output's.
         return None, None, codes[0].astype(Real) / out
     return codes[0], np.asarray(scales[0] / out), None
 
@@ -97,8 +95,6 @@ def _mean(step: Step, codes: list[Array], scales: list[Real], out: Real) -> tupl
 
 
 _Make = Callable[[Step, "list[Array]", "list[Real]", Real], "tuple[Array | None, Array | None, Array | None]"]
-# Operands with a scale that an operator needs, where it is not one.
-_SCALES = {"add": 2, "sub": 2, "mul": 2, "quantize": 0}
 _OPERATORS: dict[str, _Make] = {
     "add": _sum,
     "sub": _sum,

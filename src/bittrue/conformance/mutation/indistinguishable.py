@@ -43,6 +43,7 @@ _MOVEMENT = (
     "CONCATENATION",
     "MAXIMUM",
     "MINIMUM",
+    "MAX_POOL_2D",
 )
 
 CLAIMS: tuple[Claim, ...] = (
@@ -81,6 +82,41 @@ CLAIMS: tuple[Claim, ...] = (
         (),
         r"scale_form=given_binary64",
         "scales of the file format are binary32 numbers: widened or given as binary64 they are the same",
+    ),
+    Claim(
+        ("MEAN", "SUM", "QUANTIZE"),
+        r"scale_form=binary32_product",
+        "with one input scale there is no product: the quotient is formed in binary64 either way",
+    ),
+    Claim(
+        ("MUL",),
+        r"scale_form=binary32_step_by_step",
+        "a quotient of binary32 numbers rounded to binary64 and then to binary32 is the binary32 quotient: 53 >= 2 * 24 + 2",
+    ),
+    Claim(
+        ("AVERAGE_POOL_2D", "MEAN", "SUM"),
+        r"accumulate=s16_pairs_s32_wrap",
+        "the rule is about products; sums of codes have none",
+    ),
+    Claim(
+        ("AVERAGE_POOL_2D", "MAX_POOL_2D"),
+        r"output zero point .* where it is added, though not in the clamp",
+        "pools work on codes as they are: the zero point plays a part in the clamp alone",
+    ),
+    Claim(
+        ("AVERAGE_POOL_2D",),
+        r"exact result, ties away, zero point added before rounding",
+        "that is the specified rounding in other words: codes are averaged with their zero point, ties away from code 0",
+    ),
+    Claim(
+        ("MEAN", "SUM"),
+        r"keep_dims is (True|False)",
+        "it says which axes the result has; the bytes are the same",
+    ),
+    Claim(
+        ("QUANTIZE",),
+        r"quantize=binary32_divide_away_sum",
+        "the sum with the zero point is exact below 2^24, and beyond both are saturated",
     ),
     Claim(
         ("FULLY_CONNECTED",),

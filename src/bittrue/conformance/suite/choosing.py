@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from ...api import load
+from ...api import Session, load
 from ...errors import BittrueError
 from ...graph import DataType
 
@@ -42,6 +43,26 @@ def answers(content: bytes, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray
         value = np.ascontiguousarray(next(iter(outputs.values()))).reshape(-1)
         found.setdefault(value.tobytes(), value)
     return list(found.values())
+
+
+def shaken(content: bytes, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """What `litert` would say if one of its multipliers were a little off, or had fewer bits; flat."""
+    plan = load(content).prepare("litert").plan
+    (step,) = plan.steps
+    found = []
+    for name, array in step.arrays.items():
+        if "multiplier" not in name:
+            continue
+        cut = [array & ~mask for mask in (0xFF, 0x7FFF, 0xFFFF)]
+        rounded = [(array + mask // 2 + 1) & ~mask for mask in (0xFF, 0x7FFF, 0xFFFF)]
+        # One more and one less, half a unit of 24 bits; what is left of 23, of 16 and of 15 bits.
+        for changed in (array + 1, array - 1, array + 64, array - 64, *cut, *rounded):
+            if changed.max() >= 2**31:
+                continue
+            shaken_step = replace(step, arrays={**step.arrays, name: changed})
+            outputs = Session(replace(plan, steps=(shaken_step,))).run(dict(inputs))
+            found.append(np.ascontiguousarray(next(iter(outputs.values()))).reshape(-1))
+    return found
 
 
 def roundings(real: np.ndarray, zero_point: int, low: int, high: int) -> list[np.ndarray]:

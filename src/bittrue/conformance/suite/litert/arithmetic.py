@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
-from ..choosing import answers, at_ends, edge_codes, nearest_ties, roundings, separating
+from ..choosing import answers, at_ends, edge_codes, nearest_ties, roundings, separating, shaken
 from ..draft import Draft, between, generator
 from ..tflite import Operand, one_operator
 
@@ -56,6 +56,19 @@ _SUMS = (
     ),
     _Scales("found by search: alignments differ", "near ties", (0.7331583, 2), (0.005034154, -43), (2.634981, -83)),
     _Scales("found by search: near ties", "near ties", (0.0276799, 43), (0.1452478, -61), (0.2793497, 50)),
+    *(
+        _Scales(f"found by search: the last bit of {what} shows", "near ties", *scales)
+        for what, scales in (
+            ("a sum's multiplier", ((0.9720276, -17), (0.02097087, 35), (3.791894, 24))),
+            ("a sum's multiplier", ((0.08209071, 49), (0.06926102, 110), (0.1128384, -17))),
+            ("the first multiplier", ((0.00625318708, 54), (0.00904996507, 89), (0.00940504856, -5))),
+            ("the first multiplier", ((0.0403480604, -18), (0.652992308, 54), (0.877935886, 52))),
+            ("the first multiplier", ((0.0283925403, -88), (0.265729398, 24), (0.279125214, 88))),
+            ("the first multiplier", ((0.0729566887, -119), (0.354734004, 26), (0.378487915, 105))),
+            ("the second multiplier", ((0.0798538327, 60), (0.0214170795, 106), (0.191928506, -39))),
+            ("the second multiplier", ((0.196658894, 17), (0.0118958997, 105), (0.178564593, -19))),
+        )
+    ),
     _Scales("both zero points at the low end", "zero points", (0.041, -128), (0.0285, -128), (0.0712, -128)),
     _Scales("zero points at opposite ends", "zero points", (0.0195, -128), (0.0331, 127), (0.0263, 127)),
     _Scales("RELU", "saturation", (0.05, 3), (0.037, -8), (0.049, -21), "RELU"),
@@ -85,6 +98,11 @@ _PRODUCTS = (
         (0.4044607, -22),
     ),
     _Scales("found by search: a large multiplier", "near ties", (0.5977984, -128), (0.2904128, -128), (14.68554, 0)),
+    _Scales(
+        "found by search: order of scales", "near ties", (0.0566153601, -128), (0.0162029304, 127), (0.0313116908, 0)
+    ),
+    _Scales("found by search: the last bit", "near ties", (0.00863386504, -128), (0.0850545019, 115), (0.117691398, 0)),
+    _Scales("found by search: the last bit", "near ties", (0.00419868808, -128), (0.175970793, 121), (0.149872005, 0)),
     _Scales(
         "found by search: order of the scales' division",
         "near ties",
@@ -116,6 +134,14 @@ _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((2, 1, 3, 1, 7), (1, 4, 1, 2, 7)),
     ((33,), (2, 1, 1, 33)),
     ((1, 1, 1, 1), (1, 1, 1, 1)),
+    # Every axis has the extent of the smaller operand: only one of them is meant.
+    ((3, 3, 3, 3), (3,)),
+    ((3, 1, 1, 1), (3, 3, 3, 3)),
+    ((3, 3, 3, 3), (1, 3, 1, 1)),
+    ((1, 1, 3, 1), (3, 3, 3, 3)),
+    ((3,), (3, 3, 3, 3)),
+    ((3, 3, 3, 3), (3, 1, 1, 1)),
+    ((7, 5), (7, 5)),
     ((1, 31), (1, 31)),
     ((3, 5, 1, 3), (3, 5, 1, 3)),
 )
@@ -212,9 +238,10 @@ def _aimed(operator: str, types: str, number: object, scales: _Scales, pot: bool
     real = _real(operator, types, scales, a, b)
     low, high = _ends(types, scales)
     inputs = {"input0": a[None].astype(kind.numpy), "input1": b[None].astype(kind.numpy)}
-    said = answers(_operands(operator, types, scales, (1, a.size), (1, a.size), pot), inputs)
+    every = _operands(operator, types, scales, (1, a.size), (1, a.size), pot)
+    said = answers(every, inputs)
     point = _point(types, scales.output[1])
-    columns = said + roundings(real, point, int(said[0].min()), int(said[0].max()))
+    columns = said + shaken(every, inputs) + roundings(real, point, int(said[0].min()), int(said[0].max()))
     told = separating(columns, each=2)
     chosen = np.unique(
         np.concatenate(

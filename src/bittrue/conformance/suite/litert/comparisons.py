@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from ....graph import data_type
-from ..choosing import answers, edge_codes, separating
+from ..choosing import answers, edge_codes, separating, shaken
 from ..draft import Draft, between, generator
 from ..tflite import Operand, one_operator
 
@@ -23,6 +23,7 @@ _RELATIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 OPERATORS = dict.fromkeys(_RELATIONS, ("s8", "u8", "s16"))
 
+_TIE = 257 / 512
 # Aim, what is special, and scale and zero point (of s8) of both. The kernels compare steps of 1/256: what lies closer
 # together than that is equal to them.
 _SCALES = (
@@ -37,6 +38,16 @@ _SCALES = (
     ("near ties", "one seven times the other", (0.007, 20), (0.049, -2)),
     ("near ties", "nearly equal scales", (0.1, -20), (0.1003, 15)),
     ("near ties", "all numbers within 1/256", (0.000013, 5), (0.0000171, -6)),
+    *(
+        ("near ties", f"257/512 {by:+.3g}: one step is a tie of 1/256, or beside it", *pair)
+        for by in (0.0, 2.0**-24, -(2.0**-24), 2.0**-18, -(2.0**-18))
+        for pair in (
+            ((_TIE + by, 0), (2.0**-8, 120)),
+            ((_TIE + by, 0), (2.0**-8, -120)),
+            ((2.0**-8, 120), (_TIE + by, 0)),
+            ((2.0**-8, -120), (_TIE + by, 0)),
+        )
+    ),
     ("saturation", "scales just below one", (0.9999, 11), (0.998, -31)),
     ("saturation", "one 9000 times the other", (0.9, -2), (0.0001, 100)),
 )
@@ -46,7 +57,16 @@ _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((1, 5, 6, 17), (17,)),
     ((1, 4, 1, 19), (1, 4, 5, 1)),
     ((3, 1, 2, 8), (1, 4, 1, 8)),
+    # Every axis has the extent of the smaller operand: only one of them is meant.
+    ((3, 3, 3, 3), (3,)),
+    ((3, 1, 1, 1), (3, 3, 3, 3)),
+    ((3, 3, 3, 3), (1, 3, 1, 1)),
+    ((1, 1, 3, 1), (3, 3, 3, 3)),
+    ((3,), (3, 3, 3, 3)),
+    ((3, 3, 3, 3), (3, 1, 1, 1)),
+    ((7, 5), (7, 5)),
     ((1, 31), (1, 31)),
+    ((3, 401), (3, 401)),
     ((1, 1, 1, 1), (1, 1, 1, 1)),
 )
 _RANDOM = (((1, 16, 16, 4), (1, 16, 16, 4)), ((4, 64), (4, 64)), ((1, 8, 8, 24), (24,)))
@@ -118,7 +138,8 @@ def _pairs(
     shape = (1, a.size)
     content = _model(operator, types, first, second, shape, shape)
     inputs = {"input0": a.reshape(shape).astype(kind.numpy), "input1": b.reshape(shape).astype(kind.numpy)}
-    columns = [answer.astype(np.int64) for answer in answers(content, inputs)]
+    said = answers(content, inputs) + shaken(content, inputs)
+    columns = [answer.astype(np.int64) for answer in said]
     relation = _RELATIONS[operator]
     x, y = (a - points[0]) * one, (b - points[1]) * two
     columns += [_numbers(relation(x, y)), _numbers(relation(a, b)), _numbers(relation(a * one, b * two))]

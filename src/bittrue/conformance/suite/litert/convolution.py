@@ -11,7 +11,7 @@ from .. import aiming
 from ..draft import Draft, generator
 from .layer_models import Layer, draft, limits, output_shape, zero_point
 from .layer_rescaling import rescaling_cases, saturation_cases
-from .layer_sums import long_sums
+from .layer_sums import long_sums, lowest_pairs
 
 OPERATORS = {
     "CONV_2D": ("s8", "u8", "s16", "s16-s32"),
@@ -144,6 +144,8 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         yield draft(layer, "shapes", str(geometry))
     yield from long_sums(operator, types)
     yield _weight_codes(operator, types)
+    if operator == "CONV_2D":
+        yield lowest_pairs(operator, types)
     for number, geometry in enumerate(_RANDOM):
         layer = _ordinary(operator, types, geometry, number)
         yield draft(layer, "random", str(geometry))

@@ -62,7 +62,7 @@ _WIDE = (
     ("near ties", "of a range of 1", 1 / 32768, "only the middle of the table"),
     ("saturation", "of a range of 100", 100 / 32768, "both ends of the result"),
 )
-_SHAPES = ((1, 3, 5, 7), (2, 1, 33), (17,), (1, 1, 1, 1), (4, 31), ())
+_SHAPES = ((1, 3, 5, 7), (2, 1, 33), (17,), (1, 1, 1, 1), (4, 31), (3, 3, 3, 3), ())
 _RANDOM = ((1, 16, 16, 8), (8, 64), (1, 7, 7, 13))
 
 

@@ -78,6 +78,13 @@ def _scales(operator: str, types: str) -> Iterator[tuple[str, str, np.float32, A
         first = np.float32(1 - 2.0**-17)
         note = "multipliers a hair below powers of two: some round up to the next exponent"
         yield "near ties", note, first, np.ldexp(nearly, carried).astype(np.float32), _ONE
+        # 1 / (2 m) for odd m is no binary number, and yet its products tie.
+        parts = np.array([30030 // k for k in (3, 5, 7, 11, 13, 15, 21, 33)])
+        parts = parts[np.arange(CHANNELS) % 8] // 2
+        tops = 2 * (np.arange(CHANNELS) // 8) + 1
+        quotients = np.ldexp((parts * tops).astype(np.float32), -(np.arange(CHANNELS) % 5)).astype(np.float32)
+        note = "multipliers with odd denominators: exact ties of quotients that no multiplier holds"
+        yield "near ties", note, _ONE, quotients, np.float32(30030)
     for power in (-8, -1, -20):
         second = np.array([np.ldexp(_ONE, power + 1)], np.float32)
         yield "ties", f"one multiplier for all channels, 2^{power}", half, second, _ONE

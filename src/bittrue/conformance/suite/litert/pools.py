@@ -51,6 +51,8 @@ _WINDOWS = (
     Pool((1, 1, 9, 2), (1, 3), (1, 2)),
     Pool((1, 1, 1, 3), (3, 3)),
     Pool((1, 10, 11, 1), (2, 3), (5, 4)),
+    # One row or column less per stride gives as many windows.
+    Pool((1, 6, 6, 2), (3, 3), (4, 4)),
 )
 _CHANNELS = (
     Pool((1, 3, 4, 1), (2, 2)),
@@ -100,6 +102,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     if operator == "AVERAGE_POOL_2D":
         yield from _ties(types)
         yield from _long(types)
+        yield _longest(types)
     else:
         yield _codes(types)
     yield from _clamps(operator, types)
@@ -180,6 +183,19 @@ def _long(types: str) -> Iterator[Draft]:
         pool = Pool((1, height, width, 4), (height, width), (1, 1), "VALID")
         note = f"sums of {height * width} codes, up to {max(abs(low), high) * height * width}"
         yield _draft("AVERAGE_POOL_2D", types, pool, x, _points(types)[0], "saturation", note)
+
+
+def _longest(types: str) -> Draft:
+    """One sum beyond 2^24, a tie that is 4 k + 1, of which binary32 makes 4 k."""
+    low, _ = _RANGES[types]
+    height, width, code = {"s8": (350, 379, 126), "u8": (190, 347, 254), "s16": (34, 31, 16387)}[types]
+    count = height * width
+    sign = 1 if types == "u8" else -1
+    x = np.full(count, sign * code)
+    x[: count // 2] += sign
+    pool = Pool((1, height, width, 1), (height, width), (1, 1), "VALID")
+    x = x.reshape(pool.picture)
+    return _draft("AVERAGE_POOL_2D", types, pool, x, low if types != "s16" else 0, "saturation", f"{count} codes")
 
 
 def _codes(types: str) -> Draft:

@@ -5,7 +5,7 @@ Runtimes take whole vectors one way and the rest of a row another, so what matte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -80,11 +80,15 @@ def _requantized(types: str, source: str, output: str) -> Iterator[Draft]:
             x = _with_tail(codes[at], stacked[:, k])
             note = f"scales {first!r} and {second!r}, zero points {points[0]} and {points[1]}"
             yield _draft("QUANTIZE", types, source, output, x, (first, second), points, aim, note)
-    for number, shape in enumerate(((1, 5, 7, 3), (2, 17), (1,), (3, 1, 2, 2), (33,))):
+    for at, ratio in enumerate((300.0, 1500.0)):
+        points = _point(source, (-128, 5)[at]), _point(output, (17, -40)[at])
+        scales = ratio * (256.0 if output == "s16" != source else 1.0), 1.0
+        yield _draft("QUANTIZE", types, source, output, codes[at], scales, points, "saturation", f"ratio {ratio:g}")
+    for shape in ((1, 5, 7, 3), (2, 17), (1,), (3, 1, 2, 2), (33,)):
         x = random.integers(*_RANGES[source], shape, endpoint=True)
-        scales = tuple(float(s) for s in aiming.generic_scales(random, 2))
+        first, second = (float(s) for s in aiming.generic_scales(random, 2))
         points = _point(source, -9), _point(output, 21)
-        yield _draft("QUANTIZE", types, source, output, x, (scales[0], scales[1]), points, "shapes", str(list(shape)))
+        yield _draft("QUANTIZE", types, source, output, x, (first, second), points, "shapes", str(list(shape)))
     for number in range(9):
         random = generator("QUANTIZE", types, "random", number)
         x = random.integers(*_RANGES[source], (1, 8, 8, 4), endpoint=True)
@@ -111,6 +115,10 @@ def _pairs(random: np.random.Generator, types: str) -> list[tuple[str, float, fl
     # Quotients whose 256-fold is a tie, and generic ones.
     for k in (77, 200, 333, 511):
         found.append(("near ties", float(np.float32((k + 0.5) / 256)) * 2.0 ** -(down + up), 1.0))
+    # Odd denominators: exact ties of quotients that no multiplier holds.
+    for bottom in (3, 5, 7, 9, 11, 13, 15, 17, 19, 23, 29, 31):
+        for top in (1, 5, bottom + 4, 2 * bottom - 7):
+            found.append(("near ties", float(max(1, top) * 2.0 ** -(down + up)), float(2 * bottom)))
     first, second = aiming.generic_scales(random, 36), aiming.generic_scales(random, 36)
     for k in range(36):
         power = (k % 9) - 5 - down - up
@@ -118,7 +126,7 @@ def _pairs(random: np.random.Generator, types: str) -> list[tuple[str, float, fl
     return found
 
 
-def _byte_factor(first: float, second: float):  # type: ignore[no-untyped-def]
+def _byte_factor(first: float, second: float) -> Callable[[Array], Mapping[str, Array]]:
     """The rule for 9-bit numbers alone."""
 
     def ways(acc: Array) -> Mapping[str, Array]:
@@ -179,7 +187,7 @@ def _from_reals(output: str) -> Iterator[Draft]:
 def _real_ways(x: Array, scale: float, point: int, low: int, high: int) -> Array:
     """Codes [ways, ...] of real numbers under every rule, and every tie in several precisions."""
     f32 = np.float32
-    found = [rule(x, f32(scale), np.int64(point), low, high) for rule in rules.QUANTIZE.values()]
+    found = [rule(x, np.asarray(scale, f32), np.asarray(point), low, high) for rule in rules.QUANTIZE.values()]
     one = f32(1) / f32(scale)
     quotients = (
         x / f32(scale),
@@ -209,11 +217,11 @@ def _exact(value: Fraction) -> tuple[int, int, int]:
 def _dequantized(source: str) -> Iterator[Draft]:
     """Every code by scales of all bits, with zero points at both ends."""
     random = generator("DEQUANTIZE", source)
-    for number, (point, _) in enumerate(_POINTS):
+    for number, (signed, _) in enumerate(_POINTS):
         scale = float(np.ldexp(aiming.generic_scales(random, 1)[0], (-4, 0, -9, 3, -60, 60, -7, -2)[number]))
-        point = _point(source, point)
+        point = _point(source, signed)
         codes = _codes(source, random)
-        ways = [rule(codes, np.float32(scale), np.int64(point)) for rule in rules.DEQUANTIZE.values()]
+        ways = [rule(codes, np.asarray(scale, np.float32), np.asarray(point)) for rule in rules.DEQUANTIZE.values()]
         bits = np.stack([w.astype(np.float32).view(np.int32) for w in ways])
         x = _with_tail(codes, bits)
         note = f"scale {scale!r}, zero point {point}"

@@ -37,6 +37,15 @@ _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
     ((3, 5, 2), (1, 2), False),
     ((1, 1, 1, 33), (1, 2), False),
     ((1, 7, 7, 8), (1, 2), True),
+    # Equal extents: sums along other axes have the same shape.
+    ((6, 6), (0,), False),
+    ((6, 6), (1,), False),
+    ((4, 4, 4), (0, 1), False),
+    ((4, 4, 4), (1, 2), False),
+    ((3, 3, 3, 3), (1, 2), False),
+    ((4, 4, 4), (0, 2), False),
+    ((3, 3, 3, 3), (0, 2), False),
+    ((3, 3, 3, 3), (3, 1), False),
 )
 _RANDOM: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
     ((1, 7, 7, 32), (1, 2), False),
@@ -74,6 +83,8 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         note = f"{list(shape)} along {list(axes)}" + (", extents kept" if kept else "")
         yield _draft(operator, types, x, axes, kept, scales, (point, output_point), "shapes", note)
     yield from _long(operator, types)
+    yield from _far(operator, types)
+    yield _longest(operator, types)
     for number, (shape, axes, kept) in enumerate(_RANDOM):
         yield _ordinary(operator, types, shape, axes, kept, number)
     yield from _rejects(operator, types)
@@ -98,6 +109,16 @@ def _aimed(operator: str, types: str) -> Iterator[Draft]:
             pairs.append(("near ties", "generic scales", float(generic[2]), float(generic[3] * ratio)))
         if count in (4, 10):
             pairs.append(("ties", "the scales' ratio is 3/4", 0.75, 1.0))
+        odd = 2 * count + 3 if count % 3 else 2 * count + 5
+        quotient = float(odd) * (2.0 if operator == "MEAN" else 4.0)
+        top = float(np.float32(odd + 2 * (number % 3) - 2))
+        pairs.append(
+            ("near ties", "scales of whole numbers: ties of quotients that no multiplier holds", top, quotient)
+        )
+        if operator == "MEAN":
+            # As many times the count: one unit of the sum is about one of the result.
+            what = "one unit of the sum is about one of the result"
+            pairs.append(("near ties", what, float(count * (2 * (number % 5) + 5)), float(4 * (number % 5) + 14)))
         for aim, what, first, output in pairs:
             point, output_point = (_point(types, p) for p in _POINTS[number % len(_POINTS)])
             yield _chosen(operator, types, count, (first, output), (point, output_point), aim, what, random)
@@ -160,7 +181,16 @@ def _means(
             elif rule.prepare_affine is not None:
                 total, arrays = sums + count * points[0], rule.prepare_affine(first / output, count, *points)
             else:
-                found[name] = rule.apply(sums, rule.prepare(first / output, count))
+                arrays = rule.prepare(first / output, count)
+                found[name] = rule.apply(sums, arrays)
+                multiplier = arrays["multiplier"]
+                for by in (1, -1):
+                    found[f"{name} {by:+d}"] = rule.apply(sums, {**arrays, "multiplier": multiplier + by})
+                for bits in (8, 15, 16, 23, 24):
+                    unit = 1 << max(0, int(multiplier).bit_length() - bits)
+                    for half in (0, unit // 2):
+                        kept = np.asarray((int(multiplier) + half) // unit * unit)
+                        found[f"{name} {bits} {half}"] = rule.apply(sums, {**arrays, "multiplier": kept})
                 continue
             value = rule.apply(total, arrays)
             if name == "exact_even":
@@ -205,6 +235,36 @@ def _saturated(operator: str, types: str) -> Iterator[Draft]:
         x = np.stack([_of_sum(s + count * points[0], count, low, high, random) for s in sums], axis=0)
         note = f"results up to the ends and beyond, zero points {points[0]} and {points[1]}"
         yield _draft(operator, types, x, (1,), False, (first, output), points, "saturation", note)
+
+
+def _far(operator: str, types: str) -> Iterator[Draft]:
+    """Results beyond 16 bits before they saturate."""
+    low, high = _RANGES[types]
+    for number, ratio in enumerate((300.0, 1777.0)):
+        random = generator(operator, types, "far", number)
+        points = _point(types, (-128, 3)[number]), _point(types, (17, -40)[number])
+        first = float(aiming.generic_scales(random, 1)[0])
+        x = random.integers(low, high + 1, (1, 3, 24))
+        output = float(np.float32(first / ratio * (3 if operator == "SUM" else 1)))
+        x[0, :, :4] = points[0]
+        note = f"results up to {ratio:g} times the codes"
+        yield _draft(operator, types, x, (1,), False, (first, output), points, "saturation", note)
+
+
+def _longest(operator: str, types: str) -> Draft:
+    """One sum beyond 2^24, which binary32 does not hold: it stands at a place where one unit counts."""
+    low, high = _RANGES[types]
+    count, point = (515, 0) if types == "s16" else (66001, low)
+    # 100.5 of the output, a tie, and 4 k + 1, of which binary32 makes 4 k.
+    total, step = 201 * 83469, 2 * 83469
+    left, each = (high - point) * count - total, -(-((high - point) * count - total) // count)
+    x = np.full(count, high)
+    x[: left // each] -= each
+    x[-1] -= left % each
+    scales = (float(count) if operator == "MEAN" else 1.0), float(step)
+    points = point, _point(types, -5)
+    note = f"{count} summands, a sum beyond 2^24"
+    return _draft(operator, types, x.reshape(1, -1), (1,), False, scales, points, "saturation", note)
 
 
 def _long(operator: str, types: str) -> Iterator[Draft]:

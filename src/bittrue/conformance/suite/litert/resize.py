@@ -28,6 +28,7 @@ _SIZES: tuple[tuple[str, tuple[int, int, int, int], tuple[int, int], dict[str, b
     ("near ties", (1, 11, 13, 8), (7, 6), _PLAIN),
     ("near ties", (1, 11, 13, 8), (7, 6), _CENTRES),
     ("near ties", (1, 11, 13, 8), (7, 6), _CORNERS),
+    ("near ties", (1, 10, 11, 4), (3, 4), _PLAIN),
     ("near ties", (1, 9, 4, 3), (31, 23), _CENTRES),
     ("near ties", (1, 9, 4, 3), (31, 23), _CORNERS),
     ("shapes", (2, 3, 5, 1), (4, 9), _PLAIN),

@@ -30,6 +30,24 @@ _SCALES = (
     (0.0417, -11, 7.5),
     (0.25, 0, 0.125),
 )
+# Found by search among 100 million elements of s8: rows of two arithmetics that are nearly always the same, fixed point
+# and binary32, in which a result is another. Input scale to rows.
+_APART: tuple[tuple[float, tuple[tuple[int, ...], ...]], ...] = (
+    (0.17361100018024445, ((-1, -30, -41, -50, -51, -1), (-105, -120, -71, -105, -121, -90))),
+    (0.3007589876651764, ((-66, -67, -50, -81, -54, -66, -77, -83),)),
+    (0.29214298725128174, ((30, 36, 45, 35, 33, 30, 27, 40),)),
+    (0.035676099359989166, ((17, 63, 17),)),
+    (0.01682559959590435, ((-12, -76, -116, 98, -2, -19, 32, 70), (-71, -84, 96, -84, -43, -46, -30, -110))),
+    (0.036326900124549866, ((-77, 45, -128, 76, -94, -3),)),
+    (0.08748509734869003, ((69, 72, 69, 68, 87, 72),)),
+    (0.07341449707746506, ((89, 59, 69, 93, 64, 42), (-83, -58, -110, -78, -57, -74))),
+    (0.2919749915599823, ((-105, -107, -113, -98, -105), (58, 51, 43, 51, 49), (-96, -107, -90, -102, -101))),
+    (0.02181990072131157, ((-75, -12, 47), (49, -10, -73))),
+    (0.07115340232849121, ((-32, -14, -21, -3, -44, -25, -29, -29), (101, 87, 124, 94, 106, 75, 87, 81))),
+    (0.08229269832372665, ((32, 52, 78, 37, 36, 70), (38, 22, 12, 16, 50, 18), (-16, -62, -56, -71, -64, -33))),
+    (0.062164198607206345, ((17, -33, -33), (64, 14, 14))),
+    (0.10402899980545044, ((49, 59, 39, 70, 37), (-123, -103, -97, -84, -73))),
+)
 _LENGTHS = (2, 3, 5, 8, 17, 33)
 _SHAPES = ((1, 1), (7, 1), (1, 2), (2, 3, 4, 5), (3, 9), (1, 4, 2, 31), (2, 1, 1, 16), (5,))
 _RANDOM = ((1, 10), (16, 10), (1, 1000), (4, 8, 8, 4))
@@ -47,6 +65,18 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             rows = _rows(types, length, operator, types, number, length)
             note = f"rows of {length}, scale {scale:.4g}, beta {beta:.4g}"
             yield _draft(operator, types, "near ties", scale * wide, point, beta, rows, note)
+    if kind.bits == 8:
+        move = kind.minimum + 128
+        for scale, found in _APART if operator == "SOFTMAX" else ():
+            rows = np.array(found) + move
+            yield _draft(operator, types, "near ties", scale, -3, 1.0, rows, "found by search: a result beside a tie")
+        for number, scale in enumerate((0.004, 0.0071, 0.0117, 0.0173, 0.0219, 0.0256)):
+            # One code at the upper end above many at the lower one: the far end of the table of exponentials.
+            rows = np.full((12, 40 * (number + 1)), kind.minimum)
+            rows[np.arange(12), np.arange(12) * 3] = kind.maximum
+            for row in range(12):
+                rows[row, : 3 * row] = kind.minimum + row
+            yield _draft(operator, types, "saturation", scale, 0, 1.0, rows, "one code far above many")
     for scale, beta, note in ((2.5, 1.0, "one result takes all"), (0.0001, 1.0, "all results are equal")):
         rows = _rows(types, 12, operator, types, note)
         yield _draft(operator, types, "saturation", scale * wide, 1, beta, rows, note)
