@@ -15,6 +15,7 @@ from ..conformance.formats.options import ENDIANNESSES, ORDERS, Options
 from ..conformance.formats.writing import FORMATS, Written, write_vectors
 from ..conformance.recorded.replay import WRITTEN
 from ..conformance.suite import AIMS, SUITES, Suite, SuiteCase, find_suite
+from . import vectors_score
 from .common import DefaultGroup, console, late_progress
 
 _HELP = "Write test vectors of OPERATORs (all without one) with the expected outputs of a numerics."
@@ -240,3 +241,6 @@ def _elements(case: SuiteCase) -> int:
             count *= max(extent, 0)
         total += count
     return total
+
+
+command.add_command(vectors_score.command)

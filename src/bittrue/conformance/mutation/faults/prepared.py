@@ -21,13 +21,14 @@ _SHAPES = frozenset(
 _WINDOWS = ("filter_", "stride_", "dilation_", "pad_", "groups", "multiplier")
 # Numbers that are kept for people and passes, and that no executor reads.
 _UNREAD = {
-    "max_pool2d": ("output_zero_point", "pad_bottom", "pad_right"),
-    "average_pool2d": ("output_zero_point", "pad_bottom", "pad_right"),
+    "max_pool2d": ("output_zero_point", "pad_bottom", "pad_right", "dilation_h", "dilation_w"),
+    "average_pool2d": ("output_zero_point", "pad_bottom", "pad_right", "dilation_h", "dilation_w"),
     "batch_to_space": ("value",),
-    "concatenation": ("low",),
+    "concatenation": ("low", "axis"),
     "log_softmax": ("multiplier", "exponent"),
     "logistic": ("minimum",),
     "pad_v2": ("value",),
+    "space_to_depth": ("block_size",),
     "tanh": ("minimum",),
 }
 
@@ -47,8 +48,9 @@ def prepared(case: Case) -> Iterator[Hypothesis]:
             yield _parameter(name, f"{words} one too small", lambda v: v - 1)
             yield _parameter(name, f"{words} is 0", lambda v: 0)
         elif isinstance(value, tuple) and len(value) > 1 and all(isinstance(v, int) for v in value):
-            yield _parameter(name, f"{words} reversed", lambda v: v[::-1])
-            yield _parameter(name, f"{words} moved by one", lambda v: (*v[1:], v[0]))
+            if name != "axes":
+                yield _parameter(name, f"{words} reversed", lambda v: v[::-1])
+                yield _parameter(name, f"{words} moved by one", lambda v: (*v[1:], v[0]))
             for place in range(len(value)):
                 for by in (1, -1):
                     size = "large" if by > 0 else "small"
