@@ -6,7 +6,6 @@ goes to a file of its own. Nothing that comes back is believed before it is chec
 
 from __future__ import annotations
 
-import json
 import math
 import resource
 import shutil
@@ -35,6 +34,9 @@ _START_SECONDS = 120.0
 _END_SECONDS = 5.0
 # No file that a hosted device writes may become larger, what it prints included.
 _FILE_LIMIT = 4 << 30
+
+# Of a case, what its process is told.
+_WORDS = ("identity", "suite", "operator", "types", "aim", "format", "note", "rejects")
 
 
 class Hosted(Device):
@@ -95,7 +97,10 @@ class Hosted(Device):
         self._ready = True
 
     def answer(self, case: SuiteCase) -> Answer:
-        start = time.monotonic()
+        if case.format not in self.reads:
+            wanted = " or ".join(f".{kind}" for kind in self.reads)
+            return Answer("refused", {}, f"reads {wanted}, this is .{case.format}")
+        start, outputs = time.monotonic(), dict[str, np.ndarray]()
         try:
             if not self._ready:
                 self.open()
@@ -103,11 +108,11 @@ class Hosted(Device):
             reply = self._ask(self._request(case), self.timeout)
         except (UnsupportedError, InputError) as error:
             # It has run before: this is a device that does not come back after a crash.
-            status, text, outputs = "crashed", f"{error.message}, after its process had ended", {}
+            status, text = "crashed", f"{error.message}, after its process had ended"
         except RunError as error:
-            status, text, outputs = "crashed", error.message, {}
+            status, text = "crashed", error.message
         except ResourceError as error:
-            status, text, outputs = "timed out", error.message, {}
+            status, text = "timed out", error.message
         except ValueError:
             status, text, outputs = self._read(None)
         else:
@@ -148,7 +153,7 @@ class Hosted(Device):
             "values": str(self._folder / "values"),
             "feeds": feeds,
             "feeds_file": str(self._folder / "feeds"),
-            **{key: getattr(case, key) for key in ("identity", "suite", "operator", "types", "aim", "format")},
+            **{key: getattr(case, key) for key in _WORDS},
         }
 
     def _read(self, reply: Any) -> tuple[str, str, dict[str, np.ndarray]]:
@@ -219,8 +224,8 @@ def respond(request: Mapping[str, Any], open_host: Callable[[Mapping[str, Any]],
         return {"status": "failed", "text": f"{told(error)}{_where(error)}"}
     path = Path(request["path"])
     inputs = {feed["name"]: _feed(Path(request["feeds_file"]), feed) for feed in request["feeds"]}
-    words = (request[key] for key in ("identity", "suite", "operator", "types", "aim", "format"))
-    case = SuiteCase(*words, path.read_bytes(), inputs)
+    words = {key: request[key] for key in _WORDS}
+    case = SuiteCase(**words, content=path.read_bytes(), inputs=inputs)
     status, text, outputs = answered(lambda: _HOSTS[0].run(case, path))
     return {"status": status, "text": text, "outputs": _write_values(Path(request["values"]), outputs)}
 

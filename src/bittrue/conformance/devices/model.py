@@ -10,6 +10,7 @@ from typing import Any
 
 from ...api import Port
 from ...errors import BittrueError
+from ...numerics import default_of
 from ...runners.base import input_ports
 from ..suite import SuiteCase
 
@@ -69,14 +70,20 @@ class DeviceModel:
 
     @cached_property
     def description(self) -> Mapping[str, Any]:
-        """Everything about the model as plain data: see `bittrue.conformance.formats.describe`.
+        """Everything about the case but its values, as plain data: see `bittrue.conformance.formats.describe`.
+
+        ``plan`` is that of the runtime that the model's format comes with: multipliers, exponents, clamps; it is left
+        out when that runtime does not run the model.
 
         Raises:
             BittrueError: bittrue cannot read the model.
         """
         from ..formats.describe import describe
 
-        return describe(self._case)
+        try:
+            return describe(self._case, default_of(self.format))
+        except BittrueError:
+            return describe(self._case)
 
     def __repr__(self) -> str:
         return f"DeviceModel({self.identity!r}, {self.format})"

@@ -2,8 +2,8 @@
 
 A function ``f(model, inputs) -> outputs`` gets a `DeviceModel` and the inputs by name, arrays of its own. An object (or
 a class, which is called without arguments) has ``load(model)``, ``run(inputs) -> outputs`` and ``close()``; it may have
-``title`` and ``reads``, the model formats that it takes. Outputs are a dict by name, a sequence in the model's order, or
-one array. A device that does not run a model raises `Refused` or NotImplementedError with the reason.
+``title`` and ``reads``, the model formats that it takes. Outputs are a dict by name, a sequence in the model's order,
+or one array. A device that does not run a model raises `Refused` or NotImplementedError with the reason.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...api import Port
 from ...errors import BittrueError
 from ...quantization import dequantize
 from ...runners import PEERS
@@ -106,12 +107,13 @@ def _feeds(case: SuiteCase) -> list[Feed]:
         ports = {port.name: port for port in input_ports(case.model)}
     except BittrueError:
         ports = {}
-    feeds = []
-    for name, value in case.inputs.items():
-        port = ports.get(name)
-        known = port is not None and port.scale is not None and port.zero_point is not None
-        feeds.append(Feed(name, value, dequantize(value, port.scale, port.zero_point) if port and known else None))
-    return feeds
+    return [Feed(name, value, _real(ports.get(name), value)) for name, value in case.inputs.items()]
+
+
+def _real(port: Port | None, value: np.ndarray) -> np.ndarray | None:
+    if port is None or port.scale is None or port.zero_point is None:
+        return None
+    return dequantize(value, port.scale, port.zero_point)
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:

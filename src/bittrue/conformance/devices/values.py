@@ -15,14 +15,14 @@ _TEXT = 2000
 _NUMBERS = "biufc"
 
 
-class Unreadable(Exception):  # noqa: N818  what it says is an answer
+class Unreadable(Exception):
     """Something that is no array of numbers; the text says what is wrong with it."""
 
 
 def clean(text: str) -> str:
     """Text that a device wrote, fit for one line of a report.
 
-    >>> clean("no\\x1b[31m way\\n")
+    >>> clean("no" + chr(27) + "[31m   way")
     'no?[31m way'
     """
     line = " ".join(text[: 4 * _TEXT].split())
