@@ -25,7 +25,8 @@ import numpy as np
 from ...errors import InputError
 from ..suite import SuiteCase
 from .base import Answer, Device
-from .hosted import Host, Hosted, answered, respond
+from .answers import answered
+from .hosted import Host, Hosted, respond
 from .model import DeviceModel
 from .values import clean, named_arrays, told
 
