@@ -22,8 +22,9 @@ class Answer:
 
     Attributes:
         status: ``"outputs"``: it ran; ``"refused"``: it says that it does not run such a model; ``"skipped"``:
-            nobody asked it: a folder of recorded outputs has none for this case; ``"crashed"``: its process ended; ``"timed out"``; ``"raised"``: an exception that is no refusal; ``"unreadable"``: it left
-            something that is no array.
+            nobody asked it: a folder of recorded outputs has none for this case; ``"crashed"``: its process ended;
+            ``"timed out"``; ``"raised"``: an exception or failure that is no refusal; ``"unreadable"``: it left
+            something that is no array, or nothing.
         outputs: by name, as the device gave them: types and shapes may be wrong.
         text: what it said.
         seconds: how long it took.

@@ -5,7 +5,8 @@ A case is a folder with
 ``desc.json``
     the case as plain data, with the fields of the exported ``desc`` format: ``tag``, ``op``, ``model_file``,
     ``ifm_name`` and ``ifm_file`` (inputs), ``const_name`` and ``const_file`` (constants), ``ofm_name`` and ``ofm_file``
-    (what is asked for); under ``meta`` the attributes, all tensors, and what the format's own runtime would compute with.
+    (what is asked for); under ``meta`` the attributes, all tensors, and what the format's own runtime would compute
+    with.
 ``parameters.txt``
     the same as lines ``name=value`` that POSIX shells read with ``. parameters.txt``: ``operator``, ``types``,
     ``input_0_file``, ``input_0_type``, ``input_0_shape='1 95'``, ``input_0_scale``, ``input_0_zero_point``,
@@ -20,7 +21,6 @@ an .npz file ``outputs.npz`` with such members; or a file ``refused`` with the r
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -34,6 +34,7 @@ import numpy as np
 from ...api import Port
 from ...errors import BittrueError
 from ...runners import arrays
+from ..formats.exporter import npy
 from ..suite import SUITE_VERSION, SuiteCase
 from .facts import Operand, operands, parameters, word
 from .model import DeviceModel
@@ -63,9 +64,7 @@ def write_case(folder: Path, case: SuiteCase) -> None:
 
 
 def _write(path: Path, value: np.ndarray) -> None:
-    stream = io.BytesIO()
-    np.lib.format.write_array(stream, np.ascontiguousarray(value).reshape(value.shape), allow_pickle=False)
-    path.with_suffix(".npy").write_bytes(stream.getvalue())
+    path.with_suffix(".npy").write_bytes(npy(value))
     path.with_suffix(".bin").write_bytes(value.astype(value.dtype.newbyteorder("<")).tobytes())
 
 

@@ -24,9 +24,9 @@ from ...errors import BittrueError, InputError, ResourceError, RunError, Unsuppo
 from ...runners.base import pair
 from ...runners.process import Worker
 from ..suite import SuiteCase
+from .answers import answered, where
 from .base import STATUSES, Answer, Device
 from .model import output_names
-from .answers import answered, where
 from .values import OUTPUT_LIMIT, clean, is_number_type, told
 
 # Importing a framework can take long on a busy machine; that is nothing that a case should be charged with.

@@ -85,9 +85,7 @@ class _Buffer(Structure):
 
 
 _LOAD = ctypes.CFUNCTYPE(c_int, POINTER(_Model), POINTER(c_void_p), c_void_p, c_size_t)
-_RUN = ctypes.CFUNCTYPE(
-    c_int, c_void_p, POINTER(_Buffer), c_size_t, POINTER(_Buffer), c_size_t, c_void_p, c_size_t
-)
+_RUN = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(_Buffer), c_size_t, POINTER(_Buffer), c_size_t, c_void_p, c_size_t)
 _UNLOAD = ctypes.CFUNCTYPE(None, c_void_p)
 
 
@@ -132,7 +130,7 @@ class _Library(Host):
             function = self._library.bittrue_device_table
         except AttributeError:
             text = "the library exports no function bittrue_device_table"
-            advice = "see bittrue_device.h; C++ libraries need extern \"C\""
+            advice = 'see bittrue_device.h; C++ libraries need extern "C"'
             raise UnsupportedError("BT-DEVICE-LIBRARY", text, advice=advice) from None
         function.restype, function.argtypes = POINTER(_Table), ()
         pointer = function()
@@ -193,10 +191,13 @@ class _Output:
 
     def value(self) -> np.ndarray:
         """What was written; Unreadable when something was written beside it."""
-        for where, guard in (("before", self._memory[: self._inside.start]), ("past", self._memory[self._inside.stop :])):
+        guards = {
+            "before the beginning": self._memory[: self._inside.start],
+            "past the end": self._memory[self._inside.stop :],
+        }
+        for where, guard in guards.items():
             if np.any(guard != self._fill):
-                end = "the beginning" if where == "before" else "the end"
-                raise Unreadable(f"it wrote {where} {end} of output '{clean(self.operand.name)}'")
+                raise Unreadable(f"it wrote {where} of output '{clean(self.operand.name)}'")
         return self._memory[self._inside].copy().view(self._dtype).reshape(self.operand.shape)
 
 
@@ -262,7 +263,7 @@ def _parameter(name: str, value: Value, kept: list[Any]) -> _Parameter:
         text = value.encode()
         return _Parameter(name.encode(), 2, 0, len(text), None, None, text)
     if all(isinstance(one, int) for one in value):
-        integers = (c_int64 * len(value))(*value)
+        integers = (c_int64 * len(value))(*map(int, value))
         kept.append(integers)
         return _Parameter(name.encode(), 0, 0, len(value), integers, None, None)
     reals = (c_double * len(value))(*value)

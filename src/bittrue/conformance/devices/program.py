@@ -1,12 +1,12 @@
 """Devices that are programs: anything that the system can start.
 
 ``PROGRAM CASE_DIR OUTPUT_DIR`` reads the folder of a case (see `folders`), writes its outputs into the empty folder
-OUTPUT_DIR and ends with 0. Exit code 77, or a file ``refused`` there, says that the device does not run such a model: its
-text, or else what the program printed last, is the reason. Every other exit code is a failure, a signal a crash.
+OUTPUT_DIR and ends with 0. Exit code 77, or a file ``refused`` there, says that the device does not run such a model:
+its text, or else what the program printed last, is the reason. Every other exit code is a failure, a signal a crash.
 
 With ``?batch=N``, ``PROGRAM CASES_DIR OUTPUTS_DIR`` gets up to N cases at once: folders below CASES_DIR that
-``cases.txt`` there lists one a line, each with a folder of the same name below OUTPUTS_DIR for its outputs. Cases that are
-left without a result are run again one at a time, in a folder of one.
+``cases.txt`` there lists one a line, each with a folder of the same name below OUTPUTS_DIR for its outputs. Cases that
+are left without a result are run again one at a time, in a folder of one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ...errors import InputError
 from ..suite import SuiteCase
 from .answers import answered
 from .base import Answer, Device
-from .folders import is_empty, read_outputs, write_case
+from .folders import is_empty, read_outputs, read_refusal, write_case
 from .model import output_ports
 from .refused import Refused
 from .values import Crashed, Failed, TimedOut, clean
@@ -120,10 +120,7 @@ class ProgramDevice(Device):
         code, said = run_program([*self._command, str(source), str(target)], timeout)
         behind = f": {said}" if said else ""
         if code == REFUSED_CODE:
-            with suppress(Refused):
-                # The file says it better than what was printed.
-                read_outputs(target, ())
-            raise Refused(said)
+            raise Refused(read_refusal(target) or said)
         if code < 0 or (code > 128 and _signal(code - 128)):
             # Shells tell of a signal that ended their last command by a code above 128.
             raise Crashed(f"it died of {_signal(abs(code) if code < 0 else code - 128)}{behind}")

@@ -24,8 +24,8 @@ import numpy as np
 
 from ...errors import InputError
 from ..suite import SuiteCase
-from .base import Answer, Device
 from .answers import answered
+from .base import Answer, Device
 from .hosted import Host, Hosted, respond
 from .model import DeviceModel
 from .values import clean, named_arrays, told

@@ -9,7 +9,6 @@ as such.
 from __future__ import annotations
 
 import os
-import re
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from ...errors import BittrueError, InputError
 from ...runners import arrays
+from ..formats.exporter import path_of
 from ..suite import SuiteCase
 from .answers import answered
 from .base import Answer, Device
@@ -25,7 +25,6 @@ from .model import output_ports
 from .values import OUTPUT_LIMIT, Unreadable, as_array, clean
 
 NOT_RECORDED = "not recorded"
-_STRANGE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class Results(Device):
@@ -58,9 +57,8 @@ class Results(Device):
 def _inside(root: Path, identity: str) -> Path | None:
     """Where a case's outputs are looked for; None when the way there leads through a link."""
     place = root
-    for part in identity.split("/"):
-        part = _STRANGE.sub("_", part)
-        place = place / (part if part.strip(".") else "_")
+    for part in path_of(identity).split("/"):
+        place = place / part
         if place.is_symlink():
             return None
     return place

@@ -19,15 +19,15 @@ class Unreadable(Exception):
     """Something that is no array of numbers; the text says what is wrong with it."""
 
 
-class Failed(Exception):  # noqa: N818  what it says is an answer
+class Failed(Exception):
     """A device's own words for what went wrong."""
 
 
-class Crashed(Exception):  # noqa: N818  what it says is an answer
+class Crashed(Exception):
     """The end of a device's process."""
 
 
-class TimedOut(Exception):  # noqa: N818  what it says is an answer
+class TimedOut(Exception):
     """A device took too long."""
 
 
