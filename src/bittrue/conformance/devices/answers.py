@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .refused import Refused
-from .values import Crashed, Failed, TimedOut, Unreadable, clean, told
+from .values import Crashed, Failed, TimedOut, Unreadable, told, words
 
 
 def answered(run: Callable[[], Mapping[str, np.ndarray]]) -> tuple[str, str, Mapping[str, np.ndarray]]:
@@ -16,21 +16,21 @@ def answered(run: Callable[[], Mapping[str, np.ndarray]]) -> tuple[str, str, Map
     try:
         return "outputs", "", run()
     except (Refused, NotImplementedError) as error:
-        return "refused", clean(str(error)), {}
+        return "refused", words(error), {}
     except Unreadable as error:
-        return "unreadable", clean(str(error)), {}
+        return "unreadable", words(error), {}
     except Crashed as error:
-        return "crashed", clean(str(error)), {}
+        return "crashed", words(error), {}
     except TimedOut as error:
-        return "timed out", clean(str(error)), {}
+        return "timed out", words(error), {}
     except Failed as error:
-        return "raised", clean(str(error)), {}
+        return "raised", words(error), {}
     except Exception as error:
         return "raised", f"{told(error)}{where(error)}", {}
     except KeyboardInterrupt:
         raise
     except SystemExit as error:
-        return "crashed", f"it ended the program: sys.exit({clean(repr(error.code))})", {}
+        return "crashed", f"it ended the program: {told(error)}", {}
     except BaseException as error:
         return "raised", told(error), {}
 

@@ -42,9 +42,17 @@ def clean(text: str) -> str:
     return f"{shown} ..." if len(line) > _TEXT else shown
 
 
+def words(error: BaseException) -> str:
+    """What an exception says; nothing when it cannot."""
+    try:
+        return clean(str(error))
+    except Exception:
+        return ""
+
+
 def told(error: BaseException) -> str:
     """What an exception says, with its type."""
-    text = clean(f"{error}")
+    text = words(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
