@@ -149,3 +149,15 @@ class Half:
 
 device = Methods
 value = 3
+
+
+class Unpowered:
+    """Three methods, but it cannot be started."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("no power")
+
+    def load(self, model: Any) -> None:
+        """Never."""
+
+    run = close = load
