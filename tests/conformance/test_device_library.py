@@ -41,7 +41,8 @@ static int load(const bittrue_model *model, void **state, char *text, size_t siz
     }
     snprintf(text, size, "%s|%s|%d|%d|%s|%d|%lld|%.9g|%lld|%zu|%s|%d|%lld|%s|%zu|%d", model->identity, a->name,
              a->role, a->position, a->type, a->rank, (long long)a->shape[1], a->scales[0],
-             (long long)a->zero_points[0], a->bytes, y->name, y->role, multiplier, activation, model->content_bytes, model->description[0] == '{');
+             (long long)a->zero_points[0], a->bytes, y->name, y->role, multiplier, activation,
+             model->content_bytes, model->description[0] == '{');
     return BITTRUE_REFUSED;
   }
   return BITTRUE_OK;

@@ -182,7 +182,9 @@ def test_the_example_in_c(tmp_path: Path) -> None:
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     device = open_device(f"library:{folder / 'libdevice.so'}")
     counts = {"ADD": 0, "FULLY_CONNECTED": 0}
-    for asked in find_suite("litert").cases(operators=tuple(counts)):
+    for number, asked in enumerate(find_suite("litert").cases(operators=tuple(counts))):
+        if number % 3 and not asked.rejects:
+            continue
         answer = device.answer(asked)
         if asked.rejects:
             assert answer.status == "refused", asked.identity
@@ -190,7 +192,7 @@ def test_the_example_in_c(tmp_path: Path) -> None:
         assert answer.status == "outputs", f"{asked.identity}: {answer.text}"
         assert same_bytes(dict(answer.outputs), Expected(asked, ("litert",)).outputs("litert")), asked.identity
         counts[asked.operator] += 1
-    assert min(counts.values()) > 20
+    assert min(counts.values()) > 8
     other = device.answer(case("RESHAPE"))
     assert (other.status, other.text) == ("refused", "no kernel for RESHAPE")
     device.close()
@@ -199,10 +201,10 @@ def test_the_example_in_c(tmp_path: Path) -> None:
 def test_the_example_in_shell() -> None:
     device = open_device(f"program:{EXAMPLES / 'shell_device' / 'device.sh'}")
     right = 0
-    for operator in ("ADD", "MAXIMUM", "MINIMUM", "RESHAPE", "SQUEEZE"):
+    for operator in ("ADD", "MAXIMUM", "RESHAPE"):
         for number, asked in enumerate(find_suite("litert").cases(operators=(operator,))):
             # A program is started for each: some of each operator are enough here.
-            if number % 4 or asked.rejects:
+            if number % 5 or asked.rejects:
                 continue
             answer = device.answer(asked)
             if answer.status == "refused":
@@ -211,5 +213,5 @@ def test_the_example_in_shell() -> None:
             assert answer.status == "outputs", f"{asked.identity}: {answer.text}"
             assert same_bytes(dict(answer.outputs), Expected(asked, ("litert",)).outputs("litert")), asked.identity
             right += 1
-    assert right >= 12
+    assert right >= 7
     assert device.answer(case("LOGISTIC")).status == "refused"
