@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
     from .check import CheckResult, check_model
     from .compare.comparison import compare_models
+    from .conformance.devices.library import device_header
+    from .conformance.devices.opening import open_device
     from .errors import (
         BittrueError,
         InputError,
@@ -55,11 +57,13 @@ _PUBLIC = {
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
+    "device_header": ("conformance.devices.library", "device_header"),
     "explain_element": ("explain", "explain_element"),
     "isas": ("runtime", "isas"),
     "load": ("api", "load"),
     "load_plan": ("api", "load_plan"),
     "numerics_names": ("numerics", "names"),
+    "open_device": ("conformance.devices.opening", "open_device"),
     "quantize": ("quantization", "quantize"),
 }
 
@@ -84,11 +88,13 @@ __all__ = [
     "demo_digits",
     "demo_model",
     "dequantize",
+    "device_header",
     "explain_element",
     "isas",
     "load",
     "load_plan",
     "numerics_names",
+    "open_device",
     "quantize",
 ]
 
