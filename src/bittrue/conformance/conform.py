@@ -99,7 +99,9 @@ def conform(
         found = [part for part in parts if part.cases]
         if save is not None:
             save_all(chosen, found, Path(save))
+        # Of several parts the first one runs the models.
         wanted = [*([ModelFile.demo()] if demo and not _partial(selection) else []), *models]
+        wanted = wanted if parse_shard(shard)[0] == 1 else []
         ends = _models(opened, wanted, repeat, numerics)
         return with_claim(
             ConformResult(
@@ -306,7 +308,7 @@ def save_all(suite: Suite, found: Sequence[OperatorResult], folder: Path) -> Non
 
 
 def _partial(selection: Selection) -> bool:
-    return bool(selection.operators or selection.aims or selection.cases or selection.shard)
+    return bool(selection.operators or selection.aims or selection.cases)
 
 
 def _models(device: Device, models: Sequence[ModelFile], repeat: int, numerics: str) -> list[ModelResult]:
