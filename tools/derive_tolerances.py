@@ -45,7 +45,10 @@ def main(words: list[str]) -> int:
             continue
         one = tolerance.derive(suite, operator, label)
         found.append(one)
-        print(f"{suite.name} {operator} {label}: {one.figures.limit}, {len(one.wide)} wide of {one.cases} cases", flush=True)
+        print(
+            f"{suite.name} {operator} {label}: {one.figures.limit}, {len(one.wide)} wide of {one.cases} cases",
+            flush=True,
+        )
     FILE.write_text(tolerance.to_json(found), encoding="utf-8")
     return 0
 

@@ -118,7 +118,9 @@ def _operator(
             problems.append(f"{title}: {name}: recorded {_short(one[name])}, worked out {_short(two[name])}")
     for a, b in zip(recorded.cases, new.cases, strict=True):
         if a != b:
-            problems.append(f"{a.identity}: recorded '{a.outcome}' {a.text}, worked out '{b.outcome}' {b.text}".rstrip())
+            problems.append(
+                f"{a.identity}: recorded '{a.outcome}' {a.text}, worked out '{b.outcome}' {b.text}".rstrip()
+            )
     problems += _reduced(recorded.failing, cases)
     return problems, new
 

@@ -86,9 +86,7 @@ def conform(
         if chosen.format not in opened.reads:
             message = f"the device reads {', '.join(opened.reads)}, the suite '{chosen.name}' is {chosen.format}"
             raise InputError("BT-SUITE-FORMAT", message, place=opened.spec)
-        selection = Selection(
-            tuple(operators), default_types(chosen, types, cases), tuple(aims), tuple(cases), shard
-        )
+        selection = Selection(tuple(operators), default_types(chosen, types, cases), tuple(aims), tuple(cases), shard)
         task = Task(chosen.name, selection, numerics, repeat, None if resume is None else str(resume))
         journal = None if resume is None else Journal(Path(resume), task.header(opened.title))
         groups = group_names(chosen, selection)
@@ -238,9 +236,7 @@ def _one_by_one(
         yield _judged(device, suite, task, group, records)
 
 
-def _judged(
-    device: Device, suite: Suite, task: Task, group: tuple[str, str], records: list[Record]
-) -> OperatorResult:
+def _judged(device: Device, suite: Suite, task: Task, group: tuple[str, str], records: list[Record]) -> OperatorResult:
     found = judge(suite, *group, records, task.numerics, device.spec)
     if found.failing is None:
         return found

@@ -78,7 +78,9 @@ class _Group:
                 self.refused.add(name)
                 del self.alive[name]
             for one in good:
-                found = [item for item in sorted(one.rules.items()) if any(b.rules.get(item[0]) != item[1] for b in bad)]
+                found = [
+                    item for item in sorted(one.rules.items()) if any(b.rules.get(item[0]) != item[1] for b in bad)
+                ]
                 for name in one.names:
                     self.decisive.setdefault(name, {}).update(dict.fromkeys(found))
 
