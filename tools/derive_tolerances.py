@@ -1,4 +1,4 @@
-"""Derives the tolerances that `bittrue conform` measures devices by, and writes them to src/bittrue/data/tolerances.json.
+"""Derives the tolerances that `bittrue conform` measures devices by, into src/bittrue/data/tolerances.json.
 
     python tools/derive_tolerances.py            # all suites, operators and types; some minutes
     python tools/derive_tolerances.py CONV_2D    # only these operators; the others stay as they are

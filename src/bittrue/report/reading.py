@@ -1,8 +1,8 @@
 """Results read back from JSON: every field is checked before a page is made of it.
 
 The shapes below are those of `CompareResult.to_dict` (``bittrue-compare-1``), `CheckResult.to_dict`
-(``bittrue-check-1``) and `ConformResult.to_dict` (``bittrue-conform-1``). Fields that have a default there may be missing; fields that are not known here are ignored, so
-that newer results of the same format can be read.
+(``bittrue-check-1``) and `ConformResult.to_dict` (``bittrue-conform-1``). Fields that have a default there may be
+missing; fields that are not known here are ignored, so that newer results of the same format can be read.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def index(element: list[int]) -> str:
 
 
 def legal(text: str) -> str:
-    """Text for XML, without what XML 1.0 cannot hold: control characters and lone surrogates of hostile files are escaped."""
+    """Text as XML 1.0 can hold it: control characters and lone surrogates of hostile files are escaped."""
     return "".join(letter if _allowed(ord(letter)) else f"\\x{ord(letter):02x}" for letter in text)
 
 
