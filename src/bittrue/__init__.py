@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .check import CheckResult, check_model
     from .compare.comparison import compare_models
     from .conformance.conform import conform
+    from .conformance.devices.library import device_header
     from .conformance.devices.opening import open_device
     from .errors import (
         BittrueError,
@@ -58,6 +59,7 @@ _PUBLIC = {
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
+    "device_header": ("conformance.devices.library", "device_header"),
     "explain_element": ("explain", "explain_element"),
     "isas": ("runtime", "isas"),
     "load": ("api", "load"),
@@ -89,6 +91,7 @@ __all__ = [
     "demo_digits",
     "demo_model",
     "dequantize",
+    "device_header",
     "explain_element",
     "isas",
     "load",

@@ -30,6 +30,7 @@ _COMMANDS = {
     "numerics": "List the arithmetics that bittrue reproduces; `show` and `diff` look inside.",
     "replay": "Run the recorded vectors in FOLDER and compare the results with the recorded bytes.",
     "report": "Make a page or a summary of RESULT, the JSON of `bittrue compare`, `check` or `conform`.",
+    "vectors": "Write test vectors aimed at ties, saturation, padding corners and all else that tells...",
     "demo": "Recognise handwritten digits with an int8 network, and look into one of its roundings.",
 }
 

@@ -19,6 +19,18 @@ class Unreadable(Exception):
     """Something that is no array of numbers; the text says what is wrong with it."""
 
 
+class Failed(Exception):
+    """A device's own words for what went wrong."""
+
+
+class Crashed(Exception):
+    """The end of a device's process."""
+
+
+class TimedOut(Exception):
+    """A device took too long."""
+
+
 def clean(text: str) -> str:
     """Text that a device wrote, fit for one line of a report.
 
