@@ -1,0 +1,117 @@
+"""Few elements that tell many arithmetics apart: chosen from all codes of narrow types, by what the answers to them are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...api import load
+from ...errors import BittrueError
+from ...graph import DataType
+
+# Whose answers are told apart; fixed, so that a suite does not change when a numerics is added.
+NUMERICS = (
+    "litert",
+    "litert-optimized",
+    "xnnpack",
+    "single-rounding",
+    "litert@1.2",
+    "tvm-qnn",
+    "tvm-qnn-tonearest",
+    "tvm-qnn-float32",
+    "tvm-qnn-float32-tonearest",
+    "tvm-qnn-float64",
+)
+
+
+def answers(content: bytes, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """What the numerics say to a model, flat, each answer once; that of `litert` is the first.
+
+    Raises:
+        BittrueError: `litert` cannot run it.
+    """
+    found: dict[bytes, np.ndarray] = {}
+    for name in NUMERICS:
+        try:
+            outputs = load(content).prepare(name).run(dict(inputs))
+        except BittrueError:
+            if not found:
+                raise
+            continue
+        value = np.ascontiguousarray(next(iter(outputs.values()))).reshape(-1)
+        found.setdefault(value.tobytes(), value)
+    return list(found.values())
+
+
+def roundings(real: np.ndarray, zero_point: int, low: int, high: int) -> list[np.ndarray]:
+    """Stored values of real numbers in steps of the output under every tie and direction, in binary64 and binary32,
+    the zero point added behind and ahead of rounding, saturated before and after it is added.
+    """
+    found = []
+    for value in (real, real.astype(np.float32)):
+        for moved, behind in ((value, zero_point), (value + value.dtype.type(zero_point), 0)):
+            whole = np.floor(moved)
+            part = moved - whole
+            toward = np.where(moved < 0, whole + (part > 0.5), whole + (part >= 0.5))
+            for rounded in (
+                np.rint(moved),
+                toward,
+                whole + (part >= 0.5),
+                whole + (part > 0.5),
+                np.trunc(moved),
+                whole,
+                np.ceil(moved),
+            ):
+                found.append(np.clip(rounded + behind, low, high))
+    found.append(np.clip(np.clip(np.rint(real), low, high) + zero_point, low, high))
+    return found
+
+
+def separating(columns: Sequence[np.ndarray], each: int = 2) -> np.ndarray:
+    """Places, in rising order, among which every two columns that differ anywhere differ `each` times, where they can.
+
+    The rarest differences are looked at first: what tells a hard pair apart often serves the easy ones, too.
+    """
+    chosen = np.zeros(columns[0].size, bool)
+    pairs = []
+    for one in range(len(columns)):
+        for two in range(one):
+            places = np.flatnonzero(columns[one] != columns[two])
+            if places.size:
+                pairs.append(places)
+    for places in sorted(pairs, key=lambda places: places.size):
+        missing = each - int(chosen[places].sum())
+        if missing > 0:
+            left = places[~chosen[places]]
+            chosen[left[np.linspace(0, left.size - 1, min(missing, left.size)).astype(np.int64)]] = True
+    return np.flatnonzero(chosen)
+
+
+def nearest_ties(real: np.ndarray, low: float, high: float, count: int) -> np.ndarray:
+    """Places of the `count` real numbers inside (low, high) that lie nearest to a half, above and below zero alike."""
+    away = np.abs(real - np.floor(real) - 0.5)
+    found = []
+    for side in (real < 0, real >= 0):
+        places = np.flatnonzero(side & (real > low) & (real < high))
+        found.append(places[np.argsort(away[places], kind="stable")[: count // 2]])
+    return np.sort(np.concatenate(found))
+
+
+def at_ends(real: np.ndarray, low: float, high: float, count: int) -> np.ndarray:
+    """Places of the real numbers next to both ends of the clamp, inside and outside of it."""
+    found = []
+    for end in (low, high):
+        for half in (-0.5, 0.5):
+            apart = real - (end + half)
+            for side in (apart < 0, apart >= 0):
+                places = np.flatnonzero(side)
+                found.append(places[np.argsort(np.abs(apart[places]), kind="stable")[: count // 8 + 1]])
+    return np.unique(np.concatenate(found))
+
+
+def edge_codes(kind: DataType, *points: int) -> np.ndarray:
+    """The ends of the type, 0, and `points`, with their neighbours."""
+    around = [kind.minimum, kind.maximum, 0, *points]
+    codes = {code + by for code in around for by in (-1, 0, 1)}
+    return np.array(sorted(c for c in codes if kind.minimum <= c <= kind.maximum), np.int64)
