@@ -26,8 +26,10 @@ _TRIES = 96
 _HEAVY = 4_000_000
 # Questions without any output before the device is said not to run the operator.
 _PATIENCE = 12
-# Single other rules are tried on so many numerics, the nearest first.
-_BASES = 4
+# Where no numerics is left, so many answers in all are the evidence for what is said instead.
+_EVIDENCE = 32
+# Single other rules are tried on so many numerics: those that the suite admits, then the nearest ones.
+_BASES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,7 @@ class Inquiry:
         cases: of the suite.
         left: candidates that give every answer so far.
         asked: questions, in order.
-        contradicted: candidate to the case that ruled it out.
+        contradicted: candidate to the case that ruled it out, by other bytes.
         inseparable: what is left differs, but no question in the budget tells it apart.
         deciding: questions that ruled something out.
     """
@@ -86,6 +88,8 @@ class Inquiry:
         """Ask until nothing is left to ask."""
         self._narrow()
         if not self.left and self.ran:
+            while self._open and len(self.asked) < min(self.budget, _EVIDENCE):
+                self._ask(self._open.pop(0), False)
             self.left = self._other_rules()
             self._narrow()
 
@@ -180,14 +184,17 @@ class Inquiry:
             outputs = self.known.outputs(candidate, case)
             if outputs is not None and key_of(outputs) == wanted:
                 kept.append(candidate)
-            else:
+            elif outputs is not None:
                 self.contradicted[candidate] = case
         self.left = kept
         self.deciding += len(kept) < before
 
     def unstable(self) -> bool:
         """Whether the device gives something else now for the question that ruled the last candidate out."""
-        last = next(one for one in reversed(self.ran) if one.case in self.contradicted.values())
+        ruled_out = [one for one in self.ran if one.case in self.contradicted.values()]
+        if not ruled_out:
+            return False
+        last = ruled_out[-1]
         again = self.device.answer(last.case)
         self.asked.append(Asked(last.case, again, last.made))
         same = again.status == "outputs" and _key(again.outputs) == _key(last.answer.outputs)
@@ -213,9 +220,11 @@ class Inquiry:
         return outputs is not None and key_of(outputs) == wanted
 
     def _bases(self) -> list[Candidate]:
-        """Numerics that can run what was answered, one of each arithmetic, the nearest first."""
+        """Numerics that can run what was answered, one of each arithmetic."""
+        nearest = [candidate for candidate, _ in self.distances()]
+        ordered = sorted(nearest, key=lambda candidate: candidate.name not in self.preferred)
         seen: dict[object, Candidate] = {}
-        for candidate, _ in self.distances():
+        for candidate in ordered:
             seen.setdefault(tuple(self.known.key(candidate, one.case) for one in self.ran), candidate)
         return list(islice(seen.values(), _BASES))
 
