@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
     from .check import CheckResult, check_model
     from .compare.comparison import compare_models
+    from .conformance.devices.opening import open_device
     from .errors import (
         BittrueError,
         InputError,
@@ -60,6 +61,7 @@ _PUBLIC = {
     "load": ("api", "load"),
     "load_plan": ("api", "load_plan"),
     "numerics_names": ("numerics", "names"),
+    "open_device": ("conformance.devices.opening", "open_device"),
     "quantize": ("quantization", "quantize"),
 }
 
@@ -89,6 +91,7 @@ __all__ = [
     "load",
     "load_plan",
     "numerics_names",
+    "open_device",
     "quantize",
 ]
 

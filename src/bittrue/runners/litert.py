@@ -43,7 +43,9 @@ def _interpreter(module: Any, model: Path | bytes, resolver: str, threads: int, 
     )
 
 
-def _open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Feed], int], Opened]:
+def open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Feed], int], Opened]:
+    """Opens models as users run them, with these kernels: inner tensors are not kept."""
+
     def prepare(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
         interpreter = _interpreter(module, path, resolver, threads)
         details = interpreter.get_input_details()
@@ -69,7 +71,7 @@ def _open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Feed], int], Op
 
 
 def _peer(name: str, title: str, resolver: str) -> Peer:
-    return Peer(name, title, "ai-edge-litert", "ai_edge_litert.interpreter", ("tflite",), _open_litert(resolver))
+    return Peer(name, title, "ai-edge-litert", "ai_edge_litert.interpreter", ("tflite",), open_litert(resolver))
 
 
 LITERT = _peer("litert", "LiteRT reference kernels", "builtin_ref")

@@ -84,8 +84,9 @@ def _type(port: Any) -> str:
     return _TYPES.get(kind, kind)
 
 
-def _open_onnxruntime(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
-    session = _session(module, path, Settings(threads=threads))
+def open_onnxruntime(module: Any, path: Path, feeds: Sequence[Feed], settings: Settings) -> Opened:
+    """The model as users run it: nothing is written out, inner tensors stay inside."""
+    session = _session(module, path, settings)
     ports = session.get_inputs()
     order = pair([f.name for f in feeds], [port.name for port in ports], "inputs")
     wanted = []
@@ -101,7 +102,11 @@ def _open_onnxruntime(module: Any, path: Path, feeds: Sequence[Feed], threads: i
     return Opened(run, tuple(port.name for port in session.get_outputs()), remarks)
 
 
-ONNXRUNTIME = Peer("onnxruntime", "ONNX Runtime", "onnxruntime", "onnxruntime", ("onnx",), _open_onnxruntime)
+def _open_peer(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
+    return open_onnxruntime(module, path, feeds, Settings(threads=threads))
+
+
+ONNXRUNTIME = Peer("onnxruntime", "ONNX Runtime", "onnxruntime", "onnxruntime", ("onnx",), _open_peer)
 
 
 @dataclass(frozen=True)

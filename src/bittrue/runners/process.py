@@ -20,6 +20,7 @@ from ..errors import ResourceError, RunError
 
 # What the runtime prints when it gives up is at the end.
 _LINES = 12
+_END_BYTES = 1 << 16
 
 
 class Worker:
@@ -133,7 +134,9 @@ def _ended(code: int) -> str:
 def _said(messages: Path) -> str:
     """The end of what the runtime printed."""
     try:
-        lines = messages.read_text(errors="replace").splitlines()
+        with messages.open("rb") as file:
+            file.seek(max(0, messages.stat().st_size - _END_BYTES))
+            lines = file.read(_END_BYTES).decode(errors="replace").splitlines()
     except OSError:
         return ""
     text = " | ".join(line.strip() for line in lines[-_LINES:] if line.strip() and not line.startswith("INFO:"))
@@ -142,14 +145,17 @@ def _said(messages: Path) -> str:
 
 
 def serve(name: str) -> None:
-    """Answer on standard output until standard input ends; whatever the runtime prints goes to a file."""
-    answers = os.fdopen(os.dup(1), "wb")
+    """Answer on standard output until standard input ends; whatever the runtime prints goes to a file, and it reads
+    nothing.
+    """
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     import ml_dtypes  # noqa: F401  runtimes give bfloat16 arrays only once this has registered the type
 
     warnings.simplefilter("ignore")
     module = importlib.import_module(name)
-    for line in sys.stdin:
+    for line in requests:
         request = json.loads(line)
         said = os.open(request["messages"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(said, 1)

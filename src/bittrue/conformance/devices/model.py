@@ -1,0 +1,104 @@
+"""What a device is shown of a case: the model file, and what is in it as plain data."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ...api import Port
+from ...errors import BittrueError
+from ...numerics import default_of
+from ...runners.base import input_ports
+from ..suite import SuiteCase
+
+
+class DeviceModel:
+    """A model of one operator, as devices in Python get it.
+
+    Attributes:
+        identity: of the case: ``"CONV_2D/s8/ties/003"``.
+        format: ``"tflite"`` or ``"onnx"``.
+        operator: as files call it.
+        types: of the case, ``"s8"``.
+        bytes: the model file.
+    """
+
+    def __init__(self, case: SuiteCase, path: Path | None = None) -> None:
+        self._case = case
+        self._path = path
+        self.identity = case.identity
+        self.format = case.format
+        self.operator = case.operator
+        self.types = case.types
+        self.bytes = case.content
+
+    @cached_property
+    def path(self) -> Path:
+        """The model file on disk; it goes when the model does."""
+        if self._path is not None:
+            return self._path
+        self._folder = tempfile.TemporaryDirectory(prefix="bittrue-device-")
+        found = Path(self._folder.name) / f"model.{self.format}"
+        found.write_bytes(self.bytes)
+        return found
+
+    @cached_property
+    def inputs(self) -> tuple[Port, ...]:
+        """Names, types, shapes and quantization."""
+        try:
+            return tuple(input_ports(self._case.model))
+        except BittrueError:
+            # A model that must be refused.
+            return tuple(Port(name, value.dtype, value.shape, None) for name, value in self._case.inputs.items())
+
+    @cached_property
+    def outputs(self) -> tuple[Port, ...]:
+        """Likewise, with the shapes that the file claims; empty when bittrue cannot read the model."""
+        return output_ports(self._case)
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Any]:
+        """Of the operator, in bittrue's words; empty when bittrue cannot read the model."""
+        try:
+            nodes = self._case.model.graph.nodes
+        except BittrueError:
+            return {}
+        return dict(nodes[0].attributes) if len(nodes) == 1 else {}
+
+    @cached_property
+    def description(self) -> Mapping[str, Any]:
+        """Everything about the case but its values, as plain data: see `bittrue.conformance.formats.describe`.
+
+        ``plan`` is that of the runtime that the model's format comes with: multipliers, exponents, clamps; it is left
+        out when that runtime does not run the model.
+
+        Raises:
+            BittrueError: bittrue cannot read the model.
+        """
+        from ..formats.describe import describe
+
+        try:
+            return describe(self._case, default_of(self.format))
+        except BittrueError:
+            return describe(self._case)
+
+    def __repr__(self) -> str:
+        return f"DeviceModel({self.identity!r}, {self.format})"
+
+
+def output_ports(case: SuiteCase) -> tuple[Port, ...]:
+    """The outputs of a case's model as the file declares them; empty when bittrue cannot read it."""
+    try:
+        graph = case.model.graph
+    except BittrueError:
+        return ()
+    tensors = (graph.tensors[index] for index in graph.outputs)
+    return tuple(Port(t.name, t.type.numpy, t.shape, t.quantization) for t in tensors)
+
+
+def output_names(case: SuiteCase) -> tuple[str, ...]:
+    """Names of the outputs of a case's model; empty when bittrue cannot read it."""
+    return tuple(port.name for port in output_ports(case))
