@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ... import __version__
@@ -38,7 +39,7 @@ def identify(
             ``f(model, inputs) -> outputs``, or an object with ``load``, ``run`` and ``close``.
         suite: ``"litert"`` or ``"onnx"``; by default the one in the format that the device prefers.
         operators: as files call them; all when empty.
-        types: labels; those of 8-bit activations that the suite begins with when empty.
+        types: labels; the suite's own choice when empty.
         questions: most runs of the device per operator and label.
         progress: called with operators that are done, and all.
 
@@ -94,8 +95,7 @@ def _grouped(
 ) -> dict[tuple[str, str], list[SuiteCase]]:
     """What may be asked, by operator and label; models that must be refused tell no arithmetic."""
     found: dict[tuple[str, str], list[SuiteCase]] = {}
-    labels: tuple[str, ...] = tuple(types) or ((suite.default_types) if hasattr(suite, "default_types") else ("s8",))
-    for case in suite.cases(operators, labels):
+    for case in suite.cases(operators, types) if types else suite.cases(operators):
         if not case.rejects:
             found.setdefault((case.operator, case.types), []).append(case)
     return found
@@ -183,8 +183,6 @@ def _label(finding: Finding) -> str:
 
 def _ordered(finding: Finding, named: Sequence[Explained], consistent: Collection[str]) -> Finding:
     """The numerics of the summary first, then those that nothing contradicts."""
-    from dataclasses import replace
-
     chosen = [one.numerics for one in named]
     order: Mapping[str, int] = {name: position for position, name in enumerate((*chosen, *consistent))}
     names = sorted(finding.numerics, key=lambda name: order.get(name, len(order)))
