@@ -60,7 +60,8 @@ def _claim(result: ConformResult, ran: Sequence[OperatorResult]) -> str:
         )
     if result.level is None:
         bad = _named([_title(o) for o in ran if o.level is None])
-        return f"{_subject(result)} conforms to nothing: {bad} came to no proper end or broke a rule of conduct; {what}, {counted}{rest}"
+        why = f"{bad} came to no proper end or broke a rule of conduct"
+        return f"{_subject(result)} conforms to nothing: {why}; {what}, {counted}{rest}"
     head = f"{_subject(result)} conforms"
     if result.claimed:
         others = f" (and equally {', '.join(result.claimed[1:])})" if len(result.claimed) > 1 else ""

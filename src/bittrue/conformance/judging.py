@@ -265,6 +265,8 @@ class _Judged:
         )
 
     def _outcome(self, record: Record, wanted: Outputs | None) -> tuple[str, str]:
+        if record.status == "skipped":
+            return "skipped", record.text
         if record.case.rejects:
             # Saying no with an exception is still saying no; ending the process or never coming back is not.
             if record.status in ("refused", "raised"):

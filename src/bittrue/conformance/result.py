@@ -148,7 +148,7 @@ class Class:
     """What the device does otherwise: with it the reference gives every byte of every case.
 
     Attributes:
-        name: stable, ``"input zero point ignored"`` or ``"rescale=q31_one_step_up"``; of two together ``"... and ..."``.
+        name: stable, ``"input zero point ignored"`` or ``"rescale=q31_one_step_up"``; two are joined by ``"and"``.
         text: for people.
         kind: as `bittrue.compare.result.Cause.kind`.
         legal: whether it only fills slots with rules that some numerics has for such an operator.
