@@ -295,8 +295,9 @@ def _side_by_side(
                 if progress is not None:
                     progress(done, len(groups))
                 records, found = one.result()
-                for record in records if journal is not None else ():
-                    journal.add(record)
+                if journal is not None:
+                    for record in records:
+                        journal.add(record)
                 yield found
         except BaseException:
             pool.shutdown(cancel_futures=True)
