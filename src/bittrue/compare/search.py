@@ -23,10 +23,18 @@ _ACCOUNTING = 2_000_000_000
 _WHOLE = ("stale", "result", "codes", "layout")
 
 
-def faults(case: Case) -> Iterator[Hypothesis]:
-    """Every fault of every family that can be thought of for this tensor."""
+def faults(case: Case, aliases: bool = False) -> Iterator[Hypothesis]:
+    """Every fault of every family that can be thought of for this tensor.
+
+    Args:
+        aliases: also under the names of those that come to the same here. Whoever compares causes of several cases needs
+            them: what cannot be told apart in one case can be in another.
+    """
     for family in FAMILIES:
-        yield from family(case)
+        for hypothesis in family(case):
+            yield hypothesis
+            if aliases:
+                yield from (replace(hypothesis, cause=cause, aliases=()) for cause in hypothesis.aliases)
 
 
 def pairs(case: Case, bases: list[tuple[Hypothesis, ...]]) -> Iterator[tuple[Hypothesis, ...]]:

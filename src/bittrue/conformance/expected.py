@@ -74,7 +74,7 @@ class Expected:
             except BittrueError as error:
                 refusals[name] = error
                 continue
-            groups.setdefault(_key(session.plan), ([], session))[0].append(name)
+            groups.setdefault(plan_key(session.plan), ([], session))[0].append(name)
         found = []
         for names, session in groups.values():
             steps = session.plan.steps
@@ -134,16 +134,31 @@ def same_bytes(one: Outputs, two: Outputs) -> bool:
     )
 
 
-def _key(plan: Plan) -> object:
-    """Plans with the same key compute the same: operators, rules and prepared parameters."""
-    return tuple(
-        (
-            step.operator,
-            tuple(sorted(step.rules.items())),
-            tuple(sorted((k, _plain(v)) for k, v in step.parameters.items())),
+def plan_key(plan: Plan) -> object:
+    """Plans with the same key compute the same: operators, how they are connected, rules, prepared parameters and
+    constants.
+    """
+    # Rewrites number tensors differently: they are counted in the order in which steps touch them.
+    order: dict[int | None, int] = {None: -1}
+    order.update((index, position) for position, index in enumerate(plan.inputs))
+    constants = []
+    steps = []
+    for step in plan.steps:
+        for index in (*step.inputs, *step.outputs):
+            if index not in order:
+                order[index] = len(order)
+                if index is not None and plan.tensors[index].value is not None:
+                    constants.append((order[index], _plain(plan.tensors[index].value)))
+        steps.append(
+            (
+                step.operator,
+                tuple(order[index] for index in step.inputs),
+                tuple(order[index] for index in step.outputs),
+                tuple(sorted(step.rules.items())),
+                tuple(sorted((k, _plain(v)) for k, v in step.parameters.items())),
+            )
         )
-        for step in plan.steps
-    )
+    return tuple(steps), tuple(constants)
 
 
 def _plain(value: object) -> object:

@@ -43,6 +43,7 @@ class Hypothesis:
         reference: run by the NumPy references, where kernels may decline or clamp.
         result: changes the computed tensor, given the plan.
         slots: for rules: what is filled otherwise, as `rows.Slot`.
+        aliases: other causes that come to the same here, and need not elsewhere.
     """
 
     cause: Cause
@@ -56,6 +57,7 @@ class Hypothesis:
     reference: bool = False
     result: Callable[[np.ndarray, Plan], np.ndarray | None] | None = None
     slots: tuple[Slot, ...] = ()
+    aliases: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True)

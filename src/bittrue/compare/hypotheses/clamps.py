@@ -42,12 +42,13 @@ def clamps(case: Case) -> Iterator[Hypothesis]:
     if not {"low", "high"} <= set(step.parameters) or case.theirs[0].dtype.kind not in "iu":
         return
     clamp = _Clamp(case.plan, step)
-    seen = {(clamp.low, clamp.high)}
+    by_ends: dict[tuple[int, int], list[Cause]] = {}
     for name, text, ends in _ends(clamp):
         found = ends(clamp)
-        if found not in seen and found[0] <= found[1]:
-            seen.add(found)
-            yield _ended(name, text, found)
+        if found != (clamp.low, clamp.high) and found[0] <= found[1]:
+            by_ends.setdefault(found, []).append(_cause(name, text))
+    for found, causes in by_ends.items():
+        yield _ended(found, causes)
     yield from _wraps()
 
 
@@ -91,11 +92,12 @@ def _ends(clamp: _Clamp) -> Iterator[tuple[str, str, Ends]]:
     yield "clamp one too high", "the upper end is one too large", lambda c: (c.low, min(c.high + 1, c.maximum))
 
 
-def _ended(name: str, text: str, ends: tuple[int, int]) -> Hypothesis:
+def _ended(ends: tuple[int, int], causes: list[Cause]) -> Hypothesis:
     return Hypothesis(
-        _cause(name, text),
+        causes[0],
         "clamp",
         plan=lambda plan: change_last(plan, low=ends[0], high=ends[1]),
+        aliases=tuple(causes[1:]),
     )
 
 

@@ -52,11 +52,14 @@ def _codes(step: Step) -> Iterator[Hypothesis]:
         ("padding with code 1", "padded positions hold 1 instead of the zero point", lambda s: 1),
         ("padding with the negated zero point", "padded positions hold -z", lambda s: -int(s["input_zero_point"])),
     )
-    seen = {int(step["input_zero_point"])}
+    by_code: dict[int, list[tuple[Cause, Callable[[Step], int]]]] = {}
     for name, text, code in codes:
-        if code(step) not in seen:
-            seen.add(code(step))
-            yield Hypothesis(_cause(name, text), "padding", layer={"pad_code": code})
+        if code(step) != int(step["input_zero_point"]):
+            by_code.setdefault(code(step), []).append((_cause(name, text), code))
+    for found in by_code.values():
+        (cause, code), *others = found
+        aliases = tuple(other for other, _ in others)
+        yield Hypothesis(cause, "padding", layer={"pad_code": code}, aliases=aliases)
     for name, mode in (("padding repeats the edge", "edge"), ("padding mirrors the picture", "reflect")):
         yield Hypothesis(_cause(name, f"{name} instead of holding the zero point"), "padding", layer={"pad_mode": mode})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,36 +28,37 @@ _KINDS: tuple[tuple[str, str, Any], ...] = (
 _FARTHEST = 256
 
 
+# Kind and text, for names and sentences.
+_Way = tuple[str, str]
+
+
 def zero_points(case: Case) -> Iterator[Hypothesis]:
     """Every operand's zero point, changed in every way."""
     found = operands(case)
-    tried: list[set[tuple[int, ...]]] = []
     for operand in found:
-        seen = {tuple(operand.zero_points.tolist())}
-        tried.append(seen)
-        for kind, text, change in _KINDS:
-            points = change(operand.zero_points.astype(np.int64))
-            if tuple(points.tolist()) in seen:
-                continue
-            seen.add(tuple(points.tolist()))
-            yield from _changed(case, operand, points, kind, text)
-        for other in found:
-            if other is operand or other.zero_points.size != 1:
-                continue
-            same = tuple(np.broadcast_to(other.zero_points, operand.zero_points.shape).tolist())
-            if same in seen:
-                continue
-            seen.add(same)
-            yield from _changed(
-                case, operand, other.zero_points, f"taken from the {other.role}", f"is that of the {other.role}"
-            )
+        for points, ways in _ways(operand, found).items():
+            yield from _changed(case, operand, np.array(points, np.int64), ways)
     yield from _all_inputs_ignored(found)
-    for operand, seen in zip(found, tried, strict=True):
+    for operand in found:
         by = _estimated(case, operand)
         points = operand.zero_points.astype(np.int64) + by
-        if by and tuple(points.tolist()) not in seen:
+        if by and tuple(points.tolist()) not in _ways(operand, found):
             words = f"{abs(by)} too {'large' if by > 0 else 'small'}"
-            yield from _changed(case, operand, points, words, f"is {words}")
+            yield from _changed(case, operand, points, [(words, f"is {words}")])
+
+
+def _ways(operand: Operand, found: Sequence[Operand]) -> dict[tuple[int, ...], list[_Way]]:
+    """Wrong zero points, and what may have led to them."""
+    own = operand.zero_points.astype(np.int64)
+    ways: dict[tuple[int, ...], list[_Way]] = {}
+    for kind, text, change in _KINDS:
+        ways.setdefault(tuple(change(own).tolist()), []).append((kind, text))
+    for other in found:
+        if other is not operand and other.zero_points.size == 1:
+            same = tuple(np.broadcast_to(other.zero_points, own.shape).tolist())
+            ways.setdefault(same, []).append((f"taken from the {other.role}", f"is that of the {other.role}"))
+    ways.pop(tuple(own.tolist()), None)
+    return ways
 
 
 def _estimated(case: Case, operand: Operand) -> int:
@@ -97,23 +98,27 @@ def _estimated(case: Case, operand: Operand) -> int:
     return sign * min(range(max(1, low), high + 1), key=lambda by: distance(by * sign))
 
 
-def _changed(case: Case, operand: Operand, points: np.ndarray, kind: str, text: str) -> Iterator[Hypothesis]:
+def _changed(case: Case, operand: Operand, points: np.ndarray, ways: Sequence[_Way]) -> Iterator[Hypothesis]:
     role = operand.role
-    name = f"{role} zero point {kind}"
     seat = f"{role} zero point"
 
     def graph(old: Graph) -> Graph:
         return operand.set_zero_point(old, points)
 
-    yield Hypothesis(_cause(name, f"the {_whose(role)} zero point {text}: a fault"), seat, graph=graph)
+    def causes(sentence: str) -> tuple[Cause, tuple[Cause, ...]]:
+        first, *others = [_cause(f"{role} zero point {kind}", sentence.format(text)) for kind, text in ways]
+        return first, tuple(others)
+
+    cause, aliases = causes(f"the {_whose(role)} zero point {{}}: a fault")
+    yield Hypothesis(cause, seat, graph=graph, aliases=aliases)
     if role == "output":
-        text = f"the output's zero point {text} where it is added, though not in the clamp: a fault"
+        cause, aliases = causes("the output's zero point {} where it is added, though not in the clamp: a fault")
         point = int(np.reshape(points, -1)[0])
-        yield Hypothesis(_cause(name, text), seat, plan=lambda plan: _with_output_point(plan, point))
+        yield Hypothesis(cause, seat, plan=lambda plan: _with_output_point(plan, point), aliases=aliases)
     if role == "input":
         outside = int(operand.zero_points[0])
-        text = f"the input's zero point {text}, while padding still holds it: a fault"
-        yield Hypothesis(_cause(name, text), seat, graph=graph, layer={"pad_code": lambda step: outside})
+        cause, aliases = causes("the input's zero point {}, while padding still holds it: a fault")
+        yield Hypothesis(cause, seat, graph=graph, layer={"pad_code": lambda step: outside}, aliases=aliases)
 
 
 def _all_inputs_ignored(found: list[Operand]) -> Iterator[Hypothesis]:

@@ -1,0 +1,6 @@
+"""`bittrue identify`: which numerics explains a black box's outputs, found by questions that rule candidates out."""
+
+from .identify import QUESTIONS, identify
+from .result import CounterExample, Explained, Finding, IdentifyResult, Nearest
+
+__all__ = ["QUESTIONS", "CounterExample", "Explained", "Finding", "IdentifyResult", "Nearest", "identify"]

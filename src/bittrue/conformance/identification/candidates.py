@@ -1,0 +1,189 @@
+"""Arithmetics that may be a device's: numerics, and numerics with one rule filled otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ... import numerics as numerics_tables
+from ...api import Session
+from ...compare.hypotheses.rows import Place, place_of, users_of, with_rules
+from ...compare.hypotheses.rows import Slot as ChangedSlot
+from ...errors import BittrueError
+from ...numerics import Numerics
+from ...plan import Plan
+from ...plan.planner import rewritten_graph
+from ...rules import rules
+from ..expected import Outputs, plan_key
+from ..suite import SuiteCase
+
+
+@dataclass(frozen=True)
+class Change:
+    """One slot that is filled otherwise than the numerics has it, wherever a row serves these operators and types."""
+
+    place: Place
+    slot: str
+    rule: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.slot} = {self.rule}"
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Numerics with a row for this place that has the rule."""
+        return users_of([ChangedSlot(self.place, self.slot, self.rule, self.instead)])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One arithmetic of all cases.
+
+    Attributes:
+        name: of the numerics.
+        changes: what it does otherwise: the same rule in one slot, at every place where the operator has it.
+    """
+
+    name: str
+    changes: tuple[Change, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name} with {self.changes[0]}" if self.changes else self.name
+
+    @property
+    def table(self) -> Numerics:
+        found = numerics_tables.find(self.name)
+        for change in self.changes:
+            found = with_rules(found, change.place, {change.slot: change.rule})
+        return found
+
+
+# One of them stands for all candidates that compute a case by the same plan.
+Group = tuple[Candidate, ...]
+
+
+@dataclass
+class Answers:
+    """What candidates make of cases; each plan is run once.
+
+    Attributes:
+        plans: how many were made so far.
+    """
+
+    plans: int = 0
+    _sessions: dict[tuple[str, Candidate], tuple[object, Session] | None] = field(default_factory=dict)
+    _outputs: dict[tuple[str, object], Outputs | None] = field(default_factory=dict)
+
+    def session(self, candidate: Candidate, case: SuiteCase) -> Session | None:
+        """The prepared model; None where the candidate refuses it."""
+        found = self._planned(candidate, case)
+        return None if found is None else found[1]
+
+    def _planned(self, candidate: Candidate, case: SuiteCase) -> tuple[object, Session] | None:
+        key = (case.sha256, candidate)
+        if key not in self._sessions:
+            self.plans += 1
+            self._sessions[key] = _prepared(candidate, case)
+        return self._sessions[key]
+
+    def key(self, candidate: Candidate, case: SuiteCase) -> object:
+        """Equal for candidates that compute the case by the same plan; None where it is refused."""
+        found = self._planned(candidate, case)
+        return None if found is None else found[0]
+
+    def outputs(self, candidate: Candidate, case: SuiteCase) -> Outputs | None:
+        """Outputs by name; None where the candidate refuses the case."""
+        found = self._planned(candidate, case)
+        if found is None:
+            return None
+        key, session = found
+        place = (case.sha256, key)
+        if place not in self._outputs:
+            self._outputs[place] = _run(session, case, _refusals(candidate))
+        return self._outputs[place]
+
+    def groups(self, candidates: Sequence[Candidate], case: SuiteCase) -> list[Group]:
+        """Candidates with equal outputs together, those that refuse the case left out."""
+        found: dict[object, list[Candidate]] = {}
+        for candidate in candidates:
+            outputs = self.outputs(candidate, case)
+            if outputs is not None:
+                found.setdefault(_bytes(outputs), []).append(candidate)
+        return [tuple(group) for group in found.values()]
+
+    def forget(self, case: SuiteCase) -> None:
+        """Drop what is known of a case that is not asked."""
+        for table in (self._sessions, self._outputs):
+            for key in [key for key in table if key[0] == case.sha256]:
+                del table[key]  # type: ignore[attr-defined]
+
+
+def of_all_numerics(preferred: Sequence[str]) -> list[Candidate]:
+    """All numerics, preferred ones first."""
+    return [Candidate(name) for name in dict.fromkeys((*preferred, *numerics_tables.names()))]
+
+
+def with_one_other_rule(base: Candidate, cases: Sequence[SuiteCase]) -> Iterator[Candidate]:
+    """The base with each other rule of each of its slots; the rules that other numerics use for the operator first."""
+    table = numerics_tables.find(base.name)
+    own: dict[str, dict[Place, str]] = {}
+    for case in cases:
+        for place, filled in _places(case, table).items():
+            for slot, rule in filled.items():
+                own.setdefault(slot, {}).setdefault(place, rule)
+    found = []
+    for slot, at in own.items():
+        for rule in rules(slot):
+            changes = tuple(Change(place, slot, rule, instead) for place, instead in at.items() if rule != instead)
+            if changes:
+                found.append(Candidate(base.name, changes))
+    yield from sorted(found, key=lambda candidate: not candidate.changes[0].users)
+
+
+def _places(case: SuiteCase, table: Numerics) -> dict[Place, Mapping[str, str]]:
+    """The rows by which a numerics computes a case."""
+    try:
+        plan = case.model.prepare(table).plan
+        graph, _ = rewritten_graph(case.model.graph, table)
+    except BittrueError:
+        return {}
+    used = {step.index: step.rules for step in plan.steps}
+    return {place_of(graph, node): used[node.index] for node in graph.nodes if node.index in used}
+
+
+def _prepared(candidate: Candidate, case: SuiteCase) -> tuple[object, Session] | None:
+    try:
+        session = case.model.prepare(candidate.table)
+    except _refusals(candidate):
+        return None
+    return plan_key(session.plan), session
+
+
+def _refusals(candidate: Candidate) -> type[Exception]:
+    """A rule may meet operators, types and numbers that it was not made for: whatever that raises refuses the case."""
+    return Exception if candidate.changes else BittrueError
+
+
+def _run(session: Session, case: SuiteCase, refusals: type[Exception]) -> Outputs | None:
+    with np.errstate(all="ignore"):
+        try:
+            return session.run(dict(case.inputs))
+        except refusals:
+            return None
+
+
+def _bytes(outputs: Outputs) -> object:
+    return tuple((name, value.dtype.str, value.shape, value.tobytes()) for name, value in sorted(outputs.items()))
+
+
+def key_of(outputs: Outputs) -> object:
+    """Hashable; equal for the same tensors: names, types, shapes, bytes."""
+    return _bytes(outputs)
+
+
+def rules_of(plan: Plan) -> Mapping[str, str]:
+    """Slot to rule, of all steps; the last step's where two have the slot."""
+    return {slot: rule for step in plan.steps for slot, rule in step.rules.items()}

@@ -1,0 +1,151 @@
+"""What identification finds: plain data, the only source of tables and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+FORMAT = "bittrue-identify-1"
+# What can come of the questions about one operator.
+VERDICTS = ("named", "one rule otherwise", "unknown", "unstable", "not run")
+
+
+@dataclass(frozen=True)
+class CounterExample:
+    """One element that no named numerics gives.
+
+    Attributes:
+        case: its identity; that of the suite's case and a number where it was made for the question.
+        output: name of the tensor.
+        element: index; empty where shapes or types differ, or the output has no axes.
+        expected: what the nearest numerics gives, as text.
+        got: what the device gave, as text.
+        accumulator: before rescaling, under the nearest numerics; None for operators without one.
+        note: what the case is aimed at.
+    """
+
+    case: str
+    output: str
+    element: tuple[int, ...]
+    expected: str
+    got: str
+    accumulator: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The numerics that comes nearest to answers that none gives.
+
+    Attributes:
+        name: of the numerics.
+        differing, elements: of all asked answers: elements that differ, and all.
+        cases, of: answers that it gives wholly, and all.
+        first: the first counter-example.
+        cause: what gives all bytes of all counter-examples, on top of the nearest numerics; empty without one.
+        causes: names of what alone explains single counter-examples, where no one cause explains all.
+        unexplained: counter-examples that no known rule and no known fault gives.
+    """
+
+    name: str
+    differing: int
+    elements: int
+    cases: int
+    of: int
+    first: CounterExample | None = None
+    cause: str = ""
+    causes: tuple[str, ...] = ()
+    unexplained: int = 0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one operator's answers say, for one label of types.
+
+    Attributes:
+        operator: as files call it.
+        types: the label.
+        verdict: one of `VERDICTS`.
+        numerics: those that give every answer; for ``"one rule otherwise"`` those that do so with `changes`.
+        alike: these numerics compute all cases by the same plan. Else they differ somewhere, and no question in the
+            budget told them apart.
+        rules: slot to rule in the slots where numerics differ here, as the named numerics has them.
+        changes: ``"slot = rule"`` and the rule that it stands in for, the other ones that fit as well.
+        changed_in: numerics that have the changed rule for such an operator.
+        asked: questions put to the device.
+        answered: those that it answered with outputs.
+        made: questions that are no case of the suite, but were made to tell candidates apart.
+        deciding: questions that ruled something out.
+        contradicted: numerics to the question that ruled it out.
+        nearest: for ``"unknown"``.
+        remark: for people.
+    """
+
+    operator: str
+    types: str
+    verdict: str
+    numerics: tuple[str, ...] = ()
+    alike: bool = True
+    rules: Mapping[str, str] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+    changed_in: tuple[str, ...] = ()
+    asked: int = 0
+    answered: int = 0
+    made: int = 0
+    deciding: int = 0
+    contradicted: Mapping[str, str] = field(default_factory=dict)
+    nearest: Nearest | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A numerics of the summary and the operators that it stands for."""
+
+    numerics: str
+    operators: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class IdentifyResult:
+    """Which numerics explain a device.
+
+    Attributes:
+        device: what the user called it.
+        suite, suite_version: where the questions come from.
+        bittrue: version.
+        findings: one per operator and types, in the suite's order.
+        named: the fewest numerics that explain all that can be named, that of most operators first.
+        consistent: numerics that nothing contradicts.
+        summary: lines for people.
+        questions: runs of the device.
+    """
+
+    device: str
+    suite: str
+    suite_version: str
+    bittrue: str
+    findings: tuple[Finding, ...]
+    named: tuple[Explained, ...]
+    consistent: tuple[str, ...]
+    summary: tuple[str, ...]
+    questions: int
+
+    @property
+    def explained(self) -> bool:
+        """Whether numerics were named for everything that the device ran, and it ran something."""
+        ran = [finding for finding in self.findings if finding.verdict != "not run"]
+        return bool(ran) and all(finding.verdict == "named" for finding in ran)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON of the form ``bittrue-identify-1``."""
+        return {"format": FORMAT, "explained": self.explained, **_plain(asdict(self))}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    return value
