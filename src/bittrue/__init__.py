@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .check import CheckResult, check_model
     from .compare.comparison import compare_models
     from .conformance.devices.opening import open_device
+    from .conformance.identification import identify
     from .errors import (
         BittrueError,
         InputError,
@@ -57,6 +58,7 @@ _PUBLIC = {
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
     "explain_element": ("explain", "explain_element"),
+    "identify": ("conformance.identification", "identify"),
     "isas": ("runtime", "isas"),
     "load": ("api", "load"),
     "load_plan": ("api", "load_plan"),
@@ -87,6 +89,7 @@ __all__ = [
     "demo_model",
     "dequantize",
     "explain_element",
+    "identify",
     "isas",
     "load",
     "load_plan",
