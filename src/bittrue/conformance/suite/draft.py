@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from ...graph import data_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,3 +32,21 @@ def generator(*words: object) -> np.random.Generator:
     """
     seed = hashlib.sha256("/".join(map(str, words)).encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(seed[:16], "little")))
+
+
+def between(drawn: np.random.Generator, low: float, high: float) -> float:
+    """A random real number of [low, high), alike on every machine, unlike that of `uniform`."""
+    return low + (high - low) * float(drawn.random())
+
+
+def distinct(types: str, shape: Sequence[int], *words: object) -> np.ndarray:
+    """Codes as different from each other as the type allows, both of its ends among them, in random order."""
+    kind = data_type(types)
+    drawn = generator(types, *shape, *words, "distinct")
+    size = int(np.prod(shape, dtype=np.int64))
+    span = kind.maximum - kind.minimum + 1
+    steps = np.arange(size) * span // size if size < span else np.arange(size) % span
+    codes = kind.minimum + steps
+    if 1 < size < span:
+        codes[-1] = kind.maximum
+    return drawn.permutation(codes).reshape(tuple(shape)).astype(kind.numpy)

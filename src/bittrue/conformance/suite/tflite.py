@@ -129,7 +129,7 @@ def _tensor(operand: Operand, name: str, buffers: list[dict[str, Any]]) -> dict[
         points = np.broadcast_to(np.asarray(operand.zero_point, np.int64), scales.shape)
         made["quantization"] = {"scale": scales, "zero_point": points, "quantized_dimension": operand.axis}
     if operand.data is not None:
-        values = np.ascontiguousarray(operand.data)
+        values = np.asarray(operand.data, order="C")
         if values.shape != tuple(operand.shape):
             raise ValueError(f"data of shape {values.shape} for a tensor of shape {tuple(operand.shape)}")
         raw = _packed(values, kind.bits) if kind.is_packed else values.astype(kind.numpy).reshape(-1).view(np.uint8)

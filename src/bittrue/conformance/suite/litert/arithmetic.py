@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
-from ..draft import Draft, generator
-from ..separating import answers, at_ends, edge_codes, nearest_ties, roundings, separating
+from ..choosing import answers, at_ends, edge_codes, nearest_ties, roundings, separating
+from ..draft import Draft, between, generator
 from ..tflite import Operand, one_operator
 
-OPERATORS = {name: ("s8", "u8", "s16") for name in ("ADD", "SUB", "MUL")}
+OPERATORS = dict.fromkeys(("ADD", "SUB", "MUL"), ("s8", "u8", "s16"))
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,20 @@ _SUMS = (
     _Scales("second input 700 times finer", "near ties", (0.61, 10), (0.00086, -20), (0.437, 4)),
     _Scales("first input 250 times finer", "near ties", (0.0031, -100), (0.779, 90), (0.913, -2)),
     _Scales("output far coarser", "near ties", (0.013, 21), (0.0171, -13), (0.31, 9)),
+    _Scales("sums beyond 16 bits of the output", "saturation", (0.97, 17), (0.83, -30), (0.0041, -11)),
+    # Found by search: here multipliers of 23 and 24 bits, sums in binary32, and other ways to align have other results.
+    _Scales(
+        "found by search: one and two roundings differ", "near ties", (0.06364665, 3), (0.95627, 90), (1.230999, -20)
+    ),
+    _Scales(
+        "found by search: multipliers of 24 bits differ",
+        "near ties",
+        (0.2320148, -34),
+        (0.8025434, -64),
+        (0.6091058, -128),
+    ),
+    _Scales("found by search: alignments differ", "near ties", (0.7331583, 2), (0.005034154, -43), (2.634981, -83)),
+    _Scales("found by search: near ties", "near ties", (0.0276799, 43), (0.1452478, -61), (0.2793497, 50)),
     _Scales("both zero points at the low end", "zero points", (0.041, -128), (0.0285, -128), (0.0712, -128)),
     _Scales("zero points at opposite ends", "zero points", (0.0195, -128), (0.0331, 127), (0.0263, 127)),
     _Scales("RELU", "saturation", (0.05, 3), (0.037, -8), (0.049, -21), "RELU"),
@@ -62,6 +76,29 @@ _PRODUCTS = (
     _Scales("multiplier just below one", "saturation", (0.99, 2), (1.0, -3), (0.9999, 5)),
     _Scales("multiplier just above one", "saturation", (1.01, 2), (1.0, -3), (1.0001, 5)),
     _Scales("multiplier 2^-15", "near ties", (0.0013, 44), (0.0171, -77), (0.7283, 9)),
+    # Found by search: here multipliers of 23 bits and those of other forms have other results.
+    _Scales(
+        "found by search: forms of the multiplier differ",
+        "near ties",
+        (0.0200112, -128),
+        (0.2380123, 127),
+        (0.4044607, -22),
+    ),
+    _Scales("found by search: a large multiplier", "near ties", (0.5977984, -128), (0.2904128, -128), (14.68554, 0)),
+    _Scales(
+        "found by search: order of the scales' division",
+        "near ties",
+        (0.024265, -128),
+        (0.005186509, 125),
+        (0.003062535, 115),
+    ),
+    _Scales(
+        "found by search: multipliers of 23 bits differ",
+        "near ties",
+        (0.1059399, -128),
+        (0.005207293, 125),
+        (0.1200372, 115),
+    ),
     _Scales("both zero points at the low end", "zero points", (0.041, -128), (0.0285, -128), (0.2912, -128)),
     _Scales("zero points at opposite ends", "zero points", (0.0195, -128), (0.0331, 127), (0.0763, 127)),
     _Scales("RELU", "saturation", (0.05, 3), (0.037, -8), (0.049, -21), "RELU"),
@@ -212,15 +249,15 @@ def _random(operator: str, types: str) -> Iterator[Draft]:
     """Scales as of ranges between 1 and 8, uniform codes."""
     for number, (first, second) in enumerate(_RANDOM):
         drawn = generator(operator, types, "random", number)
-        ranges = drawn.uniform(1.0, 8.0, 2)
+        ranges = [between(drawn, 1.0, 8.0) for _ in range(2)]
         width = 256 if types != "s16" else 65536
         points = [int(point) for point in drawn.integers(-128, 128, 3)]
-        wanted = float(ranges[0] * ranges[1] / 2 if operator == "MUL" else ranges.sum())
+        wanted = ranges[0] * ranges[1] / 2 if operator == "MUL" else sum(ranges)
         scales = _Scales(
             "",
             "random",
-            (float(ranges[0]) / width, points[0]),
-            (float(ranges[1]) / width, points[1]),
+            (ranges[0] / width, points[0]),
+            (ranges[1] / width, points[1]),
             (wanted / width, points[2]),
         )
         yield _uniform("random", operator, types, number, scales, first, second, "uniform codes")

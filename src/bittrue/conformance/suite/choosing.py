@@ -1,4 +1,4 @@
-"""Few elements that tell many arithmetics apart: chosen from all codes of narrow types, by what the answers to them are."""
+"""Few elements that tell many arithmetics apart: chosen from all codes of narrow types, by what the answers are."""
 
 from __future__ import annotations
 

@@ -1,0 +1,52 @@
+"""What families of faults share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....compare.hypotheses import Hypothesis
+from ....compare.hypotheses.case import Values, change_steps
+from ....compare.result import Cause
+from ....operators import Step
+from ....plan import Plan
+
+Array = np.ndarray
+
+
+def cause(name: str, text: str, kind: str = "data") -> Cause:
+    """A fault."""
+    return Cause(name, f"{text}: a fault", kind, False)
+
+
+def of_result(name: str, text: str, change: Callable[[Array], Array | None]) -> Hypothesis:
+    """The right result, changed."""
+    return Hypothesis(cause(name, text), "result", result=lambda y, plan: change(y))
+
+
+def of_step(name: str, text: str, change: Callable[[Step], Step | None]) -> Hypothesis:
+    """The step that writes the result, prepared otherwise. None where `change` has nothing to act on."""
+
+    def changed(plan: Plan) -> Plan:
+        return change_steps(plan, lambda step: change(step) if plan.outputs[0] in step.outputs else None)
+
+    return Hypothesis(cause(name, text, "parameters"), "step", plan=changed)
+
+
+def of_inputs(name: str, text: str, change: Mapping[str, Callable[[Array], Array]]) -> Hypothesis:
+    """Inputs read otherwise, by name."""
+
+    def values(sets: Sequence[Values], position: int) -> Values | None:
+        given = dict(sets[position])
+        for key, function in change.items():
+            given[key] = function(given[key])
+        return given
+
+    return Hypothesis(cause(name, text), "inputs", values=values)
+
+
+def of_computation(name: str, text: str, compute: Callable[[Plan, Values], Any], kind: str = "order") -> Hypothesis:
+    """The result computed in another way altogether."""
+    return Hypothesis(cause(name, text, kind), "computation", compute=compute)

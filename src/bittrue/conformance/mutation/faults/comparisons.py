@@ -1,0 +1,179 @@
+"""Faults of comparisons and of the search for an extreme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ....compare.hypotheses import Case, Hypothesis
+from ....compare.hypotheses.case import Values
+from ....plan import Plan
+from .common import Array, of_computation
+
+_TRUTHS: dict[str, Callable[[Array, Array], Array]] = {
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+}
+_EXTREMES: dict[str, Callable[[Array, Array], Array]] = {"maximum": np.maximum, "minimum": np.minimum}
+
+
+def comparisons(case: Case) -> Iterator[Hypothesis]:
+    """Numbers compared in other forms, ties and order of positions."""
+    operator = case.step.operator
+    if len(case.plan.steps) != 1:
+        return
+    if operator in _TRUTHS:
+        for title, text, form in _FORMS:
+            yield of_computation(title, text, _compared(_TRUTHS[operator], form))
+    if operator in _EXTREMES:
+        yield of_computation("codes compared unsigned", "codes are compared as unsigned numbers", _unsigned(operator))
+    if operator in ("arg_max", "arg_min"):
+        for title, text, position in _positions(operator == "arg_max"):
+            yield of_computation(title, text, _found(position))
+
+
+_Form = Callable[[Array, np.float32, int], Array]
+
+
+def _shifted(bits: int) -> _Form:
+    """(code - zero point) * 2^bits * scale in fixed point, rounded up at ties."""
+
+    def form(code: Array, scale: np.float32, point: int) -> Array:
+        fraction, exponent = np.frexp(np.float64(scale))
+        multiplier = int(np.floor(np.ldexp(fraction, 31) + 0.5))
+        right = 31 - int(exponent)
+        product = ((code - point) << bits).astype(object) * multiplier
+        return np.asarray((product + (1 << (right - 1))) >> right, np.int64)
+
+    return form
+
+
+def _codes(code: Array, scale: np.float32, point: int) -> Array:
+    return code
+
+
+def _centred(code: Array, scale: np.float32, point: int) -> Array:
+    return code - point
+
+
+def _real(dtype: type) -> _Form:
+    return lambda code, scale, point: (code - point).astype(dtype) * dtype(scale)
+
+
+def _whole(code: Array, scale: np.float32, point: int) -> Array:
+    return np.rint((code - point).astype(np.float64) * np.float64(scale))
+
+
+_FORMS: tuple[tuple[str, str, _Form], ...] = (
+    ("codes compared", "codes are compared as they are, whatever scales and zero points", _codes),
+    ("codes without zero points compared", "codes are compared without regard to scales", _centred),
+    ("compared in binary32", "real numbers in binary32 are compared", _real(np.float32)),
+    ("compared in binary64", "real numbers in binary64 are compared", _real(np.float64)),
+    ("compared in binary16", "real numbers in binary16 are compared", _real(np.float16)),
+    ("compared as whole numbers", "real numbers are rounded before they are compared", _whole),
+    *(
+        (f"compared with a left shift of {bits}", f"numbers are compared with {bits} more bits", _shifted(bits))
+        for bits in (0, 4, 6, 7, 8, 9, 10, 12, 16, 20)
+    ),
+)
+
+
+def _compared(truth: Callable[[Array, Array], Array], form: _Form) -> Callable[[Plan, Values], Array]:
+    def compute(plan: Plan, values: Values) -> Array:
+        made = []
+        for index in plan.steps[0].inputs:
+            assert index is not None
+            tensor = plan.tensors[index]
+            assert tensor.quantization is not None
+            code = (tensor.value if tensor.value is not None else values[tensor.name]).astype(np.int64)
+            point = int(tensor.quantization.zero_points[0])
+            made.append(form(code, np.float32(tensor.quantization.scales[0]), point))
+        return truth(*made)
+
+    return compute
+
+
+def _unsigned(operator: str) -> Callable[[Plan, Values], Array]:
+    def compute(plan: Plan, values: Values) -> Array:
+        found = []
+        for index in plan.steps[0].inputs:
+            assert index is not None
+            tensor = plan.tensors[index]
+            found.append(tensor.value if tensor.value is not None else values[tensor.name])
+        if found[0].dtype.kind != "i":
+            raise ValueError("codes are unsigned")
+        unsigned = np.dtype(f"u{found[0].dtype.itemsize}")
+        return _EXTREMES[operator](*(f.view(unsigned) for f in found)).view(found[0].dtype)
+
+    return compute
+
+
+def _positions(largest: bool) -> Iterator[tuple[str, str, Callable[[Array, int], Array]]]:
+    best, worst = (np.argmax, np.argmin) if largest else (np.argmin, np.argmax)
+
+    def last(x: Array, axis: int) -> Array:
+        return x.shape[axis] - 1 - best(np.flip(x, axis), axis)
+
+    yield "last of several extremes", "of equal ones the last is taken", last
+    yield "other extreme", "the position of the other extreme is found", lambda x, axis: worst(x, axis)
+    yield "positions counted from 1", "positions are counted from 1", lambda x, axis: best(x, axis) + 1
+    yield "last position left out", "the last position is not looked at", lambda x, axis: best(
+        x.take(range(x.shape[axis] - 1), axis), axis
+    )
+    yield "first position left out", "the first position is not looked at", lambda x, axis: 1 + best(
+        x.take(range(1, x.shape[axis]), axis), axis
+    )
+    yield "codes taken as unsigned", "codes are compared as unsigned numbers", lambda x, axis: best(
+        x.view(np.dtype(f"u{x.dtype.itemsize}")), axis
+    )
+    yield "magnitudes compared", "codes are compared without their signs", lambda x, axis: best(
+        np.abs(x.astype(np.int64)), axis
+    )
+    yield "search begins at 0", "only what exceeds code 0 is found", lambda x, axis: best(
+        np.maximum(x, 0) if largest else np.minimum(x, 0), axis
+    )
+    for bits in (1, 2, 4):
+        yield f"lowest {bits} bits not compared", f"codes are compared without their lowest {bits} bits", (
+            lambda x, axis, bits=bits: best(x >> bits, axis)
+        )
+    yield "position in 4 lanes", "four lanes are searched, the first lane with the extreme wins", _lanes(best, 4)
+    yield "position in 16 lanes", "sixteen lanes are searched, the first lane with the extreme wins", _lanes(best, 16)
+    yield "positions cut to 4 bits", "positions are cut to 4 bits", lambda x, axis: best(x, axis) & 15
+    yield "positions cut to 8 bits", "positions are cut to 8 bits", lambda x, axis: best(x, axis) & 255
+    yield "positions signed in 8 bits", "positions are cut to 8 bits with a sign", lambda x, axis: best(
+        x, axis
+    ).astype(np.int8)
+    yield "highest code never wins", "the highest code counts as the one before", lambda x, axis: best(
+        np.minimum(x, np.iinfo(x.dtype).max - 1), axis
+    )
+    yield "lowest code is the next", "the lowest code counts as the next", lambda x, axis: best(
+        np.maximum(x, np.iinfo(x.dtype).min + 1), axis
+    )
+
+
+def _lanes(best: Callable[..., Array], count: int) -> Callable[[Array, int], Array]:
+    """Of equal extremes the one in the lowest lane is taken, not the one that comes first."""
+
+    def position(x: Array, axis: int) -> Array:
+        rows = np.moveaxis(x, axis, -1)
+        order = np.array(sorted(range(rows.shape[-1]), key=lambda k: (k % count, k)))
+        return np.asarray(order[best(rows[..., order], -1)])
+
+    return position
+
+
+def _found(position: Callable[[Array, int], Array]) -> Callable[[Plan, Values], Array]:
+    def compute(plan: Plan, values: Values) -> Array:
+        step = plan.steps[0]
+        (index, *_) = step.inputs
+        assert index is not None
+        x = values[plan.tensors[index].name]
+        wanted = plan.tensors[step.outputs[0]]
+        return position(x, int(step["axis"])).astype(wanted.type.numpy).reshape(wanted.shape)
+
+    return compute

@@ -1,0 +1,90 @@
+"""Faults of lookup tables: single entries, moved tables, tables of fewer entries or bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ....compare.hypotheses import Case, Hypothesis
+from ....operators import Step
+from .common import Array, of_computation, of_step
+
+Change = Callable[[Array], Array]
+
+
+def tables(case: Case) -> Iterator[Hypothesis]:
+    """Every table of 256 numbers that the step has; steps of one 8-bit operand are tables as well."""
+    step = case.step
+    for name, array in step.arrays.items():
+        if array.size == 256 and array.dtype.kind == "i":
+            for title, text, change in _whole(name):
+                yield of_step(title, text, _with(name, change))
+            for bits in (7, 8, 10, 12, 15, 16) if np.abs(array).max() > 1 << 16 else ():
+                title = f"{name} of {bits} bits"
+                yield of_step(title, f"the entries of {name} are cut to {bits} bits", _with(name, _cut(bits)))
+    yield from _entries(case)
+
+
+def _whole(name: str) -> Iterator[tuple[str, str, Change]]:
+    yield f"{name} moved up by one", f"code k uses the entry of k - 1 in {name}", lambda t: np.append(t[:1], t[:-1])
+    yield f"{name} moved down by one", f"code k uses the entry of k + 1 in {name}", lambda t: np.append(t[1:], t[-1:])
+    yield f"{name} of 128 entries", f"{name} has an entry for every other code", lambda t: np.repeat(t[::2], 2)
+    yield f"{name} of 64 entries", f"{name} has an entry for every fourth code", lambda t: np.repeat(t[::4], 4)
+    text = f"{name} has an entry for every other code, means between them"
+    yield f"{name} of 128 entries, interpolated", text, _interpolated
+    yield f"{name} rotated by 128", f"{name} is indexed by the code plus 128", lambda t: np.roll(t, 128)
+    yield f"{name} reversed", f"{name} lies backwards", lambda t: t[::-1].copy()
+    yield f"{name} without its last entry", f"the last entry of {name} is the one before", lambda t: np.append(
+        t[:-1], t[-2]
+    )
+    yield f"{name} without its first entry", f"the first entry of {name} is the next", lambda t: np.append(t[1], t[1:])
+    yield f"{name} with a zero last", f"the last entry of {name} is 0", lambda t: np.append(t[:-1], 0)
+    yield f"{name} with a zero first", f"the first entry of {name} is 0", lambda t: np.append(0, t[1:])
+
+
+def _interpolated(table: Array) -> Array:
+    found = table.copy()
+    found[1:-1:2] = (table[0:-2:2] + table[2::2]) >> 1
+    return found
+
+
+def _cut(bits: int) -> Change:
+    def change(table: Array) -> Array:
+        lost = int(np.abs(table).max()).bit_length() - bits
+        return (table >> lost) << lost
+
+    return change
+
+
+def _with(name: str, change: Change) -> Callable[[Step], Step]:
+    return lambda step: replace(step, arrays={**step.arrays, name: change(step.arrays[name]).astype(np.int64)})
+
+
+# Steps that are functions of one code.
+_FUNCTIONS = ("logistic", "tanh", "quantize", "relu", "hard_swish", "leaky_relu", "qlinear_sigmoid", "abs", "sqrt")
+
+
+def _entries(case: Case) -> Iterator[Hypothesis]:
+    """A device that has a table with one wrong entry; its user may never meet it, a suite has to."""
+    if case.step.operator not in _FUNCTIONS or len(case.plan.steps) != 1:
+        return
+    graph = case.segment.graph
+    (index,) = graph.inputs[:1]
+    source = graph.tensors[index]
+    if source.type.bits != 8:
+        return
+    name = source.name
+    for code in range(source.type.minimum, source.type.maximum + 1):
+
+        def compute(plan: object, values: object, code: int = code) -> Array:
+            given, right = case.values[0][name], case.ours[0]
+            middle = right.dtype.type((np.iinfo(right.dtype).min + np.iinfo(right.dtype).max) // 2)
+            # Toward the middle, so that it is another code.
+            wrong = np.where(right > middle, right - 1, right + 1).astype(right.dtype)
+            return np.where(given == code, wrong, right)
+
+        yield of_computation(
+            f"table entry of code {code} wrong", f"the entry of code {code} is one too near to the middle", compute, "data"
+        )
