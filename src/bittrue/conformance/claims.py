@@ -1,0 +1,138 @@
+"""What may be said of a device: levels, and the sentence that names everything that was not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .result import SKIPPED, ConformResult, OperatorResult
+from .suite import find_suite
+
+_MOST_NAMED = 12
+
+
+def with_claim(result: ConformResult) -> ConformResult:
+    """The result with its level, the numerics that all operators share, the claim, and the digest."""
+    ran = [o for o in result.operators if o.verdict != SKIPPED]
+    level = _level(ran)
+    claimed = _shared(ran)
+    if level == 3 and claimed and result.models:
+        whole = [name for name in claimed if all(name in model.matches for model in result.models)]
+        if whole:
+            level, claimed = 4, tuple(whole)
+    settled = replace(result, level=level, claimed=claimed, claim="", digest="")
+    return replace(settled, claim=_claim(settled, ran)).sealed()
+
+
+def _level(ran: Sequence[OperatorResult]) -> int | None:
+    """The least of all operators. One without ordinary cases that ran limits nothing but level 0."""
+    levels = [o.level for o in ran if o.level is None or o.level or o.deviation.elements or _cases_ran(o)]
+    if not ran or any(level is None for level in levels):
+        return None
+    found = [level for level in levels if level is not None]
+    return min(found, default=0)
+
+
+def _cases_ran(found: OperatorResult) -> bool:
+    return any(found.counts.get(outcome) for outcome in ("exact", "differs", "no reference"))
+
+
+def _shared(ran: Sequence[OperatorResult]) -> tuple[str, ...]:
+    """Numerics that are exact on every operator that has cases which ran; none where an operator has none."""
+    judged = [o for o in ran if _cases_ran(o) or o.level is None]
+    if not judged:
+        return ()
+    names = [set(o.names) for o in judged]
+    shared = set.intersection(*names)
+    return tuple(name for name in judged[0].names if name in shared)
+
+
+def _claim(result: ConformResult, ran: Sequence[OperatorResult]) -> str:
+    if not ran:
+        return f"{_subject(result)} makes no claim: nothing ran"
+    what = f"operators of the {result.suite_title}, suite version {result.suite_version}"
+    counted = f"{len(ran)} of {_all_of(result)} operators{_partly(result)}"
+    rest = _skipped(result)
+    if result.selection.shard:
+        return (
+            f"{_subject(result)}: part {result.selection.shard} of the {what}, {counted}{rest}; "
+            "claims are made of all parts together (`bittrue conform merge`)"
+        )
+    if result.level is None:
+        bad = _named([_title(o) for o in ran if o.level is None])
+        return f"{_subject(result)} conforms to nothing: {bad} came to no proper end or broke a rule of conduct; {what}, {counted}{rest}"
+    head = f"{_subject(result)} conforms"
+    if result.claimed:
+        others = f" (and equally {', '.join(result.claimed[1:])})" if len(result.claimed) > 1 else ""
+        head += f" to numerics {result.claimed[0]}{others}"
+    elif result.level == 3:
+        head += f" to one numerics per operator ({_per_operator(ran)})"
+    extra = ""
+    if result.level == 4:
+        runs = sum(sum(m.counts.values()) for m in result.models)
+        extra = f", and {len(result.models)} model{'s' if len(result.models) > 1 else ''} end to end on {runs} inputs"
+    limits = _limits(ran, result.level)
+    return f"{head}, level L{result.level}, {what}, {counted}{extra}{rest}{limits}"
+
+
+def _subject(result: ConformResult) -> str:
+    return result.device_title or result.device
+
+
+def _all_of(result: ConformResult) -> int:
+    """Operators with types that the suite has in the chosen types, whether they were chosen or not."""
+    suite = find_suite(result.suite)
+    types = result.selection.types
+    return sum(1 for g in suite.generators().values() for label in g.types if not types or label in types)
+
+
+def _partly(result: ConformResult) -> str:
+    chosen = result.selection
+    words = []
+    if chosen.types:
+        words.append(f"types {', '.join(chosen.types)}")
+    if chosen.aims:
+        words.append(f"only cases aimed at {', '.join(chosen.aims)}")
+    if chosen.cases:
+        words.append(f"only {len(chosen.cases)} chosen case{'s' if len(chosen.cases) > 1 else ''}")
+    return f" ({'; '.join(words)})" if words else ""
+
+
+def _skipped(result: ConformResult) -> str:
+    whole = [_title(o) for o in result.operators if o.verdict == SKIPPED]
+    partly = [
+        f"{_title(o)} {sum(o.skipped.values())} of {sum(o.counts.values())} cases"
+        for o in result.operators
+        if o.skipped and o.verdict != SKIPPED
+    ]
+    text = f", {len(whole)} skipped (refused){': ' if whole else ''}{_named(whole, len(whole))}"
+    return text + (f"; in part: {', '.join(partly)}" if partly else "")
+
+
+def _limits(ran: Sequence[OperatorResult], level: int) -> str:
+    """Which operators keep the level from being higher."""
+    if level >= 3:
+        return ""
+    low = [_title(o) for o in ran if o.level == level and (level or _cases_ran(o))]
+    return f"; no more than L{level} because of {_named(low)}" if low else ""
+
+
+def _per_operator(ran: Sequence[OperatorResult]) -> str:
+    """Numerics that stand for operators, those first that stand for most."""
+    left = [o for o in ran if o.names]
+    groups: list[tuple[str, list[OperatorResult]]] = []
+    while left:
+        names = list(dict.fromkeys(name for o in left for name in o.names))
+        best = max(names, key=lambda name: sum(name in o.names for o in left))
+        groups.append((best, [o for o in left if best in o.names]))
+        left = [o for o in left if best not in o.names]
+    return "; ".join(f"{name}: {_named([_title(o) for o in group])}" for name, group in groups)
+
+
+def _title(found: OperatorResult) -> str:
+    return f"{found.operator} {found.types}"
+
+
+def _named(titles: Sequence[str], most: int = _MOST_NAMED) -> str:
+    more = f" and {len(titles) - most} more" if len(titles) > most else ""
+    return ", ".join(titles[:most]) + more

@@ -1,0 +1,339 @@
+"""The verdict on one operator with one combination of types, from the records of its cases.
+
+Numerics are planned only as long as they may still be exact: after a few cases that is a handful. Those that
+tolerances are derived from are asked when none is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from .. import numerics as numerics_tables
+from ..errors import BittrueError
+from .causes import Evidence, find_class
+from .expected import Expected, Outputs, same_bytes
+from .failing import find_failing
+from .result import (
+    COMBINED,
+    EXACT,
+    FAULTS,
+    SKIPPED,
+    TOLERATED,
+    WRONG,
+    Bound,
+    CaseResult,
+    Class,
+    Deviation,
+    Match,
+    OperatorResult,
+)
+from .suite import Suite
+from .tolerance import bound_for
+from .verdicts import Record, case_result, deviation_of, misfit
+
+# Cases of these aims were chosen so that roundings go one way; they say nothing about bias.
+_CHOSEN = ("ties", "near ties", "saturation")
+# Differences count as biased when those upward and downward lie further apart than so many standard deviations of
+# as many fair coins.
+BIAS_DEVIATIONS = 5
+# Of the slots that tell numerics apart the first one decides; see `deciding`.
+_HEAVY = ("accumulate", "byte_products", "rescale", "requantize")
+_LIGHT = ("scale_form", "scale_form_per_axis", "store", "store_tail", "activation_range")
+_MOST_DECIDING = 2
+
+
+@dataclass
+class _Group:
+    """The cases that ran, and what numerics make of them."""
+
+    records: Sequence[Record]
+    asked: tuple[str, ...]
+    # Numerics that are exact on all cases, with the rules they took in each.
+    alive: dict[str, list[object]] = field(default_factory=dict)
+    # Numerics that refused a case, and those that gave other bytes.
+    refused: set[str] = field(default_factory=set)
+    other: set[str] = field(default_factory=set)
+    # Slots in which an exact numerics differs from one that gave other bytes, with the exact one's rule.
+    decisive: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
+
+    def match(self) -> None:
+        self.alive = {name: [] for name in self.asked}
+        for record in self.records:
+            if not self.alive:
+                return
+            expected = Expected(record.case, tuple(self.alive))
+            good = expected.matching(record.outputs)
+            bad = [a for a in expected.arithmetics if a not in good]
+            for one in good:
+                for name in one.names:
+                    self.alive[name].append((one.operators, tuple(sorted(one.rules.items()))))
+            for one in bad:
+                for name in one.names:
+                    self.other.add(name)
+                    del self.alive[name]
+            for name in expected.refusals:
+                self.refused.add(name)
+                del self.alive[name]
+            for one in good:
+                found = [item for item in sorted(one.rules.items()) if any(b.rules.get(item[0]) != item[1] for b in bad)]
+                for name in one.names:
+                    self.decisive.setdefault(name, {}).update(dict.fromkeys(found))
+
+    def matches(self) -> tuple[Match, ...]:
+        groups: dict[tuple[object, ...], list[str]] = {}
+        for name, rules in self.alive.items():
+            groups.setdefault(tuple(rules), []).append(name)
+        return tuple(Match(tuple(names), deciding(self.decisive.get(names[0], ()))) for names in groups.values())
+
+
+def deciding(slots: Sequence[tuple[str, str]] | dict[tuple[str, str], None]) -> tuple[str, ...]:
+    """The heaviest of some slots with their rules.
+
+    >>> deciding([("store", "saturate"), ("rescale", "q31_one_step_up")])
+    ('rescale = q31_one_step_up',)
+    """
+
+    def weight(slot: str) -> int:
+        return -1 if slot in _HEAVY else slot in _LIGHT
+
+    ordered = sorted(slots, key=lambda item: weight(item[0]))
+    kept = [item for item in ordered if weight(item[0]) == weight(ordered[0][0])]
+    return tuple(f"{slot} = {rule}" for slot, rule in kept[:_MOST_DECIDING])
+
+
+def judge(
+    suite: Suite, operator: str, types: str, records: Sequence[Record], numerics: str = "", device: str = ""
+) -> OperatorResult:
+    """The verdict on one operator.
+
+    Args:
+        suite: of the cases.
+        operator, types: of all of them.
+        records: in the suite's order.
+        numerics: the only one that may be named; empty for any.
+        device: what the user typed, for commands that ask it again.
+    """
+    asked = (numerics,) if numerics else numerics_tables.names()
+    compared = (numerics,) if numerics else suite.admitted
+    forms = {id(r): _form(r, asked) for r in records if r.status == "outputs" and not r.case.rejects}
+    ran = [r for r in records if id(r) in forms and forms[id(r)] == ""]
+    group = _Group(ran, asked)
+    group.match()
+    judged = _Judged(suite, operator, types, records, forms, ran, device)
+    if ran and group.alive:
+        # Another runtime's arithmetic may be the same: the suite's own is named where it is.
+        reference = suite.numerics if suite.numerics in group.alive else next(iter(group.alive))
+        return judged.exact(group.matches(), reference, not group.other)
+    return judged.inexact(compared) if ran else judged.nothing_ran()
+
+
+def _form(record: Record, names: Sequence[str]) -> str | None:
+    """What is wrong with the form of a record's outputs; None where no numerics runs the case."""
+    for name in names:
+        try:
+            return misfit(record.outputs, Expected(record.case, (name,)).outputs(name))
+        except BittrueError:
+            continue
+    return None
+
+
+@dataclass
+class _Judged:
+    suite: Suite
+    operator: str
+    types: str
+    records: Sequence[Record]
+    forms: dict[int, str | None]
+    ran: list[Record]
+    device: str
+
+    def exact(self, matches: tuple[Match, ...], reference: str, every: bool) -> OperatorResult:
+        answers = {id(r): r.outputs for r in self.ran}
+        result = self._result(reference, answers)
+        names = [name for match in matches for name in match.names]
+        who = "every numerics that runs them" if every else names_text(matches)
+        count = len(self.ran)
+        text = f"bit-exact to {who}: {_many(sum_elements(result), 'element')} of {_many(count, 'case')}"
+        return self._finish(
+            replace(result, verdict=EXACT, level=3 if names else None, text=text, matches=matches, every=every)
+        )
+
+    def inexact(self, compared: Sequence[str]) -> OperatorResult:
+        found = {name: answers for name in compared if (answers := self._answers(name)) is not None}
+        if not found:
+            return self._incomparable()
+        deviations = {
+            name: [deviation_of(r.outputs, answers[id(r)]) for r in self.ran] for name, answers in found.items()
+        }
+        bound = bound_for(self.suite, self.operator, self.types)
+        levels = {name: self._level(parts, bound) for name, parts in deviations.items()}
+        order = sorted(found, key=lambda n: (-levels[n], sum(d.differing for d in deviations[n])))
+        reference = order[0]
+        cause = None
+        for name in order:
+            evidence = [Evidence(r.case, r.outputs, found[name][id(r)]) for r in self.ran]
+            cause = find_class(evidence, name)
+            if cause is not None:
+                # The arithmetic that one change suffices for is the one to speak of, where it costs no level.
+                reference = name if levels[name] == levels[reference] else reference
+                cause = cause if name == reference else _beside(cause, name)
+                break
+        level = levels[reference]
+        result = self._result(reference, found[reference])
+        verdict = COMBINED if cause is not None and cause.legal else TOLERATED if level else WRONG
+        text = _inexact_text(result.deviation, reference, verdict, level, cause, bound)
+        failing = find_failing(self.ran, found[reference], reference, self.device)
+        done = replace(result, verdict=verdict, level=level, text=text, cause=cause, bound=bound, failing=failing)
+        return self._finish(done)
+
+    def _level(self, parts: Sequence[Deviation], bound: Bound) -> int:
+        """1 or 2 within the bound, else 0."""
+        whole = sum(parts, Deviation())
+        bias, square = whole.bias, whole.mean_square
+        if whole.largest is None or bias is None or square is None:
+            return 0
+        if whole.largest > bound.largest or abs(bias) > bound.bias or square > bound.mean_square:
+            return 0
+        fair = sum((d for d, r in zip(parts, self.ran, strict=True) if r.case.aim not in _CHOSEN), Deviation())
+        return 2 if whole.largest <= 1 and not biased(fair) else 1
+
+    def _answers(self, name: str) -> dict[int, Outputs] | None:
+        """One numerics' outputs of all cases that ran; None when it refuses one."""
+        try:
+            return {id(r): Expected(r.case, (name,)).outputs(name) for r in self.ran}
+        except BittrueError:
+            return None
+
+    def _incomparable(self) -> OperatorResult:
+        result = self._result("", {})
+        text = "no admitted numerics runs all of these cases, and none is exact: nothing can be said"
+        return self._finish(replace(result, verdict=WRONG, level=0, text=text))
+
+    def nothing_ran(self) -> OperatorResult:
+        result = self._result("", {})
+        refused = result.counts.get("refused as it must", 0)
+        if refused and not result.skipped and set(result.counts) == {"refused as it must"}:
+            text = f"refuses all of {_many(refused, 'model')} that it must refuse"
+            return self._finish(replace(result, verdict=EXACT, level=0, text=text))
+        count = sum(result.skipped.values())
+        reasons = "; ".join(result.skipped)
+        text = f"{_many(count, 'case')} refused: {reasons}" if count else "nothing ran that could be compared"
+        return self._finish(replace(result, verdict=SKIPPED, text=text))
+
+    def _result(self, reference: str, answers: dict[int, Outputs]) -> OperatorResult:
+        """Cases, counts and deviation; the verdict is still open."""
+        cases: list[CaseResult] = []
+        whole = Deviation()
+        for record in self.records:
+            wanted = answers.get(id(record))
+            outcome, text = self._outcome(record, wanted)
+            if wanted is not None:
+                whole = whole + deviation_of(record.outputs, wanted)
+            cases.append(case_result(record, outcome, text, wanted))
+        counts = dict(Counter(case.outcome for case in cases))
+        skipped = dict(Counter(case.text or "no reason given" for case in cases if case.outcome == "skipped"))
+        return OperatorResult(
+            self.operator,
+            self.types,
+            SKIPPED,
+            None,
+            "",
+            reference=reference,
+            counts=counts,
+            skipped=skipped,
+            deviation=whole,
+            cases=tuple(cases),
+        )
+
+    def _outcome(self, record: Record, wanted: Outputs | None) -> tuple[str, str]:
+        if record.case.rejects:
+            # Saying no with an exception is still saying no; ending the process or never coming back is not.
+            if record.status in ("refused", "raised"):
+                return "refused as it must", record.text
+            if record.status in ("outputs", "wrong outputs", "changes its answers"):
+                return "accepts what it must refuse", record.case.rejects
+            return record.status, record.text
+        if record.status == "refused":
+            return "skipped", record.text
+        if record.status != "outputs":
+            return record.status, record.text
+        form = self.forms[id(record)]
+        if form is None:
+            return "no reference", "no numerics runs this case"
+        if form:
+            return "wrong outputs", form
+        if wanted is None:
+            return "no reference", "no admitted numerics runs all cases of the operator"
+        return ("exact" if same_bytes(record.outputs, wanted) else "differs"), ""
+
+    def _finish(self, result: OperatorResult) -> OperatorResult:
+        """Faults come before everything that the other cases say."""
+        faults = [name for name in FAULTS if result.counts.get(name)]
+        if not faults:
+            return result
+        worst = faults[-1]
+        parts = [f"{name}: {_many(result.counts[name], 'case')}" for name in reversed(faults)]
+        shown = next(case for case in result.cases if case.outcome == worst)
+        said = f" ({shown.identity}{': ' + shown.text if shown.text else ''})"
+        text = "; ".join(parts) + said + (f"; the others: {result.text}" if self.ran else "")
+        return replace(result, verdict=worst, level=None, text=text)
+
+
+def biased(deviation: Deviation) -> bool:
+    """Whether differences lean one way: (above - below)^2 > 25 (above + below).
+
+    Of n differences that are as likely up as down, above - below has the standard deviation sqrt(n); five of them are
+    exceeded once in 1.7 million suites.
+
+    >>> biased(Deviation(1000, 25, 25)), biased(Deviation(1000, 26, 26)), biased(Deviation(1000, 90, 52))
+    (False, True, False)
+    """
+    below = deviation.differing - deviation.above
+    return (deviation.above - below) ** 2 > BIAS_DEVIATIONS**2 * deviation.differing
+
+
+def names_text(matches: Sequence[Match]) -> str:
+    """Numerics with what decides, for people.
+
+    >>> names_text([Match(("xnnpack",), ("rescale = binary32_multiply_even",))])
+    'xnnpack (rescale = binary32_multiply_even)'
+    """
+    parts = []
+    for match in matches:
+        rules = f" ({', '.join(match.deciding)})" if match.deciding else ""
+        parts.append(f"{', '.join(match.names)}{rules}")
+    return "; ".join(parts)
+
+
+def sum_elements(result: OperatorResult) -> int:
+    """How many output elements were compared."""
+    return result.deviation.elements
+
+
+def _beside(cause: Class, name: str) -> Class:
+    return replace(cause, text=f"{cause.text} (beside the arithmetic of {name})")
+
+
+def _inexact_text(
+    deviation: Deviation, reference: str, verdict: str, level: int, cause: Class | None, bound: Bound
+) -> str:
+    far = "" if deviation.largest is None else f" by at most {deviation.largest}"
+    share = f"{deviation.differing:,} of {_many(deviation.elements, 'element')} differ from {reference}{far}"
+    share = share.replace(" differ ", " differs ", 1) if deviation.differing == 1 else share
+    if deviation.bias is not None and deviation.mean_square is not None:
+        share += f", bias {deviation.bias:+.3g}, mean square {deviation.mean_square:.3g}"
+    limit = f"derived: {bound.largest}, {bound.bias:.3g}, {bound.mean_square:.3g}"
+    why = f"; all of it is {cause.text}" if cause is not None else "; unexplained"
+    if verdict == COMBINED and cause is not None:
+        rules = cause.name.replace("=", " = ")
+        return f"bit-exact to {reference} with {rules}, which no numerics has as a whole; {share} ({limit})"
+    if level:
+        lean = "unbiased" if level == 2 else "not known to be unbiased within one unit"
+        return f"{share}: within the tolerance ({limit}), {lean}{why}"
+    return f"{share}: outside the tolerance ({limit}){why}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}".replace(",", " ")

@@ -1,0 +1,222 @@
+"""How far two admitted numerics may lie apart: derived by search, never set, and kept with a witness of every figure.
+
+For an operator with one combination of types, over every pair of numerics that the suite admits:
+
+- *largest*: max |a - b| over all elements of the suite's cases and of random inputs for the same models;
+- *bias*: max |sum of (a - b)| / elements over all cases of the suite together;
+- *mean square*: max sum of (a - b)^2 / elements likewise.
+
+The last two are over exactly the elements that devices are measured on. Operators on which all admitted numerics agree
+have the bound 0. Outputs that are no integers count as 0 as well: there only equal bytes are within the tolerance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib import resources
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..compare.hypotheses import unequal
+from ..compare.reading import read
+from ..errors import BittrueError
+from .expected import Arithmetic, Expected, Outputs
+from .result import Bound, Deviation
+from .suite import Suite, SuiteCase
+from .suite.draft import generator
+from .verdicts import deviation_of
+
+FILE = "tolerances.json"
+FORMAT = "bittrue-tolerances-1"
+# Random inputs per model of the suite, when the shipped figures are made.
+SEARCHES = 6
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Where a figure comes from.
+
+    Attributes:
+        numerics: the two.
+        case: identity of a case of the suite; empty for all of them together.
+        search: number of the random inputs for that case's model; None for the case's own inputs.
+        output, element, values: one number of both, in the order of `numerics`.
+        total: what is divided by `elements`; 0 for *largest*.
+        elements: how many were compared.
+    """
+
+    numerics: tuple[str, str]
+    case: str = ""
+    search: int | None = None
+    output: str = ""
+    element: tuple[int, ...] = ()
+    values: tuple[int, ...] = ()
+    total: int = 0
+    elements: int = 0
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The derived tolerance of one operator with one combination of types.
+
+    Attributes:
+        suite, operator, types: which.
+        largest: see the module.
+        largest_witness: an element; None when the figure is 0.
+        bias_witness, square_witness: pairs and sums; None when the figure is 0.
+        cases, searched: how many cases, and elements in all, were looked at.
+    """
+
+    suite: str
+    operator: str
+    types: str
+    largest: int = 0
+    largest_witness: Witness | None = None
+    bias_witness: Witness | None = None
+    square_witness: Witness | None = None
+    cases: int = 0
+    searched: int = 0
+
+    @property
+    def bound(self) -> Bound:
+        """The figures alone."""
+        bias, square = self.bias_witness, self.square_witness
+        return Bound(
+            self.largest,
+            0.0 if bias is None else abs(bias.total) / bias.elements,
+            0.0 if square is None else square.total / square.elements,
+        )
+
+
+@dataclass
+class _Search:
+    """What was found up to now."""
+
+    sums: dict[tuple[str, str], Deviation] = field(default_factory=dict)
+    largest: int = 0
+    witness: Witness | None = None
+    elements: int = 0
+
+    def look(self, case: SuiteCase, expected: Expected, search: int | None) -> None:
+        for one, two in _pairs(expected):
+            try:
+                a, b = expected.outputs(one), expected.outputs(two)
+            except BittrueError:
+                continue
+            found = deviation_of(a, b)
+            self.elements += found.elements
+            if found.largest is not None and found.largest > self.largest:
+                self.largest = found.largest
+                self.witness = _element(case.identity, search, one.names[0], two.names[0], a, b)
+
+    def add(self, expected: Expected, names: Sequence[str]) -> None:
+        """Sums of every pair of numerics over the suite's own inputs."""
+        found: dict[tuple[int, int], Deviation] = {}
+        places = {name: (i, one) for i, one in enumerate(expected.arithmetics) for name in one.names}
+        for a, b in combinations(names, 2):
+            if a not in places or b not in places:
+                continue
+            (i, one), (k, two) = places[a], places[b]
+            if (i, k) not in found:
+                try:
+                    found[i, k] = deviation_of(expected.outputs(one), expected.outputs(two))
+                except BittrueError:
+                    continue
+            self.sums[a, b] = self.sums.get((a, b), Deviation()) + found[i, k]
+
+
+def derive(suite: Suite, operator: str, types: str, searches: int = SEARCHES) -> Tolerance:
+    """The tolerance of one operator, found by running all admitted numerics on the suite and on random inputs.
+
+    Args:
+        suite, operator, types: which cases.
+        searches: random inputs per model.
+    """
+    search = _Search()
+    count = 0
+    for case in suite.cases((operator,), (types,)):
+        if case.rejects:
+            continue
+        count += 1
+        expected = Expected(case, suite.admitted)
+        search.add(expected, suite.admitted)
+        search.look(case, expected, None)
+        if len(expected.arithmetics) > 1:
+            for number in range(searches):
+                search.look(case, Expected(searched(case, number), suite.admitted), number)
+    bias = _most(search.sums, lambda d: d.bias, lambda d: d.total)
+    square = _most(search.sums, lambda d: d.mean_square, lambda d: d.squares)
+    return Tolerance(suite.name, operator, types, search.largest, search.witness, bias, square, count, search.elements)
+
+
+def searched(case: SuiteCase, number: int) -> SuiteCase:
+    """The case with other inputs: random codes over the whole range of each input's type."""
+    random = generator("tolerance", case.identity, number)
+    inputs = {}
+    for name in sorted(case.inputs):
+        value = case.inputs[name]
+        if value.dtype.kind in "iu" and value.dtype.itemsize <= 2:
+            ends = np.iinfo(value.dtype)
+            inputs[name] = random.integers(ends.min, ends.max, value.shape, value.dtype, endpoint=True)
+        else:
+            # Indices, conditions, real numbers: only values that are known to be valid.
+            inputs[name] = random.permutation(value.reshape(-1)).reshape(value.shape)
+    return replace(case, inputs={name: inputs[name] for name in case.inputs})
+
+
+def bound_for(suite: Suite, operator: str, types: str) -> Bound:
+    """The shipped bound; one from the suite's cases alone where none is shipped."""
+    for found in shipped():
+        if (found.suite, found.operator, found.types) == (suite.name, operator, types):
+            return found.bound
+    return _derived(suite, operator, types)
+
+
+@cache
+def _derived(suite: Suite, operator: str, types: str) -> Bound:
+    return derive(suite, operator, types, searches=0).bound
+
+
+@cache
+def shipped() -> tuple[Tolerance, ...]:
+    """The figures that come with bittrue, made by ``tools/derive_tolerances.py``."""
+    file = resources.files("bittrue").joinpath("data", FILE)
+    data: Any = json.loads(file.read_text("utf-8"))
+    return tuple(read(Tolerance, one, f"{FILE}[{i}]") for i, one in enumerate(data["tolerances"]))
+
+
+def to_json(found: Sequence[Tolerance]) -> str:
+    """The text of the shipped file: one operator per line."""
+    rows = ",\n".join(json.dumps(asdict(one)) for one in found)
+    return f'{{"format": "{FORMAT}", "tolerances": [\n{rows}\n]}}\n'
+
+
+def _pairs(expected: Expected) -> Iterator[tuple[Arithmetic, Arithmetic]]:
+    yield from combinations(expected.arithmetics, 2)
+
+
+def _element(case: str, search: int | None, one: str, two: str, a: Outputs, b: Outputs) -> Witness:
+    best: tuple[int, Witness] | None = None
+    for name, value in a.items():
+        apart = np.where(unequal(value, b[name]), np.abs(value.astype(np.int64) - b[name].astype(np.int64)), 0)
+        at = int(np.argmax(apart))
+        if best is None or int(apart.reshape(-1)[at]) > best[0]:
+            element = tuple(int(i) for i in np.unravel_index(at, apart.shape)) if apart.ndim else ()
+            values = tuple(int(x.reshape(-1)[at]) for x in (value, b[name]))
+            best = int(apart.reshape(-1)[at]), Witness((one, two), case, search, name, element, values)
+    assert best is not None, "the outputs differ"
+    return best[1]
+
+
+def _most(sums: dict[tuple[str, str], Deviation], mean: Any, total: Any) -> Witness | None:
+    best: tuple[float, Witness] | None = None
+    for pair, found in sums.items():
+        value = mean(found)
+        if value and (best is None or abs(value) > best[0]):
+            best = abs(value), Witness(pair, total=total(found), elements=found.elements)
+    return None if best is None else best[1]

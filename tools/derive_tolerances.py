@@ -1,0 +1,54 @@
+"""Derives the tolerances that `bittrue conform` measures devices by, and writes them to src/bittrue/data/tolerances.json.
+
+    python tools/derive_tolerances.py            # all suites, operators and types; some minutes
+    python tools/derive_tolerances.py CONV_2D    # only these operators; the others stay as they are
+    python tools/derive_tolerances.py --check    # exit code 1 when an operator of a suite is missing
+
+Run it after every change of a suite or of an admitted numerics. `tests/conformance/test_tolerance.py` recomputes every
+witness.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from bittrue.conformance import tolerance
+from bittrue.conformance.suite import SUITES, Suite
+
+FILE = Path(__file__).parents[1] / "src" / "bittrue" / "data" / tolerance.FILE
+
+
+def groups() -> list[tuple[Suite, str, str]]:
+    """Every operator and types of every suite."""
+    return [
+        (suite, operator, label)
+        for suite in SUITES.values()
+        for operator, made in suite.generators().items()
+        for label in made.types
+    ]
+
+
+def main(words: list[str]) -> int:
+    """Entry point."""
+    known = {(t.suite, t.operator, t.types): t for t in tolerance.shipped()}
+    if words == ["--check"]:
+        missing = [f"{s.name} {o} {t}" for s, o, t in groups() if (s.name, o, t) not in known]
+        print("\n".join(missing) or "complete")
+        return 1 if missing else 0
+    found = []
+    for suite, operator, label in groups():
+        before = known.get((suite.name, operator, label))
+        if words and operator not in words:
+            if before is not None:
+                found.append(before)
+            continue
+        one = tolerance.derive(suite, operator, label)
+        found.append(one)
+        print(f"{suite.name} {operator} {label}: {one.bound}, {one.cases} cases", flush=True)
+    FILE.write_text(tolerance.to_json(found), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
