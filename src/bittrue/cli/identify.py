@@ -121,9 +121,8 @@ def _nearest(finding: Finding) -> str:
         first = nearest.first
         element = f"[{', '.join(map(str, first.element))}]" if first.element else ""
         accumulator = "" if first.accumulator is None else f", accumulator {first.accumulator}"
-        lines.append(
-            f"first: {first.case} {visible(first.output)}{element}: expected {first.expected}, got {first.got}{accumulator}"
-        )
+        values = f"expected {first.expected}, got {first.got}{accumulator}"
+        lines.append(f"first: {first.case} {visible(first.output)}{element}: {values}")
     return "\n".join(lines)
 
 

@@ -97,7 +97,7 @@ def _hypotheses(part: Case) -> Iterator[Hypothesis]:
     """Everything single: what numerics have first."""
     yield from rows.used_slots(part)
     yield from rows.used_pairs(part)
-    yield from faults(part)
+    yield from faults(part, aliases=True)
     yield from rows.unused_slots(part)
 
 
