@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import data_type
-from .separating import Scales, Sums, accumulators, aimed_sums
+from .onnx_aiming import Scales, Sums, accumulators, aimed_sums
 
 # Label of a case to types of activations and weights.
 TYPES = {"s8": ("s8", "s8"), "u8": ("u8", "s8"), "u8u8": ("u8", "u8")}
@@ -328,3 +328,20 @@ def usual(
         zy,
         attributes or {},
     )
+
+
+def output_shape(x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
+    """What a convolution of any number of axes makes."""
+    kernel = attributes["kernel_shape"]
+    count = len(kernel)
+    strides = attributes.get("strides", [1] * count)
+    dilations = attributes.get("dilations", [1] * count)
+    pads = attributes.get("pads", [0] * (2 * count))
+    found = []
+    for axis, extent in enumerate(x[2:]):
+        if "auto_pad" in attributes:
+            found.append(-(-extent // strides[axis]))
+        else:
+            reach = (kernel[axis] - 1) * dilations[axis] + 1
+            found.append((extent + pads[axis] + pads[axis + count] - reach) // strides[axis] + 1)
+    return (x[0], w[0], *found)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, generator
-from ..onnx_layers import AIMED, PICTURES, TYPES, Layer, aimed, picture, usual
+from ..onnx_layers import AIMED, PICTURES, TYPES, Layer, aimed, output_shape, picture, usual
 from ..onnx_model import OnnxModel, declared
 
 OPERATORS = {"QLinearConv": ("s8", "u8", "u8u8"), "QDQ Conv": ("s8", "u8", "u8u8")}
@@ -74,7 +74,7 @@ def _pairs(operator: str, types: str) -> Layer:
 
 def draft(operator: str, layer: Layer) -> Draft:
     """The case that a layer makes."""
-    shape = output_shape(layer)
+    shape = output_shape(layer.x.shape, layer.w.shape, layer.attributes)
     return Draft(layer.aim, content(operator, layer, shape), {"x": layer.x}, layer.note, seeks=layer.seeks)
 
 
@@ -107,24 +107,6 @@ def content(operator: str, layer: Layer, shape: tuple[int, ...]) -> bytes:
         )
     model.node("QuantizeLinear", [model.node("Conv", real, attributes=layer.attributes), y_scale, y_point], ["y"])
     return model.output("y", layer.x_type, shape).write()
-
-
-def output_shape(layer: Layer) -> tuple[int, ...]:
-    """What a convolution of any number of axes makes."""
-    given = layer.attributes
-    kernel = given["kernel_shape"]
-    count = len(kernel)
-    strides = given.get("strides", [1] * count)
-    dilations = given.get("dilations", [1] * count)
-    pads = given.get("pads", [0] * (2 * count))
-    found = []
-    for axis, extent in enumerate(layer.x.shape[2:]):
-        if given.get("auto_pad", "NOTSET").startswith("SAME"):
-            found.append(-(-extent // strides[axis]))
-        else:
-            reach = (kernel[axis] - 1) * dilations[axis] + 1
-            found.append((extent + pads[axis] + pads[axis + count] - reach) // strides[axis] + 1)
-    return (layer.x.shape[0], layer.w.shape[0], *found)
 
 
 def _rejects(operator: str, types: str) -> Iterator[Draft]:

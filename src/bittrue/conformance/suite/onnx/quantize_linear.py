@@ -10,8 +10,8 @@ import numpy as np
 from ....arithmetic import floats
 from ....graph import data_type
 from ..draft import Draft, generator
+from ..onnx_aiming import separating
 from ..onnx_model import OnnxModel
-from ..separating import separating
 
 _FLOATS = ("f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz")
 OPERATORS = {"QuantizeLinear": ("s8", "u8", "s16", "u16", "s4", "u4", *_FLOATS)}
