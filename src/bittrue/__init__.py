@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
     from .check import CheckResult, check_model
     from .compare.comparison import compare_models
+    from .conformance.devices.library import device_header
     from .conformance.devices.opening import open_device
     from .conformance.identification import identify
     from .errors import (
@@ -57,6 +58,7 @@ _PUBLIC = {
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
+    "device_header": ("conformance.devices.library", "device_header"),
     "explain_element": ("explain", "explain_element"),
     "identify": ("conformance.identification", "identify"),
     "isas": ("runtime", "isas"),
@@ -88,6 +90,7 @@ __all__ = [
     "demo_digits",
     "demo_model",
     "dequantize",
+    "device_header",
     "explain_element",
     "identify",
     "isas",

@@ -29,6 +29,7 @@ _COMMANDS = {
     "numerics": "List the arithmetics that bittrue reproduces; `show` and `diff` look inside.",
     "identify": "Find out which numerics gives the outputs of DEVICE.",
     "replay": "Run the recorded vectors in FOLDER and compare the results with the recorded bytes.",
+    "vectors": "Write test vectors aimed at ties, saturation, padding corners and all else that tells...",
     "report": "Make a page or a summary of RESULT, the JSON of `bittrue compare` or `bittrue check`.",
     "demo": "Recognise handwritten digits with an int8 network, and look into one of its roundings.",
 }

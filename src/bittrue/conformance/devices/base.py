@@ -5,15 +5,15 @@ answer.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..suite import SuiteCase
 
-# What a device can answer. All but the first two are faults of the device.
-STATUSES = ("outputs", "refused", "crashed", "timed out", "raised", "unreadable")
+# What a device can answer. All but the first three are faults of the device.
+STATUSES = ("outputs", "refused", "skipped", "crashed", "timed out", "raised", "unreadable")
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +21,10 @@ class Answer:
     """What a device made of one case.
 
     Attributes:
-        status: ``"outputs"``: it ran; ``"refused"``: it says that it does not run such a model; ``"crashed"``: its
-            process ended; ``"timed out"``; ``"raised"``: an exception that is no refusal; ``"unreadable"``: it left
-            something that is no array.
+        status: ``"outputs"``: it ran; ``"refused"``: it says that it does not run such a model; ``"skipped"``:
+            nobody asked it: a folder of recorded outputs has none for this case; ``"crashed"``: its process ended;
+            ``"timed out"``; ``"raised"``: an exception or failure that is no refusal; ``"unreadable"``: it left
+            something that is no array, or nothing.
         outputs: by name, as the device gave them: types and shapes may be wrong.
         text: what it said.
         seconds: how long it took.
@@ -53,6 +54,11 @@ class Device(ABC):
     @abstractmethod
     def answer(self, case: SuiteCase) -> Answer:
         """Load the case's model, run it on its inputs, and return what came of it. Never raises what the device did."""
+
+    def answers(self, cases: Iterable[SuiteCase]) -> Iterator[Answer]:
+        """The answers to several cases, in their order; devices that are expensive to start take many at once."""
+        for case in cases:
+            yield self.answer(case)
 
     def close(self) -> None:  # noqa: B027  most have nothing to end
         """End what was started."""

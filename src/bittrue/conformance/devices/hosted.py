@@ -24,10 +24,10 @@ from ...errors import BittrueError, InputError, ResourceError, RunError, Unsuppo
 from ...runners.base import pair
 from ...runners.process import Worker
 from ..suite import SuiteCase
+from .answers import answered, where
 from .base import STATUSES, Answer, Device
 from .model import output_names
-from .refused import Refused
-from .values import OUTPUT_LIMIT, Unreadable, clean, is_number_type, told
+from .values import OUTPUT_LIMIT, clean, is_number_type, told
 
 # Importing a framework can take long on a busy machine; that is nothing that a case should be charged with.
 _START_SECONDS = 120.0
@@ -36,7 +36,7 @@ _END_SECONDS = 5.0
 _FILE_LIMIT = 4 << 30
 
 # Of a case, what its process is told.
-_WORDS = ("identity", "suite", "operator", "types", "aim", "format", "note", "rejects")
+_WORDS = ("identity", "suite", "operator", "types", "aim", "format")
 
 
 class Hosted(Device):
@@ -221,41 +221,13 @@ def respond(request: Mapping[str, Any], open_host: Callable[[Mapping[str, Any]],
         usage = isinstance(error, InputError)
         return {"status": "failed", "text": error.message, "advice": error.advice, "usage": usage}
     except BaseException as error:
-        return {"status": "failed", "text": f"{told(error)}{_where(error)}"}
+        return {"status": "failed", "text": f"{told(error)}{where(error)}"}
     path = Path(request["path"])
     inputs = {feed["name"]: _feed(Path(request["feeds_file"]), feed) for feed in request["feeds"]}
     words = {key: request[key] for key in _WORDS}
     case = SuiteCase(**words, content=path.read_bytes(), inputs=inputs)
     status, text, outputs = answered(lambda: _HOSTS[0].run(case, path))
     return {"status": status, "text": text, "outputs": _write_values(Path(request["values"]), outputs)}
-
-
-def answered(run: Callable[[], Mapping[str, np.ndarray]]) -> tuple[str, str, Mapping[str, np.ndarray]]:
-    """(status, text, outputs) of a call into a device; everything but Ctrl-C is an answer."""
-    try:
-        return "outputs", "", run()
-    except (Refused, NotImplementedError) as error:
-        return "refused", clean(str(error)), {}
-    except Unreadable as error:
-        return "unreadable", clean(str(error)), {}
-    except Exception as error:
-        return "raised", f"{told(error)}{_where(error)}", {}
-    except KeyboardInterrupt:
-        raise
-    except SystemExit as error:
-        return "crashed", f"it ended the program: sys.exit({clean(repr(error.code))})", {}
-    except BaseException as error:
-        return "raised", told(error), {}
-
-
-def _where(error: BaseException) -> str:
-    """File and line where an exception arose."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return ""
-    return f" ({Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno})"
 
 
 def _feed(path: Path, entry: Mapping[str, Any]) -> np.ndarray:

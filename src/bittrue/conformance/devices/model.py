@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ...api import Port
 from ...errors import BittrueError
+from ...graph import Tensor
 from ...numerics import default_of
 from ...runners.base import input_ports
 from ..suite import SuiteCase
+
+# Of a description, what a device must find out by itself, and what is about the suite.
+_ANSWERS = ("aim", "note", "rejects", "seeks", "refusal")
 
 
 class DeviceModel:
@@ -69,21 +74,29 @@ class DeviceModel:
         return dict(nodes[0].attributes) if len(nodes) == 1 else {}
 
     @cached_property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All of the graph, constants with their content; empty when bittrue cannot read the model."""
+        try:
+            return tuple(self._case.model.graph.tensors)
+        except BittrueError:
+            return ()
+
+    @cached_property
     def description(self) -> Mapping[str, Any]:
-        """Everything about the case but its values, as plain data: see `bittrue.conformance.formats.describe`.
+        """Everything about the case but its values and what is expected, as plain data: see
+        `bittrue.conformance.formats.describe`.
 
         ``plan`` is that of the runtime that the model's format comes with: multipliers, exponents, clamps; it is left
-        out when that runtime does not run the model.
-
-        Raises:
-            BittrueError: bittrue cannot read the model.
+        out when that runtime does not run the model. Of a file that bittrue cannot read, only the inputs are told.
         """
         from ..formats.describe import describe
 
+        asked = replace(self._case, rejects="", note="", seeks={})
         try:
-            return describe(self._case, default_of(self.format))
+            found = describe(asked, default_of(self.format))
         except BittrueError:
-            return describe(self._case)
+            found = describe(replace(asked, rejects="unknown"))
+        return {key: value for key, value in found.items() if key not in _ANSWERS}
 
     def __repr__(self) -> str:
         return f"DeviceModel({self.identity!r}, {self.format})"

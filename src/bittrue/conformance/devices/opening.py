@@ -16,11 +16,15 @@ from typing import Any
 
 from ...errors import InputError
 from ...runners.litert import RESOLVERS
+from ...runners.sides import number
 from . import runtimes
 from .base import Device
 from .hosted import Hosted
+from .library import LibraryDevice
 from .ours import Ours
+from .program import ProgramDevice
 from .python import InProcess, PythonDevice, isolated
+from .results import Results
 from .values import clean
 
 # Packages announce devices under this name in their pyproject.toml; the value is a function, an object or a class.
@@ -84,6 +88,24 @@ def _python(spec: str, target: str, options: Mapping[str, str], timeout: float) 
     return PythonDevice(spec, file, name, timeout)
 
 
+def _program(spec: str, target: str, options: Mapping[str, str], timeout: float) -> Device:
+    if not target:
+        raise InputError("BT-DEVICE", "no program is named", place=f"'{spec}'", advice="write program:./device.sh")
+    batch = number(options, "batch", 1, 10_000) if "batch" in options else 0
+    return ProgramDevice(spec, target, timeout, batch)
+
+
+def _library(spec: str, target: str, options: Mapping[str, str], timeout: float) -> Device:
+    if not os.path.isfile(target):
+        text = f"there is no library '{clean(target)}'" if target else "no library is named"
+        raise InputError("BT-DEVICE", text, place=f"'{spec}'", advice="write library:./libdevice.so")
+    return LibraryDevice(spec, target, timeout)
+
+
+def _results(spec: str, target: str, options: Mapping[str, str], timeout: float) -> Device:
+    return Results(spec, target)
+
+
 SPECS: tuple[Spec, ...] = (
     Spec("bittrue", "bittrue[:NUMERICS]", "bittrue itself, in this process", (), _bittrue),
     Spec(
@@ -113,6 +135,21 @@ SPECS: tuple[Spec, ...] = (
         "a function f(model, inputs), or an object or class with load, run and close; also plain FILE.py[:NAME]",
         ("timeout",),
         _python,
+    ),
+    Spec(
+        "program",
+        "program:COMMAND",
+        "anything that runs as COMMAND CASE_DIR OUTPUT_DIR",
+        ("timeout", "batch"),
+        _program,
+    ),
+    Spec("library", "library:FILE.so", "a C shared library with the table of bittrue_device.h", ("timeout",), _library),
+    Spec(
+        "results",
+        "results:DIR",
+        "outputs recorded from exported vectors, by the names of the cases",
+        (),
+        _results,
     ),
 )
 _ALIASES = {"onnxruntime": "ort", "py": "python"}

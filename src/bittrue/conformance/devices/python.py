@@ -24,8 +24,9 @@ import numpy as np
 
 from ...errors import InputError
 from ..suite import SuiteCase
+from .answers import answered
 from .base import Answer, Device
-from .hosted import Host, Hosted, answered, respond
+from .hosted import Host, Hosted, respond
 from .model import DeviceModel
 from .values import clean, named_arrays, told
 

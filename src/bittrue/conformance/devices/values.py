@@ -19,6 +19,18 @@ class Unreadable(Exception):
     """Something that is no array of numbers; the text says what is wrong with it."""
 
 
+class Failed(Exception):
+    """A device's own words for what went wrong."""
+
+
+class Crashed(Exception):
+    """The end of a device's process."""
+
+
+class TimedOut(Exception):
+    """A device took too long."""
+
+
 def clean(text: str) -> str:
     """Text that a device wrote, fit for one line of a report.
 
@@ -30,9 +42,17 @@ def clean(text: str) -> str:
     return f"{shown} ..." if len(line) > _TEXT else shown
 
 
+def words(error: BaseException) -> str:
+    """What an exception says; nothing when it cannot."""
+    try:
+        return clean(str(error))
+    except Exception:
+        return ""
+
+
 def told(error: BaseException) -> str:
     """What an exception says, with its type."""
-    text = clean(f"{error}")
+    text = words(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

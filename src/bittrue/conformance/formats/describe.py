@@ -127,9 +127,9 @@ def _tensors(graph: Graph, nodes: Sequence[Node]) -> list[dict[str, Any]]:
     places: dict[int, int | None] = {}
     for node in (*nodes[:1], *graph.nodes):
         for side in (node.inputs, node.outputs):
-            for position, index in enumerate(side):
+            for number, index in enumerate(side):
                 if index is not None:
-                    places.setdefault(index, position if node is nodes[0] else None)
+                    places.setdefault(index, number if node is nodes[0] else None)
     for index in (*graph.inputs, *graph.outputs):
         places.setdefault(index, None)
     found = []
