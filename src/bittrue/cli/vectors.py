@@ -210,14 +210,14 @@ def list_cases(operators: tuple[str, ...], suite_name: str, types: str | None, a
         return
     out = console()
     table = Table(title=f"suite {suite.name}: {suite.title}", title_justify="left")
-    table.add_column("operator", overflow="fold")
-    table.add_column("types")
-    used = [aim for aim in AIMS if any(counts[aim] for counts in rows.values())]
-    for column in ("cases", *used, "elements"):
-        table.add_column(column, justify="right")
+    table.add_column("operator", no_wrap=True)
+    table.add_column("types", no_wrap=True)
+    for column in ("cases", "elements"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("by aim", overflow="fold", ratio=1)
     for (operator, label), counts in rows.items():
-        cells = [f"{counts[aim]:,}" if counts[aim] else "" for aim in used]
-        table.add_row(operator, label, f"{sum(counts.values()):,}", *cells, f"{elements[operator, label]:,}")
+        aimed = ", ".join(f"{aim} {count:,}" for aim, count in counts.items() if count)
+        table.add_row(operator, label, f"{sum(counts.values()):,}", f"{elements[operator, label]:,}", aimed)
     out.print(table)
     cases = sum(sum(counts.values()) for counts in rows.values())
     out.print(f"{len(rows):,} operators and types, {cases:,} cases, {sum(elements.values()):,} output elements")

@@ -183,7 +183,9 @@ def _case(entry: Entry, word: str) -> tuple[str, list[str]]:
     ]
     counted.append(_table("bittrue_attribute", f"{word}_attributes", attributes, text))
     steps = () if entry.must_fail else entry.worked.plan.steps
-    found, rules, clamp = [], [], "0, 0, 0"
+    found: list[str] = []
+    rules: list[str] = []
+    clamp = "0, 0, 0"
     for step in steps:
         for one in multipliers(step):
             arrays = []

@@ -137,7 +137,7 @@ class Entry:
             return ()
         by_name = {tensor.name: tensor for tensor in self.graph.tensors}
         names = [tensor["name"] for tensor in self.description["tensors"] if tensor["role"] == "constant"]
-        found = []
+        found: list[Part] = []
         for name in names:
             try:
                 value = by_name[name].values()
@@ -158,7 +158,7 @@ class Entry:
         if not self.with_accumulators:
             return ()
         numbers = {name: i for i, name in enumerate(self.worked.outputs)}
-        found = []
+        found: list[Part] = []
         for name, sums in self.worked.accumulators.items():
             number = numbers.get(name)
             if number is None:

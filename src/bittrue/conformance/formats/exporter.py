@@ -28,12 +28,12 @@ class Folder:
 
     Attributes:
         root: made when it is not there.
-        files, bytes: written so far.
+        files, size: files and bytes written so far.
     """
 
     root: Path
     files: int = 0
-    bytes: int = 0
+    size: int = 0
     _made: set[Path] = field(default_factory=set)
 
     def write(self, name: str, content: bytes) -> None:
@@ -44,7 +44,7 @@ class Folder:
             self._made.add(path.parent)
         path.write_bytes(content)
         self.files += 1
-        self.bytes += len(content)
+        self.size += len(content)
 
 
 class Exporter(ABC):

@@ -6,7 +6,6 @@ The form is described by ``schemas/bittrue-vectors-1.json``; `bittrue replay` re
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,19 +61,9 @@ class WithManifest(Exporter):
 
     def finish(self) -> None:
         """The manifest."""
-        self.folder.write(
-            MANIFEST,
-            json_bytes(
-                {
-                    "format": FORMAT,
-                    "framework": FRAMEWORK,
-                    "version": f"bittrue suite {self.head.get('suite', '')} {self.head.get('suite_version', '')}".strip(),
-                    **self.head,
-                    "fields": _FIELDS,
-                    "cases": self.cases,
-                }
-            ),
-        )
+        version = f"bittrue suite {self.head['suite']} {self.head['suite_version']}"
+        head = {"format": FORMAT, "framework": FRAMEWORK, "version": version, **self.head, "fields": _FIELDS}
+        self.folder.write(MANIFEST, json_bytes({**head, "cases": self.cases}))
 
 
 class Npz(WithManifest):
@@ -185,6 +174,3 @@ def raw(value: np.ndarray, order: str) -> bytes:
     half = width // 2 if value.dtype.kind == "c" else width
     parts = content.reshape(-1, half)
     return (parts[:, ::-1] if order == "big" else parts).tobytes()
-
-
-MANIFESTED: Sequence[type[WithManifest]] = (Npz, Tflite, Binary)

@@ -167,7 +167,7 @@ def write_vectors(
         raise InputError("BT-VECTORS-NONE", f"no case to write for the numerics '{chosen}'{first}")
     for exporter in exporters:
         exporter.finish()
-    written.formats = {name: {"files": found.files, "bytes": found.bytes} for name, found in folders.items()}
+    written.formats = {name: {"files": found.files, "bytes": found.size} for name, found in folders.items()}
     Folder(root).write(INDEX, json_bytes(written.to_dict()))
     return written
 

@@ -38,6 +38,9 @@ _OTHERS = {
     "space_to_depth": ("reshape",),
     "pad": ("mirror_pad",),
 }
+# Operators and attributes about the shape of the result alone.
+_SHAPERS = ("reshape", "squeeze", "expand_dims")
+_SHAPES = ("keep_dims", "keep_num_dims")
 # Up to so many numbers every order of them is tried.
 _MOST_ORDERED = 5
 
@@ -47,7 +50,7 @@ def operands(case: Case) -> Iterator[Hypothesis]:
     node = case.segment.node
     graph = case.segment.graph
     for position, index in enumerate(node.inputs):
-        if index is None:
+        if index is None or node.operator in _SHAPERS:
             continue
         tensor = graph.tensors[index]
         if tensor.is_constant and tensor.quantization is None and tensor.dtype in ("s32", "s64"):
@@ -57,9 +60,11 @@ def operands(case: Case) -> Iterator[Hypothesis]:
     for other in _OTHERS.get(node.operator, ()):
         yield _operator(node, other)
     for name, value in node.attributes.items():
+        if name in _SHAPES:
+            continue
         if isinstance(value, bool):
             yield _attribute(node, name, not value, f"{name} is {not value}")
-        elif isinstance(value, int) and not isinstance(value, bool) and name not in ("version",):
+        elif isinstance(value, int):
             yield _attribute(node, name, value + 1, f"{name} one too large")
             yield _attribute(node, name, value - 1, f"{name} one too small")
 

@@ -10,6 +10,11 @@ from ....compare.hypotheses import Case, Hypothesis
 from .common import Array, of_inputs
 
 Change = Callable[[Array], Array]
+# Operators whose operands are stretched to a common shape.
+_STRETCHING = frozenset(
+    "add sub mul div maximum minimum less less_equal greater greater_equal equal not_equal squared_difference floor_div "
+    "floor_mod pow logical_and logical_or qlinear_add qlinear_mul".split()
+)
 
 
 def reading(case: Case) -> Iterator[Hypothesis]:
@@ -24,7 +29,7 @@ def reading(case: Case) -> Iterator[Hypothesis]:
         for title, text, change in (*_codes(value), *_layouts(value)):
             yield of_inputs(f"{whose} {title}", f"{whose}: {text}", {name: change})
         shape = case.theirs[0].shape
-        if len(names) > 1 or any(t.is_constant for t in graph.tensors):
+        if case.step.operator in _STRETCHING:
             for title, text, wide in _broadcasts(value, shape):
                 yield of_inputs(f"{whose} {title}", f"{whose}: {text}", {name: wide})
     if len(names) == 2:
@@ -140,7 +145,8 @@ def _broadcasts(value: Array, shape: tuple[int, ...]) -> Iterator[tuple[str, str
         yield "followed by zeros", "beyond its size zeros are read", lambda v: np.append(
             v.reshape(-1), np.zeros(size - v.size, v.dtype)
         ).reshape(shape)
-    ranks = [axis for axis, extent in enumerate(shape) if extent == value.size]
+    aligned = (1,) * (len(shape) - value.ndim) + value.shape
+    ranks = [axis for axis, extent in enumerate(shape) if extent == value.size and aligned[axis] != extent]
     for axis in ranks:
         yield (
             f"stretched along axis {axis} alone",

@@ -196,11 +196,11 @@ def _clamped(activation: str, types: str) -> list[tuple[float, int]]:
         return [(float(np.float32(0.7)), -128), (float(np.float32(0.3)), -20), (float(np.float32(0.11)), 127)]
     bound = 6.0 if activation == "RELU6" else 1.0
     found = [(float(np.float32(bound / 91.3)), -17), (float(np.float32(bound / 60.0)), -128)]
-    return [*found, *_tied(bound)]
+    return [*found, *tied(bound)]
 
 
-def _tied(bound: float) -> list[tuple[float, int]]:
-    """Scales by which `bound` is a tie, with zero points that make it an even and an odd one."""
+def tied(bound: float) -> list[tuple[float, int]]:
+    """Scales by which `bound` is a tie, and s8 zero points, even and odd ones."""
     found = []
     for point in (-40, 21, -127):
         for steps in range(20 + 2 * abs(point) // 3, 200):
