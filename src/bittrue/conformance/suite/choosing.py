@@ -89,11 +89,17 @@ def separating(columns: Sequence[np.ndarray], each: int = 2) -> np.ndarray:
 
 
 def nearest_ties(real: np.ndarray, low: float, high: float, count: int) -> np.ndarray:
-    """Places of the `count` real numbers inside (low, high) that lie nearest to a half, above and below zero alike."""
+    """Places of the `count` real numbers inside (low, high) that lie nearest to a half, above and below zero alike.
+
+    Of equal numbers the first two count.
+    """
     away = np.abs(real - np.floor(real) - 0.5)
+    order = np.argsort(real, kind="stable")
+    third = np.zeros(real.size, bool)
+    third[order[2:]] = real[order[2:]] == real[order[:-2]]
     found = []
     for side in (real < 0, real >= 0):
-        places = np.flatnonzero(side & (real > low) & (real < high))
+        places = np.flatnonzero(side & (real > low) & (real < high) & ~third)
         found.append(places[np.argsort(away[places], kind="stable")[: count // 2]])
     return np.sort(np.concatenate(found))
 

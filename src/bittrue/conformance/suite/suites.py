@@ -6,6 +6,9 @@ A generator is a module in `litert/` or `onnx/`, registered by being there, with
     operator, as files call it, to the types that `cases` knows for it, the first one being the specification's.
 ``cases(operator, types)``
     the drafts, in an order that never depends on anything else.
+
+A module may have ``rejects(operator, types)`` instead: drafts of models that a device must refuse, for operators that
+other modules own; they come last.
 """
 
 from __future__ import annotations
@@ -31,7 +34,12 @@ class Generator:
 
     operator: str
     types: tuple[str, ...]
-    cases: Callable[[str, str], Iterator[Draft]]
+    sources: tuple[Callable[[str, str], Iterator[Draft]], ...]
+
+    def cases(self, operator: str, types: str) -> Iterator[Draft]:
+        """The drafts of all sources, one after the other."""
+        for source in self.sources:
+            yield from source(operator, types)
 
 
 @dataclass(frozen=True)
@@ -147,10 +155,14 @@ def find_suite(name: str) -> Suite:
 @cache
 def _generators(name: str) -> Mapping[str, Generator]:
     package = importlib.import_module(f".{name}", __package__)
+    modules = [
+        importlib.import_module(f".{information.name}", package.__name__)
+        for information in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name)
+    ]
+    others = tuple(module.rejects for module in modules if hasattr(module, "rejects"))
     found: dict[str, Generator] = {}
-    for information in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name):
-        module = importlib.import_module(f".{information.name}", package.__name__)
+    for module in modules:
         for operator, types in getattr(module, "OPERATORS", {}).items():
-            found[operator] = Generator(operator, tuple(types), module.cases)
+            found[operator] = Generator(operator, tuple(types), (module.cases, *others))
     order = [*(operator for operator in SPECIFICATION if operator in found), *sorted(found)]
     return {operator: found[operator] for operator in dict.fromkeys(order)}

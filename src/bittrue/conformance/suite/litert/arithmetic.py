@@ -133,9 +133,8 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         yield _aimed(operator, types, number, scales)
     if types == "s16" and operator != "MUL":
         for number, (first, second, output) in enumerate(((0, -3, 0), (-2, 0, 0), (-9, -9, -9))):
-            powers = _Scales(
-                "powers of two divided by shifts alone", "ties", *((2.0**p, 0) for p in (first, second, output))
-            )
+            note = "powers of two divided by shifts alone"
+            powers = _Scales(note, "ties", (2.0**first, 0), (2.0**second, 0), (2.0**output, 0))
             yield _aimed(operator, types, f"pot {number}", powers, pot=True)
     yield from _shaped(operator, types)
     yield from _random(operator, types)

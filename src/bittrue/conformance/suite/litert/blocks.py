@@ -56,16 +56,16 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             yield _depth(types, "random", codes.astype(kind.numpy), block, 0)
         return
     for aim, rows in (("padding", _SPACES), ("random", _RANDOM_SPACES)):
-        for number, (shape, block, paddings) in enumerate(rows):
+        for number, (space, blocks, paddings) in enumerate(rows):
             point = (kind.minimum, kind.maximum, 0, 3)[number % 4] if aim == "padding" else 0
-            batches = _batches(shape, block, paddings)
-            given = shape if operator == "SPACE_TO_BATCH_ND" else batches
+            batches = _batches(space, blocks, paddings)
+            given = space if operator == "SPACE_TO_BATCH_ND" else batches
             codes = distinct(types, given, operator, number)
             if aim == "random":
                 drawn = generator(operator, types, "random", number)
                 codes = drawn.integers(kind.minimum, kind.maximum + 1, given).astype(kind.numpy)
-            wanted = batches if operator == "SPACE_TO_BATCH_ND" else shape
-            yield _batch(operator, types, aim, codes, block, paddings, wanted, point)
+            wanted = batches if operator == "SPACE_TO_BATCH_ND" else space
+            yield _batch(operator, types, aim, codes, blocks, paddings, wanted, point)
 
 
 def _batches(shape: tuple[int, ...], block: tuple[int, ...], paddings: _Pairs) -> tuple[int, ...]:
