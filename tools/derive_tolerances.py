@@ -1,4 +1,4 @@
-"""Derives the tolerances that `bittrue conform` measures devices by, and writes them to src/bittrue/data/tolerances.json.
+"""Derives the tolerances that `bittrue conform` measures devices by, into src/bittrue/data/tolerances.json.
 
     python tools/derive_tolerances.py            # all suites, operators and types; some minutes
     python tools/derive_tolerances.py CONV_2D    # only these operators; the others stay as they are
@@ -45,7 +45,10 @@ def main(words: list[str]) -> int:
             continue
         one = tolerance.derive(suite, operator, label)
         found.append(one)
-        print(f"{suite.name} {operator} {label}: {one.bound}, {one.cases} cases", flush=True)
+        print(
+            f"{suite.name} {operator} {label}: {one.figures.limit}, {len(one.wide)} wide of {one.cases} cases",
+            flush=True,
+        )
     FILE.write_text(tolerance.to_json(found), encoding="utf-8")
     return 0
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api import Model, Port, Session, load, load_plan
     from .check import CheckResult, check_model
     from .compare.comparison import compare_models
+    from .conformance.conform import conform
     from .conformance.devices.library import device_header
     from .conformance.devices.opening import open_device
     from .conformance.identification import identify
@@ -55,6 +56,7 @@ _PUBLIC = {
     "check_model": ("check", "check_model"),
     "choose_parameters": ("parameters", "choose_parameters"),
     "compare_models": ("compare.comparison", "compare_models"),
+    "conform": ("conformance.conform", "conform"),
     "demo_digits": ("samples", "demo_digits"),
     "demo_model": ("samples", "demo_model"),
     "dequantize": ("quantization", "dequantize"),
@@ -87,6 +89,7 @@ __all__ = [
     "check_model",
     "choose_parameters",
     "compare_models",
+    "conform",
     "demo_digits",
     "demo_model",
     "dequantize",

@@ -23,14 +23,15 @@ _COMMANDS = {
     "check": "Check MODEL against the specification of its format, what its runtime refuses, and...",
     "rule": "Explain the check rule CODE (or its name); list all rules without one.",
     "compare": "Compare A and B: each is a model file, a model under a numerics, another runtime, or a...",
+    "conform": "Put a suite of single-operator models to DEVICE: which arithmetic it has, what is wrong...",
     "explain": "Work out one stored number of MODEL by hand: products, accumulator, multiplier,...",
     "reduce": "Cut a model to the smallest one on which A and B still differ, and save it with its input.",
     "bench": "Time MODEL, and compare bytes and time with other runtimes installed here.",
     "numerics": "List the arithmetics that bittrue reproduces; `show` and `diff` look inside.",
     "identify": "Find out which numerics gives the outputs of DEVICE.",
     "replay": "Run the recorded vectors in FOLDER and compare the results with the recorded bytes.",
+    "report": "Make a page or a summary of RESULT, the JSON of `bittrue compare`, `check` or `conform`.",
     "vectors": "Write test vectors aimed at ties, saturation, padding corners and all else that tells...",
-    "report": "Make a page or a summary of RESULT, the JSON of `bittrue compare` or `bittrue check`.",
     "demo": "Recognise handwritten digits with an int8 network, and look into one of its roundings.",
 }
 

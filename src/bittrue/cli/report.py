@@ -20,7 +20,7 @@ from .common import late_progress
     help="Write a short summary for CI to this file; - prints it.",
 )
 def command(result: Path, html: Path | None, markdown: Path | None) -> None:
-    """Make a page or a summary of RESULT, the JSON of `bittrue compare` or `bittrue check`.
+    """Make a page or a summary of RESULT, the JSON of `bittrue compare`, `check` or `conform`.
 
     Without options the page is written beside RESULT. A page is one file that works offline.
 

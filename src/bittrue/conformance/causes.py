@@ -49,12 +49,13 @@ Names = tuple[str, ...]
 
 # Rules meet numbers that they were not made for: what comes out then is compared with the device like anything else.
 @np.errstate(all="ignore")
-def find_class(evidence: Sequence[Evidence], numerics: str) -> Class | None:
+def find_class(evidence: Sequence[Evidence], numerics: str, together: bool = False) -> Class | None:
     """The cause of all differences from `numerics`; None where none is known.
 
     Args:
         evidence: every case of the operator that ran and has a reference.
         numerics: the reference.
+        together: look for two at once; it is known that no single one will do.
     """
     failing = [e for e in evidence if e.fails]
     if not failing:
@@ -66,11 +67,11 @@ def find_class(evidence: Sequence[Evidence], numerics: str) -> Class | None:
     # The more elements differ, the fewer causes fit by chance.
     failing.sort(key=lambda e: -sum(part.differing for part in parts[id(e)]))
     first, *others = failing
-    found = _survivors(_singles(parts[id(first)]), others, parts)
+    found = _singles(parts[id(first)])
+    if together:
+        found = _doubles(parts[id(first)])
+    found = _survivors(found, others, parts)
     found = _unbelied(found, [e for e in evidence if not e.fails], numerics)
-    if not found:
-        found = _survivors(_doubles(parts[id(first)]), others, parts)
-        found = _unbelied(found, [e for e in evidence if not e.fails], numerics)
     return _class(found) if found else None
 
 

@@ -105,7 +105,7 @@ def _skipped(result: ConformResult) -> str:
         for o in result.operators
         if o.skipped and o.verdict != SKIPPED
     ]
-    text = f", {len(whole)} skipped (refused){': ' if whole else ''}{_named(whole, len(whole))}"
+    text = f", {len(whole)} skipped (refused): {', '.join(whole)}" if whole else ", none skipped"
     return text + (f"; in part: {', '.join(partly)}" if partly else "")
 
 

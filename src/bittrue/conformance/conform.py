@@ -86,9 +86,7 @@ def conform(
         if chosen.format not in opened.reads:
             message = f"the device reads {', '.join(opened.reads)}, the suite '{chosen.name}' is {chosen.format}"
             raise InputError("BT-SUITE-FORMAT", message, place=opened.spec)
-        selection = Selection(
-            tuple(operators), default_types(chosen, types, cases), tuple(aims), tuple(cases), shard
-        )
+        selection = Selection(tuple(operators), default_types(chosen, types, cases), tuple(aims), tuple(cases), shard)
         task = Task(chosen.name, selection, numerics, repeat, None if resume is None else str(resume))
         journal = None if resume is None else Journal(Path(resume), task.header(opened.title))
         groups = group_names(chosen, selection)
@@ -99,7 +97,9 @@ def conform(
         found = [part for part in parts if part.cases]
         if save is not None:
             save_all(chosen, found, Path(save))
+        # Of several parts the first one runs the models.
         wanted = [*([ModelFile.demo()] if demo and not _partial(selection) else []), *models]
+        wanted = wanted if parse_shard(shard)[0] == 1 else []
         ends = _models(opened, wanted, repeat, numerics)
         return with_claim(
             ConformResult(
@@ -236,9 +236,7 @@ def _one_by_one(
         yield _judged(device, suite, task, group, records)
 
 
-def _judged(
-    device: Device, suite: Suite, task: Task, group: tuple[str, str], records: list[Record]
-) -> OperatorResult:
+def _judged(device: Device, suite: Suite, task: Task, group: tuple[str, str], records: list[Record]) -> OperatorResult:
     found = judge(suite, *group, records, task.numerics, device.spec)
     if found.failing is None:
         return found
@@ -306,7 +304,7 @@ def save_all(suite: Suite, found: Sequence[OperatorResult], folder: Path) -> Non
 
 
 def _partial(selection: Selection) -> bool:
-    return bool(selection.operators or selection.aims or selection.cases or selection.shard)
+    return bool(selection.operators or selection.aims or selection.cases)
 
 
 def _models(device: Device, models: Sequence[ModelFile], repeat: int, numerics: str) -> list[ModelResult]:

@@ -88,9 +88,7 @@ def _worked_out(failing: Failing, case: SuiteCase, wanted: Outputs) -> Failing:
     except (BittrueError, LookupError):
         return failing
     numbers = {key: value for key, value in found.numbers.items()}
-    return replace(
-        failing, numbers=numbers, lines=tuple((line.label, line.value, line.remark) for line in found.lines)
-    )
+    return replace(failing, numbers=numbers, lines=tuple((line.label, line.value, line.remark) for line in found.lines))
 
 
 class _Enough(Exception):

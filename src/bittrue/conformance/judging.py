@@ -26,6 +26,7 @@ from .result import (
     CaseResult,
     Class,
     Deviation,
+    Limit,
     Match,
     OperatorResult,
 )
@@ -77,7 +78,9 @@ class _Group:
                 self.refused.add(name)
                 del self.alive[name]
             for one in good:
-                found = [item for item in sorted(one.rules.items()) if any(b.rules.get(item[0]) != item[1] for b in bad)]
+                found = [
+                    item for item in sorted(one.rules.items()) if any(b.rules.get(item[0]) != item[1] for b in bad)
+                ]
                 for name in one.names:
                     self.decisive.setdefault(name, {}).update(dict.fromkeys(found))
 
@@ -161,54 +164,68 @@ class _Judged:
         )
 
     def inexact(self, compared: Sequence[str]) -> OperatorResult:
-        found = {name: answers for name in compared if (answers := self._answers(name)) is not None}
+        found = {name: answers for name in compared if (answers := self._answers(name))}
         if not found:
             return self._incomparable()
+        # Numerics that refuse cases which the device runs say less about it.
+        most = max(map(len, found.values()))
+        found = {name: answers for name, answers in found.items() if len(answers) == most}
         deviations = {
-            name: [deviation_of(r.outputs, answers[id(r)]) for r in self.ran] for name, answers in found.items()
+            name: [deviation_of(r.outputs, answers[id(r)]) for r in self.ran if id(r) in answers]
+            for name, answers in found.items()
         }
         bound = bound_for(self.suite, self.operator, self.types)
-        levels = {name: self._level(parts, bound) for name, parts in deviations.items()}
+        levels = {name: self._level(parts, found[name], bound) for name, parts in deviations.items()}
         order = sorted(found, key=lambda n: (-levels[n], sum(d.differing for d in deviations[n])))
         reference = order[0]
         cause = None
-        for name in order:
-            evidence = [Evidence(r.case, r.outputs, found[name][id(r)]) for r in self.ran]
-            cause = find_class(evidence, name)
+        # One thing done otherwise, from any arithmetic, is likelier than two.
+        for together in (False, True):
+            for name in order if not together else order[:1]:
+                evidence = [Evidence(r.case, r.outputs, found[name][id(r)]) for r in self.ran if id(r) in found[name]]
+                cause = find_class(evidence, name, together)
+                if cause is not None:
+                    break
             if cause is not None:
-                # The arithmetic that one change suffices for is the one to speak of, where it costs no level.
+                # The arithmetic that the change is made to is the one to speak of, where it costs no level.
+                cause = cause if levels[name] == levels[reference] else _beside(cause, name)
                 reference = name if levels[name] == levels[reference] else reference
-                cause = cause if name == reference else _beside(cause, name)
                 break
         level = levels[reference]
         result = self._result(reference, found[reference])
         verdict = COMBINED if cause is not None and cause.legal else TOLERATED if level else WRONG
         text = _inexact_text(result.deviation, reference, verdict, level, cause, bound)
-        failing = find_failing(self.ran, found[reference], reference, self.device)
+        compared_ones = [r for r in self.ran if id(r) in found[reference]]
+        failing = find_failing(compared_ones, found[reference], reference, self.device)
         done = replace(result, verdict=verdict, level=level, text=text, cause=cause, bound=bound, failing=failing)
         return self._finish(done)
 
-    def _level(self, parts: Sequence[Deviation], bound: Bound) -> int:
-        """1 or 2 within the bound, else 0."""
-        whole = sum(parts, Deviation())
-        bias, square = whole.bias, whole.mean_square
-        if whole.largest is None or bias is None or square is None:
+    def _level(self, parts: Sequence[Deviation], answers: dict[int, Outputs], bound: Bound) -> int:
+        """1 or 2 within the bound, else 0: also where a case has no reference."""
+        if len(parts) < len(self.ran):
             return 0
-        if whole.largest > bound.largest or abs(bias) > bound.bias or square > bound.mean_square:
+        pairs = [(d, r.case) for d, r in zip(parts, self.ran, strict=True) if id(r) in answers]
+        narrow = sum((d for d, case in pairs if case.identity not in bound.wide), Deviation())
+        wide = [(d, bound.wide[case.identity]) for d, case in pairs if case.identity in bound.wide]
+        own = Limit(bound.largest, bound.bias, bound.mean_square)
+        if not all(_within(d, limit) for d, limit in [(narrow, own), *wide]):
             return 0
-        fair = sum((d for d, r in zip(parts, self.ran, strict=True) if r.case.aim not in _CHOSEN), Deviation())
-        return 2 if whole.largest <= 1 and not biased(fair) else 1
+        fair = sum((d for d, case in pairs if case.aim not in _CHOSEN), Deviation())
+        return 2 if all((d.largest or 0) <= 1 for d in parts) and not biased(fair) else 1
 
-    def _answers(self, name: str) -> dict[int, Outputs] | None:
-        """One numerics' outputs of all cases that ran; None when it refuses one."""
-        try:
-            return {id(r): Expected(r.case, (name,)).outputs(name) for r in self.ran}
-        except BittrueError:
-            return None
+    def _answers(self, name: str) -> dict[int, Outputs]:
+        """One numerics' outputs of the cases that ran, without those that it refuses."""
+        found = {}
+        for record in self.ran:
+            try:
+                found[id(record)] = Expected(record.case, (name,)).outputs(name)
+            except BittrueError:
+                continue
+        return found
 
     def _incomparable(self) -> OperatorResult:
         result = self._result("", {})
-        text = "no admitted numerics runs all of these cases, and none is exact: nothing can be said"
+        text = "no admitted numerics runs any of these cases, and none is exact: nothing can be said"
         return self._finish(replace(result, verdict=WRONG, level=0, text=text))
 
     def nothing_ran(self) -> OperatorResult:
@@ -265,7 +282,7 @@ class _Judged:
         if form:
             return "wrong outputs", form
         if wanted is None:
-            return "no reference", "no admitted numerics runs all cases of the operator"
+            return "no reference", "the reference refuses this case"
         return ("exact" if same_bytes(record.outputs, wanted) else "differs"), ""
 
     def _finish(self, result: OperatorResult) -> OperatorResult:
@@ -279,6 +296,13 @@ class _Judged:
         said = f" ({shown.identity}{': ' + shown.text if shown.text else ''})"
         text = "; ".join(parts) + said + (f"; the others: {result.text}" if self.ran else "")
         return replace(result, verdict=worst, level=None, text=text)
+
+
+def _within(found: Deviation, limit: Limit) -> bool:
+    bias, square = found.bias, found.mean_square
+    if found.largest is None or bias is None or square is None:
+        return False
+    return found.largest <= limit.largest and abs(bias) <= limit.bias and square <= limit.mean_square
 
 
 def biased(deviation: Deviation) -> bool:
@@ -325,6 +349,7 @@ def _inexact_text(
     if deviation.bias is not None and deviation.mean_square is not None:
         share += f", bias {deviation.bias:+.3g}, mean square {deviation.mean_square:.3g}"
     limit = f"derived: {bound.largest}, {bound.bias:.3g}, {bound.mean_square:.3g}"
+    limit += f"; {_many(len(bound.wide), 'case')} with limits of their own" if bound.wide else ""
     why = f"; all of it is {cause.text}" if cause is not None else "; unexplained"
     if verdict == COMBINED and cause is not None:
         rules = cause.name.replace("=", " = ")

@@ -8,12 +8,16 @@ For an operator with one combination of types, over every pair of numerics that 
 
 The last two are over exactly the elements that devices are measured on. Operators on which all admitted numerics agree
 have the bound 0. Outputs that are no integers count as 0 as well: there only equal bytes are within the tolerance.
+
+Some models make admitted numerics part by more than one unit (a product beyond the register of one of them, for
+example). Such a case is *wide*: it has figures of its own, over its own elements, and counts in none of the others, so
+that what is legal there is legal nowhere else.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -25,8 +29,8 @@ import numpy as np
 from ..compare.hypotheses import unequal
 from ..compare.reading import read
 from ..errors import BittrueError
-from .expected import Arithmetic, Expected, Outputs
-from .result import Bound, Deviation
+from .expected import Expected, Outputs
+from .result import Bound, Deviation, Limit
 from .suite import Suite, SuiteCase
 from .suite.draft import generator
 from .verdicts import deviation_of
@@ -61,73 +65,52 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """The derived tolerance of one operator with one combination of types.
+class Figures:
+    """Largest difference, bias and mean square with their witnesses, None where a figure is 0."""
 
-    Attributes:
-        suite, operator, types: which.
-        largest: see the module.
-        largest_witness: an element; None when the figure is 0.
-        bias_witness, square_witness: pairs and sums; None when the figure is 0.
-        cases, searched: how many cases, and elements in all, were looked at.
-    """
-
-    suite: str
-    operator: str
-    types: str
     largest: int = 0
     largest_witness: Witness | None = None
     bias_witness: Witness | None = None
     square_witness: Witness | None = None
-    cases: int = 0
-    searched: int = 0
 
     @property
-    def bound(self) -> Bound:
+    def limit(self) -> Limit:
         """The figures alone."""
         bias, square = self.bias_witness, self.square_witness
-        return Bound(
+        return Limit(
             self.largest,
             0.0 if bias is None else abs(bias.total) / bias.elements,
             0.0 if square is None else square.total / square.elements,
         )
 
 
-@dataclass
-class _Search:
-    """What was found up to now."""
+@dataclass(frozen=True)
+class Tolerance:
+    """The derived tolerance of one operator with one combination of types.
 
-    sums: dict[tuple[str, str], Deviation] = field(default_factory=dict)
-    largest: int = 0
-    witness: Witness | None = None
-    elements: int = 0
+    Attributes:
+        suite, operator, types: which.
+        figures: of all cases but the wide ones.
+        wide: identity of a wide case to its own figures.
+        cases, searched: how many cases, and elements in all, were looked at.
+    """
 
-    def look(self, case: SuiteCase, expected: Expected, search: int | None) -> None:
-        for one, two in _pairs(expected):
-            try:
-                a, b = expected.outputs(one), expected.outputs(two)
-            except BittrueError:
-                continue
-            found = deviation_of(a, b)
-            self.elements += found.elements
-            if found.largest is not None and found.largest > self.largest:
-                self.largest = found.largest
-                self.witness = _element(case.identity, search, one.names[0], two.names[0], a, b)
+    suite: str
+    operator: str
+    types: str
+    figures: Figures = Figures()
+    wide: dict[str, Figures] = field(default_factory=dict)
+    cases: int = 0
+    searched: int = 0
 
-    def add(self, expected: Expected, names: Sequence[str]) -> None:
-        """Sums of every pair of numerics over the suite's own inputs."""
-        found: dict[tuple[int, int], Deviation] = {}
-        places = {name: (i, one) for i, one in enumerate(expected.arithmetics) for name in one.names}
-        for a, b in combinations(names, 2):
-            if a not in places or b not in places:
-                continue
-            (i, one), (k, two) = places[a], places[b]
-            if (i, k) not in found:
-                try:
-                    found[i, k] = deviation_of(expected.outputs(one), expected.outputs(two))
-                except BittrueError:
-                    continue
-            self.sums[a, b] = self.sums.get((a, b), Deviation()) + found[i, k]
+    @property
+    def bound(self) -> Bound:
+        """The figures alone."""
+        own = self.figures.limit
+        return Bound(own.largest, own.bias, own.mean_square, {case: f.limit for case, f in self.wide.items()})
+
+
+Sums = dict[tuple[str, str], Deviation]
 
 
 def derive(suite: Suite, operator: str, types: str, searches: int = SEARCHES) -> Tolerance:
@@ -137,21 +120,73 @@ def derive(suite: Suite, operator: str, types: str, searches: int = SEARCHES) ->
         suite, operator, types: which cases.
         searches: random inputs per model.
     """
-    search = _Search()
-    count = 0
+    narrow: Sums = {}
+    witness: Witness | None = None
+    wide: dict[str, Figures] = {}
+    count = elements = 0
     for case in suite.cases((operator,), (types,)):
         if case.rejects:
             continue
         count += 1
         expected = Expected(case, suite.admitted)
-        search.add(expected, suite.admitted)
-        search.look(case, expected, None)
-        if len(expected.arithmetics) > 1:
-            for number in range(searches):
-                search.look(case, Expected(searched(case, number), suite.admitted), number)
-    bias = _most(search.sums, lambda d: d.bias, lambda d: d.total)
-    square = _most(search.sums, lambda d: d.mean_square, lambda d: d.squares)
-    return Tolerance(suite.name, operator, types, search.largest, search.witness, bias, square, count, search.elements)
+        found, looked = _furthest(case, expected, None)
+        elements += looked
+        for number in range(searches if len(expected.arithmetics) > 1 else 0):
+            other, looked = _furthest(case, Expected(searched(case, number), suite.admitted), number)
+            elements += looked
+            found = other if _apart(other) > _apart(found) else found
+        sums = sums_of_pairs(expected, suite.admitted)
+        if _apart(found) > 1:
+            wide[case.identity] = _figures(sums, found)
+            continue
+        witness = found if _apart(found) > _apart(witness) else witness
+        for pair, one in sums.items():
+            narrow[pair] = narrow.get(pair, Deviation()) + one
+    return Tolerance(suite.name, operator, types, _figures(narrow, witness), wide, count, elements)
+
+
+def _figures(sums: Sums, witness: Witness | None) -> Figures:
+    bias = _most(sums, lambda d: d.bias, lambda d: d.total)
+    square = _most(sums, lambda d: d.mean_square, lambda d: d.squares)
+    return Figures(_apart(witness), witness, bias, square)
+
+
+def _apart(witness: Witness | None) -> int:
+    return 0 if witness is None else abs(witness.values[0] - witness.values[1])
+
+
+def _furthest(case: SuiteCase, expected: Expected, search: int | None) -> tuple[Witness | None, int]:
+    """The element on which two numerics are furthest apart, and how many elements were compared."""
+    best: Witness | None = None
+    elements = 0
+    for one, two in combinations(expected.arithmetics, 2):
+        try:
+            a, b = expected.outputs(one), expected.outputs(two)
+        except BittrueError:
+            continue
+        found = deviation_of(a, b)
+        elements += found.elements
+        if found.largest is not None and found.largest > _apart(best):
+            best = _element(case.identity, search, one.names[0], two.names[0], a, b)
+    return best, elements
+
+
+def sums_of_pairs(expected: Expected, names: Sequence[str]) -> Sums:
+    """How every two numerics stand to each other on one case; without those that refuse it."""
+    places = {name: (i, one) for i, one in enumerate(expected.arithmetics) for name in one.names}
+    known: dict[tuple[int, int], Deviation] = {}
+    found: Sums = {}
+    for a, b in combinations(names, 2):
+        if a not in places or b not in places:
+            continue
+        (i, one), (k, two) = places[a], places[b]
+        try:
+            if (i, k) not in known:
+                known[i, k] = deviation_of(expected.outputs(one), expected.outputs(two))
+        except BittrueError:
+            continue
+        found[a, b] = known[i, k]
+    return found
 
 
 def searched(case: SuiteCase, number: int) -> SuiteCase:
@@ -196,10 +231,6 @@ def to_json(found: Sequence[Tolerance]) -> str:
     return f'{{"format": "{FORMAT}", "tolerances": [\n{rows}\n]}}\n'
 
 
-def _pairs(expected: Expected) -> Iterator[tuple[Arithmetic, Arithmetic]]:
-    yield from combinations(expected.arithmetics, 2)
-
-
 def _element(case: str, search: int | None, one: str, two: str, a: Outputs, b: Outputs) -> Witness:
     best: tuple[int, Witness] | None = None
     for name, value in a.items():
@@ -213,7 +244,7 @@ def _element(case: str, search: int | None, one: str, two: str, a: Outputs, b: O
     return best[1]
 
 
-def _most(sums: dict[tuple[str, str], Deviation], mean: Any, total: Any) -> Witness | None:
+def _most(sums: Sums, mean: Any, total: Any) -> Witness | None:
     best: tuple[float, Witness] | None = None
     for pair, found in sums.items():
         value = mean(found)

@@ -128,9 +128,7 @@ def case_result(record: Record, outcome: str, text: str, wanted: Outputs | None)
         output_tensor(name, value, None if wanted is None else wanted.get(name))
         for name, value in record.outputs.items()
     )
-    return CaseResult(
-        case.identity, case.sha256, case.aim, case.note, outcome, text, outputs, round(record.seconds, 6)
-    )
+    return CaseResult(case.identity, case.sha256, case.aim, case.note, outcome, text, outputs, round(record.seconds, 6))
 
 
 def output_tensor(name: str, value: np.ndarray, wanted: np.ndarray | None) -> OutputTensor:

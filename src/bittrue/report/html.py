@@ -13,9 +13,9 @@ from importlib import resources
 from typing import Any
 
 from ..errors import InputError
-from . import checking, comparison, words
+from . import checking, comparison, conformance, words
 from .charts import chart_data
-from .reading import COMPARE, checked
+from .reading import COMPARE, CONFORM, checked
 
 # Tensors whose pictures and witness are in the page; the table has them all.
 MOST_DETAILS = 300
@@ -29,7 +29,7 @@ def render(result: Mapping[str, Any]) -> str:
     """The page of a result.
 
     Args:
-        result: what `CompareResult.to_dict` or `CheckResult.to_dict` gives, or the same read from JSON.
+        result: what `to_dict` of a comparison, check or conformance result gives, or the same read from JSON.
 
     Returns:
         HTML that can be written to a file as UTF-8. Everything that comes from the result is escaped; a content
@@ -39,7 +39,8 @@ def render(result: Mapping[str, Any]) -> str:
         InputError: BT-REPORT: Jinja2 or Plotly is not installed; BT-RESULT: the result is damaged.
     """
     data = checked(result)
-    return _compare_page(data) if data["format"] == COMPARE else _check_page(data)
+    pages = {COMPARE: _compare_page, CONFORM: _conform_page}
+    return pages.get(data["format"], _check_page)(data)
 
 
 def _compare_page(data: dict[str, Any]) -> str:
@@ -67,6 +68,17 @@ def _check_page(data: dict[str, Any]) -> str:
         sentence=report.sentence,
         groups=report.groups,
         quiet=report.quiet,
+        most=MOST_FINDINGS,
+    )
+
+
+def _conform_page(data: dict[str, Any]) -> str:
+    return _fill(
+        "conform.html.j2",
+        result=data,
+        report=conformance.report(data),
+        view=conformance,
+        levels=conformance.LEVELS,
         most=MOST_FINDINGS,
     )
 

@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from . import conformance_junit
+from .reading import CONFORM
+from .words import legal
+
 
 def render(result: Mapping[str, Any]) -> str:
-    """The XML of a check (JSON of format ``bittrue-check-1``).
+    """The XML of a check (JSON of format ``bittrue-check-1``) or of a conformance run.
 
     Errors fail a rule's test. Warnings and notes are its output. A rule that came to no end is an error of its test.
     """
+    if result["format"] == CONFORM:
+        return conformance_junit.render(result)
     findings: dict[str, list[Mapping[str, Any]]] = {}
     for finding in result["findings"]:
         findings.setdefault(finding["code"], []).append(finding)
@@ -24,18 +30,18 @@ def render(result: Mapping[str, Any]) -> str:
         "time": f"{result.get('seconds', 0.0):.3f}",
     }
     name = f"bittrue check {result['model']}".strip()
-    suites = ElementTree.Element("testsuites", {"name": _legal(name), **counts})
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": _legal(name), **counts})
+    suites = ElementTree.Element("testsuites", {"name": legal(name), **counts})
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": legal(name), **counts})
     if result.get("date"):
         suite.set("timestamp", result["date"].removesuffix("+00:00"))
     properties = ElementTree.SubElement(suite, "properties")
     for key in ("sha256", "model_format", "numerics", "version"):
         if result.get(key):
-            ElementTree.SubElement(properties, "property", {"name": key, "value": _legal(str(result[key]))})
+            ElementTree.SubElement(properties, "property", {"name": key, "value": legal(str(result[key]))})
     for rule in result["rules"]:
         _case(suite, rule, findings.get(rule["code"], []), broken.get(rule["code"]))
     if result["notes"]:
-        ElementTree.SubElement(suite, "system-out").text = _legal("\n".join(result["notes"]))
+        ElementTree.SubElement(suite, "system-out").text = legal("\n".join(result["notes"]))
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
@@ -49,15 +55,15 @@ def _case(
     others = [finding for finding in findings if finding["severity"] != "error"]
     if broken is not None:
         # A test has one outcome; what was found before the end stays readable.
-        ElementTree.SubElement(case, "error", {"message": _legal(broken), "type": rule["code"]})
+        ElementTree.SubElement(case, "error", {"message": legal(broken), "type": rule["code"]})
         others = findings
     elif errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        message = _legal(errors[0]["message"] + more)
+        message = legal(errors[0]["message"] + more)
         failure = ElementTree.SubElement(case, "failure", {"message": message, "type": rule["code"]})
-        failure.text = _legal("\n".join([*map(_line, errors), "", f"fix: {rule['fix']}"]))
+        failure.text = legal("\n".join([*map(_line, errors), "", f"fix: {rule['fix']}"]))
     if others:
-        ElementTree.SubElement(case, "system-out").text = _legal("\n".join(map(_line, others)))
+        ElementTree.SubElement(case, "system-out").text = legal("\n".join(map(_line, others)))
 
 
 def _line(finding: Mapping[str, Any]) -> str:
@@ -66,12 +72,3 @@ def _line(finding: Mapping[str, Any]) -> str:
     place = ", ".join(part for part in parts if part)
     advice = f" ({finding['advice']})" if finding["advice"] else ""
     return f"{finding['severity']}: {f'{place}: ' if place else ''}{finding['message']}{advice}"
-
-
-def _legal(text: str) -> str:
-    """Text without what XML 1.0 cannot hold: control characters and lone surrogates of hostile files are escaped."""
-    return "".join(letter if _allowed(ord(letter)) else f"\\x{ord(letter):02x}" for letter in text)
-
-
-def _allowed(code: int) -> bool:
-    return code in (9, 10) or 0x20 <= code < 0x7F or 0xA0 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or code > 0xFFFF

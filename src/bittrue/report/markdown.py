@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from . import checking, comparison, words
-from .reading import COMPARE, checked
+from . import checking, comparison, conformance, words
+from .reading import COMPARE, CONFORM, checked
 
 # Rows of a table: a summary is read at a glance, and CI systems cut long ones.
 MOST_ROWS = 20
+# Those of a conformance run, and failing cases of it.
+MOST_OPERATORS = 100
+_MOST_FAILING = 10
 _MOST_NAME = 80
 _SIGNS = {
     comparison.EQUAL: "✅",
@@ -29,13 +32,13 @@ def render(result: Mapping[str, Any]) -> str:
     """The summary of a result.
 
     Args:
-        result: what `CompareResult.to_dict` or `CheckResult.to_dict` gives, or the same read from JSON.
+        result: what `to_dict` of a comparison, check or conformance result gives, or the same read from JSON.
 
     Raises:
         InputError: BT-RESULT: the result is damaged.
     """
     data = checked(result)
-    lines = _compare(data) if data["format"] == COMPARE else _check(data)
+    lines = {COMPARE: _compare, CONFORM: _conform}.get(data["format"], _check)(data)
     return "\n".join(lines) + "\n"
 
 
@@ -121,6 +124,44 @@ def _check(data: dict[str, Any]) -> list[str]:
         lines += ["### Rules that came to no end", ""]
         lines += [f"- {_text(failure['code'])}: {_text(failure['message'])}" for failure in data["failures"]]
         lines += [""]
+    return lines + [f"- {_text(note)}" for note in data["notes"][:MOST_ROWS]]
+
+
+def _conform(data: dict[str, Any]) -> list[str]:
+    report = conformance.report(data)
+    lines = [f"## {_SIGNS[report.kind]} {_text(report.headline)}", "", _text(report.sentence), ""]
+    lines += _table(("", ""), [(label, _text(value)) for label, value in conformance.facts(data)])
+    order = sorted(data["operators"], key=lambda found: found["verdict"] == "exact")
+    rows = []
+    for found in order[:MOST_OPERATORS]:
+        exact, ran, skipped = conformance.counted(found)
+        sign = _SIGNS[conformance.kind(found)]
+        rows.append(
+            (
+                _text(found["operator"]),
+                _text(found["types"]),
+                conformance.level(found),
+                f"{sign} {_text(found['verdict'])}",
+                _text(conformance.who(found)),
+                f"{exact}/{ran}",
+                str(skipped),
+            )
+        )
+    lines += _table(("operator", "types", "level", "verdict", "arithmetic, or what is wrong", "exact", "skipped"), rows)
+    rest = len(order) - MOST_OPERATORS
+    lines += [f"and {words.count(rest)} more operators", ""] if rest > 0 else []
+    for found in [found for found in order if found["failing"] is not None][:_MOST_FAILING]:
+        failing = found["failing"]
+        place = ", ".join(map(str, failing["element"]))
+        lines += [
+            f"- {_code(failing['identity'])}: {_code(failing['output'])} \\[{place}\\] is "
+            f"{words.number(failing['got'])}, {_text(failing['numerics'])} gives {words.number(failing['expected'])}; "
+            f"{_text(found['text'])}"
+        ]
+    lines += [""]
+    for model in data["models"]:
+        matches = ", ".join(model["matches"]) or model["text"] or "no numerics"
+        lines += [f"- model {_code(model['name'])}, {words.plural(len(model['inputs']), 'input')}: {_text(matches)}"]
     return lines + [f"- {_text(note)}" for note in data["notes"][:MOST_ROWS]]
 
 

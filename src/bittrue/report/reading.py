@@ -1,8 +1,8 @@
 """Results read back from JSON: every field is checked before a page is made of it.
 
-The shapes below are those of `CompareResult.to_dict` (``bittrue-compare-1``) and `CheckResult.to_dict`
-(``bittrue-check-1``). Fields that have a default there may be missing; fields that are not known here are ignored, so
-that newer results of the same format can be read.
+The shapes below are those of `CompareResult.to_dict` (``bittrue-compare-1``), `CheckResult.to_dict`
+(``bittrue-check-1``) and `ConformResult.to_dict` (``bittrue-conform-1``). Fields that have a default there may be
+missing; fields that are not known here are ignored, so that newer results of the same format can be read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import InputError
 from .words import short, visible
 
-COMPARE, CHECK = "bittrue-compare-1", "bittrue-check-1"
+COMPARE, CHECK, CONFORM = "bittrue-compare-1", "bittrue-check-1", "bittrue-conform-1"
 
 # A field: what turns a value into a checked one (or raises), given the value and its place.
 Kind = Callable[[Any, str], Any]
@@ -56,20 +56,21 @@ def checked(result: object) -> dict[str, Any]:
     if not isinstance(result, Mapping):
         raise _wrong("", "expected an object", result)
     name = result.get("format")
-    if name not in (COMPARE, CHECK):
+    shapes = {COMPARE: _COMPARE_RESULT, CHECK: _CHECK_RESULT, CONFORM: _CONFORM_RESULT}
+    if not isinstance(name, str) or name not in shapes:
         found = "nothing" if name is None else repr(name)
         raise InputError(
             "BT-RESULT",
-            f"expected {COMPARE!r} or {CHECK!r}, found {found}",
+            f"expected {COMPARE!r}, {CHECK!r} or {CONFORM!r}, found {found}",
             place="format",
             advice=_ADVICE,
         )
-    fields: dict[str, Any] = (_COMPARE_RESULT if name == COMPARE else _CHECK_RESULT)(result, "")
+    fields: dict[str, Any] = shapes[name](result, "")
     fields["format"] = name
     return fields
 
 
-_ADVICE = "results are what `bittrue compare ... --json` and `bittrue check ... --json` print"
+_ADVICE = "results are what `bittrue compare`, `bittrue check` and `bittrue conform` print with --json"
 
 
 def _wrong(place: str, expected: str, value: object) -> InputError:
@@ -387,4 +388,109 @@ _CHECK_RESULT = _record(
     seconds=(_real, 0.0),
     version=(_text, ""),
     date=(_text, ""),
+)
+
+_LEVEL = _optional(_whole)
+
+_DEVIATION = _record(
+    elements=(_count, 0),
+    differing=(_count, 0),
+    above=(_count, 0),
+    largest=(_optional(_whole), 0),
+    total=(_optional(_whole), 0),
+    squares=(_optional(_whole), 0),
+)
+
+_LIMIT = _record(largest=_whole, bias=_real, mean_square=_real)
+
+_BOUND = _record(largest=_whole, bias=_real, mean_square=_real, wide=(_mapping(_LIMIT), {}))
+
+_CLASS = _record(name=_text, text=_text, kind=_text, legal=(_flag, False), also=(_list(_text), []))
+
+_FAILING = _record(
+    identity=_text,
+    note=_text,
+    output=_text,
+    element=_list(_count),
+    expected=_number,
+    got=_number,
+    numerics=_text,
+    numbers=(_mapping(_number), {}),
+    lines=(_list(_list(_text, 3)), []),
+    reduced=(_optional(_list(_record(input=_text, position=_count, value=_number))), None),
+    reduced_expected=(_optional(_number), None),
+    reduced_got=(_optional(_number), None),
+    replay=(_text, ""),
+)
+
+_OUTPUT = _record(name=_text, dtype=_text, shape=_list(_count), sha256=_text)
+
+_CASE = _record(
+    identity=_text,
+    sha256=_text,
+    aim=_text,
+    note=_text,
+    outcome=_text,
+    text=(_text, ""),
+    outputs=(_list(_OUTPUT), []),
+    seconds=(_real, 0.0),
+)
+
+_OPERATOR = _record(
+    operator=_text,
+    types=_text,
+    verdict=_text,
+    level=_LEVEL,
+    text=_text,
+    matches=(_list(_record(names=_list(_text), deciding=(_list(_text), []))), []),
+    every=(_flag, False),
+    reference=(_text, ""),
+    cause=(_optional(_CLASS), None),
+    counts=(_mapping(_count), {}),
+    skipped=(_mapping(_count), {}),
+    deviation=(_DEVIATION, {}),
+    bound=(_optional(_BOUND), None),
+    failing=(_optional(_FAILING), None),
+    cases=(_list(_CASE), []),
+)
+
+_CONFORM_RESULT = _record(
+    suite=_text,
+    suite_title=_text,
+    suite_version=_text,
+    selection=_record(
+        operators=(_list(_text), []),
+        types=(_list(_text), []),
+        aims=(_list(_text), []),
+        cases=(_list(_text), []),
+        shard=(_text, ""),
+    ),
+    numerics=_text,
+    device=_text,
+    device_title=_text,
+    repeat=_count,
+    operators=_list(_OPERATOR),
+    models=(
+        _list(
+            _record(
+                name=_text,
+                sha256=_text,
+                inputs=_list(_text),
+                inputs_sha256=_text,
+                outputs_sha256=_text,
+                matches=_list(_text),
+                counts=_mapping(_count),
+                text=(_text, ""),
+            )
+        ),
+        [],
+    ),
+    level=(_LEVEL, None),
+    claimed=(_list(_text), []),
+    claim=(_text, ""),
+    seconds=(_real, 0.0),
+    version=(_text, ""),
+    date=(_text, ""),
+    notes=(_list(_text), []),
+    digest=(_text, ""),
 )

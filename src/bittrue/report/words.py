@@ -104,3 +104,12 @@ def index(element: list[int]) -> str:
     '0,12,7,33'
     """
     return ",".join(map(str, element))
+
+
+def legal(text: str) -> str:
+    """Text as XML 1.0 can hold it: control characters and lone surrogates of hostile files are escaped."""
+    return "".join(letter if _allowed(ord(letter)) else f"\\x{ord(letter):02x}" for letter in text)
+
+
+def _allowed(code: int) -> bool:
+    return code in (9, 10) or 0x20 <= code < 0x7F or 0xA0 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or code > 0xFFFF

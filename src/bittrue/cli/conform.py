@@ -1,0 +1,365 @@
+"""`bittrue conform`: is a device right, operator by operator, and what may be claimed of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from .. import numerics
+from ..conformance.certificate import merge, verify
+from ..conformance.conform import REPEAT, TIMEOUT, conform
+from ..conformance.devices.opening import open_device
+from ..conformance.models import ModelFile
+from ..conformance.result import COMBINED, EXACT, FAULTS, SKIPPED, TOLERATED, ConformResult, OperatorResult
+from ..conformance.suite import AIMS, SUITES
+from ..errors import InputError
+from ..report import junit as _junit
+from ..report.words import visible
+from .common import DefaultGroup, GroupedCommand, GroupedOption, console, late_progress
+from .report import write_reports
+
+_STYLES = {EXACT: "green", COMBINED: "green", TOLERATED: "yellow", SKIPPED: "dim"}
+_MOST_SHOWN, _MOST_SAID = 3, 100
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_DASH = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
+_KNOWN = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group("conform", cls=DefaultGroup, default="run", invoke_without_command=False)
+def command() -> None:
+    """Put a suite of single-operator models to DEVICE and say which arithmetic it has, or what is wrong with it.
+
+    \b
+    bittrue conform litert:xnnpack
+    bittrue conform ./my_device.py:run --operator CONV_2D --html report.html
+    bittrue conform "program:./device.sh" -j2 --resume run.journal -o result.json
+    bittrue conform verify result.json
+    bittrue conform merge part1.json part2.json -o result.json
+
+    `bittrue conform run --help` lists the options.
+    """
+
+
+def _grouped(group: str, *names: str, **more: Any) -> Any:
+    return click.option(*names, cls=GroupedOption, group=group, **more)
+
+
+_WHAT, _HOW, _MODELS, _FILES = "What is run", "How it is run", "Whole models (level 4)", "Reports"
+
+
+def _file_options(function: Any) -> Any:
+    for name, kind, title in reversed(
+        (
+            ("output", _FILE, "Write the result as JSON: the certificate, which `bittrue conform verify` checks."),
+            ("html", _FILE, "Write one HTML page that works offline."),
+            ("junit", _FILE, "Write JUnit XML: one test per case."),
+            ("markdown", _DASH, "Write a short summary for CI; - prints it."),
+        )
+    ):
+        names = ("--output", "-o") if name == "output" else (f"--{name}",)
+        function = _grouped(_FILES, *names, type=kind, metavar="FILE", help=title)(function)
+    return _grouped(_FILES, "--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")(
+        function
+    )
+
+
+def _model_options(function: Any) -> Any:
+    for option in reversed(
+        (
+            _grouped(_MODELS, "--model", "models", multiple=True, type=_KNOWN, help="A whole model; repeat for more."),
+            _grouped(
+                _MODELS,
+                "--inputs",
+                multiple=True,
+                metavar="[NAME=]FILE",
+                help="What models are fed: .npy, .npz, pictures, or a folder of them. Without it: random values.",
+            ),
+            _grouped(
+                _MODELS,
+                "--runs",
+                default=8,
+                show_default=True,
+                type=click.IntRange(1, 10_000),
+                help="Random inputs per model: seeds 0, 1, ...",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@command.command("run", cls=GroupedCommand)
+@click.argument("device")
+@_grouped(_WHAT, "--suite", type=click.Choice(tuple(SUITES)), help="By default by the format that the device reads.")
+@_grouped(_WHAT, "--operator", "operators", multiple=True, metavar="NAME", help="Only this one; repeat for more.")
+@_grouped(
+    _WHAT, "--types", multiple=True, metavar="LABEL", help="s8 (the default of the LiteRT suite), u8, ..., or all."
+)
+@_grouped(_WHAT, "--aim", "aims", multiple=True, type=click.Choice(AIMS), help="Only cases aimed at this.")
+@_grouped(_WHAT, "--case", "cases", multiple=True, metavar="IDENTITY", help="Only this case, as CONV_2D/s8/ties/003.")
+@_grouped(_WHAT, "--shard", default="", metavar="I/N", help="Only part I of N; `bittrue conform merge` joins parts.")
+@_grouped(
+    _WHAT, "--numerics", default="", type=click.Choice(("", *numerics.names())), metavar="NAME", help="Claim only this."
+)
+@_grouped(
+    _WHAT,
+    "--require",
+    default=3,
+    show_default=True,
+    type=click.IntRange(0, 4),
+    metavar="LEVEL",
+    help="The least level for exit code 0.",
+)
+@_grouped(
+    _HOW, "--repeat", default=REPEAT, show_default=True, type=click.IntRange(1, 100), help="How often a case is asked."
+)
+@_grouped(
+    _HOW,
+    "--timeout",
+    default=TIMEOUT,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="For one case.",
+)
+@_grouped(_HOW, "--jobs", "-j", default=1, show_default=True, type=click.IntRange(1, 256), help="Processes.")
+@_grouped(_HOW, "--resume", type=_FILE, help="Keep answers in this file, and go on from it when it exists.")
+@_grouped(
+    _HOW,
+    "--save",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Save the smallest failing case of every operator: model, inputs, expected outputs, facts.",
+)
+@_model_options
+@_grouped(_MODELS, "--no-demo", is_flag=True, help="Leave the embedded digit network out.")
+@_file_options
+def run(
+    device: str,
+    suite: str | None,
+    operators: tuple[str, ...],
+    types: tuple[str, ...],
+    aims: tuple[str, ...],
+    cases: tuple[str, ...],
+    shard: str,
+    numerics: str,
+    require: int,
+    repeat: int,
+    timeout: float,
+    jobs: int,
+    resume: Path | None,
+    save: Path | None,
+    models: tuple[Path, ...],
+    inputs: tuple[str, ...],
+    runs: int,
+    no_demo: bool,
+    as_json: bool,
+    output: Path | None,
+    html: Path | None,
+    junit: Path | None,
+    markdown: Path | None,
+) -> None:
+    """Run the suite on DEVICE (the default command).
+
+    DEVICE: litert[:builtin_ref|optimized|xnnpack], ort, openvino, bittrue[:NUMERICS], FILE.py[:NAME], program:COMMAND,
+    library:FILE.so, results:FOLDER.
+
+    Exit code 0: the level that is required is reached (3: every operator bit-exact to a named numerics); 1: it is not.
+    """
+    _check_prints(as_json, markdown)
+    with late_progress(f"conformance of {visible(device)}") as progress:
+        result = conform(
+            device,
+            suite or "",
+            operators=operators,
+            types=(() if "all" in types else types) if types else None,
+            aims=aims,
+            cases=cases,
+            shard=shard,
+            numerics=numerics,
+            repeat=repeat,
+            resume=resume,
+            models=read_models(models, inputs, runs),
+            demo=not no_demo,
+            jobs=jobs,
+            timeout=timeout,
+            save=save,
+            progress=progress,
+        )
+    _report(result, as_json, output, html, junit, markdown)
+    click.get_current_context().exit(0 if result.level is not None and result.level >= require else 1)
+
+
+@command.command("verify")
+@click.argument("file", type=_KNOWN)
+@click.option("--device", metavar="DEVICE", help="Also ask this device again and compare.")
+@_model_options
+def verify_command(
+    file: Path, device: str | None, models: tuple[Path, ...], inputs: tuple[str, ...], runs: int
+) -> None:
+    """Check FILE, the JSON of a run: make the suite again and work out every verdict and claim anew.
+
+    Exit code 0: everything holds; 1: something does not, and is listed.
+    """
+    data = _read(file)
+    opened = None if device is None else open_device(device)
+    try:
+        with late_progress(f"verifying {file.name}") as progress:
+            problems = verify(data, read_models(models, inputs, runs), opened, progress)
+    finally:
+        if opened is not None:
+            opened.close()
+    out = console()
+    for problem in problems:
+        out.print(f"does not hold: {visible(problem)}", markup=False, style="red")
+    if not problems:
+        result = ConformResult.from_dict(data)
+        out.print(
+            f"holds: {result.count():,} cases, {len(result.operators)} verdicts, digest {result.digest[:16]}",
+            style="green",
+        )
+        out.print(visible(result.claim), markup=False)
+    click.get_current_context().exit(1 if problems else 0)
+
+
+@command.command("merge")
+@click.argument("files", nargs=-1, required=True, type=_KNOWN)
+@_file_options
+def merge_command(
+    files: tuple[Path, ...],
+    as_json: bool,
+    output: Path | None,
+    html: Path | None,
+    junit: Path | None,
+    markdown: Path | None,
+) -> None:
+    """Put the parts of one run (`--shard`) together. Exit code as for `bittrue conform run`."""
+    _check_prints(as_json, markdown)
+    parts = [ConformResult.from_dict(_read(file), str(file)) for file in files]
+    with late_progress("merging"):
+        result = merge(parts)
+    _report(result, as_json, output, html, junit, markdown)
+    click.get_current_context().exit(0 if result.passed else 1)
+
+
+def read_models(models: Sequence[Path], inputs: Sequence[str], runs: int) -> list[ModelFile]:
+    """Models of the command line, with what they are fed."""
+    if inputs and not models:
+        raise InputError("BT-USAGE", "--inputs are for models", place="--inputs", advice="name one with --model")
+    return [ModelFile.read(path, inputs, range(runs)) for path in models]
+
+
+def _read(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError("BT-RESULT", f"this is no JSON: {error}", place=str(file)) from None
+
+
+def _check_prints(as_json: bool, markdown: Path | None) -> None:
+    if as_json and str(markdown) == "-":
+        raise InputError("BT-USAGE", "--json and --markdown - both print; write one of them to a file")
+
+
+def _report(
+    result: ConformResult,
+    as_json: bool,
+    output: Path | None,
+    html: Path | None,
+    junit: Path | None,
+    markdown: Path | None,
+) -> None:
+    data = result.to_dict()
+    if output is not None:
+        output.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    if junit is not None:
+        junit.write_text(_junit.render(data), encoding="utf-8")
+    write_reports(data, html, markdown)
+    if as_json:
+        click.echo(json.dumps(data, indent=1, allow_nan=False))
+    elif str(markdown) != "-":
+        show(result)
+
+
+def show(result: ConformResult) -> None:
+    """The result on the terminal: one row per operator, then what failed, then the claim."""
+    out = console()
+    out.print(
+        f"{visible(result.device_title)} ({visible(result.device)}): {result.suite_title}, suite version "
+        f"{result.suite_version}, {result.count():,} cases, each asked {_times(result.repeat)}, {result.seconds:.0f} s",
+        markup=False,
+    )
+    table = Table(expand=True)
+    table.add_column("operator", no_wrap=True)
+    table.add_column("types", no_wrap=True)
+    table.add_column("level", justify="center")
+    table.add_column("exact", justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold", ratio=1)
+    for found in result.operators:
+        ran = sum(n for o, n in found.counts.items() if o not in ("skipped", "refused as it must"))
+        level = "-" if found.level is None else f"L{found.level}"
+        exact = f"{found.counts.get('exact', 0)}/{ran}"
+        table.add_row(found.operator, found.types, level, exact, Text(_verdict(found), style=_style(found)))
+    out.print(table)
+    failing = [found for found in result.operators if found.failing is not None]
+    for found in failing[:_MOST_SHOWN]:
+        _show_failing(out, found)
+    if len(failing) > _MOST_SHOWN:
+        out.print(f"and failing cases of {len(failing) - _MOST_SHOWN} more operators: --json, --html, --save")
+    for model in result.models:
+        who = f"bit-exact to {', '.join(model.matches)}" if model.matches else model.text or "not exact"
+        out.print(f"model {visible(model.name)}, {len(model.inputs)} inputs: {visible(who)}", markup=False)
+    for note in result.notes:
+        out.print(f"note: {visible(note)}", markup=False)
+    style = "bold green" if result.passed else "bold yellow" if result.level else "bold red"
+    out.print(visible(result.claim), markup=False, style=style)
+
+
+def _style(found: OperatorResult) -> str:
+    return _STYLES.get(found.verdict, "red")
+
+
+def _verdict(found: OperatorResult) -> str:
+    """The row's sentence: for exact operators who it is, else the verdict's own text."""
+    said = visible(found.text)
+    if found.verdict == EXACT:
+        refused = found.counts.get("refused as it must", 0)
+        said = said.removeprefix("bit-exact to ").partition(": ")[0] if found.matches else said
+        said += f"; refuses {refused} as it must" if refused and found.matches else ""
+    elif found.verdict not in FAULTS:
+        said = f"{found.verdict}: {said}"
+    if found.skipped and found.verdict != SKIPPED:
+        reasons = "; ".join(f"{n} skipped: {visible(why)[:_MOST_SAID]}" for why, n in list(found.skipped.items())[:2])
+        said = f"{said}; {reasons}"
+    return said
+
+
+def _show_failing(out: Any, found: OperatorResult) -> None:
+    failing = found.failing
+    assert failing is not None
+    index = ", ".join(map(str, failing.element))
+    out.print(
+        f"{found.operator} {found.types}, smallest failing case {failing.identity} ({visible(failing.note)}): "
+        f"{visible(failing.output)}[{index}] is {failing.got:g}, {failing.numerics} gives {failing.expected:g}",
+        markup=False,
+        style="bold",
+    )
+    numbers = [f"{key.replace('_', ' ')} {value:.9g}" for key, value in failing.numbers.items()]
+    if numbers:
+        out.print(f"  {', '.join(numbers)}", markup=False)
+    if failing.reduced is not None:
+        kept = ", ".join(f"{visible(c.input)}[{c.position}] = {c.value:g}" for c in failing.reduced[:8])
+        more = f" and {len(failing.reduced) - 8} more" if len(failing.reduced) > 8 else ""
+        what = f"with {kept}{more} and zero points elsewhere" if kept else "with zero points everywhere"
+        out.print(f"  {what}: {failing.reduced_got:g}, expected {failing.reduced_expected:g}", markup=False)
+    if failing.replay:
+        out.print(f"  replay: {visible(failing.replay)}", markup=False, soft_wrap=True)
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")

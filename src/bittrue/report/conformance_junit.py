@@ -1,0 +1,85 @@
+"""A conformance run as JUnit XML: a suite per operator and types, a test per case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from .words import legal
+
+_FINE = ("exact", "refused as it must")
+_SKIPPED = ("skipped", "no reference")
+# What the device does not live to answer is an error, what it answers wrongly a failure.
+_ERRORS = ("crashed", "timed out", "raised", "unreadable")
+
+
+def render(result: Mapping[str, Any]) -> str:
+    """The XML of a run (JSON of format ``bittrue-conform-1``).
+
+    A case fails when it is not exact, also within the tolerance and where another numerics would be exact: the
+    verdict of its operator stands in the message.
+    """
+    name = legal(f"bittrue conform {result['device']}")
+    suites = ElementTree.Element("testsuites", {"name": name})
+    totals = [0, 0, 0, 0]
+    for found in result["operators"]:
+        counts = _counts(found)
+        totals = [one + two for one, two in zip(totals, counts, strict=True)]
+        seconds = sum(case.get("seconds", 0.0) for case in found["cases"])
+        labels = {"name": legal(f"{found['operator']} {found['types']}"), **_attributes(counts)}
+        suite = ElementTree.SubElement(suites, "testsuite", {**labels, "time": f"{seconds:.3f}"})
+        if result.get("date"):
+            suite.set("timestamp", legal(result["date"].removesuffix("+00:00")))
+        properties = ElementTree.SubElement(suite, "properties")
+        values = {
+            "device": result["device_title"],
+            "suite_version": result["suite_version"],
+            "verdict": found["verdict"],
+            "level": "" if found["level"] is None else f"L{found['level']}",
+            "numerics": ", ".join(n for match in found.get("matches", ()) for n in match["names"]),
+            "version": result.get("version", ""),
+            "digest": result.get("digest", ""),
+        }
+        for key, value in values.items():
+            if value:
+                ElementTree.SubElement(properties, "property", {"name": key, "value": legal(value)})
+        for case in found["cases"]:
+            _case(suite, found, case)
+    for key, value in _attributes(totals).items():
+        suites.set(key, value)
+    suites.set("time", f"{result.get('seconds', 0.0):.3f}")
+    ElementTree.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def _attributes(counts: list[int]) -> dict[str, str]:
+    return dict(zip(("tests", "failures", "errors", "skipped"), map(str, counts), strict=True))
+
+
+def _counts(found: Mapping[str, Any]) -> list[int]:
+    outcomes = [case["outcome"] for case in found["cases"]]
+    errors = sum(outcome in _ERRORS for outcome in outcomes)
+    skipped = sum(outcome in _SKIPPED for outcome in outcomes)
+    fine = sum(outcome in _FINE for outcome in outcomes)
+    return [len(outcomes), len(outcomes) - errors - skipped - fine, errors, skipped]
+
+
+def _case(suite: ElementTree.Element, found: Mapping[str, Any], case: Mapping[str, Any]) -> None:
+    labels = {
+        "classname": legal(f"bittrue.conform.{found['operator']}.{found['types']}"),
+        "name": legal(case["identity"]),
+        "time": f"{case.get('seconds', 0.0):.3f}",
+    }
+    test = ElementTree.SubElement(suite, "testcase", labels)
+    outcome, text = case["outcome"], case.get("text", "")
+    if outcome in _FINE:
+        return
+    message = legal(f"{outcome}: {text}" if text else outcome)
+    if outcome in _SKIPPED:
+        ElementTree.SubElement(test, "skipped", {"message": message})
+        return
+    kind = "error" if outcome in _ERRORS else "failure"
+    failure = ElementTree.SubElement(test, kind, {"message": message, "type": legal(outcome)})
+    lines = [f"case: {case.get('note', '')}", f"operator: {found['verdict']}: {found['text']}"]
+    failure.text = legal("\n".join(lines))
