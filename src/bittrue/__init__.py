@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .conformance.conform import conform
     from .conformance.devices.library import device_header
     from .conformance.devices.opening import open_device
+    from .conformance.identification import identify
     from .errors import (
         BittrueError,
         InputError,
@@ -61,6 +62,7 @@ _PUBLIC = {
     "dequantize": ("quantization", "dequantize"),
     "device_header": ("conformance.devices.library", "device_header"),
     "explain_element": ("explain", "explain_element"),
+    "identify": ("conformance.identification", "identify"),
     "isas": ("runtime", "isas"),
     "load": ("api", "load"),
     "load_plan": ("api", "load_plan"),
@@ -93,6 +95,7 @@ __all__ = [
     "dequantize",
     "device_header",
     "explain_element",
+    "identify",
     "isas",
     "load",
     "load_plan",

@@ -28,6 +28,7 @@ _COMMANDS = {
     "reduce": "Cut a model to the smallest one on which A and B still differ, and save it with its input.",
     "bench": "Time MODEL, and compare bytes and time with other runtimes installed here.",
     "numerics": "List the arithmetics that bittrue reproduces; `show` and `diff` look inside.",
+    "identify": "Find out which numerics gives the outputs of DEVICE.",
     "replay": "Run the recorded vectors in FOLDER and compare the results with the recorded bytes.",
     "report": "Make a page or a summary of RESULT, the JSON of `bittrue compare`, `check` or `conform`.",
     "vectors": "Write test vectors aimed at ties, saturation, padding corners and all else that tells...",

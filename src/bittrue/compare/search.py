@@ -27,8 +27,8 @@ def faults(case: Case, aliases: bool = False) -> Iterator[Hypothesis]:
     """Every fault of every family that can be thought of for this tensor.
 
     Args:
-        aliases: also under the names of those that come to the same here. Whoever compares causes of several cases needs
-            them: what cannot be told apart in one case can be in another.
+        aliases: also under the names of those that come to the same here. Whoever compares causes of several cases
+            needs them: what cannot be told apart in one case can be in another.
     """
     for family in FAMILIES:
         for hypothesis in family(case):

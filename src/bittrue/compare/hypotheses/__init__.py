@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from .case import BUDGET, Case, Hypothesis, Trial, unequal
 from .clamps import clamps
 from .constants import constants
+from .lookups import lookups
+from .movement import movement
 from .real_numbers import real_numbers
 from .registers import registers
 from .results import results, stale
@@ -28,6 +30,8 @@ FAMILIES: tuple[Callable[[Case], Iterable[Hypothesis]], ...] = (
     real_numbers,
     constants,
     windows,
+    movement,
+    lookups,
     registers,
     scales,
     results,

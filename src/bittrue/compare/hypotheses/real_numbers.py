@@ -16,6 +16,8 @@ from .case import Case, Hypothesis
 
 # Rounding on the way back: the operator that quantizes, and whose row of it.
 _BACK = (("ties even", "quantize_linear"), ("ties away", "quantize"))
+# Ways to quantize that no runtime has.
+_WRONG = (("rounded down", np.floor), ("rounded up", np.ceil), ("truncated", np.trunc))
 _MOST_ROWS = 4
 
 
@@ -41,6 +43,15 @@ def real_numbers(case: Case) -> Iterator[Hypothesis]:
                 numerics=lambda _, row=row: _table(case.segment.numerics, row),  # type: ignore[misc]
                 graph=lambda old, back=back: _on_reals(old, node, back),  # type: ignore[misc]
             )
+        for rounding, function in _WRONG:
+            text = f"being computed on binary32 numbers, then {rounding} instead of to the nearest code: a fault"
+            yield Hypothesis(
+                Cause(f"computed in binary32, {rounding}", text, "rounding", False),
+                "real numbers",
+                numerics=lambda _, row=row: _table(case.segment.numerics, row),  # type: ignore[misc]
+                graph=lambda old: _on_reals(old, node, ""),
+                result=lambda found, plan, function=function: _quantized(found, output, function),  # type: ignore[misc]
+            )
 
 
 def _rows(operator: str, inputs: tuple[str, ...]) -> list[Row]:
@@ -61,6 +72,13 @@ def _table(own: Numerics, row: Row) -> Numerics:
         if other.operator in ("dequantize_linear", "quantize_linear", "quantize")
     ]
     return replace(own, rows=(row, *around), versions={}, rewrites=())
+
+
+def _quantized(found: np.ndarray, output: Tensor, function: np.ufunc) -> np.ndarray:
+    quantization = output.quantization
+    assert quantization is not None
+    codes = function(found / np.float32(quantization.scales[0])) + int(quantization.zero_points[0])
+    return np.clip(codes, output.type.minimum, output.type.maximum).astype(output.type.numpy)
 
 
 def _on_reals(graph: Graph, node: Node, back: str) -> Graph:
@@ -97,6 +115,10 @@ def _on_reals(graph: Graph, node: Node, back: str) -> Graph:
     tensors.append(Tensor(f"real {output.name}", "f32", ()))
     result = len(tensors) - 1
     nodes.append(replace(node, inputs=tuple(reals), outputs=(result,)))
+    if not back:
+        nodes[-1] = replace(nodes[-1], outputs=node.outputs)
+        tensors[node.outputs[0]] = replace(output, dtype="f32", quantization=None)
+        return replace(graph, tensors=tuple(tensors), nodes=tuple(nodes))
     if back == "quantize":
         last = Node(number, "quantize", "QUANTIZE", 1, {}, (result,), node.outputs)
     else:

@@ -175,8 +175,15 @@ def _orders(case: Case) -> Iterator[Hypothesis]:
             if order != tuple(range(len(node.inputs))):
                 backwards = order == tuple(reversed(range(len(node.inputs))))
                 name = "operands in reversed order" if backwards and len(order) > 2 else "operands in another order"
-                name = "operands swapped" if len(order) == 2 else name
-                yield _reordered(node, order, name, f"the operands come in the order {[i + 1 for i in order]}")
+                text = f"the operands come in the order {[i + 1 for i in order]}"
+                if len(order) == 2:
+                    swapped = _reordered(node, order, "operands swapped", text)
+                    yield replace(swapped, aliases=(replace(swapped.cause, name="operands in reversed order"),))
+                else:
+                    yield _reordered(node, order, name, text)
+    elif node.operator in _MANY and len(node.inputs) > 4:
+        order = tuple(reversed(range(len(node.inputs))))
+        yield _reordered(node, order, "operands in reversed order", "the operands come in reversed order")
     if node.operator == "sub":
         yield _other(node, "add", "sum instead of difference", "the operands are added")
     if node.operator == "add":

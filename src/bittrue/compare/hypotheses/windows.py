@@ -27,13 +27,18 @@ def windows(case: Case) -> Iterator[Hypothesis]:
         yield from _codes(step)
     elif step.operator in _POOLS:
         yield from _pools(step)
-    for name, text, change in _moves(step):
+    moves = list(_moves(step))
+    both = "padding swapped on both axes"
+    only = [name for name, _, _ in moves if name.startswith("padding swapped: ")]
+    for name, text, change in moves:
         # Layers are computed where windows may lie anywhere, pools by their own kernels.
         yield Hypothesis(
             Cause(name, f"{text}: a fault", "geometry", False),
             "windows",
             plan=lambda plan, c=change: _changed(plan, c),  # type: ignore[misc]
             layer={"plain": True} if layer else {},
+            # Where one axis alone has pads that differ, this is what swapping on both comes to.
+            aliases=(_cause(both, "pads are swapped on both axes"),) if only == [name] else (),
         )
 
 

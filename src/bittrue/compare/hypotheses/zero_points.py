@@ -37,14 +37,14 @@ def zero_points(case: Case) -> Iterator[Hypothesis]:
     found = operands(case)
     for operand in found:
         for points, ways in _ways(operand, found).items():
-            yield from _changed(case, operand, np.array(points, np.int64), ways)
+            yield from _changed(operand, np.array(points, np.int64), ways, _of_all(operand, found, ways))
     yield from _all_inputs_ignored(found)
     for operand in found:
         by = _estimated(case, operand)
         points = operand.zero_points.astype(np.int64) + by
         if by and tuple(points.tolist()) not in _ways(operand, found):
             words = f"{abs(by)} too {'large' if by > 0 else 'small'}"
-            yield from _changed(case, operand, points, [(words, f"is {words}")])
+            yield from _changed(operand, points, [(words, f"is {words}")])
 
 
 def _ways(operand: Operand, found: Sequence[Operand]) -> dict[tuple[int, ...], list[_Way]]:
@@ -98,7 +98,9 @@ def _estimated(case: Case, operand: Operand) -> int:
     return sign * min(range(max(1, low), high + 1), key=lambda by: distance(by * sign))
 
 
-def _changed(case: Case, operand: Operand, points: np.ndarray, ways: Sequence[_Way]) -> Iterator[Hypothesis]:
+def _changed(
+    operand: Operand, points: np.ndarray, ways: Sequence[_Way], more: tuple[Cause, ...] = ()
+) -> Iterator[Hypothesis]:
     role = operand.role
     seat = f"{role} zero point"
 
@@ -107,7 +109,7 @@ def _changed(case: Case, operand: Operand, points: np.ndarray, ways: Sequence[_W
 
     def causes(sentence: str) -> tuple[Cause, tuple[Cause, ...]]:
         first, *others = [_cause(f"{role} zero point {kind}", sentence.format(text)) for kind, text in ways]
-        return first, tuple(others)
+        return first, (*others, *more)
 
     cause, aliases = causes(f"the {_whose(role)} zero point {{}}: a fault")
     yield Hypothesis(cause, seat, graph=graph, aliases=aliases)
@@ -121,6 +123,13 @@ def _changed(case: Case, operand: Operand, points: np.ndarray, ways: Sequence[_W
         yield Hypothesis(cause, seat, graph=graph, layer={"pad_code": lambda step: outside}, aliases=aliases)
 
 
+def _of_all(operand: Operand, found: Sequence[Operand], ways: Sequence[_Way]) -> tuple[Cause, ...]:
+    """Where one input alone has a zero point, ignoring it is ignoring those of all inputs."""
+    inputs = [o for o in found if o.role not in ("output", "weight")]
+    alone = len(inputs) > 1 and [o for o in inputs if o.zero_points.any()] == [operand]
+    return (_ALL_IGNORED,) if alone and any(kind == "ignored" for kind, _ in ways) else ()
+
+
 def _all_inputs_ignored(found: list[Operand]) -> Iterator[Hypothesis]:
     inputs = [o for o in found if o.role != "output" and o.zero_points.any()]
     if len(inputs) < 2:
@@ -132,7 +141,7 @@ def _all_inputs_ignored(found: list[Operand]) -> Iterator[Hypothesis]:
         return old
 
     yield Hypothesis(
-        _cause("zero points of all inputs ignored", "the zero points of all inputs are ignored: a fault"),
+        _ALL_IGNORED,
         "input zero points",
         graph=graph,
     )
@@ -153,3 +162,6 @@ def _whose(role: str) -> str:
 
 def _cause(name: str, text: str) -> Cause:
     return Cause(name, text, "parameters", False)
+
+
+_ALL_IGNORED = _cause("zero points of all inputs ignored", "the zero points of all inputs are ignored: a fault")

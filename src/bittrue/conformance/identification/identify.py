@@ -17,6 +17,8 @@ from .result import Explained, Finding, IdentifyResult
 
 # Questions per operator and label of types.
 QUESTIONS = 64
+# On top of so many numerics beside the nearest one a fault is looked for.
+_MOST_NEAREST = 2
 # (operators done, all of them)
 Progress = Callable[[int, int], None]
 
@@ -127,15 +129,20 @@ def _finding(
         changes = {str(c.changes[0]): c.changes[0] for c in inquiry.left}
         first = next(iter(changes.values()))
         texts = (f"{first} instead of {first.instead}", *list(changes)[1:])
-        return Finding(
-            **common, verdict="one rule otherwise", numerics=names, changes=texts, changed_in=first.users
-        )
+        return Finding(**common, verdict="one rule otherwise", numerics=names, changes=texts, changed_in=first.users)
     if inquiry.unstable():
         common["asked"] = len(inquiry.asked)
         return Finding(**common, verdict="unstable")
-    distances = inquiry.distances()
-    nearest = nearest_of(distances[0][0].name, inquiry.known, inquiry.ran) if distances else None
+    names = _nearest_first(inquiry, suite)
+    nearest = nearest_of(names, inquiry.known, inquiry.ran) if names else None
     return Finding(**common, verdict="unknown", nearest=nearest)
+
+
+def _nearest_first(inquiry: Inquiry, suite: Suite) -> list[str]:
+    """The numerics that comes nearest, then the suite's own and the others that it admits."""
+    ordered = [candidate.name for candidate, _ in inquiry.distances()]
+    admitted = [name for name in (suite.numerics, *suite.admitted) if name in ordered]
+    return list(dict.fromkeys((*ordered[:1], *admitted[:_MOST_NEAREST])))
 
 
 def _remark(inquiry: Inquiry) -> str:

@@ -43,9 +43,10 @@ class Nearest:
         differing, elements: of all asked answers: elements that differ, and all.
         cases, of: answers that it gives wholly, and all.
         first: the first counter-example.
-        cause: what gives all bytes of all counter-examples, on top of the nearest numerics; empty without one.
-        causes: names of what alone explains single counter-examples, where no one cause explains all.
-        unexplained: counter-examples that no known rule and no known fault gives.
+        cause: name of what gives every byte of every answer, on top of the nearest numerics; empty without one.
+        text: the same as a sentence.
+        legal: the cause is another legal arithmetic, and no fault.
+        also: names of other causes that fit as well.
     """
 
     name: str
@@ -55,8 +56,9 @@ class Nearest:
     of: int
     first: CounterExample | None = None
     cause: str = ""
-    causes: tuple[str, ...] = ()
-    unexplained: int = 0
+    text: str = ""
+    legal: bool = False
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

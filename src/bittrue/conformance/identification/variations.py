@@ -141,4 +141,4 @@ def _other_onnx(content: bytes, random: np.random.Generator) -> bytes | None:
 def _may_change(onnx: object, initializer: object) -> bool:
     kinds = onnx.TensorProto  # type: ignore[attr-defined]
     kind, axes = initializer.data_type, len(initializer.dims)  # type: ignore[attr-defined]
-    return kind == kinds.FLOAT and axes <= 1 or (kind == kinds.INT32 and axes == 1)
+    return (kind == kinds.FLOAT and axes <= 1) or (kind == kinds.INT32 and axes == 1)

@@ -1,0 +1,131 @@
+"""`bittrue identify`: whose arithmetic a device computes with, operator by operator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from ..conformance.identification import QUESTIONS, Finding, IdentifyResult, identify
+from ..conformance.suite import SUITES
+from ..errors import InputError
+from ..report.words import visible
+from .common import console, late_progress
+
+
+@click.command("identify")
+@click.argument("device", metavar="DEVICE")
+@click.option("--suite", type=click.Choice(sorted(SUITES)), help="By default the one in the format that DEVICE takes.")
+@click.option(
+    "--operator", "operators", multiple=True, metavar="NAME", help="Only this operator, as files call it; repeat."
+)
+@click.option("--types", multiple=True, metavar="LABEL", help="Only these types, for example s8; repeat.")
+@click.option(
+    "--questions",
+    default=QUESTIONS,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most runs of DEVICE per operator and types.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False), help="Also write the result as JSON.")
+def command(
+    device: str,
+    suite: str | None,
+    operators: tuple[str, ...],
+    types: tuple[str, ...],
+    questions: int,
+    as_json: bool,
+    output: str | None,
+) -> None:
+    """Find out which numerics gives the outputs of DEVICE.
+
+    Models of one operator and their inputs are chosen, and made anew, so that each answer rules out as many
+    arithmetics as it can; what is left must then give all other answers, too. Where none is left, single other rules
+    are tried, and else the nearest arithmetic is shown with its first counter-example.
+
+    \b
+    bittrue identify litert:xnnpack
+    bittrue identify my_device.py --operator CONV_2D --operator ADD
+    bittrue identify program:./device.sh --questions 8
+
+    Exit code 0: named numerics explain everything that DEVICE ran; 1: something else.
+    """
+    if output is not None and not Path(output).absolute().parent.is_dir():
+        raise InputError("BT-FILE-MISSING", f"no folder '{Path(output).parent}'", place=output)
+    with late_progress("identifying") as tick:
+        result = identify(
+            device,
+            suite,
+            operators=operators,
+            types=types,
+            questions=questions,
+            progress=None if tick is None else tick,
+        )
+    data = result.to_dict()
+    if output is not None:
+        Path(output).write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps(data, indent=1, allow_nan=False))
+    else:
+        _show(result)
+    click.get_current_context().exit(0 if result.explained else 1)
+
+
+def _show(result: IdentifyResult) -> None:
+    table = Table(title=f"{visible(result.device)}, suite {result.suite} {result.suite_version}", title_justify="left")
+    for column in ("operator", "types", "verdict", "rules", "asked"):
+        table.add_column(column, overflow="fold", justify="right" if column == "asked" else "left")
+    for finding in result.findings:
+        rules = "\n".join(f"{slot} = {rule}" for slot, rule in finding.rules.items())
+        table.add_row(finding.operator, finding.types, escape(_verdict(finding)), escape(rules), _asked(finding))
+    out = console()
+    out.print(table)
+    for line in result.summary:
+        out.print(escape(visible(line)))
+    out.print(f"{result.questions} questions")
+
+
+def _verdict(finding: Finding) -> str:
+    remark = f"\n{visible(finding.remark)}" if finding.remark else ""
+    if finding.verdict == "named":
+        names = finding.numerics
+        others = f"\nthe same here: {', '.join(names[1:])}" if finding.alike else ""
+        if not finding.alike:
+            others = f"\nnot told apart here: {', '.join(names[1:])}"
+        return f"{names[0]}{others if names[1:] else ''}{remark}"
+    if finding.verdict == "one rule otherwise":
+        users = f"\nas in {', '.join(finding.changed_in)}" if finding.changed_in else ""
+        others = "".join(f"\nor {change}" for change in finding.changes[1:])
+        return f"{finding.numerics[0]} with {finding.changes[0]}{users}{others}{remark}"
+    if finding.verdict == "unknown":
+        return f"{_nearest(finding)}{remark}"
+    return f"{'answers change between runs' if finding.verdict == 'unstable' else 'not run'}{remark}"
+
+
+def _nearest(finding: Finding) -> str:
+    nearest = finding.nearest
+    if nearest is None:
+        return "unknown: no numerics runs what the device runs"
+    lines = [
+        f"unknown; nearest: {nearest.name}, {nearest.differing} of {nearest.elements} elements differ, "
+        f"{nearest.cases} of {nearest.of} answers equal"
+    ]
+    if nearest.cause:
+        lines.append(f"{'rule' if nearest.legal else 'fault'}: {nearest.cause} ({nearest.text})")
+        lines += [f"or {name}" for name in nearest.also]
+    if nearest.first is not None:
+        first = nearest.first
+        element = f"[{', '.join(map(str, first.element))}]" if first.element else ""
+        accumulator = "" if first.accumulator is None else f", accumulator {first.accumulator}"
+        values = f"expected {first.expected}, got {first.got}{accumulator}"
+        lines.append(f"first: {first.case} {visible(first.output)}{element}: {values}")
+    return "\n".join(lines)
+
+
+def _asked(finding: Finding) -> str:
+    made = f" ({finding.made} made)" if finding.made else ""
+    return f"{finding.asked}{made}"

@@ -1,0 +1,163 @@
+"""Faults of operators that move or compare codes: padding, permutations, extremes, positions, comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...graph import Graph
+from ...operators import Step
+from ...plan import Plan
+from ..result import Cause
+from .case import Case, Hypothesis, Values
+
+_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+# What a comparison may be taken for.
+_INSTEAD = {
+    "less": ("less_equal", "greater", "greater_equal"),
+    "less_equal": ("less", "greater_equal", "greater"),
+    "greater": ("greater_equal", "less", "less_equal"),
+    "greater_equal": ("greater", "less_equal", "less"),
+    "equal": ("not_equal",),
+    "not_equal": ("equal",),
+}
+_EXTREMES = ("maximum", "minimum", "arg_max", "arg_min", "reduce_max", "reduce_min", "max_pool2d")
+_NUMPY = {
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+}
+
+
+def movement(case: Case) -> Iterator[Hypothesis]:
+    """What may be wrong about where codes go, and which of two is the larger one."""
+    if len(case.plan.steps) != 1:
+        return
+    step = case.plan.steps[0]
+    if step.operator == "pad":
+        yield from _pads(step)
+    if step.operator == "transpose":
+        yield _computed("permutation inverted", "the inverse permutation is applied", "order", _inverted)
+    if step.operator in ("arg_max", "arg_min"):
+        yield _computed("last of equal values", "of equal values the last one is found", "order", _last)
+    if step.operator in _EXTREMES:
+        yield _unsigned()
+    if step.operator in _COMPARISONS:
+        for other in _INSTEAD[step.operator]:
+            yield _instead(case, other)
+        yield _computed("codes compared", "codes are compared, whatever they stand for", "order", _codes)
+
+
+def _pads(step: Step) -> Iterator[Hypothesis]:
+    for code in (0, -128, 127, 128, 255):
+        text = f"padded positions hold code {code}"
+        yield _computed(f"padding with code {code}", text, "geometry", _padded(constant=code))
+    yield _computed("padding swapped", "amounts before and after are swapped", "geometry", _padded(swapped=True))
+    yield _computed("padding all at the end", "all padding is at the end", "geometry", _padded(before=0.0))
+    yield _computed("padding all at the beginning", "all padding is at the beginning", "geometry", _padded(before=1.0))
+    for name, mode in (("padding repeats the edge", "edge"), ("padding mirrors the picture", "reflect")):
+        yield _computed(name, name, "geometry", _padded(mode=mode))
+
+
+def _padded(
+    constant: int | None = None, swapped: bool = False, before: float | None = None, mode: str = "constant"
+) -> Any:
+    def compute(plan: Plan, values: Values) -> np.ndarray | None:
+        step = plan.steps[0]
+        x = _operand(plan, values, step, 0)
+        first = np.array(step["before"]).reshape(-1)
+        last = np.array(step["shape"]).reshape(-1) - np.array(x.shape) - first
+        if swapped:
+            first, last = last, first
+        if before is not None:
+            first, last = ((first + last) * before).astype(int), ((first + last) * (1 - before)).astype(int)
+        amounts = list(zip(first.tolist(), last.tolist(), strict=True))
+        if mode != "constant":
+            return np.pad(x, amounts, mode=mode)  # type: ignore[call-overload,no-any-return]
+        value: Any = constant
+        if value is None:
+            value = _operand(plan, values, step, 2).reshape(-1)[0] if step["value_is_input"] else step["value"]
+        return np.pad(x, amounts, constant_values=int(value))
+
+    return compute
+
+
+def _inverted(plan: Plan, values: Values) -> np.ndarray:
+    step = plan.steps[0]
+    x = _operand(plan, values, step, 0)
+    order = np.argsort(np.array(step["permutation"]))
+    return np.ascontiguousarray(x.transpose(order)).reshape(plan.tensors[plan.outputs[0]].shape)
+
+
+def _last(plan: Plan, values: Values) -> np.ndarray:
+    step = plan.steps[0]
+    x, axis = _operand(plan, values, step, 0), int(step["axis"])
+    find = np.argmax if step.operator == "arg_max" else np.argmin
+    found = x.shape[axis] - 1 - find(np.flip(x, axis), axis)
+    output = plan.tensors[plan.outputs[0]]
+    return np.asarray(found).astype(output.type.numpy).reshape(output.shape)
+
+
+def _codes(plan: Plan, values: Values) -> np.ndarray:
+    step = plan.steps[0]
+    return np.asarray(_NUMPY[step.operator](*(_operand(plan, values, step, k) for k in (0, 1))))
+
+
+def _unsigned() -> Hypothesis:
+    """Signed codes are compared as unsigned ones, or the reverse: both sides with their highest bit flipped."""
+
+    def flipped(value: np.ndarray) -> np.ndarray:
+        if value.dtype.kind not in "iu" or value.dtype.itemsize > 2:
+            return value
+        plain = np.dtype(f"u{value.dtype.itemsize}")
+        top = plain.type(1 << (8 * plain.itemsize - 1))
+        return (value.view(plain) ^ top).view(value.dtype)
+
+    def values(given: Any, position: int) -> Any:
+        return {name: flipped(np.asarray(value)) for name, value in given[position].items()}
+
+    def result(found: np.ndarray, plan: Plan) -> np.ndarray:
+        return flipped(found)
+
+    text = "signed codes are compared as unsigned ones, or the reverse: a fault"
+    return Hypothesis(
+        Cause("codes compared as unsigned", text, "order", False), "comparison", values=values, result=result
+    )
+
+
+def _instead(case: Case, operator: str) -> Hypothesis:
+    node = case.segment.node
+
+    def graph(old: Graph) -> Graph:
+        return replace(
+            old, nodes=tuple(replace(n, operator=operator) if n.index == node.index else n for n in old.nodes)
+        )
+
+    from ... import numerics as numerics_tables  # the row of the other operator is A's own
+
+    return Hypothesis(
+        Cause(
+            f"{operator} instead of {node.operator}", f"it is {operator}, not {node.operator}: a fault", "order", False
+        ),
+        "operator",
+        numerics=lambda old: numerics_tables.find(old.name),
+        graph=graph,
+    )
+
+
+def _operand(plan: Plan, values: Values, step: Step, position: int) -> np.ndarray:
+    index = step.inputs[position]
+    if index is None:
+        raise ValueError("no such operand")
+    tensor = plan.tensors[index]
+    return np.asarray(values[tensor.name] if tensor.value is None else tensor.value)
+
+
+def _computed(name: str, text: str, kind: str, compute: Any) -> Hypothesis:
+    return Hypothesis(Cause(name, f"{text}: a fault", kind, False), "movement", compute=compute)

@@ -1,0 +1,176 @@
+"""Elementwise operators, tables, and operators that move codes. Every keyword is a way to be wrong."""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from .layers import store
+from .reading import Operation, Tensor
+from .rounding import Array, encode, nearest_away, two_step
+
+
+def _codes(tensor: Tensor | None) -> Array:
+    assert tensor is not None
+    assert tensor.value is not None
+    return tensor.value
+
+
+def add(op: Operation, **wrong: Any) -> Array:
+    """ADD and SUB: inputs shifted left by 20, rescaled to twice the larger scale, summed, rescaled."""
+    one, two = op.x, op.get(1)
+    assert two is not None
+    scales = [np.float64(one.scale), np.float64(two.scale)]
+    if wrong.get("scales_swapped"):
+        scales.reverse()
+    unit = 2 * max(scales)
+    rounding = wrong.get("rounding", two_step)
+    parts = []
+    for tensor, scale, ignored in ((one, scales[0], False), (two, scales[1], wrong.get("no_second_zero"))):
+        zero = 0 if ignored else tensor.zero
+        parts.append(rounding((_codes(tensor).astype(np.int64) - zero) << 20, *encode(scale / unit)))
+    minus = (op.name == "SUB") != bool(wrong.get("other_sign"))
+    total = parts[0] - parts[1] if minus else parts[0] + parts[1]
+    if wrong.get("operands_swapped"):
+        total = -total if minus else total
+    last = encode(unit / np.float64(np.float32(2**20) * op.output.scale))
+    return store(op, rounding(total, *last), **wrong)
+
+
+def mul(op: Operation, **wrong: Any) -> Array:
+    """(a - za)(b - zb) rescaled; the multiplier is formed in binary32."""
+    one, two = op.x, op.get(1)
+    assert two is not None
+    zeros = (0, two.zero) if wrong.get("no_input_zero") else (one.zero, two.zero)
+    acc = (_codes(one).astype(np.int64) - zeros[0]) * (_codes(two).astype(np.int64) - zeros[1])
+    m, e = encode(np.float64(np.float32(one.scale * two.scale) / op.output.scale))
+    return store(op, wrong.get("rounding", two_step)(acc, m, e), **wrong)
+
+
+def logistic(op: Operation, **wrong: Any) -> Array:
+    """LOGISTIC by a table of 256 codes, in binary32."""
+    x, y = op.x, op.output
+    codes = np.arange(-128, 128)
+    real = x.scale * (codes - (0 if wrong.get("no_input_zero") else x.zero)).astype(np.float32)
+    powers = np.exp(-real.astype(np.float64)).astype(np.float32)
+    scaled = np.float32(1) / (np.float32(1) + powers) * (np.float32(1) / y.scale)
+    rounded = np.floor(scaled) if wrong.get("floor") else nearest_away(scaled)
+    found = np.clip(rounded.astype(np.int64) + y.zero, -128, 127).astype(np.int8)
+    if wrong.get("shifted"):
+        found = np.roll(found, 1)
+    if wrong.get("unsigned_index"):
+        return found[_codes(x).view(np.uint8)]
+    return np.asarray(found[_codes(x).astype(np.int64) + 128])
+
+
+def concatenate(op: Operation, **wrong: Any) -> Array:
+    """CONCATENATION of codes of one scale."""
+    parts = [_codes(tensor) for tensor in op.inputs]
+    axis = op.options.axis
+    if wrong.get("reversed"):
+        parts = parts[::-1]
+    found = np.concatenate(parts, axis)
+    return found
+
+
+def pad(op: Operation, **wrong: Any) -> Array:
+    """PAD with the zero point, PADV2 with a value."""
+    amounts = _codes(op.get(1)).reshape(-1, 2).tolist()
+    value = op.x.zero
+    if op.get(2) is not None:
+        value = int(_codes(op.get(2)).reshape(-1)[0])
+    if wrong.get("zero_code"):
+        value = 0
+    if wrong.get("sides_swapped"):
+        amounts = [pair[::-1] for pair in amounts]
+    return np.pad(_codes(op.x), [tuple(pair) for pair in amounts], constant_values=value)
+
+
+def transpose(op: Operation, **wrong: Any) -> Array:
+    """TRANSPOSE."""
+    order = [int(axis) for axis in _codes(op.get(1))]
+    if wrong.get("inverse"):
+        order = list(np.argsort(order))
+    return np.ascontiguousarray(_codes(op.x).transpose(order)).reshape(op.output.shape)
+
+
+def extreme(op: Operation, **wrong: Any) -> Array:
+    """MAXIMUM and MINIMUM of codes."""
+    one, two = _codes(op.x), _codes(op.get(1))
+    largest = (op.name == "MAXIMUM") != bool(wrong.get("other"))
+    if wrong.get("unsigned"):
+        flipped = [(v.view(np.uint8)) for v in (one, two)]
+        return (np.maximum if largest else np.minimum)(*flipped).view(np.int8)
+    return np.asarray((np.maximum if largest else np.minimum)(one, two))
+
+
+def arg_max(op: Operation, **wrong: Any) -> Array:
+    """ARG_MAX: the first of equal codes."""
+    x, axis = _codes(op.x), int(_codes(op.get(1)).reshape(-1)[0])
+    axis %= x.ndim
+    if wrong.get("smallest"):
+        found = np.argmin(x, axis)
+    elif wrong.get("last"):
+        found = x.shape[axis] - 1 - np.argmax(np.flip(x, axis), axis)
+    else:
+        found = np.argmax(x, axis)
+    return found.astype(op.output.dtype).reshape(op.output.shape)
+
+
+def softmax(op: Operation, **wrong: Any) -> Array:
+    """SOFTMAX over the last axis in binary64: nobody's arithmetic, near everybody's."""
+    x, y = _codes(op.x).astype(np.float64), op.output
+    e = np.exp((x - x.max(-1, keepdims=True)) * float(op.x.scale) * float(op.options.beta))
+    return np.clip(np.rint(e / e.sum(-1, keepdims=True) / float(y.scale)) + y.zero, -128, 127).astype(np.int8)
+
+
+def resize_nearest(op: Operation, **wrong: Any) -> Array:
+    """RESIZE_NEAREST_NEIGHBOR."""
+    x = _codes(op.x)
+    places = []
+    for axis in (1, 2):
+        extent, out = x.shape[axis], op.output.shape[axis]
+        corners = op.options.alignCorners and out > 1 and not wrong.get("no_corners")
+        scale = np.float32(extent - 1) / np.float32(out - 1) if corners else np.float32(extent) / np.float32(out)
+        half = np.float32(0.5) if op.options.halfPixelCenters and not wrong.get("no_half") else np.float32(0)
+        at = (np.arange(out).astype(np.float32) + half) * scale
+        index = [floor(v + 0.5) if corners else floor(v) for v in at.tolist()]
+        places.append(np.clip(index, 0, extent - 1))
+    return x[:, places[0]][:, :, places[1]]
+
+
+def mean(op: Operation, **wrong: Any) -> Array:
+    """MEAN: the sum rescaled by the scales and the count in one multiplier (two roundings)."""
+    x, y = op.x, op.output
+    axes = tuple(sorted({int(a) % len(x.shape) for a in _codes(op.get(1)).reshape(-1)}))
+    count = int(np.prod([x.shape[a] for a in axes]))
+    total = (_codes(x).astype(np.int64) - x.zero).sum(axes, keepdims=True)
+    value = total / count * (float(x.scale) / float(y.scale))
+    rounded = np.floor(value) if wrong.get("floor") else nearest_away(value)
+    return np.clip(rounded.astype(np.int64) + y.zero, -128, 127).astype(np.int8).reshape(y.shape)
+
+
+COMPARED = {
+    "EQUAL": np.equal,
+    "NOT_EQUAL": np.not_equal,
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+}
+
+
+def compare(op: Operation, **wrong: Any) -> Array:
+    """Comparisons: codes of both sides shifted left by 8 and rescaled to the larger scale."""
+    one, two = op.x, op.get(1)
+    assert two is not None
+    sides = []
+    for tensor in (one, two):
+        m, e = encode(np.float64(tensor.scale))
+        zero = 0 if wrong.get("no_zero") else tensor.zero
+        sides.append(two_step((_codes(tensor).astype(np.int64) - zero) << 8, m, e))
+    names = {"LESS": "LESS_EQUAL", "LESS_EQUAL": "LESS", "GREATER": "GREATER_EQUAL", "GREATER_EQUAL": "GREATER"}
+    name = names.get(op.name, op.name) if wrong.get("or_equal") else op.name
+    return np.asarray(COMPARED[name](*sides))
