@@ -1,5 +1,6 @@
 /* The kernels of kernels.c behind bittrue's function table. */
 #include <bittrue_device.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,9 @@
 
 #define MOST_AXES 8
 #define MOST_INPUTS 3
+/* The operator versions that this driver knows. */
+#define ADD_VERSIONS 5
+#define FULLY_CONNECTED_VERSIONS 13
 
 typedef struct {
   const bittrue_tensor *in[MOST_INPUTS]; /* by position; NULL for absent ones */
@@ -22,11 +26,19 @@ static int refuse(char *text, size_t size, const char *why, const char *what) {
   return BITTRUE_REFUSED;
 }
 
-static const char *activation_of(const bittrue_model *model) {
+static const bittrue_parameter *parameter(const bittrue_model *model, const char *name, int32_t kind) {
   for (size_t i = 0; i < model->parameter_count; i++)
-    if (!strcmp(model->parameters[i].name, "attribute.activation") && model->parameters[i].kind == BITTRUE_TEXT)
-      return model->parameters[i].text;
-  return "none";
+    if (!strcmp(model->parameters[i].name, name) && model->parameters[i].kind == kind) return &model->parameters[i];
+  return NULL;
+}
+
+static const char *activation_of(const bittrue_model *model) {
+  const bittrue_parameter *found = parameter(model, "attribute.activation", BITTRUE_TEXT);
+  return found ? found->text : "none";
+}
+
+static int is_activation(const char *word) {
+  return !strcmp(word, "none") || !strcmp(word, "relu") || !strcmp(word, "relu6") || !strcmp(word, "relu_n1_to_1");
 }
 
 static int64_t count(const bittrue_tensor *tensor) {
@@ -35,8 +47,24 @@ static int64_t count(const bittrue_tensor *tensor) {
   return found;
 }
 
+/* int8 with a scale, and zero points that are int8, too. */
 static int is_s8(const bittrue_tensor *tensor) {
-  return tensor && !strcmp(tensor->type, "s8") && tensor->scale_count >= 1;
+  if (!tensor || strcmp(tensor->type, "s8") || tensor->scale_count < 1) return 0;
+  for (int i = 0; i < tensor->scale_count; i++)
+    if (tensor->zero_points[i] < -128 || tensor->zero_points[i] > 127) return 0;
+  return 1;
+}
+
+/* What the quantization specification wants of weights and bias. */
+static int is_linear(const bittrue_tensor *x, const bittrue_tensor *w, const bittrue_tensor *bias) {
+  for (int i = 0; i < w->scale_count; i++)
+    if (w->zero_points[i]) return 0;
+  if (bias && bias->scale_count != w->scale_count) return 0;
+  for (int i = 0; bias && i < bias->scale_count; i++) {
+    double wanted = x->scales[0] * w->scales[i];
+    if (bias->zero_points[i] || fabs(bias->scales[i] - wanted) > 1e-5 * wanted) return 0;
+  }
+  return 1;
 }
 
 static int check_add(const layer *found, char *text, size_t size) {
@@ -59,6 +87,8 @@ static int check_fully_connected(const layer *found, char *text, size_t size) {
   if (w->rank != 2 || !w->data) return refuse(text, size, "%s: weights that are no constant matrix", "FULLY_CONNECTED");
   int64_t units = w->shape[0], depth = w->shape[1];
   if (x->scale_count != 1) return refuse(text, size, "%s: input with a scale per slice", "FULLY_CONNECTED");
+  if (!is_linear(x, w, bias))
+    return refuse(text, size, "%s: zero points or scales of weights or bias", "FULLY_CONNECTED");
   if (w->scale_count != 1 && (w->axis != 0 || w->scale_count != units))
     return refuse(text, size, "%s: scales along another axis", "FULLY_CONNECTED");
   if (!depth || count(x) % depth || count(found->out) != count(x) / depth * units)
@@ -73,18 +103,25 @@ static int load(const bittrue_model *model, void **state, char *text, size_t siz
   int feeds = 0;
   if (!found.is_add && strcmp(model->operator_name, "FULLY_CONNECTED"))
     return refuse(text, size, "no kernel for %s", model->operator_name);
+  const bittrue_parameter *version = parameter(model, "version", BITTRUE_INTEGERS);
+  if (!version || version->integers[0] > (found.is_add ? ADD_VERSIONS : FULLY_CONNECTED_VERSIONS))
+    return refuse(text, size, "%s of another version", model->operator_name);
+  if (!is_activation(activation_of(model))) return refuse(text, size, "activation %s", activation_of(model));
   for (size_t i = 0; i < model->tensor_count; i++) {
     const bittrue_tensor *tensor = &model->tensors[i];
     int feed = tensor->role == BITTRUE_INPUT ? feeds++ : -1;
     if (tensor->role == BITTRUE_OUTPUT) {
       found.out = tensor;
-    } else if (tensor->position >= 0 && tensor->position < MOST_INPUTS) {
+    } else if (tensor->position >= (found.is_add ? 2 : MOST_INPUTS)) {
+      return refuse(text, size, "%s with another input", model->operator_name);
+    } else if (tensor->position >= 0) {
       found.in[tensor->position] = tensor;
       found.feed[tensor->position] = feed;
     }
   }
   if (!is_s8(found.in[0]) || !is_s8(found.in[1]) || !is_s8(found.out))
-    return refuse(text, size, "%s of other types than int8", model->operator_name);
+    return refuse(text, size, "%s of anything but int8 with scales and int8 zero points", model->operator_name);
+  if (found.out->scale_count != 1) return refuse(text, size, "%s: output with a scale per slice", model->operator_name);
   int status = found.is_add ? check_add(&found, text, size) : check_fully_connected(&found, text, size);
   if (status) return status;
   found.range = activation_range(activation_of(model), found.out->scales[0], (int32_t)found.out->zero_points[0]);

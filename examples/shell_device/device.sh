@@ -34,13 +34,58 @@ pairs() {
   rm "$output_dir/second"
 }
 
-[ "${input_0_type-}" = s8 ] || refuse "values of type ${input_0_type-unknown}"
+# What every operator here needs: known versions, int8 everywhere, one scale, int8 zero points.
+case $operator in
+  ADD | MAXIMUM | MINIMUM) operands=2 newest=5 ;;
+  RESHAPE | SQUEEZE) operands=1 newest=2 ;;
+  *) refuse "no $operator in this shell" ;;
+esac
+[ "${version:-1000}" -le "$newest" ] || refuse "$operator of version ${version-unknown}"
+[ "$inputs" = "$operands" ] || refuse "$operator of $inputs inputs"
+last=$((operands - 1))
+for tensor in input_0 "input_$last" output_0; do
+  eval "type=\${${tensor}_type-} scale=\${${tensor}_scale-} zero_point=\${${tensor}_zero_point-}"
+  [ "$type" = s8 ] || refuse "$tensor is ${type:-missing}"
+  case $scale in '' | *' '*) refuse "$tensor has no scale, or several" ;; esac
+  { [ "$zero_point" -ge -128 ] && [ "$zero_point" -le 127 ]; } || refuse "$tensor has zero point $zero_point"
+  [ "$operator" = ADD ] || [ "$scale $zero_point" = "$input_0_scale $input_0_zero_point" ] ||
+    refuse "$operator between different scales or zero points"
+done
 output=$output_dir/output-0.bin
+
+# Does one open extent, at most, make the wanted shape one of as many values?
+reshapes() {
+  echo "$@" | awk -v size="$input_0_size" '{
+    known = 1
+    for (i = 1; i <= NF; i++) { if ($i < -1) exit 1; if ($i == -1) open++; else known *= $i }
+    exit !(open ? open == 1 && known && size % known == 0 : known == size)
+  }'
+}
+
+# Has every squeezed axis, counted from either end, extent 1?
+squeezes() {
+  echo "$input_0_shape:$*" | awk -F: '{
+    rank = split($1, shape, " "); count = split($2, axes, " ")
+    for (i = 1; i <= count; i++) {
+      axis = axes[i] < 0 ? axes[i] + rank : axes[i]
+      if (axis < 0 || axis >= rank || shape[axis + 1] != 1) exit 1
+    }
+  }'
+}
 
 case $operator in
   ADD | MAXIMUM | MINIMUM)
-    [ "$inputs" = 2 ] || refuse "$operator with a constant"
     [ "$input_0_shape" = "$input_1_shape" ] || refuse "$operator of different shapes"
+    ;;
+  RESHAPE)
+    wanted=$attribute_new_shape
+    [ "$constants" = 0 ] || wanted=$(od -An -v -t d4 "$case_dir/constant-0.bin")
+    # Words, one per extent.
+    # shellcheck disable=SC2086
+    reshapes $wanted || refuse "RESHAPE of $input_0_size values to $wanted"
+    ;;
+  SQUEEZE)
+    squeezes "$attribute_squeeze_dims" || refuse "SQUEEZE of axes $attribute_squeeze_dims"
     ;;
 esac
 
@@ -72,8 +117,5 @@ case $operator in
         y = rescaled(sum, m, e) + zero
         print (y < low ? low : (y > high ? high : y))
       }' | bytes > "$output"
-    ;;
-  *)
-    refuse "no $operator in this shell"
     ;;
 esac

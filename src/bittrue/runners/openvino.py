@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,15 @@ from .spool import Spool
 _NO_RESULTS = ("Constant", "Parameter", "Result")
 
 
+@cache
+def _core(module: Any) -> Any:
+    """Loading the plugins takes longer than compiling a small model."""
+    return module.Core()
+
+
 def _compiled(module: Any, path: Path, feeds: Sequence[Feed], threads: int, every: bool = False) -> tuple[Any, ...]:
     """The compiled model, the order of its inputs, their values, and what was done to them."""
-    core = module.Core()
+    core = _core(module)
     model = core.read_model(str(path))
     names = [[*port.get_names()] for port in model.inputs]
     order = pair([f.name for f in feeds], names, "inputs")

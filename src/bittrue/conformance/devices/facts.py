@@ -78,11 +78,12 @@ def _constants(model: DeviceModel) -> dict[str, np.ndarray]:
 
 
 def parameters(model: DeviceModel) -> dict[str, Value]:
-    """Attributes and what the plan computes with: ``"attribute.stride_height"``, ``"step0.multiplier"``.
+    """The operator's version and attributes, and what the plan computes with: ``"attribute.stride_height"``,
+    ``"step0.multiplier"``.
 
     Each is a text, integers or real numbers; no and yes are 0 and 1.
     """
-    found: dict[str, Value] = {}
+    found: dict[str, Value] = {} if model.version is None else {"version": [model.version]}
     for name, value in _named(model.description):
         plain = _plain(value)
         if plain is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...api import Port
 from ...errors import BittrueError
-from ...graph import Tensor
+from ...graph import Node, Tensor
 from ...numerics import default_of
 from ...runners.base import input_ports
 from ..suite import SuiteCase
@@ -67,11 +67,21 @@ class DeviceModel:
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
         """Of the operator, in bittrue's words; empty when bittrue cannot read the model."""
+        return {} if self._node is None else dict(self._node.attributes)
+
+    @cached_property
+    def version(self) -> int | None:
+        """Of the operator, as the file says; None when bittrue cannot read the model."""
+        return None if self._node is None else self._node.version
+
+    @cached_property
+    def _node(self) -> Node | None:
+        """The one of the case's operator."""
         try:
             nodes = self._case.model.graph.nodes
         except BittrueError:
-            return {}
-        return dict(nodes[0].attributes) if len(nodes) == 1 else {}
+            return None
+        return next((node for node in nodes if node.source == self.operator), nodes[0] if nodes else None)
 
     @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
