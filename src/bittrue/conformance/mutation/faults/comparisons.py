@@ -122,37 +122,55 @@ def _positions(largest: bool) -> Iterator[tuple[str, str, Callable[[Array, int],
     yield "last of several extremes", "of equal ones the last is taken", last
     yield "other extreme", "the position of the other extreme is found", lambda x, axis: worst(x, axis)
     yield "positions counted from 1", "positions are counted from 1", lambda x, axis: best(x, axis) + 1
-    yield "last position left out", "the last position is not looked at", lambda x, axis: best(
-        x.take(range(x.shape[axis] - 1), axis), axis
+    yield (
+        "last position left out",
+        "the last position is not looked at",
+        lambda x, axis: best(x.take(range(x.shape[axis] - 1), axis), axis),
     )
-    yield "first position left out", "the first position is not looked at", lambda x, axis: 1 + best(
-        x.take(range(1, x.shape[axis]), axis), axis
+    yield (
+        "first position left out",
+        "the first position is not looked at",
+        lambda x, axis: 1 + best(x.take(range(1, x.shape[axis]), axis), axis),
     )
-    yield "codes taken as unsigned", "codes are compared as unsigned numbers", lambda x, axis: best(
-        x.view(np.dtype(f"u{x.dtype.itemsize}")), axis
+    yield (
+        "codes taken as unsigned",
+        "codes are compared as unsigned numbers",
+        lambda x, axis: best(x.view(np.dtype(f"u{x.dtype.itemsize}")), axis),
     )
-    yield "magnitudes compared", "codes are compared without their signs", lambda x, axis: best(
-        np.abs(x.astype(np.int64)), axis
+    yield (
+        "magnitudes compared",
+        "codes are compared without their signs",
+        lambda x, axis: best(np.abs(x.astype(np.int64)), axis),
     )
-    yield "search begins at 0", "only what exceeds code 0 is found", lambda x, axis: best(
-        np.maximum(x, 0) if largest else np.minimum(x, 0), axis
+    yield (
+        "search begins at 0",
+        "only what exceeds code 0 is found",
+        lambda x, axis: best(np.maximum(x, 0) if largest else np.minimum(x, 0), axis),
     )
     for bits in (1, 2, 4):
-        yield f"lowest {bits} bits not compared", f"codes are compared without their lowest {bits} bits", (
-            lambda x, axis, bits=bits: best(x >> bits, axis)
+        yield (
+            f"lowest {bits} bits not compared",
+            f"codes are compared without their lowest {bits} bits",
+            (lambda x, axis, bits=bits: best(x >> bits, axis)),
         )
     yield "position in 4 lanes", "four lanes are searched, the first lane with the extreme wins", _lanes(best, 4)
     yield "position in 16 lanes", "sixteen lanes are searched, the first lane with the extreme wins", _lanes(best, 16)
     yield "positions cut to 4 bits", "positions are cut to 4 bits", lambda x, axis: best(x, axis) & 15
     yield "positions cut to 8 bits", "positions are cut to 8 bits", lambda x, axis: best(x, axis) & 255
-    yield "positions signed in 8 bits", "positions are cut to 8 bits with a sign", lambda x, axis: best(
-        x, axis
-    ).astype(np.int8)
-    yield "highest code never wins", "the highest code counts as the one before", lambda x, axis: best(
-        np.minimum(x, np.iinfo(x.dtype).max - 1), axis
+    yield (
+        "positions signed in 8 bits",
+        "positions are cut to 8 bits with a sign",
+        lambda x, axis: best(x, axis).astype(np.int8),
     )
-    yield "lowest code is the next", "the lowest code counts as the next", lambda x, axis: best(
-        np.maximum(x, np.iinfo(x.dtype).min + 1), axis
+    yield (
+        "highest code never wins",
+        "the highest code counts as the one before",
+        lambda x, axis: best(np.minimum(x, np.iinfo(x.dtype).max - 1), axis),
+    )
+    yield (
+        "lowest code is the next",
+        "the lowest code counts as the next",
+        lambda x, axis: best(np.maximum(x, np.iinfo(x.dtype).min + 1), axis),
     )
 
 

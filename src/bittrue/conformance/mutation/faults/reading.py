@@ -50,22 +50,34 @@ def _codes(value: Array) -> Iterator[tuple[str, str, Change]]:
     top = value.dtype.type(ends.min if ends.min < 0 else 1 << (ends.bits - 1))
     if ends.bits <= 16:
         yield "of the other signedness", "codes are taken for those of the other signedness", lambda v: v ^ top
-        yield "lowest code read as the next", f"{ends.min} is read as {ends.min + 1}", lambda v: np.maximum(v, ends.min + 1)
-        yield "highest code read as the one before", "the highest code is read as the one before", lambda v: np.minimum(
-            v, ends.max - 1
+        yield (
+            "lowest code read as the next",
+            f"{ends.min} is read as {ends.min + 1}",
+            lambda v: np.maximum(v, ends.min + 1),
+        )
+        yield (
+            "highest code read as the one before",
+            "the highest code is read as the one before",
+            lambda v: np.minimum(v, ends.max - 1),
         )
         yield "lowest bit lost", "the lowest bit is read as 0", lambda v: v & ~value.dtype.type(1)
         yield "lowest 4 bits lost", "the lowest four bits are read as 0", lambda v: v & ~value.dtype.type(15)
-        yield "highest data bit lost", "the bit below the sign is read as 0", lambda v: v & ~value.dtype.type(
-            1 << (ends.bits - 2)
+        yield (
+            "highest data bit lost",
+            "the bit below the sign is read as 0",
+            lambda v: v & ~value.dtype.type(1 << (ends.bits - 2)),
         )
-        yield "one code too large", "every code is one too large", lambda v: np.where(v < ends.max, v + 1, v).astype(
-            v.dtype
+        yield (
+            "one code too large",
+            "every code is one too large",
+            lambda v: np.where(v < ends.max, v + 1, v).astype(v.dtype),
         )
         if ends.min < 0:
-            yield "without signs", "codes are taken without their signs", lambda v: np.abs(v.astype(np.int64)).clip(
-                ends.min, ends.max
-            ).astype(v.dtype)
+            yield (
+                "without signs",
+                "codes are taken without their signs",
+                lambda v: np.abs(v.astype(np.int64)).clip(ends.min, ends.max).astype(v.dtype),
+            )
             yield "saturated to 7 bits", "codes are cut to [-64, 63]", lambda v: v.clip(ends.min // 2, ends.max // 2)
 
 
@@ -80,12 +92,16 @@ def _layouts(value: Array) -> Iterator[tuple[str, str, Change]]:
         if extent > 1 and value.ndim > 1:
             yield f"read from index 0 of axis {axis}", f"only index 0 of axis {axis} is read", _only(axis)
     if value.ndim == 4:
-        yield "read as NCHW", "it is read with channels first", lambda v: v.reshape(
-            v.shape[0], v.shape[3], v.shape[1], v.shape[2]
-        ).transpose(0, 2, 3, 1)
+        yield (
+            "read as NCHW",
+            "it is read with channels first",
+            lambda v: v.reshape(v.shape[0], v.shape[3], v.shape[1], v.shape[2]).transpose(0, 2, 3, 1),
+        )
     if value.ndim >= 2:
-        yield "read column by column", "its last two axes are swapped in memory", lambda v: (
-            v.reshape(*v.shape[:-2], v.shape[-1], v.shape[-2]).swapaxes(-1, -2)
+        yield (
+            "read column by column",
+            "its last two axes are swapped in memory",
+            lambda v: v.reshape(*v.shape[:-2], v.shape[-1], v.shape[-2]).swapaxes(-1, -2),
         )
     for block in (4, 8, 16, 32, 64):
         if value.size > block and value.size % block:
@@ -125,21 +141,29 @@ def _broadcasts(value: Array, shape: tuple[int, ...]) -> Iterator[tuple[str, str
     size = int(np.prod(shape))
     if value.shape == shape or value.size >= size:
         return
-    yield "stretched by its first element", "its first element stands for all", lambda v: np.broadcast_to(
-        v.reshape(-1)[:1], shape
-    ).copy()
-    yield "stretched by its last element", "its last element stands for all", lambda v: np.broadcast_to(
-        v.reshape(-1)[-1:], shape
-    ).copy()
+    yield (
+        "stretched by its first element",
+        "its first element stands for all",
+        lambda v: np.broadcast_to(v.reshape(-1)[:1], shape).copy(),
+    )
+    yield (
+        "stretched by its last element",
+        "its last element stands for all",
+        lambda v: np.broadcast_to(v.reshape(-1)[-1:], shape).copy(),
+    )
     yield "repeated end to end", "element i is read at i modulo its size", lambda v: np.resize(v.reshape(-1), shape)
     if size % value.size == 0:
-        yield "elements repeated one by one", "every element is repeated before the next one", lambda v: np.repeat(
-            v.reshape(-1), size // v.size
-        ).reshape(shape)
+        yield (
+            "elements repeated one by one",
+            "every element is repeated before the next one",
+            lambda v: np.repeat(v.reshape(-1), size // v.size).reshape(shape),
+        )
     if value.size > 1:
-        yield "followed by zeros", "beyond its size zeros are read", lambda v: np.append(
-            v.reshape(-1), np.zeros(size - v.size, v.dtype)
-        ).reshape(shape)
+        yield (
+            "followed by zeros",
+            "beyond its size zeros are read",
+            lambda v: np.append(v.reshape(-1), np.zeros(size - v.size, v.dtype)).reshape(shape),
+        )
     ranks = [axis for axis, extent in enumerate(shape) if extent == value.size]
     for axis in ranks:
         yield (

@@ -36,8 +36,10 @@ def _whole(name: str) -> Iterator[tuple[str, str, Change]]:
     yield f"{name} of 128 entries, interpolated", text, _interpolated
     yield f"{name} rotated by 128", f"{name} is indexed by the code plus 128", lambda t: np.roll(t, 128)
     yield f"{name} reversed", f"{name} lies backwards", lambda t: t[::-1].copy()
-    yield f"{name} without its last entry", f"the last entry of {name} is the one before", lambda t: np.append(
-        t[:-1], t[-2]
+    yield (
+        f"{name} without its last entry",
+        f"the last entry of {name} is the one before",
+        lambda t: np.append(t[:-1], t[-2]),
     )
     yield f"{name} without its first entry", f"the first entry of {name} is the next", lambda t: np.append(t[1], t[1:])
     yield f"{name} with a zero last", f"the last entry of {name} is 0", lambda t: np.append(t[:-1], 0)
@@ -86,5 +88,8 @@ def _entries(case: Case) -> Iterator[Hypothesis]:
             return np.where(given == code, wrong, right)
 
         yield of_computation(
-            f"table entry of code {code} wrong", f"the entry of code {code} is one too near to the middle", compute, "data"
+            f"table entry of code {code} wrong",
+            f"the entry of code {code} is one too near to the middle",
+            compute,
+            "data",
         )

@@ -87,7 +87,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     for number, shape in enumerate(_SHAPES):
         codes = generator(operator, types, "shapes", number).integers(kind.minimum, kind.maximum + 1, shape)
         yield _draft(operator, types, "shapes", 0.0471 * wide, 9, 1.0, codes, f"shape {list(shape)}")
-    for number, shape in enumerate(_RANDOM):
+    for number, shape in enumerate(_RANDOM * 4):
         drawn = generator(operator, types, "random", number)
         codes = drawn.integers(kind.minimum, kind.maximum + 1, shape)
         scale, point = between(drawn, 4.0, 20.0) / 256, int(drawn.integers(-128, 128))
