@@ -28,6 +28,7 @@ _COMMANDS = {
     "bench": "Time MODEL, and compare bytes and time with other runtimes installed here.",
     "numerics": "List the arithmetics that bittrue reproduces; `show` and `diff` look inside.",
     "replay": "Run the recorded vectors in FOLDER and compare the results with the recorded bytes.",
+    "vectors": "Write test vectors aimed at ties, saturation, padding corners and all else that tells...",
     "report": "Make a page or a summary of RESULT, the JSON of `bittrue compare` or `bittrue check`.",
     "demo": "Recognise handwritten digits with an int8 network, and look into one of its roundings.",
 }

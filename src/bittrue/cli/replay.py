@@ -30,8 +30,9 @@ from .common import console
 def command(folder: str, name: str | None, operators: tuple[str, ...], executor: str, as_json: bool) -> None:
     """Run the recorded vectors in FOLDER and compare the results with the recorded bytes.
 
-    FOLDER holds a manifest.json of the form bittrue-vectors-1 with its .npz files, or ONNX backend tests (folders with
-    a model.onnx and test_data_set_*). The exit code is 1 when a case differs or is refused.
+    FOLDER holds what `bittrue vectors` wrote, a manifest.json of the form bittrue-vectors-1 with its files, ONNX
+    backend tests (folders with a model.onnx and test_data_set_*), or folders with a desc.json. The exit code is 1 when
+    a case differs or is refused, or runs although it must be refused.
 
     \b
     bittrue replay vectors/onnxruntime

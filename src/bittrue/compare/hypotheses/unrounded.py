@@ -73,7 +73,12 @@ def _product(step: Step, codes: list[Array], scales: list[Real], out: Real) -> t
     return codes[0] * codes[1], np.asarray(scales[0] * scales[1] / out), None
 
 
-def _one(step: Step, codes: list[Array], scales: list[Real], out: Real) -> tuple[Array, Array, None]:
+def _one(
+    step: Step, codes: list[Array], scales: list[Real], out: Real
+) -> tuple[Array, Array, None] | tuple[None, None, Array]:
+    if not scales:
+        # Real numbers become integers: there is no scale but the output's.
+        return None, None, codes[0].astype(Real) / out
     return codes[0], np.asarray(scales[0] / out), None
 
 

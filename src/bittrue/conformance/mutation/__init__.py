@@ -5,6 +5,6 @@ or a fault. The suite kills it when one case's outputs have other bytes than the
 """
 
 from .mutants import Mutant, mutants
-from .score import MutantScore, OperatorScore, score
+from .score import FORMAT, MutantScore, OperatorScore, score
 
-__all__ = ["Mutant", "MutantScore", "OperatorScore", "mutants", "score"]
+__all__ = ["FORMAT", "Mutant", "MutantScore", "OperatorScore", "mutants", "score"]

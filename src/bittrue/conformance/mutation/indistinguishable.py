@@ -28,7 +28,162 @@ class Claim:
         return (not self.operators or operator in self.operators) and re.fullmatch(self.pattern, name) is not None
 
 
-CLAIMS: tuple[Claim, ...] = ()
+_LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+_MOVEMENT = (
+    "RESHAPE",
+    "SQUEEZE",
+    "SPACE_TO_DEPTH",
+    "PAD",
+    "PADV2",
+    "GATHER",
+    "BATCH_TO_SPACE_ND",
+    "SPACE_TO_BATCH_ND",
+    "TRANSPOSE",
+    "SLICE",
+    "CONCATENATION",
+    "MAXIMUM",
+    "MINIMUM",
+    "MAX_POOL_2D",
+)
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        (),
+        r"store=zero_point_(half_up|away)_then_clamp",
+        "the rescaled value is a whole number already: rounding it again changes nothing",
+    ),
+    Claim(
+        (),
+        r"store=clamp_then_zero_point",
+        "clamp(v, low - z, high - z) + z = clamp(v + z, low, high) as long as v + z fits 32 bits; the specified "
+        "arithmetic is undefined beyond",
+    ),
+    Claim(
+        (),
+        r"store=saturate_s16_then_clamp",
+        "what saturates to 16 bits lies beyond every 8-bit code by more than a zero point can bring back",
+    ),
+    Claim(
+        (*_LAYERS, "AVERAGE_POOL_2D", "MEAN", "SUM"),
+        r"accumulate=s64|accumulator (wraps|saturates) at 32 bits",
+        "sums that leave 32 bits are undefined in the specified runtime (signed overflow in C++), so no test may hold one",
+    ),
+    Claim(
+        _LAYERS,
+        r"accumulate=s16_pairs_s32_wrap",
+        "the rule is about unsigned activations; with signed ones it keeps every product",
+    ),
+    Claim(
+        _LAYERS,
+        r"products wrap at 16 bits",
+        "|(x - z) w| <= 255 * 128 = 32,640 fits 16 bits",
+    ),
+    Claim(
+        (),
+        r"scale_form=given_binary64",
+        "scales of the file format are binary32 numbers: widened or given as binary64 they are the same",
+    ),
+    Claim(
+        ("MEAN", "SUM", "QUANTIZE"),
+        r"scale_form=binary32_product",
+        "with one input scale there is no product: the quotient is formed in binary64 either way",
+    ),
+    Claim(
+        ("MUL",),
+        r"scale_form=binary32_step_by_step",
+        "a quotient of binary32 numbers rounded to binary64 and then to binary32 is the binary32 quotient: 53 >= 2 * 24 + 2",
+    ),
+    Claim(
+        ("AVERAGE_POOL_2D", "MEAN", "SUM"),
+        r"accumulate=s16_pairs_s32_wrap",
+        "the rule is about products; sums of codes have none",
+    ),
+    Claim(
+        ("AVERAGE_POOL_2D", "MAX_POOL_2D"),
+        r"output zero point .* where it is added, though not in the clamp",
+        "pools work on codes as they are: the zero point plays a part in the clamp alone",
+    ),
+    Claim(
+        ("AVERAGE_POOL_2D",),
+        r"exact result, ties away, zero point added before rounding",
+        "that is the specified rounding in other words: codes are averaged with their zero point, ties away from code 0",
+    ),
+    Claim(
+        ("MEAN", "SUM"),
+        r"keep_dims is (True|False)",
+        "it says which axes the result has; the bytes are the same",
+    ),
+    Claim(
+        ("QUANTIZE",),
+        r"quantize=binary32_divide_away_sum",
+        "the sum with the zero point is exact below 2^24, and beyond both are saturated",
+    ),
+    Claim(
+        ("FULLY_CONNECTED",),
+        r"binary64 product, ties away",
+        "the product of two binary32 scales is exact in binary64, so the quotient is rounded once however it is formed",
+    ),
+    Claim(
+        ("ADD", "MUL", "MAXIMUM", "MINIMUM"),
+        r"operands swapped",
+        "the operation is commutative, each operand keeps its own parameters",
+    ),
+    Claim(
+        ("LOGISTIC",),
+        r"table=binary32_divide_256_away|arithmetic of tvm-qnn.*",
+        "the output's scale is 1/256 by specification: dividing by it and multiplying by its inverse are both exact",
+    ),
+    Claim(
+        ("LOGISTIC", "TANH"),
+        r"computed in binary32, ties away",
+        "the table is made of these very numbers, and the output's scale is a power of two",
+    ),
+    Claim(
+        ("SOFTMAX",),
+        r"low one too small",
+        "no share is below 0, which is stored as -128",
+    ),
+    Claim(
+        ("LOG_SOFTMAX",),
+        r"high one too large",
+        "no logarithm of a share is above 0, which is stored as 127",
+    ),
+    Claim(
+        ("LOG_SOFTMAX",),
+        r"multiplier (truncated|rounded) to \d+ bits",
+        "for 8-bit inputs the multiplier went into the table of differences; nothing reads it again",
+    ),
+    Claim(
+        ("CONCATENATION",),
+        r"combine=(binary32_.*|exact_even)|arithmetic of tvm-qnn.*",
+        "all operands have the output's scale and zero point by specification: rescaling them by 1 is copying",
+    ),
+    Claim(
+        ("RESHAPE", "SQUEEZE"),
+        r"input passed through.*",
+        "that is what the operator does: no byte moves",
+    ),
+    Claim(
+        ("PAD", "PADV2", "SLICE", "CONCATENATION", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND"),
+        r"input passed through.*",
+        "it fits only where nothing is padded, cut or joined, and then it is right",
+    ),
+    Claim(
+        _MOVEMENT,
+        r"computed in binary32, ties (even|away)",
+        "((q - z) s) / s is off q - z by less than 255 * 2^-22 and rounds back to it",
+    ),
+    Claim(
+        ("BATCH_TO_SPACE_ND",),
+        r"output zero point .*",
+        "nothing is padded: no number is made from the zero point",
+    ),
+    Claim(
+        ("ARG_MAX",),
+        r"codes below 0 cut to 0",
+        "positions are never negative",
+    ),
+)
 
 
 def claim_of(operator: str, name: str) -> Claim | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -166,13 +165,30 @@ def _plain(value: object) -> object:
     return repr(value)
 
 
+# What faults of one name differ in.
+_TAILS = (", while padding still holds it", " where it is added, though not in the clamp", ", toward zero")
+# Names that several faults share, which their texts tell apart.
+_SHARED = frozenset(
+    (
+        "average counts padding",
+        "bias shifted by one channel",
+        "clamp before the zero point",
+        "clamp one too high",
+        "dilation ignored",
+        "input flattened in another layout",
+        "input passed through",
+        "multipliers shifted by one channel",
+        "operands in another order",
+        "pairs of products saturate at 16 bits",
+        "result shifted by one channel",
+        "result shifted by one element",
+        "weights shifted by one output channel",
+    )
+)
+
+
 def _name(hypothesis: Hypothesis) -> str:
     """The cause's name, and how it comes about where several faults share that name."""
     name, text = hypothesis.cause.name, hypothesis.cause.text.removesuffix(": a fault")
-    if name in _SHARED or name.startswith("accumulator without") or " zero point " in name:
-        return f"{name} ({re.sub(r', though not in the clamp', '', text)})"
-    return name
-
-
-# Names that stand for several faults, which their texts tell apart.
-_SHARED: frozenset[str] = frozenset()
+    tail = next((tail for tail in _TAILS if tail in text and tail not in name), "")
+    return f"{name}: {text}" if name in _SHARED else name + tail

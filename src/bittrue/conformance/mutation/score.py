@@ -98,7 +98,7 @@ class OperatorScore:
 def score(
     suite: Suite,
     operators: Collection[str] = (),
-    types: Collection[str] = ("s8",),
+    types: Collection[str] | None = None,
     numerics: str = "",
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
@@ -108,7 +108,7 @@ def score(
     Args:
         suite: whose cases are scored.
         operators: as files call them; all when empty.
-        types: labels; all when empty.
+        types: labels; the suite's own by default, all when empty.
         numerics: the arithmetic that is right; the suite's own when empty.
         jobs: processes to use.
         progress: called with operators done and operators in all.
@@ -117,6 +117,7 @@ def score(
         InputError: an operator, type or numerics that is not known.
     """
     own = find_numerics(numerics or suite.numerics)
+    types = suite.types if types is None else types
     # Asking for cases checks the words.
     next(suite.cases(operators, types), None)
     wanted = [

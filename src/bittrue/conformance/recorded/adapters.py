@@ -12,26 +12,31 @@ from ...errors import InputError
 from ...graph import ModelFile
 from .vectors import Case, Recorded
 
+# The framework that vectors of our own suites name.
+SUITE = "bittrue-suite"
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """A case, ready to run.
 
     Attributes:
-        model: what is run.
+        model: what is run; None for one that must be refused and that cannot even be read.
         feeds: one array per input of its graph.
         expected: one entry per output of its graph; None where nothing is expected.
         numerics: whose arithmetic the case was recorded with, where the framework has several.
         depends_on: what else the recorded result depends on, for example the CPU; such cases are listed apart.
         zero_signs: whether the recorded numbers keep the sign of zero.
+        must_fail: the model must be refused; nothing is expected of it.
     """
 
-    model: ModelFile
+    model: ModelFile | None
     feeds: Sequence[np.ndarray]
     expected: Sequence[Recorded | None]
     numerics: str | None = None
     depends_on: str = ""
     zero_signs: bool = True
+    must_fail: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ ADAPTERS: Mapping[str, Adapter] = {
     "snps_caffe": Adapter("snps_caffe_case", "snps_caffe"),
     "mxnet": Adapter("mxnet_case", "mxnet"),
     "tvm-qnn": Adapter("tvm_qnn_case", "tvm-qnn"),
+    # What `bittrue vectors` writes; every case names its numerics.
+    SUITE: Adapter("suite_case", "litert"),
 }
 
 

@@ -82,10 +82,11 @@ def _arrays(folder: Path, role: str, names: list[str]) -> list[Recorded]:
         raise InputError(
             "BT-VECTORS-COUNT", f"{count} files {role}_*.pb, the model has {len(names)}", place=folder.as_posix()
         )
-    return [_array(folder / f"{role}_{i}.pb", name) for i, name in enumerate(names)]
+    return [read_tensor(folder / f"{role}_{i}.pb", name) for i, name in enumerate(names)]
 
 
-def _array(path: Path, name: str) -> Recorded:
+def read_tensor(path: Path, name: str) -> Recorded:
+    """The tensor of a .pb file, called `name`."""
     from google.protobuf.message import DecodeError
 
     proto = onnx_package().TensorProto()

@@ -14,12 +14,17 @@ from ...errors import BittrueError, InputError
 from ...numerics import Numerics, find
 from ...plan import make_plan
 from ...runtime import NativeExecutor, ReferenceExecutor, native_module
-from .adapters import Adapter, Trial, find_adapter
+from .adapters import SUITE, Adapter, Trial, find_adapter
+from .desc_tests import DescTest, find_desc_tests
 from .model_runs import ModelRun, find_model_runs
 from .node_tests import NodeTest, find_node_tests
-from .vectors import MANIFEST, Case, Recorded, read_vectors
+from .stored import damaged
+from .vectors import MANIFEST, Case, Recorded, VectorSet, read_vectors
 
 EXECUTORS = ("auto", "native", "reference")
+# What `bittrue vectors` leaves beside the formats' folders, and those of them that can be replayed.
+INDEX = "suite.json"
+WRITTEN = ("npz", "desc", "tflite", "onnx", "bin")
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,8 @@ def replay(
 
     Args:
         folder: one with a manifest.json of the form ``bittrue-vectors-1``, one whose manifest names models and their
-            runs, or one of ONNX backend tests (folders with a model.onnx and test_data_set_*; they may lie deeper).
+            runs, one of ONNX backend tests (folders with a model.onnx and test_data_set_*; they may lie deeper), one of
+            folders with a desc.json, or one that `bittrue vectors` wrote.
         numerics: whose arithmetic; None: that of the framework that recorded the vectors.
         operators: only these; all when empty.
         executor: ``"auto"``, ``"native"`` or ``"reference"``.
@@ -182,24 +188,7 @@ def replay(
     """
     if executor not in EXECUTORS:
         raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
-    place = Path(folder)
-    cases: Sequence[Case | NodeTest | ModelRun]
-    if not place.is_dir():
-        raise InputError("BT-VECTORS-PATH", "no such folder", place=str(place))
-    tests = find_node_tests(place)
-    if tests:
-        framework, version, cases = "onnx", "ONNX backend test data", tests
-    elif (place / MANIFEST).is_file() and (runs := find_model_runs(place)):
-        framework, version, cases = "mxnet", "recorded runs of models", runs
-    elif (place / MANIFEST).is_file():
-        vectors = read_vectors(place)
-        framework, version, cases = vectors.framework, vectors.version, vectors.cases
-    else:
-        raise InputError(
-            "BT-VECTORS-PATH",
-            f"neither a {MANIFEST} nor ONNX backend tests are in this folder",
-            place=str(place),
-        )
+    framework, version, cases = _found(Path(folder))
     adapter = find_adapter(framework)
     if numerics is not None:
         find(numerics)
@@ -211,11 +200,70 @@ def replay(
     chosen = [case for case in cases if not operators or case.operator in operators]
     outcomes = []
     for case in chosen:
-        trials = case.trials if isinstance(case, NodeTest | ModelRun) else partial(_single, adapter, case)
+        trials = partial(_single, adapter, case) if isinstance(case, Case) else case.trials
         outcomes.append(_outcome(case.identity, case.operator, trials, numerics, adapter.numerics, executor, used))
         if progress is not None:
             progress(len(outcomes), len(chosen))
     return Replay(str(folder), framework, version, tuple(used) or (numerics or adapter.numerics,), tuple(outcomes))
+
+
+def _found(place: Path) -> tuple[str, str, Sequence[Case | NodeTest | ModelRun | DescTest]]:
+    """Who recorded a folder, which version, and its cases."""
+    if not place.is_dir():
+        raise InputError("BT-VECTORS-PATH", "no such folder", place=str(place))
+    if (place / INDEX).is_file():
+        return _written(place)
+    manifest = (place / MANIFEST).is_file()
+    if manifest and (own := _own(place)) is not None:
+        return own.framework, own.version, own.cases
+    if tests := find_node_tests(place):
+        return "onnx", "ONNX backend test data", tests
+    if manifest and (runs := find_model_runs(place)):
+        return "mxnet", "recorded runs of models", runs
+    if manifest:
+        vectors = read_vectors(place)
+        return vectors.framework, vectors.version, vectors.cases
+    if descs := find_desc_tests(place):
+        return SUITE, "folders with a desc.json", descs
+    raise InputError(
+        "BT-VECTORS-PATH",
+        f"neither a {MANIFEST} nor ONNX backend tests nor folders with a desc.json are in this folder",
+        place=str(place),
+    )
+
+
+def _own(place: Path) -> VectorSet | None:
+    """The vectors of a manifest of our own suites, which may stand beside backend tests; None for others."""
+    try:
+        vectors = read_vectors(place)
+    except BittrueError:
+        return None
+    return vectors if vectors.framework == SUITE else None
+
+
+def _written(place: Path) -> tuple[str, str, Sequence[Case | DescTest]]:
+    """What `bittrue vectors` left: the formats that can be read, one after the other."""
+    cases: list[Case | DescTest] = []
+    versions: dict[str, None] = {}
+    for name in WRITTEN:
+        folder = place / name
+        if not folder.is_dir():
+            continue
+        if (folder / MANIFEST).is_file():
+            vectors = read_vectors(folder)
+            versions[vectors.version] = None
+            if vectors.framework != SUITE:
+                raise damaged(f"the vectors are of '{vectors.framework}', not of '{SUITE}'", str(folder / MANIFEST))
+            cases += [replace(case, identity=f"{name}/{case.identity}") for case in vectors.cases]
+        else:
+            cases += [replace(case, identity=f"{name}/{case.identity}") for case in find_desc_tests(folder)]
+    if not cases:
+        raise InputError(
+            "BT-VECTORS-PATH",
+            f"none of the formats that can be replayed is in this folder: {', '.join(WRITTEN)}",
+            place=str(place),
+        )
+    return SUITE, ", ".join(versions) or "folders with a desc.json", cases
 
 
 def _single(adapter: Adapter, case: Case) -> Iterator[Trial]:
@@ -241,6 +289,9 @@ def _outcome(
             depends_on = depends_on or trial.depends_on
             table = find(numerics or trial.numerics or recorded)
             used[table.name] = None
+            if trial.must_fail:
+                refusal = refusal or _ran_anyway(trial, table, executor)
+                continue
             for expected, found in zip(trial.expected, _run(trial, table, executor), strict=True):
                 if expected is None:
                     continue
@@ -256,8 +307,21 @@ def _outcome(
     return Outcome(identity, operator, values, differing, first, refusal, depends_on)
 
 
+def _ran_anyway(trial: Trial, table: Numerics, executor: str) -> str:
+    """What is wrong when a model runs that must be refused; empty when it is refused."""
+    if trial.model is None:
+        return ""
+    try:
+        _run(trial, table, executor)
+    except BittrueError:
+        return ""
+    return "it runs, but must be refused"
+
+
 def _run(trial: Trial, table: Numerics, executor: str) -> list[np.ndarray]:
     """Results in the order of the graph's outputs."""
+    if trial.model is None:
+        raise InputError("BT-VECTORS-MODEL", "the model cannot be read")
     graph = trial.model.graphs[0]
     if len(trial.feeds) != len(graph.inputs):
         raise InputError("BT-INPUT-COUNT", f"{len(trial.feeds)} arrays, the model has {len(graph.inputs)} inputs")

@@ -1,32 +1,28 @@
-"""Folders of recorded vectors: a manifest.json of the form ``bittrue-vectors-1`` and the .npz files that it names.
+"""Folders of recorded vectors: a manifest.json of the form ``bittrue-vectors-1`` and the files that it names.
 
 Both are untrusted. Fields of a case that this file does not know stay in `Case.fields`, for the adapters.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, ModelFormatError, ResourceError
+from ...errors import InputError, ResourceError
 from ...graph import DataType, data_type
+from .stored import damaged, read_array, read_file
 
 FORMAT = "bittrue-vectors-1"
 MANIFEST = "manifest.json"
-# Bytes of one manifest and of one array.
+# Bytes of one manifest.
 _MOST_BYTES = 1 << 28
 _MOST_CASES = 1_000_000
-_MEANINGS = "the folder is damaged or incomplete; fetch it again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +74,37 @@ class Case:
         found = re.search(r"depends? on ((?:[\w-]+ ?)+)", json.dumps(self.fields.get("notes")))
         return found[1].strip() if found else ""
 
-    def inputs(self) -> list[Recorded | None]:
-        """Operands in order; None for an omitted one."""
-        return [None if entry is None else self._recorded(entry) for entry in self._list("inputs")]
+    def inputs(self, constants: bool = True) -> list[Recorded | None]:
+        """Operands in order; None for an omitted one.
+
+        Args:
+            constants: False leaves out those that the manifest marks as ``initializer``.
+        """
+        entries = self._list("inputs")
+        if not constants:
+            entries = [entry for entry in entries if not isinstance(entry, dict) or not entry.get("initializer")]
+        return [None if entry is None else self._recorded(entry) for entry in entries]
 
     def outputs(self) -> list[Recorded | None]:
         """Expected results in order; None for one that the call leaves out."""
         return [None if entry is None else self._recorded(entry) for entry in self._list("outputs")]
+
+    @property
+    def must_fail(self) -> bool:
+        """Whether the model is one that must be refused."""
+        return self.fields.get("expected_failure") is True
+
+    def model(self) -> bytes:
+        """The model file, for vectors that have one."""
+        entry = self.fields.get("model")
+        if not isinstance(entry, dict):
+            raise damaged("'model' is no object", self.place)
+        if "key" in entry:
+            array = read_array(self.folder, {"file": self.fields.get("file"), **entry}, f"{self.place}, model")
+            if array.dtype != np.uint8 or array.ndim != 1:
+                raise damaged(f"the model is an array of {array.dtype}{list(array.shape)}, not of bytes", self.place)
+            return array.tobytes()
+        return read_file(self.folder, entry.get("file"), f"{self.place}, model")
 
     def _list(self, name: str) -> list[Any]:
         found = self.fields.get(name)
@@ -97,16 +117,13 @@ class Case:
             raise damaged("an operand is no object", self.place)
         name = str(entry.get("name", ""))
         place = f"{self.place}, '{name}'"
-        file, key = entry.get("file", self.fields.get("file")), entry.get("key", name)
-        if not isinstance(file, str) or not isinstance(key, str):
-            raise damaged("'file' and 'key' must be texts", place)
-        array = _read_array(_inside(self.folder, file, place), key, place)
+        array = read_array(self.folder, {"file": self.fields.get("file"), "key": name, **entry}, place)
         dtype = _type(entry.get("dtype", array.dtype.name), place)
         shape = entry.get("shape", list(array.shape))
         if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):
             raise damaged(f"shape {shape} is no shape", place)
         if list(array.shape) != shape:
-            raise damaged(f"array '{key}' of {file} has shape {list(array.shape)}, the manifest says {shape}", place)
+            raise damaged(f"the array has shape {list(array.shape)}, the manifest says {shape}", place)
         return Recorded(name, dtype, _typed(array, dtype, place), entry)
 
 
@@ -167,41 +184,6 @@ def _cases(entries: list[Any], folder: Path) -> Iterator[Case]:
             raise damaged(f"two cases are called '{identity}'", place)
         seen.add(identity)
         yield Case(identity, entry["operator"], entry, folder)
-
-
-def damaged(message: str, place: str) -> ModelFormatError:
-    """The error for a folder that contradicts itself."""
-    return ModelFormatError("BT-VECTORS-FORMAT", message, place=place, advice=_MEANINGS)
-
-
-def _inside(folder: Path, name: str, place: str) -> Path:
-    parts = PurePosixPath(name).parts
-    if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\0" in name:
-        raise damaged(f"'{name}' is no file of the folder", place)
-    return folder / name
-
-
-@lru_cache(maxsize=4)
-def _archive(path: Path, stamp: tuple[int, int]) -> zipfile.ZipFile:
-    return zipfile.ZipFile(path)
-
-
-def _read_array(path: Path, key: str, place: str) -> np.ndarray:
-    """One array of an .npz file. Pickles are never opened."""
-    try:
-        status = path.stat()
-        archive = _archive(path, (status.st_mtime_ns, status.st_size))
-        entry = archive.getinfo(f"{key}.npy")
-        if entry.file_size > _MOST_BYTES:
-            raise ResourceError("BT-VECTORS-SIZE", f"array '{key}' takes more than {_MOST_BYTES:,} bytes", place=place)
-        array: np.ndarray = np.load(io.BytesIO(archive.read(entry)), allow_pickle=False)
-    except KeyError:
-        raise damaged(f"{path.name} has no array '{key}'", place) from None
-    except (OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError) as error:
-        raise damaged(f"cannot read array '{key}' of {path.name}: {error}", place) from None
-    except (zipfile.BadZipFile, zlib.error, SyntaxError, TypeError) as error:
-        raise damaged(f"array '{key}' of {path.name} is damaged: {error}", place) from None
-    return array
 
 
 def _type(name: Any, place: str) -> DataType:

@@ -7,7 +7,7 @@ ways that are still alike part. Everything is integers and binary64, so choices 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -35,6 +35,7 @@ class Rescaling:
         low, high: ends of the output's clamp, as codes.
         base: the rule of slot `rescale` that near misses start from.
         wide: accumulators have more than 32 bits.
+        further: other ways, from accumulators to rescaled values without the zero point.
     """
 
     first: float
@@ -45,6 +46,7 @@ class Rescaling:
     high: int = 127
     base: str = "q31_two_step_up_away"
     wide: bool = False
+    further: Callable[[Array], Mapping[str, Array]] | None = None
 
     @property
     def real(self) -> Array:
@@ -76,12 +78,14 @@ def answers(to: Rescaling, acc: Array) -> dict[str, Array]:
             if rule.integral:
                 found[f"{form} {name}"] = value
             else:
-                found.update({f"{form} {name} {tie}": _near(value, tie) for tie in TIES[:4]})
+                found.update({f"{form} {name} {tie}": rounded(value, tie) for tie in TIES[:4]})
     found.update(_products(to, acc))
     if not to.wide:
         found.update(_two_steps(to, acc))
     found.update(_multipliers(to, acc, base))
     found.update(_registers(to, acc))
+    if to.further is not None:
+        found.update(to.further(acc))
     point, low, high = to.zero_point, to.low, to.high
     return {name: np.clip(np.clip(value, -_FAR, _FAR) + point, low, high) for name, value in found.items()}
 
@@ -110,7 +114,7 @@ def _takes(name: str, real: float) -> bool:
     return True
 
 
-def _near(value: Array, tie: str) -> Array:
+def rounded(value: Array, tie: str) -> Array:
     """Real numbers to integers; int64 stays."""
     value = np.asarray(value, np.float64)
     whole = np.trunc(value)
@@ -177,9 +181,9 @@ def _products(to: Rescaling, acc: Array) -> Iterator[tuple[str, Array]]:
         ("binary32", acc.astype(np.float32) * to.real.astype(np.float32)),
     ):
         for tie in TIES:
-            yield f"{name} {tie}", _near(product, tie)
+            yield f"{name} {tie}", rounded(product, tie)
             if point and tie in ("even", "away", "trunc"):
-                yield f"{name} {tie} behind the zero point", _near(product + product.dtype.type(point), tie) - point
+                yield f"{name} {tie} behind the zero point", rounded(product + product.dtype.type(point), tie) - point
     ratios = [Fraction(float(to.first)) * Fraction(float(s)) / Fraction(float(to.output)) for s in to.second]
     top = np.array([r.numerator for r in ratios], object)
     bottom = np.array([r.denominator for r in ratios], object)
@@ -268,33 +272,66 @@ def _left_limit(real: Array) -> Array:
 
 
 def choose(to: Rescaling, centres: Array, steps: Array) -> Array:
-    """One of the candidates `centres` [count, channels] per channel, [channels]; elements are centre + steps.
-
-    Greedy: channel by channel the candidate on which most pairs of ways part that few channels have parted yet.
-    """
+    """One of the candidates `centres` [count, channels] per channel, [channels]; elements are centre + steps."""
     count, channels = centres.shape
     acc = (centres[:, None, :] + steps[None, :, None]).reshape(-1, channels)
     distinct = {value.tobytes(): value for value in answers(to, acc).values()}
     found = np.stack(list(distinct.values())).reshape(-1, count, len(steps), channels)
-    # Equal rows of an element are equal hashes of their codes.
-    weights = np.random.Generator(np.random.PCG64(1)).integers(1, 1 << 40, len(steps))
-    keys = np.einsum("wksc,s->wkc", found, weights)
-    need = np.full((len(found), len(found)), _TWICE, np.int16)
+    places = pick(np.moveaxis(found, 2, 3))
+    return np.asarray(centres[places, np.arange(channels)])
+
+
+def pick(found: Array) -> Array:
+    """Of the candidates of every channel one, [channels]; `found` holds codes [ways, candidates, channels, elements].
+
+    Greedy: channel by channel the candidate on which most pairs of ways part that few channels have parted yet.
+    """
+    keys = _keys(found)
+    ways, count, channels = keys.shape
+    need = np.full((ways, ways), _TWICE, np.int16)
     chosen = np.empty(channels, np.int64)
     for channel in range(channels):
         # The scarcest pairs first.
         worth = need.astype(np.float32) ** 2
         best, gain = 0, -1.0
         for k in range(count):
-            row = keys[:, k, channel]
-            parted = row[:, None] != row[None, :]
-            value = float(worth[parted].sum())
+            value = float(worth[_parted(keys[:, k, channel])].sum())
             if value > gain:
                 best, gain = k, value
-        chosen[channel] = centres[best, channel]
-        row = keys[:, best, channel]
-        need = np.maximum(need - (row[:, None] != row[None, :]), 0).astype(np.int16)
+        chosen[channel] = best
+        need = np.maximum(need - _parted(keys[:, best, channel]), 0).astype(np.int16)
     return chosen
+
+
+def cover(found: Array, count: int) -> list[int]:
+    """At most `count` candidates, best first, that part as many pairs of ways as all do; `found` holds codes
+    [ways, candidates, elements].
+    """
+    keys = _keys(found)
+    need = np.full((len(keys), len(keys)), _TWICE, np.int16)
+    chosen: list[int] = []
+    left = set(range(keys.shape[1]))
+    while left and len(chosen) < count:
+        worth = need.astype(np.float32) ** 2
+        gains = {k: float(worth[_parted(keys[:, k])].sum()) for k in sorted(left)}
+        best = max(gains, key=lambda k: gains[k])
+        if not gains[best]:
+            break
+        chosen.append(best)
+        left.remove(best)
+        need = np.maximum(need - _parted(keys[:, best]), 0).astype(np.int16)
+    return chosen
+
+
+def _keys(found: Array) -> Array:
+    """One number for all elements: equal codes are equal numbers. Ways that never part are one."""
+    weights = np.random.Generator(np.random.PCG64(1)).integers(1, 1 << 40, found.shape[-1])
+    keys = found.astype(np.int64) @ weights
+    return np.stack(list({row.tobytes(): row for row in keys}.values()))
+
+
+def _parted(row: Array) -> Array:
+    return np.asarray(row[:, None] != row[None, :])
 
 
 def generic_scales(random: np.random.Generator, count: int) -> Array:

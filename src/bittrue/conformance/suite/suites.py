@@ -52,6 +52,7 @@ class Suite:
         format: of its models.
         numerics: whose outputs are the expected ones unless another is asked for.
         admitted: numerics whose differences are legal: tolerances are derived from them.
+        types: labels of the cases that are made unless others are asked for.
     """
 
     name: str
@@ -59,25 +60,27 @@ class Suite:
     format: str
     numerics: str
     admitted: tuple[str, ...]
+    types: tuple[str, ...] = ("s8",)
 
     def generators(self) -> Mapping[str, Generator]:
         """By operator, those of the specification first and in its order."""
         return _generators(self.name)
 
     def cases(
-        self, operators: Collection[str] = (), types: Collection[str] = ("s8",), aims: Collection[str] = ()
+        self, operators: Collection[str] = (), types: Collection[str] | None = None, aims: Collection[str] = ()
     ) -> Iterator[SuiteCase]:
         """The cases, made one after the other.
 
         Args:
             operators: as files call them; all when empty.
-            types: labels; all that the generators know when empty.
+            types: labels; the suite's own by default, all that the generators know when empty.
             aims: some of `AIMS`; all when empty.
 
         Raises:
             InputError: an operator, type or aim that the suite does not have.
         """
         known = self.generators()
+        types = self.types if types is None else types
         for operator in operators:
             if operator not in known:
                 raise InputError(
@@ -104,7 +107,7 @@ class Suite:
             number = counts[draft.aim] = counts.get(draft.aim, -1) + 1
             if aims and draft.aim not in aims:
                 continue
-            identity = f"{found.operator}/{label}/{draft.aim.replace(' ', '-')}/{number:03d}"
+            identity = f"{found.operator.replace(' ', '-')}/{label}/{draft.aim.replace(' ', '-')}/{number:03d}"
             yield SuiteCase(
                 identity,
                 self.name,
@@ -130,7 +133,14 @@ SUITES: Mapping[str, Suite] = {
             "litert",
             ("litert", "litert-optimized", "xnnpack", "single-rounding", "litert@1.2"),
         ),
-        Suite("onnx", "ONNX quantized operators", "onnx", "onnxruntime", ("onnx", "onnxruntime", "onnxruntime-avx2")),
+        Suite(
+            "onnx",
+            "ONNX quantized operators",
+            "onnx",
+            "onnxruntime",
+            ("onnx", "onnxruntime", "onnxruntime-avx2"),
+            ("s8", "u8"),
+        ),
     )
 }
 

@@ -38,6 +38,11 @@ _OTHERS = {
     "space_to_depth": ("reshape",),
     "pad": ("mirror_pad",),
 }
+# Operators and attributes about the shape of the result alone.
+_SHAPERS = ("reshape", "squeeze", "expand_dims")
+_SHAPES = ("keep_dims", "keep_num_dims")
+# Operators whose numbers are a set of axes.
+_SETS = ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")
 # Up to so many numbers every order of them is tried.
 _MOST_ORDERED = 5
 
@@ -46,25 +51,28 @@ def operands(case: Case) -> Iterator[Hypothesis]:
     """Every constant of whole numbers changed, and other operators."""
     node = case.segment.node
     graph = case.segment.graph
+    windows = "pad_top" in case.step.parameters
     for position, index in enumerate(node.inputs):
-        if index is None:
+        if index is None or node.operator in _SHAPERS:
             continue
         tensor = graph.tensors[index]
         if tensor.is_constant and tensor.quantization is None and tensor.dtype in ("s32", "s64"):
-            for title, text, change in _numbers(tensor.values()):
+            for title, text, change in _numbers(tensor.values(), node.operator in _SETS):
                 what = f"operand {position + 1}"
                 yield _constant(index, f"{what} {title}", f"{what}: {text}", change)
     for other in _OTHERS.get(node.operator, ()):
         yield _operator(node, other)
     for name, value in node.attributes.items():
+        if name in _SHAPES or (windows and name.startswith(("stride_", "dilation_", "filter_"))):
+            continue
         if isinstance(value, bool):
             yield _attribute(node, name, not value, f"{name} is {not value}")
-        elif isinstance(value, int) and not isinstance(value, bool) and name not in ("version",):
+        elif isinstance(value, int):
             yield _attribute(node, name, value + 1, f"{name} one too large")
             yield _attribute(node, name, value - 1, f"{name} one too small")
 
 
-def _numbers(values: Array) -> Iterator[tuple[str, str, Callable[[Array], Array]]]:
+def _numbers(values: Array, is_set: bool) -> Iterator[tuple[str, str, Callable[[Array], Array]]]:
     flat = values.reshape(-1)
     for by in (1, -1):
         words = "one too large" if by > 0 else "one too small"
@@ -79,6 +87,8 @@ def _numbers(values: Array) -> Iterator[tuple[str, str, Callable[[Array], Array]
         yield "all behind", "everything is put behind", lambda v: np.stack([v[:, 0] * 0, v.sum(1)], 1)
         yield "in column order", "the amounts lie column by column", lambda v: v.reshape(2, -1).T
         yield "of reversed axes", "amounts are those of the axes in reversed order", lambda v: v[::-1]
+    elif is_set:
+        return
     elif 2 <= flat.size <= _MOST_ORDERED and values.ndim == 1:
         for order in permutations(range(flat.size)):
             if order != tuple(range(flat.size)):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....compare.hypotheses import Case, Hypothesis
 from ....compare.hypotheses.case import with_parameters
+from ....compare.hypotheses.operands import WEIGHTS
 from ....operators import Step
 from .common import Array, of_step
 
@@ -16,14 +17,18 @@ from .common import Array, of_step
 _SHAPES = frozenset(
     ("shape", "output_shape", "out_h", "out_w", "bits", "size", "split", "outer", "inner", "count", "batch", "tables")
 )
-# Parameters that references do not read.
+# Windows are moved in every way by `bittrue.compare.hypotheses.windows`.
+_WINDOWS = ("filter_", "stride_", "dilation_", "pad_", "groups", "multiplier")
+# Numbers that are kept for people and passes, and that no executor reads.
 _UNREAD = {
-    "max_pool2d": ("output_zero_point", "pad_bottom", "pad_right"),
-    "average_pool2d": ("output_zero_point", "pad_bottom", "pad_right"),
-    "conv2d": ("pad_bottom", "pad_right"),
-    "depthwise_conv2d": ("pad_bottom", "pad_right"),
+    "max_pool2d": ("output_zero_point", "pad_bottom", "pad_right", "dilation_h", "dilation_w"),
+    "average_pool2d": ("output_zero_point", "pad_bottom", "pad_right", "dilation_h", "dilation_w"),
     "batch_to_space": ("value",),
+    "concatenation": ("low", "axis"),
+    "log_softmax": ("multiplier", "exponent"),
     "logistic": ("minimum",),
+    "pad_v2": ("value",),
+    "space_to_depth": ("block_size",),
     "tanh": ("minimum",),
 }
 
@@ -31,8 +36,11 @@ _UNREAD = {
 def prepared(case: Case) -> Iterator[Hypothesis]:
     """Parameters and arrays of the step that writes the result, one at a time."""
     step = case.step
+    layer = step.operator in WEIGHTS
     for name, value in step.parameters.items():
         if name in _SHAPES or name in _UNREAD.get(step.operator, ()) or isinstance(value, bool):
+            continue
+        if layer and name.startswith(_WINDOWS):
             continue
         words = name.replace("_", " ")
         if isinstance(value, int):
@@ -40,14 +48,15 @@ def prepared(case: Case) -> Iterator[Hypothesis]:
             yield _parameter(name, f"{words} one too small", lambda v: v - 1)
             yield _parameter(name, f"{words} is 0", lambda v: 0)
         elif isinstance(value, tuple) and len(value) > 1 and all(isinstance(v, int) for v in value):
-            yield _parameter(name, f"{words} reversed", lambda v: v[::-1])
-            yield _parameter(name, f"{words} moved by one", lambda v: (*v[1:], v[0]))
+            if name != "axes":
+                yield _parameter(name, f"{words} reversed", lambda v: v[::-1])
+                yield _parameter(name, f"{words} moved by one", lambda v: (*v[1:], v[0]))
             for place in range(len(value)):
                 for by in (1, -1):
                     size = "large" if by > 0 else "small"
                     yield _parameter(name, f"{words}[{place}] one too {size}", _moved(place, by))
     for name, array in step.arrays.items():
-        if array.dtype.kind == "i" and array.size <= 64:
+        if array.dtype.kind == "i" and array.size <= 64 and name not in _UNREAD.get(step.operator, ()):
             yield from _array(name, array)
 
 

@@ -10,6 +10,11 @@ from ....compare.hypotheses import Case, Hypothesis
 from .common import Array, of_inputs
 
 Change = Callable[[Array], Array]
+# Operators whose operands are stretched to a common shape.
+_STRETCHING = frozenset(
+    "add sub mul div maximum minimum less less_equal greater greater_equal equal not_equal squared_difference floor_div "
+    "floor_mod pow logical_and logical_or qlinear_add qlinear_mul".split()
+)
 
 
 def reading(case: Case) -> Iterator[Hypothesis]:
@@ -17,14 +22,17 @@ def reading(case: Case) -> Iterator[Hypothesis]:
     graph = case.segment.graph
     names = [graph.tensors[i].name for i in graph.inputs]
     for number, name in enumerate(names):
-        whose = "input" if len(names) == 1 else f"input {number + 1}"
         value = case.values[0][name]
+        if 1 < number < len(names) - 1:
+            # What holds of some of many operands holds of all.
+            continue
+        whose = "input" if len(names) == 1 else "last input" if number > 1 else f"input {number + 1}"
         if value.dtype.kind not in "iu" or not value.size:
             continue
         for title, text, change in (*_codes(value), *_layouts(value)):
             yield of_inputs(f"{whose} {title}", f"{whose}: {text}", {name: change})
         shape = case.theirs[0].shape
-        if len(names) > 1 or any(t.is_constant for t in graph.tensors):
+        if case.step.operator in _STRETCHING:
             for title, text, wide in _broadcasts(value, shape):
                 yield of_inputs(f"{whose} {title}", f"{whose}: {text}", {name: wide})
     if len(names) == 2:
@@ -164,7 +172,8 @@ def _broadcasts(value: Array, shape: tuple[int, ...]) -> Iterator[tuple[str, str
             "beyond its size zeros are read",
             lambda v: np.append(v.reshape(-1), np.zeros(size - v.size, v.dtype)).reshape(shape),
         )
-    ranks = [axis for axis, extent in enumerate(shape) if extent == value.size]
+    aligned = (1,) * (len(shape) - value.ndim) + value.shape
+    ranks = [axis for axis, extent in enumerate(shape) if extent == value.size and aligned[axis] != extent]
     for axis in ranks:
         yield (
             f"stretched along axis {axis} alone",

@@ -22,8 +22,8 @@ def tables(case: Case) -> Iterator[Hypothesis]:
             for title, text, change in _whole(name):
                 yield of_step(title, text, _with(name, change))
             for bits in (7, 8, 10, 12, 15, 16) if np.abs(array).max() > 1 << 16 else ():
-                title = f"{name} of {bits} bits"
-                yield of_step(title, f"the entries of {name} are cut to {bits} bits", _with(name, _cut(bits)))
+                title = f"entries of {name} cut to {bits} bits"
+                yield of_step(title, f"the {title}", _with(name, _cut(bits)))
     yield from _entries(case)
 
 

@@ -11,7 +11,7 @@ from .. import aiming
 from ..draft import Draft, generator
 from .layer_models import Layer, draft, limits, output_shape, zero_point
 from .layer_rescaling import rescaling_cases, saturation_cases
-from .layer_sums import long_sums
+from .layer_sums import long_sums, lowest_pairs
 
 OPERATORS = {
     "CONV_2D": ("s8", "u8", "s16", "s16-s32"),
@@ -138,22 +138,18 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         points = ((-128, 3), (127, -20), (-3, 0), (11, 127))[number % 4]
         layer = layer_of(operator, types, geometry, ("padding", number), points)
         yield draft(layer, "padding", str(geometry))
-    for number, geometry in enumerate(_shapes(operator, types)):
+    for number, geometry in enumerate(_CONV_CHANNELS if operator == "CONV_2D" else _DEPTHWISE_CHANNELS):
         points = ((-7, 0), (-128, 30), (127, -99))[number % 3]
         layer = layer_of(operator, types, geometry, ("shapes", number), points)
         yield draft(layer, "shapes", str(geometry))
     yield from long_sums(operator, types)
     yield _weight_codes(operator, types)
+    if operator == "CONV_2D":
+        yield lowest_pairs(operator, types)
     for number, geometry in enumerate(_RANDOM):
         layer = _ordinary(operator, types, geometry, number)
         yield draft(layer, "random", str(geometry))
     yield from _rejects(operator, types)
-
-
-def _shapes(operator: str, types: str) -> tuple[Geometry, ...]:
-    if operator == "CONV_2D":
-        return _CONV_CHANNELS
-    return (*_DEPTHWISE_CHANNELS, Geometry((1, 3, 3, 4), (3, 3), 4, bias=False))
 
 
 def layer_of(

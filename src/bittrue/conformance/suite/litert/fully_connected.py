@@ -12,7 +12,7 @@ from ..draft import Draft, generator
 from .convolution import spread_out
 from .layer_models import Layer, draft, limits, zero_point
 from .layer_rescaling import rescaling_cases, saturation_cases
-from .layer_sums import long_sums
+from .layer_sums import long_sums, lowest_pairs
 
 OPERATORS = {"FULLY_CONNECTED": ("s8", "u8", "s16", "s16-s32")}
 # Shape of the input, output channels, whether there is a bias, whether dimensions are kept.
@@ -72,6 +72,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         yield draft(layer, "shapes", note)
     yield from long_sums(operator, types)
     yield _weight_codes(types)
+    yield lowest_pairs(operator, types)
     for number, (rows, channels, activation) in enumerate(_RANDOM):
         yield draft(_ordinary(types, rows, channels, activation, number), "random", f"{list(rows)} to {channels}")
     yield from _rejects(types)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
+from ....importers.tflite_schema import TYPES as TYPE_NUMBERS
 from ..draft import Draft
 from ..tflite import Operand, one_operator
 
@@ -94,7 +95,8 @@ def model(layer: Layer) -> bytes:
     """The layer as a file."""
     types = TYPES[layer.types]
     x = Operand(types.x, layer.x.shape, layer.input_scale, layer.input_zero_point)
-    axis = _AXES.get(layer.operator, 0)
+    # A lone scale with an axis would be read as one per channel by some runtimes.
+    axis = _AXES.get(layer.operator, 0) if np.size(layer.weight_scale) > 1 else 0
     points = layer.weight_zero_point
     weights = Operand(
         types.weights, layer.weights.shape, layer.weight_scale, points, axis, data=layer.weights, name="weights"
@@ -122,6 +124,9 @@ def _options(layer: Layer) -> dict[str, Any]:
         found.update(dilation_h_factor=layer.dilations[0], dilation_w_factor=layer.dilations[1])
     if layer.operator == "DEPTHWISE_CONV_2D":
         found["depth_multiplier"] = layer.channels // max(1, layer.x.shape[3])
+    if layer.types == "s16-s32":
+        # Kernels read the bias by what the options say.
+        found["quantized_bias_type"] = TYPE_NUMBERS.index("s32")
     found.update(layer.options)
     return found
 

@@ -78,6 +78,13 @@ def _scales(operator: str, types: str) -> Iterator[tuple[str, str, np.float32, A
         first = np.float32(1 - 2.0**-17)
         note = "multipliers a hair below powers of two: some round up to the next exponent"
         yield "near ties", note, first, np.ldexp(nearly, carried).astype(np.float32), _ONE
+        # 1 / (2 m) for odd m is no binary number, and yet its products tie.
+        parts = np.array([30030 // k for k in (3, 5, 7, 11, 13, 15, 21, 33)])
+        parts = parts[np.arange(CHANNELS) % 8] // 2
+        tops = 2 * (np.arange(CHANNELS) // 8) + 1
+        quotients = np.ldexp((parts * tops).astype(np.float32), -(np.arange(CHANNELS) % 5)).astype(np.float32)
+        note = "multipliers with odd denominators: exact ties of quotients that no multiplier holds"
+        yield "near ties", note, _ONE, quotients, np.float32(30030)
     for power in (-8, -1, -20):
         second = np.array([np.ldexp(_ONE, power + 1)], np.float32)
         yield "ties", f"one multiplier for all channels, 2^{power}", half, second, _ONE
@@ -196,11 +203,11 @@ def _clamped(activation: str, types: str) -> list[tuple[float, int]]:
         return [(float(np.float32(0.7)), -128), (float(np.float32(0.3)), -20), (float(np.float32(0.11)), 127)]
     bound = 6.0 if activation == "RELU6" else 1.0
     found = [(float(np.float32(bound / 91.3)), -17), (float(np.float32(bound / 60.0)), -128)]
-    return [*found, *_tied(bound)]
+    return [*found, *tied(bound)]
 
 
-def _tied(bound: float) -> list[tuple[float, int]]:
-    """Scales by which `bound` is a tie, with zero points that make it an even and an odd one."""
+def tied(bound: float) -> list[tuple[float, int]]:
+    """Scales by which `bound` is a tie, and s8 zero points, even and odd ones."""
     found = []
     for point in (-40, 21, -127):
         for steps in range(20 + 2 * abs(point) // 3, 200):

@@ -26,6 +26,23 @@ def long_sums(operator: str, types: str) -> Iterator[Draft]:
             yield draft(layer, "saturation", note, {"largest partial sum": reached})
 
 
+def lowest_pairs(operator: str, types: str) -> Draft:
+    """Neighbouring products of the lowest codes, whose sums of two 16 bits do not hold."""
+    low, high = limits(types)
+    x: Array = np.full((1, 1, 1, 4), low)
+    weights: Array = np.full((CHANNELS, 1, 1, 4), 0 if types == "u8" else -128)
+    if operator == "FULLY_CONNECTED":
+        x, weights = x.reshape(1, 4), weights.reshape(-1, 4)
+    point = high if not types.startswith("s16") else 0
+    weight_point = 255 if types == "u8" else 0
+    total = int(((x.reshape(-1) - point) * (int(weights.reshape(-1)[0]) - weight_point)).sum())
+    bias = 1 - total + np.arange(CHANNELS) - CHANNELS // 2
+    note = "neighbouring codes and weights are the lowest of their types; every unit of the sum counts"
+    output = zero_point(types, 0)
+    layer = Layer(operator, types, x, weights, bias, 0.5, 0.5, 0.5, point, weight_point, output)
+    return draft(layer, "codes", note)
+
+
 def _layer(operator: str, types: str, length: int, back: bool, random: np.random.Generator) -> tuple[Layer, int]:
     high = limits(types)[1]
     point = zero_point(types, -128)

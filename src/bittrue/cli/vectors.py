@@ -1,0 +1,242 @@
+"""`bittrue vectors`: test vectors aimed at what tells arithmetics apart, as files."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import click
+from rich.table import Table
+
+from .. import numerics
+from ..conformance.formats.options import ENDIANNESSES, ORDERS, Options
+from ..conformance.formats.writing import FORMATS, Written, write_vectors
+from ..conformance.suite import AIMS, SUITES, Suite, SuiteCase, find_suite
+from . import vectors_score
+from .common import DefaultGroup, console, late_progress
+
+_HELP = "Write test vectors of OPERATORs (all without one) with the expected outputs of a numerics."
+
+
+def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Which cases: operators, suite, types, aims."""
+    for option in reversed(
+        (
+            click.argument("operators", nargs=-1, metavar="[OPERATOR]..."),
+            click.option("--suite", "suite_name", default="litert", show_default=True, type=click.Choice(list(SUITES))),
+            click.option(
+                "--types",
+                metavar="NAMES",
+                help="Comma-separated types such as s8,u8,s16, or 'all'; by default those of the specification.",
+            ),
+            click.option("--aim", "aims", metavar="NAMES", help=f"Comma-separated aims: {', '.join(AIMS)}."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def chosen_cases(suite: Suite, operators: tuple[str, ...], types: str | None, aims: str | None) -> list[SuiteCase]:
+    """The cases that the options of `case_options` choose."""
+    wanted = () if aims is None else tuple(aim.strip().replace("-", " ") for aim in aims.split(",") if aim.strip())
+    more: dict[str, Any] = {}
+    if types is not None:
+        more["types"] = () if types == "all" else tuple(t.strip() for t in types.split(",") if t.strip())
+    with late_progress("making cases") as advance:
+        found = []
+        for case in suite.cases(operators, aims=wanted, **more):
+            found.append(case)
+            if advance is not None:
+                advance(len(found), 0)
+    return found
+
+
+@click.group("vectors", cls=DefaultGroup, default="write")
+def command() -> None:
+    """Write test vectors aimed at ties, saturation, padding corners and all else that tells arithmetics apart.
+
+    \b
+    bittrue vectors -o vectors
+    bittrue vectors CONV_2D ADD --types s8,u8 --format npz,c -o vectors
+    bittrue vectors CONV_2D --aim ties --format hex --accumulators -o vectors
+    bittrue vectors --suite onnx --numerics onnxruntime --format all -o vectors
+    bittrue vectors list
+    """
+
+
+@command.command("write", help=_HELP)
+@case_options
+@click.option(
+    "--numerics",
+    "name",
+    type=click.Choice(numerics.names()),
+    metavar="NAME",
+    help="Whose outputs are the expected ones (`bittrue numerics` lists them); by default the suite's.",
+)
+@click.option(
+    "--format",
+    "formats",
+    default="npz",
+    show_default=True,
+    metavar="NAMES",
+    help=f"Comma-separated: {', '.join(FORMATS)}, or all. Each is written to a folder of its own in DIR.",
+)
+@click.option(
+    "--accumulators",
+    is_flag=True,
+    help="Also write the accumulator of each output, multipliers, exponents and the whole plan.",
+)
+@click.option(
+    "--word-width",
+    default=0,
+    metavar="BITS",
+    type=click.IntRange(0, 4096),
+    help="hex: bits of a word; by default those of an element.",
+)
+@click.option(
+    "--per-word",
+    default=0,
+    metavar="N",
+    type=click.IntRange(0, 4096),
+    help="hex: elements in one word; by default as many as fit.",
+)
+@click.option(
+    "--order",
+    default="low",
+    show_default=True,
+    type=click.Choice(ORDERS),
+    help="hex: whether the first element of a word is in its lowest or highest bits.",
+)
+@click.option(
+    "--endianness",
+    default="little",
+    show_default=True,
+    type=click.Choice(ENDIANNESSES),
+    help="hex and bin: byte order of each element.",
+)
+@click.option(
+    "--layout",
+    default="",
+    metavar="NAME",
+    help="hex: nhwc, nchw, or blocks of channels such as nc/16hw, for tensors with four axes; by default the model's.",
+)
+@click.option("--comments", is_flag=True, help="hex: say behind each word which element it begins with.")
+@click.option("--output", "-o", required=True, type=click.Path(file_okay=False), metavar="DIR", help="An empty folder.")
+@click.option("--overwrite", is_flag=True, help="Remove the vectors that an earlier call left in DIR.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+def write(
+    operators: tuple[str, ...],
+    suite_name: str,
+    types: str | None,
+    aims: str | None,
+    name: str | None,
+    formats: str,
+    accumulators: bool,
+    word_width: int,
+    per_word: int,
+    order: str,
+    endianness: str,
+    layout: str,
+    comments: bool,
+    output: str,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Cases to files."""
+    suite = find_suite(suite_name)
+    options = Options(word_width, per_word, order, endianness, layout.lower(), comments)
+    cases = chosen_cases(suite, operators, types, aims)
+    with late_progress("writing vectors") as advance:
+        written = write_vectors(
+            output,
+            suite,
+            cases,
+            [part.strip() for part in formats.split(",") if part.strip()],
+            name,
+            options=options,
+            accumulators=accumulators,
+            overwrite=overwrite,
+            progress=None if advance is None else lambda done: advance(done, len(cases)),
+        )
+    if as_json:
+        click.echo(json.dumps({"folder": output, **written.to_dict()}, indent=1))
+    else:
+        _say(written, output)
+
+
+def _say(written: Written, output: str) -> None:
+    out = console()
+    table = Table(title=f"suite {written.suite}, expected outputs of {written.numerics}", title_justify="left")
+    table.add_column("format")
+    for column in ("files", "bytes"):
+        table.add_column(column, justify="right")
+    table.add_column("what")
+    for name, found in written.formats.items():
+        table.add_row(name, f"{found['files']:,}", f"{found['bytes']:,}", FORMATS[name].title)
+    out.print(table)
+    for skipped in written.skipped[:5]:
+        out.print(f"left out: {skipped.case}: {skipped.reason}", markup=False)
+    if len(written.skipped) > 5:
+        out.print(f"left out: {len(written.skipped) - 5} more, in suite.json")
+    text = f"{written.cases:,} cases ({written.must_fail:,} must be refused), {written.elements:,} expected elements, "
+    text += f"{written.files:,} files, {written.bytes:,} bytes in {output}"
+    out.print(text, markup=False, soft_wrap=True)
+    if any(name in written.formats for name in ("npz", "desc", "tflite", "onnx", "bin")):
+        out.print(f"next: bittrue replay {shlex.quote(output)}", markup=False, soft_wrap=True)
+    else:
+        out.print("next: bittrue vectors list", markup=False)
+
+
+@command.command("list")
+@case_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+def list_cases(operators: tuple[str, ...], suite_name: str, types: str | None, aims: str | None, as_json: bool) -> None:
+    """List the operators of a suite: types, cases by aim, elements."""
+    suite = find_suite(suite_name)
+    rows: dict[tuple[str, str], dict[str, int]] = {}
+    elements: dict[tuple[str, str], int] = {}
+    for case in chosen_cases(suite, operators, types, aims):
+        key = (case.operator, case.types)
+        counts = rows.setdefault(key, dict.fromkeys(AIMS, 0))
+        counts[case.aim] += 1
+        elements[key] = elements.get(key, 0) + _elements(case)
+    if as_json:
+        found = [
+            {"operator": o, "types": t, "cases": sum(c.values()), "elements": elements[o, t], "aims": c}
+            for (o, t), c in rows.items()
+        ]
+        click.echo(json.dumps({"suite": suite.name, "operators": found}, indent=1))
+        return
+    out = console()
+    table = Table(title=f"suite {suite.name}: {suite.title}", title_justify="left")
+    table.add_column("operator", no_wrap=True)
+    table.add_column("types", no_wrap=True)
+    for column in ("cases", "elements"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("by aim", overflow="fold", ratio=1)
+    for (operator, label), counts in rows.items():
+        aimed = ", ".join(f"{aim} {count:,}" for aim, count in counts.items() if count)
+        table.add_row(operator, label, f"{sum(counts.values()):,}", f"{elements[operator, label]:,}", aimed)
+    out.print(table)
+    cases = sum(sum(counts.values()) for counts in rows.values())
+    out.print(f"{len(rows):,} operators and types, {cases:,} cases, {sum(elements.values()):,} output elements")
+    out.print("next: bittrue vectors [OPERATOR]... -o DIR", markup=False)
+
+
+def _elements(case: SuiteCase) -> int:
+    """Output elements, by the shapes that the file declares; none of a case that must be refused."""
+    if case.rejects:
+        return 0
+    graph = case.model.graph
+    total = 0
+    for index in graph.outputs:
+        count = 1
+        for extent in graph.tensors[index].shape:
+            count *= max(extent, 0)
+        total += count
+    return total
+
+
+command.add_command(vectors_score.command)

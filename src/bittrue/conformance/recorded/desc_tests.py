@@ -1,0 +1,106 @@
+"""Folders with a desc.json: one case each, with a model and .npy files beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import BittrueError
+from ...graph import data_type
+from .adapters import Trial
+from .stored import damaged, from_npy, read_file
+from .suite_case import suite_trial
+from .vectors import Recorded
+
+FORMAT = "bittrue-desc-1"
+DESC = "desc.json"
+_DEEPEST = 8
+_MOST_TESTS = 100_000
+_MOST_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, eq=False)
+class DescTest:
+    """One case.
+
+    Attributes:
+        identity: the folder, relative to the one that was searched.
+        operator: as desc.json says; the folder's name when it says nothing that can be read.
+        folder: where everything is.
+    """
+
+    identity: str
+    operator: str
+    folder: Path
+
+    def trials(self) -> Iterator[Trial]:
+        """The case."""
+        place = self.identity
+        found = _content(self.folder, place)
+        if found.get("format") != FORMAT:
+            raise damaged(f"expected the format '{FORMAT}', found {found.get('format')!r}", f"{place}/{DESC}")
+        must_fail, needs = found.get("expected_failure"), found.get("test_requirements")
+        if type(must_fail) is not bool or not isinstance(needs, dict):
+            raise damaged("'expected_failure' is no truth value, or 'test_requirements' no object", f"{place}/{DESC}")
+        numerics = needs.get("numerics")
+        if not isinstance(numerics, str):
+            raise damaged("'test_requirements' names no 'numerics'", f"{place}/{DESC}")
+        content = read_file(self.folder, found.get("model_file"), place)
+        fed, expected = (self._arrays(found, word) for word in ("ifm", "ofm"))
+        yield suite_trial(content, fed, expected, numerics, must_fail, place)
+
+    def _arrays(self, found: dict[str, Any], word: str) -> list[Recorded]:
+        names, files = found.get(f"{word}_name"), found.get(f"{word}_file")
+        place = f"{self.identity}/{DESC}"
+        if not isinstance(names, list) or not isinstance(files, list) or not all(isinstance(t, str) for t in names):
+            raise damaged(f"'{word}_name' and '{word}_file' are lists of texts", place)
+        if len(names) != len(files):
+            raise damaged(f"{len(names)} texts in '{word}_name', {len(files)} in '{word}_file'", place)
+        arrays = [from_npy(read_file(self.folder, file, place), file, place) for file in files]
+        try:
+            kinds = [data_type(array.dtype.name) for array in arrays]
+        except KeyError as error:
+            raise damaged(f"element type {error} is not known", place) from None
+        return [Recorded(name, kind, array) for name, kind, array in zip(names, kinds, arrays, strict=True)]
+
+
+def find_desc_tests(folder: Path) -> list[DescTest]:
+    """All cases in a folder and the folders in it, in name order; empty when there are none."""
+    found: list[DescTest] = []
+    for here, folders, files in os.walk(folder):
+        folders.sort()
+        path = Path(here)
+        if DESC in files:
+            identity = path.relative_to(folder).as_posix()
+            identity = path.name if identity == "." else identity
+            found.append(DescTest(identity, _operator(path), path))
+            folders.clear()
+        if len(path.relative_to(folder).parts) >= _DEEPEST or len(found) >= _MOST_TESTS:
+            folders.clear()
+    return found
+
+
+def _operator(folder: Path) -> str:
+    try:
+        found = _content(folder, folder.name).get("op")
+    except BittrueError:
+        # It is told with the case.
+        found = None
+    return found if isinstance(found, str) and found else folder.name
+
+
+def _content(folder: Path, place: str) -> dict[str, Any]:
+    text = read_file(folder, DESC, place)
+    if len(text) > _MOST_BYTES:
+        raise damaged(f"a {DESC} of more than {_MOST_BYTES:,} bytes", place)
+    try:
+        found = json.loads(text.decode())
+    except (ValueError, RecursionError) as error:
+        raise damaged(f"{DESC} is no JSON: {error}", place) from None
+    if not isinstance(found, dict):
+        raise damaged(f"{DESC} is no object", place)
+    return found

@@ -1,0 +1,347 @@
+"""Numbers for layers of products and sums on codes: what QLinearConv, QLinearMatMul, QGemm and groups share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...graph import data_type
+from .onnx_aiming import Scales, Sums, accumulators, aimed_sums
+
+# Label of a case to types of activations and weights.
+TYPES = {"s8": ("s8", "s8"), "u8": ("u8", "s8"), "u8u8": ("u8", "u8")}
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One layer: activations, weights and parameters.
+
+    Attributes:
+        x: codes, ``[rows, terms]`` or what `attributes` of a convolution are for: ``[n, c, h, w]``.
+        w: codes, ``[channels, terms]`` or ``[m, c / groups, kh, kw]``.
+        w_scale, w_zero_point: one number or one per channel.
+        bias: s32, one per channel; None without.
+        attributes: of the convolution.
+    """
+
+    aim: str
+    note: str
+    x_type: str
+    w_type: str
+    x: np.ndarray
+    w: np.ndarray
+    bias: np.ndarray | None
+    x_scale: float
+    x_zero_point: int
+    w_scale: np.ndarray
+    w_zero_point: np.ndarray
+    y_scale: float
+    y_zero_point: int
+    attributes: dict[str, Any] = field(default_factory=dict)
+    seeks: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Scales and zero points of an aimed layer; exponents are of the multiplier x_scale * w_scale / y_scale.
+
+    Attributes:
+        exponents: of the first and last channel's multiplier; those between have exponents between.
+        round_scales: powers of two only.
+        per_channel: scales of weights.
+        points: zero points of activations, weights and results, as parts of the type's range from 0 to 1.
+    """
+
+    aim: str
+    note: str
+    exponents: tuple[int, int]
+    round_scales: bool
+    per_channel: bool
+    points: tuple[float, float, float]
+    reach: int = 1
+
+    def without_bias(self) -> Wanted:
+        """Sums that nothing moves reach ties of smaller multipliers by more products."""
+        first, last = (max(end, -13) for end in self.exponents)
+        return replace(self, exponents=(first, last), reach=8 if last < -9 else 1)
+
+    @property
+    def picture(self) -> tuple[int, int]:
+        """Height and width; where a channel's sums reach one tie only, more channels earn more than more sums."""
+        return (1, 6) if self.exponents[1] < -12 else (4, 9)
+
+    @property
+    def channels(self) -> int:
+        return 33 if self.exponents[1] < -12 else 8
+
+
+AIMED = (
+    Wanted("ties", "multipliers of 2^-2 to 2^-9 per channel, odd zero point", (-2, -9), True, True, (0.5, 0.5, 0.41)),
+    Wanted("ties", "multiplier 2^-6, zero point in the middle", (-6, -6), True, False, (0.5, 0.5, 0.5)),
+    Wanted("ties", "multipliers of 2^-10 to 2^-17 per channel, large biases", (-10, -17), True, True, (0.3, 0.5, 0.6)),
+    Wanted("near ties", "multipliers from 2^-5 to 2^-12 per channel", (-5, -12), False, True, (0.5, 0.5, 0.37)),
+    Wanted("near ties", "multipliers from 2^-12 to 2^-19 per channel", (-12, -19), False, True, (0.6, 0.5, 0.5)),
+    Wanted("near ties", "accumulators beyond 2^24, which binary32 rounds", (-18, -22), False, True, (0.4, 0.5, 0.7)),
+    Wanted("near ties", "one multiplier for all channels", (-9, -9), False, False, (0.7, 0.5, 0.2)),
+    Wanted("zero points", "all at the lowest end", (-7, -7), False, False, (0.0, 0.5, 0.0)),
+    Wanted("zero points", "all at the highest end", (-7, -7), False, False, (1.0, 0.5, 1.0)),
+    Wanted("saturation", "multiplier near 1: few accumulators stay inside", (0, -1), False, True, (0.5, 0.5, 0.5)),
+)
+
+
+def point(name: str, part: float) -> int:
+    """A zero point by its place in the type's range."""
+    kind = data_type(name)
+    return int(np.rint(kind.minimum + part * (kind.maximum - kind.minimum) + (0.0 if part in (0.0, 1.0) else 0.26)))
+
+
+def weight_point(name: str, part: float = 0.5) -> int:
+    """Zero points of signed weights are 0."""
+    return 0 if name.startswith("s") else point(name, part)
+
+
+def scales_for(wanted: Wanted, channels: int, random: np.random.Generator) -> tuple[float, np.ndarray, float]:
+    """Scales of activations, weights and results that give the wanted multipliers."""
+    exponents = np.rint(np.linspace(*wanted.exponents, channels if wanted.per_channel else 1)).astype(int)
+    x, y = np.float32(2.0**-5), np.float32(2.0**-3)
+    w = 2.0**exponents * 4.0
+    if not wanted.round_scales:
+        x, y = (np.float32(one * random.uniform(1, 2)) for one in (x, y))
+        w = w * random.uniform(1, 2, w.shape) / 2
+    return float(x), w.astype(np.float32), float(y)
+
+
+def aimed(label: str, wanted: Wanted, random: np.random.Generator, biased: bool) -> Layer:
+    """A layer whose accumulators are chosen."""
+    wanted = wanted if biased else wanted.without_bias()
+    rows, channels = int(np.prod(wanted.picture)), wanted.channels
+    x_type, w_type = TYPES[label]
+    x_kind, w_kind = data_type(x_type), data_type(w_type)
+    zx, zy = point(x_type, wanted.points[0]), point(x_type, wanted.points[2])
+    zw = weight_point(w_type, wanted.points[1])
+    x, w, y = scales_for(wanted, channels, random)
+
+    def scales(channel: int) -> Scales:
+        return Scales(x, float(w[channel % w.size]), y, zy, x_kind.minimum, x_kind.maximum)
+
+    def choose(channel: int, low: int, high: int, count: int) -> np.ndarray:
+        return accumulators(scales(channel), low, high, count, random)
+
+    def middle(channel: int) -> int:
+        # Where the reach of a channel is shorter than the range of its codes, any part of them.
+        code = random.integers(x_kind.minimum + 20, x_kind.maximum - 20) - zy
+        real = scales(channel).real
+        return int((2 * int(code) + 1) / (2 * real)) if real < 2.0**-7 else 0
+
+    sums: Sums = aimed_sums(
+        rows,
+        channels,
+        5,
+        (x_kind.minimum - zx, x_kind.maximum - zx),
+        (max(w_kind.minimum - zw, -127), min(w_kind.maximum - zw, 127)),
+        choose,
+        random,
+        middle=middle if biased else None,
+        reach=wanted.reach,
+    )
+    return Layer(
+        wanted.aim,
+        wanted.note,
+        x_type,
+        w_type,
+        (sums.x + zx).astype(x_kind.numpy),
+        (sums.w + zw).astype(w_kind.numpy),
+        sums.bias.astype(np.int32) if biased else None,
+        x,
+        zx,
+        w,
+        np.full(w.shape, zw, w_kind.numpy),
+        y,
+        zy,
+        seeks={"accumulators": sums.acc.tolist()},
+    )
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Geometry of a convolution whose numbers are random but whose every sum is inside of the codes."""
+
+    note: str
+    x: tuple[int, ...]
+    kernel: tuple[int, ...]
+    channels: int
+    group: int = 1
+    attributes: dict[str, Any] = field(default_factory=dict)
+    aim: str = "shapes"
+    points: tuple[float, float, float] = (0.5, 0.5, 0.5)
+
+
+def _window(**attributes: Any) -> dict[str, Any]:
+    return attributes
+
+
+PICTURES = (
+    Picture(
+        "3x3, padded by 1, zero point at the low end",
+        (1, 3, 5, 7),
+        (3, 3),
+        5,
+        1,
+        _window(pads=[1, 1, 1, 1]),
+        "padding",
+        (0.0, 0.5, 0.4),
+    ),
+    Picture(
+        "3x3, padded by 1, zero point at the high end",
+        (1, 2, 4, 5),
+        (3, 3),
+        7,
+        1,
+        _window(pads=[1, 1, 1, 1]),
+        "padding",
+        (1.0, 0.5, 0.6),
+    ),
+    Picture(
+        "each side padded by another number",
+        (1, 4, 5, 4),
+        (3, 2),
+        3,
+        1,
+        _window(pads=[2, 0, 1, 1]),
+        "padding",
+        (0.8, 0.5, 0.5),
+    ),
+    Picture(
+        "stride 2, SAME_UPPER",
+        (1, 3, 6, 7),
+        (3, 3),
+        4,
+        1,
+        _window(auto_pad="SAME_UPPER", strides=[2, 2]),
+        "padding",
+        (0.2, 0.5, 0.5),
+    ),
+    Picture(
+        "stride 2, SAME_LOWER",
+        (1, 3, 6, 8),
+        (4, 3),
+        4,
+        1,
+        _window(auto_pad="SAME_LOWER", strides=[2, 3]),
+        "padding",
+        (0.3, 0.5, 0.5),
+    ),
+    Picture(
+        "dilated by 2 and 3, padded",
+        (1, 2, 7, 9),
+        (3, 2),
+        3,
+        1,
+        _window(dilations=[2, 3], pads=[2, 1, 2, 2]),
+        "padding",
+        (0.9, 0.5, 0.3),
+    ),
+    Picture("depthwise, padded", (1, 17, 5, 5), (3, 3), 17, 17, _window(pads=[1, 1, 1, 1]), "padding", (0.1, 0.5, 0.5)),
+    Picture("depthwise, two filters per channel", (1, 3, 5, 6), (2, 3), 6, 3),
+    Picture("three groups, batch of 2", (2, 6, 4, 5), (2, 2), 9, 3, _window(strides=[1, 2])),
+    Picture("65 terms, 17 channels, 1x1", (1, 65, 3, 3), (1, 1), 17),
+    Picture("one row: a convolution of one axis", (1, 5, 19), (5,), 6, 1, _window(pads=[2, 2], strides=[2])),
+    Picture("kernel as large as the picture: 189 terms", (2, 7, 9, 3), (9, 3), 5),
+    Picture("one channel, one output", (1, 1, 9, 9), (3, 3), 1),
+)
+
+
+def picture(
+    label: str, geometry: Picture, random: np.random.Generator, biased: bool = True, per_channel: bool = True
+) -> Layer:
+    """Random codes; the multiplier is a power of two for which one sum in a few is a tie."""
+    x_type, w_type = TYPES[label]
+    x_kind, w_kind = data_type(x_type), data_type(w_type)
+    zx, zy = point(x_type, geometry.points[0]), point(x_type, geometry.points[2])
+    zw = weight_point(w_type)
+    shape = (geometry.channels, geometry.x[1] // geometry.group, *geometry.kernel)
+    x = random.integers(x_kind.minimum, x_kind.maximum, geometry.x, endpoint=True)
+    # Small weights give small sums, so that one in 16 to 64 is a tie.
+    terms = int(np.prod(shape[1:]))
+    w = random.integers(-3, 4, shape)
+    spread = 4.0 * np.sqrt(terms) * (x_kind.maximum - x_kind.minimum) / 2
+    exponent = int(np.floor(np.log2(100 / spread)))
+    size = geometry.channels if per_channel else 1
+    w_scale = 2.0 ** (random.integers(exponent, exponent + 2, size) + 2)
+    bias = random.integers(-200, 200, geometry.channels) if biased else None
+    attributes = {"kernel_shape": list(geometry.kernel), **geometry.attributes}
+    if geometry.group > 1:
+        attributes["group"] = geometry.group
+    return Layer(
+        geometry.aim,
+        geometry.note,
+        x_type,
+        w_type,
+        x.astype(x_kind.numpy),
+        (w + zw).astype(w_kind.numpy),
+        None if bias is None else bias.astype(np.int32),
+        2.0**-5,
+        zx,
+        w_scale.astype(np.float32),
+        np.full(size, zw, w_kind.numpy),
+        2.0**-3,
+        zy,
+        attributes,
+    )
+
+
+def usual(
+    label: str,
+    x_shape: tuple[int, ...],
+    w_shape: tuple[int, ...],
+    random: np.random.Generator,
+    biased: bool = True,
+    attributes: dict[str, Any] | None = None,
+) -> Layer:
+    """What a converter writes and a tester draws: uniform codes, normal weights, scales that keep results inside."""
+    x_type, w_type = TYPES[label]
+    x_kind, w_kind = data_type(x_type), data_type(w_type)
+    zx, zy = (point(x_type, random.uniform(0.3, 0.7)) for _ in range(2))
+    zw = weight_point(w_type, random.uniform(0.4, 0.6))
+    x = random.integers(x_kind.minimum, x_kind.maximum, x_shape, endpoint=True)
+    w = np.clip(np.rint(random.normal(0, 45, w_shape)) + zw, max(w_kind.minimum, zw - 127), w_kind.maximum)
+    x_scale = float(np.float32(random.uniform(0.01, 0.1)))
+    w_scale = random.uniform(0.002, 0.01, w_shape[0]).astype(np.float32)
+    terms = int(np.prod(w_shape[1:]))
+    spread = np.sqrt(terms) * 45 * 85 * x_scale * 0.006
+    y_scale = float(np.float32(spread * 4 / 255))
+    return Layer(
+        "random",
+        f"uniform codes, {terms} terms",
+        x_type,
+        w_type,
+        x.astype(x_kind.numpy),
+        w.astype(w_kind.numpy),
+        random.integers(-4000, 4000, w_shape[0]).astype(np.int32) if biased else None,
+        x_scale,
+        zx,
+        w_scale,
+        np.full(w_shape[0], zw, w_kind.numpy),
+        y_scale,
+        zy,
+        attributes or {},
+    )
+
+
+def output_shape(x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
+    """What a convolution of any number of axes makes."""
+    kernel = attributes["kernel_shape"]
+    count = len(kernel)
+    strides = attributes.get("strides", [1] * count)
+    dilations = attributes.get("dilations", [1] * count)
+    pads = attributes.get("pads", [0] * (2 * count))
+    found = []
+    for axis, extent in enumerate(x[2:]):
+        if "auto_pad" in attributes:
+            found.append(-(-extent // strides[axis]))
+        else:
+            reach = (kernel[axis] - 1) * dilations[axis] + 1
+            found.append((extent + pads[axis] + pads[axis + count] - reach) // strides[axis] + 1)
+    return (x[0], w[0], *found)
