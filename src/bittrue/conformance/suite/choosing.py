@@ -33,9 +33,10 @@ def answers(content: bytes, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray
         BittrueError: `litert` cannot run it.
     """
     found: dict[bytes, np.ndarray] = {}
+    model = load(content)
     for name in NUMERICS:
         try:
-            outputs = load(content).prepare(name).run(dict(inputs))
+            outputs = model.prepare(name).run(dict(inputs))
         except BittrueError:
             if not found:
                 raise
@@ -94,19 +95,22 @@ def separating(columns: Sequence[np.ndarray], each: int = 2) -> np.ndarray:
 
     The rarest differences are looked at first: what tells a hard pair apart often serves the easy ones, too.
     """
-    chosen = np.zeros(columns[0].size, bool)
-    pairs = []
-    for one in range(len(columns)):
-        for two in range(one):
-            places = np.flatnonzero(columns[one] != columns[two])
-            if places.size:
-                pairs.append(places)
-    for places in sorted(pairs, key=lambda places: places.size):
-        missing = each - int(chosen[places].sum())
+    narrow = {column.tobytes(): column for column in (np.asarray(c, np.int32) for c in columns)}
+    different = list(narrow.values())
+    pairs = [
+        (int(np.count_nonzero(different[one] != different[two])), one, two)
+        for one in range(len(different))
+        for two in range(one)
+    ]
+    chosen = np.zeros(0, np.int64)
+    for _, one, two in sorted(pairs):
+        a, b = different[one], different[two]
+        missing = each - int(np.count_nonzero(a[chosen] != b[chosen]))
         if missing > 0:
-            left = places[~chosen[places]]
-            chosen[left[np.linspace(0, left.size - 1, min(missing, left.size)).astype(np.int64)]] = True
-    return np.flatnonzero(chosen)
+            left = np.setdiff1d(np.flatnonzero(a != b), chosen, assume_unique=True)
+            added = left[np.linspace(0, left.size - 1, min(missing, left.size)).astype(np.int64)]
+            chosen = np.append(chosen, added)
+    return np.sort(chosen)
 
 
 def nearest_ties(real: np.ndarray, low: float, high: float, count: int) -> np.ndarray:

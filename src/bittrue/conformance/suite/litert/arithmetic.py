@@ -273,7 +273,7 @@ def _shaped(operator: str, types: str) -> Iterator[Draft]:
 
 def _random(operator: str, types: str) -> Iterator[Draft]:
     """Scales as of ranges between 1 and 8, uniform codes."""
-    for number, (first, second) in enumerate(_RANDOM):
+    for number, (first, second) in enumerate(_RANDOM * 3):
         drawn = generator(operator, types, "random", number)
         ranges = [between(drawn, 1.0, 8.0) for _ in range(2)]
         width = 256 if types != "s16" else 65536

@@ -91,7 +91,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         content = _model(operator, types, first, second, shape, shape)
         inputs = {"input0": a.reshape(shape).astype(kind.numpy), "input1": b.reshape(shape).astype(kind.numpy)}
         yield Draft(aim, content, inputs, note)
-    for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM)):
+    for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM * 4)):
         for number, (one, two) in enumerate(shapes):
             drawn = generator(operator, types, aim, number)
             # Few different codes in shapes, so that some are equal.

@@ -51,7 +51,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         pair = [values[order][None].astype(kind.numpy) for values in (first, second)]
         aim = "zero points" if point in (-128, 127) else "codes"
         yield _draft(operator, types, aim, scale, point, pair, "neighbours, ends, and codes of other signs")
-    for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM)):
+    for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM * 2)):
         for number, both in enumerate(shapes):
             drawn = generator(operator, types, aim, number)
             pair = [drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy) for shape in both]

@@ -76,7 +76,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             yield _every_code(operator, types, "near ties", number, scale, point, "entries beside a tie")
         for number, (aim, note, scale, point) in enumerate(_OTHERS):
             yield _every_code(operator, types, aim, number, scale, point, note)
-    for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM)):
+    for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM * 2)):
         for number, shape in enumerate(shapes):
             drawn = generator(operator, types, aim, number)
             kind = data_type(types)

@@ -68,7 +68,7 @@ def _arg_max(types: str) -> Iterator[Draft]:
             ("saturation", ends, "both ends of the type"),
         ):
             yield _position(types, aim, codes.astype(kind.numpy), axis, results, point, note)
-    for number, (shape, axis) in enumerate(_RANDOM):
+    for number, (shape, axis) in enumerate(_RANDOM * 5):
         codes = generator("ARG_MAX", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
         yield _position(types, "random", codes.astype(kind.numpy), axis, "s32", 0, "uniform codes")
 

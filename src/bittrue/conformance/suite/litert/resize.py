@@ -62,7 +62,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     for options in (_PLAIN, _CORNERS, _CENTRES):
         board = np.where(np.indices((1, 5, 5, 2)).sum(axis=0) % 2 == 0, kind.minimum, kind.maximum)
         yield _draft(types, "saturation", board.astype(kind.numpy), (9, 14), options, 3)
-    for number, (shape, size, options) in enumerate(_RANDOM):
+    for number, (shape, size, options) in enumerate(_RANDOM * 2):
         codes = generator(operator, types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
         yield _draft(types, "random", codes.astype(kind.numpy), size, options, 0)
 

@@ -74,8 +74,8 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             # One code at the upper end above many at the lower one: the far end of the table of exponentials.
             rows = np.full((12, 40 * (number + 1)), kind.minimum)
             rows[np.arange(12), np.arange(12) * 3] = kind.maximum
-            for row in range(12):
-                rows[row, : 3 * row] = kind.minimum + row
+            for at in range(12):
+                rows[at, : 3 * at] = kind.minimum + at
             yield _draft(operator, types, "saturation", scale, 0, 1.0, rows, "one code far above many")
     for scale, beta, note in ((2.5, 1.0, "one result takes all"), (0.0001, 1.0, "all results are equal")):
         rows = _rows(types, 12, operator, types, note)
@@ -87,7 +87,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     for number, shape in enumerate(_SHAPES):
         codes = generator(operator, types, "shapes", number).integers(kind.minimum, kind.maximum + 1, shape)
         yield _draft(operator, types, "shapes", 0.0471 * wide, 9, 1.0, codes, f"shape {list(shape)}")
-    for number, shape in enumerate(_RANDOM):
+    for number, shape in enumerate(_RANDOM * 4):
         drawn = generator(operator, types, "random", number)
         codes = drawn.integers(kind.minimum, kind.maximum + 1, shape)
         scale, point = between(drawn, 4.0, 20.0) / 256, int(drawn.integers(-128, 128))

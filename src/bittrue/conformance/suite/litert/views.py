@@ -76,7 +76,7 @@ def _gathers(types: str) -> Iterator[Draft]:
         integers = "s64" if number % 3 == 2 else "s32"
         aim = "codes" if number == 0 else "shapes"
         yield _gather(types, aim, codes, np.array(positions), axis, batch, integers, number)
-    for number, (shape, count, axis) in enumerate(_RANDOM_GATHERED):
+    for number, (shape, count, axis) in enumerate(_RANDOM_GATHERED * 2):
         drawn = generator("GATHER", types, "random", number)
         codes = drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy)
         places = drawn.integers(0, shape[axis], count)
@@ -103,7 +103,7 @@ def _transposes(types: str) -> Iterator[Draft]:
     for number, (shape, order) in enumerate([*rows, *_MORE_TRANSPOSED]):
         aim = "codes" if shape == (256,) else "shapes"
         yield _transpose(types, aim, distinct(types, shape, "TRANSPOSE", number), order, number)
-    for number, (shape, order) in enumerate(_RANDOM_TRANSPOSED):
+    for number, (shape, order) in enumerate(_RANDOM_TRANSPOSED * 3):
         codes = generator("TRANSPOSE", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
         yield _transpose(types, "random", codes.astype(kind.numpy), order, 2)
 
