@@ -5,45 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 
 from ...arithmetic import floats
+from ...rules import rescale, scale_form
 
 Codes = np.ndarray
-# Of the candidates that tell a pair apart, so many are weighed against each other.
+# Of the candidates that tell two arithmetics apart, so many are weighed against each other.
 _LOOKED_AT = 200
 
 
 def separating(
     answers: Sequence[Codes], count: int, random: np.random.Generator, per_pair: int = 3, fill: Codes | None = None
 ) -> Codes:
-    """Indices of `count` candidates among which every two arithmetics that can be told apart are, several times.
+    """Indices of `count` candidates that tell every wrong arithmetic from the right one, several times.
 
     Args:
         answers: one array over all candidates per arithmetic, the right one first.
         count: how many; fewer when the pool is smaller.
-        per_pair: so often a pair is told apart where the pool allows that.
-        fill: candidates worth taking where no pair needs one; by default any.
+        per_pair: so often each is told apart where the pool allows that.
+        fill: candidates worth taking where none is needed; by default any.
     """
     size = len(answers[0])
-    stack = np.stack([np.asarray(one) for one in answers])
-    same = np.zeros(size, np.int64)
-    for one, two in combinations(range(len(stack)), 2):
-        same += stack[one] != stack[two]
+    right, others = np.asarray(answers[0]), [np.asarray(one) for one in answers[1:]]
+    # Where each wrong way parts from the right one; ways that agree everywhere are one.
+    parts = {one.tobytes(): one != right for one in others if (one != right).any()}
+    told = np.sum(list(parts.values()), axis=0) if parts else np.zeros(size, np.int64)
     chosen: list[int] = []
-    # A pair with the right arithmetic counts first: that is what a wrong device is told by.
-    for one, two in combinations(range(len(stack)), 2):
-        if len(chosen) >= count:
-            break
-        different = np.flatnonzero(stack[one] != stack[two])
-        missing = per_pair - int(np.isin(chosen, different).sum())
-        if not different.size or missing <= 0:
+    for part in parts.values():
+        missing = per_pair - int(part[chosen].sum())
+        if len(chosen) >= count or missing <= 0:
             continue
-        order = random.permutation(different)[:_LOOKED_AT]
-        # Those that tell most pairs apart earn their place best, but not always the same way.
-        order = order[np.argsort(-same[order], kind="stable")]
+        order = random.permutation(np.flatnonzero(part))[:_LOOKED_AT]
+        # Those that tell most ways apart earn their place best, but not always the same ones.
+        order = order[np.argsort(-told[order], kind="stable")]
         wanted = [*order[: missing - missing // 2], *order[::-1][: missing // 2]]
         chosen += [int(index) for index in wanted if index not in chosen]
     chosen = chosen[:count]
@@ -127,8 +123,24 @@ def rescalings(scales: Scales, acc: Codes) -> list[Codes]:
             np.trunc(single) + z,
             np.floor(single) + z,
             *(one + z for one in _integer_forms(real, acc)),
+            *(one + z for one in _rules(scales, acc)),
         ]
     return [np.clip(one, scales.low, scales.high).astype(np.int64) for one in reals]
+
+
+def _rules(scales: Scales, acc: Codes) -> list[Codes]:
+    """Every way to form the multiplier, and every rule of the slot `rescale` with the runtime's multiplier."""
+    ways = [(name, "binary32_multiply_even") for name in scale_form.RULES]
+    ways += [("binary32", name) for name in rescale.RULES if not name.endswith("multiply")]
+    found = []
+    for form, rule in ways:
+        multiplier = scale_form.form(form, scales.x, scales.w, scales.y)
+        try:
+            found.append(np.asarray(rescale.apply(rule, acc, rescale.prepare(rule, multiplier)), np.float64))
+        except ValueError:
+            # A multiplier that the rule does not have.
+            continue
+    return found
 
 
 def _integer_forms(real: Fraction, acc: Codes) -> list[Codes]:
