@@ -43,8 +43,10 @@ def separating(
         wanted = [*order[: missing - missing // 2], *order[::-1][: missing // 2]]
         chosen += [int(index) for index in wanted if index not in chosen]
     chosen = chosen[:count]
-    rest = np.setdiff1d(np.arange(size) if fill is None else fill, chosen)
-    chosen += random.permutation(rest)[: count - len(chosen)].tolist()
+    free = np.zeros(size, np.bool_)
+    free[slice(None) if fill is None else fill] = True
+    free[chosen] = False
+    chosen += random.permutation(np.flatnonzero(free))[: count - len(chosen)].tolist()
     return np.array(chosen, np.int64)
 
 
@@ -75,11 +77,11 @@ def accumulators(scales: Scales, low: int, high: int, count: int, random: np.ran
     first = max(int(ends[0]) - 1, scales.low - scales.zero_point - 2)
     last = min(int(ends[1]) + 1, scales.high - scales.zero_point + 2)
     pool: set[int] = set()
+    above, below = real.numerator, real.denominator
     for number in range(first, last + 1):
-        tie = (Fraction(number) + Fraction(1, 2)) / real
-        nearest = int(tie) if tie == int(tie) else int(tie // 1)
-        pool.update((nearest - 1, nearest, nearest + 1, nearest + 2))
-        pool.add(int(Fraction(number) / real))
+        # The accumulator on the tie or just before it, and its neighbours; then one that is near a whole number.
+        nearest = (2 * number + 1) * below // (2 * above)
+        pool.update((nearest - 1, nearest, nearest + 1, nearest + 2, number * below // above))
     # Far beyond both ends, where registers of fewer bits wrap.
     pool.update((low, high))
     chosen = np.array(sorted(acc for acc in pool if low <= acc <= high), np.int64)
@@ -105,7 +107,7 @@ def rescalings(scales: Scales, acc: Codes) -> list[Codes]:
         reals = [
             np.rint(single) + z,
             # Once, from the exact quotient.
-            np.array([round(int(a) * real) for a in acc], np.float64) + z,
+            np.array([_round_even(int(a) * real.numerator, real.denominator) for a in acc], np.float64) + z,
             np.rint(wide * (float(x) * float(w) / float(y))) + z,
             np.rint(wide * float(factor)) + z,
             # Zero point before ties.
@@ -126,6 +128,12 @@ def rescalings(scales: Scales, acc: Codes) -> list[Codes]:
             *(one + z for one in _rules(scales, acc)),
         ]
     return [np.clip(one, scales.low, scales.high).astype(np.int64) for one in reals]
+
+
+def _round_even(above: int, below: int) -> int:
+    """above / below, ties to even."""
+    whole, rest = divmod(above, below)
+    return whole + (2 * rest > below or (2 * rest == below and whole % 2 == 1))
 
 
 def _rules(scales: Scales, acc: Codes) -> list[Codes]:
