@@ -5,50 +5,48 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 
 from ...arithmetic import floats
+from ...rules import rescale, scale_form
 
 Codes = np.ndarray
-# Of the candidates that tell a pair apart, so many are weighed against each other.
+# Of the candidates that tell two arithmetics apart, so many are weighed against each other.
 _LOOKED_AT = 200
 
 
 def separating(
     answers: Sequence[Codes], count: int, random: np.random.Generator, per_pair: int = 3, fill: Codes | None = None
 ) -> Codes:
-    """Indices of `count` candidates among which every two arithmetics that can be told apart are, several times.
+    """Indices of `count` candidates that tell every wrong arithmetic from the right one, several times.
 
     Args:
         answers: one array over all candidates per arithmetic, the right one first.
         count: how many; fewer when the pool is smaller.
-        per_pair: so often a pair is told apart where the pool allows that.
-        fill: candidates worth taking where no pair needs one; by default any.
+        per_pair: so often each is told apart where the pool allows that.
+        fill: candidates worth taking where none is needed; by default any.
     """
     size = len(answers[0])
-    stack = np.stack([np.asarray(one) for one in answers])
-    same = np.zeros(size, np.int64)
-    for one, two in combinations(range(len(stack)), 2):
-        same += stack[one] != stack[two]
+    right, others = np.asarray(answers[0]), [np.asarray(one) for one in answers[1:]]
+    # Where each wrong way parts from the right one; ways that agree everywhere are one.
+    parts = {one.tobytes(): one != right for one in others if (one != right).any()}
+    told = np.sum(list(parts.values()), axis=0) if parts else np.zeros(size, np.int64)
     chosen: list[int] = []
-    # A pair with the right arithmetic counts first: that is what a wrong device is told by.
-    for one, two in combinations(range(len(stack)), 2):
-        if len(chosen) >= count:
-            break
-        different = np.flatnonzero(stack[one] != stack[two])
-        missing = per_pair - int(np.isin(chosen, different).sum())
-        if not different.size or missing <= 0:
+    for part in parts.values():
+        missing = per_pair - int(part[chosen].sum())
+        if len(chosen) >= count or missing <= 0:
             continue
-        order = random.permutation(different)[:_LOOKED_AT]
-        # Those that tell most pairs apart earn their place best, but not always the same way.
-        order = order[np.argsort(-same[order], kind="stable")]
+        order = random.permutation(np.flatnonzero(part))[:_LOOKED_AT]
+        # Those that tell most ways apart earn their place best, but not always the same ones.
+        order = order[np.argsort(-told[order], kind="stable")]
         wanted = [*order[: missing - missing // 2], *order[::-1][: missing // 2]]
         chosen += [int(index) for index in wanted if index not in chosen]
     chosen = chosen[:count]
-    rest = np.setdiff1d(np.arange(size) if fill is None else fill, chosen)
-    chosen += random.permutation(rest)[: count - len(chosen)].tolist()
+    free = np.zeros(size, np.bool_)
+    free[slice(None) if fill is None else fill] = True
+    free[chosen] = False
+    chosen += random.permutation(np.flatnonzero(free))[: count - len(chosen)].tolist()
     return np.array(chosen, np.int64)
 
 
@@ -79,11 +77,11 @@ def accumulators(scales: Scales, low: int, high: int, count: int, random: np.ran
     first = max(int(ends[0]) - 1, scales.low - scales.zero_point - 2)
     last = min(int(ends[1]) + 1, scales.high - scales.zero_point + 2)
     pool: set[int] = set()
+    above, below = real.numerator, real.denominator
     for number in range(first, last + 1):
-        tie = (Fraction(number) + Fraction(1, 2)) / real
-        nearest = int(tie) if tie == int(tie) else int(tie // 1)
-        pool.update((nearest - 1, nearest, nearest + 1, nearest + 2))
-        pool.add(int(Fraction(number) / real))
+        # The accumulator on the tie or just before it, and its neighbours; then one that is near a whole number.
+        nearest = (2 * number + 1) * below // (2 * above)
+        pool.update((nearest - 1, nearest, nearest + 1, nearest + 2, number * below // above))
     # Far beyond both ends, where registers of fewer bits wrap.
     pool.update((low, high))
     chosen = np.array(sorted(acc for acc in pool if low <= acc <= high), np.int64)
@@ -109,7 +107,7 @@ def rescalings(scales: Scales, acc: Codes) -> list[Codes]:
         reals = [
             np.rint(single) + z,
             # Once, from the exact quotient.
-            np.array([round(int(a) * real) for a in acc], np.float64) + z,
+            np.array([_round_even(int(a) * real.numerator, real.denominator) for a in acc], np.float64) + z,
             np.rint(wide * (float(x) * float(w) / float(y))) + z,
             np.rint(wide * float(factor)) + z,
             # Zero point before ties.
@@ -127,8 +125,30 @@ def rescalings(scales: Scales, acc: Codes) -> list[Codes]:
             np.trunc(single) + z,
             np.floor(single) + z,
             *(one + z for one in _integer_forms(real, acc)),
+            *(one + z for one in _rules(scales, acc)),
         ]
     return [np.clip(one, scales.low, scales.high).astype(np.int64) for one in reals]
+
+
+def _round_even(above: int, below: int) -> int:
+    """above / below, ties to even."""
+    whole, rest = divmod(above, below)
+    return whole + (2 * rest > below or (2 * rest == below and whole % 2 == 1))
+
+
+def _rules(scales: Scales, acc: Codes) -> list[Codes]:
+    """Every way to form the multiplier, and every rule of the slot `rescale` with the runtime's multiplier."""
+    ways = [(name, "binary32_multiply_even") for name in scale_form.RULES]
+    ways += [("binary32", name) for name in rescale.RULES if not name.endswith("multiply")]
+    found = []
+    for form, rule in ways:
+        multiplier = scale_form.form(form, scales.x, scales.w, scales.y)
+        try:
+            found.append(np.asarray(rescale.apply(rule, acc, rescale.prepare(rule, multiplier)), np.float64))
+        except ValueError:
+            # A multiplier that the rule does not have.
+            continue
+    return found
 
 
 def _integer_forms(real: Fraction, acc: Codes) -> list[Codes]:

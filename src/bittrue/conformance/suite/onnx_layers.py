@@ -89,6 +89,7 @@ AIMED = (
     Wanted("zero points", "all at the lowest end", (-7, -7), False, False, (0.0, 0.5, 0.0)),
     Wanted("zero points", "all at the highest end", (-7, -7), False, False, (1.0, 0.5, 1.0)),
     Wanted("saturation", "multiplier near 1: few accumulators stay inside", (0, -1), False, True, (0.5, 0.5, 0.5)),
+    Wanted("saturation", "products beyond 16 bits, and beyond 32", (3, 9), True, True, (0.5, 0.5, 0.45)),
 )
 
 
@@ -139,6 +140,9 @@ def aimed(label: str, wanted: Wanted, random: np.random.Generator, biased: bool)
         return accumulators(scales(channel), low, high, count, random)
 
     def middle(channel: int) -> int:
+        if wanted.exponents[0] > 0:
+            # Nothing is inside of the codes; products by the multiplier leave every register.
+            return int(random.choice([-1, 1])) << (12 + 2 * channel % 15)
         # Where the reach of a channel is shorter than the range of its codes, any part of them.
         code = random.integers(x_kind.minimum + 20, x_kind.maximum - 20) - zy
         real = scales(channel).real
@@ -315,7 +319,7 @@ def usual(
     zx, zy = (point(x_type, random.uniform(0.3, 0.7)) for _ in range(2))
     zw = weight_point(w_type, random.uniform(0.4, 0.6))
     x = random.integers(x_kind.minimum, x_kind.maximum, x_shape, endpoint=True)
-    w = np.clip(np.rint(normal(random, 45.0, w_shape)) + zw, max(w_kind.minimum, zw - 127), w_kind.maximum)
+    w = np.clip(np.rint(normal(random, 45.0, w_shape)) + zw, w_kind.minimum, w_kind.maximum)
     x_scale = float(np.float32(random.uniform(0.01, 0.1)))
     w_scale = random.uniform(0.002, 0.01, w_shape[0]).astype(np.float32)
     terms = int(np.prod(w_shape[1:]))

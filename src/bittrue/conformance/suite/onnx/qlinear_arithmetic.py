@@ -55,7 +55,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             coarse = 64 if number < len(_ROUND) + 2 else 70
             scales = (scales[0], scales[1], scales[0] * scales[1] * coarse)
         answers = _answers(operator, a, b, scales, points, kind.minimum, kind.maximum)
-        index = separating(answers, 331, random)
+        index = np.append(separating(answers, 315, random), _ends(a, b, answers[0], kind.minimum, kind.maximum, random))
         first, second = (part[index].astype(kind.numpy) for part in (a, b))
         aim = "ties" if number < len(_ROUND) else "near ties"
         note = f"scales {scales[0]}, {scales[1]} to {scales[2]:.8g}, zero points {points}"
@@ -92,6 +92,16 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     content, inputs = _model(operator, types, first, second, (1.0, 1.0, 1.0), [0, 0, 0], shape=(2, 3))
     why = "[2, 3] and [4] do not broadcast"
     yield Draft("rejects", content, inputs, why, why)
+
+
+def _ends(a: np.ndarray, b: np.ndarray, y: np.ndarray, low: int, high: int, random: np.random.Generator) -> np.ndarray:
+    """Pairs with the first and last code of each operand, with a result between the ends where there is one."""
+    chosen = []
+    for codes in (a, b):
+        for end in (low, high):
+            found = np.flatnonzero((codes == end) & (y > low) & (y < high))
+            chosen.append(random.choice(found if found.size else np.flatnonzero(codes == end), 4))
+    return np.concatenate(chosen)
 
 
 def _points(types: str, parts: tuple[float, float, float], times: bool) -> list[int]:

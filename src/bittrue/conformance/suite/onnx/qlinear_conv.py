@@ -44,6 +44,7 @@ def _layers(operator: str, types: str) -> Iterator[Layer]:
         random = generator(operator, types, "picture", number)
         yield picture(types, geometry, random, biased=number % 3 != 2, per_channel=number % 2 == 0)
     yield _pairs(operator, types)
+    yield _one_pair(operator, types)
     for number, (x, w, attributes) in enumerate(_USUAL):
         random = generator(operator, types, "usual", number)
         yield usual(types, x, w, random, attributes=attributes)
@@ -70,6 +71,34 @@ def _pairs(operator: str, types: str) -> Layer:
         2.0**4,
         0 if x_kind.minimum else 128,
         {"kernel_shape": [2, 2]},
+    )
+
+
+def _one_pair(operator: str, types: str) -> Layer:
+    """The largest products of all, made small again by the bias: one unit too little is seen."""
+    x_kind, w_kind = (data_type(name) for name in TYPES[types])
+    zw = 0 if w_kind.minimum else 128
+    x = np.full((1, 4, 3, 5), x_kind.minimum if x_kind.minimum else x_kind.maximum)
+    # Weights of -128 in pairs, beside each other and apart; the bias takes their products off, all but a code.
+    w = np.full((6, 4, 1, 1), zw)
+    for channel, places in enumerate(((0, 1), (2, 3), (0, 2), (1, 3), (0, 1, 2, 3), (0, 3))):
+        w[channel, list(places)] = -128 + zw
+    codes = int(x[0, 0, 0, 0])
+    bias = -(w.reshape(6, 4) - zw).sum(axis=1) * codes + np.arange(-3, 3) * 9
+    return Layer(
+        "saturation",
+        "pairs of the largest products, small sums (numerics onnxruntime-avx2 saturates u8 by s8)",
+        *TYPES[types],
+        x.astype(x_kind.numpy),
+        w.astype(w_kind.numpy),
+        bias.astype(np.int32),
+        0.5,
+        0,
+        np.array([0.5], np.float32),
+        np.array([zw], w_kind.numpy),
+        0.25,
+        0 if x_kind.minimum else 128,
+        {"kernel_shape": [1, 1]},
     )
 
 

@@ -44,6 +44,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         random = generator(operator, types, "shapes", number)
         yield draft(operator, _random_sums(operator, types, x, w, note, random), number)
     yield draft(operator, _pairs(operator, types), 0)
+    yield draft(operator, _one_pair(types), 0)
     for number, (rows, terms, columns) in enumerate(((8, 48, 16), (4, 200, 10), (16, 24, 33), (1, 512, 32))):
         random = generator(operator, types, "usual", number)
         layer = usual(types, (rows, terms), (columns, terms), random, biased)
@@ -95,6 +96,33 @@ def _pairs(operator: str, types: str) -> Layer:
         np.array([2.0**-6], np.float32),
         np.array([zw], w_kind.numpy),
         2.0**4,
+        0 if x_kind.minimum else 128,
+    )
+
+
+def _one_pair(types: str) -> Layer:
+    """The largest products of all, made small again by others: one unit too little is seen."""
+    x_kind, w_kind = (data_type(name) for name in TYPES[types])
+    zw = 0 if w_kind.minimum else 128
+    end = x_kind.minimum if x_kind.minimum else x_kind.maximum
+    w = np.zeros((3, 8), np.int64)
+    w[0, :6] = -128, -128, 127, 127, 1, 1
+    w[1, 1:8] = 127, 127, 127, -128, -128, -128, 2
+    w[2, :8] = 127, 1, 127, 1, -128, 0, -128, 0
+    x = np.full((4, 8), end)
+    x[1, 4:] -= np.sign(end) * 7
+    return Layer(
+        "saturation",
+        "pairs of the largest products, small sums (numerics onnxruntime-avx2 saturates u8 by s8)",
+        *TYPES[types],
+        x.astype(x_kind.numpy),
+        (w + zw).astype(w_kind.numpy),
+        None,
+        0.5,
+        0,
+        np.array([0.5], np.float32),
+        np.array([zw], w_kind.numpy),
+        0.25 if x_kind.minimum else 8.0,
         0 if x_kind.minimum else 128,
     )
 

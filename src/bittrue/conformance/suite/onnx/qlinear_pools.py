@@ -30,6 +30,9 @@ _WINDOWS: tuple[tuple[str, tuple[int, ...], dict[str, Any]], ...] = (
     ("padding", (1, 3, 7, 8), {"kernel_shape": [3, 3], "auto_pad": "SAME_UPPER", "strides": [2, 2]}),
     ("padding", (1, 3, 7, 8), {"kernel_shape": [2, 3], "auto_pad": "SAME_LOWER", "strides": [2, 3]}),
     ("padding", (1, 2, 8, 7), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+    ("padding", (1, 2, 8, 7), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1, "pads": [1, 1, 1, 1]}),
+    ("near ties", (1, 33, 3, 3), {"kernel_shape": [3, 3]}),
+    ("saturation", (1, 8, 6, 6), {"kernel_shape": [2, 2]}),
     ("shapes", (2, 17, 4, 4), {"kernel_shape": [3, 3]}),
     ("shapes", (1, 5, 23), {"kernel_shape": [4], "strides": [3]}),
     ("shapes", (1, 1, 1, 1), {"kernel_shape": [1, 1]}),
@@ -74,6 +77,10 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             y_scale = 0.25 if aim == "ties" else y_scale
             # A finer result: the middle half of the codes stays inside.
             codes = (middle + (codes.astype(np.int64) - middle) // 2).astype(kind.numpy)
+        if aim == "saturation":
+            # Whole windows of the first and of the last code.
+            codes = np.where(random.random((*shape[:2], 1, shape[3])) < 0.5, kind.minimum, kind.maximum)
+            codes = np.broadcast_to(codes, shape).astype(kind.numpy)
         points = (middle - 3, middle + (0 if number % 2 else 5))
         if aim == "zero points":
             points = (kind.minimum, kind.minimum) if number % 2 else (kind.maximum, kind.maximum)

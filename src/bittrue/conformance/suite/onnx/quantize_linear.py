@@ -109,6 +109,7 @@ def _placed(types: str) -> Iterator[Draft]:
     places: tuple[tuple[tuple[int, ...], dict[str, int]], ...] = (
         ((2, 5, 3, 4), {"axis": 1}),
         ((4, 33), {"axis": 0}),
+        ((9, 9), {"axis": 1}),
         ((3, 2, 17), {"axis": -1}),
         ((3, 21), {"axis": 1, "block_size": 4}),
         ((7, 5, 3), {"axis": 0, "block_size": 3}),
