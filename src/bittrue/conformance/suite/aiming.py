@@ -323,6 +323,17 @@ def cover(found: Array, count: int) -> list[int]:
     return chosen
 
 
+def uncommon(found: Array, each: int = 3) -> Array:
+    """Of many elements those on which some way parts from the first one: of every way a few; `found` is [ways,
+    elements].
+    """
+    chosen: set[int] = set()
+    for row in {value.tobytes(): value for value in found[1:]}.values():
+        places = np.flatnonzero(row != found[0])
+        chosen.update(places[np.arange(min(each, len(places))) * len(places) // each].tolist())
+    return np.array(sorted(chosen), np.int64)
+
+
 def _keys(found: Array) -> Array:
     """One number for all elements: equal codes are equal numbers. Ways that never part are one."""
     weights = np.random.Generator(np.random.PCG64(1)).integers(1, 1 << 40, found.shape[-1])
