@@ -295,7 +295,7 @@ def pick(found: Array) -> Array:
         worth = need.astype(np.float32) ** 2
         best, gain = 0, -1.0
         for k in range(count):
-            value = float(worth[_parted(keys[:, k, channel])].sum())
+            value = float(np.vdot(worth, _parted(keys[:, k, channel])))
             if value > gain:
                 best, gain = k, value
         chosen[channel] = best
@@ -313,7 +313,7 @@ def cover(found: Array, count: int) -> list[int]:
     left = set(range(keys.shape[1]))
     while left and len(chosen) < count:
         worth = need.astype(np.float32) ** 2
-        gains = {k: float(worth[_parted(keys[:, k])].sum()) for k in sorted(left)}
+        gains = {k: float(np.vdot(worth, _parted(keys[:, k]))) for k in sorted(left)}
         best = max(gains, key=lambda k: gains[k])
         if not gains[best]:
             break
