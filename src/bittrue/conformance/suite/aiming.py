@@ -19,8 +19,6 @@ Array = np.ndarray
 FORMS = ("binary64", "binary32_product", "binary32", "binary32_quotient_first")
 TIES = ("even", "away", "up", "down", "trunc", "floor", "ceiling")
 _FAR = 1 << 40
-# Pairs of ways are told apart by this many channels where possible: one element alone may be hidden by a clamp.
-_TWICE = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,19 +285,12 @@ def pick(found: Array) -> Array:
     Greedy: channel by channel the candidate on which most pairs of ways part that few channels have parted yet.
     """
     keys = _keys(found)
-    ways, count, channels = keys.shape
-    need = np.full((ways, ways), _TWICE, np.int16)
+    _, count, channels = keys.shape
+    need = _Need(len(keys))
     chosen = np.empty(channels, np.int64)
     for channel in range(channels):
-        # The scarcest pairs first.
-        worth = need.astype(np.float32) ** 2
-        best, gain = 0, -1.0
-        for k in range(count):
-            value = float(worth[_parted(keys[:, k, channel])].sum())
-            if value > gain:
-                best, gain = k, value
-        chosen[channel] = best
-        need = np.maximum(need - _parted(keys[:, best, channel]), 0).astype(np.int16)
+        chosen[channel] = max(range(count), key=lambda k: need.worth(keys[:, k, channel]))
+        need.met(keys[:, chosen[channel], channel])
     return chosen
 
 
@@ -308,30 +299,56 @@ def cover(found: Array, count: int) -> list[int]:
     [ways, candidates, elements].
     """
     keys = _keys(found)
-    need = np.full((len(keys), len(keys)), _TWICE, np.int16)
+    need = _Need(len(keys))
     chosen: list[int] = []
-    left = set(range(keys.shape[1]))
+    left = list(range(keys.shape[1]))
     while left and len(chosen) < count:
-        worth = need.astype(np.float32) ** 2
-        gains = {k: float(worth[_parted(keys[:, k])].sum()) for k in sorted(left)}
-        best = max(gains, key=lambda k: gains[k])
-        if not gains[best]:
+        worths = [need.worth(keys[:, k]) for k in left]
+        if not max(worths):
             break
-        chosen.append(best)
-        left.remove(best)
-        need = np.maximum(need - _parted(keys[:, best]), 0).astype(np.int16)
+        chosen.append(left.pop(int(np.argmax(worths))))
+        need.met(keys[:, chosen[-1]])
     return chosen
 
 
+class _Need:
+    """Which pairs of ways are still to be parted, twice or once."""
+
+    def __init__(self, ways: int) -> None:
+        self._twice = np.ones((ways, ways), np.bool_)
+        self._once = np.zeros((ways, ways), np.bool_)
+
+    def worth(self, row: Array) -> int:
+        """What a candidate would help; pairs that nothing has parted count most."""
+        parted = row[:, None] != row[None, :]
+        return 4 * int(np.count_nonzero(parted & self._twice)) + int(np.count_nonzero(parted & self._once))
+
+    def met(self, row: Array) -> None:
+        """The candidate was taken."""
+        parted = row[:, None] != row[None, :]
+        self._once = (self._once & ~parted) | (self._twice & parted)
+        self._twice = self._twice & ~parted
+
+
+def uncommon(found: Array, each: int = 3) -> Array:
+    """Of many elements those on which some way parts from the first one: of every way a few; `found` is [ways,
+    elements].
+    """
+    chosen: set[int] = set()
+    for row in {value.tobytes(): value for value in found[1:]}.values():
+        places = np.flatnonzero(row != found[0])
+        chosen.update(places[np.arange(min(each, len(places))) * len(places) // each].tolist())
+    return np.array(sorted(chosen), np.int64)
+
+
 def _keys(found: Array) -> Array:
-    """One number for all elements: equal codes are equal numbers. Ways that never part are one."""
+    """One number for all elements: equal codes are equal numbers. Ways that never part are one.
+
+    Of 32 bits, which is faster; that two other codes meet only makes a choice a little worse.
+    """
     weights = np.random.Generator(np.random.PCG64(1)).integers(1, 1 << 40, found.shape[-1])
-    keys = found.astype(np.int64) @ weights
+    keys = (found.astype(np.int64) @ weights).astype(np.int32)
     return np.stack(list({row.tobytes(): row for row in keys}.values()))
-
-
-def _parted(row: Array) -> Array:
-    return np.asarray(row[:, None] != row[None, :])
 
 
 def generic_scales(random: np.random.Generator, count: int) -> Array:

@@ -36,7 +36,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     for number, shape in enumerate(_SHAPES):
         x = generator(operator, types, "shapes", number).integers(low, high + 1, shape)
         yield _draft(types, x, _POINTS[number % len(_POINTS)] + low + 128, "shapes", str(list(shape)))
-    for number, point in enumerate((low, high, low + 128)):
+    for point in (low, high, low + 128):
         rows = np.full((4, 300), point)
         rows[1], rows[2, 7], rows[3, ::2] = low + high - point, low if point > low else high, high
         note = "all zeros, all extremes, one element, every second one"

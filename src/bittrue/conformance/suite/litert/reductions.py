@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,8 @@ Array = np.ndarray
 _RANGES = {"s8": (-128, 127), "u8": (0, 255), "s16": (-32768, 32767)}
 _VERSIONS = {"s8": 2, "u8": 1, "s16": 3}
 _POINTS = ((-128, 127), (127, -128), (3, -5), (0, 0), (-77, 0), (-128, -128), (126, 41))
+# Sums that are looked at per case.
+_MOST_SUMS = 6_000
 # Shape, axes, whether extents are kept.
 _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
     ((1, 4, 5, 3), (1, 2), False),
@@ -115,14 +118,39 @@ def _aimed(operator: str, types: str) -> Iterator[Draft]:
         pairs.append(
             ("near ties", "scales of whole numbers: ties of quotients that no multiplier holds", top, quotient)
         )
-        if operator == "MEAN":
-            # As many times the count: one unit of the sum is about one of the result.
-            what = "one unit of the sum is about one of the result"
-            pairs.append(("near ties", what, float(count * (2 * (number % 5) + 5)), float(4 * (number % 5) + 14)))
+        if operator == "MEAN" and count in (3, 7, 10):
+            what = "scales of whole numbers, by which one unit of the multiplier tells"
+            pairs += [("near ties", what, *pair) for pair in _telling(count)]
         for aim, what, first, output in pairs:
             point, output_point = (_point(types, p) for p in _POINTS[number % len(_POINTS)])
             yield _chosen(operator, types, count, (first, output), (point, output_point), aim, what, random)
             number += 1
+
+
+def _telling(count: int) -> list[tuple[float, float]]:
+    """Three pairs of whole scales for means of `count` by which most neighbouring multipliers part from the right one.
+
+    Ratios are those by which one unit of the sum is about one of the result, and which tie.
+    """
+    sums = np.arange(-300, 301)
+    parts: dict[tuple[float, float], set[str]] = {}
+    for top in (3, 5, 7, 9, 11, 13, 15, 17, 19, 23):
+        for bottom in (6, 10, 14, 18, 22, 26, 34, 38, 46):
+            pair = float(count * top), float(bottom)
+            ways = _means("MEAN", count, pair, (0, 0))(sums)
+            right = np.clip(ways["q31_count_folded_two_step_up_away"], -128, 127)
+            parts[pair] = {
+                name
+                for name, way in ways.items()
+                if name.startswith("q31_count_folded_two") and (np.clip(way, -128, 127) != right).any()
+            }
+    chosen: list[tuple[float, float]] = []
+    told: set[str] = set()
+    for _ in range(3):
+        best = max(parts, key=lambda pair: len(parts[pair] - told))
+        told |= parts.pop(best)
+        chosen.append(best)
+    return chosen
 
 
 def _chosen(
@@ -148,9 +176,14 @@ def _chosen(
         further=_means(operator, count, scales, points) if operator == "MEAN" else None,
     )
     ends = count * (low - points[0]), count * (high - points[0])
-    drawn = aiming.candidates(to, 48, np.zeros(1, np.int64), max(map(abs, ends)) + 8, random)
-    drawn = np.where((drawn < ends[0]) | (drawn > ends[1]), random.integers(ends[0], ends[1] + 1, drawn.shape), drawn)
-    sums = aiming.choose(to, drawn, np.zeros(1, np.int64))
+    every = np.arange(ends[0], ends[1] + 1)
+    if len(every) > _MOST_SUMS:
+        drawn = aiming.candidates(to, _MOST_SUMS // results, np.zeros(1, np.int64), max(map(abs, ends)), random)
+        every = np.unique(np.clip(drawn, *ends))
+    ways = np.stack(list(aiming.answers(replace(to, second=to.second[:1]), every[:, None]).values()))[..., 0]
+    some = aiming.uncommon(ways)
+    best = some[aiming.cover(ways[:, some, None], results)]
+    sums = np.concatenate([every[best], random.choice(every, results - len(best))])
     x = np.stack([_of_sum(int(s) + count * points[0], count, low, high, random) for s in sums], axis=1)
     note = f"{count} summands, {what}"
     shape = (1, count, results) if _parts(count) == 1 else (1, _parts(count), -1, results)
@@ -183,6 +216,8 @@ def _means(
             else:
                 arrays = rule.prepare(first / output, count)
                 found[name] = rule.apply(sums, arrays)
+                rough = rule.prepare(float(np.float32(first) / np.float32(output)), count)
+                found[f"{name} binary32"] = rule.apply(sums, rough)
                 multiplier = arrays["multiplier"]
                 for by in (1, -1):
                     found[f"{name} {by:+d}"] = rule.apply(sums, {**arrays, "multiplier": multiplier + by})
