@@ -21,6 +21,7 @@ from bittrue.conformance.formats import describe
 from bittrue.conformance.formats.options import Options
 from bittrue.conformance.formats.writing import FORMATS, write_vectors
 from bittrue.conformance.suite import SuiteCase, find_suite
+from bittrue.conformance.suite.tflite import Operand, one_operator
 from bittrue.errors import InputError
 from support import suite_cases
 from support.json_schema import problems
@@ -97,6 +98,37 @@ def test_accumulators_are_the_sums_and_their_distances_from_ties() -> None:
         exact = value * Fraction(one["multiplier"][channel]) * Fraction(2) ** one["power"][channel]
         assert acc["tie_distance"][place] == float(abs(exact - exact.__floor__() - Fraction(1, 2)))
     assert 0.0 in acc["tie_distance"]
+
+
+def test_registers_of_64_bits_are_written_in_64_bits(tmp_path: Path) -> None:
+    """Whatever the values are: a testbench must not guess widths."""
+    shape, options = (1, 2, 2, 1), {"padding": "VALID", "stride_w": 1, "stride_h": 1}
+    weights = Operand("s8", (1, 1, 1, 1), np.float32([0.5]), 0, 0, np.ones((1, 1, 1, 1), np.int8), "w")
+    bias = Operand("s64", (1,), np.float32([0.25]), 0, 0, np.int64([5]), "b")
+    options |= {"dilation_w_factor": 1, "dilation_h_factor": 1}
+    content = one_operator(
+        "CONV_2D", [Operand("s16", shape, 0.5), weights, bias], [Operand("s16", shape, 1.0)], options
+    )
+    fed = {"input0": np.arange(4, dtype=np.int16).reshape(shape)}
+    case = SuiteCase("CONV_2D/s16/random/000", "litert", "CONV_2D", "s16", "random", "tflite", content, fed)
+    write_vectors(tmp_path / "v", find_suite("litert"), [case], ["npz"], accumulators=True)
+    with np.load(tmp_path / "v" / "npz" / "CONV_2D.npz") as archive:
+        acc, m = archive["c000/accumulator-0"], archive["c000/multiplier-0"]
+    assert (acc.dtype, acc.reshape(-1).tolist(), m.dtype) == (np.int64, [5, 6, 7, 8], np.int32)
+    (one,) = describe(case, "litert")["plan"]["steps"][0]["multipliers"]
+    assert (one["multiplier"][0] * Fraction(2) ** one["power"][0], one["exponent"]) == (Fraction(1, 4), [-1])
+    assert one["power"][0] == one["exponent"][0] - 15
+
+
+def test_multipliers_with_a_count_folded_in_keep_their_meaning() -> None:
+    """The mean of 3: the integer does not use its 31 bits, and still is one third."""
+    axes = Operand("s32", (1,), data=np.int32([1]), name="axes")
+    operands = [Operand("s8", (1, 3), 0.5, 1), axes]
+    content = one_operator("MEAN", operands, [Operand("s8", (1,), 0.25, 2)], {"keep_dims": False})
+    fed = {"input0": np.int8([[1, 2, 4]])}
+    case = SuiteCase("MEAN/s8/random/000", "litert", "MEAN", "s8", "random", "tflite", content, fed)
+    (one,) = describe(case, "litert")["plan"]["steps"][0]["multipliers"]
+    assert abs(one["multiplier"][0] * Fraction(2) ** one["power"][0] - Fraction(2, 3)) < Fraction(1, 2**28)
 
 
 def test_description_of_what_must_be_refused() -> None:
