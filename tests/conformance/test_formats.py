@@ -199,6 +199,9 @@ def test_npz_holds_everything(folder: Path) -> None:
         same(given, outputs(case))
         same(kept, {t.name: t.values() for t in case.model.graph.tensors if t.is_constant})
         assert found["expected_failure"] is bool(case.rejects)
+        assert found.get("numerics_refuses") == {"CONV_2D": True, "RESHAPE": False}.get(
+            case.operator * bool(case.rejects)
+        )
         if found["operator"] == "CONV_2D" and not case.rejects:
             assert np.array_equal(sums["accumulator"], convolved(case))
             assert found["plan"]["steps"][0]["rules"]["rescale"] == "q31_two_step_up_away"
@@ -401,7 +404,7 @@ static void show(const bittrue_case *cases, size_t count) {
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_c_headers_compile_and_hold_the_arrays(folder: Path, tmp_path: Path) -> None:
     headers = sorted(path.stem for path in (folder / "c").glob("*.h") if path.stem != "bittrue_vectors")
-    assert headers == ["ADD", "CONV_2D", "QUANTIZE", "SPLIT"]
+    assert headers == ["ADD", "CONV_2D", "QUANTIZE", "RESHAPE", "SPLIT"]
     text = "".join(f'#include "{name}.h"\n' for name in headers) + _MAIN + "int main(void) {\n"
     text += "".join(f"show({name}_cases, {name}_CASE_COUNT);\n" for name in headers) + "return 0; }\n"
     (tmp_path / "main.c").write_text(text)

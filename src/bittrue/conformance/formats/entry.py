@@ -108,6 +108,7 @@ class Entry:
         }
         if self.must_fail:
             found["expected_failure_desc"] = case.rejects
+            found["numerics_refuses"] = self.worked.refuses
         if self.with_accumulators and self.plan is not None:
             found["plan"] = self.plan
         return found

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...api import Session
+from ...errors import BittrueError
 from ...explain.accumulators import accumulators, channel_axis, tie_distances
 from ...plan import Plan
 from ..suite import SuiteCase
@@ -60,6 +61,15 @@ class Worked:
     def outputs(self) -> Mapping[str, np.ndarray]:
         """What the numerics answers, by output name; nothing for a case that a device must refuse."""
         return {} if self.case.rejects else self.session.run(dict(self.case.inputs))
+
+    @cached_property
+    def refuses(self) -> bool:
+        """Whether the numerics itself refuses the case: of what only a specification forbids, its runtime may not."""
+        try:
+            self.session.run(dict(self.case.inputs))
+        except BittrueError:
+            return True
+        return False
 
     @cached_property
     def accumulators(self) -> Mapping[str, Sums]:
