@@ -21,6 +21,7 @@ from bittrue.conformance.formats import describe
 from bittrue.conformance.formats.options import Options
 from bittrue.conformance.formats.writing import FORMATS, write_vectors
 from bittrue.conformance.suite import SuiteCase, find_suite
+from bittrue.conformance.suite.tflite import Operand, one_operator
 from bittrue.errors import InputError
 from support import suite_cases
 from support.json_schema import problems
@@ -99,6 +100,37 @@ def test_accumulators_are_the_sums_and_their_distances_from_ties() -> None:
     assert 0.0 in acc["tie_distance"]
 
 
+def test_registers_of_64_bits_are_written_in_64_bits(tmp_path: Path) -> None:
+    """Whatever the values are: a testbench must not guess widths."""
+    shape, options = (1, 2, 2, 1), {"padding": "VALID", "stride_w": 1, "stride_h": 1}
+    weights = Operand("s8", (1, 1, 1, 1), np.float32([0.5]), 0, 0, np.ones((1, 1, 1, 1), np.int8), "w")
+    bias = Operand("s64", (1,), np.float32([0.25]), 0, 0, np.int64([5]), "b")
+    options |= {"dilation_w_factor": 1, "dilation_h_factor": 1}
+    content = one_operator(
+        "CONV_2D", [Operand("s16", shape, 0.5), weights, bias], [Operand("s16", shape, 1.0)], options
+    )
+    fed = {"input0": np.arange(4, dtype=np.int16).reshape(shape)}
+    case = SuiteCase("CONV_2D/s16/random/000", "litert", "CONV_2D", "s16", "random", "tflite", content, fed)
+    write_vectors(tmp_path / "v", find_suite("litert"), [case], ["npz"], accumulators=True)
+    with np.load(tmp_path / "v" / "npz" / "CONV_2D.npz") as archive:
+        acc, m = archive["c000/accumulator-0"], archive["c000/multiplier-0"]
+    assert (acc.dtype, acc.reshape(-1).tolist(), m.dtype) == (np.int64, [5, 6, 7, 8], np.int32)
+    (one,) = describe(case, "litert")["plan"]["steps"][0]["multipliers"]
+    assert (one["multiplier"][0] * Fraction(2) ** one["power"][0], one["exponent"]) == (Fraction(1, 4), [-1])
+    assert one["power"][0] == one["exponent"][0] - 15
+
+
+def test_multipliers_with_a_count_folded_in_keep_their_meaning() -> None:
+    """The mean of 3: the integer does not use its 31 bits, and still is one third."""
+    axes = Operand("s32", (1,), data=np.int32([1]), name="axes")
+    operands = [Operand("s8", (1, 3), 0.5, 1), axes]
+    content = one_operator("MEAN", operands, [Operand("s8", (1,), 0.25, 2)], {"keep_dims": False})
+    fed = {"input0": np.int8([[1, 2, 4]])}
+    case = SuiteCase("MEAN/s8/random/000", "litert", "MEAN", "s8", "random", "tflite", content, fed)
+    (one,) = describe(case, "litert")["plan"]["steps"][0]["multipliers"]
+    assert abs(one["multiplier"][0] * Fraction(2) ** one["power"][0] - Fraction(2, 3)) < Fraction(1, 2**28)
+
+
 def test_description_of_what_must_be_refused() -> None:
     found = describe(CASES["CONV_2D/s8/rejects/000"], "litert", accumulators=True)
     assert found["rejects"] == "the bias has one element too many"
@@ -167,6 +199,9 @@ def test_npz_holds_everything(folder: Path) -> None:
         same(given, outputs(case))
         same(kept, {t.name: t.values() for t in case.model.graph.tensors if t.is_constant})
         assert found["expected_failure"] is bool(case.rejects)
+        assert found.get("numerics_refuses") == {"CONV_2D": True, "RESHAPE": False}.get(
+            case.operator * bool(case.rejects)
+        )
         if found["operator"] == "CONV_2D" and not case.rejects:
             assert np.array_equal(sums["accumulator"], convolved(case))
             assert found["plan"]["steps"][0]["rules"]["rescale"] == "q31_two_step_up_away"
@@ -369,7 +404,7 @@ static void show(const bittrue_case *cases, size_t count) {
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_c_headers_compile_and_hold_the_arrays(folder: Path, tmp_path: Path) -> None:
     headers = sorted(path.stem for path in (folder / "c").glob("*.h") if path.stem != "bittrue_vectors")
-    assert headers == ["ADD", "CONV_2D", "QUANTIZE", "SPLIT"]
+    assert headers == ["ADD", "CONV_2D", "QUANTIZE", "RESHAPE", "SPLIT"]
     text = "".join(f'#include "{name}.h"\n' for name in headers) + _MAIN + "int main(void) {\n"
     text += "".join(f"show({name}_cases, {name}_CASE_COUNT);\n" for name in headers) + "return 0; }\n"
     (tmp_path / "main.c").write_text(text)

@@ -52,6 +52,17 @@ def rejected() -> SuiteCase:
     return _case("CONV_2D/s8/rejects/000", content, dict(case.inputs), rejects="the bias has one element too many")
 
 
+def forbidden() -> SuiteCase:
+    """A zero point outside of the type, which the specification forbids and the runtime does not look at."""
+    content = one_operator(
+        "RESHAPE",
+        [Operand("s8", (2, 3), 0.5, 128), Operand("s32", (1,), data=np.int32([6]), name="shape")],
+        [Operand("s8", (6,), 0.5, 128)],
+        {"new_shape": [6]},
+    )
+    return _case("RESHAPE/s8/rejects/000", content, {"input0": codes(4, (2, 3))}, rejects="a zero point of 128")
+
+
 def addition() -> SuiteCase:
     """s16 and two inputs."""
     operands = [Operand("s16", (2, 5), 0.001), Operand("s16", (2, 5), 0.002)]
@@ -79,7 +90,7 @@ def conversion() -> SuiteCase:
 
 def cases() -> list[SuiteCase]:
     """All of them, those of one operator together."""
-    return [convolution(0), convolution(1), rejected(), addition(), splitting(), conversion()]
+    return [convolution(0), convolution(1), rejected(), addition(), splitting(), conversion(), forbidden()]
 
 
 def onnx_case(rejects: str = "") -> SuiteCase:

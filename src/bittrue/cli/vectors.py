@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from .. import numerics
 from ..conformance.formats.options import ENDIANNESSES, ORDERS, Options
-from ..conformance.formats.writing import FORMATS, Written, write_vectors
+from ..conformance.formats.writing import FORMATS, Written, check_folder, chosen_formats, write_vectors
 from ..conformance.recorded.replay import WRITTEN
 from ..conformance.suite import AIMS, SUITES, Suite, SuiteCase, find_suite
 from . import vectors_score
@@ -148,13 +149,16 @@ def write(
     """Cases to files."""
     suite = find_suite(suite_name)
     options = Options(word_width, per_word, order, endianness, layout.lower(), comments)
+    # What is wrong with these is said before anything is worked out.
+    names = chosen_formats([part.strip() for part in formats.split(",") if part.strip()], suite)
+    check_folder(Path(output), overwrite)
     cases = chosen_cases(suite, operators, types, aims)
     with late_progress("writing vectors") as advance:
         written = write_vectors(
             output,
             suite,
             cases,
-            [part.strip() for part in formats.split(",") if part.strip()],
+            names,
             name,
             options=options,
             accumulators=accumulators,

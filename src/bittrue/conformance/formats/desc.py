@@ -59,6 +59,8 @@ class Desc(Exporter):
                 "compliance": {"tensors": tensors},
             },
         }
+        if entry.must_fail:
+            found["meta"]["numerics_refuses"] = header["numerics_refuses"]
         if "plan" in header:
             found["meta"]["plan"] = header["plan"]
         self.folder.write(f"{place}/{DESC}", json_bytes(found))

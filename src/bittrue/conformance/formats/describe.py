@@ -207,18 +207,20 @@ def multipliers(step: Step) -> list[dict[str, Any]]:
     """The step's encoded multipliers: integers, exponents, and the power of two that makes them real numbers.
 
     Pairs of arrays ``<name>multiplier`` and ``<name>exponent``. The real factor is multiplier * 2^power with
-    power = exponent - 31 (15 for the rules called q15). Pairs whose integers do not use their bits are left out:
-    their rule gives them a meaning of its own.
+    power = exponent - 31 (15 where the step's rules are called q15). Where no rule names its bits, pairs whose integers
+    do not use all 31 are left out: their rule may give them a meaning of its own.
     """
+    named = {int(match[1]) for match in map(_NAMED_BITS.match, step.rules.values()) if match}
+    bits = min(named) if len(named) == 1 else _Q31
+    # Rules that name their bits may fold a count into the integer; of others, encoded integers use all their bits.
+    least = 0 if len(named) == 1 else 2 ** (bits - 1)
     found = []
     for name, array in step.arrays.items():
         exponent = step.arrays.get(name.removesuffix("multiplier") + "exponent")
         if not name.endswith("multiplier") or exponent is None or array.dtype.kind not in "iu":
             continue
-        named = _NAMED_BITS.match(step.rules.get("rescale", ""))
-        bits = int(named[1]) if named else _Q31
         integers, exponents = array.reshape(-1).astype(object), exponent.reshape(-1).astype(object)
-        if any(m and not 2 ** (bits - 1) <= abs(m) <= 2**bits for m in integers):
+        if any(m and not least <= abs(m) <= 2**bits for m in integers):
             continue
         found.append(
             {

@@ -108,6 +108,7 @@ class Entry:
         }
         if self.must_fail:
             found["expected_failure_desc"] = case.rejects
+            found["numerics_refuses"] = self.worked.refuses
         if self.with_accumulators and self.plan is not None:
             found["plan"] = self.plan
         return found
@@ -163,11 +164,12 @@ class Entry:
             number = numbers.get(name)
             if number is None:
                 continue
-            found.append(_whole("accumulator", number, name, sums.values))
+            found.append(Part("accumulator", number, name, type_name(sums.values.dtype), sums.values))
             for role in ("multiplier", "exponent", "factor"):
                 array = getattr(sums, role)
                 if array is not None and array.dtype.kind in "iu":
-                    found.append(_whole(role, number, name, array.reshape(-1)))
+                    # Encoded integers have at most 31 bits and a sign.
+                    found.append(Part(role, number, name, "s32", array.reshape(-1).astype(np.int32)))
                 elif array is not None:
                     found.append(Part(role, number, name, type_name(array.dtype), array.reshape(-1)))
         return tuple(found)
@@ -207,13 +209,6 @@ class Entry:
             )
         position = facts.get("position") if "nodes" not in self.description else None
         return Part(role, number, name, dtype, value, self._quantizations.get(name), position)
-
-
-def _whole(role: str, number: int, name: str, value: np.ndarray) -> Part:
-    """Integers in 32 bits where they fit, in 64 where they do not."""
-    fits = not value.size or (int(value.min()) >= -(2**31) and int(value.max()) < 2**31)
-    kind = np.dtype(np.int32 if fits else np.int64)
-    return Part(role, number, name, type_name(kind), value.astype(kind))
 
 
 def suite_facts(entry: Entry) -> dict[str, Any]:

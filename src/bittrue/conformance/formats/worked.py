@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...api import Session
+from ...errors import BittrueError
 from ...explain.accumulators import accumulators, channel_axis, tie_distances
 from ...plan import Plan
 from ..suite import SuiteCase
@@ -19,7 +20,7 @@ class Sums:
     """What the accumulators of one output hold before they are rescaled.
 
     Attributes:
-        values: s64, in the shape of the output.
+        values: in the shape of the output, of the type of the register: s32 or s64.
         tie_distance: how far each, times its multiplier, is from the nearest tie, 0 to 1/2; None where the plan holds
             no multiplier for them.
         multiplier, exponent: of each channel, or of all; None where the rule has no integers.
@@ -62,6 +63,15 @@ class Worked:
         return {} if self.case.rejects else self.session.run(dict(self.case.inputs))
 
     @cached_property
+    def refuses(self) -> bool:
+        """Whether the numerics itself refuses the case: of what only a specification forbids, its runtime may not."""
+        try:
+            self.session.run(dict(self.case.inputs))
+        except BittrueError:
+            return True
+        return False
+
+    @cached_property
     def accumulators(self) -> Mapping[str, Sums]:
         """By name of the tensor that the sums become; empty where the operator has none."""
         if self.case.rejects:
@@ -79,7 +89,9 @@ class Worked:
                 m, e, factor = (step.arrays.get(name) for name in ("multiplier", "exponent", "factor"))
                 axis = channel_axis(step, sums.ndim) if sums.ndim else 0
                 name = plan.tensors[step.outputs[0]].name
-                found[name] = Sums(sums, tie_distances(step, sums), m, e, factor, axis)
+                # Registers of 32 bits wrap, so what they hold fits.
+                register = np.int64 if step.rules["accumulate"] == "s64" else np.int32
+                found[name] = Sums(sums.astype(register), tie_distances(step, sums), m, e, factor, axis)
         return found
 
 

@@ -142,8 +142,26 @@ def write_vectors(
     names = chosen_formats(list(formats), suite)
     chosen = find(numerics or suite.numerics).name
     root = Path(folder)
-    _prepare(root, overwrite)
-    settings = options or Options()
+    check_folder(root, overwrite)
+    _clear(root)
+    try:
+        return _write(root, suite, cases, names, chosen, options or Options(), accumulators, progress)
+    except BaseException:
+        # Half a folder is worse than none.
+        _clear(root)
+        raise
+
+
+def _write(
+    root: Path,
+    suite: Suite,
+    cases: Iterable[SuiteCase],
+    names: Sequence[str],
+    chosen: str,
+    settings: Options,
+    accumulators: bool,
+    progress: Callable[[int], None] | None,
+) -> Written:
     folders = {name: Folder(root / name) for name in names}
     exporters = [FORMATS[name](folders[name], settings) for name in names]
     written = Written(root, suite.name, chosen)
@@ -172,7 +190,12 @@ def write_vectors(
     return written
 
 
-def _prepare(root: Path, overwrite: bool) -> None:
+def check_folder(root: Path, overwrite: bool) -> None:
+    """Whether vectors may be written there.
+
+    Raises:
+        InputError: it is no folder, or holds other things than vectors that may be overwritten.
+    """
     if root.exists() and not root.is_dir():
         raise InputError("BT-VECTORS-PATH", "is a file, not a folder", place=str(root))
     there = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
@@ -189,9 +212,13 @@ def _prepare(root: Path, overwrite: bool) -> None:
         strangers = [name for name in there if name not in {INDEX, *FORMATS}]
         what = f"holds other things ({', '.join(strangers[:3])})" if strangers else f"holds no {INDEX}"
         raise InputError("BT-VECTORS-PATH", f"{what}, so it is not overwritten", place=str(root), advice="remove it")
-    (root / INDEX).unlink()
     for name in FORMATS:
         if (root / name).is_symlink():
             raise InputError("BT-VECTORS-PATH", "is a link, so it is not overwritten", place=str(root / name))
-        if (root / name).is_dir():
-            shutil.rmtree(root / name)
+
+
+def _clear(root: Path) -> None:
+    """Removes what `write_vectors` writes; `check_folder` has seen that there is nothing else."""
+    (root / INDEX).unlink(missing_ok=True)
+    for name in FORMATS:
+        shutil.rmtree(root / name, ignore_errors=True)

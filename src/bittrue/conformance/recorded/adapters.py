@@ -27,7 +27,8 @@ class Trial:
         numerics: whose arithmetic the case was recorded with, where the framework has several.
         depends_on: what else the recorded result depends on, for example the CPU; such cases are listed apart.
         zero_signs: whether the recorded numbers keep the sign of zero.
-        must_fail: the model must be refused; nothing is expected of it.
+        must_fail: a device must refuse the model; it has no outputs.
+        refused: then, whether the numerics refuses it, too, which is what is looked at.
     """
 
     model: ModelFile | None
@@ -37,6 +38,7 @@ class Trial:
     depends_on: str = ""
     zero_signs: bool = True
     must_fail: bool = False
+    refused: bool = True
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,9 @@ class DescTest:
             raise damaged("'test_requirements' names no 'numerics'", f"{place}/{DESC}")
         content = read_file(self.folder, found.get("model_file"), place)
         fed, expected = (self._arrays(found, word) for word in ("ifm", "ofm"))
-        yield suite_trial(content, fed, expected, numerics, must_fail, place)
+        meta = found.get("meta")
+        refused = not isinstance(meta, dict) or meta.get("numerics_refuses", True) is True
+        yield suite_trial(content, fed, expected, numerics, must_fail, place, refused)
 
     def _arrays(self, found: dict[str, Any], word: str) -> list[Recorded]:
         names, files = found.get(f"{word}_name"), found.get(f"{word}_file")

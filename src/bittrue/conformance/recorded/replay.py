@@ -308,8 +308,8 @@ def _outcome(
 
 
 def _ran_anyway(trial: Trial, table: Numerics, executor: str) -> str:
-    """What is wrong when a model runs that must be refused; empty when it is refused."""
-    if trial.model is None:
+    """What is wrong when a model runs that was refused; empty when it is refused, or was not."""
+    if trial.model is None or not trial.refused:
         return ""
     try:
         _run(trial, table, executor)

@@ -23,7 +23,8 @@ def trial(case: Case) -> Trial:
     # What the model holds itself is not fed, and some formats leave it to the model alone.
     fed = [given for given in case.inputs(constants=False) if given is not None]
     expected = [given for given in case.outputs() if given is not None]
-    return suite_trial(content, fed, expected, numerics, case.must_fail, case.place)
+    refused = case.fields.get("numerics_refuses", True) is True
+    return suite_trial(content, fed, expected, numerics, case.must_fail, case.place, refused)
 
 
 def suite_trial(
@@ -33,6 +34,7 @@ def suite_trial(
     numerics: str | None,
     must_fail: bool,
     place: str,
+    refused: bool = True,
 ) -> Trial:
     """A model file and its arrays as a trial. What only the reader refuses is no error where it must be refused."""
     if must_fail and expected:
@@ -43,14 +45,14 @@ def suite_trial(
     except BittrueError:
         if not must_fail:
             raise
-        return Trial(None, list(feeds.values()), [], numerics, must_fail=True)
+        return Trial(None, list(feeds.values()), [], numerics, must_fail=True, refused=refused)
     graph = model.graphs[0]
     inputs = [graph.tensors[index].name for index in graph.inputs]
     if set(inputs) != feeds.keys() or len(inputs) != len(feeds):
         raise damaged(f"arrays for the inputs {sorted(feeds)}, the model has {sorted(inputs)}", place)
     ordered = [feeds[name] for name in inputs]
     if must_fail:
-        return Trial(model, ordered, [], numerics, must_fail=True)
+        return Trial(model, ordered, [], numerics, must_fail=True, refused=refused)
     wanted = {given.name: given for given in expected}
     outputs = [graph.tensors[index].name for index in graph.outputs]
     if set(outputs) != wanted.keys():
