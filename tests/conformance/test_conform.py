@@ -111,9 +111,9 @@ MUL_CASES = tuple(find_suite("litert").cases(("MUL",), ("s8",), ("ties", "zero p
 @pytest.mark.parametrize(
     ("name", "ways"),
     [
-        ("input zero point ignored", {"zeros": lambda z: (0, z[1], z[2])}),
+        ("first input zero point ignored", {"zeros": lambda z: (0, z[1], z[2])}),
         ("output zero point one too large", {"zeros": lambda z: (z[0], z[1], z[2] + 1)}),
-        ("exact product, floor", {"rounding": faulty_device.floored}),
+        ("exact result, floor", {"rounding": faulty_device.floored}),
     ],
 )
 def test_faults_get_their_class(name: str, ways: dict[str, Any]) -> None:
@@ -127,7 +127,7 @@ def test_faults_get_their_class(name: str, ways: dict[str, Any]) -> None:
     assert name in (found.cause.name, *found.cause.also)
     assert found.failing is not None
     assert found.failing.got != found.failing.expected
-    assert found.failing.numbers["multiplier"]
+    assert "accumulator" in found.failing.numbers
 
 
 def _same(outputs: Outputs, case: SuiteCase) -> bool:
@@ -174,7 +174,7 @@ def test_the_failing_case_is_small_and_can_be_replayed(tmp_path: Path) -> None:
     (folder,) = tmp_path.iterdir()
     assert {"model.tflite", "input0.npy", "expected0.npy", "case.json"} <= {f.name for f in folder.iterdir()}
     value = np.load(folder / "input0.npy")
-    assert np.count_nonzero(value != np.bincount(value.reshape(-1) + 128).argmax() - 128) <= 1
+    assert np.count_nonzero(value != np.bincount(value.reshape(-1).astype(int) + 128).argmax() - 128) <= 1
     again = verdict(device, SMALL, cases=(failing.identity,))
     assert again.failing is not None
     assert (again.failing.element, again.failing.got) == (failing.element, failing.got)
@@ -201,7 +201,7 @@ def test_devices_that_do_not_answer(status: str) -> None:
     [
         (lambda case, o: {n: v.astype(np.int32) for n, v in o.items()}, "is int32"),
         (lambda case, o: {n: v.reshape(-1)[:-1] for n, v in o.items()}, "expected int8"),
-        (lambda case, o: {"strange": v for v in o.values()}, "no output"),
+        (lambda case, o: {"strange": next(iter(o.values()))}, "no output"),
         (lambda case, o: {}, "there are none"),
         (lambda case, o: {**o, "more": np.zeros(3)}, "outputs that the model does not have: 'more'"),
     ],
