@@ -178,7 +178,9 @@ def test_a_device_that_does_not_come_back(tmp_path: Path) -> None:
 
 def test_starting_is_not_charged_to_a_case(tmp_path: Path) -> None:
     file = tmp_path / "slow.py"
-    file.write_text("import time\ntime.sleep(1.1)\ndef device(model, inputs):\n    return next(iter(inputs.values()))\n")
+    file.write_text(
+        "import time\ntime.sleep(1.1)\ndef device(model, inputs):\n    return next(iter(inputs.values()))\n"
+    )
     device = open_device(f"{file}?timeout=1")
     start = time.monotonic()
     answer = device.answer(case("RESHAPE"))
