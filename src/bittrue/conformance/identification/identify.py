@@ -130,8 +130,7 @@ def _finding(
         first = next(iter(changes.values()))
         texts = (f"{first} instead of {first.instead}", *list(changes)[1:])
         return Finding(**common, verdict="one rule otherwise", numerics=names, changes=texts, changed_in=first.users)
-    if inquiry.unstable():
-        common["asked"] = len(inquiry.asked)
+    if inquiry.unstable:
         return Finding(**common, verdict="unstable")
     names = _nearest_first(inquiry, suite)
     nearest = nearest_of(names, inquiry.known, inquiry.ran) if names else None
@@ -206,10 +205,12 @@ def _summary(findings: Sequence[Finding], named: Sequence[Explained]) -> list[st
             lines.append(f"all operators ({len(ran)}): {one.numerics}")
         else:
             lines.append(f"{len(one.operators)} of {len(ran)} operators: {one.numerics} ({_few(one.operators)})")
+    otherwise: dict[str, list[str]] = {}
     for finding in ran:
         if finding.verdict == "one rule otherwise":
             users = f", as in {', '.join(finding.changed_in[:4])}" if finding.changed_in else ""
-            lines.append(f"{_label(finding)}: {finding.numerics[0]} with {finding.changes[0]}{users}")
+            otherwise.setdefault(f"{finding.numerics[0]} with {finding.changes[0]}{users}", []).append(_label(finding))
+    lines += [f"{_few(labels)}: {text}" for text, labels in otherwise.items()]
     for verdict, text in (("unknown", "no numerics gives the answers"), ("unstable", "answers change between runs")):
         labels = [_label(finding) for finding in ran if finding.verdict == verdict]
         if labels:
