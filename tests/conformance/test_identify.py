@@ -84,12 +84,12 @@ def _same(one: str, two: str, case: SuiteCase) -> bool:
 @pytest.mark.parametrize(
     ("name", "operators"),
     [
-        ("litert", ("FULLY_CONNECTED", "MUL", "SOFTMAX")),
-        ("litert-optimized", ("ADD", "FULLY_CONNECTED")),
+        ("litert", ("FULLY_CONNECTED", "SOFTMAX")),
+        ("litert-optimized", ("ADD",)),
         ("xnnpack", ("FULLY_CONNECTED", "ADD")),
-        ("single-rounding", ("FULLY_CONNECTED", "TANH")),
+        ("single-rounding", ("FULLY_CONNECTED",)),
         ("litert@1.2", ("FULLY_CONNECTED",)),
-        ("tvm-qnn", ("ADD", "MUL")),
+        ("tvm-qnn", ("ADD",)),
         ("tvm-qnn-float32-tonearest", ("MUL",)),
         ("onnx", ("QLinearMatMul",)),
         ("onnxruntime", ("QLinearMatMul",)),
@@ -288,12 +288,8 @@ def test_the_command(tmp_path) -> None:  # type: ignore[no-untyped-def]
     assert data["named"] == [{"numerics": "xnnpack", "operators": ["MUL s8"]}]
     assert data["findings"][0]["contradicted"]["litert"].startswith("MUL/s8/")
 
-    device = tmp_path / "halved.py"
-    device.write_text(
-        "import bittrue\n\n\ndef run(model, inputs):\n"
-        "    found = bittrue.load(model).prepare('litert').run(dict(inputs))\n"
-        "    return {name: value // 2 for name, value in found.items()}\n"
-    )
+    device = tmp_path / "first.py"
+    device.write_text("def run(model, inputs):\n    return {'output0': inputs['input0']}\n")
     other = runner.invoke(cli, ["identify", f"{device}:run", "--operator", "MUL", "--questions", "6"])
     assert other.exit_code == 1, other.output
     assert "no numerics gives the answers" in other.output

@@ -13,7 +13,7 @@ from support.planted import PLANTED, RIGHT, Planted, PlantedDevice
 from support.planted.devices import KERNELS
 
 # Without --deep so many cases of each sort are evidence: failing ones, and right ones.
-_FAILING, _RIGHT = 5, 4
+_FAILING, _RIGHT = 4, 2
 
 
 @cache
@@ -54,4 +54,4 @@ def test_the_class_is_what_was_planted(planted: Planted, request: pytest.Fixture
         failing, right = failing[:: -(-len(failing) // _FAILING)], right[:: -(-len(right) // _RIGHT) or 1]
     found = find_class([*failing, *right], "litert")
     assert found is not None, "unexplained"
-    assert found.name in planted.names or (set(planted.names) & set(found.also)), found
+    assert found.name in planted.names, found

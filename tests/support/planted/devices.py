@@ -31,7 +31,7 @@ KERNELS = {
     "MAXIMUM": others.extreme,
     "MINIMUM": others.extreme,
     "ARG_MAX": others.arg_max,
-    "RESIZE_NEAREST_NEIGHBOR": others.resize_nearest,
+    "RESIZE_BILINEAR": others.resize_bilinear,
     **dict.fromkeys(others.COMPARED, others.compare),
 }
 
@@ -105,6 +105,12 @@ PLANTED = (
     Planted("FULLY_CONNECTED", ("rescale=q31_two_step_up_away",), {"rounding": two_step}),
     Planted("FULLY_CONNECTED", ("multiplier truncated to 8 bits",), {"short_multiplier": True}),
     Planted("FULLY_CONNECTED", ("relu6 taken for relu",), {"relu_for_relu6": True}),
+    Planted("AVERAGE_POOL_2D", ("average counts padding",), {"pads_count": True}),
+    Planted("AVERAGE_POOL_2D", ("average=integer_trunc",), {"trunc": True}),
+    Planted("AVERAGE_POOL_2D", ("fused activation ignored",), {"no_activation": True}),
+    Planted("MAX_POOL_2D", ("padding with code 0",), {"pads_count": True}),
+    Planted("RESIZE_BILINEAR", ("half_pixel_centers is False",), {"no_half": True}),
+    Planted("RESIZE_BILINEAR", ("align_corners is False",), {"no_corners": True}),
     Planted("ADD", ("second input zero point ignored",), {"no_second_zero": True}),
     Planted("ADD", ("first input and second input scales swapped",), {"scales_swapped": True}),
     Planted("ADD", ("rescale=q31_one_step_up",), {"rounding": one_step_up}),
