@@ -83,7 +83,7 @@ PLANTED = (
     Planted("CONV_2D", ("rescale=q31_one_step_up",), {"rounding": one_step_up}),
     Planted("CONV_2D", ("rescale=q31_one_step_away",), {"rounding": one_step_away}),
     Planted("CONV_2D", ("rescale=binary32_multiply_even",), {"rounding": real_even}),
-    Planted("CONV_2D", ("product with a 31-bit multiplier, floor",), {"rounding": floored}),
+    Planted("CONV_2D", ("product with a 31-bit multiplier, floor", "exact product, floor"), {"rounding": floored}),
     Planted("CONV_2D", ("input zero point ignored",), {"no_input_zero": True}),
     Planted("CONV_2D", ("output zero point ignored",), {"no_output_zero": True}),
     Planted("CONV_2D", ("padding with code 0",), {"pad_code": 0}),
@@ -96,7 +96,11 @@ PLANTED = (
     Planted("CONV_2D", ("accumulator wraps at 16 bits",), {"register_wraps": True}),
     Planted("CONV_2D", ("multiplier of channel 0 for all channels",), {"first_multiplier": True}),
     Planted("CONV_2D", ("strides of height and width swapped",), {"strides_swapped": True}),
-    Planted("DEPTHWISE_CONV_2D", ("product with a 31-bit multiplier, trunc",), {"rounding": truncated}),
+    Planted(
+        "DEPTHWISE_CONV_2D",
+        ("product with a 31-bit multiplier, trunc", "exact product, trunc"),
+        {"rounding": truncated},
+    ),
     Planted("DEPTHWISE_CONV_2D", ("accumulator saturates at 16 bits",), {"register_saturates": True}),
     Planted("DEPTHWISE_CONV_2D", ("dilation ignored",), {"no_dilation": True}),
     Planted("DEPTHWISE_CONV_2D", ("weights -128 read as -127",), {"no_minus_128": True}),
@@ -104,7 +108,9 @@ PLANTED = (
     Planted("FULLY_CONNECTED", ("weights transposed",), {"weights_transposed": True}),
     Planted("FULLY_CONNECTED", ("rescale=q31_two_step_up_away",), {"rounding": two_step}),
     Planted("FULLY_CONNECTED", ("multiplier truncated to 8 bits",), {"short_multiplier": True}),
-    Planted("FULLY_CONNECTED", ("relu6 taken for relu",), {"relu_for_relu6": True}),
+    Planted(
+        "FULLY_CONNECTED", ("relu6 taken for relu", "upper end of the activation ignored"), {"relu_for_relu6": True}
+    ),
     Planted("AVERAGE_POOL_2D", ("average counts padding",), {"pads_count": True}),
     Planted("AVERAGE_POOL_2D", ("average=integer_trunc",), {"trunc": True}),
     Planted("AVERAGE_POOL_2D", ("fused activation ignored",), {"no_activation": True}),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ... import __version__
 from ...numerics import names as numerics_names
 from ..devices import Device
 from ..suite import Suite, SuiteCase, find_suite
@@ -51,6 +50,8 @@ def identify(
     >>> bittrue.identify("bittrue:xnnpack", operators=["CONV_2D"]).summary  # doctest: +SKIP
     ('all operators (1): xnnpack',)
     """
+    import bittrue
+
     opened = device if isinstance(device, Device) else _open(device)
     try:
         chosen = find_suite(suite or _suite_for(opened))
@@ -72,7 +73,7 @@ def identify(
         device=opened.spec,
         suite=chosen.name,
         suite_version=SUITE_VERSION,
-        bittrue=__version__,
+        bittrue=bittrue.__version__,
         findings=ordered,
         named=named,
         consistent=consistent,
@@ -132,8 +133,8 @@ def _finding(
         return Finding(**common, verdict="one rule otherwise", numerics=names, changes=texts, changed_in=first.users)
     if inquiry.unstable:
         return Finding(**common, verdict="unstable")
-    names = _nearest_first(inquiry, suite)
-    nearest = nearest_of(names, inquiry.known, inquiry.ran) if names else None
+    ordered = _nearest_first(inquiry, suite)
+    nearest = nearest_of(ordered, inquiry.known, inquiry.ran) if ordered else None
     return Finding(**common, verdict="unknown", nearest=nearest)
 
 
