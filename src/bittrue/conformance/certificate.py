@@ -22,7 +22,17 @@ from .expected import Expected, Outputs
 from .failing import reduced_inputs
 from .judging import judge
 from .models import ModelFile, reproduces
-from .result import CaseResult, ConformResult, Failing, ModelResult, OperatorResult, digest_of
+from .result import (
+    ACCEPTS,
+    NO_REFUSAL,
+    REFUSED,
+    CaseResult,
+    ConformResult,
+    Failing,
+    ModelResult,
+    OperatorResult,
+    digest_of,
+)
 from .suite import SUITE_VERSION, Suite, SuiteCase, find_suite
 from .verdicts import Record, misfit, output_array
 
@@ -78,7 +88,7 @@ def verify(
             again.append(new)
     problems += _models(result, models)
     settled = with_claim(replace(result, operators=tuple(again)))
-    for name in ("level", "claimed", "claim"):
+    for name in ("level", "refuses", "claimed", "claim"):
         if getattr(settled, name) != getattr(result, name):
             problems.append(f"{name}: recorded {getattr(result, name)!r}, worked out {getattr(settled, name)!r}")
     return problems
@@ -140,9 +150,15 @@ def _record(recorded: OperatorResult, case: SuiteCase, one: CaseResult) -> Recor
         return Record(case, "outputs", _unpacked(one, wanted), seconds=one.seconds)
     if one.outcome == "wrong outputs":
         return Record(case, "wrong outputs", {}, _misfit(recorded, case, one), one.seconds)
-    if one.outcome == "accepts what it must refuse":
+    if one.outcome == ACCEPTS:
         return Record(case, "wrong outputs", {}, one.text, one.seconds)
-    status = "refused" if one.outcome in ("skipped", "refused as it must") else one.outcome
+    if one.outcome == NO_REFUSAL:
+        status, _, text = one.text.partition(": ")
+        return Record(case, status, {}, text.removesuffix(f"; {case.rejects}"), one.seconds)
+    if one.outcome == "skipped":
+        # A model that must be refused is skipped only where nobody asked.
+        return Record(case, "skipped" if case.rejects else "refused", {}, one.text, one.seconds)
+    status = "refused" if one.outcome == REFUSED else one.outcome
     return Record(case, status, {}, one.text, one.seconds)
 
 

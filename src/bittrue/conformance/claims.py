@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .result import SKIPPED, ConformResult, OperatorResult
+from .result import ACCEPTS, NO_REFUSAL, SKIPPED, ConformResult, OperatorResult
 from .suite import find_suite
 
 _MOST_NAMED = 12
@@ -20,17 +20,17 @@ def with_claim(result: ConformResult) -> ConformResult:
         whole = [name for name in claimed if all(name in model.matches for model in result.models)]
         if whole:
             level, claimed = 4, tuple(whole)
-    settled = replace(result, level=level, claimed=claimed, claim="", digest="")
+    refuses = all(o.refuses for o in result.operators)
+    settled = replace(result, level=level, refuses=refuses, claimed=claimed, claim="", digest="")
     return replace(settled, claim=_claim(settled, ran)).sealed()
 
 
 def _level(ran: Sequence[OperatorResult]) -> int | None:
-    """The least of all operators. One without ordinary cases that ran limits nothing but level 0."""
-    levels = [o.level for o in ran if o.level is None or o.level or o.deviation.elements or _cases_ran(o)]
+    """The least of all operators; one with nothing but models to refuse limits nothing."""
+    levels = [o.level for o in ran if o.level is None or _cases_ran(o)]
     if not ran or any(level is None for level in levels):
         return None
-    found = [level for level in levels if level is not None]
-    return min(found, default=0)
+    return min((level for level in levels if level is not None), default=0)
 
 
 def _cases_ran(found: OperatorResult) -> bool:
@@ -60,8 +60,9 @@ def _claim(result: ConformResult, ran: Sequence[OperatorResult]) -> str:
         )
     if result.level is None:
         bad = _named([_title(o) for o in ran if o.level is None])
-        return f"{_subject(result)} conforms to nothing: {bad} came to no proper end or broke a rule of conduct; {what}, {counted}{rest}"
-    head = f"{_subject(result)} conforms"
+        why = f"{bad} came to no proper end or broke a rule of conduct"
+        return f"{_subject(result)} conforms to nothing: {why}; {what}, {counted}{rest}"
+    head = f"{_subject(result)} conforms" if result.level else f"{_subject(result)} runs, with wrong results"
     if result.claimed:
         others = f" (and equally {', '.join(result.claimed[1:])})" if len(result.claimed) > 1 else ""
         head += f" to numerics {result.claimed[0]}{others}"
@@ -71,8 +72,22 @@ def _claim(result: ConformResult, ran: Sequence[OperatorResult]) -> str:
     if result.level == 4:
         runs = sum(sum(m.counts.values()) for m in result.models)
         extra = f", and {len(result.models)} model{'s' if len(result.models) > 1 else ''} end to end on {runs} inputs"
-    limits = _limits(ran, result.level)
-    return f"{head}, level L{result.level}, {what}, {counted}{extra}{rest}{limits}"
+    level = f"level L{result.level}" if result.level else "no level of arithmetic"
+    level += "" if result.refuses else ", without L0"
+    return f"{head}, {level}, {what}, {counted}{extra}{rest}{_limits(ran, result.level)}{_accepting(result)}"
+
+
+def _accepting(result: ConformResult) -> str:
+    """Operators that run what they must refuse."""
+    bad = [o for o in result.operators if not o.refuses]
+    if not bad:
+        return ""
+    parts = []
+    for outcome, verb in ((ACCEPTS, "accepts"), (NO_REFUSAL, "ends without an answer over")):
+        count = sum(o.counts.get(outcome, 0) for o in bad)
+        if count:
+            parts.append(f"{verb} {count} model{'s' if count > 1 else ''}")
+    return f"; not L0: {' and '.join(parts)} that must be refused ({_named([_title(o) for o in bad])})"
 
 
 def _subject(result: ConformResult) -> str:
@@ -114,7 +129,9 @@ def _limits(ran: Sequence[OperatorResult], level: int) -> str:
     if level >= 3:
         return ""
     low = [_title(o) for o in ran if o.level == level and (level or _cases_ran(o))]
-    return f"; no more than L{level} because of {_named(low)}" if low else ""
+    if not low:
+        return ""
+    return f"; no more than L{level} because of {_named(low)}" if level else f"; wrong: {_named(low)}"
 
 
 def _per_operator(ran: Sequence[OperatorResult]) -> str:

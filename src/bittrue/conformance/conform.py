@@ -25,7 +25,7 @@ from .judging import judge
 from .models import ModelFile, model_results
 from .result import ConformResult, ModelResult, OperatorResult, Selection
 from .suite import SUITE_VERSION, SUITES, Suite, SuiteCase, find_suite
-from .verdicts import Record, record_of
+from .verdicts import ORDERLY, Record, record_of
 
 # Called with how many parts are done and how many there are; 0 as long as nobody knows.
 Progress = Callable[[int, int], None]
@@ -148,10 +148,10 @@ def suite_of(device: Device) -> str:
 
 
 def default_types(suite: Suite, types: Sequence[str] | None, cases: Sequence[str] = ()) -> tuple[str, ...]:
-    """The types that are run: s8 where the suite has it for its specification, everything for chosen cases."""
+    """The types that are run: the suite's own by default, everything for chosen cases."""
     if types is not None:
         return tuple(types)
-    return ("s8",) if suite.name == "litert" and not cases else ()
+    return () if cases else suite.types
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -206,9 +206,38 @@ def group_cases(suite: Suite, selection: Selection, group: tuple[str, str]) -> l
 def ask(device: Device, case: SuiteCase, repeat: int) -> Record:
     """The device's answers to one case. After a fault it is not asked again."""
     answers = [device.answer(case)]
-    while len(answers) < repeat and answers[-1].status in ("outputs", "refused"):
+    while len(answers) < repeat and answers[-1].status in ORDERLY:
         answers.append(device.answer(case))
     return record_of(case, answers)
+
+
+def ask_all(device: Device, cases: Sequence[SuiteCase], repeat: int) -> Iterator[Record]:
+    """The answers to several cases; devices that are expensive to start are handed all of them at once."""
+    if type(device).answers is Device.answers:
+        yield from (ask(device, case, repeat) for case in cases)
+        return
+    answers = [[answer] for answer in device.answers(cases)]
+    for _ in range(repeat - 1):
+        again = [i for i, given in enumerate(answers) if given[-1].status in ORDERLY]
+        for i, answer in zip(again, device.answers([cases[i] for i in again]), strict=True):
+            answers[i].append(answer)
+    yield from (record_of(case, given) for case, given in zip(cases, answers, strict=True))
+
+
+def _records(
+    device: Device, cases: Sequence[SuiteCase], repeat: int, journal: Journal | None, keep: Callable[[Record], None]
+) -> list[Record]:
+    """One record per case: the journal's, or the device's, which `keep` gets."""
+    known = {case.identity: None if journal is None else journal.find(case) for case in cases}
+    fresh = ask_all(device, [case for case in cases if known[case.identity] is None], repeat)
+    found = []
+    for case in cases:
+        record = known[case.identity]
+        if record is None:
+            record = next(fresh)
+            keep(record)
+        found.append(record)
+    return found
 
 
 def _one_by_one(
@@ -221,18 +250,19 @@ def _one_by_one(
             progress(0, 0)
         cases.append(group_cases(suite, task.selection, group))
     count, done = sum(map(len, cases)), 0
+
+    def keep(record: Record) -> None:
+        nonlocal done
+        done += 1
+        if journal is not None:
+            journal.add(record)
+        if progress is not None:
+            progress(done, count)
+
     for group, mine in zip(groups, cases, strict=True):
-        records = []
-        for case in mine:
-            record = None if journal is None else journal.find(case)
-            if record is None:
-                record = ask(device, case, task.repeat)
-                if journal is not None:
-                    journal.add(record)
-            records.append(record)
-            done += 1
-            if progress is not None:
-                progress(done, count)
+        first = done
+        records = _records(device, mine, task.repeat, journal, keep)
+        done = first + len(mine)
         yield _judged(device, suite, task, group, records)
 
 
@@ -265,8 +295,9 @@ def _side_by_side(
                 if progress is not None:
                     progress(done, len(groups))
                 records, found = one.result()
-                for record in records if journal is not None else ():
-                    journal.add(record)
+                if journal is not None:
+                    for record in records:
+                        journal.add(record)
                 yield found
         except BaseException:
             pool.shutdown(cancel_futures=True)
@@ -280,14 +311,12 @@ def _one_group(
     suite = find_suite(task.suite)
     known = None if task.resume is None else Journal(Path(task.resume), task.header(title))
     device = open_device(spec, timeout=timeout)
-    fresh, records = [], []
+    fresh: list[Record] = []
     try:
-        for case in group_cases(suite, task.selection, group):
-            record = None if known is None else known.find(case)
-            if record is None:
-                record = ask(device, case, task.repeat)
-                fresh.append(replace(record, case=replace(case)))
-            records.append(record)
+        cases = group_cases(suite, task.selection, group)
+        records = _records(
+            device, cases, task.repeat, known, lambda record: fresh.append(replace(record, case=replace(record.case)))
+        )
         return fresh, _judged(device, suite, task, group, records)
     finally:
         device.close()

@@ -87,8 +87,8 @@ def _worked_out(failing: Failing, case: SuiteCase, wanted: Outputs) -> Failing:
         found = explain_element(plan, known, failing.output, failing.element, wanted[failing.output])
     except (BittrueError, LookupError):
         return failing
-    numbers = {key: value for key, value in found.numbers.items()}
-    return replace(failing, numbers=numbers, lines=tuple((line.label, line.value, line.remark) for line in found.lines))
+    lines = tuple((line.label, line.value, line.remark) for line in found.lines)
+    return replace(failing, numbers=dict(found.numbers), lines=lines)
 
 
 class _Enough(Exception):

@@ -16,9 +16,12 @@ from .causes import Evidence, find_class
 from .expected import Expected, Outputs, same_bytes
 from .failing import find_failing
 from .result import (
+    ACCEPTS,
     COMBINED,
     EXACT,
     FAULTS,
+    NO_REFUSAL,
+    REFUSED,
     SKIPPED,
     TOLERATED,
     WRONG,
@@ -230,13 +233,13 @@ class _Judged:
 
     def nothing_ran(self) -> OperatorResult:
         result = self._result("", {})
-        refused = result.counts.get("refused as it must", 0)
-        if refused and not result.skipped and set(result.counts) == {"refused as it must"}:
-            text = f"refuses all of {_many(refused, 'model')} that it must refuse"
+        refused = result.counts.get(REFUSED, 0)
+        if not result.skipped and any(result.counts.get(name) for name in (REFUSED, ACCEPTS, NO_REFUSAL)):
+            text = f"refuses {_many(refused, 'model')} that it must refuse"
             return self._finish(replace(result, verdict=EXACT, level=0, text=text))
         count = sum(result.skipped.values())
         reasons = "; ".join(result.skipped)
-        text = f"{_many(count, 'case')} refused: {reasons}" if count else "nothing ran that could be compared"
+        text = f"{_many(count, 'case')} skipped: {reasons}" if count else "nothing ran that could be compared"
         return self._finish(replace(result, verdict=SKIPPED, text=text))
 
     def _result(self, reference: str, answers: dict[int, Outputs]) -> OperatorResult:
@@ -265,13 +268,15 @@ class _Judged:
         )
 
     def _outcome(self, record: Record, wanted: Outputs | None) -> tuple[str, str]:
+        if record.status == "skipped":
+            return "skipped", record.text
         if record.case.rejects:
             # Saying no with an exception is still saying no; ending the process or never coming back is not.
             if record.status in ("refused", "raised"):
-                return "refused as it must", record.text
+                return REFUSED, record.text
             if record.status in ("outputs", "wrong outputs", "changes its answers"):
-                return "accepts what it must refuse", record.case.rejects
-            return record.status, record.text
+                return ACCEPTS, record.case.rejects
+            return NO_REFUSAL, f"{record.status}: {record.text}; {record.case.rejects}"
         if record.status == "refused":
             return "skipped", record.text
         if record.status != "outputs":
@@ -286,7 +291,16 @@ class _Judged:
         return ("exact" if same_bytes(record.outputs, wanted) else "differs"), ""
 
     def _finish(self, result: OperatorResult) -> OperatorResult:
-        """Faults come before everything that the other cases say."""
+        """Faults of conduct come before what the other cases say; what is accepted wrongly is said in any case."""
+        for outcome, verb in ((NO_REFUSAL, "ends without an answer over"), (ACCEPTS, "accepts")):
+            bad = [case for case in result.cases if case.outcome == outcome]
+            if not bad:
+                continue
+            must = sum(result.counts.get(name, 0) for name in (REFUSED, ACCEPTS, NO_REFUSAL))
+            said = f"{verb} {len(bad)} of {_many(must, 'model')} that it must refuse ({bad[0].identity}: {bad[0].text})"
+            result = replace(result, refuses=False, text=f"{result.text}; {said}" if self.ran else said)
+            if not self.ran and result.verdict != SKIPPED:
+                result = replace(result, verdict=outcome, level=0)
         faults = [name for name in FAULTS if result.counts.get(name)]
         if not faults:
             return result

@@ -17,28 +17,34 @@ from ..errors import InputError
 
 FORMAT = "bittrue-conform-1"
 
-# What a case can come to. The first two are fine, the next three are no fault of conduct, the rest are.
+REFUSED = "refused as it must"
+# How a device can fail a model that it must refuse: by running it, or by ending or hanging over it.
+ACCEPTS, NO_REFUSAL = "accepts what it must refuse", "no answer where it must refuse"
+# What a case can come to. The first two are fine, two are about level 0, and the last six are faults
+# of conduct.
 OUTCOMES = (
     "exact",
-    "refused as it must",
+    REFUSED,
     "differs",
     "skipped",
     "no reference",
+    ACCEPTS,
+    NO_REFUSAL,
     "wrong outputs",
     "changes its answers",
-    "accepts what it must refuse",
     "raised",
     "unreadable",
     "timed out",
     "crashed",
 )
 # Outcomes that are the device's own fault whatever the arithmetic.
-FAULTS = OUTCOMES[5:]
+FAULTS = OUTCOMES[7:]
 # What an operator can come to, best first; `FAULTS` stand between the last two.
 EXACT, COMBINED, TOLERATED, WRONG, SKIPPED = "exact", "exact to a combination", "within tolerance", "wrong", "skipped"
-VERDICTS = (EXACT, COMBINED, TOLERATED, SKIPPED, WRONG, *FAULTS)
+VERDICTS = (EXACT, COMBINED, TOLERATED, SKIPPED, WRONG, ACCEPTS, NO_REFUSAL, *FAULTS)
+# Level 0 stands beside the others: a device may be exact and yet run models that it must refuse; then both is said.
 LEVELS = (
-    "refuses what it must, and ends every case with an answer",
+    "refuses what it must",
     "within the derived tolerance of the operator",
     "within one unit of the last place, unbiased",
     "bit-exact to a named numerics",
@@ -148,7 +154,7 @@ class Class:
     """What the device does otherwise: with it the reference gives every byte of every case.
 
     Attributes:
-        name: stable, ``"input zero point ignored"`` or ``"rescale=q31_one_step_up"``; of two together ``"... and ..."``.
+        name: stable, ``"input zero point ignored"`` or ``"rescale=q31_one_step_up"``; two are joined by ``"and"``.
         text: for people.
         kind: as `bittrue.compare.result.Cause.kind`.
         legal: whether it only fills slots with rules that some numerics has for such an operator.
@@ -240,7 +246,8 @@ class OperatorResult:
     Attributes:
         operator, types: as in the suite.
         verdict: one of `VERDICTS`.
-        level: 0 to 3; None where not even level 0 holds, or nothing ran.
+        level: 1 to 3; 0 where the arithmetic is wrong; None where a case came to no proper answer, or nothing ran.
+        refuses: whether every model that must be refused was refused (level 0).
         text: the verdict in one sentence.
         matches: the numerics that are exact on every case.
         every: all numerics that run these cases are exact.
@@ -261,6 +268,7 @@ class OperatorResult:
     level: int | None
     text: str
     matches: tuple[Match, ...] = ()
+    refuses: bool = True
     every: bool = False
     reference: str = ""
     cause: Class | None = None
@@ -329,7 +337,8 @@ class ConformResult:
         repeat: how often each case was asked.
         operators: verdicts, in the suite's order.
         models: with level 4.
-        level: of the device: the least of all operators that ran; None where not even level 0 holds.
+        level: of the device: the least of all operators that ran; None where one has none.
+        refuses: whether level 0 holds: every model that must be refused was refused.
         claimed: numerics that are exact for every operator that ran.
         claim: one sentence, ready to be quoted.
         seconds, version, date: of the run; the version is bittrue's.
@@ -348,6 +357,7 @@ class ConformResult:
     operators: tuple[OperatorResult, ...]
     models: tuple[ModelResult, ...] = ()
     level: int | None = None
+    refuses: bool = True
     claimed: tuple[str, ...] = ()
     claim: str = ""
     seconds: float = 0.0
@@ -358,8 +368,12 @@ class ConformResult:
 
     @property
     def passed(self) -> bool:
-        """Whether something ran, and every operator that ran is bit-exact to a named numerics: level 3 or 4."""
-        return self.level is not None and self.level >= 3
+        """Whether something ran, every operator that ran is bit-exact to a named numerics, and level 0 holds."""
+        return self.reaches(3)
+
+    def reaches(self, level: int) -> bool:
+        """Whether this level and level 0 hold."""
+        return self.level is not None and self.level >= level and self.refuses
 
     def count(self, *outcomes: str) -> int:
         """Cases with one of these outcomes; all without."""

@@ -17,7 +17,7 @@ that what is legal there is legal nowhere else.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -202,6 +202,49 @@ def searched(case: SuiteCase, number: int) -> SuiteCase:
             # Indices, conditions, real numbers: only values that are known to be valid.
             inputs[name] = random.permutation(value.reshape(-1)).reshape(value.shape)
     return replace(case, inputs={name: inputs[name] for name in case.inputs})
+
+
+def recomputed(suite: Suite, tolerance: Tolerance, sums: bool = True) -> list[str]:
+    """Figures whose witness does not give them; an empty list when all do.
+
+    Args:
+        suite: of the cases.
+        tolerance: what is shipped.
+        sums: also run all pairs on all cases again for bias and mean square.
+    """
+    cases = {c.identity: c for c in suite.cases((tolerance.operator,), (tolerance.types,)) if not c.rejects}
+    problems = [] if len(cases) == tolerance.cases else [f"{len(cases)} cases, {tolerance.cases} when it was derived"]
+    narrow: Sums = {}
+    for identity, case in cases.items() if sums else ():
+        found = sums_of_pairs(Expected(case, suite.admitted), suite.admitted)
+        for pair, one in found.items() if identity not in tolerance.wide else ():
+            narrow[pair] = narrow.get(pair, Deviation()) + one
+        if identity in tolerance.wide:
+            problems += _sums_differ(identity, tolerance.wide[identity], found)
+    problems += _sums_differ("all cases", tolerance.figures, narrow) if sums else []
+    for name, figures in {"all cases": tolerance.figures, **tolerance.wide}.items():
+        witness = figures.largest_witness
+        if (figures.largest == 0) != (witness is None):
+            problems.append(f"{name}: largest {figures.largest} and its witness do not fit")
+        elif witness is not None and (_values(cases, witness) != witness.values or _apart(witness) != figures.largest):
+            problems.append(f"{name}: largest {figures.largest} is not what its witness gives")
+    return problems
+
+
+def _values(cases: Mapping[str, SuiteCase], witness: Witness) -> tuple[int, ...] | None:
+    case = cases.get(witness.case)
+    if case is None:
+        return None
+    if witness.search is not None:
+        case = searched(case, witness.search)
+    expected = Expected(case, witness.numerics)
+    return tuple(int(expected.outputs(name)[witness.output][witness.element]) for name in witness.numerics)
+
+
+def _sums_differ(name: str, figures: Figures, sums: Sums) -> list[str]:
+    again = _figures(sums, figures.largest_witness)
+    same = (again.bias_witness, again.square_witness) == (figures.bias_witness, figures.square_witness)
+    return [] if same else [f"{name}: bias or mean square come out otherwise"]
 
 
 def bound_for(suite: Suite, operator: str, types: str) -> Bound:

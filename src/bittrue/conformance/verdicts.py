@@ -18,6 +18,8 @@ from .suite import SuiteCase
 
 # Texts of devices are cut here.
 _MOST_TEXT = 400
+# Statuses after which a device may be asked again.
+ORDERLY = ("outputs", "refused", "skipped")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ def record_of(case: SuiteCase, answers: Sequence[Answer]) -> Record:
     """
     first = answers[0]
     for answer in answers:
-        if answer.status not in ("outputs", "refused"):
+        if answer.status not in ORDERLY:
             return Record(case, answer.status, {}, answer.text[:_MOST_TEXT], first.seconds)
     for number, answer in enumerate(answers[1:], 2):
         if answer.status != first.status:

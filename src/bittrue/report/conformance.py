@@ -12,7 +12,7 @@ _KINDS = {"exact": "equal", "exact to a combination": "equal", "within tolerance
 # Outcomes of cases that are listed one by one.
 _FINE = ("exact", "refused as it must")
 LEVELS = (
-    "refuses what it must, and ends every case with an answer",
+    "refuses what it must",
     "within the derived tolerance of the operator",
     "within one unit of the last place, unbiased",
     "bit-exact to a named numerics",
@@ -58,9 +58,10 @@ def report(result: dict[str, Any]) -> Report:
     elif level is None:
         kind, headline = "fault", "Conforms to nothing"
     else:
-        kind = "equal" if level >= 3 else "benign" if level else "fault"
-        what = LEVELS[level] if 0 <= level < len(LEVELS) else "unknown"
-        headline = f"Level L{level}: {what}"
+        kind = "fault" if not level else "equal" if level >= 3 and result["refuses"] else "benign"
+        what = LEVELS[level] if 0 < level < len(LEVELS) else "wrong results"
+        headline = f"Level L{level}: {what}" if level else "Wrong results"
+        headline += "" if result["refuses"] else "; does not refuse what it must"
     return Report(result, kind, headline, result["claim"], groups, classes)
 
 
@@ -96,8 +97,15 @@ def counted(found: dict[str, Any]) -> tuple[int, int, int]:
     """Exact cases, cases that ran, skipped ones."""
     counts = found["counts"]
     skipped = counts.get("skipped", 0)
-    ran = sum(counts.values()) - skipped - counts.get("refused as it must", 0)
+    ran = sum(counts.values()) - skipped - sum(must_refuse(found))
     return counts.get("exact", 0), ran, skipped
+
+
+def must_refuse(found: dict[str, Any]) -> tuple[int, int]:
+    """Models that must be refused: how many were, and how many were not."""
+    counts = found["counts"]
+    wrong = counts.get("accepts what it must refuse", 0) + counts.get("no answer where it must refuse", 0)
+    return counts.get("refused as it must", 0), wrong
 
 
 def means(found: dict[str, Any]) -> tuple[float | None, float | None]:

@@ -11,7 +11,7 @@ from .words import legal
 _FINE = ("exact", "refused as it must")
 _SKIPPED = ("skipped", "no reference")
 # What the device does not live to answer is an error, what it answers wrongly a failure.
-_ERRORS = ("crashed", "timed out", "raised", "unreadable")
+_ERRORS = ("crashed", "timed out", "raised", "unreadable", "no answer where it must refuse")
 
 
 def render(result: Mapping[str, Any]) -> str:

@@ -145,9 +145,11 @@ def _conform(data: dict[str, Any]) -> list[str]:
                 _text(conformance.who(found)),
                 f"{exact}/{ran}",
                 str(skipped),
+                _refuses(found),
             )
         )
-    lines += _table(("operator", "types", "level", "verdict", "arithmetic, or what is wrong", "exact", "skipped"), rows)
+    head = ("operator", "types", "level", "verdict", "arithmetic, or what is wrong", "exact", "skipped", "refuses")
+    lines += _table(head, rows)
     rest = len(order) - MOST_OPERATORS
     lines += [f"and {words.count(rest)} more operators", ""] if rest > 0 else []
     for found in [found for found in order if found["failing"] is not None][:_MOST_FAILING]:
@@ -163,6 +165,11 @@ def _conform(data: dict[str, Any]) -> list[str]:
         matches = ", ".join(model["matches"]) or model["text"] or "no numerics"
         lines += [f"- model {_code(model['name'])}, {words.plural(len(model['inputs']), 'input')}: {_text(matches)}"]
     return lines + [f"- {_text(note)}" for note in data["notes"][:MOST_ROWS]]
+
+
+def _refuses(found: dict[str, Any]) -> str:
+    refused, accepted = conformance.must_refuse(found)
+    return f"{refused}/{refused + accepted}" if refused + accepted else ""
 
 
 def _table(head: tuple[str, ...], rows: list[Any]) -> list[str]:
