@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from bittrue.conformance.causes import Evidence, find_class
+from bittrue.conformance.conform import conform
 from bittrue.conformance.expected import Outputs, same_bytes
 from bittrue.conformance.suite import SuiteCase, find_suite
 from support.planted import PLANTED, RIGHT, Planted, PlantedDevice
@@ -55,3 +56,16 @@ def test_the_class_is_what_was_planted(planted: Planted, request: pytest.Fixture
     found = find_class([*failing, *right], "litert")
     assert found is not None, "unexplained"
     assert found.name in planted.names, found
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [p for p in PLANTED if p.operator in ("PAD", "MAXIMUM", "LESS")],
+    ids=lambda planted: planted.title,
+)
+def test_a_conformance_run_says_so(planted: Planted) -> None:
+    result = conform(PlantedDevice(planted), "litert", operators=[planted.operator])
+    (verdict,) = result.operators
+    assert verdict.verdict == "wrong"
+    assert verdict.cause is not None
+    assert verdict.cause.name in planted.names
