@@ -52,8 +52,6 @@ def store(op: Operation, value: Array, **wrong: Any) -> Array:
 def geometry(op: Operation, taps: tuple[int, int], dilation: tuple[int, int], **wrong: Any) -> tuple[Any, Any, Any]:
     """Strides, pads (top, bottom, left, right) and output extents."""
     stride = (op.options.strideH, op.options.strideW)
-    if wrong.get("strides_swapped"):
-        stride = stride[::-1]
     pads, size = [], []
     for axis in range(2):
         extent, out = op.x.shape[1 + axis], op.output.shape[1 + axis]
@@ -63,6 +61,13 @@ def geometry(op: Operation, taps: tuple[int, int], dilation: tuple[int, int], **
         before = total - total // 2 if wrong.get("pads_at_the_beginning") else total // 2
         pads += [before, max(0, (out - 1) * stride[axis] + reach - extent - before)]
         size.append(out)
+    if wrong.get("strides_swapped"):
+        # Windows that leave the picture read the zero point.
+        stride = stride[::-1]
+        for axis in range(2):
+            reach = (taps[axis] - 1) * dilation[axis] + 1
+            needed = (size[axis] - 1) * stride[axis] + reach - op.x.shape[1 + axis] - pads[2 * axis]
+            pads[2 * axis + 1] = max(0, needed)
     return stride, tuple(pads), tuple(size)
 
 

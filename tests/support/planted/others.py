@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import floor
 from typing import Any
 
 import numpy as np
@@ -119,37 +118,29 @@ def arg_max(op: Operation, **wrong: Any) -> Array:
     return found.astype(op.output.dtype).reshape(op.output.shape)
 
 
-def softmax(op: Operation, **wrong: Any) -> Array:
-    """SOFTMAX over the last axis in binary64: nobody's arithmetic, near everybody's."""
-    x, y = _codes(op.x).astype(np.float64), op.output
-    e = np.exp((x - x.max(-1, keepdims=True)) * float(op.x.scale) * float(op.options.beta))
-    return np.clip(np.rint(e / e.sum(-1, keepdims=True) / float(y.scale)) + y.zero, -128, 127).astype(np.int8)
-
-
-def resize_nearest(op: Operation, **wrong: Any) -> Array:
-    """RESIZE_NEAREST_NEIGHBOR."""
-    x = _codes(op.x)
-    places = []
+def resize_bilinear(op: Operation, **wrong: Any) -> Array:
+    """RESIZE_BILINEAR: positions and weights in units of 2^-10, ties away from zero."""
+    x = _codes(op.x).astype(np.int64)
+    lower, upper, part = [], [], []
     for axis in (1, 2):
         extent, out = x.shape[axis], op.output.shape[axis]
-        corners = op.options.alignCorners and out > 1 and not wrong.get("no_corners")
-        scale = np.float32(extent - 1) / np.float32(out - 1) if corners else np.float32(extent) / np.float32(out)
-        half = np.float32(0.5) if op.options.halfPixelCenters and not wrong.get("no_half") else np.float32(0)
-        at = (np.arange(out).astype(np.float32) + half) * scale
-        index = [floor(v + 0.5) if corners else floor(v) for v in at.tolist()]
-        places.append(np.clip(index, 0, extent - 1))
-    return x[:, places[0]][:, :, places[1]]
-
-
-def mean(op: Operation, **wrong: Any) -> Array:
-    """MEAN: the sum rescaled by the scales and the count in one multiplier (two roundings)."""
-    x, y = op.x, op.output
-    axes = tuple(sorted({int(a) % len(x.shape) for a in _codes(op.get(1)).reshape(-1)}))
-    count = int(np.prod([x.shape[a] for a in axes]))
-    total = (_codes(x).astype(np.int64) - x.zero).sum(axes, keepdims=True)
-    value = total / count * (float(x.scale) / float(y.scale))
-    rounded = np.floor(value) if wrong.get("floor") else nearest_away(value)
-    return np.clip(rounded.astype(np.int64) + y.zero, -128, 127).astype(np.int8).reshape(y.shape)
+        step = (1024 * extent + out // 2) // out
+        if op.options.alignCorners and out > 1 and not wrong.get("no_corners"):
+            step = (1024 * (extent - 1) + (out - 1) // 2) // (out - 1)
+        at = np.arange(out) * step
+        if op.options.halfPixelCenters and not wrong.get("no_half"):
+            at = at + step // 2 - 512
+        whole = np.trunc(at / 1024).astype(np.int64)
+        lower.append(np.maximum(whole, 0))
+        upper.append(np.minimum(np.trunc((at + 1023) / 1024).astype(np.int64), extent - 1))
+        part.append(at - 1024 * lower[-1])
+    rows, columns = part[0][:, None, None], part[1][None, :, None]
+    total = np.zeros(op.output.shape, np.int64)
+    for ys, down in ((lower[0], 1024 - rows), (upper[0], rows)):
+        for zs, across in ((lower[1], 1024 - columns), (upper[1], columns)):
+            total += x[:, ys][:, :, zs] * down * across
+    half = 0 if wrong.get("trunc") else 1 << 19
+    return (np.sign(total) * ((np.abs(total) + half) >> 20)).astype(op.output.dtype)
 
 
 COMPARED = {

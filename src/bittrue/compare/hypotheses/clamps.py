@@ -47,6 +47,9 @@ def clamps(case: Case) -> Iterator[Hypothesis]:
         found = ends(clamp)
         if found != (clamp.low, clamp.high) and found[0] <= found[1]:
             by_ends.setdefault(found, []).append(_cause(name, text))
+    if case.segment.node.attributes.get("activation") == "relu6" and clamp.high < clamp.maximum:
+        text = "relu6 is taken for relu, other activations with an upper end are applied"
+        by_ends.setdefault((clamp.low, clamp.maximum), []).append(_cause("relu6 taken for relu", text))
     for found, causes in by_ends.items():
         yield _ended(found, causes)
     yield from _wraps()
@@ -57,7 +60,7 @@ def _ends(clamp: _Clamp) -> Iterator[tuple[str, str, Ends]]:
     if fused:
         yield "fused activation ignored", "the fused activation is ignored", lambda c: (c.minimum, c.maximum)
     if clamp.high < clamp.maximum:
-        yield "upper end of the activation ignored", "relu6 is taken for relu", lambda c: (c.low, c.maximum)
+        yield "upper end of the activation ignored", "only the lower end is applied", lambda c: (c.low, c.maximum)
     if clamp.low > clamp.minimum:
         yield "lower end of the activation ignored", "only the upper end is applied", lambda c: (c.minimum, c.high)
     yield "relu taken for relu6", "relu6 is applied instead", lambda c: (c.inside(c.zero_point), c.at(6.0))

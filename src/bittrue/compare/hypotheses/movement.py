@@ -79,7 +79,7 @@ def _padded(
             first, last = ((first + last) * before).astype(int), ((first + last) * (1 - before)).astype(int)
         amounts = list(zip(first.tolist(), last.tolist(), strict=True))
         if mode != "constant":
-            return np.pad(x, amounts, mode=mode)  # type: ignore[call-overload,no-any-return]
+            return np.pad(x, amounts, mode=mode)  # type: ignore[call-overload]
         value: Any = constant
         if value is None:
             value = _operand(plan, values, step, 2).reshape(-1)[0] if step["value_is_input"] else step["value"]

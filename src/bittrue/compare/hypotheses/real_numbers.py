@@ -16,7 +16,7 @@ from .case import Case, Hypothesis
 
 # Rounding on the way back: the operator that quantizes, and whose row of it.
 _BACK = (("ties even", "quantize_linear"), ("ties away", "quantize"))
-# Ways to quantize that no runtime has.
+# Ways to quantize the entries of a table that no runtime has; elsewhere other roundings are likelier.
 _WRONG = (("rounded down", np.floor), ("rounded up", np.ceil), ("truncated", np.trunc))
 _MOST_ROWS = 4
 
@@ -43,7 +43,7 @@ def real_numbers(case: Case) -> Iterator[Hypothesis]:
                 numerics=lambda _, row=row: _table(case.segment.numerics, row),  # type: ignore[misc]
                 graph=lambda old, back=back: _on_reals(old, node, back),  # type: ignore[misc]
             )
-        for rounding, function in _WRONG:
+        for rounding, function in _WRONG if "table" in case.step.rules else ():
             text = f"being computed on binary32 numbers, then {rounding} instead of to the nearest code: a fault"
             yield Hypothesis(
                 Cause(f"computed in binary32, {rounding}", text, "rounding", False),

@@ -128,7 +128,7 @@ def _with_bits(plan: Plan, bits: int, rounds: bool) -> Plan:
         return np.ldexp(kept, exponent - bits).astype(array.dtype)
 
     def change(step: Step) -> Step | None:
-        arrays = {k: narrowed(v) if "multiplier" in k or k == "real" else v for k, v in step.arrays.items()}
+        arrays = {k: narrowed(v) if "multiplier" in k or k in ("real", "factor") else v for k, v in step.arrays.items()}
         same = all(np.array_equal(arrays[k], step.arrays[k]) for k in arrays)
         return None if same else replace(step, arrays=arrays)
 

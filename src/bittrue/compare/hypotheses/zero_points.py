@@ -36,8 +36,8 @@ def zero_points(case: Case) -> Iterator[Hypothesis]:
     """Every operand's zero point, changed in every way."""
     found = operands(case)
     for operand in found:
-        for points, ways in _ways(operand, found).items():
-            yield from _changed(operand, np.array(points, np.int64), ways, _of_all(operand, found, ways))
+        for wrong, ways in _ways(operand, found).items():
+            yield from _changed(operand, np.array(wrong, np.int64), ways, _of_all(operand, found, ways))
     yield from _all_inputs_ignored(found)
     for operand in found:
         by = _estimated(case, operand)

@@ -116,9 +116,8 @@ class Answers:
 
     def forget(self, case: SuiteCase) -> None:
         """Drop what is known of a case that is not asked."""
-        for table in (self._sessions, self._outputs):
-            for key in [key for key in table if key[0] == case.sha256]:
-                del table[key]  # type: ignore[attr-defined]
+        self._sessions = {key: value for key, value in self._sessions.items() if key[0] != case.sha256}
+        self._outputs = {key: value for key, value in self._outputs.items() if key[0] != case.sha256}
 
 
 def of_all_numerics(preferred: Sequence[str]) -> list[Candidate]:

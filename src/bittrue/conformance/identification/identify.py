@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ... import __version__
 from ...numerics import names as numerics_names
 from ..devices import Device
 from ..suite import Suite, SuiteCase, find_suite
@@ -51,6 +50,8 @@ def identify(
     >>> bittrue.identify("bittrue:xnnpack", operators=["CONV_2D"]).summary  # doctest: +SKIP
     ('all operators (1): xnnpack',)
     """
+    import bittrue
+
     opened = device if isinstance(device, Device) else _open(device)
     try:
         chosen = find_suite(suite or _suite_for(opened))
@@ -72,7 +73,7 @@ def identify(
         device=opened.spec,
         suite=chosen.name,
         suite_version=SUITE_VERSION,
-        bittrue=__version__,
+        bittrue=bittrue.__version__,
         findings=ordered,
         named=named,
         consistent=consistent,
@@ -130,11 +131,10 @@ def _finding(
         first = next(iter(changes.values()))
         texts = (f"{first} instead of {first.instead}", *list(changes)[1:])
         return Finding(**common, verdict="one rule otherwise", numerics=names, changes=texts, changed_in=first.users)
-    if inquiry.unstable():
-        common["asked"] = len(inquiry.asked)
+    if inquiry.unstable:
         return Finding(**common, verdict="unstable")
-    names = _nearest_first(inquiry, suite)
-    nearest = nearest_of(names, inquiry.known, inquiry.ran) if names else None
+    ordered = _nearest_first(inquiry, suite)
+    nearest = nearest_of(ordered, inquiry.known, inquiry.ran) if ordered else None
     return Finding(**common, verdict="unknown", nearest=nearest)
 
 
@@ -206,10 +206,12 @@ def _summary(findings: Sequence[Finding], named: Sequence[Explained]) -> list[st
             lines.append(f"all operators ({len(ran)}): {one.numerics}")
         else:
             lines.append(f"{len(one.operators)} of {len(ran)} operators: {one.numerics} ({_few(one.operators)})")
+    otherwise: dict[str, list[str]] = {}
     for finding in ran:
         if finding.verdict == "one rule otherwise":
             users = f", as in {', '.join(finding.changed_in[:4])}" if finding.changed_in else ""
-            lines.append(f"{_label(finding)}: {finding.numerics[0]} with {finding.changes[0]}{users}")
+            otherwise.setdefault(f"{finding.numerics[0]} with {finding.changes[0]}{users}", []).append(_label(finding))
+    lines += [f"{_few(labels)}: {text}" for text, labels in otherwise.items()]
     for verdict, text in (("unknown", "no numerics gives the answers"), ("unstable", "answers change between runs")):
         labels = [_label(finding) for finding in ran if finding.verdict == verdict]
         if labels:

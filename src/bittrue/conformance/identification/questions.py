@@ -24,6 +24,8 @@ _WINDOW = 8
 _TRIES = 96
 # Multiply-accumulates from which a case is no good to make many others of.
 _HEAVY = 4_000_000
+# Questions that were made and not answered before no more are made: recorded outputs are there for the suite alone.
+_IN_VAIN = 3
 # Questions without any output before the device is said not to run the operator.
 _PATIENCE = 12
 # Where no numerics is left, so many answers in all are the evidence for what is said instead.
@@ -57,6 +59,8 @@ class Inquiry:
         contradicted: candidate to the case that ruled it out, by other bytes.
         inseparable: what is left differs, but no question in the budget tells it apart.
         deciding: questions that ruled something out.
+        unstable: asked again, the device answered something else.
+        tick: called after every question.
     """
 
     device: Device
@@ -69,6 +73,7 @@ class Inquiry:
     contradicted: dict[Candidate, SuiteCase] = field(default_factory=dict)
     inseparable: bool = False
     deciding: int = 0
+    unstable: bool = False
     tick: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
@@ -90,8 +95,10 @@ class Inquiry:
         if not self.left and self.ran:
             while self._open and len(self.asked) < min(self.budget, _EVIDENCE):
                 self._ask(self._open.pop(0), False)
-            self.left = self._other_rules()
-            self._narrow()
+            self.unstable = self._answers_change()
+            if not self.unstable:
+                self.left = self._other_rules()
+                self._narrow()
 
     def _narrow(self) -> None:
         while self.left and len(self.asked) < self.budget and not self._gives_up():
@@ -122,7 +129,8 @@ class Inquiry:
         different = self.different()
         if len(different) < 2:
             return None
-        made = self._made(different)
+        in_vain = sum(one.made and not one.ran for one in self.asked)
+        made = self._made(different) if in_vain < _IN_VAIN else None
         if made is None:
             self.inseparable = True
             return None
@@ -189,7 +197,7 @@ class Inquiry:
         self.left = kept
         self.deciding += len(kept) < before
 
-    def unstable(self) -> bool:
+    def _answers_change(self) -> bool:
         """Whether the device gives something else now for the question that ruled the last candidate out."""
         ruled_out = [one for one in self.ran if one.case in self.contradicted.values()]
         if not ruled_out:
@@ -234,18 +242,16 @@ class Inquiry:
         """
         found = []
         for position, candidate in enumerate(of_all_numerics(self.preferred)):
-            refused, differing, apart = 0, 0, 0.0
+            refused, strange, differing, apart = 0, 0, 0, 0.0
             for one in self.ran:
                 outputs = self.known.outputs(candidate, one.case)
-                if outputs is None:
-                    refused += 1
-                    continue
-                counted = difference(outputs, one.answer.outputs)
-                refused += counted is None
+                counted = None if outputs is None else difference(outputs, one.answer.outputs)
+                refused += outputs is None
+                strange += counted is None
                 if counted is not None:
                     differing, apart = differing + counted[0], apart + counted[1]
             if refused < len(self.ran):
-                found.append((candidate, (refused, differing, apart, position)))
+                found.append((candidate, (strange, differing, apart, position)))
         return [(candidate, (float(far[1]), far[2])) for candidate, far in sorted(found, key=lambda one: one[1])]
 
     def deciding_rules(self) -> dict[str, str]:
