@@ -144,6 +144,16 @@ CLAIMS: tuple[Claim, ...] = (
         "no share is below 0, which is stored as -128",
     ),
     Claim(
+        ("L2_NORMALIZATION",),
+        r"low one too small",
+        "no element of a vector of length 1 is below -1, which is stored as -128",
+    ),
+    Claim(
+        ("DEQUANTIZE",),
+        r"dequantize=(binary32_multiply|exact_multiply_odd)|arithmetic of tvm-qnn.*",
+        "(q - z) s has at most 33 bits: exact in binary64, so that every way rounds once",
+    ),
+    Claim(
         ("LOG_SOFTMAX",),
         r"high one too large",
         "no logarithm of a share is above 0, which is stored as 127",
