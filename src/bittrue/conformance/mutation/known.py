@@ -34,18 +34,21 @@ _WAYS: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
 def known_results(expected: Mapping[str, np.ndarray]) -> Iterator[tuple[str, str, Mapping[str, np.ndarray] | None]]:
     """Name, text and outputs; None where a change makes no sense or gives another type or shape."""
     for name, text, change in _WAYS:
-        changed: dict[str, np.ndarray] | None = {}
-        for output, value in expected.items():
-            try:
-                found = np.ascontiguousarray(change(value)).astype(value.dtype)
-            except (ValueError, IndexError):
-                changed = None
-                break
-            if found.shape != value.shape:
-                changed = None
-                break
-            changed[output] = found
-        yield name, text, changed
+        yield name, text, _changed(expected, change)
+
+
+def _changed(
+    expected: Mapping[str, np.ndarray], change: Callable[[np.ndarray], np.ndarray]
+) -> Mapping[str, np.ndarray] | None:
+    changed: dict[str, np.ndarray] = {}
+    for output, value in expected.items():
+        try:
+            changed[output] = np.ascontiguousarray(change(value)).astype(value.dtype)
+        except (ValueError, IndexError):
+            return None
+        if changed[output].shape != value.shape:
+            return None
+    return changed
 
 
 def _put(values: np.ndarray, place: int, value: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -42,7 +43,9 @@ class Mutant:
         gives tensors of another type or shape: such a device is known without looking at values.
         """
         try:
-            return self._compute()
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self._compute()
         except Exception:
             # Rules and parameters are put into places that they were not made for.
             return None
@@ -74,7 +77,7 @@ class Subject:
         names = dict(zip((plan.tensors[i].name for i in plan.results), self.expected, strict=True))
         # Inputs may be called by their signature's names.
         values = {
-            plan.tensors[i].name: self.inputs.get(port.name, self.inputs.get(plan.tensors[i].name))
+            plan.tensors[i].name: self.inputs[port.name if port.name in self.inputs else plan.tensors[i].name]
             for i, port in zip(plan.inputs, session.inputs, strict=True)
         }
         self.parts = [

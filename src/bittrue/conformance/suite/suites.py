@@ -159,7 +159,7 @@ def _generators(name: str) -> Mapping[str, Generator]:
         importlib.import_module(f".{information.name}", package.__name__)
         for information in sorted(pkgutil.iter_modules(package.__path__), key=lambda i: i.name)
     ]
-    others = tuple(module.rejects for module in modules if hasattr(module, "rejects"))
+    others = tuple(getattr(m, name) for name in ("further", "rejects") for m in modules if hasattr(m, name))
     found: dict[str, Generator] = {}
     for module in modules:
         for operator, types in getattr(module, "OPERATORS", {}).items():

@@ -1,5 +1,5 @@
-"""Faults of devices beside those that `bittrue.compare` looks for: one file per family, each a function from a part of a
-model to hypotheses about it, as in `bittrue.compare.hypotheses`.
+"""Faults of devices beside those that `bittrue.compare` looks for: one file per family, each a function from a part of
+a model to hypotheses about it, as in `bittrue.compare.hypotheses`.
 """
 
 from collections.abc import Callable, Iterable

@@ -114,7 +114,8 @@ def _unsigned(operator: str) -> Callable[[Plan, Values], Array]:
 
 
 def _positions(largest: bool) -> Iterator[tuple[str, str, Callable[[Array, int], Array]]]:
-    best, worst = (np.argmax, np.argmin) if largest else (np.argmin, np.argmax)
+    best: Callable[..., Array] = np.argmax if largest else np.argmin
+    worst: Callable[..., Array] = np.argmin if largest else np.argmax
 
     def last(x: Array, axis: int) -> Array:
         return x.shape[axis] - 1 - best(np.flip(x, axis), axis)
@@ -148,11 +149,8 @@ def _positions(largest: bool) -> Iterator[tuple[str, str, Callable[[Array, int],
         lambda x, axis: best(np.maximum(x, 0) if largest else np.minimum(x, 0), axis),
     )
     for bits in (1, 2, 4):
-        yield (
-            f"lowest {bits} bits not compared",
-            f"codes are compared without their lowest {bits} bits",
-            (lambda x, axis, bits=bits: best(x >> bits, axis)),
-        )
+        name = f"lowest {bits} bits not compared"
+        yield name, f"codes are compared without their lowest {bits} bits", _cut(best, bits)
     yield "position in 4 lanes", "four lanes are searched, the first lane with the extreme wins", _lanes(best, 4)
     yield "position in 16 lanes", "sixteen lanes are searched, the first lane with the extreme wins", _lanes(best, 16)
     yield "positions cut to 4 bits", "positions are cut to 4 bits", lambda x, axis: best(x, axis) & 15
@@ -172,6 +170,10 @@ def _positions(largest: bool) -> Iterator[tuple[str, str, Callable[[Array, int],
         "the lowest code counts as the next",
         lambda x, axis: best(np.maximum(x, np.iinfo(x.dtype).min + 1), axis),
     )
+
+
+def _cut(best: Callable[..., Array], bits: int) -> Callable[[Array, int], Array]:
+    return lambda x, axis: best(x >> bits, axis)
 
 
 def _lanes(best: Callable[..., Array], count: int) -> Callable[[Array, int], Array]:

@@ -241,6 +241,10 @@ def _narrow_logarithm(bits: int) -> Formula:
     return formula
 
 
+def _weighted(whole: Callable[[Array], Array]) -> Formula:
+    return lambda step, x: _mixed(step, x[0], whole)
+
+
 def _nearest(step: Step, x: list[Array]) -> Array:
     return _mixed(step, x[0], np.rint)
 
@@ -262,42 +266,74 @@ def _twice(step: Step, x: list[Array]) -> Array:
 _Named = tuple[str, str, Formula]
 _APPROXIMATIONS: dict[str, tuple[_Named, ...]] = {
     "logistic": (
-        *((f"straight lines {w} wide", f"between points {w} apart it is a straight line", _pieces(_sigmoid, w))
-          for w in (0.0625, 0.125, 0.25, 0.5, 1.0)),
+        *(
+            (f"straight lines {w} wide", f"between points {w} apart it is a straight line", _pieces(_sigmoid, w))
+            for w in (0.0625, 0.125, 0.25, 0.5, 1.0)
+        ),
         ("hard sigmoid", "clamp(x / 6 + 1 / 2) instead", lambda s, x: np.clip(x[0] / 6 + 0.5, 0, 1)),
         ("hard sigmoid of slope 1/5", "clamp(x / 5 + 1 / 2) instead", lambda s, x: np.clip(x[0] / 5 + 0.5, 0, 1)),
-        ("saturates beyond 4", "beyond 4 it is 0 or 1", lambda s, x: np.where(np.abs(x[0]) > 4, x[0] > 0, _sigmoid(x[0]))),
-        ("saturates beyond 8", "beyond 8 it is 0 or 1", lambda s, x: np.where(np.abs(x[0]) > 8, x[0] > 0, _sigmoid(x[0]))),
+        (
+            "saturates beyond 4",
+            "beyond 4 it is 0 or 1",
+            lambda s, x: np.where(np.abs(x[0]) > 4, x[0] > 0, _sigmoid(x[0])),
+        ),
+        (
+            "saturates beyond 8",
+            "beyond 8 it is 0 or 1",
+            lambda s, x: np.where(np.abs(x[0]) > 8, x[0] > 0, _sigmoid(x[0])),
+        ),
         ("base two", "2^x instead of e^x", lambda s, x: 1 / (1 + np.exp2(-x[0]))),
     ),
     "tanh": (
-        *((f"straight lines {w} wide", f"between points {w} apart it is a straight line", _pieces(np.tanh, w))
-          for w in (0.0625, 0.125, 0.25, 0.5, 1.0)),
+        *(
+            (f"straight lines {w} wide", f"between points {w} apart it is a straight line", _pieces(np.tanh, w))
+            for w in (0.0625, 0.125, 0.25, 0.5, 1.0)
+        ),
         ("hard tanh", "clamp(x, -1, 1) instead", lambda s, x: np.clip(x[0], -1, 1)),
-        ("saturates beyond 2", "beyond 2 it is -1 or 1", lambda s, x: np.where(np.abs(x[0]) > 2, np.sign(x[0]), np.tanh(x[0]))),
-        ("saturates beyond 4", "beyond 4 it is -1 or 1", lambda s, x: np.where(np.abs(x[0]) > 4, np.sign(x[0]), np.tanh(x[0]))),
+        (
+            "saturates beyond 2",
+            "beyond 2 it is -1 or 1",
+            lambda s, x: np.where(np.abs(x[0]) > 2, np.sign(x[0]), np.tanh(x[0])),
+        ),
+        (
+            "saturates beyond 4",
+            "beyond 4 it is -1 or 1",
+            lambda s, x: np.where(np.abs(x[0]) > 4, np.sign(x[0]), np.tanh(x[0])),
+        ),
         ("logistic of the same input", "2 logistic(x) - 1 instead", lambda s, x: 2 * _sigmoid(x[0]) - 1),
     ),
     "softmax": (
         ("base two", "2^x instead of e^x", _base_two),
-        *((f"exponentials of {b} bits", f"exponentials are kept in {b} bits", _narrow_sum(b)) for b in (7, 8, 10, 12, 15)),
+        *(
+            (f"exponentials of {b} bits", f"exponentials are kept in {b} bits", _narrow_sum(b))
+            for b in (7, 8, 10, 12, 15)
+        ),
         ("along the axis before", "it works along the axis before the last one", _other_axis(_shares)),
         ("over all axes", "it works on all elements at once", _all_axes(_shares)),
         ("maximum not subtracted", "the largest number of a row is not subtracted", _without_maximum),
         ("cut off at 4", "what lies 4 below the maximum counts as nothing", _cut_off(-4.0)),
         ("cut off at 8", "what lies 8 below the maximum counts as nothing", _cut_off(-8.0)),
-        ("not divided by the sum", "exponentials are not divided by their sum", lambda s, x: np.exp(
-            x[0] - x[0].max(-1, keepdims=True))),
+        (
+            "not divided by the sum",
+            "exponentials are not divided by their sum",
+            lambda s, x: np.exp(x[0] - x[0].max(-1, keepdims=True)),
+        ),
         ("hard maximum", "the largest number alone is 1", lambda s, x: (x[0] == x[0].max(-1, keepdims=True)) * 1.0),
     ),
     "log_softmax": (
         ("along the axis before", "it works along the axis before the last one", _other_axis(_logarithms)),
         ("over all axes", "it works on all elements at once", _all_axes(_logarithms)),
         ("logarithm of the sum left out", "only the maximum is subtracted", _only_maximum),
-        *((f"logarithm of {b} bits", f"the logarithm has {b} bits behind the point", _narrow_logarithm(b)) for b in (1, 2, 3, 4, 6)),
+        *(
+            (f"logarithm of {b} bits", f"the logarithm has {b} bits behind the point", _narrow_logarithm(b))
+            for b in (1, 2, 3, 4, 6)
+        ),
     ),
     "l2_normalization": (
-        *((f"inverse root of {b} bits", f"the inverse root has {b} bits", _inverse_root(b)) for b in (6, 8, 10, 12, 15)),
+        *(
+            (f"inverse root of {b} bits", f"the inverse root has {b} bits", _inverse_root(b))
+            for b in (6, 8, 10, 12, 15)
+        ),
         ("largest magnitude as norm", "it is divided by the largest magnitude", _largest_norm),
         ("sum of magnitudes as norm", "it is divided by the sum of magnitudes", _l1),
         ("root left out", "it is divided by the sum of squares", _squares),
@@ -307,9 +343,17 @@ _APPROXIMATIONS: dict[str, tuple[_Named, ...]] = {
     "resize_bilinear": (
         ("nearest instead of bilinear", "the nearest pixel is taken", _nearest),
         ("rounded twice", "it is rounded after rows and after columns", _twice),
-        *((f"weights of {b} bits", f"weights have {b} bits, rounded", lambda s, x, b=b: _mixed(s, x[0], _bits(b)))  # type: ignore[misc]
-          for b in (1, 2, 3, 4, 5, 6, 7, 8, 9)),
-        *((f"weights of {b} bits, cut off", f"weights have {b} bits, cut off", lambda s, x, b=b: _mixed(s, x[0], _cut(b)))  # type: ignore[misc]
-          for b in (4, 6, 7, 8, 9)),
+        *(
+            (f"weights of {b} bits", f"weights have {b} bits, rounded", _weighted(_bits(b)))
+            for b in (1, 2, 3, 4, 5, 6, 7, 8, 9)
+        ),
+        *(
+            (
+                f"weights of {b} bits, cut off",
+                f"weights have {b} bits, cut off",
+                _weighted(_cut(b)),
+            )
+            for b in (4, 6, 7, 8, 9)
+        ),
     ),
-}  # fmt: skip
+}

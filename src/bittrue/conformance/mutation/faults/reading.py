@@ -12,8 +12,8 @@ from .common import Array, of_inputs
 Change = Callable[[Array], Array]
 # Operators whose operands are stretched to a common shape.
 _STRETCHING = frozenset(
-    "add sub mul div maximum minimum less less_equal greater greater_equal equal not_equal squared_difference floor_div "
-    "floor_mod pow logical_and logical_or qlinear_add qlinear_mul".split()
+    "add sub mul div maximum minimum less less_equal greater greater_equal equal not_equal squared_difference "
+    "floor_div floor_mod pow logical_and logical_or qlinear_add qlinear_mul".split()
 )
 
 
