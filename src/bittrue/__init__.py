@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .conformance.conform import conform
     from .conformance.devices.library import device_header
     from .conformance.devices.opening import open_device
-    from .conformance.identification import identify
+    from .conformance.identification.identify import identify
     from .errors import (
         BittrueError,
         InputError,
@@ -62,7 +62,7 @@ _PUBLIC = {
     "dequantize": ("quantization", "dequantize"),
     "device_header": ("conformance.devices.library", "device_header"),
     "explain_element": ("explain", "explain_element"),
-    "identify": ("conformance.identification", "identify"),
+    "identify": ("conformance.identification.identify", "identify"),
     "isas": ("runtime", "isas"),
     "load": ("api", "load"),
     "load_plan": ("api", "load_plan"),
