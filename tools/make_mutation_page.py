@@ -31,8 +31,8 @@ suite's cases: it computes as the specified arithmetic (numerics `litert`) does,
   double rounding and the reverse, other forms of the multiplier, other tables;
 - faults: a zero point left out, off by one, or taken from another operand; padding off by one or with other codes;
   clamps with other ends; 16-bit saturation, narrow or truncated accumulators; multipliers of 8 to 24 bits or off in
-  the last bit; operands, axes, layouts and shapes mixed up; elements that vector loops forget; wrong table entries; approximated
-  functions, and so on.
+  the last bit; operands, axes, layouts and shapes mixed up; elements that vector loops forget; wrong table entries;
+  approximated functions, and so on.
 
 A mutant is **killed** when it differs from the right outputs in one byte of one case. **Distinguishable** are all but
 those that no input can tell from the right arithmetic; these are listed below with the reason, and tests search for

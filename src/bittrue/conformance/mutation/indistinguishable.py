@@ -65,8 +65,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         ("CONV_2D", "FULLY_CONNECTED"),
         r"accumulate=s16_pairs_s32_wrap",
-        "a rule of other layers that this operator does not carry out; the faults 'pairs of products saturate at 16 bits' "
-        "stand for it and are killed",
+        "a rule of other layers that this operator does not carry out; the faults 'pairs of products saturate at "
+        "16 bits' stand for it and are killed",
     ),
     Claim(
         _LAYERS,
