@@ -78,11 +78,11 @@ def _averaged(operator: str) -> Iterator[Draft]:
         moved = np.minimum(np.minimum(codes[:512] + 128, 127 - codes[512:]), 1 + np.arange(512) % 20)
         codes[:512] -= moved
         codes[512:] += moved
-        codes = generator("further", operator, number).permutation(codes).reshape(1, 1024)
+        shuffled = generator("further", operator, number).permutation(codes).astype(np.int8)
         x, y = Operand("s8", (1, 1024), scale, 0), Operand("s8", (1,), out, 0)
         axes = Operand("s32", (1,), data=np.array([1], np.int32), name="axes")
         content = one_operator(operator, [x, axes], [y], {"keep_dims": False}, 2)
-        yield Draft("near ties", content, {"input0": codes.astype(np.int8)}, "a last bit decides")
+        yield Draft("near ties", content, {"input0": shuffled.reshape(1, 1024)}, "a last bit decides")
 
 
 def _wide_window(operator: str) -> Draft:
@@ -100,5 +100,5 @@ def _wide_window(operator: str) -> Draft:
         "fused_activation_function": "NONE",
     }
     content = one_operator(operator, [x], [y], options, 2)
-    codes = codes.reshape(1, 1, count, 1).astype(np.int8)
-    return Draft("near ties", content, {"input0": codes}, "an average nearer to a tie than binary32 tells")
+    picture = codes.astype(np.int8).reshape(1, 1, count, 1)
+    return Draft("near ties", content, {"input0": picture}, "an average nearer to a tie than binary32 tells")
