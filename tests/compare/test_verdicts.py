@@ -75,7 +75,7 @@ def test_the_text_of_the_issue() -> None:
     values = random_inputs(ports, 1)
     found = verdict(part, values, [device.run(layer, values[0]["x"], rounding=device.real_even)], "xnnpack")
     assert found.text.startswith(
-        f"{found.differing} of 4 080 elements differ, all by 1; "
+        f"{found.differing} of 4,080 elements differ, all by 1; "
         "all are explained by `rescale = binary32_multiply_even` instead of "
         "`q31_two_step_up_away`: another rounding scheme, benign"
     )

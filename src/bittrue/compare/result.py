@@ -120,7 +120,7 @@ class Verdict:
         causes: what accounts for them; empty when nothing was found.
         exact: the causes together give every bit of B's tensor.
         unexplained: elements that no cause accounts for.
-        text: one sentence, for example "80 of 51 200 elements differ, all by 1; all are explained by ...".
+        text: one sentence, for example "80 of 51,200 elements differ, all by 1; all are explained by ...".
         also: other causes that fit as well; none of the inputs tells them apart, more inputs do.
         alike: others that fit, and that further random inputs do not tell from the first cause either.
         witness: one element, worked out: `Explanation.to_dict()` of A's arithmetic, with ``"theirs"``: B's value, and

@@ -331,4 +331,4 @@ def _steps(a: np.ndarray, b: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def _count(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
+    return f"{number:,}"

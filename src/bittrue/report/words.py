@@ -10,7 +10,6 @@ import re
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufff9-\ufffb]"
 )
-THIN_SPACE = "\u202f"
 
 
 def visible(text: str) -> str:
@@ -37,10 +36,10 @@ def short(text: str, most: int = 56) -> str:
 def count(number: int) -> str:
     """A whole number in groups of three.
 
-    >>> count(401408).replace(THIN_SPACE, " ")
-    '401 408'
+    >>> count(401408)
+    '401,408'
     """
-    return f"{number:,}".replace(",", THIN_SPACE)
+    return f"{number:,}"
 
 
 def plural(number: int, noun: str) -> str:
@@ -72,7 +71,7 @@ def number(value: float | int | bool | str | None) -> str:
     """A value as it is stored, as short as it is exact enough to read.
 
     >>> number(3.0), number(-0.25), number(None), number(1234567), number(float("inf"))
-    ('3', '−0.25', '', '1\u202f234\u202f567', '∞')
+    ('3', '−0.25', '', '1,234,567', '∞')
     """
     if value is None or isinstance(value, (bool, str)):
         return "" if value is None else str(value)

@@ -5,7 +5,7 @@
   const narrow = matchMedia("(max-width: 46rem)");
   const touch = matchMedia("(pointer: coarse)").matches;
   const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  const count = number => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f").replace("-", "−");
+  const count = number => String(number).replace(/\B(?=(\d{3})+$)/g, ",").replace("-", "−");
   // Plotly reads a few tags in text: names must not be markup.
   const plain = text => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const brief = (text, most = 60) => (text.length <= most ? text : `…${text.slice(1 - most)}`);
