@@ -150,7 +150,7 @@ def run(model: DeviceModel, inputs: Mapping[str, Array], fault: str = "") -> dic
     values = [inputs[port.name] for port in model.inputs]
     if model.operator == "ADD":
         constants = {t.name: t.values() for t in model.tensors if t.is_constant}
-        operands = [inputs.get(name, constants.get(name)) for name in _names(model)[:2]]
+        operands = [inputs[name] if name in inputs else constants[name] for name in _names(model)[:2]]
         found = added(model, operands[0], operands[1], fault)
     else:
         found = convolved(model, values[0], fault)
