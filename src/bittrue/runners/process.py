@@ -13,6 +13,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,8 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": paths},
+                # What it starts itself ends with it.
+                start_new_session=True,
             )
             self._finalizer = weakref.finalize(self, _end, self._process)
         return self._process
@@ -112,6 +115,9 @@ def _line(descriptor: int, timeout: float) -> bytes:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    # The whole group, and before the wait: later the number may be another's.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):

@@ -43,7 +43,7 @@ def clamps(case: Case) -> Iterator[Hypothesis]:
         return
     clamp = _Clamp(case.plan, step)
     by_ends: dict[tuple[int, int], list[Cause]] = {}
-    for name, text, ends in _ends(clamp):
+    for name, text, ends in _ends(clamp, case.segment.node.attributes.get("activation", "none") != "none"):
         found = ends(clamp)
         if found != (clamp.low, clamp.high) and found[0] <= found[1]:
             by_ends.setdefault(found, []).append(_cause(name, text))
@@ -53,11 +53,12 @@ def clamps(case: Case) -> Iterator[Hypothesis]:
     for found, causes in by_ends.items():
         yield _ended(found, causes)
     yield from _wraps()
+    yield from _wraps_first(clamp)
 
 
-def _ends(clamp: _Clamp) -> Iterator[tuple[str, str, Ends]]:
-    fused = (clamp.low, clamp.high) != (clamp.minimum, clamp.maximum)
-    if fused:
+def _ends(clamp: _Clamp, fused: bool) -> Iterator[tuple[str, str, Ends]]:
+    bounded = (clamp.low, clamp.high) != (clamp.minimum, clamp.maximum)
+    if bounded:
         yield "fused activation ignored", "the fused activation is ignored", lambda c: (c.minimum, c.maximum)
     if clamp.high < clamp.maximum:
         yield "upper end of the activation ignored", "only the lower end is applied", lambda c: (c.low, c.maximum)
@@ -70,7 +71,8 @@ def _ends(clamp: _Clamp) -> Iterator[tuple[str, str, Ends]]:
         "the clamp is applied before the zero point is added",
         lambda c: (c.inside(c.low + c.zero_point), c.inside(c.high + c.zero_point)),
     )
-    if fused:
+    # An activation that reaches the ends of the type may be applied wrongly all the same.
+    if fused or bounded:
         yield "clamp at code 0", "the lower end is code 0 instead of the zero point", lambda c: (0, c.high)
         yield (
             "clamp of another zero point",
@@ -89,7 +91,17 @@ def _ends(clamp: _Clamp) -> Iterator[tuple[str, str, Ends]]:
             min(c.high, c.maximum // 2),
         ),
     )
-    yield "saturates at the lower end only", "the upper end is one too small", lambda c: (c.low, c.high - 1)
+    if clamp.high < clamp.maximum:
+        text = "the upper end of the activation is one too small"
+        yield "upper end of the activation one too low", text, lambda c: (c.low, c.high - 1)
+        text = "the upper end of the activation is one too large"
+        yield "upper end of the activation one too high", text, lambda c: (c.low, c.high + 1)
+    if clamp.low > clamp.minimum:
+        text = "the lower end of the activation is one too small"
+        yield "lower end of the activation one too low", text, lambda c: (c.low - 1, c.high)
+        text = "the lower end of the activation is one too large"
+        yield "lower end of the activation one too high", text, lambda c: (c.low + 1, c.high)
+    yield "clamp one too low", "the upper end is one too small", lambda c: (c.low, c.high - 1)
     yield "clamp one too high", "the lower end is one too large", lambda c: (c.low + 1, c.high)
     yield "clamp one too low", "the lower end is one too small", lambda c: (max(c.low - 1, c.minimum), c.high)
     yield "clamp one too high", "the upper end is one too large", lambda c: (c.low, min(c.high + 1, c.maximum))
@@ -135,6 +147,29 @@ def _wraps() -> Iterator[Hypothesis]:
 
     text = "the rescaled value saturates to the type before the zero point is added"
     yield Hypothesis(_cause("clamp before the zero point", text), "clamp", layer={"end": before_sum})
+
+
+def _wraps_first(clamp: _Clamp) -> Iterator[Hypothesis]:
+    """Cut to the type's bits, and clamped when it is too late."""
+    cause = _cause("wraps before the clamp", "what leaves the type wraps around before the clamp of the activation")
+
+    def wrapped(layer: Layer, acc: np.ndarray) -> np.ndarray:
+        found = layer.rescaled(acc)
+        if found.dtype.kind != "i":
+            raise ValueError("rounded behind the zero point")
+        return clamped((found + int(layer.step["output_zero_point"])).astype(layer.dtype))
+
+    def clamped(values: np.ndarray) -> np.ndarray:
+        return np.clip(values.astype(np.int64), clamp.low, clamp.high).astype(values.dtype)
+
+    yield Hypothesis(cause, "clamp", layer={"end": wrapped})
+    yield Hypothesis(
+        cause,
+        "clamp",
+        plan=lambda plan: change_last(plan, low=-(2**31), high=2**31 - 1),
+        reference=True,
+        result=lambda values, _: clamped(values),
+    )
 
 
 def _cause(name: str, text: str) -> Cause:

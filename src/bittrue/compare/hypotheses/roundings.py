@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +33,10 @@ def _down(v: Array) -> Array:
     return whole + (v - whole > 0.5)
 
 
+def _half_of(v: Array) -> Array:
+    return np.copysign(v.dtype.type(0.5), v)
+
+
 TIES: tuple[tuple[str, str, Tie], ...] = (
     ("ties even", "to nearest, ties to even", np.rint),
     ("ties away", "to nearest, ties away from zero", _away),
@@ -40,6 +45,11 @@ TIES: tuple[tuple[str, str, Tie], ...] = (
     ("trunc", "toward zero", np.trunc),
     ("floor", "down", np.floor),
     ("ceiling", "up", np.ceil),
+)
+# As C programs write them: the sum with one half is rounded itself, so that numbers just below a half go up.
+_HALVES: tuple[tuple[str, str, Tie], ...] = (
+    ("half added away", "by adding 0.5 away from zero in the same precision", lambda v: np.trunc(v + _half_of(v))),
+    ("half added up", "by adding 0.5 in the same precision", lambda v: np.floor(v + v.dtype.type(0.5))),
 )
 # With the zero point behind (False) or ahead of rounding; for whole steps down or up that is the same.
 _WAYS = tuple(
@@ -67,7 +77,35 @@ def _layer(case: Case) -> Iterator[Hypothesis]:
         for tie_name, tie_text, tie, first in _WAYS:
             cause = _cause(case, precision, tie_name, tie_text, first)
             yield Hypothesis(cause, "rescale store", layer={"end": ended(product, tie, first)})
+    for precision, product in (("binary32 product", _binary32), ("binary64 product", _binary64)):
+        for tie_name, tie_text, tie in _HALVES:
+            cause = _cause(case, precision, tie_name, tie_text, False)
+            yield Hypothesis(cause, "rescale store", layer={"end": ended(product, tie, False)})
+    for bits in (15, 16, 24):
+        for tie_name, tie_text, tie in TIES[:3]:
+            cause = _cause(case, f"product with a {bits}-bit truncated multiplier", tie_name, tie_text, False)
+            yield Hypothesis(cause, "rescale store", layer={"end": ended(_fixed(bits, truncated=True), tie, False)})
+    yield Hypothesis(
+        Cause(
+            "multiplier truncated to 31 bits",
+            "the multiplier is truncated to 31 bits where it should be rounded: a fault",
+            "parameters",
+            False,
+        ),
+        "multiplier",
+        layer={"end": _with_truncated_multiplier},
+    )
     yield from _two_steps(case)
+
+
+def _with_truncated_multiplier(layer: Layer, acc: Array) -> Array:
+    """The step's own rules, with a multiplier that lost the bits behind the 31st."""
+    if not {"multiplier", "exponent"} <= set(layer.step.arrays):
+        raise ValueError("no multipliers of integers")
+    fraction, exponent = np.frexp(layer.real.astype(np.float64))
+    changed = {"multiplier": np.floor(np.ldexp(fraction, 31)).astype(np.int64), "exponent": exponent.astype(np.int64)}
+    other = replace(layer, step=replace(layer.step, arrays={**layer.step.arrays, **changed}))
+    return other.stored(other.rescaled(acc))
 
 
 def _two_steps(case: Case) -> Iterator[Hypothesis]:
@@ -89,6 +127,9 @@ def _in_two_steps(first: Tie, second: Tie) -> Callable[[Layer, Array], Array]:
     def end(layer: Layer, acc: Array) -> Array:
         fraction, exponent = np.frexp(layer.real.astype(np.float64))
         multiplier = np.floor(np.ldexp(fraction, 31) + 0.5)
+        # A fraction that rounds up to 1 is 1/2 of the next power of two, as encoders have it: the shifts differ.
+        full = multiplier == 2.0**31
+        multiplier, exponent = np.where(full, 2.0**30, multiplier), exponent + full
         left = np.ldexp(acc.astype(np.float64), np.maximum(exponent, 0)).astype(np.longdouble)
         high = first(left * np.ldexp(multiplier, -31).astype(np.longdouble))
         point, low, high_end = (int(layer.step[k]) for k in ("output_zero_point", "low", "high"))
@@ -110,10 +151,13 @@ def _binary32(layer: Layer, acc: Array) -> Array:
     return (acc.astype(np.float32) * layer.real.astype(np.float32)).astype(np.float32)
 
 
-def _fixed(bits: int) -> Callable[[Layer, Array], Array]:
+def _fixed(bits: int, truncated: bool = False) -> Callable[[Layer, Array], Array]:
     def product(layer: Layer, acc: Array) -> Array:
         fraction, exponent = np.frexp(layer.real.astype(np.float64))
-        multiplier = np.floor(np.ldexp(fraction, bits) + 0.5)
+        if truncated:
+            # The upper bits of what encoders write, which may have rounded up.
+            fraction = np.ldexp(np.floor(np.ldexp(fraction, 31) + 0.5), -31)
+        multiplier = np.floor(np.ldexp(fraction, bits) + (0.0 if truncated else 0.5))
         return acc.astype(np.longdouble) * np.ldexp(multiplier, exponent - bits).astype(np.longdouble)
 
     return product

@@ -39,6 +39,7 @@ def zero_points(case: Case) -> Iterator[Hypothesis]:
         for wrong, ways in _ways(operand, found).items():
             yield from _changed(operand, np.array(wrong, np.int64), ways, _of_all(operand, found, ways))
     yield from _all_inputs_ignored(found)
+    yield from _swapped(found)
     for operand in found:
         by = _estimated(case, operand)
         points = operand.zero_points.astype(np.int64) + by
@@ -145,6 +146,22 @@ def _all_inputs_ignored(found: list[Operand]) -> Iterator[Hypothesis]:
         "input zero points",
         graph=graph,
     )
+
+
+def _swapped(found: list[Operand]) -> Iterator[Hypothesis]:
+    """Zero points of two operands, each used for the other."""
+    single = [o for o in found if o.zero_points.size == 1]
+    for i, one in enumerate(single):
+        for two in single[i + 1 :]:
+            if one.zero_points[0] == two.zero_points[0]:
+                continue
+
+            def graph(old: Graph, one: Operand = one, two: Operand = two) -> Graph:
+                return two.set_zero_point(one.set_zero_point(old, two.zero_points), one.zero_points)
+
+            name = f"{one.role} and {two.role} zero points swapped"
+            text = f"the zero points of {one.role} and {two.role} are swapped: a fault"
+            yield Hypothesis(_cause(name, text), "zero points", graph=graph)
 
 
 def _with_output_point(plan: Plan, point: int) -> Plan:
