@@ -120,6 +120,7 @@ class Suite:
                 draft.note,
                 draft.rejects,
                 draft.seeks,
+                draft.advisory,
             )
 
 
