@@ -34,7 +34,7 @@ class Report:
         result: as `reading.checked` gives it.
         kind: worst verdict as a badge.
         headline, sentence: the level, and the claim.
-        groups: verdict to number of operators, in the order of the table.
+        groups: verdict to operators, as (place in the table, title), in the order of the table.
         classes: what devices do otherwise, with the operators it was found in.
     """
 
@@ -42,17 +42,17 @@ class Report:
     kind: str
     headline: str
     sentence: str
-    groups: dict[str, int]
+    groups: dict[str, list[tuple[int, str]]]
     classes: dict[str, list[str]]
 
 
 def report(result: dict[str, Any]) -> Report:
     """The verdict of a run (checked by `reading.checked`)."""
     operators = result["operators"]
-    groups: dict[str, int] = {}
+    groups: dict[str, list[tuple[int, str]]] = {}
     classes: dict[str, list[str]] = {}
-    for found in operators:
-        groups[found["verdict"]] = groups.get(found["verdict"], 0) + 1
+    for place, found in enumerate(operators, 1):
+        groups.setdefault(found["verdict"], []).append((place, title(found)))
         if found["cause"] is not None:
             classes.setdefault(found["cause"]["name"], []).append(title(found))
     level = result["level"]
@@ -67,7 +67,7 @@ def report(result: dict[str, Any]) -> Report:
         kind = "fault" if not level else "equal" if level >= 3 and result["refuses"] else "benign"
         what = LEVELS[level] if 0 < level < len(LEVELS) else "wrong results"
         headline = f"Level L{level}: {what}" if level else "Wrong results"
-        headline += "" if result["refuses"] else "; does not refuse what it must"
+        headline += "" if result["refuses"] else ", without L0"
     return Report(result, kind, headline, result["claim"], groups, classes)
 
 
