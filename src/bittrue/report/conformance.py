@@ -10,7 +10,13 @@ from . import words
 # Verdicts with the badge that they get; the rest are faults.
 _KINDS = {"exact": "equal", "exact to a combination": "equal", "within tolerance": "benign", "skipped": "nothing"}
 # Outcomes of cases that are listed one by one.
-_FINE = ("exact", "refused as it must")
+_FINE = ("exact", "refused as it must", "refuses what the specification forbids")
+# Outcomes of models that only the specification forbids: refused, run, no answer.
+_ADVISORY = (
+    "refuses what the specification forbids",
+    "runs what the specification forbids",
+    "no answer to what the specification forbids",
+)
 LEVELS = (
     "refuses what it must",
     "within the derived tolerance of the operator",
@@ -28,7 +34,7 @@ class Report:
         result: as `reading.checked` gives it.
         kind: worst verdict as a badge.
         headline, sentence: the level, and the claim.
-        groups: verdict to number of operators, in the order of the table.
+        groups: verdict to operators, as (place in the table, title), in the order of the table.
         classes: what devices do otherwise, with the operators it was found in.
     """
 
@@ -36,17 +42,17 @@ class Report:
     kind: str
     headline: str
     sentence: str
-    groups: dict[str, int]
+    groups: dict[str, list[tuple[int, str]]]
     classes: dict[str, list[str]]
 
 
 def report(result: dict[str, Any]) -> Report:
     """The verdict of a run (checked by `reading.checked`)."""
     operators = result["operators"]
-    groups: dict[str, int] = {}
+    groups: dict[str, list[tuple[int, str]]] = {}
     classes: dict[str, list[str]] = {}
-    for found in operators:
-        groups[found["verdict"]] = groups.get(found["verdict"], 0) + 1
+    for place, found in enumerate(operators, 1):
+        groups.setdefault(found["verdict"], []).append((place, title(found)))
         if found["cause"] is not None:
             classes.setdefault(found["cause"]["name"], []).append(title(found))
     level = result["level"]
@@ -61,7 +67,7 @@ def report(result: dict[str, Any]) -> Report:
         kind = "fault" if not level else "equal" if level >= 3 and result["refuses"] else "benign"
         what = LEVELS[level] if 0 < level < len(LEVELS) else "wrong results"
         headline = f"Level L{level}: {what}" if level else "Wrong results"
-        headline += "" if result["refuses"] else "; does not refuse what it must"
+        headline += "" if result["refuses"] else ", without L0"
     return Report(result, kind, headline, result["claim"], groups, classes)
 
 
@@ -76,8 +82,8 @@ def kind(found: dict[str, Any]) -> str:
 
 
 def level(found: dict[str, Any]) -> str:
-    """The level of an operator; a dash without one."""
-    return "–" if found["level"] is None else f"L{found['level']}"
+    """The level of an operator's arithmetic; a dash without one."""
+    return f"L{found['level']}" if found["level"] else "–"
 
 
 def who(found: dict[str, Any]) -> str:
@@ -93,11 +99,16 @@ def who(found: dict[str, Any]) -> str:
     return found["cause"]["name"] if found["cause"] is not None else ""
 
 
+def recorded(found: dict[str, Any]) -> str:
+    """What the reference records of the runtime's difference from it; empty where it records none."""
+    return f"recorded of {found['reference']}: {found['known']}" if found["known"] else ""
+
+
 def counted(found: dict[str, Any]) -> tuple[int, int, int]:
     """Exact cases, cases that ran, skipped ones."""
     counts = found["counts"]
     skipped = counts.get("skipped", 0)
-    ran = sum(counts.values()) - skipped - sum(must_refuse(found))
+    ran = sum(counts.values()) - skipped - sum(must_refuse(found)) - sum(counts.get(name, 0) for name in _ADVISORY)
     return counts.get("exact", 0), ran, skipped
 
 
