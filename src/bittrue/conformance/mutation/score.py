@@ -201,11 +201,17 @@ def score_cases(cases: Sequence[SuiteCase], numerics: Numerics) -> OperatorScore
                 by_suite.get(name, ""),
                 name in by_random,
                 name in by_inflated,
-                "" if name in by_suite or (claim := claim_of(first.operator, name)) is None else claim.reason,
+                "" if name in by_suite else _reason(first, name, numerics.name),
             )
             for name, (family, text) in board.ran.items()
         ),
     )
+
+
+def _reason(case: SuiteCase, name: str, numerics: str) -> str:
+    """Why no input tells the mutant apart; empty where that is not known."""
+    claim = claim_of(case.operator, name, case.types, numerics)
+    return "" if claim is None else claim.reason
 
 
 def _size(subject: Subject) -> int:

@@ -61,7 +61,12 @@ def _cut(bits: int) -> Change:
 
 
 def _with(name: str, change: Change) -> Callable[[Step], Step]:
-    return lambda step: replace(step, arrays={**step.arrays, name: change(step.arrays[name]).astype(np.int64)})
+    def changed(step: Step) -> Step:
+        table = step.arrays[name]
+        entries = change(table.reshape(-1)).reshape(table.shape).astype(np.int64)
+        return replace(step, arrays={**step.arrays, name: entries})
+
+    return changed
 
 
 # Steps that are functions of one code.
