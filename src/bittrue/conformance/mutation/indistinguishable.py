@@ -65,12 +65,14 @@ CLAIMS: tuple[Claim, ...] = (
         (),
         r"store=zero_point_(half_up|away)_then_clamp",
         "the rescaled value is a whole number already: rounding it again changes nothing",
+        numerics=("litert",),
     ),
     Claim(
         (),
         r"store=clamp_then_zero_point",
         "clamp(v, low - z, high - z) + z = clamp(v + z, low, high) as long as v + z fits 32 bits; the specified "
         "arithmetic is undefined beyond",
+        numerics=("litert",),
     ),
     Claim(
         (*_LAYERS, "AVERAGE_POOL_2D", "MEAN", "SUM"),
@@ -229,11 +231,11 @@ CLAIMS: tuple[Claim, ...] = (
         numerics=_ONNX,
     ),
     Claim(
-        (*_PRODUCTS, *_AVERAGES),
+        _PRODUCTS,
         r"scale_form=binary32_(product|step_by_step)",
         "a quotient of binary32 numbers rounded to binary64 and then to binary32 is the binary32 quotient, since "
         "53 >= 2 * 24 + 2",
-        numerics=("onnxruntime", "xnnpack"),
+        numerics=_ONNX,
     ),
     Claim(
         (*_PRODUCTS, *_AVERAGES),
@@ -246,6 +248,27 @@ CLAIMS: tuple[Claim, ...] = (
         r"rescale=binary32_multiply_even_wide",
         "products beyond 32 bits, be they saturated or not, lie beyond the clamp, which comes before the zero point",
         numerics=_ONNX,
+    ),
+    Claim(
+        (*_LAYERS, "MUL"),
+        r"scale_form=binary32_(product|step_by_step)|rescale=binary32_add_multiply_(twice_)?even"
+        r"|rescale=binary32_multiply_even_wide",
+        "as for integer layers of ONNX, whose rescaling is the same: one rounding to binary32 however the multiplier "
+        "is formed, nothing to add, and a clamp before the zero point",
+        numerics=("xnnpack",),
+    ),
+    Claim(
+        _LAYERS,
+        r"accumulate=binary32|accumulator rounded to binary32",
+        "rescaling begins with rounding the sum to binary32",
+        numerics=("xnnpack",),
+    ),
+    Claim(
+        ("ADD", "MUL", "CONV_2D", "FULLY_CONNECTED"),
+        r"store=(clamp_alone|saturate_s16_then_clamp)|clamp before the zero point.*",
+        "zero points of 16-bit codes are 0: nothing is added, and 16 bits are what the clamp leaves at most",
+        types=("s16",),
+        numerics=("litert",),
     ),
     Claim(
         ("QLinearMatMul", "QDQ MatMul"),

@@ -18,7 +18,7 @@ def tables(case: Case) -> Iterator[Hypothesis]:
     """Every table of 256 numbers that the step has; steps of one 8-bit operand are tables as well."""
     step = case.step
     for name, array in step.arrays.items():
-        if array.size == 256 and array.dtype.kind == "i":
+        if array.size == 256 and array.dtype.kind in "iu":
             for title, text, change in _whole(name):
                 yield of_step(title, text, _with(name, change))
             for bits in (7, 8, 10, 12, 15, 16) if np.abs(array).max() > 1 << 16 else ():
@@ -63,7 +63,7 @@ def _cut(bits: int) -> Change:
 def _with(name: str, change: Change) -> Callable[[Step], Step]:
     def changed(step: Step) -> Step:
         table = step.arrays[name]
-        entries = change(table.reshape(-1)).reshape(table.shape).astype(np.int64)
+        entries = change(table.reshape(-1).astype(np.int64)).reshape(table.shape)
         return replace(step, arrays={**step.arrays, name: entries})
 
     return changed
