@@ -83,8 +83,10 @@ def _codes(case: Case) -> Iterator[Hypothesis]:
 
     yield _changed("every value one too large", "every value is one too large", "order", added(1), "codes")
     yield _changed("every value one too small", "every value is one too small", "order", added(-1), "codes")
+    if ends.min < 0:
+        text = "codes below 0 are 0, whatever the zero point"
+        yield _changed("codes below 0 cut to 0", text, "range", lambda y, p: np.maximum(y, 0), "codes")
     cut = (
-        ("codes below 0 cut to 0", "codes below 0 are 0, whatever the zero point", lambda y, p: np.maximum(y, 0)),
         ("lowest bit cleared", "the lowest bit of every code is 0", lambda y, p: (y >> 1) << 1),
         ("codes doubled", "every code is doubled", lambda y, p: _saturated(y.astype(np.int64) * 2, y)),
         ("codes halved", "every code is halved", lambda y, p: y >> 1),

@@ -18,14 +18,23 @@ class Claim:
         operators: as files call them; empty for all.
         pattern: a regular expression that the mutant's whole name matches.
         reason: why no input tells them apart.
+        types: labels of the suite; empty for all.
+        numerics: whose arithmetic is the right one; empty for all.
     """
 
     operators: tuple[str, ...]
     pattern: str
     reason: str
+    types: tuple[str, ...] = ()
+    numerics: tuple[str, ...] = ()
 
-    def covers(self, operator: str, name: str) -> bool:
-        return (not self.operators or operator in self.operators) and re.fullmatch(self.pattern, name) is not None
+    def covers(self, operator: str, name: str, types: str, numerics: str) -> bool:
+        return (
+            (not self.operators or operator in self.operators)
+            and (not self.types or types in self.types)
+            and (not self.numerics or numerics in self.numerics)
+            and re.fullmatch(self.pattern, name) is not None
+        )
 
 
 _LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
@@ -45,17 +54,25 @@ _MOVEMENT = (
     "MINIMUM",
 )
 
+_ONNX = ("onnxruntime",)
+_PRODUCTS = ("QLinearConv", "QDQ Conv", "QLinearMatMul", "QDQ MatMul", "QGemm", "QDQ Gemm")
+_AVERAGES = ("QLinearAveragePool", "QDQ AveragePool", "QLinearGlobalAveragePool", "QDQ GlobalAveragePool")
+_WHOLE = ("QLinearGlobalAveragePool", "QDQ GlobalAveragePool")
+_REAL = ("DequantizeLinear", "QDQ Relu", "QDQ MaxPool", "QDQ Tanh")
+
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         (),
         r"store=zero_point_(half_up|away)_then_clamp",
         "the rescaled value is a whole number already: rounding it again changes nothing",
+        numerics=("litert",),
     ),
     Claim(
         (),
         r"store=clamp_then_zero_point",
         "clamp(v, low - z, high - z) + z = clamp(v + z, low, high) as long as v + z fits 32 bits; the specified "
         "arithmetic is undefined beyond",
+        numerics=("litert",),
     ),
     Claim(
         (*_LAYERS, "AVERAGE_POOL_2D", "MEAN", "SUM"),
@@ -194,9 +211,168 @@ CLAIMS: tuple[Claim, ...] = (
         r"codes below 0 cut to 0",
         "positions are never negative",
     ),
+    Claim(
+        (*_PRODUCTS, *_AVERAGES),
+        r"accumulate=binary32|accumulator rounded to binary32",
+        "rescaling begins with rounding the sum to binary32",
+        numerics=_ONNX,
+    ),
+    Claim(
+        (*_PRODUCTS, *_AVERAGES, "ConvInteger", "MatMulInteger"),
+        r"accumulate=s64|accumulator (wraps|saturates) at 32 bits",
+        "sums that leave 32 bits are undefined: the operators' specification says what must not happen before, and "
+        "nothing of what comes out",
+        numerics=_ONNX,
+    ),
+    Claim(
+        _AVERAGES,
+        r"accumulate=s16_pairs_s32_wrap",
+        "the rule is about products; sums of codes have none",
+        numerics=_ONNX,
+    ),
+    Claim(
+        _PRODUCTS,
+        r"scale_form=binary32_(product|step_by_step)",
+        "a quotient of binary32 numbers rounded to binary64 and then to binary32 is the binary32 quotient, since "
+        "53 >= 2 * 24 + 2",
+        numerics=_ONNX,
+    ),
+    Claim(
+        (*_PRODUCTS, *_AVERAGES),
+        r"rescale=binary32_add_multiply_(twice_)?even",
+        "these operators have no number to add and no second factor: 0 is added, and 1 multiplied by",
+        numerics=_ONNX,
+    ),
+    Claim(
+        (*_PRODUCTS, *_AVERAGES),
+        r"rescale=binary32_multiply_even_wide",
+        "products beyond 32 bits, be they saturated or not, lie beyond the clamp, which comes before the zero point",
+        numerics=_ONNX,
+    ),
+    Claim(
+        (*_LAYERS, "MUL"),
+        r"scale_form=binary32_(product|step_by_step)|rescale=binary32_add_multiply_(twice_)?even"
+        r"|rescale=binary32_multiply_even_wide",
+        "as for integer layers of ONNX, whose rescaling is the same: one rounding to binary32 however the multiplier "
+        "is formed, nothing to add, and a clamp before the zero point",
+        numerics=("xnnpack",),
+    ),
+    Claim(
+        _LAYERS,
+        r"accumulate=binary32|accumulator rounded to binary32",
+        "rescaling begins with rounding the sum to binary32",
+        numerics=("xnnpack",),
+    ),
+    Claim(
+        ("ADD", "MUL", "CONV_2D", "FULLY_CONNECTED"),
+        r"store=(clamp_alone|saturate_s16_then_clamp)|clamp before the zero point.*",
+        "zero points of 16-bit codes are 0: nothing is added, and 16 bits are what the clamp leaves at most",
+        types=("s16",),
+        numerics=("litert",),
+    ),
+    Claim(
+        ("QLinearMatMul", "QDQ MatMul"),
+        r"first input and second input scales swapped",
+        "the multiplier is made from their product, and a product does not care",
+        numerics=_ONNX,
+    ),
+    Claim(
+        _WHOLE,
+        r"result in (NCHW|NHWC) order|height and width of the result swapped|result flipped left to right",
+        "height and width of the result are 1: no element moves",
+        numerics=_ONNX,
+    ),
+    Claim(
+        _WHOLE,
+        r"input read column by column",
+        "an average over the whole picture does not care about the order",
+        numerics=_ONNX,
+    ),
+    Claim(
+        _AVERAGES,
+        r"keep_dims is (True|False)",
+        "it says which axes the result has; the bytes are the same",
+        numerics=_ONNX,
+    ),
+    Claim(
+        _AVERAGES,
+        r"axes\[0\] one too large|axes\[1\] one too small",
+        "the result's shape admits one axis for two only where the other one's extent is 1",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QLinearSoftmax", "QDQ Softmax"),
+        r"low one too small",
+        "no share is below 0, which is stored as the zero point, a code",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QDQ Relu",),
+        r"low one too small",
+        "no result is below 0, which is stored as the zero point, a code",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QLinearLeakyRelu", "QDQ LeakyRelu", "QLinearSigmoid", "QDQ Sigmoid"),
+        r"not fused",
+        "the table is made of these very numbers",
+        numerics=_ONNX,
+    ),
+    Claim(
+        _REAL,
+        r"dequantize=(exact_multiply_odd|binary64_multiply)",
+        "(q - z) s has at most 33 bits: exact in binary64, so that every way rounds once",
+        types=("s8", "u8"),
+        numerics=_ONNX,
+    ),
+    Claim(
+        _REAL,
+        r"narrow=.*",
+        "results of binary32 are not made narrower",
+        numerics=_ONNX,
+    ),
+    Claim(
+        (*_REAL, "QuantizeLinear"),
+        r"zero_points=zero",
+        "it wants zero points of 0, and where they are, it changes nothing",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("DynamicQuantizeLinear",),
+        r"dynamic_range=binary32_over_255|arithmetic of onnx",
+        "the formula is the same, but undefined for NaN, infinities and nothing but zeros",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("DequantizeLinear", "QDQ Relu", "QDQ MaxPool"),
+        r"arithmetic of onnx",
+        "(q - z) s rounded once, and the same quotient: the specification's rows compute what the runtime's do",
+        types=("s8", "u8"),
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QuantizeLinear",),
+        r"to_integer=clamp_even|arithmetic of onnx",
+        "they part beyond 32 bits alone, where the runtime's conversion is undefined: no test may hold one",
+        types=("s8", "u8"),
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QLinearSoftmax", "QDQ Softmax"),
+        r"low one too large|saturates to \[-127, 127\]",
+        "shares are never below 0: for unsigned codes the runtime has no lower end that could be another",
+        types=("u8",),
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QDQ MaxPool",),
+        r"storage_order one too (large|small)",
+        "it is about positions of the largest codes, which nothing asks for",
+        numerics=_ONNX,
+    ),
 )
 
 
-def claim_of(operator: str, name: str) -> Claim | None:
+def claim_of(operator: str, name: str, types: str = "s8", numerics: str = "litert") -> Claim | None:
     """The claim that covers a mutant; None where there is none."""
-    return next((claim for claim in CLAIMS if claim.covers(operator, name)), None)
+    return next((claim for claim in CLAIMS if claim.covers(operator, name, types, numerics)), None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from itertools import count
@@ -57,6 +58,7 @@ class OperatorScore:
         cases, elements: of the suite: cases that must run, and elements of their outputs.
         random_cases, random_elements: the random ones among them.
         inflated_elements: elements of the inflated random part.
+        digest: of the cases: of their names, models and inputs.
         mutants: all that ran on at least one case.
     """
 
@@ -68,6 +70,7 @@ class OperatorScore:
     random_cases: int
     random_elements: int
     inflated_elements: int
+    digest: str = ""
     mutants: tuple[MutantScore, ...] = field(default=())
 
     @property
@@ -193,6 +196,7 @@ def score_cases(cases: Sequence[SuiteCase], numerics: Numerics) -> OperatorScore
         len(random),
         sum(map(_size, random)),
         drawn,
+        digest_of(cases),
         tuple(
             MutantScore(
                 name,
@@ -201,11 +205,25 @@ def score_cases(cases: Sequence[SuiteCase], numerics: Numerics) -> OperatorScore
                 by_suite.get(name, ""),
                 name in by_random,
                 name in by_inflated,
-                "" if name in by_suite or (claim := claim_of(first.operator, name)) is None else claim.reason,
+                "" if name in by_suite else _reason(first, name, numerics.name),
             )
             for name, (family, text) in board.ran.items()
         ),
     )
+
+
+def digest_of(cases: Iterable[SuiteCase]) -> str:
+    """16 hexadecimal digits that change when the name, the model or an input of a case does."""
+    found = hashlib.sha256()
+    for case in cases:
+        found.update(f"{case.identity} {case.sha256}\n".encode())
+    return found.hexdigest()[:16]
+
+
+def _reason(case: SuiteCase, name: str, numerics: str) -> str:
+    """Why no input tells the mutant apart; empty where that is not known."""
+    claim = claim_of(case.operator, name, case.types, numerics)
+    return "" if claim is None else claim.reason
 
 
 def _size(subject: Subject) -> int:

@@ -18,7 +18,7 @@ def tables(case: Case) -> Iterator[Hypothesis]:
     """Every table of 256 numbers that the step has; steps of one 8-bit operand are tables as well."""
     step = case.step
     for name, array in step.arrays.items():
-        if array.size == 256 and array.dtype.kind == "i":
+        if array.size == 256 and array.dtype.kind in "iu":
             for title, text, change in _whole(name):
                 yield of_step(title, text, _with(name, change))
             for bits in (7, 8, 10, 12, 15, 16) if np.abs(array).max() > 1 << 16 else ():
@@ -61,7 +61,12 @@ def _cut(bits: int) -> Change:
 
 
 def _with(name: str, change: Change) -> Callable[[Step], Step]:
-    return lambda step: replace(step, arrays={**step.arrays, name: change(step.arrays[name]).astype(np.int64)})
+    def changed(step: Step) -> Step:
+        table = step.arrays[name]
+        entries = change(table.reshape(-1).astype(np.int64)).reshape(table.shape)
+        return replace(step, arrays={**step.arrays, name: entries})
+
+    return changed
 
 
 # Steps that are functions of one code.

@@ -114,7 +114,7 @@ def _dynamic() -> Iterator[Draft]:
         factor = 2.0 ** -(3 * number)
         halves = random.integers(int(2 * low), int(2 * high), 131) / 2
         x = (np.concatenate([[low, high], halves]) * factor).astype(np.float32)
-        yield _dynamic_draft("ties", x, f"from {low * factor} to {high * factor}: the scale is a power of two")
+        yield dynamic(x, f"from {low * factor} to {high * factor}: the scale is a power of two", "ties")
     for _ in range(6):
         ends = np.sort(random.uniform(-9, 9, 2)).astype(np.float32)
         ends = np.array([min(ends[0], np.float32(0)), max(ends[1], np.float32(0))])
@@ -123,7 +123,7 @@ def _dynamic() -> Iterator[Draft]:
         halves = ((codes + 0.5) * np.float64(scale)).astype(np.float32)
         beside = np.concatenate([halves, *(np.nextafter(halves, np.float32(end)) for end in (-np.inf, np.inf))])
         x = np.concatenate([ends, random.permutation(beside)[:191]]).astype(np.float32)
-        yield _dynamic_draft("near ties", x, "halves of codes and their neighbours")
+        yield dynamic(x, "halves of codes and their neighbours", "near ties")
     for values, note in (
         ([[3.0, 5.0, 250.0], [17.0, 99.5, 4.25]], "all above zero: the range begins at zero"),
         ([[-3.0, -5.0, -250.0], [-17.0, -99.5, -4.25]], "all below zero: the range ends at zero"),
@@ -131,10 +131,10 @@ def _dynamic() -> Iterator[Draft]:
         ([1e-30, -2e-30, 1.5e-30], "tiny numbers"),
         ([1e37, -2e37, 3e36, 0], "huge numbers"),
     ):
-        yield _dynamic_draft("zero points", np.array(values, np.float32), note)
+        yield dynamic(np.array(values, np.float32), note)
     for shape in ((1, 67), (2, 3, 5, 7), (4, 33)):
         x = (random.uniform(-1, 1) + normal(random, 1.0, shape)).astype(np.float32)
-        yield _dynamic_draft("random", x, "normal numbers")
+        yield dynamic(x, "normal numbers", "random")
     why = "binary64 is no type that it takes"
     content = one_node(
         "DynamicQuantizeLinear",
@@ -145,7 +145,8 @@ def _dynamic() -> Iterator[Draft]:
     yield Draft("rejects", content, {"x": np.ones(3)}, why, why)
 
 
-def _dynamic_draft(aim: str, x: np.ndarray, note: str) -> Draft:
+def dynamic(x: np.ndarray, note: str, aim: str = "zero points") -> Draft:
+    """DynamicQuantizeLinear of these numbers."""
     outputs = [("y", "u8", x.shape), ("y_scale", "f32", ()), ("y_zero_point", "u8", ())]
     content = one_node("DynamicQuantizeLinear", [("x", "f32", x)], outputs, fed=["x"])
     return Draft(aim, content, {"x": x}, note)
