@@ -100,7 +100,8 @@ def test_the_runtime_gives_the_expected_bytes_of_other_types(operator: str, type
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_what_must_be_refused_is(operator: str) -> None:
-    refused = [case for case in suite_cases(operator) if case.rejects]
+    # What the specification alone forbids, the runtime computes; test_suite_elementwise says so of each of them.
+    refused = [case for case in suite_cases(operator) if case.rejects and not case.rejects.startswith("specification")]
     assert refused
     for case in refused:
         with pytest.raises(BittrueError):

@@ -87,6 +87,7 @@ def test_other_types_give_the_bytes_of_onnx_runtime(types: str) -> None:
     assert count >= 5
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_two_runs_make_the_same_bytes() -> None:
     def digest() -> str:
         found = hashlib.sha256()

@@ -123,6 +123,7 @@ def test_other_reasons_to_refuse_are_in_the_specification() -> None:
                 assert any(word in draft.note for word in words), draft.rejects
 
 
+@pytest.mark.usefixtures("made_anew")
 def test_cases_are_the_same_every_time() -> None:
     suite = find_suite("litert")
     for operator in ("MUL", "SOFTMAX"):

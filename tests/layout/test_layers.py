@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,9 @@ ALLOWED_EXCEPTIONS = {
     # the C++ module
     "runtime": {"_native", *ORDER} - {"importers"},
 }
+# Inside conformance, likewise; what stands beside these folders judges devices, and imports none of `BESIDE`.
+CONFORMANCE = ("suite", "expected", "recorded", "formats", "devices")
+BESIDE = {"mutation": {"suite", "expected"}, "identification": {*CONFORMANCE, "causes", "result"}}
 NAMES = re.compile(r"litert|tflite|xnnpack|onnx|caffe|mxnet|openvino|tvm", re.IGNORECASE)
 QUIET = ("arithmetic", "rules", "operators", "runtime", "plan", "graph", "rewrites")
 
@@ -70,6 +74,35 @@ def test_arrows(folder: str) -> None:
     for path in python_files(PACKAGE / folder):
         strangers = imported(path) - allowed
         assert not strangers, f"{path.relative_to(REPOSITORY)} imports {sorted(strangers)}, allowed: {sorted(allowed)}"
+
+
+def conformance_arrows() -> dict[str, set[str]]:
+    """Every folder or module of conformance to those that it imports."""
+    root = PACKAGE / "conformance"
+    found: dict[str, set[str]] = {}
+    for path in python_files(root):
+        parts = path.relative_to(root).with_suffix("").parts
+        targets = found.setdefault(parts[0], set())
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(parts):
+                target = [*parts[: len(parts) - node.level], *(node.module or "").split(".")]
+                names = [name for name in target if name]
+                targets |= {names[0]} if names else {alias.name for alias in node.names}
+        targets -= {parts[0]}
+    return found
+
+
+def test_arrows_inside_conformance() -> None:
+    arrows = conformance_arrows()
+    assert {*CONFORMANCE, *BESIDE} <= arrows.keys()
+    for number, folder in enumerate(CONFORMANCE):
+        assert arrows[folder] <= {*CONFORMANCE[:number]}, folder
+    for folder, allowed in BESIDE.items():
+        assert arrows[folder] <= allowed, folder
+    for name, targets in arrows.items():
+        assert not targets & {"mutation", "identification", "certificate"}, name
+    # Raises CycleError, which names them.
+    list(TopologicalSorter(arrows).static_order())
 
 
 def test_oracle_imports_nothing_of_ours() -> None:

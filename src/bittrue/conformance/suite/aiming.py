@@ -84,8 +84,9 @@ def answers(to: Rescaling, acc: Array) -> dict[str, Array]:
     found.update(_registers(to, acc))
     if to.further is not None:
         found.update(to.further(acc))
-    point, low, high = to.zero_point, to.low, to.high
-    return {name: np.clip(np.clip(value, -_FAR, _FAR) + point, low, high) for name, value in found.items()}
+    # The zero point behind the clamp, where it cannot overflow.
+    point, low, high = to.zero_point, to.low - to.zero_point, to.high - to.zero_point
+    return {name: np.minimum(np.maximum(value, low), high) + point for name, value in found.items()}
 
 
 def _by_rule(name: str, real: Array, acc: Array, base: Array | None) -> Array | None:
@@ -285,11 +286,11 @@ def pick(found: Array) -> Array:
     Greedy: channel by channel the candidate on which most pairs of ways part that few channels have parted yet.
     """
     keys = _keys(found)
-    _, count, channels = keys.shape
-    need = _Need(len(keys))
+    ways, _, channels = keys.shape
+    need = _Need(ways)
     chosen = np.empty(channels, np.int64)
     for channel in range(channels):
-        chosen[channel] = max(range(count), key=lambda k: need.worth(keys[:, k, channel]))
+        chosen[channel] = np.argmax(need.worths(keys[:, :, channel]))
         need.met(keys[:, chosen[channel], channel])
     return chosen
 
@@ -301,12 +302,12 @@ def cover(found: Array, count: int) -> list[int]:
     keys = _keys(found)
     need = _Need(len(keys))
     chosen: list[int] = []
-    left = list(range(keys.shape[1]))
-    while left and len(chosen) < count:
-        worths = [need.worth(keys[:, k]) for k in left]
-        if not max(worths):
+    while len(chosen) < min(count, keys.shape[1]):
+        worths = need.worths(keys)
+        worths[chosen] = 0
+        if not worths.any():
             break
-        chosen.append(left.pop(int(np.argmax(worths))))
+        chosen.append(int(np.argmax(worths)))
         need.met(keys[:, chosen[-1]])
     return chosen
 
@@ -315,19 +316,20 @@ class _Need:
     """Which pairs of ways are still to be parted, twice or once."""
 
     def __init__(self, ways: int) -> None:
-        self._twice = np.ones((ways, ways), np.bool_)
-        self._once = np.zeros((ways, ways), np.bool_)
+        self._twice = np.triu_indices(ways, 1)
+        self._once = (self._twice[0][:0], self._twice[1][:0])
 
-    def worth(self, row: Array) -> int:
-        """What a candidate would help; pairs that nothing has parted count most."""
-        parted = row[:, None] != row[None, :]
-        return 4 * int(np.count_nonzero(parted & self._twice)) + int(np.count_nonzero(parted & self._once))
+    def worths(self, rows: Array) -> Array:
+        """What candidates would help, `rows` is [ways, candidates]; pairs that nothing has parted count most."""
+        twice, once = (np.count_nonzero(rows[one] != rows[two], axis=0) for one, two in (self._twice, self._once))
+        return np.asarray(4 * twice + once)
 
     def met(self, row: Array) -> None:
         """The candidate was taken."""
-        parted = row[:, None] != row[None, :]
-        self._once = (self._once & ~parted) | (self._twice & parted)
-        self._twice = self._twice & ~parted
+        (one, two), (three, four) = self._twice, self._once
+        now, then = row[one] != row[two], row[three] == row[four]
+        self._twice = one[~now], two[~now]
+        self._once = np.concatenate([three[then], one[now]]), np.concatenate([four[then], two[now]])
 
 
 def uncommon(found: Array, each: int = 3) -> Array:

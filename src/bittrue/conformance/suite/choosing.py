@@ -119,14 +119,32 @@ def nearest_ties(real: np.ndarray, low: float, high: float, count: int) -> np.nd
     Of equal numbers the first two count.
     """
     away = np.abs(real - np.floor(real) - 0.5)
-    order = np.argsort(real, kind="stable")
-    third = np.zeros(real.size, bool)
-    third[order[2:]] = real[order[2:]] == real[order[:-2]]
+    inside = (real > low) & (real < high)
     found = []
     for side in (real < 0, real >= 0):
-        places = np.flatnonzero(side & (real > low) & (real < high) & ~third)
-        found.append(places[np.argsort(away[places], kind="stable")[: count // 2]])
+        places = np.flatnonzero(side & inside)
+        looked, wanted = 0, count // 2
+        chosen = places[:0]
+        while chosen.size < count // 2 and looked < places.size:
+            # Equal numbers lie equally far from a half, so that none of them is left out of `near`.
+            near = places[_smallest(away[places], wanted)]
+            looked, wanted = near.size, 4 * max(wanted, 1)
+            order = np.argsort(real[near], kind="stable")
+            third = np.zeros(near.size, bool)
+            third[order[2:]] = real[near[order[2:]]] == real[near[order[:-2]]]
+            chosen = near[~third]
+        found.append(chosen[: count // 2])
     return np.sort(np.concatenate(found))
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """Places of the `count` smallest values, and of those equal to the last of them, in rising order; of equal ones
+    the first place comes first.
+    """
+    places = np.arange(values.size)
+    if 0 < count < values.size:
+        places = np.flatnonzero(values <= np.partition(values, count - 1)[count - 1])
+    return places[np.argsort(values[places], kind="stable")]
 
 
 def at_ends(real: np.ndarray, low: float, high: float, count: int) -> np.ndarray:
@@ -137,7 +155,7 @@ def at_ends(real: np.ndarray, low: float, high: float, count: int) -> np.ndarray
             apart = real - (end + half)
             for side in (apart < 0, apart >= 0):
                 places = np.flatnonzero(side)
-                found.append(places[np.argsort(np.abs(apart[places]), kind="stable")[: count // 8 + 1]])
+                found.append(places[_smallest(np.abs(apart[places]), count // 8 + 1)[: count // 8 + 1]])
     return np.unique(np.concatenate(found))
 
 

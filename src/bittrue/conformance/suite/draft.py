@@ -40,6 +40,11 @@ def between(drawn: np.random.Generator, low: float, high: float) -> float:
     return low + (high - low) * float(drawn.random())
 
 
+def all_between(drawn: np.random.Generator, low: float, high: float, shape: int | Sequence[int]) -> np.ndarray:
+    """Random real numbers of [low, high) in binary64, likewise alike on every machine."""
+    return low + (high - low) * drawn.random(shape)
+
+
 def distinct(types: str, shape: Sequence[int], *words: object) -> np.ndarray:
     """Codes as different from each other as the type allows, both of its ends among them, in random order."""
     kind = data_type(types)

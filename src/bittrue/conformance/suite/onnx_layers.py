@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import data_type
+from .draft import all_between, between
 from .onnx_aiming import Scales, Sums, accumulators, aimed_sums
 
 # Label of a case to types of activations and weights.
@@ -118,8 +119,8 @@ def scales_for(wanted: Wanted, channels: int, random: np.random.Generator) -> tu
     x, y = np.float32(2.0**-5), np.float32(2.0**-3)
     w = np.ldexp(4.0, exponents)
     if not wanted.round_scales:
-        x, y = (np.float32(one * random.uniform(1, 2)) for one in (x, y))
-        w = w * random.uniform(1, 2, w.shape) / 2
+        x, y = (np.float32(one * between(random, 1, 2)) for one in (x, y))
+        w = w * all_between(random, 1, 2, w.shape) / 2
     return float(x), w.astype(np.float32), float(y)
 
 
@@ -316,12 +317,12 @@ def usual(
     """What a converter writes and a tester draws: uniform codes, normal weights, scales that keep results inside."""
     x_type, w_type = TYPES[label]
     x_kind, w_kind = data_type(x_type), data_type(w_type)
-    zx, zy = (point(x_type, random.uniform(0.3, 0.7)) for _ in range(2))
-    zw = weight_point(w_type, random.uniform(0.4, 0.6))
+    zx, zy = (point(x_type, between(random, 0.3, 0.7)) for _ in range(2))
+    zw = weight_point(w_type, between(random, 0.4, 0.6))
     x = random.integers(x_kind.minimum, x_kind.maximum, x_shape, endpoint=True)
     w = np.clip(np.rint(normal(random, 45.0, w_shape)) + zw, w_kind.minimum, w_kind.maximum)
-    x_scale = float(np.float32(random.uniform(0.01, 0.1)))
-    w_scale = random.uniform(0.002, 0.01, w_shape[0]).astype(np.float32)
+    x_scale = float(np.float32(between(random, 0.01, 0.1)))
+    w_scale = all_between(random, 0.002, 0.01, w_shape[0]).astype(np.float32)
     terms = int(np.prod(w_shape[1:]))
     spread = np.sqrt(terms) * 45 * 85 * x_scale * 0.006
     y_scale = float(np.float32(spread * 4 / 255))

@@ -101,10 +101,6 @@ def _one_input_more(parts: Parts) -> Parts:
     return replace(parts, inputs=(*parts.inputs, parts.inputs[0]))
 
 
-def _one_output_more(parts: Parts) -> Parts:
-    return replace(parts, outputs=(*parts.outputs, parts.outputs[0]))
-
-
 def _weights(**changes: Any) -> _Change:
     """Other weights; `scale` is a function of the right scales."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
-from ..draft import Draft, generator
+from ..draft import Draft, all_between, between, generator
 from ..onnx_layers import normal
 from ..onnx_model import one_node
 from .quantize_linear import opset
@@ -59,14 +59,14 @@ def _dequantize(types: str) -> Iterator[Draft]:
         size = list(shape) if block else [shape[axis]]
         if block:
             size[axis] = -(-shape[axis] // block)
-        scales = random.uniform(0.001, 0.5, size).astype(np.float32)
+        scales = all_between(random, 0.001, 0.5, size).astype(np.float32)
         zero = random.choice(np.array(points), size)
         what = f"blocks of {block} along axis {axis}" if block else f"a scale per index of axis {axis}"
         yield _draft("shapes", types, random.choice(codes, shape), scales, zero, attributes, what)
     for number, shape in enumerate(((3, 67), (2, 3, 5, 7), (250,))):
         random = generator("DequantizeLinear", types, "random", number)
         x = random.integers(low, high, shape, endpoint=True).astype(kind.numpy)
-        usual = np.float32(random.uniform(0.001, 0.1))
+        usual = np.float32(between(random, 0.001, 0.1))
         point = 0 if types == "s32" else int(random.integers(low, high + 1))
         yield _draft("random", types, x, usual, point, {}, "uniform codes")
     x = codes[:12].reshape(3, 4)
@@ -116,7 +116,7 @@ def _dynamic() -> Iterator[Draft]:
         x = (np.concatenate([[low, high], halves]) * factor).astype(np.float32)
         yield dynamic(x, f"from {low * factor} to {high * factor}: the scale is a power of two", "ties")
     for _ in range(6):
-        ends = np.sort(random.uniform(-9, 9, 2)).astype(np.float32)
+        ends = np.sort(all_between(random, -9, 9, 2)).astype(np.float32)
         ends = np.array([min(ends[0], np.float32(0)), max(ends[1], np.float32(0))])
         scale = np.float32((ends[1] - ends[0]) / np.float32(255))
         codes = np.arange(int(ends[0] / scale) + 1, int(ends[1] / scale) - 1)
@@ -133,7 +133,7 @@ def _dynamic() -> Iterator[Draft]:
     ):
         yield dynamic(np.array(values, np.float32), note)
     for shape in ((1, 67), (2, 3, 5, 7), (4, 33)):
-        x = (random.uniform(-1, 1) + normal(random, 1.0, shape)).astype(np.float32)
+        x = (between(random, -1, 1) + normal(random, 1.0, shape)).astype(np.float32)
         yield dynamic(x, "normal numbers", "random")
     why = "binary64 is no type that it takes"
     content = one_node(

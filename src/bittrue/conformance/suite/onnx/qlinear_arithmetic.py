@@ -9,7 +9,7 @@ import numpy as np
 
 from ....arithmetic import floats
 from ....graph import data_type
-from ..draft import Draft, generator
+from ..draft import Draft, between, generator
 from ..onnx_aiming import separating
 from ..onnx_model import declared
 from ..onnx_pairs import Codes, quantized
@@ -77,10 +77,10 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     for number, shape in enumerate(((3, 67), (2, 3, 5, 7), (1, 257), (4, 8, 9))):
         random = generator(operator, types, "random", number)
         first, second = (random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True) for _ in range(2))
-        one, two = (float(np.float32(random.uniform(0.01, 0.1))) for _ in range(2))
+        one, two = (float(np.float32(between(random, 0.01, 0.1))) for _ in range(2))
         wide = 255 * 255 / 4 * one * two if times else 255 * (one + two)
         scales = (one, two, float(np.float32(wide / 255)))
-        points = [_point(types, random.uniform(0.3, 0.7)) for _ in range(3)]
+        points = [_point(types, between(random, 0.3, 0.7)) for _ in range(3)]
         content, inputs = _model(operator, types, first, second, scales, points)
         yield Draft("random", content, inputs, "uniform codes")
     first = np.zeros((2, 3), kind.numpy)

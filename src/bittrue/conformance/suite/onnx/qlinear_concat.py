@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....graph import data_type
-from ..draft import Draft, generator
+from ..draft import Draft, between, generator
 from ..onnx_model import declared
 from ..onnx_pairs import Codes, quantized
 
@@ -55,7 +55,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             Codes(
                 random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True),
                 # Every part as the result, or none.
-                0.05 if number == 2 else float(np.float32(random.uniform(0.02, 0.08))),
+                0.05 if number == 2 else float(np.float32(between(random, 0.02, 0.08))),
                 middle if number == 2 else middle + int(random.integers(-30, 30)),
                 constant=aim == "shapes" and index == 1 and len(extents) == 3,
             )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
-from ..draft import Draft, generator
+from ..draft import Draft, between, generator
 from ..onnx_layers import AIMED, TYPES, Layer, aimed, point, usual, weight_point
 from ..onnx_model import MICROSOFT, OnnxModel, declared
 
@@ -56,7 +56,7 @@ def _random_sums(
     operator: str, types: str, x: tuple[int, ...], w: tuple[int, ...], note: str, random: np.random.Generator
 ) -> Layer:
     x_kind, w_kind = (data_type(name) for name in TYPES[types])
-    zx, zw = point(TYPES[types][0], random.uniform(0.2, 0.8)), weight_point(TYPES[types][1])
+    zx, zw = point(TYPES[types][0], between(random, 0.2, 0.8)), weight_point(TYPES[types][1])
     terms = w[-2]
     exponent = math.frexp(100 / (2.0 * math.sqrt(terms) * 74))[1] - 1 - int(terms < 9)
     single = len(w) > 2
@@ -74,7 +74,7 @@ def _random_sums(
         w_scale.astype(np.float32),
         np.full(w_scale.shape, zw, w_kind.numpy),
         2.0**-3,
-        point(TYPES[types][0], random.uniform(0.3, 0.7)),
+        point(TYPES[types][0], between(random, 0.3, 0.7)),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....graph import data_type
-from ..draft import Draft, generator
+from ..draft import Draft, between, generator
 from ..onnx_model import declared
 from ..onnx_pairs import GROUP, Codes, quantized
 
@@ -73,7 +73,7 @@ def _table(operator: str, types: str) -> Iterator[Draft]:
         random = generator(operator, types, "random", number)
         codes = random.integers(kind.minimum, kind.maximum, shape, kind.numpy, True)
         x_scale, y_scale = (
-            float(np.float32(random.uniform(low, 2 * low))) for low in (0.02, 0.004 if not line else 0.02)
+            float(np.float32(between(random, low, 2 * low))) for low in (0.02, 0.004 if not line else 0.02)
         )
         attributes = {"alpha": float(np.float32(0.1))} if operator.endswith("LeakyRelu") else {}
         operand = Codes(codes, x_scale, middle + int(random.integers(-20, 20)))

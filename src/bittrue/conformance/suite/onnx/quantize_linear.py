@@ -9,7 +9,7 @@ import numpy as np
 
 from ....arithmetic import floats
 from ....graph import data_type
-from ..draft import Draft, generator
+from ..draft import Draft, all_between, between, generator
 from ..onnx_aiming import separating
 from ..onnx_layers import normal
 from ..onnx_model import OnnxModel
@@ -50,7 +50,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     yield from _placed(types)
     for number, shape in enumerate(((3, 67), (2, 3, 5, 7), (1, 96), (250,))):
         random = generator(operator, types, "random", number)
-        usual = np.float32(random.uniform(0.01, 0.2))
+        usual = np.float32(between(random, 0.01, 0.2))
         x = normal(random, float(usual) * (high - low) / 5, shape).astype(np.float32)
         yield _draft("random", types, x, usual, int(random.integers(low, high + 1)), {}, "normal numbers")
     yield from _rejects(types)
@@ -122,7 +122,7 @@ def _placed(types: str) -> Iterator[Draft]:
         if block:
             size[axis] = -(-shape[axis] // block)
         exponents = random.integers(-6, 3, size)
-        factors = np.where(random.random(size) < 0.5, 1.0, random.uniform(1, 2, size))
+        factors = np.where(random.random(size) < 0.5, 1.0, all_between(random, 1, 2, size))
         scale = np.ldexp(factors, exponents).astype(np.float32)
         points = random.choice([kind.minimum, kind.maximum, (kind.minimum + kind.maximum) // 2], size)
         if block:
