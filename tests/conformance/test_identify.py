@@ -145,7 +145,7 @@ def test_one_rule_that_no_numerics_has_there() -> None:
     result = identify(device, operators=["MUL", "ADD"])
     mul, add = sorted(result.findings, key=lambda finding: finding.operator, reverse=True)
     assert add.verdict == "named"
-    assert mul.verdict == "one rule otherwise"
+    assert mul.verdict == "other rules"
     assert mul.numerics == ("litert",)
     assert mul.changes[0] == "rescale = q31_one_step_away instead of q31_two_step_up_away"
     assert not result.explained
@@ -226,7 +226,7 @@ def test_questions_are_made_where_the_suite_has_none() -> None:
     case = next(c for c in find_suite("litert").cases(["MUL"], aims=["random"]))
     tame = replace(case, inputs={name: np.zeros_like(value) for name, value in case.inputs.items()})
     for name in ("litert", "single-rounding", "xnnpack"):
-        inquiry = Inquiry(Computing(numerics.find(name)), [tame], ("litert",), 32)
+        inquiry = Inquiry(Computing(numerics.find(name)).answer, [tame], ("litert",), 32)
         inquiry.run()
         names = [candidate.name for candidate in inquiry.left]
         assert name in names
@@ -286,7 +286,11 @@ def test_the_command(tmp_path) -> None:  # type: ignore[no-untyped-def]
     assert data == json.loads(file.read_text())
     assert data["format"] == "bittrue-identify-1"
     assert data["named"] == [{"numerics": "xnnpack", "operators": ["MUL s8"]}]
-    assert data["findings"][0]["contradicted"]["litert"].startswith("MUL/s8/")
+    ruled_out = {name: one["example"] for one in data["findings"][0]["ruled_out"] for name in one["numerics"]}
+    assert ruled_out["litert"]["case"].startswith("MUL/s8/")
+    assert ruled_out["litert"]["expected"] != ruled_out["litert"]["got"]
+    told = runner.invoke(cli, [*words, "-v"]).output
+    assert "MUL s8: not litert" in told
 
     device = tmp_path / "first.py"
     device.write_text("def run(model, inputs):\n    return {'output0': inputs['input0']}\n")

@@ -18,14 +18,14 @@ from ..suite.draft import generator
 _VALUES_ALONE = 2
 
 
-def variations(case: SuiteCase, start: int = 0) -> Iterator[SuiteCase]:
+def variations(case: SuiteCase, start: int = 0, seed: str = "") -> Iterator[SuiteCase]:
     """Without end: the case with other values, and with other parameters; the same ones on every machine.
 
     Models that bittrue cannot read any more are left out by whoever plans them.
     """
     number = start
     while True:
-        random = generator("identify", case.sha256, number)
+        random = generator("identify", *([seed] if seed else ()), case.sha256, number)
         content = case.content if number % _VALUES_ALONE else _other_model(case, random)
         inputs = {name: _other_values(case, name, value, random) for name, value in case.inputs.items()}
         yield replace(
