@@ -226,7 +226,7 @@ def _fewest(suite: Suite, findings: Sequence[Finding], consistent: Sequence[str]
 def _cover(sets: Collection[frozenset[int]], everything: frozenset[int]) -> tuple[frozenset[int], ...]:
     """The fewest sets with everything in them, and of these the ones with the largest; many are chosen greedily."""
     largest = sorted(sets, key=len, reverse=True)
-    for count in range(1, _MOST_COMBINED + 1):
+    for count in range(_MOST_COMBINED + 1):
         for chosen in combinations(largest, count):
             if everything <= frozenset().union(*chosen):
                 return chosen

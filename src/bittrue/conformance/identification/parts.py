@@ -85,9 +85,9 @@ def properties(case: SuiteCase) -> Mapping[str, str]:
     except BittrueError:
         return {}
     found = {}
-    constants = [tensor for tensor in graph.tensors if tensor.values is not None and tensor.quantization is not None]
+    constants = [tensor.quantization for tensor in graph.tensors if tensor.is_constant and tensor.quantization]
     if constants:
-        several = any(tensor.quantization.scales.size > 1 for tensor in constants if tensor.quantization is not None)
+        several = any(quantization.scales.size > 1 for quantization in constants)
         found["weights"] = f"weights per {'channel' if several else 'tensor'}"
     for node in graph.nodes:
         for name, value in node.attributes.items():
@@ -95,7 +95,7 @@ def properties(case: SuiteCase) -> Mapping[str, str]:
             if said:
                 found.setdefault(f"{node.operator} {name}", f"{name} {said}")
         for position, index in enumerate(node.inputs):
-            kind = "absent" if index is None else "computed" if graph.tensors[index].values is None else "constant"
+            kind = "absent" if index is None else "constant" if graph.tensors[index].is_constant else "computed"
             found.setdefault(f"{node.operator} operand {position}", f"operand {position} {kind}")
     for kind, indices in (("input", graph.inputs), ("output", graph.outputs)):
         points = [
