@@ -264,6 +264,11 @@ def _summary(findings: Sequence[Finding], named: Sequence[Explained]) -> list[st
         if finding.verdict == "other rules":
             users = f", as in {', '.join(finding.changed_in[:4])}" if finding.changed_in else ""
             otherwise.setdefault(f"{finding.numerics[0]} with {finding.changes[0]}{users}", []).append(_label(finding))
+        if finding.nearest is not None and finding.nearest.cause:
+            kind = "rule" if finding.nearest.legal else "fault"
+            otherwise.setdefault(f"{finding.nearest.name} with the {kind} '{finding.nearest.cause}'", []).append(
+                _label(finding)
+            )
         if finding.verdict == "several numerics":
             text = "; ".join(f"{part.numerics[0]} for {part.where}" for part in finding.parts)
             otherwise.setdefault(text, []).append(_label(finding))
