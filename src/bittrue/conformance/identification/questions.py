@@ -48,6 +48,9 @@ _PATIENCE = 12
 _EVIDENCE = 32
 # Single other rules are tried on so many numerics: those that the suite admits, then the nearest ones.
 _BASES = 8
+# Several other rules at once on fewer, and not more than so many for each.
+_SEVERAL_BASES = 3
+_MOST_TRIED = 200
 # Of so many questions that try to contradict, one is made anew; the first one always.
 _FRESH = 4
 # Questions that decided something and are put once more: the last ones.
@@ -330,8 +333,9 @@ class Inquiry:
         found: dict[object, list[Candidate]] = {}
         ran = sorted(self.ran, key=lambda one: sum(v.size for v in one.answer.outputs.values()))
         wanted = [(one.case, _key(one.answer.outputs)) for one in ran]
-        for base in self._bases():
-            for candidate in find(base, [case for case, _ in wanted]):
+        bases = self._bases()
+        for base in bases if find is with_one_other_rule else bases[:_SEVERAL_BASES]:
+            for candidate in islice(find(base, [case for case, _ in wanted]), _MOST_TRIED):
                 if all(self._gives(candidate, case, answer) for case, answer in wanted):
                     found.setdefault(tuple(change.rule for change in candidate.changes), []).append(candidate)
             if found:
