@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from ..conformance.identification import QUESTIONS, Finding, IdentifyResult, identify
+from ..conformance.identification import QUESTIONS, CounterExample, Finding, IdentifyResult, identify
 from ..conformance.suite import SUITES
 from ..errors import InputError
 from ..report.words import visible
@@ -30,6 +30,8 @@ from .common import console, late_progress
     type=click.IntRange(1),
     help="Most runs of DEVICE per operator and types.",
 )
+@click.option("--seed", default="", metavar="WORD", help="Make other questions than without it.")
+@click.option("--verbose", "-v", is_flag=True, help="Also show what ruled out which numerics.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False), help="Also write the result as JSON.")
 def command(
@@ -38,14 +40,16 @@ def command(
     operators: tuple[str, ...],
     types: tuple[str, ...],
     questions: int,
+    seed: str,
+    verbose: bool,
     as_json: bool,
     output: str | None,
 ) -> None:
     """Find out which numerics gives the outputs of DEVICE.
 
     Models of one operator and their inputs are chosen, and made anew, so that each answer rules out as many
-    arithmetics as it can; what is left must then give all other answers, too. Where none is left, single other rules
-    are tried, and else the nearest arithmetic is shown with its first counter-example.
+    arithmetics as it can; what is left must then give all other answers, too. Where none is left, other rules and
+    several numerics at once are tried, and else the nearest arithmetic is shown with its first counter-example.
 
     \b
     bittrue identify litert:xnnpack
@@ -63,6 +67,7 @@ def command(
             operators=operators,
             types=types,
             questions=questions,
+            seed=seed,
             progress=None if tick is None else tick,
         )
     data = result.to_dict()
@@ -71,11 +76,11 @@ def command(
     if as_json:
         click.echo(json.dumps(data, indent=1, allow_nan=False))
     else:
-        _show(result)
+        _show(result, verbose)
     click.get_current_context().exit(0 if result.explained else 1)
 
 
-def _show(result: IdentifyResult) -> None:
+def _show(result: IdentifyResult, verbose: bool) -> None:
     table = Table(title=f"{visible(result.device)}, suite {result.suite} {result.suite_version}", title_justify="left")
     for column in ("operator", "types", "verdict", "rules", "asked"):
         table.add_column(column, overflow="fold", justify="right" if column == "asked" else "left")
@@ -84,6 +89,10 @@ def _show(result: IdentifyResult) -> None:
         table.add_row(finding.operator, finding.types, escape(_verdict(finding)), escape(rules), _asked(finding))
     out = console()
     out.print(table)
+    for finding in result.findings if verbose else ():
+        for one in finding.ruled_out:
+            line = f"{finding.operator} {finding.types}: not {', '.join(one.numerics)}: {_example(one.example)}"
+            out.print(escape(line), soft_wrap=True)
     for line in result.summary:
         out.print(escape(visible(line)))
     out.print(f"{result.questions} questions")
@@ -97,10 +106,12 @@ def _verdict(finding: Finding) -> str:
         if not finding.alike:
             others = f"\nnot told apart here: {', '.join(names[1:])}"
         return f"{names[0]}{others if names[1:] else ''}{remark}"
-    if finding.verdict == "one rule otherwise":
+    if finding.verdict == "other rules":
         users = f"\nas in {', '.join(finding.changed_in)}" if finding.changed_in else ""
         others = "".join(f"\nor {change}" for change in finding.changes[1:])
         return f"{finding.numerics[0]} with {finding.changes[0]}{users}{others}{remark}"
+    if finding.verdict == "several numerics":
+        return "\n".join(f"{', '.join(part.numerics)} for {part.where}" for part in finding.parts) + remark
     if finding.verdict == "unknown":
         return f"{_nearest(finding)}{remark}"
     return f"{'answers change between runs' if finding.verdict == 'unstable' else 'not run'}{remark}"
@@ -118,12 +129,15 @@ def _nearest(finding: Finding) -> str:
         lines.append(f"{'rule' if nearest.legal else 'fault'}: {nearest.cause} ({nearest.text})")
         lines += [f"or {name}" for name in nearest.also]
     if nearest.first is not None:
-        first = nearest.first
-        element = f"[{', '.join(map(str, first.element))}]" if first.element else ""
-        accumulator = "" if first.accumulator is None else f", accumulator {first.accumulator}"
-        values = f"expected {first.expected}, got {first.got}{accumulator}"
-        lines.append(f"first: {first.case} {visible(first.output)}{element}: {values}")
+        lines.append(f"first: {_example(nearest.first)}")
     return "\n".join(lines)
+
+
+def _example(first: CounterExample) -> str:
+    element = f"[{', '.join(map(str, first.element))}]" if first.element else ""
+    accumulator = "" if first.accumulator is None else f", accumulator {first.accumulator}"
+    values = f"expected {first.expected}, got {first.got}{accumulator}"
+    return f"{first.case} {visible(first.output)}{element}: {values}"
 
 
 def _asked(finding: Finding) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -44,23 +45,46 @@ class Candidate:
 
     Attributes:
         name: of the numerics.
-        changes: what it does otherwise: the same rule in one slot, at every place where the operator has it.
+        changes: what it does otherwise: the same rule in a slot, at every place where the operator has it.
     """
 
     name: str
     changes: tuple[Change, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.name} with {self.changes[0]}" if self.changes else self.name
+        return f"{self.name} with {self.words}" if self.changes else self.name
+
+    @property
+    def words(self) -> str:
+        """The slots that are filled otherwise."""
+        return " and ".join(dict.fromkeys(map(str, self.changes)))
+
+    @property
+    def instead(self) -> str:
+        """The rules that the numerics has there."""
+        return " and ".join(dict.fromkeys(change.instead for change in self.changes))
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Numerics with a row that has all these rules."""
+        if not self.changes:
+            return ()
+        place = self.changes[0].place
+        return users_of([ChangedSlot(place, c.slot, c.rule, c.instead) for c in self.changes if c.place == place])
 
     @property
     def table(self) -> Numerics:
         found = numerics_tables.find(self.name)
+        changes: dict[Place, dict[str, str]] = {}
         for change in self.changes:
-            found = with_rules(found, change.place, {change.slot: change.rule})
+            changes.setdefault(change.place, {})[change.slot] = change.rule
+        for place, filled in changes.items():
+            found = with_rules(found, place, filled)
         return found
 
 
+# Slots that are filled otherwise at once.
+_MOST_CHANGES = 3
 # One of them stands for all candidates that compute a case by the same plan.
 Group = tuple[Candidate, ...]
 
@@ -127,6 +151,21 @@ def of_all_numerics(preferred: Sequence[str]) -> list[Candidate]:
 
 def with_one_other_rule(base: Candidate, cases: Sequence[SuiteCase]) -> Iterator[Candidate]:
     """The base with each other rule of each of its slots; the rules that other numerics use for the operator first."""
+    found = [Candidate(base.name, changes) for changes in _single_changes(base, cases)]
+    yield from sorted(found, key=lambda candidate: not candidate.users)
+
+
+def with_several_other_rules(base: Candidate, cases: Sequence[SuiteCase]) -> Iterator[Candidate]:
+    """The base with two slots, then three, filled as any other numerics fill them for the operator."""
+    used = [changes for changes in _single_changes(base, cases) if changes[0].users]
+    for count in range(2, _MOST_CHANGES + 1):
+        for chosen in combinations(used, count):
+            if len({changes[0].slot for changes in chosen}) == count:
+                yield Candidate(base.name, tuple(chain.from_iterable(chosen)))
+
+
+def _single_changes(base: Candidate, cases: Sequence[SuiteCase]) -> list[tuple[Change, ...]]:
+    """Each other rule of each slot, wherever the operator has the slot."""
     table = numerics_tables.find(base.name)
     own: dict[str, dict[Place, str]] = {}
     for case in cases:
@@ -138,8 +177,8 @@ def with_one_other_rule(base: Candidate, cases: Sequence[SuiteCase]) -> Iterator
         for rule in rules(slot):
             changes = tuple(Change(place, slot, rule, instead) for place, instead in at.items() if rule != instead)
             if changes:
-                found.append(Candidate(base.name, changes))
-    yield from sorted(found, key=lambda candidate: not candidate.changes[0].users)
+                found.append(changes)
+    return found
 
 
 def _places(case: SuiteCase, table: Numerics) -> dict[Place, Mapping[str, str]]:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 from ...numerics import names as numerics_names
 from ..devices import Device
 from ..suite import Suite, SuiteCase, find_suite
 from ..suite.suites import SUITE_VERSION
-from .nearest import nearest_of
-from .questions import Inquiry
-from .result import Explained, Finding, IdentifyResult
+from .candidates import key_of
+from .nearest import counter_example, nearest_of
+from .questions import Asked, Inquiry
+from .result import Explained, Finding, IdentifyResult, RuledOut
 
 # Questions per operator and label of types.
 QUESTIONS = 64
 # On top of so many numerics beside the nearest one a fault is looked for.
 _MOST_NEAREST = 2
+# Numerics of the summary of which all combinations are tried.
+_MOST_COMBINED = 3
 # (operators done, all of them)
 Progress = Callable[[int, int], None]
 
@@ -29,11 +33,13 @@ def identify(
     operators: Collection[str] = (),
     types: Collection[str] = (),
     questions: int = QUESTIONS,
+    seed: str = "",
     progress: Progress | None = None,
 ) -> IdentifyResult:
     """Which numerics gives a device's outputs, per operator and types.
 
-    What the device says of itself is not looked at, only what it answers.
+    Only what the device answers is looked at: of what it says of itself, the spec is written into the result at the
+    end, and the formats that it reads choose the suite where none is given.
 
     Args:
         device: a spec (``"litert:xnnpack"``, ``"python:my.py:run"``, ``"program:./device.sh"``), a callable
@@ -41,7 +47,9 @@ def identify(
         suite: ``"litert"`` or ``"onnx"``; by default the one in the format that the device prefers.
         operators: as files call them; all when empty.
         types: labels; the suite's own choice when empty.
-        questions: most runs of the device per operator and label.
+        questions: most runs of the device per operator and label. With few the answer is less precise, not less true:
+            more numerics are left.
+        seed: any word: other questions are made than without it.
         progress: called with operators that are done, and all.
 
     Raises:
@@ -60,7 +68,9 @@ def identify(
         for number, ((operator, label), cases) in enumerate(grouped.items()):
             if progress is not None:
                 progress(number, len(grouped))
-            findings.append(_finding(opened, chosen, operator, label, cases, questions))
+            inquiry = Inquiry(opened.answer, cases, (chosen.numerics, *chosen.admitted), questions, seed)
+            inquiry.run()
+            findings.append(_finding(inquiry, chosen, operator, label))
         if progress is not None:
             progress(len(grouped), len(grouped))
     finally:
@@ -73,6 +83,7 @@ def identify(
         device=opened.spec,
         suite=chosen.name,
         suite_version=SUITE_VERSION,
+        seed=seed,
         bittrue=bittrue.__version__,
         findings=ordered,
         named=named,
@@ -104,38 +115,48 @@ def _grouped(
     return found
 
 
-def _finding(
-    device: Device, suite: Suite, operator: str, label: str, cases: list[SuiteCase], questions: int
-) -> Finding:
-    inquiry = Inquiry(device, cases, (suite.numerics, *suite.admitted), questions)
-    inquiry.run()
+def _finding(inquiry: Inquiry, suite: Suite, operator: str, label: str) -> Finding:
     common: dict[str, Any] = {
         "operator": operator,
         "types": label,
-        "asked": len(inquiry.asked),
+        "asked": inquiry.runs,
         "answered": len(inquiry.ran),
         "made": sum(one.made for one in inquiry.asked),
-        "deciding": inquiry.deciding,
-        "contradicted": {c.name: case.identity for c, case in inquiry.contradicted.items() if not c.changes},
+        "repeated": inquiry.repeated,
+        "deciding": tuple(one.case.identity for one in inquiry.deciding),
+        "ruled_out": _ruled_out(inquiry),
+        "refusing": tuple(c.name for c in inquiry.aside if c not in inquiry.left and c not in inquiry.contradicted),
         "remark": _remark(inquiry),
     }
     if not inquiry.ran:
         return Finding(**common, verdict="not run")
+    if inquiry.unstable is not None:
+        return Finding(**common, verdict="unstable")
     if inquiry.left:
         common["rules"] = inquiry.deciding_rules()
         common["alike"] = len(inquiry.different()) < 2
         names = tuple(dict.fromkeys(candidate.name for candidate in inquiry.left))
         if not inquiry.rules:
             return Finding(**common, verdict="named", numerics=names)
-        changes = {str(c.changes[0]): c.changes[0] for c in inquiry.left}
-        first = next(iter(changes.values()))
-        texts = (f"{first} instead of {first.instead}", *list(changes)[1:])
-        return Finding(**common, verdict="one rule otherwise", numerics=names, changes=texts, changed_in=first.users)
-    if inquiry.unstable:
-        return Finding(**common, verdict="unstable")
+        changes = {candidate.words: candidate for candidate in inquiry.left}
+        first, *others = changes.values()
+        texts = (f"{first.words} instead of {first.instead}", *(other.words for other in others))
+        return Finding(**common, verdict="other rules", numerics=names, changes=texts, changed_in=first.users)
+    if inquiry.parts:
+        return Finding(**common, verdict="several numerics", parts=inquiry.parts)
     ordered = _nearest_first(inquiry, suite)
     nearest = nearest_of(ordered, inquiry.known, inquiry.ran) if ordered else None
     return Finding(**common, verdict="unknown", nearest=nearest)
+
+
+def _ruled_out(inquiry: Inquiry) -> tuple[RuledOut, ...]:
+    """Numerics together that gave the same to the same question."""
+    found: dict[object, tuple[Asked, list[str]]] = {}
+    for candidate, one in inquiry.contradicted.items():
+        outputs = inquiry.known.outputs(candidate, one.case)
+        if not candidate.changes and outputs is not None:
+            found.setdefault((one.case.identity, key_of(outputs)), (one, []))[1].append(candidate.name)
+    return tuple(RuledOut(tuple(names), counter_example(names[0], inquiry.known, one)) for one, names in found.values())
 
 
 def _nearest_first(inquiry: Inquiry, suite: Suite) -> list[str]:
@@ -146,7 +167,7 @@ def _nearest_first(inquiry: Inquiry, suite: Suite) -> list[str]:
 
 
 def _remark(inquiry: Inquiry) -> str:
-    """What happened instead of outputs, with the first text that the device left."""
+    """What happened instead of outputs, with the first text that the device left, and what else is odd."""
     counts: dict[str, int] = {}
     text = ""
     for one in inquiry.asked:
@@ -154,7 +175,22 @@ def _remark(inquiry: Inquiry) -> str:
             counts[one.answer.status] = counts.get(one.answer.status, 0) + 1
             text = text or next(iter(one.answer.text.strip().splitlines()), "")
     said = ", ".join(f"{count} {status}" for status, count in counts.items())
-    return f"{said}: {text}" if said and text else said
+    found = [f"{said}: {text}" if said and text else said] if said else []
+    if inquiry.unstable is not None:
+        one, again = inquiry.unstable
+        then = "other outputs" if again.status == "outputs" else again.status
+        found.append(f"{one.case.identity} put again: {then}")
+    made = [one for one in inquiry.asked if one.made]
+    if inquiry.ran and made and not any(one.ran for one in made):
+        found.append("only cases of the suite were answered, none that was made for this run")
+    if inquiry.beyond():
+        found.append(f"{inquiry.beyond()} answers to models that this numerics refuses")
+    if not (inquiry.left or inquiry.parts or inquiry.unstable):
+        only = inquiry.only_the_suite()
+        if only is not None:
+            name, own, missed = only
+            found.append(f"{name} gives all {own} answers to cases of the suite and misses {missed} to cases made anew")
+    return "\n".join(found)
 
 
 def _rank(suite: Suite) -> dict[str, int]:
@@ -172,15 +208,32 @@ def _consistent(suite: Suite, findings: Sequence[Finding]) -> tuple[str, ...]:
 
 
 def _fewest(suite: Suite, findings: Sequence[Finding], consistent: Sequence[str]) -> tuple[Explained, ...]:
-    """The fewest numerics that explain what can be named: always the one that explains most of what is left."""
+    """The fewest numerics that explain what can be named, that of most operators first."""
     rank = _rank(suite)
     left = [finding for finding in findings if finding.verdict == "named"]
-    found = []
-    while left:
-        counts = {name: sum(name in f.numerics for f in left) for name in rank}
-        best = max(rank, key=lambda name: (counts[name], name in consistent, -rank[name]))
-        found.append(Explained(best, tuple(_label(f) for f in left if best in f.numerics)))
-        left = [f for f in left if best not in f.numerics]
+    # Which operators a numerics explains; of several with the same ones, the first in rank stands for all.
+    explains: dict[frozenset[int], str] = {}
+    for name in sorted(rank, key=lambda name: (name not in consistent, rank[name])):
+        explains.setdefault(frozenset(i for i, f in enumerate(left) if name in f.numerics), name)
+    chosen = _cover(explains, frozenset(range(len(left))))
+    found, open_ = [], set(range(len(left)))
+    for covered in sorted(chosen, key=lambda one: (-len(one), rank[explains[one]])):
+        found.append(Explained(explains[covered], tuple(_label(left[i]) for i in sorted(covered & open_))))
+        open_ -= covered
+    return tuple(found)
+
+
+def _cover(sets: Collection[frozenset[int]], everything: frozenset[int]) -> tuple[frozenset[int], ...]:
+    """The fewest sets with everything in them, and of these the ones with the largest; many are chosen greedily."""
+    largest = sorted(sets, key=len, reverse=True)
+    for count in range(_MOST_COMBINED + 1):
+        for chosen in combinations(largest, count):
+            if everything <= frozenset().union(*chosen):
+                return chosen
+    found, open_ = [], everything
+    while open_:
+        found.append(max(largest, key=lambda one: len(one & open_)))
+        open_ -= found[-1]
     return tuple(found)
 
 
@@ -208,9 +261,17 @@ def _summary(findings: Sequence[Finding], named: Sequence[Explained]) -> list[st
             lines.append(f"{len(one.operators)} of {len(ran)} operators: {one.numerics} ({_few(one.operators)})")
     otherwise: dict[str, list[str]] = {}
     for finding in ran:
-        if finding.verdict == "one rule otherwise":
+        if finding.verdict == "other rules":
             users = f", as in {', '.join(finding.changed_in[:4])}" if finding.changed_in else ""
             otherwise.setdefault(f"{finding.numerics[0]} with {finding.changes[0]}{users}", []).append(_label(finding))
+        if finding.nearest is not None and finding.nearest.cause:
+            kind = "rule" if finding.nearest.legal else "fault"
+            otherwise.setdefault(f"{finding.nearest.name} with the {kind} '{finding.nearest.cause}'", []).append(
+                _label(finding)
+            )
+        if finding.verdict == "several numerics":
+            text = "; ".join(f"{part.numerics[0]} for {part.where}" for part in finding.parts)
+            otherwise.setdefault(text, []).append(_label(finding))
     lines += [f"{_few(labels)}: {text}" for text, labels in otherwise.items()]
     for verdict, text in (("unknown", "no numerics gives the answers"), ("unstable", "answers change between runs")):
         labels = [_label(finding) for finding in ran if finding.verdict == verdict]

@@ -57,13 +57,14 @@ def _counted(name: str, known: Answers, ran: Sequence[Asked], cause: Class | Non
         right += count is not None and count[0] == 0
         if count is None or count[0]:
             wrong.append(one)
-    first = _counter_example(name, known, wrong[0]) if wrong else None
+    first = counter_example(name, known, wrong[0]) if wrong else None
     if cause is None:
         return Nearest(name, differing, elements, right, len(ran), first)
     return Nearest(name, differing, elements, right, len(ran), first, cause.name, cause.text, cause.legal, cause.also)
 
 
-def _counter_example(name: str, known: Answers, one: Asked) -> CounterExample:
+def counter_example(name: str, known: Answers, one: Asked) -> CounterExample:
+    """The first element of an answer that a numerics does not give."""
     case, got = one.case, one.answer.outputs
     expected = known.outputs(Candidate(name), case)
     if expected is None:

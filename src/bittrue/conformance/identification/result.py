@@ -6,22 +6,24 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .parts import Part
+
 FORMAT = "bittrue-identify-1"
 # What can come of the questions about one operator.
-VERDICTS = ("named", "one rule otherwise", "unknown", "unstable", "not run")
+VERDICTS = ("named", "other rules", "several numerics", "unknown", "unstable", "not run")
 
 
 @dataclass(frozen=True)
 class CounterExample:
-    """One element that no named numerics gives.
+    """One element that a numerics does not give.
 
     Attributes:
         case: its identity; that of the suite's case and a number where it was made for the question.
         output: name of the tensor.
         element: index; empty where shapes or types differ, or the output has no axes.
-        expected: what the nearest numerics gives, as text.
+        expected: what the numerics gives, as text.
         got: what the device gave, as text.
-        accumulator: before rescaling, under the nearest numerics; None for operators without one.
+        accumulator: before rescaling, under the numerics; None for operators without one.
         note: what the case is aimed at.
     """
 
@@ -62,6 +64,14 @@ class Nearest:
 
 
 @dataclass(frozen=True)
+class RuledOut:
+    """Numerics that one question ruled out at once, by the same wrong outputs."""
+
+    numerics: tuple[str, ...]
+    example: CounterExample
+
+
+@dataclass(frozen=True)
 class Finding:
     """What one operator's answers say, for one label of types.
 
@@ -69,17 +79,22 @@ class Finding:
         operator: as files call it.
         types: the label.
         verdict: one of `VERDICTS`.
-        numerics: those that give every answer; for ``"one rule otherwise"`` those that do so with `changes`.
+        numerics: those that give every answer; for ``"other rules"`` those that do so with `changes`.
         alike: these numerics compute all cases by the same plan. Else they differ somewhere, and no question in the
             budget told them apart.
         rules: slot to rule in the slots where numerics differ here, as the named numerics has them.
-        changes: ``"slot = rule"`` and the rule that it stands in for, the other ones that fit as well.
-        changed_in: numerics that have the changed rule for such an operator.
-        asked: questions put to the device.
-        answered: those that it answered with outputs.
-        made: questions that are no case of the suite, but were made to tell candidates apart.
-        deciding: questions that ruled something out.
-        contradicted: numerics to the question that ruled it out.
+        changes: ``"slot = rule"``, joined by ``"and"`` where they are several, and the rules that they stand in for;
+            then the other ones that fit as well.
+        changed_in: numerics that have the changed rules for such an operator.
+        parts: for ``"several numerics"``: which models, and the numerics that give these answers.
+        asked: runs of the device.
+        answered: questions that it answered with outputs.
+        made: questions that are no case of the suite, but were made to tell candidates apart, or to ask what nobody
+            can have recorded.
+        repeated: questions that were put once more.
+        deciding: identities of the questions that ruled something out.
+        ruled_out: by which element of which answer, in the order in which it happened.
+        refusing: numerics that do not run all that the device ran, and were not ruled out by an answer.
         nearest: for ``"unknown"``.
         remark: for people.
     """
@@ -92,11 +107,14 @@ class Finding:
     rules: Mapping[str, str] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
     changed_in: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
     asked: int = 0
     answered: int = 0
     made: int = 0
-    deciding: int = 0
-    contradicted: Mapping[str, str] = field(default_factory=dict)
+    repeated: int = 0
+    deciding: tuple[str, ...] = ()
+    ruled_out: tuple[RuledOut, ...] = ()
+    refusing: tuple[str, ...] = ()
     nearest: Nearest | None = None
     remark: str = ""
 
@@ -116,6 +134,7 @@ class IdentifyResult:
     Attributes:
         device: what the user called it.
         suite, suite_version: where the questions come from.
+        seed: of the questions that were made.
         bittrue: version.
         findings: one per operator and types, in the suite's order.
         named: the fewest numerics that explain all that can be named, that of most operators first.
@@ -127,6 +146,7 @@ class IdentifyResult:
     device: str
     suite: str
     suite_version: str
+    seed: str
     bittrue: str
     findings: tuple[Finding, ...]
     named: tuple[Explained, ...]

@@ -18,14 +18,14 @@ from ..suite.draft import generator
 _VALUES_ALONE = 2
 
 
-def variations(case: SuiteCase, start: int = 0) -> Iterator[SuiteCase]:
+def variations(case: SuiteCase, start: int = 0, seed: str = "") -> Iterator[SuiteCase]:
     """Without end: the case with other values, and with other parameters; the same ones on every machine.
 
     Models that bittrue cannot read any more are left out by whoever plans them.
     """
     number = start
     while True:
-        random = generator("identify", case.sha256, number)
+        random = generator("identify", *([seed] if seed else ()), case.sha256, number)
         content = case.content if number % _VALUES_ALONE else _other_model(case, random)
         inputs = {name: _other_values(case, name, value, random) for name, value in case.inputs.items()}
         yield replace(
@@ -43,7 +43,8 @@ def _other_values(case: SuiteCase, name: str, value: np.ndarray, random: np.rand
     """Codes in bands of random place and width, real numbers of the same size; whatever may be an index stays."""
     if value.dtype.kind == "f":
         size = float(np.abs(value[np.isfinite(value)]).max(initial=1.0)) * 2.0 ** random.integers(-4, 3)
-        return (random.standard_normal(value.shape) * size).astype(value.dtype)
+        with np.errstate(over="ignore"):
+            return (random.standard_normal(value.shape) * size).astype(value.dtype)
     if value.dtype.kind == "b":
         return random.integers(0, 2, value.shape).astype(bool)
     if value.dtype.kind in "iu" and (value.dtype.itemsize <= 2 or _is_quantized(case, name)):
