@@ -32,7 +32,7 @@ from ..conformance.suite import AIMS, SUITES
 from ..errors import InputError
 from ..report import junit as _junit
 from ..report.words import visible
-from .common import DefaultGroup, GroupedCommand, GroupedOption, console, late_progress
+from .common import DefaultGroup, DeviceCommand, GroupedOption, console, late_progress, split_aims, split_words
 from .report import write_reports
 
 _STYLES = {EXACT: "green", COMBINED: "green", TOLERATED: "yellow", SKIPPED: "dim"}
@@ -42,18 +42,24 @@ _DASH = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 _KNOWN = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.group("conform", cls=DefaultGroup, default="run", invoke_without_command=False)
+@click.group(
+    "conform",
+    cls=DefaultGroup,
+    default="run",
+    first_words="Say which device: `bittrue conform litert:xnnpack`, for example. `bittrue conform --help` lists the forms.",
+)
 def command() -> None:
     """Put a suite of single-operator models to DEVICE and say which arithmetic it has, or what is wrong with it.
 
     \b
     bittrue conform litert:xnnpack
     bittrue conform ./my_device.py:run --operator CONV_2D --html report.html
-    bittrue conform "program:./device.sh" -j2 --resume run.journal -o result.json
+    bittrue conform program:./device.sh -j2 --resume run.journal -o result.json
     bittrue conform verify result.json
     bittrue conform merge part1.json part2.json -o result.json
 
-    `bittrue conform run --help` lists the options.
+    Exit code 0: the required level is reached (3: every operator bit-exact to a named numerics) and every model that
+    must be refused was refused; 1: not so; 2: wrong usage; 3: could not run.
     """
 
 
@@ -105,14 +111,35 @@ def _model_options(function: Any) -> Any:
     return function
 
 
-@command.command("run", cls=GroupedCommand)
+@command.command("run", cls=DeviceCommand)
 @click.argument("device")
 @_grouped(_WHAT, "--suite", type=click.Choice(tuple(SUITES)), help="By default by the format that the device reads.")
-@_grouped(_WHAT, "--operator", "operators", multiple=True, metavar="NAME", help="Only this one; repeat for more.")
 @_grouped(
-    _WHAT, "--types", multiple=True, metavar="LABEL", help="s8 (the default of the LiteRT suite), u8, ..., or all."
+    _WHAT,
+    "--operator",
+    "operators",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help="Only these, comma-separated or repeated; `bittrue vectors list` shows them.",
 )
-@_grouped(_WHAT, "--aim", "aims", multiple=True, type=click.Choice(AIMS), help="Only cases aimed at this.")
+@_grouped(
+    _WHAT,
+    "--types",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help="Comma-separated types such as s8,u8,s16, or 'all'; by default those of the specification.",
+)
+@_grouped(
+    _WHAT,
+    "--aim",
+    "aims",
+    multiple=True,
+    callback=split_aims,
+    metavar="NAMES",
+    help=f"Only cases aimed at these: {', '.join(AIMS)}.",
+)
 @_grouped(_WHAT, "--case", "cases", multiple=True, metavar="IDENTITY", help="Only this case, as CONV_2D/s8/ties/003.")
 @_grouped(_WHAT, "--shard", default="", metavar="I/N", help="Only part I of N; `bittrue conform merge` joins parts.")
 @_grouped(
@@ -175,10 +202,7 @@ def run(
     junit: Path | None,
     markdown: Path | None,
 ) -> None:
-    """Run the suite on DEVICE (the default command).
-
-    DEVICE: litert[:builtin_ref|optimized|xnnpack], ort, openvino, bittrue[:NUMERICS], FILE.py[:NAME], program:COMMAND,
-    library:FILE.so, results:FOLDER.
+    """Run the suite on DEVICE; the word `run` may be left out.
 
     Exit code 0: the required level is reached (3: every operator bit-exact to a named numerics) and every model that
     must be refused was refused; 1: not so.

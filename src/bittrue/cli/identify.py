@@ -13,16 +13,27 @@ from ..conformance.identification import QUESTIONS, Finding, IdentifyResult, ide
 from ..conformance.suite import SUITES
 from ..errors import InputError
 from ..report.words import visible
-from .common import console, late_progress
+from .common import DeviceCommand, console, late_progress, split_words
 
 
-@click.command("identify")
+@click.command("identify", cls=DeviceCommand)
 @click.argument("device", metavar="DEVICE")
 @click.option("--suite", type=click.Choice(sorted(SUITES)), help="By default the one in the format that DEVICE takes.")
 @click.option(
-    "--operator", "operators", multiple=True, metavar="NAME", help="Only this operator, as files call it; repeat."
+    "--operator",
+    "operators",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help="Only these, comma-separated or repeated; `bittrue vectors list` shows them.",
 )
-@click.option("--types", multiple=True, metavar="LABEL", help="Only these types, for example s8; repeat.")
+@click.option(
+    "--types",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help="Comma-separated types such as s8,u8,s16, or 'all'; by default those of the specification.",
+)
 @click.option(
     "--questions",
     default=QUESTIONS,

@@ -13,6 +13,7 @@ other modules own; they come last.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -83,17 +84,14 @@ class Suite:
         types = self.types if types is None else types
         for operator in operators:
             if operator not in known:
-                raise InputError(
-                    "BT-SUITE-OPERATOR",
-                    f"the suite '{self.name}' has no operator '{operator}'",
-                    advice=", ".join(known),
-                )
+                message = f"the suite '{self.name}' has no operator '{operator}'"
+                raise InputError("BT-SUITE-OPERATOR", message, advice=_meant(operator, known))
         every = sorted({label for found in known.values() for label in found.types})
         for wanted, all_of_them, what in ((types, every, "type"), (aims, AIMS, "aim")):
             for word in wanted:
                 if word not in all_of_them:
                     message = f"the suite '{self.name}' has no {what} '{word}'"
-                    raise InputError(f"BT-SUITE-{what.upper()}", message, advice=f"{what}s: {', '.join(all_of_them)}")
+                    raise InputError(f"BT-SUITE-{what.upper()}", message, advice=_meant(word, all_of_them))
         for operator, found in known.items():
             if operators and operator not in operators:
                 continue
@@ -121,6 +119,22 @@ class Suite:
                 draft.rejects,
                 draft.seeks,
             )
+
+
+def _meant(word: str, known: Collection[str]) -> str:
+    """What someone who wrote `word` may have meant; all that there is when nothing is close."""
+    plain = {_plain(name): name for name in known}
+    close = difflib.get_close_matches(_plain(word), plain, 3)
+    return f"did you mean {' or '.join(plain[name] for name in close)}?" if close else f"there are {', '.join(known)}"
+
+
+def _plain(name: str) -> str:
+    """Without case and signs, which people write otherwise.
+
+    >>> _plain("CONV_2D") == _plain("Conv2d")
+    True
+    """
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 SUITES: Mapping[str, Suite] = {
