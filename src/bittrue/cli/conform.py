@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -256,7 +257,7 @@ def verify_command(
     if not problems:
         result = ConformResult.from_dict(data)
         out.print(
-            f"holds: {result.count():,} cases, {len(result.operators)} verdicts, digest {result.digest[:16]}",
+            f"holds: {_counted(result.count(), 'case')}, {_counted(len(result.operators), 'verdict')}, digest {result.digest[:16]}",
             style="green",
         )
         out.print(visible(result.claim), markup=False)
@@ -320,6 +321,24 @@ def _report(
         click.echo(json.dumps(data, indent=1, allow_nan=False))
     elif str(markdown) != "-":
         show(result)
+        console().print(f"next: {visible(_next(result, output))}", markup=False, soft_wrap=True)
+
+
+def _next(result: ConformResult, output: Path | None) -> str:
+    """What to type after this result."""
+    if result.operators and all(found.verdict == SKIPPED for found in result.operators):
+        case = result.operators[0].cases[0].identity
+        folder = result.device.removeprefix("results:")
+        if folder != result.device:
+            return f"outputs are looked for in folders such as {folder.rstrip('/')}/{case}"
+        return "--operator NAMES chooses what the device can run; --suite and --types choose other models"
+    if result.selection.shard:
+        return "bittrue conform merge PART.json ... joins all parts, each written with -o"
+    if output is not None:
+        return f"bittrue conform verify {shlex.quote(str(output))}"
+    if any(found.failing is not None for found in result.operators):
+        return "--save DIR keeps the failing cases as files, --html FILE shows them all, -o FILE keeps the result"
+    return "-o FILE keeps this as a certificate, --html FILE makes a page of it"
 
 
 def show(result: ConformResult) -> None:
@@ -383,20 +402,33 @@ def _show_failing(out: Any, found: OperatorResult) -> None:
     index = ", ".join(map(str, failing.element))
     out.print(
         f"{found.operator} {found.types}, smallest failing case {failing.identity} ({visible(failing.note)}): "
-        f"{visible(failing.output)}[{index}] is {failing.got:g}, {failing.numerics} gives {failing.expected:g}",
+        f"{visible(failing.output)}[{index}] is {_number(failing.got)}, {failing.numerics} gives {_number(failing.expected)}",
         markup=False,
         style="bold",
     )
-    numbers = [f"{key.replace('_', ' ')} {value:.9g}" for key, value in failing.numbers.items()]
+    numbers = [f"{key.replace('_', ' ')} {_number(value)}" for key, value in failing.numbers.items()]
     if numbers:
         out.print(f"  {', '.join(numbers)}", markup=False)
     if failing.reduced is not None:
-        kept = ", ".join(f"{visible(c.input)}[{c.position}] = {c.value:g}" for c in failing.reduced[:8])
+        kept = ", ".join(f"{visible(c.input)}[{c.position}] = {_number(c.value)}" for c in failing.reduced[:8])
         more = f" and {len(failing.reduced) - 8} more" if len(failing.reduced) > 8 else ""
         what = f"with {kept}{more} and zero points elsewhere" if kept else "with zero points everywhere"
-        out.print(f"  {what}: {failing.reduced_got:g}, expected {failing.reduced_expected:g}", markup=False)
+        out.print(f"  {what}: {_number(failing.reduced_got)}, expected {_number(failing.reduced_expected)}", markup=False)
     if failing.replay:
         out.print(f"  replay: {visible(failing.replay)}", markup=False, soft_wrap=True)
+
+
+def _number(value: float) -> str:
+    """Integers with all their digits.
+
+    >>> _number(1195033660.0), _number(-20.5)
+    ('1195033660', '-20.5')
+    """
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else f"{value:.9g}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _times(count: int) -> str:
