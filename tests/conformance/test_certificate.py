@@ -17,7 +17,7 @@ from bittrue.conformance.devices import Answer
 from bittrue.conformance.models import ModelFile
 from bittrue.conformance.result import ConformResult, digest_of
 from bittrue.errors import InputError
-from support.planted import Planted, above, only
+from support.changed_answers import Planted, above, only
 
 OPERATORS = ("SQUEEZE", "LOGISTIC")
 

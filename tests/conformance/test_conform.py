@@ -15,7 +15,7 @@ from bittrue.conformance.result import COMBINED, EXACT, SKIPPED, TOLERATED, WRON
 from bittrue.conformance.suite import SuiteCase, find_suite
 from bittrue.errors import InputError
 from support import faulty_device
-from support.planted import Outputs, Planted, above, each, only
+from support.changed_answers import Outputs, Planted, above, each, only
 
 SMALL = "SQUEEZE"
 

@@ -14,7 +14,7 @@ from bittrue.cli import cli
 from bittrue.conformance.conform import conform
 from bittrue.conformance.devices import Answer
 from bittrue.report import html, junit, markdown, reading
-from support.planted import Planted, above
+from support.changed_answers import Planted, above
 
 HOSTILE = '<script>alert("1")</script>|`x`\x1b[31m'
 

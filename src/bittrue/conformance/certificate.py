@@ -24,7 +24,10 @@ from .judging import judge
 from .models import ModelFile, reproduces
 from .result import (
     ACCEPTS,
+    ADVISED,
+    NO_ADVICE,
     NO_REFUSAL,
+    PERMITS,
     REFUSED,
     CaseResult,
     ConformResult,
@@ -88,7 +91,7 @@ def verify(
             again.append(new)
     problems += _models(result, models)
     settled = with_claim(replace(result, operators=tuple(again)))
-    for name in ("level", "refuses", "claimed", "claim"):
+    for name in ("level", "refuses", "claimed", "claim", "notes"):
         if getattr(settled, name) != getattr(result, name):
             problems.append(f"{name}: recorded {getattr(result, name)!r}, worked out {getattr(settled, name)!r}")
     return problems
@@ -150,15 +153,15 @@ def _record(recorded: OperatorResult, case: SuiteCase, one: CaseResult) -> Recor
         return Record(case, "outputs", _unpacked(one, wanted), seconds=one.seconds)
     if one.outcome == "wrong outputs":
         return Record(case, "wrong outputs", {}, _misfit(recorded, case, one), one.seconds)
-    if one.outcome == ACCEPTS:
+    if one.outcome in (ACCEPTS, PERMITS):
         return Record(case, "wrong outputs", {}, one.text, one.seconds)
-    if one.outcome == NO_REFUSAL:
+    if one.outcome in (NO_REFUSAL, NO_ADVICE):
         status, _, text = one.text.partition(": ")
         return Record(case, status, {}, text.removesuffix(f"; {case.rejects}"), one.seconds)
     if one.outcome == "skipped":
         # A model that must be refused is skipped only where nobody asked.
         return Record(case, "skipped" if case.rejects else "refused", {}, one.text, one.seconds)
-    status = "refused" if one.outcome == REFUSED else one.outcome
+    status = "refused" if one.outcome in (REFUSED, ADVISED) else one.outcome
     return Record(case, status, {}, one.text, one.seconds)
 
 
@@ -295,7 +298,6 @@ def merge(results: Sequence[ConformResult]) -> ConformResult:
             models=models,
             seconds=round(sum(r.seconds for r in results), 3),
             date=max(r.date for r in results),
-            notes=tuple(dict.fromkeys(note for r in results for note in r.notes)),
         )
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .result import ACCEPTS, NO_REFUSAL, SKIPPED, ConformResult, OperatorResult
+from .result import ACCEPTS, NO_REFUSAL, PERMITS, SHOULD, SKIPPED, ConformResult, OperatorResult
 from .suite import find_suite
 
 _MOST_NAMED = 12
@@ -22,7 +22,7 @@ def with_claim(result: ConformResult) -> ConformResult:
             level, claimed = 4, tuple(whole)
     refuses = all(o.refuses for o in result.operators)
     settled = replace(result, level=level, refuses=refuses, claimed=claimed, claim="", digest="")
-    return replace(settled, claim=_claim(settled, ran)).sealed()
+    return replace(settled, claim=_claim(settled, ran), notes=_advice(settled)).sealed()
 
 
 def _level(ran: Sequence[OperatorResult]) -> int | None:
@@ -88,6 +88,17 @@ def _accepting(result: ConformResult) -> str:
         if count:
             parts.append(f"{verb} {count} model{'s' if count > 1 else ''}")
     return f"; not L0: {' and '.join(parts)} that must be refused ({_named([_title(o) for o in bad])})"
+
+
+def _advice(result: ConformResult) -> tuple[str, ...]:
+    """What became of the models that only the specification forbids, if anything did."""
+    count, ran = result.count(*SHOULD), result.count(PERMITS)
+    if not ran:
+        return ()
+    return (
+        f"runs {ran} of {count} models that only the words of the specification forbid; the suite's own runtime runs "
+        "them, too, and nothing is held against the device",
+    )
 
 
 def _subject(result: ConformResult) -> str:

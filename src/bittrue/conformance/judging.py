@@ -7,11 +7,13 @@ tolerances are derived from are asked when none is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from .. import numerics as numerics_tables
 from ..errors import BittrueError
+from ..plan.planner import rewritten_graph
+from ..plan.support import node_types
 from .causes import Evidence, find_class
 from .expected import Expected, Outputs, same_bytes
 from .failing import find_failing
@@ -20,8 +22,12 @@ from .result import (
     COMBINED,
     EXACT,
     FAULTS,
+    MUST,
+    NO_ADVICE,
     NO_REFUSAL,
+    PERMITS,
     REFUSED,
+    SHOULD,
     SKIPPED,
     TOLERATED,
     WRONG,
@@ -33,7 +39,7 @@ from .result import (
     Match,
     OperatorResult,
 )
-from .suite import Suite
+from .suite import Suite, SuiteCase
 from .tolerance import bound_for
 from .verdicts import Record, case_result, deviation_of, misfit
 
@@ -46,6 +52,7 @@ BIAS_DEVIATIONS = 5
 _HEAVY = ("accumulate", "byte_products", "rescale", "requantize")
 _LIGHT = ("scale_form", "scale_form_per_axis", "store", "store_tail", "activation_range")
 _MOST_DECIDING = 2
+_OWN = "its own runtime runs them, too"
 
 
 @dataclass
@@ -200,8 +207,9 @@ class _Judged:
         text = _inexact_text(result.deviation, reference, verdict, level, cause, bound)
         compared_ones = [r for r in self.ran if id(r) in found[reference]]
         failing = find_failing(compared_ones, found[reference], reference, self.device)
+        known = "" if verdict == COMBINED else known_limits([r.case for r in compared_ones], reference)
         done = replace(result, verdict=verdict, level=level, text=text, cause=cause, bound=bound, failing=failing)
-        return self._finish(done)
+        return self._finish(replace(done, known=known))
 
     def _level(self, parts: Sequence[Deviation], answers: dict[int, Outputs], bound: Bound) -> int:
         """1 or 2 within the bound, else 0: also where a case has no reference."""
@@ -234,7 +242,7 @@ class _Judged:
     def nothing_ran(self) -> OperatorResult:
         result = self._result("", {})
         refused = result.counts.get(REFUSED, 0)
-        if not result.skipped and any(result.counts.get(name) for name in (REFUSED, ACCEPTS, NO_REFUSAL)):
+        if not result.skipped and any(result.counts.get(name) for name in (*MUST, *SHOULD)):
             text = f"refuses {_many(refused, 'model')} that it must refuse"
             return self._finish(replace(result, verdict=EXACT, level=0, text=text))
         count = sum(result.skipped.values())
@@ -272,11 +280,12 @@ class _Judged:
             return "skipped", record.text
         if record.case.rejects:
             # Saying no with an exception is still saying no; ending the process or never coming back is not.
+            good, ran, nothing = SHOULD if record.case.advisory else MUST
             if record.status in ("refused", "raised"):
-                return REFUSED, record.text
+                return good, record.text
             if record.status in ("outputs", "wrong outputs", "changes its answers"):
-                return ACCEPTS, record.case.rejects
-            return NO_REFUSAL, f"{record.status}: {record.text}; {record.case.rejects}"
+                return ran, record.case.rejects
+            return nothing, f"{record.status}: {record.text}; {record.case.rejects}"
         if record.status == "refused":
             return "skipped", record.text
         if record.status != "outputs":
@@ -292,11 +301,13 @@ class _Judged:
 
     def _finish(self, result: OperatorResult) -> OperatorResult:
         """Faults of conduct come before what the other cases say; what is accepted wrongly is said in any case."""
+        advice = advisory_text(result.counts)
+        result = replace(result, text=f"{result.text}; {advice}") if advice and not result.skipped else result
         for outcome, verb in ((NO_REFUSAL, "ends without an answer over"), (ACCEPTS, "accepts")):
             bad = [case for case in result.cases if case.outcome == outcome]
             if not bad:
                 continue
-            must = sum(result.counts.get(name, 0) for name in (REFUSED, ACCEPTS, NO_REFUSAL))
+            must = sum(result.counts.get(name, 0) for name in MUST)
             said = f"{verb} {len(bad)} of {_many(must, 'model')} that it must refuse ({bad[0].identity}: {bad[0].text})"
             result = replace(result, refuses=False, text=f"{result.text}; {said}" if self.ran else said)
             if not self.ran and result.verdict != SKIPPED:
@@ -330,6 +341,37 @@ def biased(deviation: Deviation) -> bool:
     """
     below = deviation.differing - deviation.above
     return (deviation.above - below) ** 2 > BIAS_DEVIATIONS**2 * deviation.differing
+
+
+def advisory_text(counts: Mapping[str, int]) -> str:
+    """What became of the models that only the specification forbids; empty where a device refuses them all.
+
+    >>> advisory_text({PERMITS: 2, ADVISED: 1})
+    'runs 2 of 3 models that the specification forbids; its own runtime runs them, too'
+    """
+    count = sum(counts.get(name, 0) for name in SHOULD)
+    parts = [(PERMITS, "runs"), (NO_ADVICE, "ends without an answer over")]
+    said = [f"{verb} {counts[name]}" for name, verb in parts if counts.get(name)]
+    if not said:
+        return ""
+    return f"{' and '.join(said)} of {_many(count, 'model')} that the specification forbids; {_OWN}"
+
+
+def known_limits(cases: Sequence[SuiteCase], numerics: str) -> str:
+    """What a numerics records of its own difference from the runtime in the rows that run these cases."""
+    table = numerics_tables.find(numerics)
+    found: dict[str, None] = {}
+    for case in cases:
+        try:
+            graph, _ = rewritten_graph(case.model.graph, table)
+            steps = case.model.prepare(numerics).plan.steps
+        except BittrueError:
+            continue
+        for node in graph.nodes:
+            rows = table.candidates(node.operator, *node_types(graph, node))
+            taken = [row for row in rows if any(step.rules == row.rules for step in steps)]
+            found.update(dict.fromkeys(row.limit for row in taken[:1] if row.limit))
+    return "; ".join(found)
 
 
 def names_text(matches: Sequence[Match]) -> str:
@@ -375,4 +417,4 @@ def _inexact_text(
 
 
 def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}".replace(",", " ")
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

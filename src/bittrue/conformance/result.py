@@ -20,16 +20,13 @@ FORMAT = "bittrue-conform-1"
 REFUSED = "refused as it must"
 # How a device can fail a model that it must refuse: by running it, or by ending or hanging over it.
 ACCEPTS, NO_REFUSAL = "accepts what it must refuse", "no answer where it must refuse"
-# What a case can come to. The first two are fine, two are about level 0, and the last six are faults
-# of conduct.
-OUTCOMES = (
-    "exact",
-    REFUSED,
-    "differs",
-    "skipped",
-    "no reference",
-    ACCEPTS,
-    NO_REFUSAL,
+# The same of models that only the words of the specification forbid, while the suite's own runtime runs them.
+ADVISED, PERMITS = "refuses what the specification forbids", "runs what the specification forbids"
+NO_ADVICE = "no answer to what the specification forbids"
+# What a case can come to: the first two are fine, three cost nothing, two cost level 0; `FAULTS` are of conduct.
+_ANSWERED = ("exact", REFUSED, ADVISED, PERMITS, NO_ADVICE, "differs", "skipped", "no reference", ACCEPTS, NO_REFUSAL)
+# Outcomes that are the device's own fault whatever the arithmetic.
+FAULTS = (
     "wrong outputs",
     "changes its answers",
     "raised",
@@ -37,8 +34,9 @@ OUTCOMES = (
     "timed out",
     "crashed",
 )
-# Outcomes that are the device's own fault whatever the arithmetic.
-FAULTS = OUTCOMES[7:]
+OUTCOMES = (*_ANSWERED, *FAULTS)
+# Outcomes of models that must be refused, and of those that only the specification forbids.
+MUST, SHOULD = (REFUSED, ACCEPTS, NO_REFUSAL), (ADVISED, PERMITS, NO_ADVICE)
 # What an operator can come to, best first; `FAULTS` stand between the last two.
 EXACT, COMBINED, TOLERATED, WRONG, SKIPPED = "exact", "exact to a combination", "within tolerance", "wrong", "skipped"
 VERDICTS = (EXACT, COMBINED, TOLERATED, SKIPPED, WRONG, ACCEPTS, NO_REFUSAL, *FAULTS)
@@ -254,6 +252,8 @@ class OperatorResult:
         reference: the numerics that cases were compared with.
         cause: what the device does otherwise, where one thing explains every byte; None when it is exact or
             unexplained.
+        known: what the reference records of the runtime's difference from it in these cases; empty where the device
+            is exact, or nothing is recorded.
         counts: outcome to number of cases.
         skipped: reason to number of cases that the device refused.
         deviation: from the reference.
@@ -272,6 +272,7 @@ class OperatorResult:
     every: bool = False
     reference: str = ""
     cause: Class | None = None
+    known: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     deviation: Deviation = Deviation()
@@ -368,12 +369,20 @@ class ConformResult:
 
     @property
     def passed(self) -> bool:
-        """Whether something ran, every operator that ran is bit-exact to a named numerics, and level 0 holds."""
+        """Whether something ran, every operator that ran is bit-exact to a named numerics, and nothing ran that must be
+        refused.
+        """
         return self.reaches(3)
 
     def reaches(self, level: int) -> bool:
-        """Whether this level and level 0 hold."""
-        return self.level is not None and self.level >= level and self.refuses
+        """Whether a level holds.
+
+        Level 0 holds where every model that must be refused was refused. The others are about the arithmetic, and
+        none holds where such a model ran; a device that ends without an answer over one loses level 0 alone.
+        """
+        if level == 0:
+            return self.level is not None and self.refuses
+        return self.level is not None and self.level >= level and not self.count(ACCEPTS)
 
     def count(self, *outcomes: str) -> int:
         """Cases with one of these outcomes; all without."""

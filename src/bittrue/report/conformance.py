@@ -10,7 +10,13 @@ from . import words
 # Verdicts with the badge that they get; the rest are faults.
 _KINDS = {"exact": "equal", "exact to a combination": "equal", "within tolerance": "benign", "skipped": "nothing"}
 # Outcomes of cases that are listed one by one.
-_FINE = ("exact", "refused as it must")
+_FINE = ("exact", "refused as it must", "refuses what the specification forbids")
+# Outcomes of models that only the specification forbids: refused, run, no answer.
+_ADVISORY = (
+    "refuses what the specification forbids",
+    "runs what the specification forbids",
+    "no answer to what the specification forbids",
+)
 LEVELS = (
     "refuses what it must",
     "within the derived tolerance of the operator",
@@ -76,8 +82,8 @@ def kind(found: dict[str, Any]) -> str:
 
 
 def level(found: dict[str, Any]) -> str:
-    """The level of an operator; a dash without one."""
-    return "–" if found["level"] is None else f"L{found['level']}"
+    """The level of an operator's arithmetic; a dash without one."""
+    return f"L{found['level']}" if found["level"] else "–"
 
 
 def who(found: dict[str, Any]) -> str:
@@ -93,11 +99,16 @@ def who(found: dict[str, Any]) -> str:
     return found["cause"]["name"] if found["cause"] is not None else ""
 
 
+def recorded(found: dict[str, Any]) -> str:
+    """What the reference records of the runtime's difference from it; empty where it records none."""
+    return f"recorded of {found['reference']}: {found['known']}" if found["known"] else ""
+
+
 def counted(found: dict[str, Any]) -> tuple[int, int, int]:
     """Exact cases, cases that ran, skipped ones."""
     counts = found["counts"]
     skipped = counts.get("skipped", 0)
-    ran = sum(counts.values()) - skipped - sum(must_refuse(found))
+    ran = sum(counts.values()) - skipped - sum(must_refuse(found)) - sum(counts.get(name, 0) for name in _ADVISORY)
     return counts.get("exact", 0), ran, skipped
 
 

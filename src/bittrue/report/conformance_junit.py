@@ -8,7 +8,14 @@ from xml.etree import ElementTree
 
 from .words import legal
 
-_FINE = ("exact", "refused as it must")
+# Models that only the specification forbids fail nothing, whatever a device makes of them.
+_FINE = (
+    "exact",
+    "refused as it must",
+    "refuses what the specification forbids",
+    "runs what the specification forbids",
+    "no answer to what the specification forbids",
+)
 _SKIPPED = ("skipped", "no reference")
 # What the device does not live to answer is an error, what it answers wrongly a failure.
 _ERRORS = ("crashed", "timed out", "raised", "unreadable", "no answer where it must refuse")
@@ -36,7 +43,7 @@ def render(result: Mapping[str, Any]) -> str:
             "device": result["device_title"],
             "suite_version": result["suite_version"],
             "verdict": found["verdict"],
-            "level": "" if found["level"] is None else f"L{found['level']}",
+            "level": f"L{found['level']}" if found["level"] else "",
             "numerics": ", ".join(n for match in found.get("matches", ()) for n in match["names"]),
             "version": result.get("version", ""),
             "digest": result.get("digest", ""),

@@ -135,6 +135,7 @@ def _conform(data: dict[str, Any]) -> list[str]:
     rows = []
     for found in order[:MOST_OPERATORS]:
         exact, ran, skipped = conformance.counted(found)
+        said = [conformance.who(found), conformance.recorded(found)]
         sign = _SIGNS[conformance.kind(found)]
         rows.append(
             (
@@ -142,7 +143,7 @@ def _conform(data: dict[str, Any]) -> list[str]:
                 _text(found["types"]),
                 conformance.level(found),
                 f"{sign} {_text(found['verdict'])}",
-                _text(conformance.who(found)),
+                _text("; ".join(filter(None, said))),
                 f"{exact}/{ran}",
                 str(skipped),
                 _refuses(found),

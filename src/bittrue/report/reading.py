@@ -447,6 +447,7 @@ _OPERATOR = _record(
     every=(_flag, False),
     reference=(_text, ""),
     cause=(_optional(_CLASS), None),
+    known=(_text, ""),
     counts=(_mapping(_count), {}),
     skipped=(_mapping(_count), {}),
     deviation=(_DEVIATION, {}),

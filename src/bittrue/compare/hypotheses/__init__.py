@@ -16,6 +16,7 @@ from .registers import registers
 from .results import results, stale
 from .roundings import roundings
 from .scales import scales
+from .signedness import signedness
 from .unfused import unfused
 from .windows import windows
 from .zero_points import zero_points
@@ -31,6 +32,7 @@ FAMILIES: tuple[Callable[[Case], Iterable[Hypothesis]], ...] = (
     constants,
     windows,
     movement,
+    signedness,
     lookups,
     registers,
     scales,

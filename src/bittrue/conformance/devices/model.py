@@ -101,7 +101,7 @@ class DeviceModel:
         """
         from ..formats.describe import describe
 
-        asked = replace(self._case, rejects="", note="", seeks={})
+        asked = replace(self._case, rejects="", advisory=False, note="", seeks={})
         try:
             found = describe(asked, default_of(self.format))
         except BittrueError:

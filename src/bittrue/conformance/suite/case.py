@@ -31,6 +31,8 @@ class SuiteCase:
         inputs: values by input name.
         note: one line for people: what about this case is special.
         rejects: why a device must refuse this model; empty for models that must run.
+        advisory: of those: only the words of the specification forbid the model, the runtime that the suite is about
+            runs it. What a device makes of it is counted apart and costs it nothing.
         seeks: for aimed cases: what the elements are there to tell apart, as plain data, for example
             ``{"accumulators": [..]}``; for reports only.
     """
@@ -46,6 +48,7 @@ class SuiteCase:
     note: str = ""
     rejects: str = ""
     seeks: Mapping[str, Any] = field(default_factory=dict)
+    advisory: bool = False
 
     @cached_property
     def model(self) -> Model:

@@ -22,6 +22,7 @@ class Draft:
     note: str = ""
     rejects: str = ""
     seeks: Mapping[str, Any] = field(default_factory=dict)
+    advisory: bool = False
 
 
 def generator(*words: object) -> np.random.Generator:

@@ -118,6 +118,7 @@ class Suite:
                 draft.note,
                 draft.rejects,
                 draft.seeks,
+                draft.advisory,
             )
 
 

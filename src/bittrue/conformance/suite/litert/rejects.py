@@ -1,7 +1,7 @@
 """Negative tests of all operators of the specification: models with one thing wrong, which a device must refuse.
 
 Each is a small model that runs, changed in one place. What is wrong with it, the reference resolver of LiteRT refuses,
-or the specification forbids in words; `Draft.rejects` says which.
+or the specification alone forbids in words (`Draft.advisory`).
 """
 
 from __future__ import annotations
@@ -387,15 +387,16 @@ def rejects(operator: str, types: str) -> Iterator[Draft]:
         return
     for wrong in WRONG:
         if operator in wrong.refused:
-            yield _draft(operator, wrong, "LiteRT refuses")
+            yield _draft(operator, wrong, advisory=False)
         elif operator in wrong.forbidden:
-            yield _draft(operator, wrong, "specification")
+            yield _draft(operator, wrong, advisory=True)
 
 
-def _draft(operator: str, wrong: _Wrong, who: str) -> Draft:
+def _draft(operator: str, wrong: _Wrong, advisory: bool) -> Draft:
+    who = "specification" if advisory else "LiteRT refuses"
     parts = wrong.change(small_model(operator))
     content = one_operator(operator, parts.inputs, parts.outputs, parts.options, parts.version)
-    return Draft("rejects", content, _feeds(parts), wrong.reason, f"{who}: {wrong.reason}")
+    return Draft("rejects", content, _feeds(parts), wrong.reason, f"{who}: {wrong.reason}", advisory=advisory)
 
 
 def _feeds(parts: Parts) -> dict[str, np.ndarray]:
