@@ -11,7 +11,20 @@ import pytest
 import bittrue
 from bittrue.conformance.conform import conform, in_shard
 from bittrue.conformance.devices import Answer
-from bittrue.conformance.result import COMBINED, EXACT, SKIPPED, TOLERATED, WRONG, ConformResult, OperatorResult
+from bittrue.conformance.result import (
+    ADVISED,
+    COMBINED,
+    EXACT,
+    NO_ADVICE,
+    NO_REFUSAL,
+    PERMITS,
+    REFUSED,
+    SKIPPED,
+    TOLERATED,
+    WRONG,
+    ConformResult,
+    OperatorResult,
+)
 from bittrue.conformance.suite import SuiteCase, find_suite
 from bittrue.errors import InputError
 from support import faulty_device
@@ -266,6 +279,58 @@ def test_models_that_must_be_refused() -> None:
     assert not bad.passed
     assert "without L0" in bad.claim
     assert "MUL s8" in bad.claim
+
+
+def test_what_only_the_specification_forbids_is_held_against_nobody() -> None:
+    class Runtime(Planted):
+        """Does as LiteRT does: runs what only the specification forbids."""
+
+        def answer(self, case: SuiteCase) -> Answer:
+            return Answer("outputs", {"output0": np.zeros(1, np.int8)}) if case.advisory else super().answer(case)
+
+    result = run(Runtime(None, "litert"), "MAXIMUM", aims=("codes", "rejects"))
+    counts = result.operator("MAXIMUM").counts
+    assert result.refuses
+    assert result.passed
+    assert result.reaches(0)
+    assert counts[PERMITS] >= 3
+    assert counts[REFUSED] >= 3
+    said = f"runs {counts[PERMITS]} of {counts[PERMITS]} models that"
+    assert f"{said} the specification forbids" in result.operators[0].text
+    assert said in result.notes[0]
+
+    class Strict(Planted):
+        def answer(self, case: SuiteCase) -> Answer:
+            return Answer("refused", text="no") if case.rejects else super().answer(case)
+
+    strict = run(Strict(), "MAXIMUM", aims=("codes", "rejects"))
+    assert strict.operators[0].counts[ADVISED] == counts[PERMITS]
+    assert not strict.notes
+    assert "specification forbids" not in strict.operators[0].text
+
+
+def test_ending_over_a_model_to_refuse_costs_level_0_alone() -> None:
+    class Aborting(Planted):
+        def answer(self, case: SuiteCase) -> Answer:
+            return Answer("crashed", text="SIGABRT") if case.rejects else super().answer(case)
+
+    result = run(Aborting(None, "litert"), "MAXIMUM", aims=("codes", "rejects"))
+    counts = result.operators[0].counts
+    assert not result.refuses
+    assert not result.reaches(0)
+    assert result.reaches(3)
+    assert counts[NO_REFUSAL] >= 3
+    assert counts[NO_ADVICE] >= 3
+    assert "without L0" in result.claim
+    assert f"ends without an answer over {counts[NO_REFUSAL]} models" in result.claim
+
+
+def test_sums_that_the_reference_kernel_reads_as_bytes_have_a_name_and_the_recorded_limit() -> None:
+    found = verdict("litert:builtin_ref", "SUM")
+    assert (found.verdict, found.reference) == (WRONG, "litert")
+    assert found.cause is not None
+    assert found.cause.name == "codes read and stored as unsigned bytes"
+    assert "LiteRT issue 4079" in found.known
 
 
 def test_only_the_numerics_that_is_asked_for() -> None:

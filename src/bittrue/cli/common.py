@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -371,6 +372,27 @@ def _bar() -> Progress:
         console=Console(stderr=True),
         transient=True,
     )
+
+
+def check_targets(*files: Path | None, html: Path | None = None) -> None:
+    """Whether results can be written there: said before anything is worked out, not after.
+
+    Raises:
+        InputError: the folder of a file is not there or cannot be written to, or the file is a folder; a page is asked
+            for, and what draws pages is not installed.
+    """
+    for file in (*files, html):
+        if file is None or str(file) == "-":
+            continue
+        folder = file.absolute().parent
+        if not folder.is_dir():
+            raise InputError("BT-FILE-MISSING", f"there is no folder '{file.parent}'", place=str(file))
+        if file.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
+            raise InputError("BT-FILE-WRITE", "it cannot be written", place=str(file), advice="name another file")
+    if html is not None:
+        from ..report.html import check_packages
+
+        check_packages()
 
 
 def shortened(name: str, width: int) -> str:

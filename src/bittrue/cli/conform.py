@@ -33,7 +33,16 @@ from ..conformance.suite import AIMS, SUITES
 from ..errors import InputError
 from ..report import junit as _junit
 from ..report.words import visible
-from .common import DefaultGroup, DeviceCommand, GroupedOption, console, late_progress, split_aims, split_words
+from .common import (
+    DefaultGroup,
+    DeviceCommand,
+    GroupedOption,
+    check_targets,
+    console,
+    late_progress,
+    split_aims,
+    split_words,
+)
 from .report import write_reports
 
 _STYLES = {EXACT: "green", COMBINED: "green", TOLERATED: "yellow", SKIPPED: "dim"}
@@ -211,6 +220,7 @@ def run(
     costs level 0 alone, which --require 0 asks for.
     """
     _check_prints(as_json, markdown)
+    check_targets(output, junit, markdown, resume, html=html)
     with late_progress(f"conformance of {visible(device)}") as progress:
         result = conform(
             device,
@@ -279,6 +289,7 @@ def merge_command(
 ) -> None:
     """Put the parts of one run (`--shard`) together. Exit code as for `bittrue conform run`."""
     _check_prints(as_json, markdown)
+    check_targets(output, junit, markdown, html=html)
     parts = [ConformResult.from_dict(_read(file), str(file)) for file in files]
     with late_progress("merging"):
         result = merge(parts)

@@ -11,9 +11,8 @@ from rich.table import Table
 
 from ..conformance.identification import QUESTIONS, Finding, IdentifyResult, identify
 from ..conformance.suite import SUITES
-from ..errors import InputError
 from ..report.words import visible
-from .common import DeviceCommand, console, late_progress, split_words
+from .common import DeviceCommand, check_targets, console, late_progress, split_words
 
 
 @click.command("identify", cls=DeviceCommand)
@@ -65,8 +64,7 @@ def command(
 
     Exit code 0: named numerics explain everything that DEVICE ran; 1: something else.
     """
-    if output is not None and not Path(output).absolute().parent.is_dir():
-        raise InputError("BT-FILE-MISSING", f"no folder '{Path(output).parent}'", place=output)
+    check_targets(None if output is None else Path(output))
     with late_progress("identifying") as tick:
         result = identify(
             device,
@@ -97,7 +95,10 @@ def _show(result: IdentifyResult) -> None:
     out.print(table)
     for line in result.summary:
         out.print(escape(visible(line)))
-    out.print(f"{result.questions} questions")
+    out.print(f"{result.questions:,} question{'' if result.questions == 1 else 's'}")
+    if result.named:
+        named = result.named[0].numerics
+        out.print(f"next: bittrue numerics show {named}, or bittrue conform {visible(result.device)}", markup=False)
 
 
 def _verdict(finding: Finding) -> str:

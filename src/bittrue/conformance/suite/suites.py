@@ -14,9 +14,10 @@ other modules own; they come last.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib
 import pkgutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -158,6 +159,14 @@ SUITES: Mapping[str, Suite] = {
         ),
     )
 }
+
+
+def digest_of_cases(cases: Iterable[tuple[str, str]]) -> str:
+    """SHA-256 of a suite: over identities and digests of its cases, in their order."""
+    found = hashlib.sha256()
+    for identity, sha256 in cases:
+        found.update(f"{identity} {sha256}\n".encode())
+    return found.hexdigest()
 
 
 def find_suite(name: str) -> Suite:
