@@ -136,6 +136,11 @@ def command() -> None:
     metavar="NAME",
     help="hex: nhwc, nchw, or blocks of channels such as nc/16hw, for tensors with four axes; by default the model's.",
 )
+@click.option(
+    "--split",
+    is_flag=True,
+    help="One folder per case in hex too, and with `all` in desc and onnx, which are else packed into .zip files.",
+)
 @click.option("--comments", is_flag=True, help="hex: say behind each word which element it begins with.")
 @click.option("--output", "-o", required=True, type=click.Path(file_okay=False), metavar="DIR", help="An empty folder.")
 @click.option("--overwrite", is_flag=True, help="Remove the vectors that an earlier call left in DIR.")
@@ -153,6 +158,7 @@ def write(
     order: str,
     endianness: str,
     layout: str,
+    split: bool,
     comments: bool,
     output: str,
     overwrite: bool,
@@ -160,9 +166,10 @@ def write(
 ) -> None:
     """Cases to files."""
     suite = find_suite(suite_name)
-    options = Options(word_width, per_word, order, endianness, layout.lower(), comments)
+    options = Options(word_width, per_word, order, endianness, layout.lower(), comments, split)
     # What is wrong with these is said before anything is worked out.
-    names = chosen_formats([part.strip() for part in formats.split(",") if part.strip()], suite)
+    names = [part.strip() for part in formats.split(",") if part.strip()]
+    chosen_formats(names, suite)
     check_folder(Path(output), overwrite)
     cases = chosen_cases(suite, operators, types, aims)
     with late_progress("writing vectors") as advance:

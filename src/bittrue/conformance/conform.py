@@ -86,7 +86,8 @@ def conform(
         if chosen.format not in opened.reads:
             message = f"the device reads {', '.join(opened.reads)}, the suite '{chosen.name}' is {chosen.format}"
             raise InputError("BT-SUITE-FORMAT", message, place=opened.spec)
-        selection = Selection(tuple(operators), default_types(chosen, types, cases), tuple(aims), tuple(cases), shard)
+        named = chosen.named(operators)
+        selection = Selection(named, default_types(chosen, types, cases), tuple(aims), tuple(cases), shard)
         task = Task(chosen.name, selection, numerics, repeat, None if resume is None else str(resume))
         journal = None if resume is None else Journal(Path(resume), task.header(opened.title))
         groups = group_names(chosen, selection)

@@ -19,6 +19,7 @@ class Desc(Exporter):
 
     name = "desc"
     title = "one folder per case: desc.json as in TOSA, model, .npy files"
+    per_case = True
 
     def add(self, entry: Entry) -> None:
         """The case's folder."""

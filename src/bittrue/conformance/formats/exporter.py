@@ -36,6 +36,14 @@ class Folder:
     size: int = 0
     _made: set[Path] = field(default_factory=set)
 
+    def begin(self, operator: str) -> None:
+        """What is written from here on belongs to this operator; empty: to none."""
+
+    @property
+    def archive(self) -> str:
+        """The file that holds what is written; empty where it is written as it is."""
+        return ""
+
     def write(self, name: str, content: bytes) -> None:
         """One file; `name` is relative, with slashes."""
         path = self.root / name
@@ -45,6 +53,33 @@ class Folder:
         path.write_bytes(content)
         self.files += 1
         self.size += len(content)
+
+
+@dataclass
+class Packed(Folder):
+    """Like `Folder`, but the files of each operator go into one .zip; those at the end stand beside them."""
+
+    _archive: str = ""
+    _members: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def begin(self, operator: str) -> None:
+        """What is written from here on belongs to this operator; empty: to none."""
+        archive = f"{path_of(operator)}.zip" if operator else ""
+        if archive == self._archive:
+            return
+        if self._archive and self._members:
+            super().write(self._archive, zipped(self._members))
+        self._archive, self._members = archive, []
+
+    def write(self, name: str, content: bytes) -> None:
+        if self._archive:
+            self._members.append((name, content))
+        else:
+            super().write(name, content)
+
+    @property
+    def archive(self) -> str:
+        return self._archive
 
 
 class Exporter(ABC):
@@ -58,11 +93,13 @@ class Exporter(ABC):
         name: what users type.
         title: one line for people.
         suites: whose cases it can hold.
+        per_case: it has folders per case; `all` packs them into one .zip per operator.
     """
 
     name: str
     title: str
     suites: Sequence[str] = ("litert", "onnx")
+    per_case: bool = False
 
     def __init__(self, folder: Folder, options: Any) -> None:
         self.folder = folder
@@ -105,14 +142,19 @@ def npy(array: np.ndarray) -> bytes:
 
 
 def npz(arrays: Sequence[tuple[str, np.ndarray]]) -> bytes:
-    """The bytes of an .npz file that are the same everywhere: no times, no compression, in the given order."""
+    """The bytes of an .npz file that are the same everywhere."""
+    return zipped([(f"{key}.npy", npy(array)) for key, array in arrays])
+
+
+def zipped(files: Sequence[tuple[str, bytes]]) -> bytes:
+    """The bytes of a .zip file that are the same everywhere: no times, no compression, in the given order."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        for key, array in arrays:
-            entry = zipfile.ZipInfo(f"{key}.npy", _NO_TIME)
+        for name, content in files:
+            entry = zipfile.ZipInfo(name, _NO_TIME)
             entry.create_system = 3
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, npy(array))
+            archive.writestr(entry, content)
     return stream.getvalue()
 
 

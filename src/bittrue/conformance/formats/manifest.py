@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .entry import Entry, Part, suite_facts
-from .exporter import MANIFEST, Exporter, json_bytes, npy, npz, path_of
+from .exporter import MANIFEST, Exporter, json_bytes, npz, path_of
 
 FORMAT = "bittrue-vectors-1"
 # The framework that manifests of our own suites name.
@@ -19,8 +19,10 @@ FRAMEWORK = "bittrue-suite"
 _FIELDS = (
     "inputs: operands in the operator's order, null for absent ones; 'initializer' marks what the model holds as a "
     "constant. real = scale * (q - zero_point). Narrow integers take a byte per element. expected_failure: a device "
-    "must refuse the model."
+    "must refuse the model. start and length: bytes of a .bin file."
 )
+# Every array of a .bin file begins at a multiple of so many bytes.
+ALIGNMENT = 16
 
 
 class WithManifest(Exporter):
@@ -44,6 +46,8 @@ class WithManifest(Exporter):
         if entry.with_accumulators and self.writes_sums:
             sums = [{"role": part.role, **part.facts(), **self.place(entry, part)} for part in entry.sums]
             found["accumulators"] = sums
+        if self.folder.archive:
+            found["archive"] = self.folder.archive
         self.cases.append(found)
 
     # Whether accumulators have a place in the format.
@@ -120,24 +124,35 @@ class Npz(WithManifest):
 
 
 class Tflite(WithManifest):
-    """One folder per case: the single-operator .tflite file and .npy files."""
+    """Per operator a folder with two files per case: the single-operator model and its arrays."""
 
     name = "tflite"
-    title = "single-operator .tflite with inputs and outputs as .npy"
+    title = "per operator NNN.tflite with NNN.npz: inputs and outputs"
     suites = ("litert",)
     writes_sums = False
 
+    def __init__(self, folder: Any, options: Any) -> None:
+        super().__init__(folder, options)
+        self._arrays: list[tuple[str, np.ndarray]] = []
+
+    def add(self, entry: Entry) -> None:
+        """Both files."""
+        self._arrays = []
+        super().add(entry)
+        file = f"{_flat(entry)}.npz"
+        self.folder.write(file, npz(self._arrays))
+        self.cases[-1]["file"] = file
+
     def model(self, entry: Entry) -> dict[str, Any]:
-        """A file of the case's folder."""
-        name = f"{path_of(entry.case.identity)}/model.tflite"
+        """A file of the operator's folder."""
+        name = f"{_flat(entry)}.tflite"
         self.folder.write(name, entry.case.content)
         return {"file": name}
 
     def place(self, entry: Entry, part: Part) -> dict[str, Any]:
-        """A file of the case's folder; constants are in the model alone."""
-        name = f"{path_of(entry.case.identity)}/{part.stem}.npy"
-        self.folder.write(name, npy(part.value))
-        return {"file": name}
+        """A key of the case's .npz file; constants are in the model alone."""
+        self._arrays.append((part.stem, part.value))
+        return {"key": part.stem}
 
     def _operand(self, entry: Entry, part: Part) -> dict[str, Any]:
         if part.role == "constant":
@@ -145,24 +160,56 @@ class Tflite(WithManifest):
         return super()._operand(entry, part)
 
 
+def _flat(entry: Entry) -> str:
+    """The case's name with no folder but the operator's: ``CONV_2D/s8-near-ties-003``."""
+    operator, *rest = path_of(entry.case.identity).split("/")
+    return f"{operator}/{'-'.join(rest)}"
+
+
 class Binary(WithManifest):
-    """One folder per case: the model file and one raw file per array, without any header."""
+    """One raw file per operator; the manifest says at which byte each array and each model begins."""
 
     name = "bin"
-    title = "raw binary files, little- or big-endian, with manifest.json"
+    title = "one raw .bin per operator, little- or big-endian; manifest.json says where what begins"
+
+    def __init__(self, folder: Any, options: Any) -> None:
+        super().__init__(folder, options)
+        self._file = ""
+        self._content = bytearray()
+
+    def add(self, entry: Entry) -> None:
+        """Bytes wait until the operator's last case."""
+        file = f"{path_of(entry.case.operator)}.bin"
+        if file != self._file:
+            self._flush()
+            self._file = file
+        super().add(entry)
+        self.cases[-1]["file"] = file
 
     def model(self, entry: Entry) -> dict[str, Any]:
-        """A file of the case's folder."""
-        name = f"{path_of(entry.case.identity)}/model.{entry.case.format}"
-        self.folder.write(name, entry.case.content)
-        return {"file": name}
+        """Its bytes as they are."""
+        return self._keep(entry.case.content)
 
     def place(self, entry: Entry, part: Part) -> dict[str, Any]:
-        """A file of elements in C order."""
-        name = f"{path_of(entry.case.identity)}/{part.stem}.bin"
+        """Elements in C order, without any header."""
         order = self.options.endianness
-        self.folder.write(name, raw(part.value, order))
-        return {"file": name, "byte_order": order}
+        return {**self._keep(raw(part.value, order)), "byte_order": order}
+
+    def _keep(self, content: bytes) -> dict[str, Any]:
+        self._content += bytes(-len(self._content) % ALIGNMENT)
+        start = len(self._content)
+        self._content += content
+        return {"start": start, "length": len(content)}
+
+    def _flush(self) -> None:
+        if self._file:
+            self.folder.write(self._file, bytes(self._content))
+            self._content.clear()
+
+    def finish(self) -> None:
+        """The last operator's file and the manifest."""
+        self._flush()
+        super().finish()
 
 
 def raw(value: np.ndarray, order: str) -> bytes:

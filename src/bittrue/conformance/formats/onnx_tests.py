@@ -34,6 +34,7 @@ class OnnxTests(WithManifest):
     name = "onnx"
     title = "model.onnx with test_data_set_0/*.pb, as ONNX's backend tests"
     writes_sums = False
+    per_case = True
 
     def __init__(self, folder: Any, options: Any) -> None:
         super().__init__(folder, options)

@@ -25,6 +25,7 @@ class Options:
         layout: of tensors with four axes in hex files: ``""`` as the model has them, ``"nhwc"``, ``"nchw"``, or
             ``"nc/16hw"``: blocks of 16 channels innermost, padded with the zero point.
         comments: hex lines say which element they begin with.
+        split: one folder per case in hex, and in desc and onnx when all formats are written.
     """
 
     word_width: int = 0
@@ -33,6 +34,7 @@ class Options:
     endianness: str = "little"
     layout: str = ""
     comments: bool = False
+    split: bool = False
 
     def __post_init__(self) -> None:
         for value, what, allowed in ((self.order, "order", ORDERS), (self.endianness, "endianness", ENDIANNESSES)):

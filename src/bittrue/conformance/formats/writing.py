@@ -14,11 +14,13 @@ from ..suite import SUITE_VERSION, Suite, SuiteCase
 from .c_header import CHeader
 from .desc import Desc
 from .entry import Entry
-from .exporter import Exporter, Folder, json_bytes
+from .exporter import Exporter, Folder, Packed, json_bytes
+from .hex_folders import HexFolders
 from .hexadecimal import Hexadecimal
 from .manifest import Binary, Npz, Tflite
 from .onnx_tests import OnnxTests
 from .options import Options
+from .readme import README, readme
 
 FORMATS: Mapping[str, type[Exporter]] = {
     kind.name: kind for kind in (Npz, Desc, Tflite, OnnxTests, CHeader, Hexadecimal, Binary)
@@ -127,7 +129,8 @@ def write_vectors(
         folder: made when it is not there; must be empty, or one that this function wrote before when `overwrite`.
         suite: the cases' suite.
         cases: those of one operator together, as `Suite.cases` gives them.
-        formats: names of `FORMATS`; ``"all"`` for all that can hold the suite.
+        formats: names of `FORMATS`; ``"all"`` for all that can hold the suite, with those that have a folder per case
+            packed into one .zip per operator unless `options` say `split`.
         numerics: whose outputs are the expected ones; by default the suite's.
         options: of the formats hex and bin.
         accumulators: also write accumulators, multipliers, exponents and plans, where the operator has them.
@@ -145,7 +148,9 @@ def write_vectors(
     check_folder(root, overwrite)
     _clear(root)
     try:
-        return _write(root, suite, cases, names, chosen, options or Options(), accumulators, progress)
+        settings = options or Options()
+        packed = [n for n in names if "all" in formats and FORMATS[n].per_case and not settings.split]
+        return _write(root, suite, cases, names, packed, chosen, settings, accumulators, progress)
     except BaseException:
         # Half a folder is worse than none.
         _clear(root)
@@ -157,13 +162,14 @@ def _write(
     suite: Suite,
     cases: Iterable[SuiteCase],
     names: Sequence[str],
+    packed: Collection[str],
     chosen: str,
     settings: Options,
     accumulators: bool,
     progress: Callable[[int], None] | None,
 ) -> Written:
-    folders = {name: Folder(root / name) for name in names}
-    exporters = [FORMATS[name](folders[name], settings) for name in names]
+    folders = {name: (Packed if name in packed else Folder)(root / name) for name in names}
+    exporters = [_kind(name, settings)(folders[name], settings) for name in names]
     written = Written(root, suite.name, chosen)
     for done, case in enumerate(cases, 1):
         entry = Entry(case, chosen, accumulators)
@@ -174,6 +180,7 @@ def _write(
             written.skipped.append(Skipped(case.identity, str(error)))
         else:
             for exporter in exporters:
+                exporter.folder.begin(case.operator)
                 exporter.add(entry)
             written.cases += 1
             written.must_fail += entry.must_fail
@@ -184,10 +191,17 @@ def _write(
         first = f": {written.skipped[0].reason}" if written.skipped else ""
         raise InputError("BT-VECTORS-NONE", f"no case to write for the numerics '{chosen}'{first}")
     for exporter in exporters:
+        exporter.folder.begin("")
         exporter.finish()
     written.formats = {name: {"files": found.files, "bytes": found.size} for name, found in folders.items()}
-    Folder(root).write(INDEX, json_bytes(written.to_dict()))
+    index = written.to_dict()
+    Folder(root).write(README, readme(index, packed, settings.split).encode())
+    Folder(root).write(INDEX, json_bytes(index))
     return written
+
+
+def _kind(name: str, settings: Options) -> type[Exporter]:
+    return HexFolders if settings.split and FORMATS[name] is Hexadecimal else FORMATS[name]
 
 
 def check_folder(root: Path, overwrite: bool) -> None:
@@ -208,8 +222,9 @@ def check_folder(root: Path, overwrite: bool) -> None:
             place=str(root),
             advice="choose another one, or add --overwrite when it holds older vectors",
         )
-    if INDEX not in there or not set(there) <= {INDEX, *FORMATS}:
-        strangers = [name for name in there if name not in {INDEX, *FORMATS}]
+    ours = {INDEX, README, *FORMATS}
+    if INDEX not in there or not set(there) <= ours:
+        strangers = [name for name in there if name not in ours]
         what = f"holds other things ({', '.join(strangers[:3])})" if strangers else f"holds no {INDEX}"
         raise InputError("BT-VECTORS-PATH", f"{what}, so it is not overwritten", place=str(root), advice="remove it")
     for name in FORMATS:
@@ -219,6 +234,7 @@ def check_folder(root: Path, overwrite: bool) -> None:
 
 def _clear(root: Path) -> None:
     """Removes what `write_vectors` writes; `check_folder` has seen that there is nothing else."""
-    (root / INDEX).unlink(missing_ok=True)
+    for name in (INDEX, README):
+        (root / name).unlink(missing_ok=True)
     for name in FORMATS:
         shutil.rmtree(root / name, ignore_errors=True)

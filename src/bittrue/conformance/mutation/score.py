@@ -119,6 +119,7 @@ def score(
     own = find_numerics(numerics or suite.numerics)
     types = suite.types if types is None else types
     # Asking for cases checks the words.
+    operators = suite.named(operators)
     next(suite.cases(operators, types), None)
     wanted = [
         (operator, label)

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import BittrueError
 from ...graph import data_type
 from .adapters import Trial
-from .stored import damaged, from_npy, read_file
+from .stored import Archive, Source, damaged, from_npy, read_file
 from .suite_case import suite_trial
 from .vectors import Recorded
 
@@ -35,7 +35,7 @@ class DescTest:
 
     identity: str
     operator: str
-    folder: Path
+    folder: Source
 
     def trials(self) -> Iterator[Trial]:
         """The case."""
@@ -71,7 +71,7 @@ class DescTest:
 
 
 def find_desc_tests(folder: Path) -> list[DescTest]:
-    """All cases in a folder and the folders in it, in name order; empty when there are none."""
+    """All cases in a folder, the folders and the .zip files in it, in name order; empty when there are none."""
     found: list[DescTest] = []
     for here, folders, files in os.walk(folder):
         folders.sort()
@@ -83,10 +83,27 @@ def find_desc_tests(folder: Path) -> list[DescTest]:
             folders.clear()
         if len(path.relative_to(folder).parts) >= _DEEPEST or len(found) >= _MOST_TESTS:
             folders.clear()
+    # Of archives that were unpacked here, the folders count.
+    seen = {test.identity for test in found}
+    for path in sorted(folder.glob("*.zip"))[:_MOST_TESTS]:
+        found += [test for test in _packed(path) if test.identity not in seen]
     return found
 
 
-def _operator(folder: Path) -> str:
+def _packed(path: Path) -> Iterator[DescTest]:
+    try:
+        names = Archive(path).members(path.name)
+    except BittrueError:
+        # It is told when the case is read.
+        yield DescTest(path.name, path.stem, Archive(path))
+        return
+    for name in sorted(names)[:_MOST_TESTS]:
+        if name.endswith(f"/{DESC}"):
+            case = Archive(path, name.removesuffix(DESC))
+            yield DescTest(case.prefix.rstrip("/"), _operator(case), case)
+
+
+def _operator(folder: Source) -> str:
     try:
         found = _content(folder, folder.name).get("op")
     except BittrueError:
@@ -95,7 +112,7 @@ def _operator(folder: Path) -> str:
     return found if isinstance(found, str) and found else folder.name
 
 
-def _content(folder: Path, place: str) -> dict[str, Any]:
+def _content(folder: Source, place: str) -> dict[str, Any]:
     text = read_file(folder, DESC, place)
     if len(text) > _MOST_BYTES:
         raise damaged(f"a {DESC} of more than {_MOST_BYTES:,} bytes", place)

@@ -13,6 +13,7 @@ from ...importers import read_model
 from ...importers.onnx import onnx_package
 from ...importers.onnx_tensors import constant
 from .adapters import Trial
+from .stored import read_file
 from .vectors import Recorded
 
 _MODEL = "model.onnx"
@@ -87,16 +88,19 @@ def _arrays(folder: Path, role: str, names: list[str]) -> list[Recorded]:
 
 def read_tensor(path: Path, name: str) -> Recorded:
     """The tensor of a .pb file, called `name`."""
+    return tensor_of(read_file(path.parent, path.name, str(path)), name, str(path))
+
+
+def tensor_of(content: bytes, name: str, place: str) -> Recorded:
+    """The tensor of a serialized TensorProto, called `name`."""
     from google.protobuf.message import DecodeError
 
     proto = onnx_package().TensorProto()
     try:
-        proto.ParseFromString(path.read_bytes())
-    except OSError as error:
-        raise InputError("BT-VECTORS-PATH", f"cannot read it: {error.strerror}", place=str(path)) from None
+        proto.ParseFromString(content)
     except (DecodeError, RuntimeError) as error:
-        raise ModelFormatError("BT-VECTORS-FORMAT", f"no TensorProto: {error}", place=str(path)) from None
+        raise ModelFormatError("BT-VECTORS-FORMAT", f"no TensorProto: {error}", place=place) from None
     if not proto.data_type:
-        raise UnsupportedError("BT-VECTORS-FORMAT", "only tensors are read", place=str(path))
+        raise UnsupportedError("BT-VECTORS-FORMAT", "only tensors are read", place=place)
     tensor = constant(proto, name, None)
     return Recorded(name, data_type(tensor.dtype), tensor.values())

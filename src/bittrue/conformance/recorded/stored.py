@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import lzma
 import math
+import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,6 +20,20 @@ import numpy as np
 from ...errors import ModelFormatError, ResourceError
 from ...graph import data_type
 
+# What the archive reader of Python raises for files that are none, or damaged ones.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    IndexError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 # Bytes of one array or file.
 _MOST_BYTES = 1 << 28
 _MEANINGS = "the folder is damaged or incomplete; fetch it again"
@@ -33,7 +51,64 @@ def inside(folder: Path, name: Any, place: str) -> Path:
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\0" in name:
         raise damaged(f"'{name}' is no file of the folder", place)
-    return folder / name
+    path = folder / name
+    try:
+        # Links may lead anywhere.
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise damaged(f"'{name}' is a link out of the folder", place)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise damaged(f"cannot read {name}: {error}", place) from None
+    return path
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A folder inside of a .zip file.
+
+    Attributes:
+        path: of the file.
+        prefix: of the names in it; empty, or ending in a slash.
+    """
+
+    path: Path
+    prefix: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the folder is called."""
+        return self.prefix.rstrip("/").rpartition("/")[2] or self.path.name
+
+    def members(self, place: str) -> Mapping[str, zipfile.ZipInfo]:
+        """All of the file, by name; ModelFormatError when it is no archive."""
+        return self._open(place).NameToInfo
+
+    def read(self, name: Any, place: str) -> bytes:
+        """A member's bytes."""
+        if not isinstance(name, str):
+            raise damaged("'file' and 'key' must be texts", place)
+        archive = self._open(place)
+        try:
+            entry = archive.getinfo(self.prefix + name)
+            if entry.file_size > _MOST_BYTES:
+                raise ResourceError("BT-VECTORS-SIZE", f"{name} takes more than {_MOST_BYTES:,} bytes", place=place)
+            return archive.read(entry)
+        except KeyError:
+            raise damaged(f"{self.path.name} has no file {self.prefix + name}", place) from None
+        except _UNREADABLE as error:
+            raise damaged(f"cannot read {name} of {self.path.name}: {error}", place) from None
+
+    def _open(self, place: str) -> zipfile.ZipFile:
+        try:
+            # Whatever is not a regular file may never end.
+            if not self.path.is_file():
+                raise damaged(f"{self.path.name} is no file", place)
+            status = self.path.stat()
+            return _archive(self.path, (status.st_mtime_ns, status.st_size))
+        except _UNREADABLE as error:
+            raise damaged(f"cannot read {self.path.name}: {error}", place) from None
+
+
+Source = Path | Archive
 
 
 @lru_cache(maxsize=4)
@@ -45,24 +120,16 @@ def _from_archive(path: Path, key: Any, place: str) -> np.ndarray:
     """One array of an .npz file. Pickles are never opened."""
     if not isinstance(key, str):
         raise damaged("'file' and 'key' must be texts", place)
-    try:
-        status = path.stat()
-        archive = _archive(path, (status.st_mtime_ns, status.st_size))
-        entry = archive.getinfo(f"{key}.npy")
-        if entry.file_size > _MOST_BYTES:
-            raise ResourceError("BT-VECTORS-SIZE", f"array '{key}' takes more than {_MOST_BYTES:,} bytes", place=place)
-        array: np.ndarray = np.load(io.BytesIO(archive.read(entry)), allow_pickle=False)
-    except KeyError:
-        raise damaged(f"{path.name} has no array '{key}'", place) from None
-    except (OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError) as error:
-        raise damaged(f"cannot read array '{key}' of {path.name}: {error}", place) from None
-    except (zipfile.BadZipFile, zlib.error, SyntaxError, TypeError) as error:
-        raise damaged(f"array '{key}' of {path.name} is damaged: {error}", place) from None
-    return array
+    archive = Archive(path)
+    if f"{key}.npy" not in archive.members(place):
+        raise damaged(f"{path.name} has no array '{key}'", place)
+    return from_npy(archive.read(f"{key}.npy", place), f"array '{key}' of {path.name}", place)
 
 
-def read_file(folder: Path, name: Any, place: str) -> bytes:
+def read_file(folder: Source, name: Any, place: str) -> bytes:
     """The bytes of a file of the folder."""
+    if isinstance(folder, Archive):
+        return folder.read(name, place)
     path = inside(folder, name, place)
     try:
         if not path.is_file():
@@ -74,29 +141,59 @@ def read_file(folder: Path, name: Any, place: str) -> bytes:
         raise damaged(f"cannot read {name}: {error}", place) from None
 
 
-def read_array(folder: Path, entry: Mapping[str, Any], place: str) -> np.ndarray:
+def read_part(folder: Source, entry: Mapping[str, Any], place: str) -> bytes:
+    """The bytes that an object of a manifest stands for: a whole file, or `length` bytes of it from `start` on."""
+    name, start, length = entry.get("file"), entry.get("start"), entry.get("length")
+    if start is None and length is None:
+        return read_file(folder, name, place)
+    if type(start) is not int or type(length) is not int or start < 0 or not 0 <= length <= _MOST_BYTES:
+        raise damaged(f"start {start!r} and length {length!r} are no part of a file", place)
+    if isinstance(folder, Archive):
+        raise damaged("parts of files are not in archives", place)
+    path = inside(folder, name, place)
+    try:
+        if not path.is_file():
+            raise damaged(f"{name} is no file", place)
+        if start + length > path.stat().st_size:
+            raise damaged(f"{name} ends before byte {start + length:,}", place)
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(length)
+    except (OSError, ValueError) as error:
+        raise damaged(f"cannot read {name}: {error}", place) from None
+
+
+def read_array(folder: Source, entry: Mapping[str, Any], place: str) -> np.ndarray:
     """The array that an object of a manifest stands for, by the ending of its file.
 
     Args:
-        entry: ``file``; ``key`` for .npz files; ``dtype``, ``shape`` and ``byte_order`` for .bin files.
+        entry: ``file``; ``key`` for .npz files; for .bin files ``dtype``, ``shape``, ``byte_order``, and ``start`` and
+            ``length`` where it is a part of one.
     """
     name = entry.get("file")
-    path = inside(folder, name, place)
-    if path.suffix == ".npy":
-        return from_npy(read_file(folder, name, place), str(name), place)
-    if path.suffix == ".bin":
-        return _from_raw(read_file(folder, name, place), entry, place)
-    if path.suffix == ".pb":
-        from .node_tests import read_tensor
+    if not isinstance(name, str):
+        raise damaged("'file' and 'key' must be texts", place)
+    suffix = PurePosixPath(name).suffix
+    if suffix == ".npy":
+        return from_npy(read_file(folder, name, place), name, place)
+    if suffix == ".bin":
+        return _from_raw(read_part(folder, entry, place), entry, place)
+    if suffix == ".pb":
+        from .node_tests import tensor_of
 
-        return read_tensor(path, str(entry.get("name", ""))).value
-    return _from_archive(path, entry.get("key"), place)
+        return tensor_of(read_file(folder, name, place), str(entry.get("name", "")), place).value
+    if isinstance(folder, Archive):
+        raise damaged(f"{name} is an archive in an archive", place)
+    return _from_archive(inside(folder, name, place), entry.get("key"), place)
 
 
 def from_npy(content: bytes, name: str, place: str) -> np.ndarray:
     """The array of an .npy file. Pickles are never opened."""
     try:
-        array: np.ndarray = np.load(io.BytesIO(content), allow_pickle=False)
+        with warnings.catch_warnings():
+            # Of headers that no version of NumPy wrote.
+            warnings.simplefilter("ignore")
+            array: np.ndarray = np.load(io.BytesIO(content), allow_pickle=False)
     except (OSError, ValueError, EOFError, MemoryError, SyntaxError, TypeError, OverflowError) as error:
         raise damaged(f"cannot read {name}: {error}", place) from None
     if not isinstance(array, np.ndarray):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import InputError, ResourceError
 from ...graph import DataType, data_type
-from .stored import damaged, read_array, read_file
+from .stored import Archive, Source, damaged, inside, read_array, read_part
 
 FORMAT = "bittrue-vectors-1"
 MANIFEST = "manifest.json"
@@ -100,11 +100,18 @@ class Case:
         if not isinstance(entry, dict):
             raise damaged("'model' is no object", self.place)
         if "key" in entry:
-            array = read_array(self.folder, {"file": self.fields.get("file"), **entry}, f"{self.place}, model")
+            array = read_array(self._source, {"file": self.fields.get("file"), **entry}, f"{self.place}, model")
             if array.dtype != np.uint8 or array.ndim != 1:
                 raise damaged(f"the model is an array of {array.dtype}{list(array.shape)}, not of bytes", self.place)
             return array.tobytes()
-        return read_file(self.folder, entry.get("file"), f"{self.place}, model")
+        return read_part(self._source, {"file": self.fields.get("file"), **entry}, f"{self.place}, model")
+
+    @property
+    def _source(self) -> Source:
+        """Where the case's files are: the folder, or the archive that the case names."""
+        if "archive" not in self.fields:
+            return self.folder
+        return Archive(inside(self.folder, self.fields["archive"], self.place))
 
     def _list(self, name: str) -> list[Any]:
         found = self.fields.get(name)
@@ -117,7 +124,7 @@ class Case:
             raise damaged("an operand is no object", self.place)
         name = str(entry.get("name", ""))
         place = f"{self.place}, '{name}'"
-        array = read_array(self.folder, {"file": self.fields.get("file"), "key": name, **entry}, place)
+        array = read_array(self._source, {"file": self.fields.get("file"), "key": name, **entry}, place)
         dtype = _type(entry.get("dtype", array.dtype.name), place)
         shape = entry.get("shape", list(array.shape))
         if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):

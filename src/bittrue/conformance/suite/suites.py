@@ -17,6 +17,7 @@ import difflib
 import hashlib
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -68,13 +69,35 @@ class Suite:
         """By operator, those of the specification first and in its order."""
         return _generators(self.name)
 
+    def named(self, operators: Collection[str]) -> tuple[str, ...]:
+        """The suite's own names of operators that a user types in any case, with or without separators.
+
+        Raises:
+            InputError: an operator that the suite does not have; the advice names what comes near.
+
+        >>> find_suite("litert").named(["conv2d", "Softmax"]), find_suite("onnx").named(["qdq-conv"])
+        (('CONV_2D', 'SOFTMAX'), ('QDQ Conv',))
+        """
+        known = {_key(operator): operator for operator in self.generators()}
+        found: dict[str, None] = {}
+        for word in operators:
+            key = _key(word)
+            if key not in known:
+                raise InputError(
+                    "BT-SUITE-OPERATOR",
+                    f"the suite '{self.name}' has no operator '{word}'",
+                    advice=_advice(key, known),
+                )
+            found[known[key]] = None
+        return tuple(found)
+
     def cases(
         self, operators: Collection[str] = (), types: Collection[str] | None = None, aims: Collection[str] = ()
     ) -> Iterator[SuiteCase]:
         """The cases, made one after the other.
 
         Args:
-            operators: as files call them; all when empty.
+            operators: as files call them, or nearly so (`named`); all when empty.
             types: labels; the suite's own by default, all that the generators know when empty.
             aims: some of `AIMS`; all when empty.
 
@@ -83,10 +106,7 @@ class Suite:
         """
         known = self.generators()
         types = self.types if types is None else types
-        for operator in operators:
-            if operator not in known:
-                message = f"the suite '{self.name}' has no operator '{operator}'"
-                raise InputError("BT-SUITE-OPERATOR", message, advice=_meant(operator, known))
+        operators = self.named(operators)
         every = sorted({label for found in known.values() for label in found.types})
         for wanted, all_of_them, what in ((types, every, "type"), (aims, AIMS, "aim")):
             for word in wanted:
@@ -125,18 +145,21 @@ class Suite:
 
 def _meant(word: str, known: Collection[str]) -> str:
     """What someone who wrote `word` may have meant; all that there is when nothing is close."""
-    plain = {_plain(name): name for name in known}
-    close = difflib.get_close_matches(_plain(word), plain, 3)
+    plain = {_key(name): name for name in known}
+    close = difflib.get_close_matches(_key(word), plain, 3)
     return f"did you mean {' or '.join(plain[name] for name in close)}?" if close else f"there are {', '.join(known)}"
 
 
-def _plain(name: str) -> str:
-    """Without case and signs, which people write otherwise.
+def _key(operator: str) -> str:
+    return re.sub(r"[\W_]+", "", operator).lower()
 
-    >>> _plain("CONV_2D") == _plain("Conv2d")
-    True
-    """
-    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+def _advice(key: str, known: Mapping[str, str]) -> str:
+    near = [name for name in known if len(key) > 2 and (key in name or name in key)]
+    near += [name for name in difflib.get_close_matches(key, known, 3) if name not in near]
+    if near:
+        return f"did you mean {' or '.join(known[name] for name in near[:4])}? `bittrue vectors list` names all"
+    return f"operators: {', '.join(known.values())}"
 
 
 SUITES: Mapping[str, Suite] = {
