@@ -1,4 +1,4 @@
-"""The examples of the pages in docs/systems and of docs/compare.md run as they stand, from top to end."""
+"""The examples of the pages in docs/systems and of other pages run as they stand, from top to end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,31 +36,52 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
     assert [line for line in printed if line in promised] == promised
 
 
-COMPARE = REPOSITORY / "docs" / "compare.md"
-
-
 def test_compare_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands and Python of docs/compare.md, top to bottom in one folder, with what they print."""
-    pytest.importorskip("ai_edge_litert")
-    pytest.importorskip("jinja2")
-    pytest.importorskip("plotly")
-    source, tools = Path(bittrue.__file__).parents[1], tmp_path / "bin"
+    names = run_page("compare", tmp_path, monkeypatch)
+    with pytest.raises(pytest.fail.Exception, match="the output's zero point is one too large"):
+        names["test_my_chip"](Bittrue())  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("page", ["conformance", "vectors"])
+def test_conformance_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for the pages about devices and test vectors."""
+    run_page(page, tmp_path, monkeypatch)
+
+
+def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """Run a page's commands and Python in a folder that has the repository's examples; a file that Python begins with
+    naming is written instead.
+
+    Returns:
+        What the page's Python defined.
+    """
+    for package in ("ai_edge_litert", "jinja2", "plotly"):
+        pytest.importorskip(package)
+    source, tools = Path(bittrue.__file__).parents[1], folder / "bin"
     tools.mkdir()
     for name, arguments in (("python", ""), ("bittrue", "-m bittrue")):
         (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         (tools / name).chmod(0o755)
     environment = {**os.environ, "PYTHONPATH": str(source), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
-    monkeypatch.chdir(tmp_path)
+    shutil.copytree(REPOSITORY / "examples", folder / "examples")
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
     names: dict[str, object] = {}
     count = 0
-    for language, text in re.findall(r"^```(python|console)\n(.*?)^```", COMPARE.read_text(), re.DOTALL | re.MULTILINE):
+    text = (REPOSITORY / "docs" / f"{page}.md").read_text()
+    for language, block in re.findall(r"^```(python|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         if language == "python":
+            file = re.match(r"# file: (\S+)\n", block)
+            if file:
+                (folder / file[1]).write_text(block)
+                continue
             with contextlib.redirect_stdout(io.StringIO()) as out:
-                exec(text, names)
-            promised = re.findall(r"^ *print\(.*?\)  # (.*)$", text, re.MULTILINE)
+                exec(block, names)
+            promised = re.findall(r"^ *print\(.*?\)  # (.*)$", block, re.MULTILINE)
             assert out.getvalue().splitlines() == promised
             continue
-        for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
+        for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
             done = subprocess.run(
                 command, shell=True, env=environment, text=True, timeout=300, stdout=-1, stderr=subprocess.STDOUT
             )
@@ -68,8 +90,7 @@ def test_compare_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert_shown(expected, done.stdout, command)
             count += 1
     assert count > 5
-    with pytest.raises(pytest.fail.Exception, match="the output's zero point is one too large"):
-        names["test_my_chip"](Bittrue())  # type: ignore[operator]
+    return names
 
 
 def assert_shown(expected: str, output: str, command: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -54,28 +56,92 @@ class GroupedCommand(click.Command):
             record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
                 groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
+        # Only --help is left: it need not come first.
+        if len(groups["Options"]) == 1:
+            groups["Options"] = groups.pop("Options")
         for title, rows in groups.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
 
 
+class DeviceCommand(GroupedCommand):
+    """A command that takes a DEVICE: its help lists what can be written for one."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # Not at the top: most commands have no device.
+        from ..conformance.devices.opening import GROUP, SPECS
+
+        rows = []
+        for spec in SPECS:
+            options = f"; options: ?{'=, &'.join(spec.options)}=" if spec.options else ""
+            rows.append((spec.form, f"{spec.help}{options}"))
+        rows.append(("NAME", f"a device of an installed package: its entry point in the group {GROUP}"))
+        with formatter.section("DEVICE is one of"):
+            formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+
 class DefaultGroup(click.Group):
     """A group whose first command needs no name: ``bittrue conform DEVICE`` beside ``bittrue conform verify FILE``.
 
+    Its help shows the options of that command as well.
+
     Attributes:
         default: the command that takes the words when the first one names no command.
+        first_words: what to say when there are no words at all.
     """
 
     default: str
+    first_words: str
 
-    def __init__(self, *arguments: Any, default: str, **more: Any) -> None:
+    def __init__(self, *arguments: Any, default: str, first_words: str, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.default = default
+        self.first_words = first_words
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or (args[0] not in self.commands and args[0] not in ctx.help_option_names):
+        if not args:
+            raise click.UsageError(self.first_words, ctx)
+        if args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            ctx.meta[__name__] = difflib.get_close_matches(args[0], self.commands, 1, 0.7)
             args = [self.default, *args]
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        close = ctx.meta.get(__name__)
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            if not close:
+                raise
+            advice = f"did you mean `{ctx.command_path} {close[0]}`?"
+            raise InputError(error.code, error.message, place=error.place, advice=advice) from None
+        except click.UsageError as error:
+            if close:
+                error.message += f" Did you mean `{ctx.command_path} {close[0]}`?"
+            raise
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        pieces = self.commands[self.default].collect_usage_pieces(ctx)
+        formatter.write_usage(ctx.command_path, " ".join(pieces))
+        for name in self.commands:
+            if name != self.default:
+                pieces = self.commands[name].collect_usage_pieces(ctx)
+                formatter.write_usage(f"{ctx.command_path} {name}", " ".join(pieces), prefix="       ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.commands[self.default].format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+def split_words(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """The callback of options that may be repeated or hold several words with commas: ``--types s8,u8 --types s16``."""
+    return tuple(word for text in given for word in map(str.strip, text.split(",")) if word)
+
+
+def split_aims(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """The same for aims, which the names of cases write with hyphens."""
+    return tuple(word.replace("-", " ") for word in split_words(ctx, parameter, given))
 
 
 def _option(group: str, *names: str, **more: Any) -> Callable[..., Any]:
@@ -306,6 +372,27 @@ def _bar() -> Progress:
         console=Console(stderr=True),
         transient=True,
     )
+
+
+def check_targets(*files: Path | None, html: Path | None = None) -> None:
+    """Whether results can be written there: said before anything is worked out, not after.
+
+    Raises:
+        InputError: the folder of a file is not there or cannot be written to, or the file is a folder; a page is asked
+            for, and what draws pages is not installed.
+    """
+    for file in (*files, html):
+        if file is None or str(file) == "-":
+            continue
+        folder = file.absolute().parent
+        if not folder.is_dir():
+            raise InputError("BT-FILE-MISSING", f"there is no folder '{file.parent}'", place=str(file))
+        if file.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
+            raise InputError("BT-FILE-WRITE", "it cannot be written", place=str(file), advice="name another file")
+    if html is not None:
+        from ..report.html import check_packages
+
+        check_packages()
 
 
 def shortened(name: str, width: int) -> str:

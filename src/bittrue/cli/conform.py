@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,16 @@ from ..conformance.suite import AIMS, SUITES
 from ..errors import InputError
 from ..report import junit as _junit
 from ..report.words import visible
-from .common import DefaultGroup, GroupedCommand, GroupedOption, console, late_progress
+from .common import (
+    DefaultGroup,
+    DeviceCommand,
+    GroupedOption,
+    check_targets,
+    console,
+    late_progress,
+    split_aims,
+    split_words,
+)
 from .report import write_reports
 
 _STYLES = {EXACT: "green", COMBINED: "green", TOLERATED: "yellow", SKIPPED: "dim"}
@@ -42,18 +52,24 @@ _DASH = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 _KNOWN = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.group("conform", cls=DefaultGroup, default="run", invoke_without_command=False)
+@click.group(
+    "conform",
+    cls=DefaultGroup,
+    default="run",
+    first_words="Say which device: `bittrue conform litert:xnnpack`, for example. `bittrue conform --help` lists the forms.",
+)
 def command() -> None:
     """Put a suite of single-operator models to DEVICE and say which arithmetic it has, or what is wrong with it.
 
     \b
     bittrue conform litert:xnnpack
     bittrue conform ./my_device.py:run --operator CONV_2D --html report.html
-    bittrue conform "program:./device.sh" -j2 --resume run.journal -o result.json
+    bittrue conform program:./device.sh -j2 --resume run.journal -o result.json
     bittrue conform verify result.json
     bittrue conform merge part1.json part2.json -o result.json
 
-    `bittrue conform run --help` lists the options.
+    Exit code 0: the required level is reached (3: every operator bit-exact to a named numerics) and every model that
+    must be refused was refused; 1: not so; 2: wrong usage; 3: could not run.
     """
 
 
@@ -105,14 +121,35 @@ def _model_options(function: Any) -> Any:
     return function
 
 
-@command.command("run", cls=GroupedCommand)
+@command.command("run", cls=DeviceCommand)
 @click.argument("device")
 @_grouped(_WHAT, "--suite", type=click.Choice(tuple(SUITES)), help="By default by the format that the device reads.")
-@_grouped(_WHAT, "--operator", "operators", multiple=True, metavar="NAME", help="Only this one; repeat for more.")
 @_grouped(
-    _WHAT, "--types", multiple=True, metavar="LABEL", help="s8 (the default of the LiteRT suite), u8, ..., or all."
+    _WHAT,
+    "--operator",
+    "operators",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help="Only these, comma-separated or repeated; `bittrue vectors list` shows them.",
 )
-@_grouped(_WHAT, "--aim", "aims", multiple=True, type=click.Choice(AIMS), help="Only cases aimed at this.")
+@_grouped(
+    _WHAT,
+    "--types",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help="Comma-separated types such as s8,u8,s16, or 'all'; by default those of the specification.",
+)
+@_grouped(
+    _WHAT,
+    "--aim",
+    "aims",
+    multiple=True,
+    callback=split_aims,
+    metavar="NAMES",
+    help=f"Only cases aimed at these: {', '.join(AIMS)}.",
+)
 @_grouped(_WHAT, "--case", "cases", multiple=True, metavar="IDENTITY", help="Only this case, as CONV_2D/s8/ties/003.")
 @_grouped(_WHAT, "--shard", default="", metavar="I/N", help="Only part I of N; `bittrue conform merge` joins parts.")
 @_grouped(
@@ -176,16 +213,14 @@ def run(
     junit: Path | None,
     markdown: Path | None,
 ) -> None:
-    """Run the suite on DEVICE (the default command).
-
-    DEVICE: litert[:builtin_ref|optimized|xnnpack], ort, openvino, bittrue[:NUMERICS], FILE.py[:NAME], program:COMMAND,
-    library:FILE.so, results:FOLDER.
+    """Run the suite on DEVICE; the word `run` may be left out.
 
     Exit code 0: the required level is reached (3: every operator bit-exact to a named numerics) and nothing ran that
     must be refused; 1: not so. To end without an answer over a model that must be refused (LiteRT aborts over some)
     costs level 0 alone, which --require 0 asks for.
     """
     _check_prints(as_json, markdown)
+    check_targets(output, junit, markdown, resume, html=html)
     with late_progress(f"conformance of {visible(device)}") as progress:
         result = conform(
             device,
@@ -234,7 +269,7 @@ def verify_command(
     if not problems:
         result = ConformResult.from_dict(data)
         out.print(
-            f"holds: {result.count():,} cases, {len(result.operators)} verdicts, digest {result.digest[:16]}",
+            f"holds: {_counted(result.count(), 'case')}, {_counted(len(result.operators), 'verdict')}, digest {result.digest[:16]}",
             style="green",
         )
         out.print(visible(result.claim), markup=False)
@@ -254,6 +289,7 @@ def merge_command(
 ) -> None:
     """Put the parts of one run (`--shard`) together. Exit code as for `bittrue conform run`."""
     _check_prints(as_json, markdown)
+    check_targets(output, junit, markdown, html=html)
     parts = [ConformResult.from_dict(_read(file), str(file)) for file in files]
     with late_progress("merging"):
         result = merge(parts)
@@ -298,6 +334,24 @@ def _report(
         click.echo(json.dumps(data, indent=1, allow_nan=False))
     elif str(markdown) != "-":
         show(result)
+        console().print(f"next: {visible(_next(result, output))}", markup=False, soft_wrap=True)
+
+
+def _next(result: ConformResult, output: Path | None) -> str:
+    """What to type after this result."""
+    if result.operators and all(found.verdict == SKIPPED for found in result.operators):
+        case = result.operators[0].cases[0].identity
+        folder = result.device.removeprefix("results:")
+        if folder != result.device:
+            return f"outputs are looked for in folders such as {folder.rstrip('/')}/{case}"
+        return "--operator NAMES chooses what the device can run; --suite and --types choose other models"
+    if result.selection.shard:
+        return "bittrue conform merge PART.json ... joins all parts, each written with -o"
+    if output is not None:
+        return f"bittrue conform verify {shlex.quote(str(output))}"
+    if any(found.failing is not None for found in result.operators):
+        return "--save DIR keeps the failing cases as files, --html FILE shows them all, -o FILE keeps the result"
+    return "-o FILE keeps this as a certificate, --html FILE makes a page of it"
 
 
 def show(result: ConformResult) -> None:
@@ -371,20 +425,37 @@ def _show_failing(out: Any, found: OperatorResult) -> None:
     index = ", ".join(map(str, failing.element))
     out.print(
         f"{found.operator} {found.types}, smallest failing case {failing.identity} ({visible(failing.note)}): "
-        f"{visible(failing.output)}[{index}] is {failing.got:g}, {failing.numerics} gives {failing.expected:g}",
+        f"{visible(failing.output)}[{index}] is {_number(failing.got)}, {failing.numerics} gives {_number(failing.expected)}",
         markup=False,
         style="bold",
     )
-    numbers = [f"{key.replace('_', ' ')} {value:.9g}" for key, value in failing.numbers.items()]
+    numbers = [f"{key.replace('_', ' ')} {_number(value)}" for key, value in failing.numbers.items()]
     if numbers:
         out.print(f"  {', '.join(numbers)}", markup=False)
     if failing.reduced is not None:
-        kept = ", ".join(f"{visible(c.input)}[{c.position}] = {c.value:g}" for c in failing.reduced[:8])
+        kept = ", ".join(f"{visible(c.input)}[{c.position}] = {_number(c.value)}" for c in failing.reduced[:8])
         more = f" and {len(failing.reduced) - 8} more" if len(failing.reduced) > 8 else ""
         what = f"with {kept}{more} and zero points elsewhere" if kept else "with zero points everywhere"
-        out.print(f"  {what}: {failing.reduced_got:g}, expected {failing.reduced_expected:g}", markup=False)
+        out.print(
+            f"  {what}: {_number(failing.reduced_got)}, expected {_number(failing.reduced_expected)}", markup=False
+        )
     if failing.replay:
         out.print(f"  replay: {visible(failing.replay)}", markup=False, soft_wrap=True)
+
+
+def _number(value: float | None) -> str:
+    """Integers with all their digits.
+
+    >>> _number(1195033660.0), _number(-20.5)
+    ('1195033660', '-20.5')
+    """
+    if value is None:
+        return "nothing"
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else f"{value:.9g}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _times(count: int) -> str:

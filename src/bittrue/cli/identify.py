@@ -11,18 +11,28 @@ from rich.table import Table
 
 from ..conformance.identification import QUESTIONS, CounterExample, Finding, IdentifyResult, identify
 from ..conformance.suite import SUITES
-from ..errors import InputError
 from ..report.words import visible
-from .common import console, late_progress
+from .common import DeviceCommand, check_targets, console, late_progress, split_words
 
 
-@click.command("identify")
+@click.command("identify", cls=DeviceCommand)
 @click.argument("device", metavar="DEVICE")
 @click.option("--suite", type=click.Choice(sorted(SUITES)), help="By default the one in the format that DEVICE takes.")
 @click.option(
-    "--operator", "operators", multiple=True, metavar="NAME", help="Only this operator, as files call it; repeat."
+    "--operator",
+    "operators",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help="Only these, comma-separated or repeated; `bittrue vectors list` shows them.",
 )
-@click.option("--types", multiple=True, metavar="LABEL", help="Only these types, for example s8; repeat.")
+@click.option(
+    "--types",
+    multiple=True,
+    callback=split_words,
+    metavar="NAMES",
+    help="Comma-separated types such as s8,u8,s16, or 'all'; by default those of the specification.",
+)
 @click.option(
     "--questions",
     default=QUESTIONS,
@@ -58,8 +68,7 @@ def command(
 
     Exit code 0: named numerics explain everything that DEVICE ran; 1: something else.
     """
-    if output is not None and not Path(output).absolute().parent.is_dir():
-        raise InputError("BT-FILE-MISSING", f"no folder '{Path(output).parent}'", place=output)
+    check_targets(None if output is None else Path(output))
     with late_progress("identifying") as tick:
         result = identify(
             device,
@@ -95,7 +104,10 @@ def _show(result: IdentifyResult, verbose: bool) -> None:
             out.print(escape(line), soft_wrap=True)
     for line in result.summary:
         out.print(escape(visible(line)))
-    out.print(f"{result.questions} questions")
+    out.print(f"{result.questions:,} question{'' if result.questions == 1 else 's'}")
+    if result.named:
+        named = result.named[0].numerics
+        out.print(f"next: bittrue numerics show {named}, or bittrue conform {visible(result.device)}", markup=False)
 
 
 def _verdict(finding: Finding) -> str:

@@ -17,7 +17,7 @@ from ..conformance.formats.writing import FORMATS, Written, check_folder, chosen
 from ..conformance.recorded.replay import WRITTEN
 from ..conformance.suite import AIMS, SUITES, Suite, SuiteCase, find_suite
 from . import vectors_score
-from .common import DefaultGroup, console, late_progress
+from .common import DefaultGroup, console, late_progress, split_aims, split_words
 
 _HELP = "Write test vectors of OPERATORs (all without one) with the expected outputs of a numerics."
 
@@ -30,32 +30,44 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--suite", "suite_name", default="litert", show_default=True, type=click.Choice(list(SUITES))),
             click.option(
                 "--types",
+                multiple=True,
+                callback=split_words,
                 metavar="NAMES",
                 help="Comma-separated types such as s8,u8,s16, or 'all'; by default those of the specification.",
             ),
-            click.option("--aim", "aims", metavar="NAMES", help=f"Comma-separated aims: {', '.join(AIMS)}."),
+            click.option(
+                "--aim",
+                "aims",
+                multiple=True,
+                callback=split_aims,
+                metavar="NAMES",
+                help=f"Comma-separated: {', '.join(AIMS)}.",
+            ),
         )
     ):
         command = option(command)
     return command
 
 
-def chosen_cases(suite: Suite, operators: tuple[str, ...], types: str | None, aims: str | None) -> list[SuiteCase]:
+def chosen_cases(
+    suite: Suite, operators: tuple[str, ...], types: tuple[str, ...], aims: tuple[str, ...]
+) -> list[SuiteCase]:
     """The cases that the options of `case_options` choose."""
-    wanted = () if aims is None else tuple(aim.strip().replace("-", " ") for aim in aims.split(",") if aim.strip())
-    more: dict[str, Any] = {}
-    if types is not None:
-        more["types"] = () if types == "all" else tuple(t.strip() for t in types.split(",") if t.strip())
     with late_progress("making cases") as advance:
         found = []
-        for case in suite.cases(operators, aims=wanted, **more):
+        for case in suite.cases(operators, (() if "all" in types else types) if types else None, aims):
             found.append(case)
             if advance is not None:
                 advance(len(found), 0)
     return found
 
 
-@click.group("vectors", cls=DefaultGroup, default="write")
+@click.group(
+    "vectors",
+    cls=DefaultGroup,
+    default="write",
+    first_words="Say where to: `bittrue vectors -o vectors` writes the whole suite, `bittrue vectors list` shows it.",
+)
 def command() -> None:
     """Write test vectors aimed at ties, saturation, padding corners and all else that tells arithmetics apart.
 
@@ -136,8 +148,8 @@ def command() -> None:
 def write(
     operators: tuple[str, ...],
     suite_name: str,
-    types: str | None,
-    aims: str | None,
+    types: tuple[str, ...],
+    aims: tuple[str, ...],
     name: str | None,
     formats: str,
     accumulators: bool,
@@ -207,7 +219,9 @@ def _say(written: Written, output: str) -> None:
 @command.command("list")
 @case_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-def list_cases(operators: tuple[str, ...], suite_name: str, types: str | None, aims: str | None, as_json: bool) -> None:
+def list_cases(
+    operators: tuple[str, ...], suite_name: str, types: tuple[str, ...], aims: tuple[str, ...], as_json: bool
+) -> None:
     """List the operators of a suite: types, cases by aim, elements."""
     suite = find_suite(suite_name)
     rows: dict[tuple[str, str], dict[str, int]] = {}

@@ -62,6 +62,10 @@ def _claim(result: ConformResult, ran: Sequence[OperatorResult]) -> str:
         bad = _named([_title(o) for o in ran if o.level is None])
         why = f"{bad} came to no proper end or broke a rule of conduct"
         return f"{_subject(result)} conforms to nothing: {why}; {what}, {counted}{rest}"
+    if not any(_cases_ran(o) for o in ran):
+        found = "every one was refused" if result.refuses else "not every one was refused"
+        told = f"no claim of arithmetic: only models that must be refused were asked, {found}"
+        return f"{_subject(result)} makes {told}; {what}, {counted}{rest}{_accepting(result)}"
     head = f"{_subject(result)} conforms" if result.level else f"{_subject(result)} runs, with wrong results"
     if result.claimed:
         others = f" (and equally {', '.join(result.claimed[1:])})" if len(result.claimed) > 1 else ""

@@ -146,6 +146,11 @@ def _plotly() -> Any:
     return _markup(script.replace("</script", "<\\/script"))
 
 
+def check_packages() -> None:
+    """InputError when what draws pages is not installed."""
+    _needed("jinja2")
+
+
 def _needed(module: str) -> Any:
     try:
         return importlib.import_module(module)

@@ -32,6 +32,10 @@ GROUP = "bittrue.devices"
 TIMEOUT = 30.0
 
 
+# What LiteRT itself calls the resolvers; its default is the one with XNNPACK.
+_RESOLVER_NAMES = {title: name for name, (title, _, _) in RESOLVERS.items()} | {"BUILTIN": "xnnpack"}
+
+
 @dataclass(frozen=True)
 class Spec:
     """One kind of device.
@@ -58,6 +62,7 @@ def _bittrue(spec: str, target: str, options: Mapping[str, str], timeout: float)
 def _litert(spec: str, target: str, options: Mapping[str, str], timeout: float) -> Device:
     if target and "resolver" in options:
         raise InputError("BT-DEVICE-OPTION", "resolver is given twice", place=f"'{spec}'")
+    target = _RESOLVER_NAMES.get(target.upper(), target)
     if target and target not in RESOLVERS:
         close = difflib.get_close_matches(target, RESOLVERS, 1)
         advice = f"did you mean litert:{close[0]}?" if close else f"choose one of: {', '.join(RESOLVERS)}"

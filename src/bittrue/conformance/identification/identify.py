@@ -46,7 +46,7 @@ def identify(
             ``f(model, inputs) -> outputs``, or an object with ``load``, ``run`` and ``close``.
         suite: ``"litert"`` or ``"onnx"``; by default the one in the format that the device prefers.
         operators: as files call them; all when empty.
-        types: labels; the suite's own choice when empty.
+        types: labels, or ``"all"``; the suite's own choice when empty.
         questions: most runs of the device per operator and label. With few the answer is less precise, not less true:
             more numerics are left.
         seed: any word: other questions are made than without it.
@@ -109,7 +109,7 @@ def _grouped(
 ) -> dict[tuple[str, str], list[SuiteCase]]:
     """What may be asked, by operator and label; models that must be refused tell no arithmetic."""
     found: dict[tuple[str, str], list[SuiteCase]] = {}
-    for case in suite.cases(operators, types) if types else suite.cases(operators):
+    for case in suite.cases(operators, (() if "all" in types else types) if types else None):
         if not case.rejects:
             found.setdefault((case.operator, case.types), []).append(case)
     return found

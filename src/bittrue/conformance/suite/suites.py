@@ -112,7 +112,7 @@ class Suite:
             for word in wanted:
                 if word not in all_of_them:
                     message = f"the suite '{self.name}' has no {what} '{word}'"
-                    raise InputError(f"BT-SUITE-{what.upper()}", message, advice=f"{what}s: {', '.join(all_of_them)}")
+                    raise InputError(f"BT-SUITE-{what.upper()}", message, advice=_meant(word, all_of_them))
         for operator, found in known.items():
             if operators and operator not in operators:
                 continue
@@ -141,6 +141,13 @@ class Suite:
                 draft.seeks,
                 draft.advisory,
             )
+
+
+def _meant(word: str, known: Collection[str]) -> str:
+    """What someone who wrote `word` may have meant; all that there is when nothing is close."""
+    plain = {_key(name): name for name in known}
+    close = difflib.get_close_matches(_key(word), plain, 3)
+    return f"did you mean {' or '.join(plain[name] for name in close)}?" if close else f"there are {', '.join(known)}"
 
 
 def _key(operator: str) -> str:

@@ -144,7 +144,7 @@ def _averages(operator: str, types: str) -> Iterator[Draft]:
         codes = generator(operator, types, "further", "padding").integers(
             kind.minimum, kind.maximum, (1, 2, 8, 7), kind.numpy, True
         )
-        attributes = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+        attributes: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
         attributes |= {"ceil_mode": 1, "count_include_pad": 1}
         result = ((1, 2, 5, 4), 0.5, middle)
         content, inputs = quantized(operator, types, [Codes(codes, 0.5, kind.minimum)], result, attributes)
