@@ -56,7 +56,7 @@ _KNOWN = click.Path(exists=True, dir_okay=False, path_type=Path)
     "conform",
     cls=DefaultGroup,
     default="run",
-    first_words="Say which device: `bittrue conform litert:xnnpack`, for example. `bittrue conform --help` lists the forms.",
+    first_words="Say which device, for example `bittrue conform litert:xnnpack`; `bittrue conform --help` lists the forms.",
 )
 def command() -> None:
     """Put a suite of single-operator models to DEVICE and say which arithmetic it has, or what is wrong with it.
@@ -269,7 +269,8 @@ def verify_command(
     if not problems:
         result = ConformResult.from_dict(data)
         out.print(
-            f"holds: {_counted(result.count(), 'case')}, {_counted(len(result.operators), 'verdict')}, digest {result.digest[:16]}",
+            f"holds: {_counted(result.count(), 'case')}, {_counted(len(result.operators), 'verdict')}, "
+            f"digest {result.digest[:16]}",
             style="green",
         )
         out.print(visible(result.claim), markup=False)
@@ -423,9 +424,10 @@ def _show_failing(out: Any, found: OperatorResult) -> None:
     failing = found.failing
     assert failing is not None
     index = ", ".join(map(str, failing.element))
+    got, expected = _number(failing.got), _number(failing.expected)
     out.print(
         f"{found.operator} {found.types}, smallest failing case {failing.identity} ({visible(failing.note)}): "
-        f"{visible(failing.output)}[{index}] is {_number(failing.got)}, {failing.numerics} gives {_number(failing.expected)}",
+        f"{visible(failing.output)}[{index}] is {got}, {failing.numerics} gives {expected}",
         markup=False,
         style="bold",
     )
@@ -436,17 +438,21 @@ def _show_failing(out: Any, found: OperatorResult) -> None:
         kept = ", ".join(f"{visible(c.input)}[{c.position}] = {_number(c.value)}" for c in failing.reduced[:8])
         more = f" and {len(failing.reduced) - 8} more" if len(failing.reduced) > 8 else ""
         what = f"with {kept}{more} and zero points elsewhere" if kept else "with zero points everywhere"
-        out.print(f"  {what}: {_number(failing.reduced_got)}, expected {_number(failing.reduced_expected)}", markup=False)
+        out.print(
+            f"  {what}: {_number(failing.reduced_got)}, expected {_number(failing.reduced_expected)}", markup=False
+        )
     if failing.replay:
         out.print(f"  replay: {visible(failing.replay)}", markup=False, soft_wrap=True)
 
 
-def _number(value: float) -> str:
+def _number(value: float | None) -> str:
     """Integers with all their digits.
 
     >>> _number(1195033660.0), _number(-20.5)
     ('1195033660', '-20.5')
     """
+    if value is None:
+        return "-"
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else f"{value:.9g}"
 
 
