@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import zipfile
 from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +21,7 @@ from bittrue.conformance.expected import Expected
 from bittrue.conformance.formats import describe
 from bittrue.conformance.formats.options import Options
 from bittrue.conformance.formats.writing import FORMATS, write_vectors
-from bittrue.conformance.suite import SuiteCase, find_suite
+from bittrue.conformance.suite import SUITE_VERSION, SuiteCase, find_suite
 from bittrue.conformance.suite.tflite import Operand, one_operator
 from bittrue.errors import InputError
 from support import suite_cases
@@ -153,7 +154,11 @@ def test_manifests_fit_their_schemas(folder: Path) -> None:
         content = json.loads(path.read_text())
         assert problems(content, schema(content["format"])) == [], path
         checked += 1
-    assert checked == 4 + len(CASES) + 2
+    assert checked == 5 + 1
+    with zipfile.ZipFile(folder / "desc" / "CONV_2D.zip") as archive:
+        for name in archive.namelist():
+            if name.endswith(".json"):
+                assert problems(json.loads(archive.read(name)), schema("bittrue-desc-1")) == [], name
 
 
 def test_schemas_refuse_what_does_not_fit(folder: Path) -> None:
@@ -222,7 +227,9 @@ def test_npz_has_no_times_in_it(folder: Path) -> None:
     assert set(stamps) == {b"\x00\x00\x21\x00"}
 
 
-def test_desc_folders(folder: Path) -> None:
+def test_desc_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "v"
+    write_vectors(folder, find_suite("litert"), suite_cases.cases(), ["desc"], accumulators=True)
     for identity, case in CASES.items():
         place = folder / "desc" / identity
         found = json.loads((place / "desc.json").read_text())
@@ -242,9 +249,49 @@ def test_binary(tmp_path: Path, order: str) -> None:
     for entry, value in zip(
         [*found["inputs"], *found["outputs"]], [*case.inputs.values(), *outputs(case).values()], strict=True
     ):
-        read = np.fromfile(tmp_path / "v" / "bin" / entry["file"], ">i2" if order == "big" else "<i2")
+        content = (tmp_path / "v" / "bin" / found["file"]).read_bytes()
+        part = content[entry["start"] : entry["start"] + entry["length"]]
+        read = np.frombuffer(part, ">i2" if order == "big" else "<i2")
         assert np.array_equal(read.reshape(entry["shape"]), value)
+        assert entry["start"] % 16 == 0
         assert entry["byte_order"] == order
+
+
+def test_tflite_files_stand_beside_their_arrays(folder: Path) -> None:
+    for case in CASES.values():
+        operator, *rest = case.identity.split("/")
+        place = folder / "tflite" / operator / "-".join(rest)
+        assert place.with_name(f"{place.name}.tflite").read_bytes() == case.content
+        with np.load(place.with_name(f"{place.name}.npz")) as archive:
+            wanted = {f"input-{i}": value for i, value in enumerate(case.inputs.values())}
+            wanted |= {f"output-{i}": value for i, value in enumerate(outputs(case).values())}
+            same({name: archive[name] for name in archive.files}, wanted)
+
+
+def test_all_packs_folders_per_case(folder: Path, tmp_path: Path) -> None:
+    """What is in the archives is what stands in folders otherwise."""
+    more = Options(split=True)
+    write_vectors(tmp_path / "v", find_suite("litert"), suite_cases.cases(), ["all"], accumulators=True, options=more)
+    for name in ("desc", "onnx"):
+        packed: dict[str, bytes] = {}
+        for path in (folder / name).glob("*.zip"):
+            with zipfile.ZipFile(path) as archive:
+                packed |= {member: archive.read(member) for member in archive.namelist()}
+        apart = tree(tmp_path / "v" / name)
+        apart.pop("manifest.json", None)
+        assert packed == apart
+        assert packed
+    assert len(list((tmp_path / "v" / "hex").rglob("parameters.vh"))) == len(CASES)
+    assert problems(json.loads((tmp_path / "v/hex/manifest.json").read_text()), schema("bittrue-hex-1")) == []
+
+
+def test_readme_says_what_is_what(folder: Path) -> None:
+    lines = (folder / "README.txt").read_text().splitlines()
+    assert f"'litert', version {SUITE_VERSION}" in lines[0]
+    assert [line.split("/")[0] for line in lines[4:11]] == list(FORMATS)
+    assert any("bittrue replay ." in line for line in lines)
+    assert any("bittrue conform results:" in line for line in lines)
+    assert max(map(len, lines)) <= 120
 
 
 def test_onnx_tests_are_those_of_the_backend_suite(tmp_path: Path) -> None:
@@ -272,7 +319,7 @@ def test_onnx_tests_are_those_of_the_backend_suite(tmp_path: Path) -> None:
 
 def elements(text: str, element: int, word: int, per_word: int, order: str, endianness: str) -> list[int]:
     """Elements of a $readmemh text as unsigned codes, by integer arithmetic alone."""
-    words = [int(line.split("//")[0], 16) for line in text.splitlines() if line.split("//")[0].strip()]
+    words = [int(line.split("//")[0], 16) for line in text.splitlines() if line[0] not in "/@"]
     if word < element:
         parts = -(-element // word)
         groups = [words[i : i + parts] for i in range(0, len(words), parts)]
@@ -300,14 +347,15 @@ def test_hex_words(tmp_path: Path, word: int, order: str, endianness: str) -> No
         values = {**case.inputs, **outputs(case)}
         for memory in found["memories"]:
             text = (place / "hex" / memory["file"]).read_text()
+            lines = [line for line in text.splitlines() if not line.startswith(("//", "@"))]
             value = values[memory["name"]]
             width = 8 * value.dtype.itemsize
             wanted = value.reshape(-1).view(f"u{value.dtype.itemsize}").tolist()
             read = elements(text, width, word or width, max((word or width) // width, 1), order, endianness)
             assert read[: len(wanted)] == wanted
             assert not any(read[len(wanted) :])
-            assert memory["words"] == len([line for line in text.splitlines() if not line.startswith("//")])
-            assert len(text.splitlines()[1].split()[0]) == -(-(word or width) // 4)
+            assert memory["words"] == len(lines)
+            assert len(lines[0].split()[0]) == -(-(word or width) // 4)
 
 
 def test_hex_layouts(tmp_path: Path) -> None:
@@ -319,7 +367,7 @@ def test_hex_layouts(tmp_path: Path) -> None:
     for layout, wanted in (("nhwc", x), ("nchw", first), ("nc/4hw", blocks), ("", x)):
         place = tmp_path / (layout.replace("/", "_") or "plain")
         write_vectors(place, find_suite("litert"), [case], ["hex"], options=Options(layout=layout))
-        text = (place / "hex" / case.identity / "input-0.hex").read_text()
+        text = (place / "hex" / "CONV_2D" / "s8" / "input-0.hex").read_text()
         assert elements(text, 8, 8, 1, "low", "little") == wanted.reshape(-1).view(np.uint8).tolist()
         (found,) = json.loads((place / "hex" / "manifest.json").read_text())["cases"]
         assert found["memories"][0]["stored_shape"] == list(wanted.shape)
@@ -343,30 +391,70 @@ def test_hex_refuses_packing_that_does_not_fit(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not installed")
 def test_parameter_packages_hold_the_plan(folder: Path, tmp_path: Path) -> None:
-    case = "CONV_2D_s8_ties_000"
+    """Also the arrays, read by a simulator at the addresses of the table."""
+    place, package = folder / "hex" / "CONV_2D" / "s8", "CONV_2D_s8"
+    columns = ("LOW", "HIGH", "INPUT_ZERO_POINT", "OUTPUT_0_ZERO_POINT", "ACCUMULATOR_0_ELEMENTS", "INPUT_0_EXTENT_2")
     top = tmp_path / "top.sv"
-    shown = ("LOW", "HIGH", "INPUT_ZERO_POINT", "OUTPUT_0_ZERO_POINT", "CHANNELS", "ACCUMULATOR_0_ELEMENTS")
-    lines = [f'$display("{name} %0d", {case}::{name});' for name in shown]
-    lines += [
-        f'$display("{name}{c} %0d", $signed({case}::{name}[32*{c} +: 32]));'
-        for name in ("MULTIPLIER", "EXPONENT", "RIGHT_SHIFT")
-        for c in range(3)
-    ]
-    top.write_text("module top; initial begin\n" + "\n".join(lines) + "\nend endmodule\n")
+    top.write_text(
+        f"module top; import {package}::*;\n"
+        "reg [7:0] x [0:INPUT_0_DEPTH-1]; reg [31:0] m [0:MULTIPLIER_DEPTH-1]; reg [31:0] e [0:EXPONENT_DEPTH-1];\n"
+        "reg [31:0] r [0:RIGHT_SHIFT_DEPTH-1]; reg signed [31:0] a [0:ACCUMULATOR_0_DEPTH-1]; integer n, i;\n"
+        "initial begin\n"
+        + "".join(
+            f'$readmemh("{place}/{name}.hex", {memory});\n'
+            for name, memory in (
+                ("input-0", "x"),
+                ("multiplier", "m"),
+                ("exponent", "e"),
+                ("right_shift", "r"),
+                ("accumulator-0", "a"),
+            )
+        )
+        + "for (n = 0; n < CASES; n = n + 1) begin\n"
+        + "".join(f'$display("{name} %0d", $signed({name}[32*n +: 32]));\n' for name in columns)
+        + "for (i = 0; i < MULTIPLIER_COUNT[32*n +: 32]; i = i + 1) begin\n"
+        + "".join(
+            f'$display("{memory} %0d", $signed({memory}[{name}_START[32*n +: 32] + i]));\n'
+            for name, memory in (("MULTIPLIER", "m"), ("EXPONENT", "e"), ("RIGHT_SHIFT", "r"))
+        )
+        + 'end for (i = 0; i < INPUT_0_WORDS[32*n +: 32]; i = i + 1) $display("x %0d", '
+        "$signed(x[INPUT_0_START[32*n +: 32] + i]));\n"
+        "for (i = 0; i < ACCUMULATOR_0_WORDS[32*n +: 32]; i = i + 1) "
+        '$display("a %0d", a[ACCUMULATOR_0_START[32*n +: 32] + i]);\nend end endmodule\n'
+    )
     packages = sorted(str(path) for path in (folder / "hex").rglob("parameters.sv"))
-    assert len(packages) == len(CASES)
+    assert len(packages) == 4
     subprocess.run(["iverilog", "-g2012", "-o", tmp_path / "a", *packages, top], check=True)
     done = subprocess.run(["vvp", "-n", tmp_path / "a"], check=True, capture_output=True, text=True)
-    found = dict(line.split() for line in done.stdout.splitlines())
-    (step,) = describe(CASES["CONV_2D/s8/ties/000"], "litert")["plan"]["steps"]
-    (one,) = step["multipliers"]
-    wanted = {"LOW": -128, "HIGH": 127, "INPUT_ZERO_POINT": 3, "OUTPUT_0_ZERO_POINT": -4, "CHANNELS": 3}
-    wanted["ACCUMULATOR_0_ELEMENTS"] = 18
-    for c in range(3):
-        wanted[f"MULTIPLIER{c}"] = one["multiplier"][c]
-        wanted[f"EXPONENT{c}"] = one["exponent"][c]
-        wanted[f"RIGHT_SHIFT{c}"] = -one["power"][c]
-    assert {name: int(value) for name, value in found.items()} == wanted
+    wanted = []
+    for case in (CASES["CONV_2D/s8/ties/000"], CASES["CONV_2D/s8/ties/001"]):
+        (one,) = describe(case, "litert")["plan"]["steps"][0]["multipliers"]
+        wanted += [f"{name} {value}" for name, value in zip(columns, (-128, 127, 3, -4, 18, 4), strict=True)]
+        for m, e, power in zip(one["multiplier"], one["exponent"], one["power"], strict=True):
+            wanted += [f"m {m}", f"e {e}", f"r {-power}"]
+        wanted += [f"x {code}" for code in case.inputs["input0"].reshape(-1)]
+        wanted += [f"a {value}" for value in convolved(case).reshape(-1)]
+    assert done.stdout.splitlines() == wanted
+    left_out = json.loads((folder / "hex" / "manifest.json").read_text())["left_out"]
+    assert {one["case"] for one in left_out} == {case.identity for case in CASES.values() if case.rejects}
+
+
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not installed")
+def test_columns_of_cases_that_differ(tmp_path: Path) -> None:
+    """Types in the names of memories, and which cases have a value at all."""
+    short = suite_cases.addition()
+    plain = one_operator("ADD", [Operand("s8", (3,), 0.5)] * 2, [Operand("s8", (3,), 0.5)], {})
+    fed = {"input0": np.int8([1, 2, 3]), "input1": np.int8([4, 5, 6])}
+    other = SuiteCase("ADD/s16/shapes/000", "litert", "ADD", "s16", "shapes", "tflite", plain, fed)
+    write_vectors(tmp_path / "v", find_suite("litert"), [short, other], ["hex"])
+    place = tmp_path / "v" / "hex" / "ADD" / "s16"
+    assert {path.name for path in place.glob("input*")} == {f"input-{i}-{t}.hex" for i in (0, 1) for t in ("s8", "s16")}
+    text = (place / "parameters.vh").read_text()
+    assert "localparam [1:0] INPUT_0_S16_EXTENT_1_KNOWN = 2'b01;" in text
+    assert "localparam [63:0] INPUT_0_S16_WORDS = {\n  32'h00000000, 32'h0000000a};" in text
+    (tmp_path / "top.sv").write_text("module top; import ADD_s16::*; endmodule\n")
+    sources = [place / "parameters.sv", tmp_path / "top.sv"]
+    subprocess.run(["iverilog", "-g2012", "-o", tmp_path / "a", *sources], check=True)
 
 
 # -- C -----------------------------------------------------------------------------------------------------------------
@@ -462,8 +550,8 @@ def test_two_runs_leave_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     written = write_vectors(tmp_path / "again", find_suite("litert"), suite_cases.cases(), ["all"], accumulators=True)
     one, two = tree(folder), tree(tmp_path / "again")
     assert one == two
-    assert written.files == len(one) - 1
-    assert written.bytes == sum(len(content) for name, content in one.items() if name != "suite.json")
+    assert written.files == len(one) - 2
+    assert written.bytes == sum(len(content) for name, content in one.items() if "/" in name)
     assert set(written.formats) == set(FORMATS)
 
 
@@ -479,7 +567,7 @@ def test_folders_with_other_things_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not empty"):
         write_vectors(tmp_path / "w", suite, cases)
     write_vectors(tmp_path / "w", suite, cases, ["desc"], overwrite=True)
-    assert sorted(path.name for path in (tmp_path / "w").iterdir()) == ["desc", "suite.json"]
+    assert sorted(path.name for path in (tmp_path / "w").iterdir()) == ["README.txt", "desc", "suite.json"]
 
 
 def test_what_a_numerics_does_not_run_is_left_out_with_its_reason(tmp_path: Path) -> None:

@@ -51,9 +51,8 @@ def test_json_of_what_was_written(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert (found["numerics"], list(found["formats"])) == ("xnnpack", ["c", "bin"])
     assert found["cases"] == len(list(find_suite("litert").cases(["SQUEEZE"], ["u8"])))
-    sizes = [path.stat().st_size for path in (tmp_path / "v").rglob("*") if path.is_file()]
-    content = (tmp_path / "v" / "suite.json").stat().st_size
-    assert sum(f["bytes"] for f in found["formats"].values()) == sum(sizes) - content
+    sizes = [path.stat().st_size for path in (tmp_path / "v").glob("*/*")]
+    assert sum(f["bytes"] for f in found["formats"].values()) == sum(sizes)
 
 
 def test_the_list_counts_what_is_written() -> None:
@@ -72,6 +71,8 @@ def test_the_list_counts_what_is_written() -> None:
     ("arguments", "words"),
     [
         (["NO_SUCH"], "has no operator 'NO_SUCH'"),
+        (["conv"], "did you mean CONV_2D or "),
+        (["SOFMAX"], "did you mean SOFTMAX"),
         (["--types", "s9"], "has no type 's9'"),
         (["--aim", "luck"], "has no aim 'luck'"),
         (["RESHAPE", "--format", "zip"], "there is no format 'zip'"),
@@ -131,6 +132,44 @@ def test_onnx_folders_are_replayed(tmp_path: Path) -> None:
     assert replay(tmp_path / "v" / "onnx", "onnxruntime").framework == "onnx"
 
 
+def test_archives_are_replayed_packed_and_unpacked(tmp_path: Path) -> None:
+    root = tmp_path / "v"
+    write_vectors(root, find_suite("litert"), suite_cases.cases(), ["all"])
+    packed = replay(root)
+    assert packed.passed
+    for path in [*root.glob("desc/*.zip"), *root.glob("onnx/*.zip")]:
+        shutil.unpack_archive(path, path.parent)
+    assert [outcome.case for outcome in replay(root).outcomes] == [outcome.case for outcome in packed.outcomes]
+    for path in (root / "desc").glob("*.zip"):
+        path.unlink()
+    assert len(replay(root / "desc").outcomes) == len(suite_cases.cases())
+
+
+def test_damaged_archives_are_cases_that_fail(tmp_path: Path) -> None:
+    write_vectors(tmp_path / "v", find_suite("litert"), suite_cases.cases(), ["all"])
+    for name in ("desc", "onnx"):
+        path = tmp_path / "v" / name / "CONV_2D.zip"
+        path.write_bytes(path.read_bytes()[:-30])
+    found = [outcome for outcome in replay(tmp_path / "v").outcomes if not outcome.equal]
+    assert {outcome.case.split("/")[0] for outcome in found} == {"desc", "onnx"}
+    assert all(outcome.refusal.startswith("[BT-VECTORS-FORMAT]") for outcome in found)
+
+
+def test_links_out_of_the_folder_are_not_followed(folder: Path, tmp_path: Path) -> None:
+    place = folder / "desc" / "CONV_2D" / "s8" / "ties" / "000" / "input-0.npy"
+    place.rename(tmp_path / "elsewhere.npy")
+    place.symlink_to(tmp_path / "elsewhere.npy")
+    (outcome,) = [outcome for outcome in replay(folder / "desc").outcomes if not outcome.equal]
+    assert "is a link out of the folder" in outcome.refusal
+
+
+def test_operators_are_called_as_one_likes(tmp_path: Path) -> None:
+    for word in ("reshape", "Re-Shape", "RESHAPE"):
+        rows = json.loads(run("list", word, "--json").stdout)["operators"]
+        assert {row["operator"] for row in rows} == {"RESHAPE"}
+    assert find_suite("onnx").named(["qdqconv", "QLINEARCONV"]) == ("QDQ Conv", "QLinearConv")
+
+
 def test_another_numerics_is_another_question(folder: Path) -> None:
     found = replay(folder / "npz", "litert-optimized")
     unequal = {outcome.case for outcome in found.outcomes if not outcome.equal}
@@ -142,14 +181,27 @@ def test_another_numerics_is_another_question(folder: Path) -> None:
     ("name", "file"),
     [
         ("desc", "desc/CONV_2D/s8/ties/000/output-0.npy"),
-        ("tflite", "tflite/CONV_2D/s8/ties/000/output-0.npy"),
-        ("bin", "bin/CONV_2D/s8/ties/000/output-0.bin"),
+        ("tflite", "tflite/CONV_2D/s8-ties-000.npz"),
+        ("npz", "npz/CONV_2D.npz"),
+        ("bin", "bin/CONV_2D.bin"),
     ],
 )
 def test_one_changed_byte_is_found(folder: Path, name: str, file: str) -> None:
-    content = bytearray((folder / file).read_bytes())
-    content[-1] ^= 1
-    (folder / file).write_bytes(content)
+    path = folder / file
+    if path.suffix == ".npz":
+        with np.load(path) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+        key = "output-0" if name == "tflite" else "c000/output-0"
+        arrays[key][0, 1, 2, 2] ^= 1
+        np.savez(path, **arrays)
+    else:
+        content = bytearray(path.read_bytes())
+        last = len(content)
+        if name == "bin":
+            found = json.loads((folder / name / "manifest.json").read_text())["cases"][0]["outputs"][0]
+            last = found["start"] + found["length"]
+        content[last - 1] ^= 1
+        path.write_bytes(content)
     (outcome,) = [outcome for outcome in replay(folder).outcomes if not outcome.equal]
     assert (outcome.case, outcome.differing) == (f"{name}/CONV_2D/s8/ties/000", 1)
     assert outcome.first is not None
@@ -157,7 +209,7 @@ def test_one_changed_byte_is_found(folder: Path, name: str, file: str) -> None:
 
 
 def test_a_model_that_runs_although_it_must_be_refused(folder: Path) -> None:
-    good, bad = (folder / "tflite" / "CONV_2D" / "s8" / name / "model.tflite" for name in ("ties/000", "rejects/000"))
+    good, bad = (folder / "tflite" / "CONV_2D" / f"s8-{name}-000.tflite" for name in ("ties", "rejects"))
     shutil.copy(good, bad)
     (outcome,) = [outcome for outcome in replay(folder / "tflite").outcomes if not outcome.equal]
     assert (outcome.case, outcome.refusal) == ("CONV_2D/s8/rejects/000", "it runs, but must be refused")
@@ -165,7 +217,7 @@ def test_a_model_that_runs_although_it_must_be_refused(folder: Path) -> None:
 
 def test_damage_is_no_refusal(folder: Path) -> None:
     """A missing file must not make a case pass that expects a refusal."""
-    (folder / "tflite" / "CONV_2D" / "s8" / "rejects" / "000" / "input-0.npy").unlink()
+    (folder / "tflite" / "CONV_2D" / "s8-rejects-000.npz").unlink()
     (folder / "desc" / "CONV_2D" / "s8" / "rejects" / "000" / "model.tflite").unlink()
     found = [outcome for outcome in replay(folder).outcomes if not outcome.equal]
     assert [outcome.case for outcome in found] == ["desc/CONV_2D/s8/rejects/000", "tflite/CONV_2D/s8/rejects/000"]
@@ -189,12 +241,21 @@ _CASE: list[tuple[str, Change, str]] = [
     ("bin", lambda case: case["inputs"][0].update(dtype="string"), "its shape needs"),
     ("bin", lambda case: case["inputs"][0].update(dtype={}), "element type {} is not known"),
     ("bin", lambda case: case["inputs"][0].update(file="../../secret.bin"), "is no file of the folder"),
-    ("bin", lambda case: case["inputs"][0].update(file="CONV_2D"), "cannot read array"),
+    ("bin", lambda case: case["inputs"][0].update(file="CONV_2D"), "is no file"),
+    ("bin", lambda case: case["inputs"][0].update(start=-1), "are no part of a file"),
+    ("bin", lambda case: case["inputs"][0].update(start=2**70), "ends before byte"),
+    ("bin", lambda case: case["inputs"][0].update(length=2**40), "are no part of a file"),
+    ("bin", lambda case: case["inputs"][0].pop("length"), "are no part of a file"),
+    ("tflite", lambda case: case.update(archive="gone.zip"), "gone.zip is no file"),
+    ("tflite", lambda case: case.update(archive="manifest.json"), "cannot read manifest.json"),
+    ("bin", lambda case: case.update(archive="CONV_2D.bin"), "parts of files are not in archives"),
+    ("bin", lambda case: case.update(archive="../npz/CONV_2D.npz"), "is no file of the folder"),
     ("bin", lambda case: case["model"].update(file="/etc/passwd"), "is no file of the folder"),
-    ("bin", lambda case: case["model"].update(file="CONV_2D"), "is no file"),
-    ("bin", lambda case: case["model"].update(file=None), "must be texts"),
-    ("bin", lambda case: case["model"].update(file="manifest.json"), "[BT-"),
-    ("tflite", lambda case: case["inputs"][0].update(file="CONV_2D/s8/ties/000/model.tflite"), "[BT-VECTORS-FORMAT]"),
+    ("bin", lambda case: case["model"].update(file="gone"), "is no file"),
+    ("tflite", lambda case: case["model"].update(file="CONV_2D"), "is no file"),
+    ("tflite", lambda case: case["model"].update(file=None), "must be texts"),
+    ("bin", lambda case: case["model"].update(file="manifest.json", start=0, length=9), "[BT-"),
+    ("tflite", lambda case: case["inputs"][0].update(file="CONV_2D/s8-ties-000.tflite"), "[BT-VECTORS-FORMAT]"),
 ]
 
 
@@ -240,6 +301,52 @@ def test_descs_that_are_none(folder: Path, text: bytes) -> None:
     assert outcome.refusal.startswith("[BT-VECTORS-FORMAT]"), outcome
 
 
+_MANIFESTS = [
+    (b'{"format": "bittrue-vectors-1", "cases": [{"id": "\\ud800", "operator": "ADD"}]}', "no UTF-8 text"),
+    (
+        b'{"format": "bittrue-vectors-1", "cases": [{"operator": "a", "id": "1"}, {"operator": "a", "id": "1"}]}',
+        "called",
+    ),
+    (b"\xff", "no UTF-8 text"),
+    (b"[" * 100_000, "no JSON"),
+    (b"[]", "found list"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), _MANIFESTS, ids=[words for _, words in _MANIFESTS])
+def test_manifests_that_are_none(tmp_path: Path, text: bytes, words: str) -> None:
+    (tmp_path / "manifest.json").write_bytes(text)
+    with pytest.raises(BittrueError, match=words):
+        replay(tmp_path)
+
+
+def test_headers_that_end_in_the_middle(folder: Path) -> None:
+    place = folder / "desc" / "CONV_2D" / "s8" / "ties" / "000" / "input-0.npy"
+    place.write_bytes(place.read_bytes().replace(b"'shape': (1", b"'shape': [(1"))
+    (outcome,) = [outcome for outcome in replay(folder / "desc").outcomes if not outcome.equal]
+    assert outcome.refusal.startswith("[BT-VECTORS-FORMAT]"), outcome
+
+
+def test_mutated_folders_are_typed_errors(folder: Path) -> None:
+    """Some dozen of the mutations that were tried by the thousand: bytes changed, files cut."""
+    words = np.random.default_rng(8)
+    files = sorted(path for path in folder.rglob("*") if path.suffix in (".json", ".npy", ".npz", ".tflite", ".bin"))
+    for number in range(40):
+        path = files[int(words.integers(len(files)))]
+        kept = path.read_bytes()
+        changed = bytearray(kept[: int(words.integers(len(kept)))] if number % 4 == 0 else kept)
+        for place in words.integers(0, max(min(len(changed), 200), 1), 4):
+            if changed:
+                changed[place] = int(words.integers(256))
+        path.write_bytes(changed)
+        try:
+            outcomes = replay(folder / path.relative_to(folder).parts[0]).outcomes
+        except BittrueError:
+            outcomes = ()
+        assert not [outcome for outcome in outcomes if outcome.refusal and not outcome.refusal.startswith("[BT-")]
+        path.write_bytes(kept)
+
+
 def test_pickles_are_not_opened(folder: Path) -> None:
     place = folder / "desc" / "CONV_2D" / "s8" / "ties" / "000" / "input-0.npy"
     np.save(place, np.array([{"a": 1}], object), allow_pickle=True)
@@ -282,12 +389,12 @@ def test_the_verilog_unit_passes_and_the_one_with_a_bug_does_not(tmp_path: Path)
         found[design] = (done.returncode, done.stdout.splitlines())
     assert found["requantize"] == (
         0,
-        ["CONV_2D/s8/ties/000: PASS 18 codes", "requantize: 1 cases passed, 0 failed"],
+        ["CONV_2D/s8", "  case 0: PASS 18 codes", "  1 cases passed, 0 failed", "requantize: PASS"],
     )
     code, lines = found["requantize_tie_bug"]
-    assert (code, lines[-1]) == (1, "requantize_tie_bug: 0 cases passed, 1 failed")
+    assert (code, lines[-2:]) == (1, ["  0 cases passed, 1 failed", "requantize_tie_bug: FAIL"])
     wrong = _codes_with_second_tie_up(case)
-    assert lines[0] == f"CONV_2D/s8/ties/000: FAIL {wrong} of 18 codes"
+    assert f"  case 0: FAIL {wrong} of 18 codes" in lines
 
 
 def _codes_with_second_tie_up(case: SuiteCase) -> int:

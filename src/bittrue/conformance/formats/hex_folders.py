@@ -127,11 +127,12 @@ def _parameters(entry: Entry, sizes: list[tuple[Part, Words]]) -> list[str]:
 
 
 def number(name: str, value: int) -> str:
+    """A localparam of 32 bits, or 64 where it needs them."""
     width = 32 if -(2**31) <= value < 2**31 else 64
-    return f"localparam signed [{width - 1}:0] {name} = {literal(value, width)};"
+    return f"localparam signed [{width - 1}:0] {name} = {_literal(value, width)};"
 
 
-def literal(value: int, width: int) -> str:
+def _literal(value: int, width: int) -> str:
     if value == -(2 ** (width - 1)):
         return f"{width}'sh{2 ** (width - 1):x}"
     return f"{'-' if value < 0 else ''}{width}'sd{abs(value)}"

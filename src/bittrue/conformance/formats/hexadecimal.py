@@ -46,12 +46,16 @@ class Hexadecimal(Exporter):
         self.cases: list[dict[str, Any]] = []
         self.head: dict[str, Any] = {}
         self.tables: list[dict[str, Any]] = []
+        self.left_out: list[dict[str, str]] = []
         self._place = ""
         self._entries: list[tuple[Entry, list[tuple[Part, Words]]]] = []
 
     def add(self, entry: Entry) -> None:
-        """Cases wait until the last one of their operator and types."""
+        """Cases wait until the last one of their operator and types. What must be refused has no place in a memory."""
         self.head = self.head or suite_facts(entry)
+        if entry.must_fail:
+            self.left_out.append({"case": entry.case.identity, "reason": f"must be refused: {entry.case.rejects}"})
+            return
         place = f"{path_of(entry.case.operator)}/{path_of(entry.case.types)}"
         parts = [part for part in entry.parts if part.role not in ("multiplier", "exponent") or not _encoded(entry)]
         arrays = [(part, words_of(part, self.options, entry.case.format == "tflite")) for part in parts]
@@ -71,9 +75,7 @@ class Hexadecimal(Exporter):
         rules = ""
         for row, (entry, arrays) in enumerate(self._entries):
             title = entry.case.identity + (f": {entry.case.note}" if entry.case.note else "")
-            refused = f"; must be refused: {entry.case.rejects}" if entry.must_fail else ""
-            table.comments.append(_comment(f"{row}: {title}{refused}"))
-            table.set("MUST_FAIL", row, int(entry.must_fail))
+            table.comments.append(_comment(f"{row}: {title}"))
             found = []
             for part, words in arrays:
                 name = names[part.stem, part.dtype]
@@ -120,7 +122,8 @@ class Hexadecimal(Exporter):
     def finish(self) -> None:
         """The last operator and the manifest."""
         self._flush()
-        self.folder.write(MANIFEST, json_bytes(manifest(self.head, self.options, self.cases, tables=self.tables)))
+        more = {"tables": self.tables, "left_out": self.left_out}
+        self.folder.write(MANIFEST, json_bytes(manifest(self.head, self.options, self.cases, **more)))
 
 
 class _Table:
@@ -168,10 +171,10 @@ class _Table:
     def lines(self) -> list[str]:
         """Localparams of Verilog-2001."""
         found = [
-            f"// Cases 0 to {self.rows - 1}. Of a column X with W bits per case, case n has X[W*n +: W]; W is 32 unless",
-            "// the column is wider. Where some cases have no value, X_KNOWN[n] says whether case n has one. X_START is the",
-            "// address of the case's first word in the memory x.hex, which has X_DEPTH words. A multiplier stands for the",
-            "// real factor MULTIPLIER * 2^-RIGHT_SHIFT.",
+            f"// Cases 0 to {self.rows - 1}. Of a column X of W bits per case, case n has X[W*n +: W]; W is 32 where",
+            "// the column is no wider. Where some cases have no value, X_KNOWN[n] says whether case n has one.",
+            "// X_START is the address of the case's first word in the memory x.hex, which has X_DEPTH words.",
+            "// A multiplier stands for the real factor MULTIPLIER * 2^-RIGHT_SHIFT.",
             number("CASES", self.rows),
             *(f"// {line}" for line in self.comments),
             *(number(name, value) for name, value in {**self.widths, **self.depths}.items()),
@@ -196,8 +199,6 @@ def _plan(table: _Table, row: int, entry: Entry) -> str:
     for key, value in entry.header["attributes"].items():
         if isinstance(value, int):
             table.set(f"ATTRIBUTE_{word_of(key).upper()}", row, int(value))
-    if entry.must_fail:
-        return ""
     steps = entry.worked.plan.steps
     texts = []
     for position, step in enumerate(steps):
@@ -222,7 +223,7 @@ def _plan(table: _Table, row: int, entry: Entry) -> str:
 
 def _encoded(entry: Entry) -> bool:
     """Whether the plan's multipliers are those of the accumulators: then they have memories of their own."""
-    return not entry.must_fail and any(not m["name"] for step in entry.worked.plan.steps for m in multipliers(step))
+    return any(not m["name"] for step in entry.worked.plan.steps for m in multipliers(step))
 
 
 def _names(parts: Sequence[Part]) -> dict[tuple[str, str], str]:

@@ -8,11 +8,11 @@ from typing import Any
 README = "README.txt"
 _HOW: Mapping[str, str] = {
     "npz": "manifest.json lists all cases; OPERATOR.npz holds models and arrays under the keys that it names",
-    "desc": "one folder per case, OPERATOR/TYPES/AIM/NUMBER: desc.json, model, input-0.npy, output-0.npy ...",
+    "desc": "one folder per case, OPERATOR/TYPES/AIM/NUMBER: desc.json, model, .npy files",
     "tflite": "OPERATOR/TYPES-AIM-NUMBER.tflite with the inputs and outputs in the .npz of the same name",
-    "onnx": "tests as ONNX's backend suite has them: test_NAME/model.onnx, test_data_set_0/*.pb; rejects/ apart",
+    "onnx": "ONNX backend tests: test_NAME/model.onnx, test_data_set_0/*.pb; rejects/ apart",
     "c": "OPERATOR.h: a table of all cases, OPERATOR_cases; compile with -I c; types in bittrue_vectors.h",
-    "hex": "OPERATOR/TYPES/: parameters.sv and .vh with the table of cases; one $readmemh file per operand",
+    "hex": "OPERATOR/TYPES/: parameters.sv and .vh with a table of cases; a $readmemh file per operand; no refusals",
     "bin": "OPERATOR.bin: raw arrays and models; manifest.json says at which byte each begins",
 }
 _SPLIT = "one folder per case: a $readmemh file per operand, parameters.sv and .vh"
@@ -33,7 +33,8 @@ def _lines(index: Mapping[str, Any], packed: Collection[str], split: bool) -> It
     suite, names = index["suite"], index["formats"]
     yield f"Test vectors of the suite '{suite}', version {index['suite_version']}, written by `bittrue vectors`."
     yield f"Expected outputs: those of the numerics '{index['numerics']}', bit for bit."
-    yield f"{index['cases']:,} cases; {index['expected_failures']:,} of them must be refused ('expected_failure') and have none."
+    refused = f"{index['expected_failures']:,} of them must be refused ('expected_failure') and have none"
+    yield f"{index['cases']:,} cases; {refused}."
     yield ""
     for name in names:
         how = _SPLIT if name == "hex" and split else _HOW[name]

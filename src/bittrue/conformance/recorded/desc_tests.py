@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 from ...errors import BittrueError
 from ...graph import data_type
 from .adapters import Trial
-from .stored import Archive, Source, damaged, from_npy, read_file
+from .stored import Archive, Source, damaged, from_npy, parsed, read_file
 from .suite_case import suite_trial
 from .vectors import Recorded
 
@@ -116,10 +115,4 @@ def _content(folder: Source, place: str) -> dict[str, Any]:
     text = read_file(folder, DESC, place)
     if len(text) > _MOST_BYTES:
         raise damaged(f"a {DESC} of more than {_MOST_BYTES:,} bytes", place)
-    try:
-        found = json.loads(text.decode())
-    except (ValueError, RecursionError) as error:
-        raise damaged(f"{DESC} is no JSON: {error}", place) from None
-    if not isinstance(found, dict):
-        raise damaged(f"{DESC} is no object", place)
-    return found
+    return parsed(text, f"{place}/{DESC}")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import lzma
 import math
+import re
 import struct
+import tokenize
 import warnings
 import zipfile
 import zlib
@@ -20,6 +23,7 @@ import numpy as np
 from ...errors import ModelFormatError, ResourceError
 from ...graph import data_type
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 # What the archive reader of Python raises for files that are none, or damaged ones.
 _UNREADABLE = (
     OSError,
@@ -59,6 +63,23 @@ def inside(folder: Path, name: Any, place: str) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise damaged(f"cannot read {name}: {error}", place) from None
     return path
+
+
+def parsed(content: bytes, place: str) -> dict[str, Any]:
+    """A JSON object whose texts can be printed."""
+    try:
+        text = content.decode()
+        found = json.loads(text)
+        if _SURROGATE.search(text):
+            # Halves of characters, which no terminal and no file takes.
+            json.dumps(found, ensure_ascii=False).encode()
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise damaged(f"no UTF-8 text: {error.reason}", place) from None
+    except (ValueError, RecursionError) as error:
+        raise damaged(f"no JSON: {error}", place) from None
+    if not isinstance(found, dict):
+        raise damaged(f"a JSON object is expected, found {type(found).__name__}", place)
+    return found
 
 
 @dataclass(frozen=True)
@@ -194,7 +215,7 @@ def from_npy(content: bytes, name: str, place: str) -> np.ndarray:
             # Of headers that no version of NumPy wrote.
             warnings.simplefilter("ignore")
             array: np.ndarray = np.load(io.BytesIO(content), allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError, SyntaxError, TypeError, OverflowError) as error:
+    except (*_UNREADABLE, SyntaxError, TypeError, OverflowError, tokenize.TokenError) as error:
         raise damaged(f"cannot read {name}: {error}", place) from None
     if not isinstance(array, np.ndarray):
         raise damaged(f"{name} is no .npy file", place)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import InputError, ResourceError
 from ...graph import DataType, data_type
-from .stored import Archive, Source, damaged, inside, read_array, read_part
+from .stored import Archive, Source, damaged, inside, parsed, read_array, read_part
 
 FORMAT = "bittrue-vectors-1"
 MANIFEST = "manifest.json"
@@ -160,18 +160,12 @@ def read_vectors(folder: Path) -> VectorSet:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ResourceError("BT-VECTORS-SIZE", f"a manifest of more than {_MOST_BYTES:,} bytes", place=str(path))
-        text = path.read_bytes().decode()
+        text = path.read_bytes()
     except OSError as error:
         raise InputError("BT-VECTORS-PATH", f"cannot read the manifest: {error.strerror}", place=str(path)) from None
-    except UnicodeDecodeError as error:
-        raise damaged(f"no UTF-8 text: {error.reason}", str(path)) from None
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise damaged(f"no JSON: {error}", str(path)) from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise damaged(f"expected the format '{FORMAT}', found {found!r}", str(path))
+    content = parsed(text, str(path))
+    if content.get("format") != FORMAT:
+        raise damaged(f"expected the format '{FORMAT}', found {content.get('format')!r}", str(path))
     entries = content.get("cases")
     if not isinstance(entries, list) or len(entries) > _MOST_CASES:
         raise damaged("'cases' is no list, or too long a one", str(path))
