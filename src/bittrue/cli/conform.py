@@ -56,7 +56,7 @@ _KNOWN = click.Path(exists=True, dir_okay=False, path_type=Path)
     "conform",
     cls=DefaultGroup,
     default="run",
-    first_words="Say which device, for example `bittrue conform litert:xnnpack`; `bittrue conform --help` lists the forms.",
+    first_words="Say which device: `bittrue conform litert:xnnpack`, for instance; `bittrue conform --help` lists all.",
 )
 def command() -> None:
     """Put a suite of single-operator models to DEVICE and say which arithmetic it has, or what is wrong with it.
