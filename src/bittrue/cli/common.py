@@ -117,9 +117,10 @@ class DefaultGroup(click.Group):
             advice = f"did you mean `{ctx.command_path} {close[0]}`?"
             raise InputError(error.code, error.message, place=error.place, advice=advice) from None
         except click.UsageError as error:
-            if close:
-                error.message += f" Did you mean `{ctx.command_path} {close[0]}`?"
-            raise
+            if not close:
+                raise
+            message = f"{error.format_message()} Did you mean `{ctx.command_path} {close[0]}`?"
+            raise click.UsageError(message, error.ctx) from None
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         pieces = self.commands[self.default].collect_usage_pieces(ctx)

@@ -56,7 +56,7 @@ _KNOWN = click.Path(exists=True, dir_okay=False, path_type=Path)
     "conform",
     cls=DefaultGroup,
     default="run",
-    first_words="Say which device: `bittrue conform litert:xnnpack`, for example. `bittrue conform --help` lists the forms.",
+    first_words="Say which device: `bittrue conform litert:xnnpack`, for instance; `bittrue conform --help` lists all.",
 )
 def command() -> None:
     """Put a suite of single-operator models to DEVICE and say which arithmetic it has, or what is wrong with it.
@@ -269,7 +269,8 @@ def verify_command(
     if not problems:
         result = ConformResult.from_dict(data)
         out.print(
-            f"holds: {_counted(result.count(), 'case')}, {_counted(len(result.operators), 'verdict')}, digest {result.digest[:16]}",
+            f"holds: {_counted(result.count(), 'case')}, {_counted(len(result.operators), 'verdict')}, "
+            f"digest {result.digest[:16]}",
             style="green",
         )
         out.print(visible(result.claim), markup=False)
@@ -423,9 +424,10 @@ def _show_failing(out: Any, found: OperatorResult) -> None:
     failing = found.failing
     assert failing is not None
     index = ", ".join(map(str, failing.element))
+    got, expected = _number(failing.got), _number(failing.expected)
     out.print(
         f"{found.operator} {found.types}, smallest failing case {failing.identity} ({visible(failing.note)}): "
-        f"{visible(failing.output)}[{index}] is {_number(failing.got)}, {failing.numerics} gives {_number(failing.expected)}",
+        f"{visible(failing.output)}[{index}] is {got}, {failing.numerics} gives {expected}",
         markup=False,
         style="bold",
     )
@@ -450,7 +452,7 @@ def _number(value: float | None) -> str:
     ('1195033660', '-20.5')
     """
     if value is None:
-        return "nothing"
+        return "-"
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else f"{value:.9g}"
 
 
