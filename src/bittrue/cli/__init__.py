@@ -23,7 +23,7 @@ _COMMANDS = {
     "check": "Check MODEL against the specification of its format, what its runtime refuses, and...",
     "rule": "Explain the check rule CODE (or its name); list all rules without one.",
     "compare": "Compare A and B: each is a model file, a model under a numerics, another runtime, or a...",
-    "conform": "Put a suite of single-operator models to DEVICE: which arithmetic it has, what is wrong...",
+    "conform": "Put a suite of single-operator models to DEVICE and say which arithmetic it has, or...",
     "explain": "Work out one stored number of MODEL by hand: products, accumulator, multiplier,...",
     "reduce": "Cut a model to the smallest one on which A and B still differ, and save it with its input.",
     "bench": "Time MODEL, and compare bytes and time with other runtimes installed here.",
