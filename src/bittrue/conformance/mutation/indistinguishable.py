@@ -62,6 +62,18 @@ _REAL = ("DequantizeLinear", "QDQ Relu", "QDQ MaxPool", "QDQ Tanh")
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
+        (*_MOVEMENT, "QDQ Relu"),
+        r"(input codes read|codes read and stored) as unsigned bytes",
+        "bytes are moved, not computed with: what they are called on the way changes none of them",
+    ),
+    Claim(
+        ("CONV_2D", "DEPTHWISE_CONV_2D"),
+        r"two steps, ties up then ties away",
+        "that is the specified rounding in other words",
+        types=("s8",),
+        numerics=("litert",),
+    ),
+    Claim(
         (),
         r"store=zero_point_(half_up|away)_then_clamp",
         "the rescaled value is a whole number already: rounding it again changes nothing",

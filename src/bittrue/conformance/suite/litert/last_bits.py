@@ -13,6 +13,7 @@ import numpy as np
 
 from ..draft import Draft, generator
 from ..tflite import Operand, one_operator
+from .layer_models import Layer, draft
 
 Array = np.ndarray
 _COMPARISONS = ("LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL")
@@ -28,6 +29,8 @@ def further(operator: str, types: str) -> Iterator[Draft]:
         yield from _averaged(operator)
     if operator == "AVERAGE_POOL_2D":
         yield _wide_window(operator)
+    if operator == "FULLY_CONNECTED":
+        yield from _below_half(operator)
 
 
 def _compared(operator: str) -> Iterator[Draft]:
@@ -102,3 +105,13 @@ def _wide_window(operator: str) -> Draft:
     content = one_operator(operator, [x], [y], options, 2)
     picture = codes.astype(np.int8).reshape(1, 1, count, 1)
     return Draft("near ties", content, {"input0": picture}, "an average nearer to a tie than binary32 tells")
+
+
+def _below_half(operator: str) -> Iterator[Draft]:
+    """n * (1 / (2 n)) in binary64 is 1/2 - 2^-54 for these n: what adds 1/2 in binary64 gets 1, and the rule 0."""
+    for n in (49, 103, 107):
+        codes = np.array([[n], [-n], [n - 1], [n + 1], [0], [1]], np.int8)
+        # Three times as much lies beside 3/2.
+        weights = np.array([[1], [-1], [3]], np.int8)
+        layer = Layer(operator, "s8", codes, weights, np.zeros(3, np.int32), 1.0, 1.0, 2.0 * n)
+        yield draft(layer, "near ties", f"{n} times 1/{2 * n}: just below a half in binary64")
