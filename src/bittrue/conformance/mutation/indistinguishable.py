@@ -350,6 +350,47 @@ CLAIMS: tuple[Claim, ...] = (
         numerics=_ONNX,
     ),
     Claim(
+        ("QDQ Sub",),
+        r"dequantize=(exact_multiply_odd|binary64_multiply)|arithmetic of onnx",
+        "(q - z) s has at most 33 bits: exact in binary64, so that every way rounds once; difference and quotient are "
+        "those of binary32 in both tables",
+        types=("s8", "u8"),
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QDQ Sub",),
+        r"plain_range=open_limits",
+        "no activation is fused into a difference: both rules leave it every value",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QDQ Sub",),
+        r"narrow=even_(overflow_by_carry|saturate_nan_ones)",
+        "rules of 8-bit floats, which are not there for results of binary32",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QDQ Sub",),
+        r"narrow=even_saturate",
+        "the native executor makes nothing narrower from binary32 to binary32; in NumPy, which limits operands so, "
+        "those beyond binary32 tell",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QDQ Sub",),
+        r"zero_points=zero",
+        "it wants zero points of 0, and where they are, it changes nothing",
+        numerics=_ONNX,
+    ),
+    Claim(
+        ("QLinearConcat", "QDQ Concat"),
+        r"input codes read as unsigned bytes",
+        "predicted only where no part is rescaled, and there bytes are copied: tables of the others have no entries "
+        "for codes beyond the type",
+        types=("s8",),
+        numerics=_ONNX,
+    ),
+    Claim(
         ("DynamicQuantizeLinear",),
         r"dynamic_range=binary32_over_255|arithmetic of onnx",
         "the formula is the same, but undefined for NaN, infinities and nothing but zeros",

@@ -32,6 +32,8 @@ def further(operator: str, types: str) -> Iterator[Draft]:
     """What is added to the operator's own cases."""
     if operator in _PAIRS:
         yield _one_operand(operator, types)
+        if operator == "QDQ Sub":
+            yield from _far_differences(operator, types)
     elif operator in _CONCATS:
         yield _one_part(operator, types)
     elif operator in _CURVES:
@@ -70,6 +72,22 @@ def _one_operand(operator: str, types: str) -> Draft:
     operands = [Codes(codes, 0.5, point), Codes(other, 1.0, point, constant=True)]
     content, inputs = quantized(operator, types, operands, (codes.shape, 0.5, point))
     return Draft("codes", content, inputs, "every code comes out as it went in")
+
+
+def _far_differences(operator: str, types: str) -> Iterator[Draft]:
+    """Differences that leave 32 bits as quotients, then binary32, of both signs; infinity less infinity is left out."""
+    steps = np.array([-128, -127, -100, -64, -1, 0, 1, 63, 64, 100, 127])
+    a, b = (part.reshape(-1)[1:] for part in np.meshgrid(steps, steps))
+    kind, middle = data_type(types), _middle(types)
+    first, second = ((part + middle).astype(kind.numpy) for part in (a, b))
+    for scale, y_scale, note in (
+        (1.0, 2.0**-25, "quotients on both sides of 2^31 and of -2^31"),
+        # The largest number of binary32 is 32 steps of the result: one that is kept finite does not saturate.
+        (2.0**121, 2.0**123, "operands and differences beyond binary32"),
+    ):
+        operands = [Codes(first, scale, middle), Codes(second, scale, middle)]
+        content, inputs = quantized(operator, types, operands, (first.shape, y_scale, middle - 20))
+        yield Draft("saturation", content, inputs, note)
 
 
 def _one_part(operator: str, types: str) -> Draft:
