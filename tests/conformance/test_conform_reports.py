@@ -87,7 +87,7 @@ def test_command_writes_everything_and_verifies(tmp_path: Path) -> None:
     assert all(file.stat().st_size for file in files.values())
     verified = run("verify", str(files["json"]))
     assert verified.exit_code == 0
-    assert "holds: 1 cases" in verified.output
+    assert "holds: 1 case" in verified.output
     data = json.loads(files["json"].read_text())
     data["operators"][0]["level"] = 2
     files["json"].write_text(json.dumps(data))

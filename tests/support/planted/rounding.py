@@ -69,5 +69,6 @@ def real_even(acc: Array, m: Array, e: Array) -> Array:
 
 
 def nearest_away(value: Array) -> Array:
-    """Real numbers to integers, ties away from zero."""
-    return np.where(value < 0, -np.floor(-value + value.dtype.type(0.5)), np.floor(value + value.dtype.type(0.5)))
+    """Real numbers to integers, ties away from zero; numbers just below a half do not become one."""
+    whole = np.trunc(value)
+    return whole + np.sign(value) * (np.abs(value - whole) >= 0.5)

@@ -62,6 +62,13 @@ _REAL = ("DequantizeLinear", "QDQ Relu", "QDQ MaxPool", "QDQ Tanh")
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
+        ("DynamicQuantizeLinear",),
+        r"to_integer=even_wrap",
+        "the scale is a 255th of the data's own range: quotients stay within 255, far from 32 bits; a range that gives "
+        "the scale 0 has no defined result",
+        numerics=_ONNX,
+    ),
+    Claim(
         (*_MOVEMENT, "QDQ Relu"),
         r"(input codes read|codes read and stored) as unsigned bytes",
         "bytes are moved, not computed with: what they are called on the way changes none of them",

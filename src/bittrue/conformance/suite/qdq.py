@@ -199,7 +199,7 @@ def qdq_form(case: SuiteCase) -> QdqForm:
         return QdqForm(None, f"{len(graph.nodes)} operators, {len(graph.outputs)} results")
     mapper = MAPPERS.get(graph.nodes[0].operator)
     if mapper is None:
-        return QdqForm(None, f"ONNX has no operator for {case.operator}")
+        return QdqForm(None, f"no ONNX form of {case.operator} is known here")
     try:
         writer = Writer(graph)
         return QdqForm(writer.finish(mapper(writer)))

@@ -13,7 +13,6 @@ from ..draft import Draft, generator
 from ..onnx_layers import AIMED, TYPES, Layer, aimed, weight_point
 from ..onnx_model import one_node
 from ..onnx_pairs import Codes, quantized
-from .dequantize_linear import dynamic
 from .qlinear_conv import draft as convolution
 from .qlinear_matmul import draft as product
 
@@ -46,9 +45,6 @@ def further(operator: str, types: str) -> Iterator[Draft]:
         yield from _layers(operator, types)
     elif operator in ("ConvInteger", "MatMulInteger"):
         yield _long_sum(operator, types)
-    elif operator == "DynamicQuantizeLinear":
-        x = np.array([1e-44, -2e-44, 1.2e-44, 1e-44, 6e-45], np.float32)
-        yield dynamic(x, "a range whose 255th part is 0: quotients are infinite")
     elif operator in ("QDQ Relu", "QDQ MaxPool"):
         yield from _real(operator, types)
     elif operator in ("QuantizeLinear", "DequantizeLinear") and types in ("s8", "u8"):
