@@ -359,7 +359,7 @@ def _plural(number: int, word: str) -> str:
 
 
 def _count(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
+    return f"{number:,}"
 
 
 def _clean(text: str) -> str:

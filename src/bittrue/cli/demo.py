@@ -60,7 +60,8 @@ def command(show_plan: bool) -> None:
     out.print()
     out.print(
         "next: [bold]bittrue run MODEL.tflite --input PICTURE.jpg[/bold], [bold]bittrue plan MODEL.tflite[/bold], "
-        "[bold]bittrue run --help[/bold]"
+        "[bold]bittrue check MODEL.tflite[/bold], [bold]bittrue compare --help[/bold], "
+        "[bold]bittrue conform --help[/bold]"
     )
 
 

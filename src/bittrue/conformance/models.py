@@ -128,9 +128,10 @@ def _outcome(record: Record, alive: list[str]) -> tuple[str, str]:
         alive.clear()
         return ("skipped" if record.status == "refused" else record.status), record.text
     before = list(alive)
-    expected = Expected(record.case, before)
-    alive[:] = [name for one in expected.matching(record.outputs) for name in one.names]
-    alive.sort(key=before.index)
+    if before:
+        expected = Expected(record.case, before)
+        alive[:] = [name for one in expected.matching(record.outputs) for name in one.names]
+        alive.sort(key=before.index)
     if alive:
         return "exact", ""
     for name in before or numerics_tables.names():
