@@ -356,6 +356,17 @@ def test_the_embedded_model_gives_level_4() -> None:
     assert not wrong.models[0].matches
 
 
+def test_a_model_that_is_wrong_once_has_no_numerics() -> None:
+    from bittrue.conformance.models import ModelFile
+
+    demo = ModelFile.demo()
+    first = demo.cases()[0][0].sha256
+    wrong = only("model", lambda case, found: each(lambda v: v ^ 1)(case, found) if case.sha256 == first else found)
+    (found,) = run(Planted(wrong, "xnnpack"), SMALL, models=[demo]).models
+    assert not found.matches
+    assert found.counts["differs"] >= 1
+
+
 def test_processes_give_the_same() -> None:
     one, two = (run("bittrue:xnnpack", "SQUEEZE", "RESHAPE", jobs=jobs) for jobs in (1, 2))
     assert [o.text for o in one.operators] == [o.text for o in two.operators]
