@@ -222,7 +222,7 @@ def test_damaged_manifests(tmp_path: Path, change: Callable[[dict[str, Any]], No
         (_put("../secret.npz", "cases", 0, "file"), "no file of the folder"),
         (_put("/etc/passwd", "cases", 0, "file"), "no file of the folder"),
         (_put(7, "cases", 0, "file"), "must be texts"),
-        (_put("absent.npz", "cases", 0, "file"), "cannot read"),
+        (_put("absent.npz", "cases", 0, "file"), "is no file"),
         (_put("c0/none", "cases", 0, "inputs", 0, "key"), "has no array"),
         (_put("int3", "cases", 0, "inputs", 0, "dtype"), "not known"),
         (_put(["x"], "cases", 0, "inputs", 0, "dtype"), "not known"),

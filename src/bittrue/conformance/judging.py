@@ -346,6 +346,7 @@ def biased(deviation: Deviation) -> bool:
 def advisory_text(counts: Mapping[str, int]) -> str:
     """What became of the models that only the specification forbids; empty where a device refuses them all.
 
+    >>> from bittrue.conformance.result import ADVISED, PERMITS
     >>> advisory_text({PERMITS: 2, ADVISED: 1})
     'runs 2 of 3 models that the specification forbids; its own runtime runs them, too'
     """
