@@ -6,6 +6,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -114,6 +116,11 @@ Type type_of(const nb::dlpack::dtype& dtype) {
   return find_type(name);
 }
 
+// The thread that uses the buffers of a program asks for them again: from a callback, or from a signal's handler.
+struct TurnReentered : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // The arrays of a plan, kept alive while a program is built from them.
 using Keep = std::vector<ConstBytes>;
 
@@ -158,6 +165,8 @@ TensorSpec read_tensor(nb::handle row, Keep& keep) {
     }
     tensor.operand.constant = value.data;
   }
+  tensor.given = nb::cast<bool>(fields[6]);
+  tensor.wanted = nb::cast<bool>(fields[7]);
   if (type_bytes(tensor.operand.type) == 0) tensor.home = Home::none;
   return tensor;
 }
@@ -207,29 +216,106 @@ void check_bytes(const Operand& operand, size_t bytes) {
   if (bytes != static_cast<size_t>(operand.bytes())) throw std::invalid_argument("the array does not fit the tensor");
 }
 
-void new_program(Program* self, nb::list tensors, nb::list steps, int64_t arena, int threads, const std::string& isa) {
+// Runs the handlers of signals that have come, which Python does in its main thread alone. True, with Python's error set,
+// when one of them raises.
+bool python_signals() {
+  if (syscall(SYS_gettid) != getpid()) return false;
+  const nb::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals() != 0;
+}
+
+// How often other threads have asked for the end of all runs of a session.
+using Interrupts = nb::ndarray<const int64_t, nb::shape<1>, nb::c_contig, nb::device::cpu>;
+
+void new_program(Program* self, nb::list tensors, nb::list steps, int64_t arena, int threads, const std::string& isa,
+                 const Interrupts& interrupts) {
   Keep keep;
   std::vector<TensorSpec> specs;
   std::vector<ProgramStep> list;
   for (const nb::handle row : tensors) specs.push_back(read_tensor(row, keep));
   for (const nb::handle row : steps) list.push_back(read_step(row, keep));
   if (arena < 0 || threads < 1) throw std::invalid_argument("the arena or the number of threads is negative");
-  nb::gil_scoped_release release;
-  new (self) Program(std::move(specs), std::move(list), arena, threads, isa);
+  try {
+    nb::gil_scoped_release release;
+    new (self) Program(std::move(specs), std::move(list), arena, threads, isa, interrupts.data());
+  } catch (const Stopped&) {
+    throw nb::python_error();  // nothing but a signal stops it
+  }
 }
 
 using Bound = std::pair<int, Bytes>;
 using ConstBound = std::pair<int, ConstBytes>;
 
-// The whole life of a run: inputs in, all steps, outputs out. One caller at a time: the Python side holds a lock.
-void run(Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs, int first,
-         int last) {
+// Without the GIL.
+template <class Function>
+void without_gil(const Function& function) {
+  try {
+    nb::gil_scoped_release release;
+    function();
+  } catch (const StepStopped& stopped) {
+    if (stopped.reason == Stop::Reason::signal) throw nb::python_error();
+    throw;
+  } catch (const Reentered&) {
+    throw TurnReentered("the thread is using the buffers already");
+  }
+}
+
+// Takes the turn; a wait in vain ends like a run.
+void take(Turn& turn, double deadline, const int64_t* interrupts, int64_t seen) {
+  const Stop::Reason reason = turn.take(deadline, interrupts, seen);
+  if (reason != Stop::Reason::none) throw StepStopped(-1, reason);
+}
+
+// The whole life of a run by its only caller. Variables are as before when it is not finished.
+template <class Before, class After>
+void run_alone(Program& program, int steps, double deadline, int64_t seen, const Before& before, const After& after) {
+  // The run begins here: with large inputs it takes a while until the first step.
+  if (seen < 0) seen = __atomic_load_n(program.interrupts(), __ATOMIC_RELAXED);
+  without_gil([&] {
+    take(program.turn(), deadline, program.interrupts(), seen);
+    struct Given {
+      Program& program;
+      ~Given() {
+        program.undo();
+        program.turn().give();
+      }
+    } given{program};
+    before();
+    program.keep();
+    program.run(0, steps, deadline, seen);
+    program.forget();
+    after();
+  });
+}
+
+void check_bound(const Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs) {
   for (const auto& [tensor, value] : inputs) check_bytes(program.operand(tensor), value.nbytes());
   for (const auto& [tensor, value] : outputs) check_bytes(program.operand(tensor), value.nbytes());
-  nb::gil_scoped_release release;
+}
+
+void write(Program& program, const std::vector<ConstBound>& inputs) {
   for (const auto& [tensor, value] : inputs) program.write(tensor, value.data());
-  program.run(first, last);
+}
+
+void read(Program& program, const std::vector<Bound>& outputs) {
   for (const auto& [tensor, value] : outputs) program.read(tensor, value.data());
+}
+
+void run(Program& program, int first, int last, double deadline, int64_t seen) {
+  without_gil([&] { program.run(first, last, deadline, seen); });
+}
+
+void move(Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs) {
+  check_bound(program, inputs, outputs);
+  nb::gil_scoped_release release;
+  write(program, inputs);
+  read(program, outputs);
+}
+
+void run_whole(Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs, int steps,
+               double deadline, int64_t seen) {
+  check_bound(program, inputs, outputs);
+  run_alone(program, steps, deadline, seen, [&] { write(program, inputs); }, [&] { read(program, outputs); });
 }
 
 bool fits(const Operand& operand, const ConstBytes& value) {
@@ -240,24 +326,33 @@ bool fits(const Operand& operand, const ConstBytes& value) {
   return true;
 }
 
-// The same for the usual program: one input, one output, all steps. False, and nothing is done, when `x` is no array
-// of the input's type and shape.
-bool run_one(Program& program, int input, nb::handle x, int output, const Bytes& y, int steps) {
+// The same for the usual program: one input, one output. False, and nothing is done, when `x` is no array of the input's
+// type and shape.
+bool run_one(Program& program, int input, nb::handle x, int output, const Bytes& y, int steps, double deadline,
+             int64_t seen) {
   ConstBytes value;
   if (!nb::try_cast(x, value) || !fits(program.operand(input), value)) return false;
   check_bytes(program.operand(output), y.nbytes());
-  nb::gil_scoped_release release;
-  program.write(input, value.data());
-  program.run(0, steps);
-  program.read(output, y.data());
+  run_alone(program, steps, deadline, seen, [&] { program.write(input, value.data()); },
+            [&] { program.read(output, y.data()); });
   return true;
 }
+
+// `with` takes the turn.
+struct Taking {
+  Turn& turn;
+  double deadline;
+  const int64_t* interrupts;
+  int64_t seen;
+};
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr int64_t kNow = -1;
 
 std::vector<double> timed(Program& program, int first, int last) {
   if (first < 0 || last < first) throw std::invalid_argument("no such steps");
   std::vector<double> seconds(static_cast<size_t>(last - first));
-  nb::gil_scoped_release release;
-  program.run(first, last, seconds.data());
+  without_gil([&] { program.run(first, last, kNever, kNow, seconds.data()); });
   return seconds;
 }
 
@@ -311,17 +406,43 @@ NB_MODULE(_native, module) {
              "8-bit multiply-adds per second that one core of this machine does at best with `isa`.");
   module.def("operators", &native_operators, "Stems of the operators with a native kernel.");
   nb::exception<StepUndefined>(module, "StepUndefined");
+  nb::exception<StepStopped>(module, "StepStopped");
+  nb::exception<TurnReentered>(module, "TurnReentered");
+  Stop::signals = &python_signals;
+  nb::class_<Taking>(module, "Taking", "A context: somebody's turn.")
+      .def("__enter__", [](Taking& taking) {
+              without_gil([&] { take(taking.turn, taking.deadline, taking.interrupts, taking.seen); });
+      })
+      .def("__exit__", [](Taking& taking, nb::args) { taking.turn.give(); });
+  nb::class_<Turn>(module, "Turn", "A lock that notices when its own thread comes again, and the child of a fork.")
+      .def(nb::init<>())
+      .def("turn", [](Turn& turn, double deadline, const Interrupts& interrupts, int64_t seen) {
+              return Taking{turn, deadline, interrupts.data(), seen};
+      }, nb::arg("deadline"), nb::arg("interrupts"), nb::arg("seen"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 3>());
   nb::class_<Program>(module, "Program", "A plan with kernels made, weights packed and buffers placed.")
       .def("__init__", &new_program, nb::arg("tensors"), nb::arg("steps"), nb::arg("arena"), nb::arg("threads"),
-           nb::arg("isa"))
-      .def("run", &run, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),
-           "Write (tensor, array) inputs, run steps [first, last), read (tensor, array) outputs.")
+           nb::arg("isa"), nb::arg("interrupts"), nb::keep_alive<1, 7>(),
+           "Runs end when `interrupts`, an array of one int64, changes.")
+      .def("run", &run, nb::arg("first"), nb::arg("last"), nb::arg("deadline"), nb::arg("seen"),
+           "Run steps [first, last) until `deadline` (seconds of time.monotonic) has come or interrupts are not `seen` "
+           "(-1: what they are now).")
+      .def("move", &move, nb::arg("inputs"), nb::arg("outputs"),
+           "Write (tensor, array) inputs, read (tensor, array) outputs.")
+      .def("run_whole", &run_whole, nb::arg("inputs"), nb::arg("outputs"), nb::arg("steps"), nb::arg("deadline"),
+           nb::arg("seen"), "Write inputs, keep the variables, run all steps, read outputs.")
       .def("run_one", &run_one, nb::arg("input"), nb::arg("x"), nb::arg("output"), nb::arg("y"), nb::arg("steps"),
-           "As `run`, for one input and one output; False when x is no array of the input's type and shape.")
+           nb::arg("deadline"), nb::arg("seen"),
+           "As `run_whole`, for one input and one output; False when x is no array of the input's type and shape.")
       .def("timed", &timed, nb::arg("first"), nb::arg("last"), "Seconds of each step in [first, last).")
-      .def("reset", [](Program& program) {
-              program.reset();
-      }, "Variables back to their first value.")
+      .def("reset", &Program::reset, "Variables back to their first value.")
+      .def("keep", &Program::keep, "Remember the variables at the beginning of a run.")
+      .def("undo", &Program::undo, "Bring back the variables of a run that is not finished.")
+      .def("forget", &Program::forget, "The run is finished.")
+      .def("turn", [](Program& program, double deadline, int64_t seen) {
+              return Taking{program.turn(), deadline, program.interrupts(), seen};
+      }, nb::arg("deadline"), nb::arg("seen"), nb::keep_alive<0, 1>(),
+           "For `with`: the buffers are the caller's until its end. `run_whole` and `run_one` take the turn themselves, "
+           "everything else is for the holder.")
       .def("note", &Program::note, nb::arg("step"))
       .def_prop_ro("missing", &Program::missing, "(step, reason) for every step without a native kernel.")
       .def_prop_ro("isa", &Program::isa)

@@ -20,36 +20,23 @@ if [[ ${#tests[@]} -eq 0 ]]; then
     if [[ -e tests/operators/test_$name.py ]]; then tests+=("tests/operators/test_$name.py"); fi
   done
 fi
-jobs=${JOBS:-2}
-undefined="-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow -fno-omit-frame-pointer -g1"
+source tools/sanitized.sh
 
 echo "== AddressSanitizer, UndefinedBehaviorSanitizer: cores"
-cmake -S . -B "$folder/address" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITTRUE_TESTS=ON \
-  -DCMAKE_CXX_FLAGS="$undefined" -DCMAKE_CXX_FLAGS_RELEASE="-O1" \
-  -Dnanobind_DIR="$($python -m nanobind --cmake_dir)" -DPython_EXECUTABLE="$(command -v "$python")" >/dev/null
-cmake --build "$folder/address" -j "$jobs"
-export UBSAN_OPTIONS=print_stacktrace=1
-# No detect_stack_use_after_return: GCC 12 then misaligns 64-byte vectors on its fake stack (GCC bug 110027).
-"$folder/address/bittrue_cores_test"
+build_sanitized "$folder"
+(
+  sanitized_environment "$folder"
+  "$folder/address/bittrue_cores_test"
 
-echo "== AddressSanitizer, UndefinedBehaviorSanitizer: ${tests[*]}"
-rm -rf "$folder/package"
-mkdir -p "$folder/package"
-cp -r src/bittrue "$folder/package/"
-rm -f "$folder"/package/bittrue/_native*.so
-cp "$folder"/address/_native*.so "$folder/package/bittrue/"
-compiler=$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' "$folder/address/CMakeCache.txt")
-# The interpreter itself is not instrumented: it leaks on purpose, and its library must come after the sanitizer's.
-# libstdc++ must be there as well when the sanitizer looks for the function that throws exceptions.
-ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-  LD_PRELOAD="$("$compiler" -print-file-name=libasan.so):$("$compiler" -print-file-name=libstdc++.so.6)" \
-  PYTHONPATH="$folder/package" PYTHONMALLOC=malloc HYPOTHESIS_STORAGE_DIRECTORY="$folder/hypothesis" \
-  BITTRUE_CORES_TEST="$folder/address/bittrue_cores_test" \
-  "$python" -m pytest -q -p no:cacheprovider --deselect tests/native/test_spills.py "${tests[@]}"
+  echo "== AddressSanitizer, UndefinedBehaviorSanitizer: ${tests[*]}"
+  LD_PRELOAD=$sanitizer_libraries HYPOTHESIS_STORAGE_DIRECTORY="$folder/hypothesis" \
+    BITTRUE_CORES_TEST="$folder/address/bittrue_cores_test" \
+    "$python" -m pytest -q -p no:cacheprovider --deselect tests/native/test_spills.py "${tests[@]}"
+)
 
 echo "== ThreadSanitizer: cores and pool"
 cmake -S . -B "$folder/thread" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITTRUE_TESTS=ON -DBITTRUE_PYTHON=OFF \
   -DCMAKE_CXX_FLAGS="-fsanitize=thread -g1" -DCMAKE_CXX_FLAGS_RELEASE="-O1" >/dev/null
-cmake --build "$folder/thread" -j "$jobs" --target bittrue_cores_test
+cmake --build "$folder/thread" -j "${JOBS:-2}" --target bittrue_cores_test
 TSAN_OPTIONS=halt_on_error=1 "$folder/thread/bittrue_cores_test" --threads 2 --scale 25
 echo "ok   no sanitizer has complained"

@@ -21,6 +21,11 @@ inline float intersection_over_union(const Box& a, const Box& b) {
   return shared / ((area_a + area_b) - shared);
 }
 
+// Whether there is a gap between two boxes.
+inline bool apart(const Box& a, const Box& b) {
+  return a.high_y < b.low_y || b.high_y < a.low_y || a.high_x < b.low_x || b.high_x < a.low_x;
+}
+
 // Corners (y, x, y, x) in any order.
 inline Box sorted_corners(const float* c) {
   return {smaller(c[0], c[2]), smaller(c[1], c[3]), larger(c[0], c[2]), larger(c[1], c[3])};

@@ -17,13 +17,17 @@ struct Run {
   uint8_t* const* outputs;
   uint8_t* scratch;  // scratch_bytes() of the kernel, 64-byte aligned, contents undefined
   ThreadPool& pool;
+
+  // For loops of milliseconds and more; `worker` is the one of the task, 0 outside of tasks. See Stop::check.
+  void check(int worker = 0) const { pool.stop().check(worker); }
 };
 
 // The values of this run have no defined result, as the reference says in detail: the caller shall ask it. Thrown by
 // Kernel::run on the calling thread only, never inside of a task.
 struct Undefined {};
 
-// Immutable once made. `run` allocates nothing, throws nothing but Undefined, and touches only operands and scratch.
+// Immutable once made. `run` allocates nothing, throws nothing but Undefined and what `Run::check` throws, and touches
+// only operands and scratch. Every loop that may take milliseconds checks whether the run shall end.
 class Kernel {
  public:
   virtual ~Kernel() = default;

@@ -1,12 +1,17 @@
 #include "core/program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <new>
+#include <set>
 #include <stdexcept>
+#include <string>
 
+#include "core/written.h"
 #include "operators/registry.h"
 
 namespace bittrue {
@@ -41,6 +46,9 @@ int64_t extent(const Operand& operand) {
   return rows == 0 ? 0 : (rows - 1) * operand.row_stride + operand.row_bytes();
 }
 
+// The end of a tensor's memory in the arena.
+int64_t end(const TensorSpec& tensor) { return tensor.offset + extent(tensor.operand); }
+
 void check_operand(const TensorSpec& tensor, int64_t arena) {
   const Operand& operand = tensor.operand;
   int64_t elements = 1;
@@ -55,15 +63,18 @@ void check_operand(const TensorSpec& tensor, int64_t arena) {
   }
 }
 
-// A step whose outputs have no elements: kernels need not think of it.
-class Nothing final : public Kernel {
- public:
-  void run(const Run&) const override {}
-  bool packs(size_t) const override { return true; }
-  std::string note() const override { return "no elements"; }
-};
+// About how many nanoseconds a step takes, from below: enough to know when to look at the clock.
+int64_t weight(const Step& step) {
+  int64_t total = std::max<int64_t>(step.work, 0) / 16;
+  for (const auto* list : {&step.inputs, &step.outputs}) {
+    for (const Operand* operand : *list) total += operand == nullptr ? 0 : operand->bytes();
+  }
+  return total;
+}
 
-bool has_no_effect(const ProgramStep& step, const std::vector<TensorSpec>& tensors) {
+// Whether all results are empty. Kernels need not think of such steps: what is left is to find fault with the other
+// operands, as the reference does.
+bool only_checks(const ProgramStep& step, const std::vector<TensorSpec>& tensors) {
   for (const int i : step.inputs) {
     if (i >= 0 && tensors[i].home == Home::variable) return false;
   }
@@ -71,6 +82,42 @@ bool has_no_effect(const ProgramStep& step, const std::vector<TensorSpec>& tenso
     if (tensors[i].operand.elements != 0) return false;
   }
   return true;
+}
+
+// Operators that add up products of real numbers. Where several NaN meet in a sum, which of them is kept depends on the
+// order inside of vectors; then the reference, whose order is one, gives the result.
+bool sums_reals(const ProgramStep& step, const std::vector<TensorSpec>& tensors) {
+  static const std::set<std::string> kSums = {
+      "batch_matmul", "conv",           "conv2d", "conv3d",         "conv3d_transpose", "depthwise_conv2d", "fully_connected",
+      "gemm",         "lstm",           "matmul", "svdf",           "transpose_conv",   "unidirectional_sequence_lstm"};
+  return kSums.count(step.step.name) != 0 && step.step.then == nullptr && !step.outputs.empty() &&
+         tensors[step.outputs[0]].operand.type == Type::f32;
+}
+
+bool holds_nan(const Operand& operand, const uint8_t* data) {
+  if (operand.type != Type::f32 || data == nullptr) return false;
+  const int64_t bytes = operand.row_bytes(), rows = bytes == 0 ? 0 : operand.elements * int64_t{sizeof(float)} / bytes;
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto* row = reinterpret_cast<const float*>(data + r * operand.row_stride);
+    bool found = false;
+    for (int64_t i = 0; i < bytes / int64_t{sizeof(float)}; ++i) found |= row[i] != row[i];
+    if (found) return true;
+  }
+  return false;
+}
+
+bool has_state(const ProgramStep& step, const std::vector<TensorSpec>& tensors) {
+  return std::any_of(step.inputs.begin(), step.inputs.end(),
+                     [&](int i) { return i >= 0 && tensors[i].home == Home::variable; });
+}
+
+// Whether a NaN is among the constants of a sum whose state keeps it from being done twice.
+bool constant_nan(const ProgramStep& step, const std::vector<TensorSpec>& tensors) {
+  if (!sums_reals(step, tensors) || !has_state(step, tensors)) return false;
+  return std::any_of(step.inputs.begin(), step.inputs.end(), [&](int i) {
+    return i >= 0 && tensors[i].home == Home::constant &&
+           holds_nan(tensors[i].operand, static_cast<const uint8_t*>(tensors[i].operand.constant));
+  });
 }
 
 // What became of a step.
@@ -83,8 +130,10 @@ struct Made {
 Made make_kernel(const ProgramStep& step, const std::vector<TensorSpec>& tensors, const CoreSet& cores) {
   Made made;
   try {
-    if (has_no_effect(step, tensors)) {
-      made.kernel = std::make_unique<Nothing>();
+    if (only_checks(step, tensors)) {
+      made.reason = "its results hold no elements";
+    } else if (constant_nan(step, tensors)) {
+      made.reason = "a constant holds NaN";
     } else if (const Factory factory = find_factory(step.step.name)) {
       made.reason = "no native kernel for these types";
       made.kernel = factory(step.step, cores);
@@ -111,8 +160,8 @@ AlignedBytes::AlignedBytes(int64_t size) {
 void AlignedBytes::Free::operator()(uint8_t* p) const { std::free(p); }
 
 Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps, int64_t arena, int threads,
-                 const std::string& isa)
-    : cores_(isa), pool_(threads), tensors_(std::move(tensors)), arena_(arena) {
+                 const std::string& isa, const int64_t* interrupts)
+    : cores_(isa), pool_(threads), interrupts_(interrupts), tensors_(std::move(tensors)), arena_(arena) {
   for (const TensorSpec& tensor : tensors_) check_operand(tensor, arena);
   for (ProgramStep& step : steps) {
     check_step(step);
@@ -134,6 +183,7 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
   // The last steps have the most weights.
   const auto count = static_cast<int64_t>(steps.size());
   std::vector<Made> made(steps.size());
+  pool_.stop().begin(std::numeric_limits<double>::infinity(), nullptr, -1);
   pool_.wake();
   pool_.parallel(count, [&](int64_t task, int) {
     const int64_t i = count - 1 - task;
@@ -154,10 +204,34 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (kernel != nullptr && inputs[i] >= 0 && !kernel->packs(i)) needed[inputs[i]] = true;
     }
+    weights_.push_back(weight(steps[s].step));
     if (kernel != nullptr) scratch = std::max(scratch, kernel->scratch_bytes(threads));
     kernels_.push_back(std::move(kernel));
   }
+  check_written(tensors_, steps, arena);
   scratch_ = AlignedBytes(scratch);
+  scratch_size_ = scratch;
+  const char* fill = std::getenv("BITTRUE_DEBUG_FILL");
+  if (fill != nullptr && std::strcmp(fill, "none") != 0) {
+    fill_ = std::atoi(fill) & 0xFF;
+    for (const ProgramStep& step : steps) {
+      targets_.emplace_back();
+      for (const int target : step.outputs) {
+        // Parts of a concatenation may lie in its result already.
+        const auto shares = [&](int i) {
+          return i >= 0 && tensors_[i].home == Home::arena && tensors_[i].offset < end(tensors_[target]) &&
+                 tensors_[target].offset < end(tensors_[i]);
+        };
+        const bool alone = std::none_of(step.inputs.begin(), step.inputs.end(), shares);
+        if (alone && tensors_[target].home == Home::arena) targets_.back().push_back(target);
+      }
+    }
+  }
+  if (fill == nullptr || fill_ >= 0) {
+    // Whatever a kernel did wrong, nobody gets to see what was on the heap before.
+    std::memset(arena_.data(), std::max(fill_, 0), static_cast<size_t>(arena));
+    std::memset(scratch_.data(), std::max(fill_, 0), static_cast<size_t>(scratch));
+  }
   memory_ += arena + scratch;
   place(needed);
   for (const ProgramStep& step : steps) {
@@ -165,6 +239,17 @@ Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps
     for (const int i : step.inputs) operands.inputs.push_back(i < 0 ? nullptr : addresses_[i]);
     for (const int i : step.outputs) operands.outputs.push_back(addresses_[i]);
     operands_.push_back(std::move(operands));
+    NanWatch watch;
+    if (sums_reals(step, tensors_)) {
+      if (has_state(step, tensors_)) {
+        watch.before = step.inputs;
+        // Constants are not kept; `constant_nan` has looked at them.
+        for (int& i : watch.before) i = i >= 0 && tensors_[i].home == Home::constant ? -1 : i;
+      } else {
+        watch.after = step.outputs;
+      }
+    }
+    watches_.push_back(std::move(watch));
   }
   // Constants were borrowed.
   for (TensorSpec& tensor : tensors_) tensor.operand.constant = nullptr;
@@ -212,8 +297,10 @@ void Program::place(const std::vector<bool>& needed) {
   }
 }
 
-void Program::run(int first, int last, double* seconds) {
+void Program::run(int first, int last, double deadline, int64_t seen, double* seconds) {
   if (first < 0 || last > static_cast<int>(kernels_.size())) throw std::invalid_argument("no such steps");
+  Stop& stop = pool_.stop();
+  stop.begin(deadline, interrupts_, seen);
   pool_.wake();
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = seconds != nullptr ? Clock::now() : Clock::time_point();
@@ -223,11 +310,27 @@ void Program::run(int first, int last, double* seconds) {
       throw std::invalid_argument("a step without a native kernel");
     }
     const Operands& operands = operands_[i];
+    // Steps with a state look ahead of the run, which changes it. While timing, the results do not matter.
+    const NanWatch& watch = watches_[i];
+    const auto any_nan = [&](const std::vector<int>& indices, const std::vector<uint8_t*>& addresses) {
+      for (size_t k = 0; k < indices.size(); ++k) {
+        if (indices[k] >= 0 && holds_nan(tensors_[indices[k]].operand, addresses[k])) return true;
+      }
+      return false;
+    };
+    if (fill_ >= 0) spoil(i);
     try {
+      stop.spend(weights_[i]);
+      if (stop.asked()) throw Stopped();
+      if (seconds == nullptr && any_nan(watch.before, operands.inputs)) throw Undefined();
       kernels_[i]->run({operands.inputs.data(), operands.outputs.data(), scratch_.data(), pool_});
+      if (seconds == nullptr && any_nan(watch.after, operands.outputs)) throw Undefined();
     } catch (const Undefined&) {
       pool_.rest();
       throw StepUndefined(i);
+    } catch (const Stopped&) {
+      pool_.rest();
+      throw StepStopped(i, stop.reason());
     }
     if (seconds != nullptr) {
       const Clock::time_point now = Clock::now();
@@ -236,6 +339,16 @@ void Program::run(int first, int last, double* seconds) {
     }
   }
   pool_.rest();
+}
+
+void Program::spoil(int step) {
+  std::memset(scratch_.data(), fill_, static_cast<size_t>(scratch_size_));
+  for (const int i : targets_[step]) {
+    const TensorSpec& tensor = tensors_[i];
+    for (int64_t r = 0; r < row_count(tensor.operand); ++r) {
+      std::memset(addresses_[i] + r * tensor.operand.row_stride, fill_, static_cast<size_t>(tensor.operand.row_bytes()));
+    }
+  }
 }
 
 void Program::write(int tensor, const void* value) {
@@ -252,10 +365,23 @@ void Program::read(int tensor, void* value) const {
             row_count(operand), operand.row_bytes(), flip_of(operand.type) != 0);
 }
 
-void Program::reset() {
-  for (const auto& [tensor, value] : first_values_) {
-    std::memcpy(addresses_[tensor], value.data(), value.size());
-  }
+void Program::set(const Values& values) {
+  for (const auto& [tensor, value] : values) std::memcpy(addresses_[tensor], value.data(), value.size());
+}
+
+void Program::reset() { set(first_values_); }
+
+void Program::keep() {
+  if (first_values_.empty()) return;
+  if (kept_values_.empty()) kept_values_ = first_values_;
+  kept_ = false;
+  for (auto& [tensor, value] : kept_values_) std::memcpy(value.data(), addresses_[tensor], value.size());
+  kept_ = true;
+}
+
+void Program::undo() {
+  if (kept_) set(kept_values_);
+  kept_ = false;
 }
 
 }  // namespace bittrue

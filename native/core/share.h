@@ -27,6 +27,15 @@ inline int64_t task_count(int64_t items, int64_t most, int64_t unit, int threads
   return best;
 }
 
+// The most work and the most bytes of one task: runs end between tasks.
+constexpr int64_t kTaskMostWork = int64_t{1} << 27;
+constexpr int64_t kTaskMostBytes = int64_t{4} << 20;
+
+// At least `parts`, and more where each of them would be more than `most` of `whole`; at most `limit`.
+inline int64_t cut(int64_t parts, int64_t whole, int64_t most, int64_t limit) {
+  return std::max<int64_t>(1, std::min(std::max(parts, whole / most), limit));
+}
+
 // Into how many groups to cut `panels` columns of a matrix product.
 inline int64_t group_count(int64_t panels, int threads) {
   return panels % threads == 0 ? threads : std::min<int64_t>(panels, 4 * threads);

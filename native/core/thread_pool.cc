@@ -1,5 +1,9 @@
 #include "core/thread_pool.h"
 
+#include <system_error>
+
+#include "core/forks.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -30,31 +34,58 @@ inline void relax(int& spins) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
-  for (int worker = 1; worker < threads; ++worker) workers_.emplace_back([this, worker] { work(worker); });
-}
+ThreadPool::ThreadPool(int threads) : threads_(threads) { launch(); }
 
 ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stop_ = true;
+  if (forked()) {
+    static_cast<void>(workers_.release());  // its threads cannot be joined here
+    return;
   }
-  awake_.notify_all();
-  for (std::thread& thread : workers_) thread.join();
+  if (workers_ == nullptr) return;
+  {
+    const std::lock_guard<std::mutex> lock(workers_->mutex);
+    workers_->stop = true;
+  }
+  workers_->awake.notify_all();
+  for (std::thread& thread : workers_->threads) thread.join();
+}
+
+void ThreadPool::launch() {
+  forks_ = process_forks();
+  if (threads_ <= 1) return;
+  workers_ = std::make_unique<Workers>();
+  try {
+    for (int worker = 1; worker < threads_; ++worker) {
+      workers_->threads.emplace_back([this, &workers = *workers_, worker] { work(workers, worker); });
+    }
+  } catch (const std::system_error&) {
+    // As many as the system gives.
+  }
+}
+
+bool ThreadPool::forked() const { return forks_ != process_forks(); }
+
+void ThreadPool::renew_after_fork() {
+  static_cast<void>(workers_.release());
+  hot_.store(false, std::memory_order_relaxed);
+  joined_.store(kClosed, std::memory_order_relaxed);
+  launch();
 }
 
 void ThreadPool::wake() {
-  if (workers_.empty()) return;
+  if (threads_ <= 1) return;
+  if (forked()) renew_after_fork();
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<std::mutex> lock(workers_->mutex);
     hot_.store(true, std::memory_order_release);
   }
-  awake_.notify_all();
+  workers_->awake.notify_all();
 }
 
 void ThreadPool::rest() { hot_.store(false, std::memory_order_release); }
 
 void ThreadPool::start(int64_t tasks, Call call, const void* function) {
+  if (forked()) renew_after_fork();
   tasks_ = tasks;
   call_ = call;
   function_ = function;
@@ -63,12 +94,19 @@ void ThreadPool::start(int64_t tasks, Call call, const void* function) {
   round_.fetch_add(1, std::memory_order_release);
   if (!hot_.load(std::memory_order_acquire)) {
     // Outside of wake/rest the workers may sleep.
-    { const std::lock_guard<std::mutex> lock(mutex_); }
-    awake_.notify_all();
+    { const std::lock_guard<std::mutex> lock(workers_->mutex); }
+    workers_->awake.notify_all();
   }
   drain(0);
   int nobody = 0;
-  for (int spins = 0; !joined_.compare_exchange_weak(nobody, kClosed, std::memory_order_acq_rel); nobody = 0) relax(spins);
+  for (int spins = 0; !joined_.compare_exchange_weak(nobody, kClosed, std::memory_order_acq_rel); nobody = 0) {
+    relax(spins);
+    // Workers with long tasks rely on this thread to look at the clock. A signal's handler may fork: the child has no
+    // workers to wait for, and their tasks are lost.
+    stop_.poll();
+    if (forked()) throw Stopped();
+  }
+  if (stop_.asked()) stop_.check();
 }
 
 bool ThreadPool::join() {
@@ -80,14 +118,19 @@ bool ThreadPool::join() {
 }
 
 void ThreadPool::drain(int worker) {
-  for (;;) {
-    const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
-    if (task >= tasks_) return;
-    call_(function_, task, worker);
+  try {
+    for (;;) {
+      const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
+      if (task >= tasks_) return;
+      stop_.check(worker);
+      call_(function_, task, worker);
+    }
+  } catch (const Stopped&) {
+    // `start` throws it again when nobody works any more.
   }
 }
 
-void ThreadPool::work(int worker) {
+void ThreadPool::work(Workers& workers, int worker) {
   uint64_t seen = 0;
   int64_t idle = 0;
   for (int spins = 0;;) {
@@ -106,9 +149,9 @@ void ThreadPool::work(int worker) {
       continue;
     }
     idle = 0;
-    std::unique_lock<std::mutex> lock(mutex_);
-    awake_.wait(lock, [&] { return stop_ || hot_.load() || round_.load() != seen; });
-    if (stop_) return;
+    std::unique_lock<std::mutex> lock(workers.mutex);
+    workers.awake.wait(lock, [&] { return workers.stop || hot_.load() || round_.load() != seen; });
+    if (workers.stop) return;
   }
 }
 

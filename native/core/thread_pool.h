@@ -4,23 +4,29 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "core/stop.h"
 
 namespace bittrue {
 
 class ThreadPool {
  public:
-  // `threads` counts the calling thread: 1 starts no other.
+  // `threads` counts the calling thread: 1 starts no other. Where the system refuses threads, the others do their tasks.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  int threads() const { return threads_; }
+  // What ends a run early; `parallel` looks at it before each task.
+  Stop& stop() { return stop_; }
 
-  // function(task, worker) for every task in [0, tasks), worker in [0, threads()). Returns when all are done.
+  // function(task, worker) for every task in [0, tasks), worker in [0, threads()). Returns when all are done, or throws
+  // Stopped when no task runs any more. Tasks may throw Stopped and nothing else.
   // Tasks are handed out in ascending order, so the first ones should be the largest. One caller at a time.
   template <class Function>
   void parallel(int64_t tasks, const Function& function) {
@@ -30,8 +36,11 @@ class ThreadPool {
   // The same by the calling thread alone when `threads` is 1.
   template <class Function>
   void parallel(int64_t tasks, int threads, const Function& function) {
-    if (workers_.empty() || tasks <= 1 || threads <= 1) {
-      for (int64_t task = 0; task < tasks; ++task) function(task, 0);
+    if (threads_ <= 1 || tasks <= 1 || threads <= 1) {
+      for (int64_t task = 0; task < tasks; ++task) {
+        stop_.check();
+        function(task, 0);
+      }
       return;
     }
     start(tasks, [](const void* f, int64_t task, int worker) { (*static_cast<const Function*>(f))(task, worker); },
@@ -47,15 +56,26 @@ class ThreadPool {
   using Call = void (*)(const void* function, int64_t task, int worker);
   static constexpr int kClosed = -1;
 
+  struct Workers {
+    std::vector<std::thread> threads;
+    std::mutex mutex;
+    std::condition_variable awake;
+    bool stop = false;  // guarded by `mutex`
+  };
+
+  void launch();
+  // Threads do not survive a fork, and locks may be held for ever in the child: it gets new ones.
+  void renew_after_fork();
+  bool forked() const;
   void start(int64_t tasks, Call call, const void* function);
-  void work(int worker);
+  void work(Workers& workers, int worker);
   void drain(int worker);
   bool join();
 
-  std::vector<std::thread> workers_;
-  std::mutex mutex_;
-  std::condition_variable awake_;
-  bool stop_ = false;              // guarded by mutex_
+  const int threads_;
+  int forks_ = 0;  // of the process, when `workers_` were made
+  std::unique_ptr<Workers> workers_;  // null when there are none
+  Stop stop_;
   std::atomic<bool> hot_{false};   // workers spin while it is set
   std::atomic<uint64_t> round_{0};  // one per `start`
   std::atomic<int64_t> next_{0};

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "core/kernel.h"
+#include "core/share.h"
 
 namespace bittrue {
 namespace {
@@ -107,7 +108,7 @@ class ArgMax final : public Kernel {
     constexpr int64_t kTaskElements = 16 << 10;
     const int64_t places = outer_ * inner_;
     int64_t tasks = run.pool.threads() > 1 ? places * extent_ / kTaskElements : 1;
-    tasks = std::max<int64_t>(1, std::min({tasks, places, int64_t{4} * run.pool.threads()}));
+    tasks = cut(std::min<int64_t>(tasks, 4 * run.pool.threads()), places * extent_, kTaskMostBytes, places);
     run.pool.parallel(tasks, [&](int64_t task, int) {
       int64_t begin = places * task / tasks;
       const int64_t end = places * (task + 1) / tasks;
@@ -155,8 +156,7 @@ std::unique_ptr<Kernel> make_for(const Step& step) {
     case Type::s4: return make<int8_t, kIntegers>(out.type, outer, extent, inner);
     // 8-bit integers are kept unsigned, in the same order.
     case Type::s8:
-    case Type::u8:
-    case Type::boolean: return make<uint8_t, kIntegers>(out.type, outer, extent, inner);
+    case Type::u8: return make<uint8_t, kIntegers>(out.type, outer, extent, inner);
     case Type::s16: return make<int16_t, kIntegers>(out.type, outer, extent, inner);
     case Type::s32: return make<int32_t, kIntegers>(out.type, outer, extent, inner);
     case Type::s64: return make<int64_t, kIntegers>(out.type, outer, extent, inner);

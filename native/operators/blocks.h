@@ -37,6 +37,7 @@ class Blocks {
       state.scratch = run.scratch + worker * worker_bytes_;
       const int64_t last = blocks_ * (task + 1) / tasks;
       for (int64_t block = blocks_ * task / tasks; block < last; ++block) {
+        run.check(worker);
         uint8_t* out = nullptr;
         const int64_t count = place(run, block, state, &out);
         body(state.pointers, out, count);

@@ -24,7 +24,7 @@ struct Stored<Flipped> {
 template <>
 struct Stored<bool> {
   using Kind = uint8_t;
-  static uint8_t load(uint8_t x) { return x != 0; }
+  static uint8_t load(uint8_t x) { return x; }
   static uint8_t keep(bool x) { return x; }
 };
 
@@ -38,7 +38,11 @@ std::unique_ptr<Kernel> make_pair(const Step& step) {
   return make_map<In, Out>(step, [](In stored) -> Out {
     const Source x = Stored<From>::load(stored);
     if constexpr (std::is_same_v<To, bool>) {
-      return Stored<To>::keep(x != 0);
+      // Between truth values a byte is only moved.
+      return std::is_same_v<From, bool> ? stored : Stored<To>::keep(x != 0);
+    } else if constexpr (std::is_same_v<From, bool> && (kLowBits || std::is_floating_point_v<Target>)) {
+      // Elsewhere integers take the byte as it is.
+      return Stored<To>::keep(static_cast<Target>(x != 0));
     } else if constexpr (std::is_floating_point_v<Source> && std::is_integral_v<Target>) {
       return Stored<To>::keep(kLowBits ? rules::truncate_low_bits<Target>(x)
                                        : rules::truncate_saturate_nan_maximum<Target>(x));

@@ -15,9 +15,10 @@ class CumSum final : public Kernel {
   void run(const Run& run) const override {
     const Sum* x = reinterpret_cast<const Sum*>(run.inputs[0]);
     Sum* out = reinterpret_cast<Sum*>(run.outputs[0]);
-    run.pool.parallel(outer_, [&](int64_t o, int) {
+    run.pool.parallel(outer_, [&](int64_t o, int worker) {
       const int64_t first = o * extent_ * inner_;
       for (int64_t i = 0; i < extent_; ++i) {
+        if (inner_ >= 64 || i % 4096 == 0) run.check(worker);
         const int64_t row = first + (reverse_ ? extent_ - 1 - i : i) * inner_;
         const int64_t before = row + (reverse_ ? inner_ : -inner_);
         for (int64_t k = 0; k < inner_; ++k) {

@@ -120,6 +120,7 @@ class DetectionPostprocess final : public Kernel {
   // Binary64 up to centre and half size, then binary32.
   void decode(const Run& run, Box* boxes) const {
     for (int64_t i = 0; i < boxes_; ++i) {
+      run.check();
       double c[4], a[4];
       for (int64_t k = 0; k < 4; ++k) {
         c[k] = encodings_.at(run.inputs[0], i * code_ + k);
@@ -139,19 +140,23 @@ class DetectionPostprocess final : public Kernel {
   }
 
   // Greedy choice among the first `count` candidates, whose scores reach the threshold; the number of chosen ones.
-  int64_t suppress(Memory& m, int64_t count, int64_t most) const {
+  int64_t suppress(const Run& run, Memory& m, int64_t count, int64_t most) const {
     std::sort(m.candidates, m.candidates + count, [](const Candidate& a, const Candidate& b) {
       return a.score > b.score || (a.score == b.score && a.box < b.box);
     });
     std::memset(m.gone, 0, static_cast<size_t>(count));
     int64_t found = 0;
+    // The overlap of boxes with a gap between them is 0 or NaN.
+    const bool skips = overlap_threshold_ >= 0;
     for (int64_t i = 0; i < count && found < most; ++i) {
       if (m.gone[i]) continue;
+      run.check();
       m.chosen[found++] = static_cast<int32_t>(i);
       const Box best = m.boxes[m.candidates[i].box];
       for (int64_t j = i + 1; j < count; ++j) {
-        if (m.gone[j]) continue;
-        m.gone[j] = intersection_over_union(best, m.boxes[m.candidates[j].box]) > overlap_threshold_;
+        const Box& box = m.boxes[m.candidates[j].box];
+        if (m.gone[j] || (skips && apart(best, box))) continue;
+        m.gone[j] = intersection_over_union(best, box) > overlap_threshold_;
       }
     }
     return found;
@@ -168,6 +173,7 @@ class DetectionPostprocess final : public Kernel {
     const int64_t listed = std::min(per_box_, classes_);
     int64_t count = 0;
     for (int64_t i = 0; i < boxes_; ++i) {
+      run.check();
       float best = score(run, i, 0);
       bool nan = best != best;
       for (int64_t k = 1; k < classes_; ++k) {
@@ -179,7 +185,7 @@ class DetectionPostprocess final : public Kernel {
       if (nan && listed > 1) throw Undefined();
       if (best >= score_threshold_) m.candidates[count++] = {best, static_cast<int32_t>(i)};
     }
-    const int64_t found = suppress(m, count, most_);
+    const int64_t found = suppress(run, m, count, most_);
     for (int64_t i = 0; i < found; ++i) {
       const int32_t box = m.candidates[m.chosen[i]].box;
       if (listed == 1) {
@@ -204,10 +210,11 @@ class DetectionPostprocess final : public Kernel {
     for (int64_t column = 0; column < classes_; ++column) {
       int64_t count = 0;
       for (int64_t i = 0; i < boxes_; ++i) {
+        run.check();
         const float s = score(run, i, column);
         if (s >= score_threshold_) m.candidates[count++] = {s, static_cast<int32_t>(i)};
       }
-      const int64_t found = suppress(m, count, per_class_);
+      const int64_t found = suppress(run, m, count, per_class_);
       for (int64_t i = 0; i < found; ++i) {
         const Candidate& c = m.candidates[m.chosen[i]];
         m.detections[kept + i] = {c.score, c.box, static_cast<int32_t>(column)};

@@ -43,6 +43,7 @@ class EmbeddingLookup final : public Kernel {
     }
     auto* out = reinterpret_cast<float*>(run.outputs[0]);
     for (int64_t i = 0; i < count_; ++i, out += columns_) {
+      run.check();
       const float scale = scales_[scales_.size() == 1 ? 0 : static_cast<size_t>(positions[i])];
       const uint8_t* row = run.inputs[1] + positions[i] * columns_ / per_byte_ * per_byte_;
       for (int64_t k = 0; k < columns_; ++k) {

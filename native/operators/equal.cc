@@ -57,6 +57,7 @@ std::unique_ptr<Kernel> make_comparison(const Step& step) {
   require(step.text("form") == "plain", "an unknown form");
   switch (type) {
     case Type::boolean:
+      return make_zip<uint8_t, uint8_t>(step, [=](uint8_t a, uint8_t b) { return plain(a != 0, b != 0); });
     case Type::s8:
     case Type::u8: return make_zip<uint8_t, uint8_t>(step, plain);
     case Type::s16: return make_zip<int16_t, uint8_t>(step, plain);

@@ -79,7 +79,8 @@ void FullyConnected::run(const Run& run) const {
   const uint8_t* data = packed_rows(run.inputs[0], rows_, depth_, packed_depth_, run.scratch);
   const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
   const int threads = rows_ * columns_ * depth_ / kRate < kWorthSharing ? 1 : run.pool.threads();
-  const int64_t groups = threads > 1 ? group_count(panels, threads) : 1;
+  const int64_t groups =
+      cut(threads > 1 ? group_count(panels, threads) : 1, block_ * columns_ * depth_, kTaskMostWork, panels);
   run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
     uint8_t* scratch = run.scratch + copy_bytes() + worker * worker_bytes();
     auto* rows = reinterpret_cast<const uint8_t**>(scratch);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/share.h"
 #include "operators/columns.h"
 #include "operators/general_layer.h"
 #include "operators/window.h"
@@ -52,6 +53,7 @@ class GeneralConvolution final : public Kernel {
       const int64_t worth = pixels * window_.out_c * columns_.depth / blocks / kTaskWork;
       parts = std::min({units, std::max<int64_t>(1, worth), int64_t{4} * run.pool.threads()});
     }
+    parts = cut(parts, kPixels * window_.out_c * columns_.depth, kTaskMostWork / 8, units);
     share(run.pool, blocks * parts, pixels * window_.out_c * columns_.depth, [&](int64_t task, int worker) {
       const int64_t first = task / parts * kPixels, part = task % parts;
       const Place place{run.inputs[0], packed, bias, run.outputs[0],
@@ -177,6 +179,7 @@ class GeneralDepthwise final : public Kernel {
     run.pool.parallel(tasks, [&](int64_t task, int worker) {
       Lines lines{reinterpret_cast<int16_t*>(run.scratch + packed_bytes() + worker * worker_bytes()), -1, 0};
       for (int64_t row = rows * task / tasks; row < rows * (task + 1) / tasks; ++row) {
+        run.check(worker);
         if (narrow_) {
           output_row<int32_t>(run, packed, row, lines);
         } else {

@@ -90,7 +90,8 @@ class IntegerLayer final : public Kernel {
 
     const int64_t panels = matmul_->panels(), blocks = (rows_ + block_ - 1) / block_;
     const int threads = rows_ * columns_ * depth_ / kRate < kWorthSharing ? 1 : run.pool.threads();
-    const int64_t groups = threads > 1 && blocks < 2 * threads ? group_count(panels, threads) : 1;
+    const int64_t groups = cut(threads > 1 && blocks < 2 * threads ? group_count(panels, threads) : 1,
+                               block_ * columns_ * depth_, kTaskMostWork, panels);
     auto* out = reinterpret_cast<int32_t*>(run.outputs[0]);
     run.pool.parallel(blocks * groups, threads, [&](int64_t task, int worker) {
       uint8_t* scratch = run.scratch + copy_bytes() + factor_bytes() + worker * worker_bytes();

@@ -113,7 +113,7 @@ class Lstm final : public Kernel {
     std::atomic<bool> defined{true};
     const auto one = [&](int64_t b, int worker) {
       uint8_t* scratch = run.scratch + states_ + worker * per_worker_;
-      if (!sequence(run, b, scratch)) defined.store(false, std::memory_order_relaxed);
+      if (!sequence(run, b, worker, scratch)) defined.store(false, std::memory_order_relaxed);
     };
     if (batch_ * time_ * cells_ * (features_ + outputs_) < 20000) {
       for (int64_t b = 0; b < batch_; ++b) one(b, 0);
@@ -175,7 +175,7 @@ class Lstm final : public Kernel {
   }
 
   // All time steps of one batch; the states after them go to the beginning of the scratch memory.
-  bool sequence(const Run& run, int64_t b, uint8_t* scratch) const {
+  bool sequence(const Run& run, int64_t b, int worker, uint8_t* scratch) const {
     auto* x = reinterpret_cast<int16_t*>(scratch);
     int16_t *h = x + features_, *c = h + outputs_, *hidden = c + cells_, *gates = hidden + cells_;
     const uint8_t* state = run.inputs[kOutputState] + b * outputs_;
@@ -183,6 +183,7 @@ class Lstm final : public Kernel {
     for (int64_t i = 0; i < outputs_; ++i) h[i] = static_cast<int16_t>(state[i] - 128);
     std::copy(cells, cells + cells_, c);
     for (int64_t t = 0; t < time_; ++t) {
+      run.check(worker);
       const int64_t place = time_major_ ? t * batch_ + b : b * time_ + t;
       const uint8_t* source = run.inputs[0] + place * features_;
       for (int64_t i = 0; i < features_; ++i) x[i] = static_cast<int16_t>(source[i] - 128);

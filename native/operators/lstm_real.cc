@@ -79,6 +79,7 @@ class RealLstm final : public Kernel {
     std::copy(cell_state, cell_state + s_.batch * s_.cells, memory.c);
     for (int64_t b = 0; b < s_.batch; b += group_) {
       for (int64_t t = 0; t < s_.time; ++t) {
+        run.check();
         const int64_t place = s_.place(t, b);
         float* h = memory.h + b * s_.outputs;
         if (!advance(source + place * s_.features, h, memory.c + b * s_.cells, b, memory)) throw Undefined();

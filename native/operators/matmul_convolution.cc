@@ -129,8 +129,9 @@ MatmulConvolution::MatmulConvolution(const Step& step, const CoreSet& cores, con
       std::memcpy(packed.data() + (n * segments_ + s) * depth_, filter + s * segment_, static_cast<size_t>(segment_));
     }
     if (late()) corrections_.push_back(static_cast<uint32_t>(static_cast<uint64_t>(taps * channels * zero_point_ - sum)));
-    const int64_t constant = bias[n] - int64_t{in_zero_point_} * sum + taps * channels * in_zero_point_ * zero_point_;
-    folded[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(constant)));
+    // Unsigned: a bias may be any 64-bit number.
+    const int64_t fixed = taps * channels * in_zero_point_ * zero_point_ - int64_t{in_zero_point_} * sum;
+    folded[n] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(bias[n]) + static_cast<uint64_t>(fixed)));
   }
   MatmulSpec spec;
   spec.columns = window.out_c;
@@ -253,7 +254,8 @@ void MatmulConvolution::run(const Run& run) const {
   const int threads = window_.pixels() * window_.out_c * segments_ * segment_ / kRate < kWorthSharing ? 1 : run.pool.threads();
   // Where there are more weights than activations each thread takes columns, so that all weights are read once.
   const bool by_columns = window_.out_c > pixels && (panels % threads == 0 || panels >= 4 * threads);
-  const int64_t groups = threads > 1 && by_columns ? group_count(panels, threads) : 1;
+  const int64_t groups = cut(threads > 1 && by_columns ? group_count(panels, threads) : 1,
+                             std::min(block_, pixels) * window_.out_c * segments_ * segment_, kTaskMostWork, panels);
   // Blocks are equally large, so that no thread gets a short rest.
   const int64_t wanted = task_count(pixels, block_, matmul_->tile_rows(), groups > 1 ? 1 : threads);
   const int64_t size = (pixels + wanted - 1) / wanted, blocks = (pixels + size - 1) / size;

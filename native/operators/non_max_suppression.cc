@@ -33,19 +33,26 @@ class NonMaxSuppression final : public Kernel {
     auto* chosen = reinterpret_cast<int32_t*>(run.outputs[0]);
     auto* values = soft_ ? reinterpret_cast<float*>(run.outputs[1]) : nullptr;
     const auto worse = [](const Candidate& a, const Candidate& b) { return a.score < b.score; };
+    // Most boxes lie apart. Their overlap is 0, unless numbers are so large that areas are infinite; it drops none of them
+    // and leaves scores as they are, since exp(0) = 1.
+    bool skips = !(0 >= overlap_limit) && std::isfinite(factor);
     int64_t length = 0;
     for (int64_t i = 0; i < boxes_; ++i) {
+      run.check();
+      for (int k = 0; k < 4; ++k) skips = skips && std::fabs(corners[4 * i + k]) < 1e18f;
       boxes[i] = arithmetic::sorted_corners(corners + 4 * i);
       if (scores[i] > score_limit) arithmetic::push(heap, length++, {scores[i], static_cast<int32_t>(i), 0}, worse);
     }
     const int64_t most = std::min(length, room_);
     int32_t found = 0;
     while (length > 0 && found < most) {
+      run.check();
       Candidate next = arithmetic::pop(heap, length--, worse);
       const float before = next.score;
       bool dropped = false;
       // Latest first; those that were met in an earlier turn are passed over.
       for (int32_t j = found; j-- > next.seen && !dropped;) {
+        if (skips && arithmetic::apart(boxes[next.box], boxes[chosen[j]])) continue;
         const float overlap = arithmetic::intersection_over_union(boxes[next.box], boxes[chosen[j]]);
         dropped = overlap >= overlap_limit;
         if (dropped || !(sigma > 0)) continue;

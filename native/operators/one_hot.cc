@@ -19,6 +19,7 @@ class OneHot final : public Kernel {
     T* out = reinterpret_cast<T*>(run.outputs[0]);
     std::fill(out, out + before_ * depth_ * after_, off);
     for (int64_t b = 0; b < before_; ++b) {
+      if (after_ >= 64 || b % 1024 == 0) run.check();
       for (int64_t a = 0; a < after_; ++a) {
         const int64_t place = index(run.inputs[0], b * after_ + a);
         if (place >= 0 && place < depth_) out[(b * depth_ + place) * after_ + a] = on;

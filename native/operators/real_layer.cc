@@ -184,7 +184,8 @@ void RealConvolution::run(const Run& run) const {
   place.out = reinterpret_cast<float*>(run.outputs[0]);
   const int threads = work / kRate < kWorthSharing ? 1 : run.pool.threads();
   const int64_t blocks = (pixels + kPixels - 1) / kPixels, units = static_cast<int64_t>(units_.size());
-  const int64_t parts = threads > 1 && blocks < 4 * threads ? std::min<int64_t>(units, 4 * threads) : 1;
+  const int64_t parts = cut(threads > 1 && blocks < 4 * threads ? std::min<int64_t>(units, 4 * threads) : 1,
+                            work / blocks, kTaskMostWork, units);
   std::atomic<bool> odd{false};
   run.pool.parallel(blocks * parts, threads, [&](int64_t task, int index) {
     const Worker mine = worker(run.scratch + rows_.bytes() + packed_bytes() + index * worker_bytes());
@@ -340,6 +341,7 @@ class RealDepthwise final : public Kernel {
       const int64_t picture = row / w.out_h, y0 = row % w.out_h * w.stride_h - w.pad_top;
       const rules::RowScale* scale = rows_.active() ? rows_.scales(run.scratch) + picture : nullptr;
       for (int64_t column = 0; column < w.out_w; ++column) {
+        run.check(index);
         int64_t count = 0;
         for (int64_t t = 0; t < w.taps(); ++t) {
           const int64_t i = by_columns_ ? t % w.filter_h : t / w.filter_w;

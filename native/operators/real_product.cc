@@ -81,7 +81,8 @@ class RealProduct final : public Kernel {
     }
     const int64_t blocks = (f_.rows + kRows - 1) / kRows, matrices = static_cast<int64_t>(f_.left.size());
     // Few rows are shared out by columns.
-    const bool by_panels = matrices * blocks < 2 * run.pool.threads();
+    const bool by_panels =
+        matrices * blocks < 2 * run.pool.threads() || kRows * f_.columns * f_.depth > kTaskMostWork;
     const int64_t parts = by_panels ? panels_ : 1;
     const bool small = matrices * f_.rows * f_.columns * f_.depth < 50000;
     std::atomic<bool> finite{true};

@@ -76,7 +76,7 @@ class LayerNormalization final : public Kernel {
   LayerNormalization(const Step& step, const CoreSet& cores) : row_(cores.normalize_row()) {
     require_reals(step);
     require(step.rule("real_normalization") == "binary32_lanes", "no native rule for this slot");
-    require(step.outputs.size() == 1 && step.integer("centred", 0, 1) == 1 && step.integer("summed", 0, 1) == 0,
+    require(step.outputs.size() == 1 && step.integer("centred", 0, 1) == 1 && step.text("kind") == "layer",
             "no native form");
     const Operand& in = step.input(0);
     const int64_t axis = step.integer("axis", 0, in.rank() - 1);

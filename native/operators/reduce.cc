@@ -43,14 +43,15 @@ struct Product {
   }
 };
 
+// Bit by bit: what a byte other than 0 and 1 becomes shows.
 struct Any {
   uint8_t start = 0;
-  uint8_t operator()(uint8_t kept, uint8_t x) const { return kept | (x != 0 ? 1 : 0); }
+  uint8_t operator()(uint8_t kept, uint8_t x) const { return kept | x; }
 };
 
 struct All {
   uint8_t start = 1;
-  uint8_t operator()(uint8_t kept, uint8_t x) const { return kept & (x != 0 ? 1 : 0); }
+  uint8_t operator()(uint8_t kept, uint8_t x) const { return kept & x; }
 };
 
 template <class T, class Operation>

@@ -38,6 +38,7 @@ class Reduction {
           for (int64_t i = 0; i < size; ++i) acc[i] = operation.start;
         }
         for (int64_t r = from_first ? 1 : 0; r < count_; ++r) {
+          run.check(worker);
           const In* source = base + offset(reduced_, r);
           for (int64_t i = 0; i < size; ++i) acc[i] = operation(acc[i], static_cast<Acc>(source[i]));
         }
@@ -50,8 +51,10 @@ class Reduction {
         Acc value = from_first ? static_cast<Acc>(base[0]) : operation.start;
         for (int64_t r = 0; r < count_ / inner_; ++r) {
           const In* source = base + offset(reduced_, r);
-          for (int64_t j = from_first && r == 0 ? 1 : 0; j < inner_; ++j) {
-            value = operation(value, static_cast<Acc>(source[j]));
+          for (int64_t begin = from_first && r == 0 ? 1 : 0; begin < inner_; begin += kPiece) {
+            run.check(worker);
+            const int64_t end = std::min(inner_, begin + kPiece);
+            for (int64_t j = begin; j < end; ++j) value = operation(value, static_cast<Acc>(source[j]));
           }
         }
         acc[i] = value;
@@ -78,6 +81,7 @@ class Reduction {
       const uint8_t* rows[kRows];
       for (int64_t r = 0; r < count_; r += kRows) {
         const int64_t taken = std::min(kRows, count_ - r);
+        run.check(worker);
         for (int64_t i = 0; i < taken; ++i) rows[i] = base + offset(reduced_, r + i);
         sum_rows(rows, taken, r == 0 ? reinterpret_cast<int32_t*>(acc) : more, size);
         if (r == 0) continue;
@@ -96,6 +100,7 @@ class Reduction {
   static constexpr int64_t kChunk = 2048;
   static constexpr int64_t kScratch = kChunk * 8;
   static constexpr int64_t kParallel = 100000;
+  static constexpr int64_t kPiece = 1 << 16;
 
   struct Axis {
     int64_t extent, stride;  // elements

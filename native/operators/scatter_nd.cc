@@ -40,6 +40,7 @@ class Scatter final : public Kernel {
     T* out = reinterpret_cast<T*>(run.outputs[0]);
     std::fill(out, out + elements_, Value::kZero);
     for (int64_t i = 0; i < count_; ++i, updates += inner_) {
+      if (inner_ >= 64 || i % 1024 == 0) run.check();
       int64_t flat = 0;
       for (const int64_t extent : extents_) {
         const int64_t place = *coordinates++;

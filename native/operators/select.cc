@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/kernel.h"
+#include "core/share.h"
 #include "operators/strided_copy.h"
 
 namespace bittrue {
@@ -57,7 +58,7 @@ class Select final : public Kernel {
     const int64_t part = std::min(row.extent, kPart), parts = rows == 0 ? 0 : (row.extent + part - 1) / part;
     const int64_t units = rows * parts;
     int64_t tasks = run.pool.threads() > 1 ? elements_ / kPart : 1;
-    tasks = std::min(units, std::min<int64_t>(std::max<int64_t>(1, tasks), 4 * run.pool.threads()));
+    tasks = cut(std::min<int64_t>(tasks, 4 * run.pool.threads()), elements_, kTaskMostBytes, units);
     run.pool.parallel(tasks, [&](int64_t task, int) {
       for (int64_t unit = units * task / tasks; unit < units * (task + 1) / tasks; ++unit) {
         const int64_t first = unit % parts * part;

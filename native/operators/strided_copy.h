@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/share.h"
 #include "core/step.h"
 #include "core/thread_pool.h"
 
@@ -61,8 +62,7 @@ class StridedCopy {
     constexpr int64_t kTaskBytes = 32 << 10;
     if (count == 0) return;
     int64_t tasks = pool.threads() > 1 ? bytes_ / kTaskBytes : 1;
-    tasks = tasks < 1 ? 1 : tasks > 4 * pool.threads() ? 4 * pool.threads() : tasks;
-    if (tasks > count) tasks = count;
+    tasks = cut(std::min<int64_t>(tasks, 4 * pool.threads()), bytes_, kTaskMostBytes, count);
     pool.parallel(tasks, [&](int64_t task, int) { function(count * task / tasks, count * (task + 1) / tasks); });
   }
 

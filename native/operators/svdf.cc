@@ -75,6 +75,7 @@ class Integers final : public Kernel {
       }
       int16_t* memory = state + b * s_.filters * s_.memory;
       for (int64_t f = 0; f < s_.filters; ++f) {
+        run.check();
         const uint32_t acc = first_[f] + product(weights_.data() + f * s_.features, x, s_.features);
         const int64_t fresh = inner_(static_cast<int32_t>(acc));
         memory[f * s_.memory + s_.memory - 1] =
@@ -139,6 +140,7 @@ class Reals final : public Kernel {
     float* each = fresh + s_.batch * s_.filters;
     for (int64_t b = 0; b < s_.batch; ++b) {
       for (int64_t f = 0; f < s_.filters; ++f) {
+        run.check();
         float* memory = state + (b * s_.filters + f) * s_.memory;
         memory[s_.memory - 1] = fresh[b * s_.filters + f];
         each[f] = rules::dot(dot_, time_.data() + f * s_.memory, memory, s_.memory, 0.0f, false);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "core/share.h"
+
 namespace bittrue {
 namespace {
 
@@ -63,7 +65,7 @@ void TableCopy::run(const uint8_t* source, const int64_t* table, uint8_t* target
   const int64_t part = rows_ >= 4 * pool.threads() ? count_ : std::min(count_, wanted);
   const int64_t parts = (count_ + part - 1) / part, units = rows_ * parts;
   int64_t tasks = pool.threads() > 1 ? rows_ * count_ * chunk_ / kTaskBytes : 1;
-  tasks = std::min({std::max<int64_t>(1, tasks), int64_t{4} * pool.threads(), units});
+  tasks = cut(std::min<int64_t>(tasks, 4 * pool.threads()), rows_ * count_ * chunk_, kTaskMostBytes, units);
   pool.parallel(tasks, [&](int64_t task, int) {
     for (int64_t unit = units * task / tasks; unit < units * (task + 1) / tasks; ++unit) {
       const int64_t first = unit % parts * part;

@@ -22,11 +22,19 @@ class TopK final : public Kernel {
       const T* x = reinterpret_cast<const T*>(run.inputs[0]) + row * extent_;
       int32_t* order = reinterpret_cast<int32_t*>(run.scratch) + worker * extent_;
       for (int64_t i = 0; i < extent_; ++i) order[i] = static_cast<int32_t>(i);
-      std::partial_sort(order, order + count_, order + extent_, [x](int32_t a, int32_t b) {
+      const auto before = [x](int32_t a, int32_t b) {
         const bool nan_a = x[a] != x[a], nan_b = x[b] != x[b];
         if (nan_a != nan_b) return nan_b;
         return x[a] > x[b] || (!(x[a] < x[b]) && a < b);
-      });
+      };
+      if (extent_ < kLong) {
+        std::partial_sort(order, order + count_, order + extent_, before);
+      } else {
+        std::partial_sort(order, order + count_, order + extent_, [&](int32_t a, int32_t b) {
+          run.check(worker);
+          return before(a, b);
+        });
+      }
       T* values = reinterpret_cast<T*>(run.outputs[0]) + row * count_;
       Position* places = reinterpret_cast<Position*>(run.outputs[1]) + row * count_;
       for (int64_t i = 0; i < count_; ++i) values[i] = x[order[i]], places[i] = static_cast<Position>(order[i]);
@@ -34,6 +42,7 @@ class TopK final : public Kernel {
   }
 
  private:
+  static constexpr int64_t kLong = 1 << 16;
   int64_t rows_, extent_, count_;
 };
 

@@ -156,9 +156,10 @@ void TransposedConvolution::pack(const Step&, const CoreSet& cores, Part& part, 
         for (int64_t c = 0; c < g.in_c; ++c) sum += target[c];
       }
     }
-    const int64_t constant = bias[filter] - int64_t{in_zero_point_} * sum +
-                             part.down.taps * used * in_zero_point_ * weight_zero_point_;
-    folded[column] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(constant)));
+    // Unsigned: a bias may be any 64-bit number.
+    const int64_t fixed = part.down.taps * used * in_zero_point_ * weight_zero_point_ - int64_t{in_zero_point_} * sum;
+    const uint64_t constant = static_cast<uint64_t>(bias[filter]) + static_cast<uint64_t>(fixed);
+    folded[column] = static_cast<int32_t>(static_cast<uint32_t>(constant));
     if (requantize.multipliers.size() > 1) finish.multipliers.push_back(requantize.multipliers[filter]);
   }
   MatmulSpec spec;

@@ -135,13 +135,13 @@ bool suits_matmul(const Step& step, size_t source, size_t bias_input) {
   const bool bias = !step.has_input(bias_input) || step.input(bias_input).constant != nullptr;
   const Type type = step.input(source).type;
   const int flip = flip_of(type);
-  const int64_t zero_point = step.integer("input_zero_point") + flip;
+  const int64_t zero_point = step.integer("input_zero_point");
   const std::string& width = step.rule("accumulate");
   const bool proven = width == "s64" && step.bounded && step.magnitude < (int64_t{1} << 31);
   // The cores rescale all columns by one rule.
   const bool alike = step.rules.count("rescale_tail") == 0;
   return alike && is_8bit(type) && is_8bit(step.output().type) && narrow && weights.constant != nullptr && bias &&
-         zero_point >= 0 && zero_point <= 255 && (proven || width == "s32_wrap");
+         zero_point >= -flip && zero_point <= 255 - flip && (proven || width == "s32_wrap");
 }
 
 uint8_t stored_zero_point(const Step& step, size_t source) {

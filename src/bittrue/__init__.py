@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         InputError,
         InvalidModelError,
         ModelFormatError,
+        OutputError,
         ResourceError,
         RunError,
         UnsupportedError,
@@ -46,6 +47,7 @@ _PUBLIC = {
     "InvalidModelError": ("errors", "InvalidModelError"),
     "Model": ("api", "Model"),
     "ModelFormatError": ("errors", "ModelFormatError"),
+    "OutputError": ("errors", "OutputError"),
     "Plan": ("plan", "Plan"),
     "Profile": ("runtime", "Profile"),
     "Port": ("api", "Port"),
@@ -78,6 +80,7 @@ __all__ = [
     "InvalidModelError",
     "Model",
     "ModelFormatError",
+    "OutputError",
     "Plan",
     "Port",
     "Profile",
@@ -115,4 +118,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PUBLIC})
+    return list(__all__)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import numerics as numerics_tables
-from .errors import BittrueError, InputError, InvalidModelError
-from .graph import Graph, ModelFile, Quantization
+from .errors import BittrueError, InputError, InvalidModelError, UnsupportedError, memory_errors
+from .graph import Graph, ModelFile
 from .importers import read_model
+from .names import brief, by_number, did_you_mean, near_or_all
 from .plan import DEFAULT_MEMORY_LIMIT, Plan, make_plan
+from .ports import Port, checked
 from .runtime import (
     DEFAULT_ITERATION_LIMIT,
     NativeExecutor,
@@ -26,31 +27,10 @@ from .text import model_text
 
 # A typing error should not start a million threads.
 MAX_THREADS = 1024
+_SHOWN_NOTES = 2
+# Inputs and outputs that `repr` names.
+_SHOWN_PORTS = 3
 EXECUTORS = ("auto", "native", "reference")
-
-
-class Port:
-    """One input or output of a session.
-
-    Attributes:
-        name: tensor name.
-        dtype: NumPy dtype of the array.
-        shape: tuple of extents, -1 for those that only running tells (the rank is then what the file declares).
-        scale, zero_point: quantization (None when the tensor has none or has it per axis).
-    """
-
-    def __init__(self, name: str, dtype: np.dtype, shape: tuple[int, ...], quantization: Quantization | None) -> None:
-        self.name = name
-        self.dtype = dtype
-        self.shape = shape
-        self.quantization = quantization
-        single = quantization is not None and not quantization.per_axis
-        self.scale = float(quantization.scales[0]) if single and quantization else None
-        self.zero_point = int(quantization.zero_points[0]) if single and quantization else None
-
-    def __repr__(self) -> str:
-        quantization = f", {self.quantization}" if self.quantization is not None else ""
-        return f"Port({self.name!r}, {self.dtype}{list(self.shape)}{quantization})"
 
 
 class Model:
@@ -82,6 +62,7 @@ class Model:
     def notes(self) -> tuple[str, ...]:
         return self.file.notes
 
+    @memory_errors
     def prepare(
         self,
         numerics: str | numerics_tables.Numerics | None = None,
@@ -137,6 +118,10 @@ class Model:
             )
         except InvalidModelError as error:
             raise _with_free_inputs(error, chosen, shapes or {}) from None
+        except UnsupportedError as error:
+            # What the reader noted may be why the graph has such an operator.
+            advice = "; ".join(filter(None, (error.advice, *self.notes[:_SHOWN_NOTES])))
+            raise UnsupportedError(error.code, error.message, place=error.place, advice=advice) from None
         return Session(
             plan, executor=executor, threads=threads, isa=isa, passes=passes, iteration_limit=iteration_limit
         )
@@ -153,11 +138,23 @@ class Model:
                     return graph
         elif -len(self.graphs) <= which < len(self.graphs):
             return self.graphs[which]
-        names = ", ".join(f"{i}: {g.signature or g.name or 'unnamed'}" for i, g in enumerate(self.graphs))
-        raise InputError("BT-GRAPH", f"no graph {which!r} in this file", advice=f"graphs: {names}")
+        names = ", ".join(f"{i}: {g.signature or g.name or 'unnamed'}" for i, g in enumerate(self.graphs[:20]))
+        known = [name for graph in self.graphs for name in (graph.signature, graph.name) if name]
+        advice = did_you_mean(str(which), known, f"graphs: {names}")
+        raise InputError("BT-GRAPH", f"no graph {which!r} in this file", advice=advice)
+
+    def __repr__(self) -> str:
+        tensors = [self.graph.tensors[index] for index in self.graph.inputs]
+        inputs = [f"{brief(t.name)} {t.type.title}{list(t.shape_signature or t.shape)}" for t in tensors]
+        return f"Model({self.format}, {len(self.graph.nodes):,} operators, inputs: {_listed(inputs)})"
 
     def __str__(self) -> str:
         return model_text(self.file)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """The first ones, and that there are more."""
+    return ", ".join([*texts[:_SHOWN_PORTS], *(["..."] if len(texts) > _SHOWN_PORTS else [])])
 
 
 def _with_free_inputs(error: InvalidModelError, graph: Graph, shapes: Mapping[str, Sequence[int]]) -> BittrueError:
@@ -225,10 +222,30 @@ class Session:
         if self._run_one is not None:
             self._input, self._output = self.inputs[0].name, self.outputs[0].name
 
+    def __reduce__(self) -> NoReturn:
+        raise InputError(
+            "BT-PICKLE",
+            "a session cannot be pickled or copied: it owns threads and native memory",
+            advice="prepare the model in each process, or hand on session.plan.save(path) and bittrue.load_plan(path)",
+        )
+
+    def __repr__(self) -> str:
+        ports = [
+            _listed([f"{brief(port.name)} {port.dtype}{list(port.shape)}" for port in side])
+            for side in (self.inputs, self.outputs)
+        ]
+        how = f"{self.executor} {self.isa}" if self.isa else self.executor
+        return (
+            f"Session('{self.plan.numerics}', {how}, {len(self.plan.steps):,} steps, inputs: {ports[0]}, "
+            f"outputs: {ports[1]})"
+        )
+
+    @memory_errors
     def run(
         self,
         *positional: Any,
         progress: Callable[[int], None] | None = None,
+        timeout: float | None = None,
         **named: Any,
     ) -> dict[str, np.ndarray]:
         """Run once.
@@ -236,12 +253,18 @@ class Session:
         Args:
             positional: one mapping from input name to array, or one array per input, in order.
             progress: called with the position of each finished step; stages planned while running count on.
-            named: arrays by input name, where names are valid Python identifiers.
+            timeout: seconds after which the run ends with an error; None: never. Native code notices within a fraction
+                of a second. The reference executor looks between steps and in its own loops; a long call of NumPy
+                inside of a step cannot be ended.
+            named: arrays by input name, where names are valid Python identifiers. Inputs that are called ``progress``
+                or ``timeout`` are given in a mapping.
 
         Returns:
             Output name to array.
 
         Raises:
+            StoppedError: the timeout has passed, or another thread called `interrupt`. Like every run that raises,
+                KeyboardInterrupt included, it leaves the session as it was before: variables keep their values.
             InputError: names, types or shapes that do not fit; floats for a quantized input (quantize them first with
                 `bittrue.quantize`).
             RunError: values without a defined result, for example a division by zero.
@@ -249,11 +272,13 @@ class Session:
         if self._run_one is not None and len(positional) == 1 and not named and progress is None:
             # Small networks take microseconds: the usual call goes straight to the executor.
             x = positional[0]
-            value = self._run_one(x[self._input] if type(x) is dict and len(x) == 1 and self._input in x else x)
+            value = self._run_one(
+                x[self._input] if type(x) is dict and len(x) == 1 and self._input in x else x, timeout
+            )
             if value is not None:
                 return {self._output: value}
         inputs = self._inputs(positional, named)
-        results = self._executor.run(inputs, after_step=progress)
+        results = self._executor.run(inputs, after_step=progress, timeout=timeout)
         if isinstance(self._executor, NativeExecutor):
             # The native executor writes every result into an array of its own.
             return {port.name: value for port, value in zip(self.outputs, results, strict=True)}
@@ -266,10 +291,65 @@ class Session:
             outputs[port.name] = value if free else value.copy()
         return outputs
 
+    def run_each(self, *positional: Any, **named: Any) -> dict[str, np.ndarray]:
+        """Run the samples of a batch one after the other, each by `run`.
+
+        For files that fix their batch, in a RESHAPE for example: their runtimes refuse other batches, too. Every
+        sample has the bytes of its own run. Variable tensors go on from sample to sample, as between runs.
+
+        Args:
+            positional, named: as for `run`; the first extent of every array is the same multiple of its input's.
+
+        Returns:
+            Output name to array: the samples' results, joined along their first axis (a scalar's along a new one).
+
+        Raises:
+            InputError: also where arrays are no such multiples, or results have shapes that cannot be joined.
+            RunError: see `run`.
+        """
+        given = self._named(positional, named)
+        batches: dict[str, np.ndarray] = {}
+        counts = set()
+        for index, value in given.items():
+            port = self._input_ports[index]
+            array = np.asarray(value)
+            if not port.shape or array.shape[1:] != port.shape[1:] or array.ndim != len(port.shape):
+                raise InputError(
+                    "BT-INPUT-SHAPE",
+                    f"expected shape {['N', *port.shape[1:]]}, found {list(array.shape)}",
+                    place=f"input '{port.name}'",
+                )
+            counts.add(divmod(array.shape[0], port.shape[0]) if port.shape[0] else (0, 0))
+            batches[port.name] = array
+        count, left = counts.pop() if len(counts) == 1 else (0, 1)
+        if left or not count:
+            shapes = ", ".join(f"{list(array.shape)} for '{name}'" for name, array in batches.items())
+            raise InputError(
+                "BT-INPUT-SHAPE",
+                f"no number of samples fits all inputs: {shapes or 'the model has none'}",
+                place="run_each",
+                advice="give every input the same number of samples, one after the other along the first axis",
+            )
+        samples = {name: np.split(array, count) for name, array in batches.items()}
+        results = [self.run({name: parts[i] for name, parts in samples.items()}) for i in range(count)]
+        joined = {}
+        for port in self.outputs:
+            values = [np.atleast_1d(result[port.name]) for result in results]
+            if len({value.shape[1:] for value in values}) > 1:
+                raise InputError(
+                    "BT-OUTPUT-SHAPE",
+                    f"output '{port.name}' has other shapes for other samples",
+                    place="run_each",
+                    advice="run the samples yourself, one by one",
+                )
+            joined[port.name] = np.concatenate(values)
+        return joined
+
     def trace(
         self,
         *positional: Any,
         progress: Callable[[int], None] | None = None,
+        timeout: float | None = None,
         **named: Any,
     ) -> dict[str, np.ndarray]:
         """Run once and return every tensor by name, in execution order: inputs, then each step's results.
@@ -280,14 +360,16 @@ class Session:
         Arguments and errors as for `run`.
         """
         values: dict[str, np.ndarray] = {}
-        self.observe(values.__setitem__, *positional, progress=progress, **named)
+        self.observe(values.__setitem__, *positional, progress=progress, timeout=timeout, **named)
         return values
 
+    @memory_errors
     def observe(
         self,
         observer: Callable[[str, np.ndarray], None],
         *positional: Any,
         progress: Callable[[int], None] | None = None,
+        timeout: float | None = None,
         **named: Any,
     ) -> None:
         """Run once and hand every tensor of `trace` to `observer` as (name, value) as soon as it is known.
@@ -299,7 +381,14 @@ class Session:
         inputs = {index: np.array(value) for index, value in inputs.items()}
         for index in self.plan.inputs:
             observer(self.plan.tensors[index].name, inputs[index])
-        self._executor.run(inputs, observe=observer, after_step=progress)
+        self._executor.run(inputs, observe=observer, after_step=progress, timeout=timeout)
+
+    def interrupt(self) -> None:
+        """End all runs of this session that are in progress, from another thread: they raise StoppedError.
+
+        Runs that begin later are not touched. In the main thread, Ctrl-C does the same and raises KeyboardInterrupt.
+        """
+        self._executor.state.interrupts[0] += 1
 
     @property
     def missing(self) -> Mapping[int, str]:
@@ -338,7 +427,8 @@ class Session:
         tensor = self.plan.tensors[index]
         return Port(tensor.name, tensor.type.numpy, tensor.shape, tensor.quantization)
 
-    def _inputs(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, np.ndarray]:
+    def _named(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, Any]:
+        """What is given for every input, by its index in the plan."""
         if len(positional) == 1 and isinstance(positional[0], Mapping):
             given: Mapping[str, Any] = {**positional[0], **named} if named else positional[0]
         else:
@@ -347,76 +437,42 @@ class Session:
                     "BT-INPUT-COUNT", f"{len(positional)} arrays given, the model has {len(self.inputs)} inputs"
                 )
             given = {**{p.name: a for p, a in zip(self.inputs, positional, strict=False)}, **named}
-        inputs: dict[int, np.ndarray] = {}
+        inputs: dict[int, Any] = {}
         for name, value in given.items():
             index = self._input_names.get(name)
             if index is None:
                 raise InputError(
                     "BT-INPUT-NAME",
                     f"'{name}' is no input of this model",
-                    advice=f"inputs: {', '.join(p.name for p in self.inputs)}",
+                    advice=near_or_all(name, self._input_names, "inputs"),
                 )
             if index in inputs:
                 raise InputError("BT-INPUT-NAME", f"input '{name}' is given twice")
-            inputs[index] = _checked(self._input_ports[index], value)
+            inputs[index] = value
         if len(inputs) < len(self._input_ports):
             missing = [p.name for i, p in self._input_ports.items() if i not in inputs]
             raise InputError("BT-INPUT-MISSING", f"no value for input {', '.join(repr(m) for m in missing)}")
         return inputs
 
+    def _inputs(self, positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[int, np.ndarray]:
+        given = self._named(positional, named)
+        return {index: checked(self._input_ports[index], value) for index, value in given.items()}
+
 
 def _tensor_indices(graph: Graph, names: Sequence[str]) -> list[int]:
     indices = {**{tensor.name: index for index, tensor in enumerate(graph.tensors)}, **graph.aliases}
+    nodes = {node.index: [graph.tensors[i].name for i in node.outputs] for node in graph.nodes}
+    names = [by_number(name, indices, nodes.get, len(nodes)) for name in names]
     for name in names:
         if name not in indices:
-            import difflib
-
-            close = difflib.get_close_matches(name, indices, 3)
-            advice = (
-                f"did you mean {' or '.join(repr(c) for c in close)}?"
-                if close
-                else "bittrue inspect --tensors lists them"
-            )
+            advice = did_you_mean(name, indices, "bittrue inspect --tensors lists them")
             raise InputError("BT-OUTPUT-NAME", f"no tensor '{name}' in this graph", place="outputs", advice=advice)
     if not names:
         raise InputError("BT-OUTPUT-NAME", "no tensor is named", place="outputs")
     return list(dict.fromkeys(indices[name] for name in names))
 
 
-def _checked(port: Port, value: Any) -> np.ndarray:
-    if (
-        type(value) is np.ndarray
-        and value.dtype == port.dtype
-        and value.shape == port.shape
-        and value.flags.c_contiguous
-    ):
-        return value
-    place = f"input '{port.name}'"
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise InputError("BT-INPUT-TYPE", f"no array: {error}", place=place) from None
-    if array.dtype != port.dtype:
-        advice = f"convert it yourself: array.astype(np.{port.dtype})"
-        if array.dtype.kind == "f" and port.scale is not None:
-            advice = (
-                f"quantize it: bittrue.quantize(x, scale={port.scale!r}, zero_point={port.zero_point}, "
-                f"dtype='{port.dtype}')"
-            )
-        raise InputError("BT-INPUT-TYPE", f"expected {port.dtype}, found {array.dtype}", place=place, advice=advice)
-    if array.shape != port.shape:
-        advice = "a scalar axis may be missing: use array[None]"
-        if math.prod(array.shape) != math.prod(port.shape):
-            advice = f"prepare the model for it: model.prepare(shapes={{{port.name!r}: {tuple(array.shape)}}})"
-        raise InputError(
-            "BT-INPUT-SHAPE",
-            f"expected shape {list(port.shape)}, found {list(array.shape)}",
-            place=place,
-            advice=advice,
-        )
-    return np.ascontiguousarray(array).reshape(array.shape)
-
-
+@memory_errors
 def load(source: Any, weights: Any = None) -> Model:
     """Read a model.
 
@@ -434,6 +490,7 @@ def load(source: Any, weights: Any = None) -> Model:
     return Model(read_model(source, weights))
 
 
+@memory_errors
 def load_plan(
     path: Any,
     *,
@@ -469,6 +526,10 @@ def load_plan(
 
 def _check_choice(executor: str, threads: int) -> None:
     if executor not in EXECUTORS:
-        raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
+        raise InputError(
+            "BT-EXECUTOR",
+            f"unknown executor '{executor}'",
+            advice=near_or_all(executor, EXECUTORS, "choose one of"),
+        )
     if not 1 <= threads <= MAX_THREADS:
         raise InputError("BT-THREADS", f"threads must lie between 1 and {MAX_THREADS}, found {threads}")

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class BittrueError(Exception):
     """Base of all errors that bittrue raises on purpose.
@@ -63,6 +70,32 @@ class RunError(BittrueError):
 
 class ResourceError(BittrueError):
     """The work asked for would exceed a limit of memory or time."""
+
+
+class StoppedError(ResourceError):
+    """A run was ended before it was done: its timeout has passed (BT-TIMEOUT), or `Session.interrupt` was called
+    (BT-INTERRUPTED). The session is as it was before the run.
+    """
+
+
+def memory_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, with a `ResourceError` in place of every MemoryError."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*arguments, **named)
+        except MemoryError as error:
+            reason = f": {error}" if str(error) else ""
+            raise ResourceError(
+                "BT-MEMORY", f"out of memory{reason}", advice="free some, or take smaller inputs or batches"
+            ) from None
+
+    return call
+
+
+class OutputError(BittrueError):
+    """A file could not be written; what was there under its name before still is."""
 
 
 class InternalError(BittrueError):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +42,8 @@ def assert_bit_equal(
             accumulator, multiplier, exponent, zero point, and which of both values this arithmetic gives.
         inputs: what the session was fed, by input name.
         model: path of the session's model, for the command that replays the element.
-        replay: options of that command that make the same inputs, for example ``"--input x.npy"``.
+        replay: options of that command that make the same inputs, for example ``"--input x.npy"``. Without them a
+            failure keeps `inputs` in a new temporary folder and names the file.
 
     Raises:
         AssertionError: they differ. The text names the first differing element, how many of how many differ, the
@@ -235,7 +239,9 @@ def _show(value: np.generic) -> str:
 
 def _worked_out(pair: _Pair, session: Session, inputs: Mapping[str, Any], model: str, replay: str) -> str:
     """The step that computes the first differing element, its arithmetic, and the command that replays it."""
+    from .compare.archive import write_arrays
     from .explain.mismatch import mismatch_text
+    from .files import scratch
 
     name = pair.tensor or (session.outputs[0].name if len(session.outputs) == 1 else "")
     known = [tensor.name for tensor in session.plan.tensors]
@@ -243,6 +249,11 @@ def _worked_out(pair: _Pair, session: Session, inputs: Mapping[str, Any], model:
         return f"\n  not worked out: the session has no tensor '{name}'; name the tensor with name="
     if not pair.comparable:
         return ""
+    if not replay:
+        kept = Path(tempfile.mkdtemp(prefix="bittrue-mismatch-")) / "inputs.npz"
+        with scratch(kept) as file:
+            write_arrays(file, {key: np.asarray(value) for key, value in inputs.items()})
+        replay = f"--input {shlex.quote(str(kept))}"
     first = int(np.flatnonzero(pair.differs)[0])
     expected, got = pair.expected.reshape(-1)[first], pair.actual.reshape(-1)[first]
     text = mismatch_text(session, session.trace(inputs), name, pair.index(first), expected, got, model, replay)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from .graph import Graph, ModelFile, Tensor
+from .visible import visible
 
 # Files of these formats say the shapes of weights and inputs at most.
 _WITHOUT_SHAPES = frozenset(("caffe", "caffe2", "mxnet"))
@@ -57,4 +58,4 @@ def model_text(file: ModelFile) -> str:
         lines.append(f"graph {position} '{graph.name}'{signature}")
         lines += graph_lines(graph, file.format)
     lines += [f"note: {note}" for note in file.notes]
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))

@@ -102,7 +102,7 @@ def test_rules_that_differ_somewhere_are_shown_where(tmp_path: Path) -> None:
         (("-t", "{tensor}", "-e", "0,a"), "cannot read the element"),
         (("-t", "{input}", "-e", "0,0,0,0"), "an input"),
         (("-t", "{weights}", "-e", "0,0,0,0"), "a constant"),
-        (("-t", "{tensor}", "--against", "q31_one_step_upp"), "did you mean q31_one_step_up"),
+        (("-t", "{tensor}", "--against", "q31_one_step_upp"), "did you mean 'q31_one_step_up'"),
         (("-e", "0,0,0,0"), "need --tensor"),
     ],
 )

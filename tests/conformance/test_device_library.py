@@ -87,7 +87,7 @@ MISBEHAVIOUR = {
     4: ("unreadable", "output 'output0'"),
     5: ("raised", "run returned 42, which is no status"),
     6: ("raised", "the fan is broken"),
-    7: ("refused", "not ?[31m here"),
+    7: ("refused", "not \\x1b[31m here"),
     8: ("raised", "xxxx"),
     9: ("crashed", "SIGABRT"),
     13: ("crashed", "SIGABRT"),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import bittrue
+from bittrue.cli import cli
+from bittrue.conformance.conform import conform
 from bittrue.conformance.devices import Refused
 from bittrue.conformance.devices.opening import open_device
+from bittrue.errors import InputError
 from support import misbehaving
 from support.device_cases import case, first_and_next, is_right, unreadable_case
 
@@ -29,7 +34,7 @@ FATAL = {
 }
 HARMLESS = {
     "say_goodbye": ("crashed", "goodbye"),
-    "raise_error": ("raised", "ValueError: no?[31m luck (misbehaving.py:"),
+    "raise_error": ("raised", "ValueError: no\\x1b[31m luck (misbehaving.py:"),
     "raise_mute": ("raised", "Mute"),
     "raise_base": ("raised", "GeneratorExit: strange"),
     "recurse": ("raised", "RecursionError"),
@@ -186,3 +191,27 @@ def test_starting_is_not_charged_to_a_case(tmp_path: Path) -> None:
     answer = device.answer(case("RESHAPE"))
     assert (answer.status, time.monotonic() - start < 1) == ("outputs", True)
     device.close()
+
+
+def test_what_a_device_prints_is_shown_and_constants_have_shapes(tmp_path: Path) -> None:
+    device = tmp_path / "talkative.py"
+    device.write_text(
+        "import os, sys\n"
+        "def run(model, inputs):\n"
+        "    print('shapes', [value.shape for value in model.constants.values()])\n"
+        "    sys.stdout.flush()\n"
+        "    os.write(2, b'to the other \\x1b[31m side\\n')\n"
+        "    raise NotImplementedError('only talks')\n"
+    )
+    said: dict[str, str] = {}
+    identity = "FULLY_CONNECTED/s8/ties/000"
+    result = conform(f"{device}:run", cases=[identity], demo=False, prints=said.__setitem__)
+    assert list(said) == [identity]
+    shapes, other = said[identity].splitlines()
+    assert re.fullmatch(r"shapes \[\((\d+), (\d+)\), \((\1),\)\]", shapes)
+    assert other == "to the other \x1b[31m side"
+    assert result.count("skipped") == 1
+    with pytest.raises(InputError, match="one job"):
+        conform(f"{device}:run", jobs=2, prints=said.__setitem__)
+    shown = CliRunner().invoke(cli, ["conform", f"{device}:run", "--case", identity, "--no-demo", "--prints"])
+    assert f"{identity}: to the other \\x1b[31m side\n" in shown.stderr

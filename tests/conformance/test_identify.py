@@ -24,6 +24,7 @@ from bittrue.conformance.identification.variations import variations
 from bittrue.conformance.suite import Suite, SuiteCase, find_suite
 from bittrue.errors import BittrueError
 from bittrue.numerics import Numerics
+from support.onnx_models import HERE
 from support.planted import PLANTED, PlantedDevice
 
 # Enough to tell every arithmetic apart, few enough to be quick.
@@ -115,7 +116,7 @@ def test_our_own_numerics_are_found(name: str, operators: tuple[str, ...]) -> No
         ("litert:builtin_ref", "litert", ("FULLY_CONNECTED", "ADD", "MUL"), "litert"),
         ("litert:optimized", "litert", ("FULLY_CONNECTED", "ADD", "MUL"), "litert-optimized"),
         ("litert:xnnpack", "litert", ("FULLY_CONNECTED", "ADD", "MUL"), "xnnpack"),
-        ("onnxruntime", "onnx", ("QLinearMatMul", "QLinearMul", "QLinearSigmoid"), "onnxruntime"),
+        ("onnxruntime", "onnx", ("QLinearMatMul", "QLinearMul", "QLinearSigmoid"), HERE),
     ],
 )
 def test_real_runtimes_are_found(spec: str, suite: str, operators: tuple[str, ...], name: str) -> None:

@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import bittrue
 from bittrue import numerics
 from bittrue.api import Session
 from bittrue.compare.hypotheses.rows import place_of
@@ -90,7 +91,11 @@ def test_the_runtime_gives_the_expected_bytes(operator: str, name: str) -> None:
         # The reference kernel reads s8 as unsigned; the table says so, and the test of u8 covers the formula.
         assert differing(suite_cases(operator), name)
         return
-    assert differing(suite_cases(operator), name) == []
+    cases = suite_cases(operator)
+    if name == "xnnpack" and "avx512vnni" not in bittrue.isas():
+        # Its sums beyond 2^24 are those of vectors of 512 bits.
+        cases = tuple(case for case in cases if "beyond 2^24" not in case.note)
+    assert differing(cases, name) == []
 
 
 @pytest.mark.parametrize(("operator", "types"), OTHERS)

@@ -13,7 +13,7 @@ import bittrue
 from bittrue.conformance.expected import Expected, same_bytes
 from bittrue.conformance.suite import AIMS, find_suite
 from bittrue.conformance.suite.onnx_aiming import Scales, accumulators, aimed_sums, rescalings
-from support.onnx_models import Refused
+from support.onnx_models import Refused, needs_wide
 from support.onnx_narrow import run_memory
 
 SUITE = find_suite("onnx")
@@ -36,6 +36,7 @@ APART = {
 }
 
 
+@needs_wide
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_case_gives_the_bytes_of_onnx_runtime(operator: str) -> None:
     apart: Counter[str] = Counter()

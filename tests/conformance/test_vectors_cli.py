@@ -71,8 +71,8 @@ def test_the_list_counts_what_is_written() -> None:
     ("arguments", "words"),
     [
         (["NO_SUCH"], "has no operator 'NO_SUCH'"),
-        (["conv"], "did you mean CONV_2D or "),
-        (["SOFMAX"], "did you mean SOFTMAX"),
+        (["conv"], "did you mean 'CONV_2D' or "),
+        (["SOFMAX"], "did you mean 'SOFTMAX'"),
         (["--types", "s9"], "has no type 's9'"),
         (["--aim", "luck"], "has no aim 'luck'"),
         (["RESHAPE", "--format", "zip"], "there is no format 'zip'"),

@@ -1,4 +1,8 @@
-"""Plan files that lie: numbers, lists, names and arrays of saved plans changed at will, then loaded and run."""
+"""Plan files that lie: numbers, lists, names and arrays of saved plans changed at will, then loaded and run.
+
+A lie in the plan itself contradicts the graph beside it. Lies in the graph are mostly told in the whole file, so that
+it is accepted when the graph can be planned at all.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,9 @@ import numpy as np
 from watch import report
 
 import bittrue
+from bittrue.errors import MISFITS
+from bittrue.plan.file import described, read_source
+from bittrue.plan.planner import plan_source
 
 # Of activations; runs of larger plans would only take time.
 MEMORY_LIMIT = 16 << 20
@@ -52,19 +60,40 @@ def lie(members: Members, seed: int) -> Members:
     """One to four changes: mostly in steps and shapes, where numbers decide what memory is touched."""
     rng = np.random.default_rng(seed)
     description, arrays = copy.deepcopy(members[0]), dict(members[1])
+    whole = rng.random() < 0.7
+    if whole:
+        # Arrays that only the plan has are derived anew.
+        used = set(_texts(description["source"]))
+        arrays = {name: array for name, array in arrays.items() if name.removesuffix(".npy") in used}
     for _ in range(int(rng.choice([1, 1, 1, 2, 4]))):
         if arrays and rng.random() < 0.25:
             name = str(rng.choice(list(arrays)))
             arrays[name] = _other_array(arrays[name], rng)
             continue
-        places = list(_places(description))
+        places = [path for path in _places(description) if not whole or path[:2] == ("source", "graphs")]
         weights = np.array([_weight(path) for path in places])
         path = places[int(rng.choice(len(places), p=weights / weights.sum()))]
         holder = description
         for key in path[:-1]:
             holder = holder[key]
         holder[path[-1]] = _other(holder[path[-1]], description, path, rng)
-    return description, arrays
+    return _consistent(description, arrays) if whole else (description, arrays)
+
+
+def _consistent(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Members:
+    """The file of a plan of the graphs in `description`; what cannot be planned stays as it is."""
+    try:
+        source, notes = read_source(description, {name.removesuffix(".npy"): a for name, a in arrays.items()})
+        plan = plan_source(replace(source, memory_limit=MEMORY_LIMIT), notes)
+        derived, kept = described(plan)
+    except (bittrue.BittrueError, MemoryError, *MISFITS):
+        return description, arrays
+    return json.loads(json.dumps(derived)), {f"{name}.npy": array for name, array in kept.items()}
+
+
+def _texts(value: Any) -> Any:
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from (inner,) if isinstance(inner, str) else _texts(inner)
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Any:
@@ -140,9 +169,9 @@ def _other_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def attempt(members: Members, path: Path, executors: Executors) -> str:
-    """``"result"`` or the codes of the typed errors; anything else is raised."""
+    """``"result"`` or the code of the typed error, the same on all executors; anything else is raised."""
     write(members, path)
-    outcomes = []
+    outcomes, results = [], []
     for executor, isa in executors:
         try:
             session = bittrue.load_plan(
@@ -151,11 +180,13 @@ def attempt(members: Members, path: Path, executors: Executors) -> str:
             assert str(session.plan)
             rng = np.random.default_rng(0)
             feed = {port.name: _values(rng, port) for port in session.inputs}
-            session.run(feed)
+            results.append([(n, v.dtype, v.shape, v.tobytes()) for n, v in session.run(feed).items()])
             outcomes.append("result")
         except bittrue.BittrueError as error:
             outcomes.append(error.code)
-    return " ".join(dict.fromkeys(outcomes))
+    assert len(set(outcomes)) == 1, f"executors disagree: {outcomes}"
+    assert all(result == results[0] for result in results), "executors give other bytes"
+    return outcomes[0]
 
 
 def _values(rng: np.random.Generator, port: bittrue.Port) -> np.ndarray:

@@ -12,29 +12,44 @@ import pytest
 from support.shared import REPOSITORY
 
 PACKAGE = REPOSITORY / "src" / "bittrue"
-# Left to right: a folder may import itself and what stands left of it. `errors` and `graph` import nothing of ours
-# but errors; the modules beside the folders form the public API, which only the command line imports.
-ORDER = ("errors", "graph", "arithmetic", "rules", "operators", "numerics", "importers", "rewrites", "plan")
-ORDER += ("runtime", "api", "runners", "check", "explain", "compare", "measure", "conformance", "report")
+# Left to right: a folder may import itself and what stands left of it, and all may import `visible`. `errors` imports
+# nothing of ours, `files` and `names` nothing but errors; the modules beside the folders form the public API, which the
+# command line alone imports.
+ORDER = ("errors", "files", "names", "graph", "arithmetic", "rules", "operators", "numerics", "importers")
+ORDER += (
+    "rewrites",
+    "plan",
+    "runtime",
+    "api",
+    "runners",
+    "report",
+    "check",
+    "explain",
+    "compare",
+    "measure",
+    "conformance",
+)
 # What looks at whole models from outside opens them as users do.
 OUTSIDE = {"importers", "quantization", *ORDER}
 ALLOWED_EXCEPTIONS = {
     # importers build graphs and know nothing of operators, rules or numerics
-    "importers": {"errors", "graph", "importers"},
-    "graph": {"graph"},
+    "importers": {"errors", "files", "graph", "importers"},
+    "graph": {"graph", "names"},
     # recorded cases become model files, or graphs that the public builder makes; results say which version made
     # them, and the embedded model is among those that devices run
-    "conformance": {"__version__", "qnn", "samples", *OUTSIDE} - {"report"},
+    "conformance": {"__version__", "qnn", "samples", *OUTSIDE},
     **{
         # results say which version made them
         folder: {"__version__", "quantization", *OUTSIDE.intersection({"importers", *ORDER[: ORDER.index(folder) + 1]})}
         for folder in ("runners", "check", "explain", "compare", "measure")
     },
     # pages are made of plain data
-    "report": {"errors", "report"},
+    "report": {"errors", "files", "names", "report"},
     "rewrites": {"errors", "graph", "operators", "rewrites"},
     "arithmetic": {"arithmetic"},
     "rules": {"arithmetic", "rules"},
+    # plan files say which version wrote them
+    "plan": {"__version__", *ORDER[: ORDER.index("plan") + 1]} - {"importers"},
     # the C++ module
     "runtime": {"_native", *ORDER} - {"importers"},
 }
@@ -72,7 +87,7 @@ def imported(path: Path) -> set[str]:
 def test_arrows(folder: str) -> None:
     allowed = ALLOWED_EXCEPTIONS.get(folder) or set(ORDER[: ORDER.index(folder) + 1]) - {"importers"} | {folder}
     for path in python_files(PACKAGE / folder):
-        strangers = imported(path) - allowed
+        strangers = imported(path) - allowed - {"visible"}
         assert not strangers, f"{path.relative_to(REPOSITORY)} imports {sorted(strangers)}, allowed: {sorted(allowed)}"
 
 
@@ -107,6 +122,25 @@ def test_arrows_inside_conformance() -> None:
 
 def test_oracle_imports_nothing_of_ours() -> None:
     assert imported(PACKAGE / "arithmetic" / "exact.py") == set()
+    assert imported(PACKAGE / "visible.py") == set()
+
+
+def test_nothing_is_printed_but_through_the_sink() -> None:
+    """`cli/plain.py` and `cli/terminal.py` make text visible; nothing else writes where a terminal may listen."""
+    for path in python_files(PACKAGE):
+        if path.parent.name == "cli" and path.name in ("plain.py", "terminal.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            writes = re.search(r"std(out|err)__?\.(write|buffer)|\bstd(out|err)\.(write|buffer)", called)
+            if called in ("print", "Console", "click.echo", "click.secho", "rich.print") or writes:
+                raise AssertionError(
+                    f"{path.relative_to(REPOSITORY)}:{node.lineno} calls {called}: use plain or terminal"
+                )
+            if called.endswith("TextColumn") and not any(word.arg == "markup" for word in node.keywords):
+                raise AssertionError(f"{path.relative_to(REPOSITORY)}:{node.lineno}: a TextColumn reads markup")
 
 
 @pytest.mark.parametrize("folder", QUIET)
@@ -133,3 +167,52 @@ def test_no_source_file_outgrows_its_room() -> None:
     ]:
         lines = len(path.read_text().splitlines())
         assert lines <= 600, f"{path.relative_to(REPOSITORY)} has {lines} lines"
+
+
+# What writes, or maps what others may write, but in `files`; others write into streams, or what a child process says.
+WRITES = {"write_text", "write_bytes", "tofile", "save", "savez", "savez_compressed", "ZipFile", "dump", "rename"}
+WRITES |= {"memmap", "mmap", "copy2", "copyfile", "copytree", "truncate", "symlink_to", "hardlink_to"}
+STREAMS = {
+    "plan/file.py": {"ZipFile", "save"},
+    # The null device, and the report of an internal error.
+    "cli/endings.py": {"O_WRONLY", "open"},
+    "cli/demo.py": {"save"},
+    # Plan.save, which goes through it.
+    "cli/plan.py": {"save"},
+    "runtime/trace.py": {"save"},
+    "compare/archive.py": {"ZipFile", "open"},
+    "conformance/formats/exporter.py": {"ZipFile"},
+    "runners/base.py": {"O_WRONLY"},
+    "runners/process.py": {"O_CREAT", "O_WRONLY"},
+}
+
+
+def writes(path: Path) -> set[str]:
+    """Calls that write or map files, by their names."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and node.attr in ("O_CREAT", "O_RDWR", "O_WRONLY"):
+            found.add(node.attr)
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute | ast.Name):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        modes = {value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)}
+        if name in ("open", "ZipFile"):
+            if any(re.fullmatch(r"(?=.*[wax+])[rwaxbt+]{1,3}", mode) for mode in modes):
+                found.add(name)
+        # Of modules and paths: a plain name is a function of `files`.
+        elif isinstance(node.func, ast.Attribute) and name in WRITES:
+            found.add(name)
+        if any(keyword.arg == "mmap_mode" for keyword in node.keywords):
+            found.add("mmap_mode")
+    return found
+
+
+def test_files_are_written_by_one_module() -> None:
+    for path in python_files(PACKAGE):
+        name = str(path.relative_to(PACKAGE))
+        if name != "files.py":
+            strangers = writes(path) - STREAMS.get(name, set())
+            assert not strangers, f"{name}: {sorted(strangers)}; bittrue.files writes whole files or none"
+    assert writes(PACKAGE / "files.py") >= {"O_CREAT", "O_WRONLY", "truncate", "rename"}

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
-from support.onnx_models import cases, options
+from support.onnx_models import HERE, cases, options
 
 KINDS = {
     TensorProto.UINT2: (0, 3),
@@ -81,9 +81,9 @@ def test_random_models(request: pytest.FixtureRequest, tmp_path: Path) -> None:
         if content_bits(content) == 2 and "MatMulNBits" in wanted:
             # The runtime's results are not those of the model.
             with pytest.raises(bittrue.UnsupportedError, match="2-bit"):
-                bittrue.load(content).prepare("onnxruntime")
+                bittrue.load(content).prepare(HERE)
             continue
-        session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+        session = bittrue.load(content).prepare(HERE, executor="reference")
         steps = session.plan.steps
         assert [s.operator for s in steps].count("matmul_n_bits") == wanted.count("MatMulNBits")
         replaced += wanted.count("MatMulNBits")

@@ -11,7 +11,7 @@ from bittrue.numerics import find as find_numerics
 from bittrue.plan.planner import declared_shapes
 from bittrue.rewrites.fuse_quantized import rewrite
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
-from support.onnx_models import build, cases, check, run_runtime
+from support.onnx_models import HERE, build, cases, check, needs_wide, run_runtime
 from support.quantized_graphs import GraphMaker
 
 _OPSETS = (13, 17, 21)
@@ -36,6 +36,7 @@ def test_structure(request: pytest.FixtureRequest, part: int) -> None:
         assert ours == theirs
 
 
+@needs_wide
 @pytest.mark.parametrize("part", range(4))
 def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
     """Fused nodes on the runtime's own values, and outputs that follow from exact nodes alone."""
@@ -46,7 +47,7 @@ def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
         names = [bittrue.load(content).graph.tensors[i].name for i in bittrue.load(content).graph.inputs]
         theirs = run_runtime(content, feeds)
         assert isinstance(theirs, dict)
-        session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+        session = bittrue.load(content).prepare(HERE, executor="reference")
         compare_steps(session, {**all_values(model, feeds), **dict(zip(names, feeds, strict=True))}, tally)
         compare_outputs(session, feeds, theirs)
     assert tally.tensors > 100

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto
 
 import bittrue
-from support.onnx_models import MICROSOFT, Refused, cases, check, run_runtime, scale, single
+from support.onnx_models import HERE, MICROSOFT, Refused, cases, check, needs_wide, run_runtime, scale, single
 
 
 def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[np.ndarray]]:
@@ -45,6 +45,7 @@ def model(rng: np.random.Generator, level: int, bits: int) -> tuple[bytes, list[
     return single("MatMulNBits", operands, [TensorProto.FLOAT], attributes, domain=MICROSOFT, constants=constants)
 
 
+@needs_wide
 @pytest.mark.parametrize("part", range(2))
 def test_random_models(request: pytest.FixtureRequest, part: int) -> None:
     outcomes = []
@@ -61,7 +62,7 @@ def test_rows_in_8_bits_by_blocks(request: pytest.FixtureRequest) -> None:
         theirs = run_runtime(content, feeds)
         if isinstance(theirs, Refused):
             continue
-        session = bittrue.load(content).prepare("onnxruntime")
+        session = bittrue.load(content).prepare(HERE)
         ours = session.run(*feeds)["y0"]
         if not session.plan.steps[0].inexact:
             assert ours.tobytes() == theirs["y0"].tobytes()

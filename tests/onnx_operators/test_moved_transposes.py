@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 import bittrue
 from support.differential import assert_same
-from support.onnx_models import MICROSOFT, build, cases, integers, run_runtime
+from support.onnx_models import HERE, MICROSOFT, build, cases, integers, run_runtime
 
 _FIRST, _LAST = [0, 3, 1, 2], [0, 2, 3, 1]
 _SUMS = ("ReduceMean", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd")
@@ -21,7 +21,7 @@ def _check(nodes: list[onnx.NodeProto], inputs: dict[str, np.ndarray], constants
     content, feeds = build(nodes, inputs, {"y": kind}, constants, opset=17)
     theirs = run_runtime(content, feeds)
     assert isinstance(theirs, dict), theirs
-    session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+    session = bittrue.load(content).prepare(HERE, executor="reference")
     assert_same("y", session.run(*feeds)["y"], np.asarray(theirs["y"]))
 
 

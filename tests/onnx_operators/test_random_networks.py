@@ -11,7 +11,7 @@ import bittrue
 from support.float_models import quantize
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised
 from support.native import check_native, same
-from support.onnx_models import Refused, cases, run_runtime
+from support.onnx_models import HERE, Refused, cases, run_runtime
 from support.random_models import random_form, random_network
 
 # What the runtime fuses has these names.
@@ -28,13 +28,13 @@ def test_random_networks(part: int, request: pytest.FixtureRequest, tmp_path: Pa
     tally, compared = Tally(), 0
     for rng in cases(request, part, 2, usual=40):
         content = quantize(random_network(rng), random_form(rng), tmp_path)
-        session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+        session = bittrue.load(content).prepare(HERE, executor="reference")
         feeds = [rng.standard_normal(port.shape).astype(np.float32) for port in session.inputs]
         theirs = run_runtime(content, feeds)
         assert not isinstance(theirs, Refused), theirs.message
         model = optimised(content)
         # As many integer layers as the runtime finds.
-        assert _counts(session) == _counts(bittrue.load(model).prepare("onnxruntime", executor="reference"))
+        assert _counts(session) == _counts(bittrue.load(model).prepare(HERE, executor="reference"))
         names = [port.name for port in session.inputs]
         values = {**all_values(model, feeds), **dict(zip(names, feeds, strict=True))}
         compare_steps(session, values, tally)

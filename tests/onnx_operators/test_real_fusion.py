@@ -7,10 +7,11 @@ import pytest
 
 import bittrue
 from support.differential import assert_same
-from support.onnx_models import cases, run_runtime
+from support.onnx_models import HERE, cases, needs_wide, run_runtime
 from support.real_graphs import RealGraphMaker
 
 
+@needs_wide
 @pytest.mark.parametrize("part", range(4))
 def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
     seen: set[str] = set()
@@ -24,7 +25,7 @@ def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
             assert "Invalid model. Node input 'div" in theirs.message
             continue
         for executor in ("reference", "auto"):
-            session = bittrue.load(content).prepare("onnxruntime", executor=executor)
+            session = bittrue.load(content).prepare(HERE, executor=executor)
             ours = session.run(*feeds)
             for name, value in theirs.items():
                 assert_same(f"{name} ({executor})", ours[name], np.asarray(value))

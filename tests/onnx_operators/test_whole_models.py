@@ -14,7 +14,7 @@ from bittrue.rewrites.fuse_quantized import rewrite
 from support.float_models import MODELS, forms, quantize
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
 from support.native import check_native
-from support.onnx_models import run_runtime
+from support.onnx_models import HERE, run_runtime
 
 # Models of which every node has exact bits in forms with integers throughout.
 _EXACT = ("branches",)
@@ -30,7 +30,7 @@ def test_quantized_model(name: str, form: str, tmp_path: Path) -> None:
     ours = rewrite(graph, declared_shapes(find("onnxruntime"), 1 << 28)(graph))[0]
     if not form.startswith("dynamic"):
         assert structure(ours) == structure(bittrue.load(model).graph)
-    session = bittrue.load(content).prepare("onnxruntime", executor="reference")
+    session = bittrue.load(content).prepare(HERE, executor="reference")
     names = [graph.tensors[i].name for i in graph.inputs]
     tally, theirs = Tally(), run_runtime(content, feeds)
     assert isinstance(theirs, dict)
@@ -57,7 +57,7 @@ def test_quantized_model(name: str, form: str, tmp_path: Path) -> None:
 )
 def test_plans_say_what_stays_float(name: str, form: str, note: str, tmp_path: Path) -> None:
     content = quantize(MODELS[name](np.random.default_rng(0)), forms()[form], tmp_path)
-    notes = bittrue.load(content).prepare("onnxruntime", executor="reference").plan.notes
+    notes = bittrue.load(content).prepare(HERE, executor="reference").plan.notes
     if note:
         assert any(text.startswith("stays float: ") and note in text for text in notes)
     else:

@@ -43,6 +43,24 @@ def test_from_real_per_axis(data: st.DataObject) -> None:
     check(content, [[reals(seed, shape, scale[0])]])
 
 
+@pytest.mark.numerics("litert", "litert-optimized")
+@given(dtype=st.sampled_from(["s8", "u8", "s16"]), shape=shapes(1, 3), declared=shapes(1, 3), data=st.data())
+def test_from_real_per_axis_with_another_declared_shape(
+    dtype: str, shape: tuple[int, ...], declared: tuple[int, ...], data: st.DataObject
+) -> None:
+    """Parameters of slices that the inferred shape lacks are never read; where there are too few, kernels read on."""
+    axis = data.draw(st.integers(0, len(declared) - 1))
+    count = declared[axis]
+    scale = [data.draw(scales(1e-3, 1.0)) for _ in range(count)]
+    zero_point = [data.draw(any_zero_point(dtype)) for _ in range(count)]
+    content = unary("QUANTIZE", T("f32", shape), T(dtype, declared, scale, zero_point, axis), version=6)
+    if count > 1 and (axis >= len(shape) or shape[axis] > count):
+        with pytest.raises(bittrue.InvalidModelError, match="BT-QUANT-AXIS"):
+            bittrue.load(content).prepare()
+    else:
+        check(content, [[reals(1, shape, scale[0])]])
+
+
 @given(st.data())
 @pytest.mark.parametrize("source", ["s8", "u8", "s16", "s32"])
 def test_between_integers(source: str, data: st.DataObject) -> None:

@@ -30,6 +30,38 @@ def test_floats(start: float, limit: float, delta: float) -> None:
         check(numbers("f32", start, limit, delta), [[]])
 
 
+def ends(bits: int) -> st.SearchStrategy[int]:
+    """Numbers of a type near its ends, its middle and the ends of narrower types."""
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    near = [low, high, low // 2, high // 2, -(2**31), 2**31 - 1, 2**30, 0, high // 7, low // 50]
+    return st.builds(lambda number, by: min(max(number + by, low), high), st.sampled_from(near), st.integers(-3, 3))
+
+
+@given(st.sampled_from([32, 64]), st.data())
+def test_integers_whose_difference_leaves_the_type(bits: int, data: st.DataObject) -> None:
+    start, limit, delta = (data.draw(ends(bits)) for _ in range(3))
+    difference = (limit - start + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+    count = abs(difference) // abs(delta or 1) % 2**32
+    if not 0 <= count < 10**5 and count < 2**31 - 1:
+        return  # memory, which the runtime takes and bittrue may not
+    operands = [T(f"s{bits}", ()) for _ in range(3)]
+    values = [np.array(value, f"i{bits // 8}") for value in (start, limit, delta)]
+    check(single("RANGE", None, operands, [T(f"s{bits}", (0,), name="y")]), [values])
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 3.4e38, -3.4e38, 2.0**31, 2.0**32, 0.3]
+
+
+@given(st.sampled_from(SPECIAL), st.sampled_from(SPECIAL), st.sampled_from(SPECIAL))
+def test_special_floats(start: float, limit: float, delta: float) -> None:
+    with np.errstate(all="ignore"):
+        count = abs((np.float32(limit) - np.float32(start)) / np.float32(delta))
+    if not 10**5 < count < 2**31:
+        operands = [T("f32", ()) for _ in range(3)]
+        values = [np.array(value, np.float32) for value in (start, limit, delta)]
+        check(single("RANGE", None, operands, [T("f32", (0,), name="y")]), [values])
+
+
 def test_floats_are_added_one_after_the_other() -> None:
     values = bittrue.load(numbers("f32", 0.1, 2.0, 0.3)).prepare().run()["y"]
     assert values.tolist() == np.float32([0.1, 0.4, 0.70000005, 1.0, 1.3, 1.5999999, 1.8999999]).tolist()

@@ -86,11 +86,13 @@ def _real_function(rule: Any) -> list[list[str]]:
 
 def _real_softmax(rule: Any) -> list[list[str]]:
     rows = np.float32([[1, 0.5, -3, 0.1]])
-    results = [rule.softmax(rows, 1.0)]
+    # Sums of more than 8 elements in another order.
+    long = (np.arange(22, dtype=np.float32) * np.float32(0.37) % np.float32(5))[None]
+    results = [rule.softmax(long, 1.0)[:, :1], rule.softmax(rows, 1.0)]
     try:
         results += [rule.softmax(rows, 0.5), rule.log_softmax(rows)]
     except NotImplementedError:
-        results = results[:1]  # neither another beta nor logarithms
+        results = results[:2]  # neither another beta nor logarithms
     return [[_short(v) for v in row.reshape(-1)] for row in results]
 
 
@@ -263,18 +265,30 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "real_softmax": (
         _real_softmax,
         {
-            "binary32_fused_16_lanes": [["0x1.f814f8p-2", "0x1.31bdbap-2", "0x1.27714ep-7", "0x1.99e388p-3"]],
+            "binary32_fused_16_lanes": [
+                ["0x1.2782f2p-9"],
+                ["0x1.f814f8p-2", "0x1.31bdbap-2", "0x1.27714ep-7", "0x1.99e388p-3"],
+            ],
             "binary32_in_order": [
+                ["0x1.2782f2p-9"],
                 ["0x1.f814f8p-2", "0x1.31bdbap-2", "0x1.277150p-7", "0x1.99e38ap-3"],
                 ["0x1.914a7ep-2", "0x1.388696p-2", "0x1.b2787cp-5", "0x1.ffbfb4p-3"],
                 ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
             ],
             "rounded_once": [
+                ["0x1.2782f2p-9"],
                 ["0x1.f814f6p-2", "0x1.31bdbap-2", "0x1.277150p-7", "0x1.99e388p-3"],
                 ["0x1.f814f6p-2", "0x1.31bdbap-2", "0x1.277150p-7", "0x1.99e388p-3"],
                 ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
             ],
+            "binary32_polynomial_8_lanes": [
+                ["0x1.2782f0p-9"],
+                ["0x1.f814f8p-2", "0x1.31bdbcp-2", "0x1.277150p-7", "0x1.99e38ap-3"],
+                ["0x1.f814f8p-2", "0x1.31bdbcp-2", "0x1.277150p-7", "0x1.99e38ap-3"],
+                ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],
+            ],
             "binary32_polynomial_16_lanes": [
+                ["0x1.2782f2p-9"],
                 ["0x1.f814f8p-2", "0x1.31bdbcp-2", "0x1.277150p-7", "0x1.99e38ap-3"],
                 ["0x1.f814f8p-2", "0x1.31bdbcp-2", "0x1.277150p-7", "0x1.99e38ap-3"],
                 ["-0x1.6adf10p-1", "-0x1.356f88p+0", "-0x1.2d5be2p+2", "-0x1.9bd5eep+0"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +48,7 @@ def test_each_file_of_a_model_with_one_input_is_a_set(tmp_path: Path) -> None:
     (tmp_path / "readme.txt").write_text("no array")
     assert [one.description for one in input_sets([A], [str(tmp_path)])] == ["0.npy", "1.npy", "2.npy"]
     with pytest.raises(InputError, match=r"more files than inputs \(1\)"):
-        one_input_set([A], files, 0, None)
+        one_input_set([A], files, None, None)
 
 
 def test_files_fill_inputs_in_order_and_by_name(tmp_path: Path) -> None:
@@ -110,9 +112,31 @@ def test_raw_values(tmp_path: Path) -> None:
     for port in (A, B):
         value = np.arange(np.prod(port.shape)).reshape(port.shape).astype(port.dtype)
         value.astype(port.dtype.newbyteorder("<")).tofile(tmp_path / f"{port.name}.bin")
-        read = one_input_set([port], [str(tmp_path / f"{port.name}.bin")], 0, None)[0][port.name]
+        read = one_input_set([port], [str(tmp_path / f"{port.name}.bin")], None, None)[0][port.name]
         assert (read.dtype, read.shape, read.tobytes()) == (port.dtype, port.shape, value.tobytes())
         assert read.dtype.isnative
     for port in (B, Port("open", np.dtype(np.int8), (-1, 4), None)):
         with pytest.raises(InputError, match="4 bytes are no raw values of input"):
             one_input_set([port], [str(tmp_path / "a.bin")], 0, None)
+
+
+@pytest.mark.parametrize("size", [(50_000, 1_001), (30_000, 30_000)])
+def test_images_of_many_pixels_are_not_decoded(tmp_path: Path, size: tuple[int, int]) -> None:
+    pytest.importorskip("PIL.Image")
+    head = b"IHDR" + struct.pack(">IIBBBBB", *size, 8, 2, 0, 0, 0)
+    # There is nothing to decode: whoever tried would say so.
+    content = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
+    (tmp_path / "large.png").write_bytes(
+        content + struct.pack(">I", 0) + b"IDAT" + struct.pack(">I", zlib.crc32(b"IDAT"))
+    )
+    with pytest.raises(InputError, match="BT-IMAGE") as raised:
+        input_sets([FIRST], [str(tmp_path / "large.png")])
+    assert "pixels" in raised.value.message
+
+
+def test_images_that_would_start_programs_are_none(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image")
+    path = tmp_path / "page.png"
+    path.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n")
+    with pytest.raises(InputError, match="BT-IMAGE"):
+        input_sets([FIRST], [str(path)])

@@ -19,7 +19,7 @@ from bittrue.runners.onnxruntime import LEVELS, OnnxRuntime, Settings
 from bittrue.runners.recording import Recording
 from bittrue.runners.sides import open_side
 from support.float_models import MODELS, forms, quantize
-from support.onnx_models import Refused, build, run_runtime, value_info
+from support.onnx_models import Refused, build, needs_wide, run_runtime, value_info
 
 _FORMS = ("pairs_u8s8", "pairs_s8s8_per_channel", "operators_u8s8_per_channel", "pairs_real_bias")
 # Levels that fuse.
@@ -47,6 +47,7 @@ def record(path: Path, **settings: object) -> Recording:
     return OnnxRuntime("", path, bittrue.load(path), Settings(**settings)).record(inputs(path))  # type: ignore[arg-type]
 
 
+@needs_wide
 @pytest.mark.parametrize("name", ["branches", "dense", "inverted", "attention"])
 @pytest.mark.parametrize("form", _FORMS)
 def test_levels(
@@ -90,6 +91,7 @@ def run_at(path: Path, level: str) -> dict[str, bytes]:
     return {port.name: np.asarray(v).tobytes() for port, v in zip(session.get_outputs(), results, strict=True)}
 
 
+@needs_wide
 @pytest.mark.parametrize("level", ["disable", "basic"])
 @pytest.mark.parametrize("name", ["branches", "dense", "inverted", "attention"])
 @pytest.mark.parametrize("form", ["real", *_FORMS])

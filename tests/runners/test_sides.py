@@ -159,7 +159,7 @@ def test_words_of_a_command_line() -> None:
     assert join_words([]) == []
     # A misspelt resolver takes its file along, so that the error is about the resolver.
     assert join_words(["a.tflite", "litert:xnpack", "b.tflite"]) == ["a.tflite", "litert:xnpack b.tflite"]
-    with pytest.raises(InputError, match=r"'xnpack' is neither a file nor a resolver.*choose one of: builtin_ref"):
+    with pytest.raises(InputError, match=r"'xnpack' is neither a file nor a resolver.*did you mean 'xnnpack'"):
         open_side("litert:xnpack b.tflite")
 
 

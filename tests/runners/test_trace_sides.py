@@ -319,7 +319,7 @@ def test_large_traces_are_never_loaded_whole(
     assert total == count * size
     # In KiB; a tensor takes 10 MiB, all of them 300.
     assert resident < 40 << 10
-    assert traced < (25 << 10 if form == "npz" else 2 << 10)
+    assert traced < 25 << 10
     record_property("compared", f"300 MiB of {form}: {resident >> 10} MiB resident, {traced} KiB allocated")
     for path in tmp_path.iterdir():
         path.unlink()

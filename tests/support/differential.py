@@ -120,6 +120,8 @@ def compute(content: bytes, feeds: list[list[np.ndarray]], numerics: str) -> Com
         inexact = _inexact(session.plan)
         if not RUNTIMES[numerics].subnormal and _subnormal(itertools.chain(*feeds, values.values())):
             inexact = frozenset(names.values())
+        if RUNTIMES[numerics].wide and "avx512vnni" not in bittrue.isas() and _real(values.values()):
+            inexact = frozenset(names.values())
         return Computed(names, values, inexact=inexact)
     except bittrue.BittrueError as caught:
         if caught.code == "BT-PLAN-STEP":
@@ -173,6 +175,10 @@ def judge(ours: Computed, answer: Answer, numerics: str, may_refuse: Collection[
 def _subnormal(arrays: Iterable[np.ndarray]) -> bool:
     tiny = np.finfo(np.float32).tiny
     return any(((a != 0) & (np.abs(a) < tiny)).any() for a in arrays if a.dtype == np.float32)
+
+
+def _real(arrays: Iterable[np.ndarray]) -> bool:
+    return any(a.dtype.kind == "f" for a in arrays)
 
 
 def _inexact(plan: bittrue.Plan) -> frozenset[str]:

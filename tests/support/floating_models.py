@@ -308,21 +308,37 @@ def _batch(rng: np.random.Generator) -> Model:
     return single("BatchNormalization", operands, [_FLOAT], attributes, opset=opset, constants=constants)
 
 
+def _spread(rng: np.random.Generator, shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """The shape of a scale or bias: a row, or anything that broadcasts over x."""
+    row = shape[axis:]
+    draw = rng.random()
+    if draw < 0.4:
+        return row
+    if draw < 0.5:
+        return (*(1,) * int(rng.integers(0, len(shape) - len(row) + 1)), *row)
+    kept = tuple(int(e) if rng.random() < 0.7 else 1 for e in shape)
+    return kept[int(rng.integers(0, len(kept) + 1)) :]
+
+
 def _layer(rng: np.random.Generator) -> Model:
     shape = shape_of(rng, 1, 4, 20)
     axis = int(rng.integers(-len(shape), len(shape)))
-    rest = shape[axis:]
-    operands = {
-        "x": reals(rng, shape) + F32(rng.choice([0, 0, 5])),
-        "scale": reals(rng, rest),
-        # Without a bias the runtime crashes.
-        "bias": reals(rng, rest),
-    }
-    outputs = [_FLOAT] * int(rng.choice([1, 1, 3]))
+    scale = _spread(rng, shape, axis)
+    bias: tuple[int, ...] | None = scale if rng.random() < 0.6 else _spread(rng, shape, axis)
+    op = str(rng.choice(["LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"], p=[0.6, 0.2, 0.2]))
+    if op != "LayerNormalization" or (np.prod(scale) not in (1, np.prod(shape[axis:])) and rng.random() < 0.3):
+        # A layer whose scale is a row crashes the runtime when it has no bias.
+        bias = None
+    operands = {"x": reals(rng, shape) + F32(rng.choice([0, 0, 5])), "scale": reals(rng, scale)}
+    if bias is not None:
+        operands["bias"] = reals(rng, bias)
+    most = {"LayerNormalization": 3, "RMSNormalization": 1, "SimplifiedLayerNormalization": 2}[op]
     attributes: dict[str, Any] = {"axis": axis}
     if rng.random() < 0.5:
         attributes["epsilon"] = float(F32(10.0 ** rng.uniform(-6, -2)))
-    return single("LayerNormalization", operands, outputs, attributes, constants=["scale", "bias"])
+    constants = ["scale", "bias"] if rng.random() < 0.5 else []
+    outputs = [_FLOAT] * (most if rng.random() < 0.3 else 1)
+    return single(op, operands, outputs, attributes, constants=constants, opset=23)
 
 
 def _instance(rng: np.random.Generator) -> Model:

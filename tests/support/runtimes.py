@@ -23,6 +23,8 @@ class Runtime:
         may_refuse: codes with which bittrue refuses models that the runtime runs.
         subnormal: whether it computes with subnormal binary32 numbers. Where False (a recorded limit), nothing is
             compared once there is one.
+        wide: whether its kernels for real numbers have the recorded bits only on processors with AVX-512. Elsewhere
+            shapes and types of models with real numbers are compared, and no bits.
     """
 
     resolver: str
@@ -30,6 +32,7 @@ class Runtime:
     strict: bool = True
     may_refuse: tuple[str, ...] = ()
     subnormal: bool = True
+    wide: bool = False
 
     @property
     def place(self) -> str:
@@ -78,7 +81,7 @@ RUNTIMES = {
     "litert": Runtime("BUILTIN_REF"),
     "litert-optimized": Runtime("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
     # The delegate gives up on empty tensors, and hands nothing to kernels that would check it.
-    "xnnpack": Runtime("BUILTIN", "", False, ("BT-CONCATENATION", "BT-SHAPE-RANK", "BT-VARIABLE-UNSET"), False),
+    "xnnpack": Runtime("BUILTIN", "", False, ("BT-CONCATENATION", "BT-SHAPE-RANK", "BT-VARIABLE-UNSET"), False, True),
     "litert@1.2": Runtime("BUILTIN_REF", "BITTRUE_LITERT_1_2", False, _STRICTER_THAN_1_2),
     "single-rounding": Runtime("", "BITTRUE_SINGLE_ROUNDING", False, _STRICTER_THAN_MICRO),
 }

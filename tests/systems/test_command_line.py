@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,8 +171,10 @@ def test_inspect(files: Path) -> None:
     shown = run("inspect", files / "caffe2/predict_net.pb", "--tensors", "--nodes").output
     assert "numerics that have rows for all operators: caffe2, caffe2-dnnlowp" in shown
     assert all(word in shown for word in ("fully_connected", "Int8FC", "engine=''"))
-    rows = [line.split("│")[2:5] for line in shown.splitlines() if line.startswith("│ ") and line.count("│") == 7]
-    shapes = {name.strip(): shape.strip() for name, _, shape in rows if name.strip() in ("x", "q", "w")}
+    rows = re.findall(
+        r"^ *\d* +([xqw]) +(?:float32|uint8) +(\?|\[.*?\])", shown.partition("what computes it")[2], re.MULTILINE
+    )
+    shapes = dict(rows)
     assert shapes == {"x": "?", "q": "?", "w": "[1, 2]"}
     found = json.loads(run("inspect", files / "mxnet/net-symbol.json", "--json").output)
     assert found["format"] == "mxnet"
@@ -197,7 +200,7 @@ def test_operators_of_numerics(files: Path) -> None:
     done = run("numerics", "show", "caffe2", "--operator", "Int8Conv2d")
     said = " ".join(done.output.split())
     assert done.exit_code == 2
-    assert "no operator of caffe2; there is conv2d" in said
+    assert "'Int8Conv2d' is no operator of caffe2 (did you mean 'conv2d'?" in said
     assert "bittrue inspect" in said
     done = run("numerics", "diff", "caffe2", "mxnet", "--operator", "nothing")
     assert done.exit_code == 2

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bittrue import qnn
-from bittrue.errors import BittrueError
+from bittrue import Model, qnn
+from bittrue.errors import BittrueError, UnsupportedError
 from bittrue.qnn.expr import build
 
 NUMERICS = [
@@ -241,3 +241,14 @@ def test_what_does_not_fit_stays_apart() -> None:
         assert operators_of(qnn.model(y)) == apart
     acc, y = layer()
     assert operators_of(qnn.model([y, acc])) == apart
+
+
+def test_scales_of_python_are_told_apart_from_those_of_binary32() -> None:
+    def built(product: object) -> Model:
+        layer = qnn.dense(qnn.var("x", (1, 4), "uint8"), np.ones((2, 4), np.uint8), 0, 0, 0.1, 0.05, 2)
+        return qnn.model(qnn.requantize(layer, product, 0, 0.2, 3, out_dtype="uint8"))
+
+    assert not built(np.float32(0.1) * np.float32(0.05)).notes
+    assert not built(0.25).notes
+    with pytest.raises(UnsupportedError, match=r"is 0\.005 .* is 0\.0050000004: write np\.float32\(a\)"):
+        built(0.1 * 0.05).prepare("litert")

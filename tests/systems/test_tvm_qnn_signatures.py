@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import bittrue
 from bittrue import qnn
 from bittrue.errors import InputError
-from support.shared import REPOSITORY
 
 _BINARY = (
     "lhs, rhs, lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point, "
@@ -140,32 +136,3 @@ def test_lists_of_python_numbers_are_float32() -> None:
     assert qnn.quantize([1, 2], 0.5, 0).tolist() == [2, 4]
     with pytest.raises(InputError, match="found int64"):
         qnn.quantize(np.int64([1, 2]), 0.5, 0)
-
-
-def test_readme_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", (REPOSITORY / "README.md").read_text(), re.DOTALL | re.MULTILINE)
-    code = next(block for block in blocks if "from bittrue import qnn" in block)
-    rng = np.random.default_rng(0)
-    scope: dict[str, Any] = {
-        "bittrue": bittrue,
-        "x": rng.uniform(-1, 1, (1, 3, 16, 16)).astype(np.float32),
-        "kernel": rng.integers(0, 256, (8, 3, 3, 3)).astype(np.uint8),
-        "scale": 0.01,
-        "s_x": np.float32(0.01),
-        "s_w": np.float32(0.02),
-        "s_y": np.float32(0.05),
-        "zero_point": 128,
-        "z_x": 128,
-        "z_w": 127,
-        "z_y": 3,
-    }
-    (tmp_path / "model.tflite").write_bytes(bittrue.demo_model())
-    monkeypatch.chdir(tmp_path)
-    exec(code, scope)
-    assert "qnn.conv2d" in capsys.readouterr().out
-    assert scope["y"].shape == (1, 8, 7, 7)
-    assert scope["y"].dtype == np.uint8
-    picture = rng.integers(0, 256, (1, 8, 8, 3)).astype(np.uint8)
-    for numerics in ("litert", "litert-optimized", "xnnpack", "caffe2", "caffe2-dnnlowp", "tvm-qnn"):
-        (found,) = scope["model"].prepare(numerics=numerics).run(picture).values()
-        assert found.shape == (1, 6, 6, 8)

@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..names import brief
+
 # From worst to mildest.
 SEVERITIES = ("error", "warning", "note")
 
@@ -40,6 +42,11 @@ class Finding:
     found: str = ""
     advice: str = ""
     numbers: dict[str, int | float | str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        node = "" if self.node is None else f", node {self.node} {self.source}"
+        tensor = f", tensor {brief(self.tensor)}" if self.tensor else ""
+        return f"Finding({self.code} {self.severity}{node}{tensor}: {brief(self.message)})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, which has no numbers for infinities: they are text."""

@@ -84,6 +84,9 @@ class Rule:
     source: str
     formats: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Rule({self.code} {self.name}, {self.severity})"
+
     def to_dict(self) -> dict[str, Any]:
         """The page as plain data for JSON."""
         return {

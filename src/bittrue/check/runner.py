@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
@@ -19,6 +21,9 @@ from ..api import Model
 from ..errors import BittrueError, InputError
 from ..graph import ModelFile
 from ..importers import read_model
+from ..names import did_you_mean
+from ..report.result import Result
+from ..report.words import plural
 from .finding import SEVERITIES, Finding
 from .rule import Rule, Subject
 from .rules import all_rules
@@ -41,8 +46,8 @@ class Failure:
     message: str
 
 
-@dataclass(frozen=True)
-class CheckResult:
+@dataclass(frozen=True, repr=False)
+class CheckResult(Result):
     """What `check_model` found.
 
     Attributes:
@@ -70,6 +75,14 @@ class CheckResult:
     version: str = ""
     date: str = ""
     seconds: float = 0.0
+
+    formats = (".json", ".html", ".md", ".sarif", ".xml")
+
+    @property
+    def headline(self) -> str:
+        counts = ", ".join(plural(self.count(severity), severity) for severity in SEVERITIES)
+        open_end = f"; {plural(len(self.failures), 'rule')} came to no end" if self.failures else ""
+        return f"{self.model or self.model_format + ' model'} under '{self.numerics}': {counts}{open_end}"
 
     @property
     def errors(self) -> int:
@@ -124,7 +137,7 @@ def check_model(
         select: rules to run: codes (``"BT204"``), beginnings of codes (``"BT2"``) or names; empty for all.
         ignore: rules to leave out, in the same way.
         shapes: of inputs by name, for models that leave them open.
-        progress: called before each rule with the number of rules that ran, and of all.
+        progress: called before and after each rule with the number of rules that ran, and of all.
 
     Returns:
         `CheckResult`. Models that the runtime refuses are checked all the same.
@@ -160,6 +173,8 @@ def check_model(
         except Exception as error:  # whatever a hostile model does to a rule, the others still run, and this is told
             message = f"internal error: {type(error).__name__}: {error}"
             failures.append(Failure(rule.code, f"{message}; please report it with the model"))
+        if progress is not None:
+            progress(position + 1, len(rules))
         if len(findings) - before == MAX_FINDINGS:
             notes.append(f"{rule.code}: only the first {MAX_FINDINGS:,} findings are kept")
     return CheckResult(
@@ -168,7 +183,7 @@ def check_model(
         file.format,
         table.name,
         rules,
-        tuple(findings),
+        tuple(_with_model(finding, name) for finding in findings),
         tuple(failures),
         tuple(notes),
         __version__,
@@ -184,6 +199,13 @@ def choose_rules(select: Sequence[str], ignore: Sequence[str]) -> tuple[Rule, ..
     return tuple(rule for rule in all_rules() if rule.code in wanted - unwanted)
 
 
+def _with_model(finding: Finding, name: str) -> Finding:
+    """The finding, with the model's own name in the commands that it advises."""
+    if not name or "`bittrue " not in finding.advice:
+        return finding
+    return replace(finding, advice=re.sub(r"\bMODEL\b", lambda _: shlex.quote(name), finding.advice))
+
+
 def _matching(texts: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for text in texts:
@@ -197,7 +219,11 @@ def _matching(texts: Iterable[str]) -> set[str]:
             raise InputError(
                 "BT-RULE",
                 f"no rule is called '{text}', and no code begins so",
-                advice=f"`bittrue rule` lists them; codes begin with {', '.join(families)}",
+                advice=did_you_mean(
+                    text,
+                    (rule.name for rule in all_rules()),
+                    f"`bittrue rule` lists them; codes begin with {', '.join(families)}",
+                ),
             )
         found |= some
     return found

@@ -1,18 +1,19 @@
 """The `bittrue` command: thin argument parsing over the public API.
 
-Exit codes: 0 fine, 1 a difference or finding, 2 wrong usage, 3 could not run.
+`endings` holds the exit codes.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any
+from typing import NoReturn
 
 import click
 
 from .. import __version__
-from ..errors import BittrueError, InputError
+from . import endings
+from .clicking import Group
 
 # command, which is called like its module in this folder -> the first sentence of its page. The module is imported only
 # when the command is used, so that --help is instant.
@@ -35,10 +36,8 @@ _COMMANDS = {
     "demo": "Recognise handwritten digits with an int8 network, and look into one of its roundings.",
 }
 
-USAGE, COULD_NOT_RUN = 2, 3
 
-
-class _Commands(click.Group):
+class _Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -56,16 +55,17 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="bittrue")
 def cli() -> None:
-    """Run, check and compare pre-quantized neural networks, bit for bit."""
+    """Run, check and compare pre-quantized neural networks, bit for bit.
+
+    \b
+    Exit codes:
+      0  fine                       70  internal error: a bug in bittrue
+      1  a difference or a finding  130 interrupted (Ctrl-C), 143 ended by SIGTERM
+      2  wrong usage                141 nobody read standard output to its end
+      3  could not run
+    """
 
 
-def main(arguments: list[str] | None = None) -> Any:
-    """Entry point: typed errors become one readable line and an exit code, never a traceback."""
-    try:
-        return cli(arguments, prog_name="bittrue")
-    except BittrueError as error:
-        click.echo(f"bittrue: error: {error}", err=True)
-        sys.exit(USAGE if isinstance(error, InputError) else COULD_NOT_RUN)
-    except OSError as error:
-        click.echo(f"bittrue: error: {error}", err=True)
-        sys.exit(COULD_NOT_RUN)
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Entry point: ends the process with one of the codes above, and never with a traceback."""
+    sys.exit(endings.run(cli, arguments))

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-from rich.markup import escape
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
 from .. import __version__, api
 from ..measure import Comparison, Contender, Result, compare, environment
 from ..measure.chart import check_chart, write_chart
 from ..measure.timing import FEWEST_ROUNDS, ratio_text
+from ..names import did_you_mean
 from ..quantization import dequantize
 from ..runners import PEERS, Feed, Peer
 from ..runners.inputs import inputs_of_levels, one_input_set
 from ..runtime import Profile, machine_peak
+from .clicking import GroupedCommand
 from .common import (
-    GroupedCommand,
+    check_targets,
     console,
     digest,
     executor_name,
@@ -34,7 +31,11 @@ from .common import (
     is_plan,
     open_session,
     prepare_options,
+    print_lines,
 )
+from .plain import say, say_json
+from .tables import Column, table
+from .terminal import one_line, waiting
 
 FORMAT = "bittrue-bench-1"
 # By format of the model.
@@ -64,7 +65,8 @@ def _peers(_context: click.Context, _parameter: click.Parameter, text: str | Non
         return ()
     unknown = [name for name in names if name not in PEERS]
     if unknown or not names:
-        raise click.BadParameter(f"no peer '{', '.join(unknown)}'; choose among {', '.join(PEERS)}, or none")
+        advice = did_you_mean(", ".join(unknown), PEERS, f"choose among {', '.join(PEERS)}, or none")
+        raise click.BadParameter(f"no peer '{', '.join(unknown)}'; {advice}")
     return tuple(PEERS[name] for name in names)
 
 
@@ -106,7 +108,7 @@ def command(
     rounds: int,
     seconds: float,
     files: tuple[str, ...],
-    seed: int,
+    seed: int | None,
     image_range: tuple[float, float] | None,
     wanted: bool,
     as_json: bool,
@@ -123,6 +125,7 @@ def command(
     All run in this process on the same input bytes and take turns in every round; one call sets the inputs, runs, and
     gets all outputs. A peer whose bytes differ is timed all the same, and the verdict says so.
     """
+    check_targets(chart)
     if chart is not None:
         check_chart(chart)
     path = Path(model)
@@ -142,7 +145,7 @@ def command(
             values, remarks = one_input_set(session.inputs, files, seed, image_range, inputs_of_levels(session.plan))
         outputs = session.run(values)
         first = first or outputs
-        with _status(f"measuring with {_count(count, 'thread')}, about {seconds:g} s"):
+        with waiting(f"measuring with {_count(count, 'thread')}, about {seconds:g} s"):
             measured = compare(
                 Contender(functools.partial(session.run, values), outputs, _note(session, first, outputs)),
                 peers,
@@ -160,15 +163,13 @@ def command(
     machine = environment(__version__, peers)
     machine["peak_multiply_adds_per_second"] = machine_peak(session.isa)
     if as_json:
-        click.echo(
-            json.dumps(_as_json(path, session, values, first, remarks, machine, comparisons, profiles), indent=1)
-        )
+        say_json(_as_json(path, session, values, first, remarks, machine, comparisons, profiles))
     else:
         _print(path, session, remarks, machine, comparisons, profiles)
     if chart is not None:
         title = f"{path.name}: numerics {session.plan.numerics}, executor {executor_name(session)}"
         write_chart(chart, title, _machine_line(machine), comparisons)
-        click.echo(f"chart written to {chart}", err=as_json)
+        say(f"chart written to {chart}", err=as_json)
 
 
 def _feeds(session: api.Session, values: dict[str, np.ndarray]) -> list[Feed]:
@@ -198,21 +199,6 @@ def _profile(session: api.Session, values: dict[str, np.ndarray], measured: Comp
     return session.profile(values, rounds=int(min(max(0.5 * seconds / median, _PROFILE[0]), _PROFILE[1])))
 
 
-@contextmanager
-def _status(text: str) -> Iterator[None]:
-    """A line on standard error while someone is waiting there. It does not move: animations take processor time."""
-    waiting = sys.stderr.isatty()
-    if waiting:
-        sys.stderr.write(f"{text} ...")
-        sys.stderr.flush()
-    try:
-        yield
-    finally:
-        if waiting:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
-
-
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
@@ -237,38 +223,30 @@ def _print(
     profiles: list[Profile],
 ) -> None:
     out = console()
-    out.print(
-        f"[bold]{escape(path.name)}[/bold], numerics [bold]{session.plan.numerics}[/bold] ({session.plan.reproduces}), "
-        f"executor {executor_name(session)}"
-    )
+    numerics = f"numerics {session.plan.numerics} ({session.plan.reproduces})"
+    out.print(one_line((path.name, "bold"), f", {numerics}, executor {executor_name(session)}"))
     for text in (*remarks, _machine_line(machine), " ".join(machine["flags"])):
-        out.print(text, markup=False)
+        out.print(text)
     for comparison in comparisons:
         out.print()
-        out.print(_table(comparison))
+        out.print(_table(comparison, out.width))
         if len(comparison.results) > 1:
-            out.print(comparison.conclusion, markup=False, style="bold")
+            out.print(comparison.conclusion, style="bold")
         for result in comparison.results:
             for remark in result.remarks:
-                out.print(f"{result.name}: {remark}", markup=False)
+                out.print(f"{result.name}: {remark}")
             if len(result.problem) > _LONG_REASON:
-                out.print(f"{result.name}: {result.problem}", markup=False)
+                out.print(f"{result.name}: {result.problem}")
     for profile in profiles:
-        # Wider than many terminals on purpose: cut-off columns could not be copied into a report.
-        click.echo(f"\n{profile}")
+        print_lines(f"\n{profile}")
 
 
-def _table(comparison: Comparison) -> Table:
-    table = Table(
-        title=f"{_count(comparison.threads, 'thread')}, {comparison.rounds} interleaved rounds", title_justify="left"
-    )
-    for column, justify in (("runtime", "left"), ("version", "left"), ("min ms", "right"), ("median ms", "right")):
-        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    table.add_column("time / bittrue's (range)", justify="right", no_wrap=True)
-    table.add_column("output bytes against bittrue's", overflow="fold")
-    for result in comparison.results:
-        table.add_row(*_cells(result))
-    return table
+def _table(comparison: Comparison, width: int) -> RenderableType:
+    columns = [Column("runtime", "text"), Column("version", least=2), Column("min ms", right=True, least=1)]
+    columns += [Column("median ms", right=True), Column("time / bittrue's (range)", right=True)]
+    columns.append(Column("output bytes against bittrue's", "text"))
+    title = f"{_count(comparison.threads, 'thread')}, {comparison.rounds} interleaved rounds"
+    return table(columns, [_cells(result) for result in comparison.results], width, title)
 
 
 def _cells(result: Result) -> list[str | Text]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -16,11 +15,14 @@ from rich.text import Text
 from .. import numerics
 from ..check import SEVERITIES, CheckResult, Finding, Rule, check_model
 from ..errors import InputError
+from ..files import write_text
 from ..report import junit as _junit
 from ..report import sarif as _sarif
-from ..report.words import visible
-from .common import console, late_progress, parse_shapes, shortened
+from .clicking import Choice
+from .common import check_targets, console, late_progress, parse_shapes, shortened
+from .plain import say_json
 from .report import write_reports
+from .terminal import one_line
 
 # Findings of one kind that are shown before the others are counted, and the longest name without --all: those of fused
 # operators list everything that went into them.
@@ -47,7 +49,7 @@ def _file_options(command: Any) -> Any:
 @click.option(
     "--numerics",
     "numerics_name",
-    type=click.Choice(numerics.names()),
+    type=Choice(numerics.names()),
     metavar="NAME",
     help="The runtime to check for (`bittrue numerics` lists them); by default that of the file's format.",
 )
@@ -62,7 +64,7 @@ def _file_options(command: Any) -> Any:
     "--severity",
     default="note",
     show_default=True,
-    type=click.Choice(SEVERITIES),
+    type=Choice(SEVERITIES),
     help="The least that is shown. Files and --json hold everything.",
 )
 @click.option("--shape", "shapes", multiple=True, metavar="NAME=1,8,8,3", help="Shape of an input that is left open.")
@@ -95,6 +97,7 @@ def command(
     """
     if as_json and str(markdown) == "-":
         raise InputError("BT-USAGE", "--json and --markdown - both print; write one of them to a file")
+    check_targets(sarif, junit, markdown, html=html)
     with late_progress(f"checking {Path(model).name}") as progress:
         result = check_model(
             model,
@@ -108,10 +111,10 @@ def command(
     plain = result.to_dict()
     for path, render in ((sarif, _sarif.render), (junit, _junit.render)):
         if path is not None:
-            path.write_text(render(plain), encoding="utf-8")
+            write_text(path, render(plain))
     write_reports(plain, html, markdown, keep=Path(model))
     if as_json:
-        click.echo(json.dumps(plain, indent=1, allow_nan=False))
+        say_json(plain)
     elif str(markdown) != "-":
         _show(result, severity, show_all)
     click.get_current_context().exit(1 if result.errors else 3 if result.failures else 0)
@@ -124,9 +127,8 @@ def _split(texts: Sequence[str]) -> list[str]:
 def _show(result: CheckResult, severity: str, show_all: bool) -> None:
     out = console()
     out.print(
-        f"{visible(result.model)}: {result.model_format} model, checked for numerics '{result.numerics}' with "
+        f"{result.model}: {result.model_format} model, checked for numerics '{result.numerics}' with "
         f"{_plural(len(result.rules), 'rule')}",
-        markup=False,
     )
     shown = SEVERITIES[: SEVERITIES.index(severity) + 1]
     findings = [finding for finding in result.findings if finding.severity in shown]
@@ -134,7 +136,8 @@ def _show(result: CheckResult, severity: str, show_all: bool) -> None:
     if findings:
         table = Table(expand=True)
         table.add_column("", no_wrap=True)
-        table.add_column("where", overflow="fold", ratio=2)
+        least = max((len(finding.code + rules[finding.code].name) for finding in findings), default=0)
+        table.add_column("where", overflow="fold", ratio=2, min_width=min(least, out.width // 3))
         table.add_column("what was found", overflow="fold", ratio=5)
         groups = [list(group) for _, group in groupby(findings, key=lambda finding: finding.code)]
         groups.sort(key=lambda group: min(SEVERITIES.index(finding.severity) for finding in group))
@@ -143,15 +146,15 @@ def _show(result: CheckResult, severity: str, show_all: bool) -> None:
             _add_group(table, rules[group[0].code], group, show_all, single)
         out.print(table)
     for failure in result.failures:
-        out.print(f"{failure.code} came to no end: {visible(failure.message)}", markup=False, style="bold red")
+        out.print(f"{failure.code} came to no end: {failure.message}", style="bold red")
     for note in result.notes:
-        out.print(f"note: {visible(note)}", markup=False)
+        out.print(f"note: {note}")
     hidden = len(result.findings) - len(findings)
     summary = ", ".join(_plural(result.count(name), name) for name in SEVERITIES)
     summary += f" ({hidden} not shown)" if hidden else ""
-    out.print(summary, markup=False, style="bold" if result.errors else "")
+    out.print(summary, style="bold" if result.errors else "")
     if findings:
-        out.print(f"`bittrue rule {groups[0][0].code}` explains a rule and how to mend a model", markup=False)
+        out.print(f"`bittrue rule {groups[0][0].code}` explains a rule and how to mend a model")
 
 
 def _add_group(table: Table, rule: Rule, findings: Sequence[Finding], show_all: bool, single: bool) -> None:
@@ -167,12 +170,12 @@ def _add_group(table: Table, rule: Rule, findings: Sequence[Finding], show_all: 
             place, message = place_of(finding, graph=not single), finding.message
             if not show_all:
                 place, message = _short_names(place), _short_names(message)
-            table.add_row(severity, Text(visible(place)), Text(visible(message)))
+            table.add_row(severity, place, message)
         if len(alike) > len(shown):
             table.add_row("", "", Text(f"and {len(alike) - len(shown)} more like it (--all shows them)", style="dim"))
         following = kinds[position + 1][0].advice if position + 1 < len(kinds) else ""
         if alike[0].advice and alike[0].advice != following:
-            table.add_row("", "", Text(f"what to do: {visible(alike[0].advice)}", style="italic"))
+            table.add_row("", "", one_line((f"what to do: {alike[0].advice}", "italic")))
 
 
 def _kinds(findings: Sequence[Finding]) -> Iterator[list[Finding]]:

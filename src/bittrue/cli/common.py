@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
+import shlex
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
@@ -15,18 +15,20 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from .. import api, numerics
 from ..errors import InputError
-from ..graph import ending
+from ..files import read_file
+from ..names import distinct, short
 from ..numerics import Numerics
 from ..plan import DEFAULT_MEMORY_LIMIT
 from ..plan.passes import PASSES
-from ..report.words import visible
 from ..runtime import DEFAULT_ITERATION_LIMIT
+from ..visible import visible
+from .clicking import Choice, GroupedOption
+from .plain import say
+from .terminal import Terminal
 
 # Work (multiply-accumulates) from which a bar is worth showing.
 _LONG = 200_000_000
@@ -34,105 +36,20 @@ _LONG = 200_000_000
 _PATIENCE = 2.0
 
 
-def console() -> Console:
-    """Standard output; as wide as the terminal, or wide enough for tables when it is a file."""
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+def console() -> Terminal:
+    """Standard output: as wide as COLUMNS says, else as the terminal is, else 120 columns."""
+    return Terminal(width=_columns() or (None if sys.stdout.isatty() else 120))
 
 
-class GroupedOption(click.Option):
-    """An option that `GroupedCommand` lists under a title of its own."""
-
-    def __init__(self, *arguments: Any, group: str = "", **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.group = group
+def _columns() -> int | None:
+    text = os.environ.get("COLUMNS", "")
+    return max(int(text), 20) if text.isascii() and text.isdigit() and 0 < int(text) <= 10_000 else None
 
 
-class GroupedCommand(click.Command):
-    """A command with many options: those that several commands share stand apart, after its own."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is not None:
-                groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
-        # Only --help is left: it need not come first.
-        if len(groups["Options"]) == 1:
-            groups["Options"] = groups.pop("Options")
-        for title, rows in groups.items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
-
-
-class DeviceCommand(GroupedCommand):
-    """A command that takes a DEVICE: its help lists what can be written for one."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # Not at the top: most commands have no device.
-        from ..conformance.devices.opening import GROUP, SPECS
-
-        rows = []
-        for spec in SPECS:
-            options = f"; options: ?{'=, &'.join(spec.options)}=" if spec.options else ""
-            rows.append((spec.form, f"{spec.help}{options}"))
-        rows.append(("NAME", f"a device of an installed package: its entry point in the group {GROUP}"))
-        with formatter.section("DEVICE is one of"):
-            formatter.write_dl(rows)
-        super().format_options(ctx, formatter)
-
-
-class DefaultGroup(click.Group):
-    """A group whose first command needs no name: ``bittrue conform DEVICE`` beside ``bittrue conform verify FILE``.
-
-    Its help shows the options of that command as well.
-
-    Attributes:
-        default: the command that takes the words when the first one names no command.
-        first_words: what to say when there are no words at all.
-    """
-
-    default: str
-    first_words: str
-
-    def __init__(self, *arguments: Any, default: str, first_words: str, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.default = default
-        self.first_words = first_words
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args:
-            raise click.UsageError(self.first_words, ctx)
-        if args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            ctx.meta[__name__] = difflib.get_close_matches(args[0], self.commands, 1, 0.7)
-            args = [self.default, *args]
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        close = ctx.meta.get(__name__)
-        try:
-            return super().invoke(ctx)
-        except InputError as error:
-            if not close:
-                raise
-            advice = f"did you mean `{ctx.command_path} {close[0]}`?"
-            raise InputError(error.code, error.message, place=error.place, advice=advice) from None
-        except click.UsageError as error:
-            if not close:
-                raise
-            message = f"{error.format_message()} Did you mean `{ctx.command_path} {close[0]}`?"
-            raise click.UsageError(message, error.ctx) from None
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        pieces = self.commands[self.default].collect_usage_pieces(ctx)
-        formatter.write_usage(ctx.command_path, " ".join(pieces))
-        for name in self.commands:
-            if name != self.default:
-                pieces = self.commands[name].collect_usage_pieces(ctx)
-                formatter.write_usage(f"{ctx.command_path} {name}", " ".join(pieces), prefix="       ")
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.commands[self.default].format_options(ctx, formatter)
-        self.format_commands(ctx, formatter)
+def print_lines(text: str) -> None:
+    """Our own lines of text: folded where somebody looks or COLUMNS is set, else whole, for other programs."""
+    folds = _columns() is not None or sys.stdout.isatty()
+    say(*(folded(text, console().width) if folds else text).split("\n"))
 
 
 def split_words(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -159,7 +76,7 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
             _option(
                 _PREPARE,
                 "--numerics",
-                type=click.Choice(numerics.names()),
+                type=Choice(numerics.names()),
                 metavar="NAME",
                 help="Whose arithmetic (`bittrue numerics` lists them); "
                 "by default that of the runtime that the file's format comes with.",
@@ -200,7 +117,7 @@ def prepare_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="N",
                 help="Loop iterations, branches and calls of other graphs that a run may take.",
             ),
-            _option(_PREPARE, "--executor", default="auto", show_default=True, type=click.Choice(api.EXECUTORS)),
+            _option(_PREPARE, "--executor", default="auto", show_default=True, type=Choice(api.EXECUTORS)),
             _option(_PREPARE, "--isa", metavar="NAME", help="Instruction set of the native executor."),
             _option(
                 _PREPARE,
@@ -227,17 +144,14 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="[NAME=]FILE",
                 help="An .npy, .npz, raw (.bin, .raw) or image file; repeat for more. Without it: random values.",
             ),
-            _option(
-                _INPUTS, "--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of random inputs."
-            ),
+            _option(_INPUTS, "--seed", show_default="0", type=click.IntRange(0), help="Seed of random inputs."),
             _option(
                 _INPUTS,
                 "--image-range",
                 nargs=2,
                 type=float,
                 metavar="LOW HIGH",
-                help="Real values of black and white; "
-                "by default an 8-bit input takes the grey values over its whole range.",
+                help="Real values of black and white; by default an 8-bit input takes the values over its whole range.",
             ),
         )
     ):
@@ -250,8 +164,7 @@ def runs_option(command: Callable[..., Any]) -> Callable[..., Any]:
     option: Callable[..., Any] = _option(
         _INPUTS,
         "--runs",
-        default=1,
-        show_default=True,
+        show_default="1",
         type=click.IntRange(1, 10_000),
         help="Random runs: seeds count on.",
     )
@@ -309,6 +222,8 @@ def executor_name(session: api.Session) -> str:
 
 def is_plan(path: str) -> bool:
     """Whether the file is a plan that `bittrue plan --output` wrote."""
+    if not os.path.isfile(path):
+        return False
     try:
         with zipfile.ZipFile(path) as archive:
             return "plan.json" in archive.namelist()
@@ -366,11 +281,11 @@ def late_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
 
 def _bar() -> Progress:
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=Terminal(stderr=True),
         transient=True,
     )
 
@@ -387,7 +302,8 @@ def check_targets(*files: Path | None, html: Path | None = None) -> None:
             continue
         folder = file.absolute().parent
         if not folder.is_dir():
-            raise InputError("BT-FILE-MISSING", f"there is no folder '{file.parent}'", place=str(file))
+            advice = f"make it first: mkdir -p {shlex.quote(str(file.parent))}"
+            raise InputError("BT-FILE-MISSING", f"there is no folder '{file.parent}'", place=str(file), advice=advice)
         if file.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
             raise InputError("BT-FILE-WRITE", "it cannot be written", place=str(file), advice="name another file")
     if html is not None:
@@ -397,30 +313,32 @@ def check_targets(*files: Path | None, html: Path | None = None) -> None:
 
 
 def shortened(name: str, width: int) -> str:
-    """A name within `width` columns: long ones keep their end, which tells more than their beginning.
+    """A name within `width` columns, fit for a terminal."""
+    return short(visible(name), width)
 
-    >>> shortened("StatefulPartitionedCall/Net/conv1/Relu6;Net/conv1/Conv2D", 20)
-    '...;Net/conv1/Conv2D'
+
+def all_shortened(names: Sequence[str], width: int) -> list[str]:
+    """Names that are shown together, each within `width` columns, different ones still different."""
+    return distinct([visible(name) for name in names], width)
+
+
+def folded(text: str, width: int) -> str:
+    """Lines of our own, those that are too long continued further in, broken at blanks where there are any.
+
+    >>> print(folded("  rules  one two three", 16))
+      rules  one two
+          three
     """
-    return ending(visible(name), width)
-
-
-def tensor_table(title: str, values: Mapping[str, np.ndarray]) -> Table:
-    """Name, type, shape, range and a digest of the bytes, so that two machines can be compared by eye."""
-    table = Table(title=title, title_justify="left")
-    for column, justify in (
-        ("tensor", "left"),
-        ("type", "left"),
-        ("shape", "left"),
-        ("min", "right"),
-        ("max", "right"),
-    ):
-        table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    table.add_column("sha256 of the bytes")
-    for name, value in values.items():
-        low, high = (value.min(), value.max()) if value.size else ("-", "-")
-        table.add_row(name, str(value.dtype), str(list(value.shape)), f"{low}", f"{high}", digest(value)[:16])
-    return table
+    lines: list[str] = []
+    for line in text.split("\n"):
+        indent = " " * min(len(line) - len(line.lstrip()) + 4, max(width // 2, 1))
+        while len(line) > width:
+            at = line.rfind(" ", len(indent) + 1, width + 1)
+            at = at if at > 0 and line[:at].strip() else width
+            lines.append(line[:at].rstrip())
+            line = indent + line[at:].lstrip()
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def digest(value: np.ndarray) -> str:
@@ -430,4 +348,4 @@ def digest(value: np.ndarray) -> str:
 
 def read_lines(path: str) -> list[str]:
     """Lines of a text file without their ends."""
-    return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    return read_file(path).decode("utf-8-sig", errors="replace").splitlines()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -17,11 +16,14 @@ from ..compare.matching import read_pairs
 from ..compare.optimizer_passes import optimised_side, passes_of
 from ..compare.result import CompareResult
 from ..errors import InputError
+from ..files import read_file, write_json
 from ..runners.base import Runner
-from ..runners.inputs import InputSet, input_sets
+from ..runners.inputs import InputSet, input_sets, sets_of_files
 from ..runners.sides import join_words, open_side
-from .common import GroupedCommand, console, input_options, late_progress, runs_option
+from .clicking import GroupedCommand
+from .common import check_targets, console, input_options, late_progress, runs_option
 from .comparison import show
+from .plain import say_json
 from .report import write_reports
 
 # What `--amplify` without a tensor stands for.
@@ -59,9 +61,9 @@ _FIRST = "\0first"
 def command(
     sides: tuple[str, ...],
     files: tuple[str, ...],
-    seed: int,
+    seed: int | None,
     image_range: tuple[float, float] | None,
-    runs: int,
+    runs: int | None,
     pairs: tuple[str, ...],
     match_file: str | None,
     amplify: str | None,
@@ -100,15 +102,15 @@ def command(
         )
     given = [_pair(text) for text in pairs]
     if match_file is not None:
-        given += read_pairs(Path(match_file).read_text(encoding="utf-8", errors="replace"), match_file)
+        given += read_pairs(read_file(match_file).decode(errors="replace"), match_file)
+    files_written = [Path(name) for name in (output, html, markdown) if name is not None]
+    check_targets(*files_written, html=None if html is None else Path(html))
     with ExitStack() as stack:
         runners = []
         for spec in specs:
             runners.append(open_side(spec))
             stack.callback(runners[-1].close)
-            for file in (Path(name) for name in (output, html, markdown) if name is not None):
-                if not file.parent.is_dir():
-                    raise InputError("BT-FILE-MISSING", f"no folder '{file.parent}'", place=str(file))
+            for file in files_written:
                 if file.exists() and runners[-1].path.exists() and file.samefile(runners[-1].path):
                     raise InputError("BT-USAGE", f"'{file}' is a side of the comparison; choose another file")
         chosen = _given(runners, files, seed, runs, image_range)
@@ -128,7 +130,7 @@ def command(
             result = replace(result, passes=passes_of(optimised, runners, chosen, counter))
     _write(result, output, html, markdown)
     if as_json:
-        click.echo(json.dumps(result.to_dict(), indent=1, allow_nan=False))
+        say_json(result.to_dict())
     elif markdown != "-":
         show(result, console(), tensors)
     click.get_current_context().exit(0 if result.equal else 1)
@@ -144,17 +146,36 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _given(
-    runners: Sequence[Runner], files: tuple[str, ...], seed: int, runs: int, image_range: tuple[float, float] | None
+    runners: Sequence[Runner],
+    files: tuple[str, ...],
+    seed: int | None,
+    runs: int | None,
+    image_range: tuple[float, float] | None,
 ) -> list[Given]:
-    """What is fed: files, else one run on random values per seed."""
-    if not files:
-        return [Given(seed=seed + k, options=f"--seed {seed + k}") for k in range(runs)]
-    live = [runner for runner in runners if runner.inputs]
+    """What is fed: files, else one run on random values per seed. Beside a trace: files only."""
+    recorded = [runner for runner in runners if runner.recorded()]
+    for name, value in (("--seed", seed), ("--runs", runs)):
+        if recorded and value is not None:
+            raise InputError(
+                "BT-INPUT-SEED",
+                f"has no effect: {recorded[0].spec} says which runs are compared",
+                place=name,
+                advice="leave it out; inputs that the trace lacks are given with --input",
+            )
+    if not files and image_range is None:
+        first = seed or 0
+        return [Given(seed=first + k, options=f"--seed {first + k}") for k in range(1 if recorded else runs or 1)]
+    live = [runner for runner in runners if not runner.recorded()]
     if not live:
         raise InputError("BT-USAGE", "both sides are recorded already: there is nothing to feed", place="--input")
-    # Files are read for the side with channels last, as pictures are.
+    # Files are read for the side with channels last, as images are.
     reader = min(live, key=lambda runner: (runner.format != "tflite", runners.index(runner)))
-    sets = input_sets(reader.inputs, files, (seed,), image_range)
+    if recorded:
+        # What files leave open is in the trace, or missing.
+        sets = sets_of_files(reader.inputs, files, image_range)
+    else:
+        seeds = () if seed is None and runs is None else range(seed or 0, (seed or 0) + (runs or 1))
+        sets = input_sets(reader.inputs, files, seeds, image_range)
     given = []
     for position, one in enumerate(sets):
         entries = _entries(files, sets, position)
@@ -162,8 +183,8 @@ def _given(
         if entries and image_range is not None:
             options += f" --image-range {image_range[0]:g} {image_range[1]:g}"
         if entries and any("random" in remark for remark in one.remarks):
-            options += f" --seed {seed}"
-        given.append(Given(one.values, seed, "; ".join((one.description, *one.remarks)), options))
+            options += f" --seed {seed or 0}"
+        given.append(Given(one.values, seed or 0, "; ".join((one.description, *one.remarks)), options))
     return given
 
 
@@ -180,5 +201,5 @@ def _entries(files: Sequence[str], sets: Sequence[InputSet], position: int) -> S
 def _write(result: CompareResult, output: str | None, html: str | None, markdown: str | None) -> None:
     data = result.to_dict()
     if output is not None:
-        Path(output).write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(output, data)
     write_reports(data, *(None if path is None else Path(path) for path in (html, markdown)))

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +14,8 @@ from rich.text import Text
 from ..compare.optimizer_passes import passes_text
 from ..compare.result import CompareResult, Downstream, Pair, Side, Statistics, Verdict
 from .common import shortened
+from .tables import Column, table
+from .terminal import Terminal, one_line
 
 _BARS = "▁▂▃▄▅▆▇█"
 # Differences that the little histogram has room for, and rows of the tables without --tensors.
@@ -25,21 +25,18 @@ _ROWS = 40
 _NAME = 60
 _GUESSED = "order and shape"
 _HOW = {"name": "by name", "values": "by values", _GUESSED: "by order and shape"}
-# Columns that narrow terminals go without, in this order, so that names of tensors keep this many characters.
-_OPTIONAL = ("bias", "worst: a, b", "b - a")
-_TENSOR = 22
 
 
-def show(result: CompareResult, out: Console, every_tensor: bool) -> None:
+def show(result: CompareResult, out: Terminal, every_tensor: bool) -> None:
     """Everything that a reader wants to know first, top down."""
     for side in (result.a, result.b):
         _side(side, out)
     shown = result.inputs if len(result.inputs) <= 4 else (*result.inputs[:3], f"... {len(result.inputs)} runs in all")
     for text in shown:
-        out.print(f"input: {_clean(text)}", markup=False)
+        out.print(f"input: {text}")
     _headline(result, out)
     other = [p for p in result.pairs if p.a != p.b or p.layout != "same"]
-    if every_tensor or other:
+    if every_tensor or (other and not result.equal):
         _matches(result, out, every_tensor)
     differing = [p for p in result.pairs if not p.cumulative.equal or (p.isolated and not p.isolated.equal) or p.note]
     rows = list(result.pairs) if every_tensor else [p for p in differing if not p.cumulative.equal]
@@ -51,21 +48,21 @@ def show(result: CompareResult, out: Console, every_tensor: bool) -> None:
     if result.passes:
         out.print("optimiser", style="bold")
         for line in passes_text(result.passes):
-            out.print(f"  {_clean(line)}" if line else "", markup=False)
+            out.print(f"  {line}" if line else "")
     of_sides = [f"{side.label}: {note}" for side in (result.a, result.b) for note in side.notes]
     for note in (*of_sides, *result.notes):
-        out.print(f"note: {_clean(note)}", markup=False)
+        out.print(f"note: {note}")
     _notes_of_pairs(result, out, every_tensor)
     _unexplained(result, out)
 
 
-def _side(side: Side, out: Console) -> None:
+def _side(side: Side, out: Terminal) -> None:
     numerics = f" [numerics {side.numerics}]" if side.numerics and side.numerics not in side.title else ""
-    out.print(Text.assemble((f"{side.label}  ", "bold"), _clean(side.spec)))
-    out.print(Text(f"   {_clean(side.title)}{numerics}", style="dim"))
+    out.print(one_line((f"{side.label}  ", "bold"), side.spec))
+    out.print(f"   {side.title}{numerics}", style="dim")
 
 
-def _headline(result: CompareResult, out: Console) -> None:
+def _headline(result: CompareResult, out: Terminal) -> None:
     pairs, first = result.pairs, result.first
     if not pairs:
         out.print("NOTHING COMPARED", style="bold yellow")
@@ -73,13 +70,13 @@ def _headline(result: CompareResult, out: Console) -> None:
     if result.equal:
         elements = sum(p.cumulative.elements for p in pairs)
         text = f"EQUAL: {_plural(len(pairs), 'tensor')}, {_plural(elements, 'element')}, byte for byte"
-        out.print(text, style="bold green", markup=False)
+        out.print(text, style="bold green")
         return
     count = sum(not p.cumulative.equal for p in pairs)
     out.print(f"DIFFERENT: {count} of {len(pairs)} tensors differ", style="bold red")
     if first is not None:
         out.print(
-            Text.assemble(
+            one_line(
                 "first: ",
                 (f"{_place(first)} '{shortened(first.a, _NAME)}'", "bold"),
                 f", {_count(first.cumulative.differing)} of {_count(first.cumulative.elements)} elements",
@@ -87,7 +84,7 @@ def _headline(result: CompareResult, out: Console) -> None:
         )
 
 
-def _matches(result: CompareResult, out: Console, every_tensor: bool) -> None:
+def _matches(result: CompareResult, out: Terminal, every_tensor: bool) -> None:
     """Which tensor of B stands for which of A; in short unless every tensor is asked for."""
     how = Counter(_HOW.get(p.how, p.how) for p in result.pairs)
     layouts = Counter(p.layout for p in result.pairs if p.layout != "same")
@@ -95,59 +92,43 @@ def _matches(result: CompareResult, out: Console, every_tensor: bool) -> None:
     text += f"; layouts: {_listed(layouts)}" if layouts else ""
     left = [f"{len(n)} of {s}" for s, n in (("A", result.unmatched_a), ("B", result.unmatched_b)) if n]
     text += f"; without a partner: {', '.join(left)}" if left else ""
-    out.print(f"{text} (--tensors lists them, --match A=B overrides)", markup=False)
+    out.print(f"{text} (--tensors lists them, --match A=B overrides)")
     rows = [p for p in result.pairs if every_tensor or p.how not in ("name", "given")]
     if rows:
-        table = _table("matched tensors")
-        for name in ("A", "B", "types", "shape", "layout", "by"):
-            table.add_column(name, no_wrap=True)
-        width = max((out.width - 56) // 2, 16)
+        columns = [Column("A", "name"), Column("B", "name"), Column("types", least=2), Column("shape", least=1)]
+        columns += [Column("layout", "text"), Column("by", "text")]
+        listed = []
         for pair in rows if every_tensor else rows[:_ROWS]:
             types = pair.dtype_a if pair.dtype_a == pair.dtype_b else f"{pair.dtype_a} {pair.dtype_b}"
             shape = "x".join(map(str, pair.shape)) or "scalar"
-            b = "same name" if pair.a == pair.b else shortened(pair.b, width)
-            table.add_row(shortened(pair.a, width), b, types, shape, pair.layout, _HOW.get(pair.how, pair.how))
-        out.print(table)
+            b = "same name" if pair.a == pair.b else pair.b
+            listed.append((pair.a, b, types, shape, pair.layout, _HOW.get(pair.how, pair.how)))
+        out.print(table(columns, listed, out.width, "matched tensors"))
     if every_tensor:
         for label, names in (("A", result.unmatched_a), ("B", result.unmatched_b)):
             for name in names:
-                out.print(f"no partner: {label} '{_clean(name)}'", markup=False, style="dim")
+                out.print(f"no partner: {label} '{name}'", style="dim")
 
 
-def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: Console, every_tensor: bool) -> None:
+def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: Terminal, every_tensor: bool) -> None:
     isolated = any(p.isolated is not None for p in rows)
     reasons = _reasons(result)
-    columns = {
-        "node": ["" if p.node is None else str(p.node) for p in rows],
-        "operator": [shortened(p.source, 20) for p in rows],
-        "tensor": ["" for _ in rows],
-        "differ": [_share(p.cumulative) for p in rows],
-        "max": [_largest(p.cumulative) for p in rows],
-        "bias": [_number(p.cumulative.bias) for p in rows],
-        "b - a": [_bars(p.cumulative.histogram) for p in rows],
-        "worst: a, b": [_worst(p.cumulative) for p in rows],
-    }
-    if isolated:
-        columns["isolated"] = ["-" if p.isolated is None else _share(p.isolated) for p in rows]
-        columns["max "] = ["" if p.isolated is None else _largest(p.isolated) for p in rows]
-        columns["why"] = [_short(p.verdict, p.isolated, reasons) for p in rows]
-    # What is left for the names; narrow terminals go without what matters least.
-    for name in (*_OPTIONAL, ""):
-        width = out.width - sum(
-            max(len(name), *map(len, cells)) + 2 for name, cells in columns.items() if name != "tensor"
-        )
-        if width >= _TENSOR or not name:
-            break
-        del columns[name]
-    columns["tensor"] = [shortened(p.a, min(max(width - 3, 8), _NAME)) for p in rows]
-    table = _table("tensors in execution order" if every_tensor else "differing tensors in execution order")
-    for name in columns:
-        right = name in ("node", "differ", "max", "bias", "isolated", "max ")
-        table.add_column(name, justify="right" if right else "left", no_wrap=True)
-    for position, pair in enumerate(rows):
-        style = {"why": _style(pair.verdict)}
-        table.add_row(*(Text(cells[position], style=style.get(name, "")) for name, cells in columns.items()))
-    out.print(table)
+    columns = [Column("node", right=True), Column("operator", "name", least=1), Column("tensor", "name")]
+    columns += [Column("differ", right=True), Column("max", right=True), Column("bias", right=True, least=4)]
+    columns += [Column("b - a", least=2), Column("worst: a, b", least=3)]
+    columns += [Column("isolated", right=True), Column("max ", right=True), Column("why")] if isolated else []
+    listed: list[list[str | Text]] = []
+    for p in rows:
+        cells: list[str | Text] = ["" if p.node is None else str(p.node), p.source, p.a]
+        cells += [_share(p.cumulative), _largest(p.cumulative), _number(p.cumulative.bias)]
+        cells += [_bars(p.cumulative.histogram), _worst(p.cumulative)]
+        if isolated:
+            alone = p.isolated
+            cells += ["-", ""] if alone is None else [_share(alone), _largest(alone)]
+            cells.append(Text(_short(p.verdict, alone, reasons), style=_style(p.verdict)))
+        listed.append(cells)
+    title = "tensors in execution order" if every_tensor else "differing tensors in execution order"
+    out.print(table(columns, listed, out.width, title))
     if total > len(rows):
         out.print(f"... and {total - len(rows)} more (--tensors shows all)")
     if isolated:
@@ -158,18 +139,7 @@ def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: C
         found = [p.verdict for p in result.pairs if p.verdict and any(c.text == text for c in p.verdict.causes)]
         elements = sum(c.elements for v in found for c in v.causes if c.text == text)
         count = f"{_plural(elements, 'element')} of {_plural(len(found), 'operator')}"
-        out.print(f"why {number}: {text} ({count})", markup=False)
-
-
-def _table(title: str = "") -> Table:
-    plain = {
-        "box": box.SIMPLE_HEAD,
-        "padding": (0, 1, 0, 0),
-        "pad_edge": False,
-        "show_edge": False,
-        "title_justify": "left",
-    }
-    return Table(title=title or None, **plain)  # type: ignore[arg-type]
+        out.print(f"why {number}: {text} ({count})")
 
 
 def _reasons(result: CompareResult) -> dict[str, int]:
@@ -178,7 +148,7 @@ def _reasons(result: CompareResult) -> dict[str, int]:
     return {text: number for number, text in enumerate(causes, 1)}
 
 
-def _verdicts(result: CompareResult, out: Console) -> None:
+def _verdicts(result: CompareResult, out: Terminal) -> None:
     """The verdict on the first isolated difference, and on the first that is no other legal arithmetic."""
     found = [pair for pair in result.pairs if pair.verdict is not None]
     worse = [pair for pair in found[1:] if pair.verdict is not None and not pair.verdict.benign]
@@ -187,23 +157,23 @@ def _verdicts(result: CompareResult, out: Console) -> None:
             _verdict(pair, pair.verdict, result, out)
 
 
-def _verdict(pair: Pair, verdict: Verdict, result: CompareResult, out: Console) -> None:
+def _verdict(pair: Pair, verdict: Verdict, result: CompareResult, out: Terminal) -> None:
     host, guest = _labels(result)
     head = f"verdict on {_place(pair)} '{shortened(pair.a, _NAME)}': "
-    out.print(Text.assemble((head, "bold"), (verdict.text, "green" if verdict.benign else "red")))
+    out.print(one_line((head, "bold"), (verdict.text, "green" if verdict.benign else "red")))
     if verdict.unexplained and pair.how == _GUESSED:
-        out.print(f"  is '{_clean(pair.b)}' of B this tensor? only order and shape say so: --match A=B", markup=False)
+        out.print(f"  is '{pair.b}' of B this tensor? only order and shape say so: --match A=B")
     for cause in verdict.causes:
         if cause.formula:
             where = f" (as {', '.join(cause.numerics)})" if cause.numerics else ""
-            out.print(f"  {guest}: {cause.formula}{where}", markup=False)
+            out.print(f"  {guest}: {cause.formula}{where}")
     if verdict.also:
-        out.print(f"  fits as well: {'; '.join(verdict.also)}", markup=False)
+        out.print(f"  fits as well: {'; '.join(verdict.also)}")
     if verdict.alike:
-        out.print(f"  the same on further random inputs, too: {'; '.join(verdict.alike)}", markup=False)
+        out.print(f"  the same on further random inputs, too: {'; '.join(verdict.alike)}")
     _witness(verdict.witness, host, guest, out)
     if verdict.command:
-        out.print(Text.assemble(("replay: ", "bold"), verdict.command), soft_wrap=True)
+        out.print(one_line(("replay: ", "bold"), verdict.command), soft_wrap=True)
 
 
 def _labels(result: CompareResult) -> tuple[str, str]:
@@ -211,49 +181,45 @@ def _labels(result: CompareResult) -> tuple[str, str]:
     return ("B", "A") if result.host == "B" else ("A", "B")
 
 
-def _witness(witness: Mapping[str, Any], host: str, guest: str, out: Console) -> None:
+def _witness(witness: Mapping[str, Any], host: str, guest: str, out: Terminal) -> None:
     if not witness:
         return
     element = ", ".join(map(str, witness.get("element", ())))
     stored, theirs = witness.get("stored"), witness.get("theirs")
-    out.print(f"  witness [{element}]: {host} {stored}, {guest} {theirs}", markup=False)
+    out.print(f"  witness [{element}]: {host} {stored}, {guest} {theirs}")
     if witness.get("lines"):
         table = Table.grid(padding=(0, 3, 0, 0))
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         for line in witness["lines"]:
-            table.add_row(*(Text(str(line[key] or "")) for key in ("label", "value", "remark")))
+            table.add_row(*(str(line[key] or "") for key in ("label", "value", "remark")))
         out.print(Padding(table, (0, 0, 0, 4), expand=False))
     if not witness.get("lines"):
         for name, value in witness.get("numbers", {}).items():
             shown = f"{value:.9g}" if isinstance(value, float) else str(value)
-            out.print(Text(f"    {name.replace('_', ' '):<22} {shown}"))
+            out.print(f"    {name.replace('_', ' '):<22} {shown}")
 
 
-def _amplified(found: Downstream, out: Console, every_tensor: bool) -> None:
+def _amplified(found: Downstream, out: Terminal, every_tensor: bool) -> None:
     text = f"the difference of '{shortened(found.tensor, _NAME)}' alone, all else A's arithmetic"
-    out.print(Text.assemble(("amplified: ", "bold"), text))
-    table = _table()
-    table.add_column("tensor", no_wrap=True)
-    table.add_column("differ", justify="right")
+    out.print(one_line(("amplified: ", "bold"), text))
     rows = found.reached if every_tensor else [r for r in found.reached if r[1]][:_ROWS]
-    for name, share in rows:
-        table.add_row(shortened(name, min(max(out.width - 20, 20), _NAME)), f"{100 * share:.3g}%")
     if rows:
-        out.print(table)
+        columns = [Column("tensor", "name"), Column("differ", right=True)]
+        out.print(table(columns, [(name, f"{100 * share:.3g}%") for name, share in rows], out.width))
     else:
         out.print("  nothing behind it changes")
     for name, statistics in found.outputs.items():
         text = "unchanged" if statistics.equal else f"{_share(statistics)} differ, by at most {_largest(statistics)}"
-        out.print(f"  output '{_clean(name)}': {text}", markup=False)
+        out.print(f"  output '{name}': {text}")
     changed = sum(a != b for a, b in found.labels)
     if found.labels:
         moves = ", ".join(f"{a} to {b}" for a, b in found.labels if a != b)
         out.print(f"  top-1 label: changed in {changed} of {len(found.labels)} runs" + (f" ({moves})" if moves else ""))
 
 
-def _notes_of_pairs(result: CompareResult, out: Console, every_tensor: bool) -> None:
+def _notes_of_pairs(result: CompareResult, out: Terminal, every_tensor: bool) -> None:
     """Why tensors have no isolated difference; one line per reason unless every tensor is asked for."""
     reasons: dict[str, list[str]] = {}
     for pair in result.pairs:
@@ -261,10 +227,10 @@ def _notes_of_pairs(result: CompareResult, out: Console, every_tensor: bool) -> 
             reasons.setdefault(pair.note, []).append(pair.a)
     for note, names in list(reasons.items())[: None if every_tensor else 8]:
         many = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        out.print(f"'{shortened(names[0], _NAME)}'{many}: {_clean(note)}", markup=False, style="dim")
+        out.print(f"'{shortened(names[0], _NAME)}'{many}: {note}", style="dim")
 
 
-def _unexplained(result: CompareResult, out: Console) -> None:
+def _unexplained(result: CompareResult, out: Terminal) -> None:
     verdicts = [p.verdict for p in result.pairs if p.verdict is not None]
     if not verdicts:
         return
@@ -274,13 +240,14 @@ def _unexplained(result: CompareResult, out: Console) -> None:
     operators = _plural(len(verdicts), "operator")
     text = f"{_count(left)} unexplained of {_count(differing)} elements that differ in {operators}"
     text += f"; {benign} of them use{'s' if benign == 1 else ''} another legal arithmetic" if benign else ""
-    out.print(text, style="bold red" if left else "bold", markup=False)
+    out.print(text, style="bold red" if left else "bold")
 
 
 def _short(verdict: Verdict | None, alone: Statistics | None, reasons: Mapping[str, int]) -> str:
     if verdict is None:
         return "" if alone is None or not alone.equal else "inherited"
-    numbers = "+".join(str(reasons[c.text]) for c in verdict.causes)
+    causes = [str(reasons[c.text]) for c in verdict.causes]
+    numbers = "+".join(causes) if len(causes) < 3 else f"{causes[0]} and {len(causes) - 1} more"
     if verdict.unexplained or not verdict.causes:
         left = f"{_count(verdict.unexplained or verdict.differing)} unexplained"
         return f"{numbers}, {left}" if numbers else left
@@ -360,8 +327,3 @@ def _plural(number: int, word: str) -> str:
 
 def _count(number: int) -> str:
     return f"{number:,}"
-
-
-def _clean(text: str) -> str:
-    """Text of a file without what moves the cursor of a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from .. import numerics
@@ -31,19 +30,15 @@ from ..conformance.result import (
 )
 from ..conformance.suite import AIMS, SUITES
 from ..errors import InputError
+from ..files import read_file, write_json, write_text
 from ..report import junit as _junit
-from ..report.words import visible
-from .common import (
-    DefaultGroup,
-    DeviceCommand,
-    GroupedOption,
-    check_targets,
-    console,
-    late_progress,
-    split_aims,
-    split_words,
-)
+from ..visible import visible
+from .clicking import Choice, DefaultGroup, DeviceCommand, GroupedOption
+from .common import check_targets, console, late_progress, split_aims, split_words
+from .endings import resumable
+from .plain import say, say_json
 from .report import write_reports
+from .tables import Column, table
 
 _STYLES = {EXACT: "green", COMBINED: "green", TOLERATED: "yellow", SKIPPED: "dim"}
 _MOST_SHOWN, _MOST_SAID, _MOST_REASONS = 3, 100, 2
@@ -110,8 +105,7 @@ def _model_options(function: Any) -> Any:
             _grouped(
                 _MODELS,
                 "--runs",
-                default=8,
-                show_default=True,
+                show_default="8",
                 type=click.IntRange(1, 10_000),
                 help="Random inputs per model: seeds 0, 1, ...",
             ),
@@ -123,7 +117,7 @@ def _model_options(function: Any) -> Any:
 
 @command.command("run", cls=DeviceCommand)
 @click.argument("device")
-@_grouped(_WHAT, "--suite", type=click.Choice(tuple(SUITES)), help="By default by the format that the device reads.")
+@_grouped(_WHAT, "--suite", type=Choice(tuple(SUITES)), help="By default by the format that the device reads.")
 @_grouped(
     _WHAT,
     "--operator",
@@ -153,7 +147,7 @@ def _model_options(function: Any) -> Any:
 @_grouped(_WHAT, "--case", "cases", multiple=True, metavar="IDENTITY", help="Only this case, as CONV_2D/s8/ties/003.")
 @_grouped(_WHAT, "--shard", default="", metavar="I/N", help="Only part I of N; `bittrue conform merge` joins parts.")
 @_grouped(
-    _WHAT, "--numerics", default="", type=click.Choice(("", *numerics.names())), metavar="NAME", help="Claim only this."
+    _WHAT, "--numerics", default="", type=Choice(("", *numerics.names())), metavar="NAME", help="Claim only this."
 )
 @_grouped(
     _WHAT,
@@ -178,6 +172,7 @@ def _model_options(function: Any) -> Any:
     help="For one case.",
 )
 @_grouped(_HOW, "--jobs", "-j", default=1, show_default=True, type=click.IntRange(1, 256), help="Processes.")
+@_grouped(_HOW, "--prints", "show_prints", is_flag=True, help="Show what the device prints, case by case.")
 @_grouped(_HOW, "--resume", type=_FILE, help="Keep answers in this file, and go on from it when it exists.")
 @_grouped(
     _HOW,
@@ -201,11 +196,12 @@ def run(
     repeat: int,
     timeout: float,
     jobs: int,
+    show_prints: bool,
     resume: Path | None,
     save: Path | None,
     models: tuple[Path, ...],
     inputs: tuple[str, ...],
-    runs: int,
+    runs: int | None,
     no_demo: bool,
     as_json: bool,
     output: Path | None,
@@ -221,7 +217,10 @@ def run(
     """
     _check_prints(as_json, markdown)
     check_targets(output, junit, markdown, resume, html=html)
-    with late_progress(f"conformance of {visible(device)}") as progress:
+    advice = "no answers were kept: --resume FILE keeps them, and goes on from them"
+    if resume is not None:
+        advice = f"finished answers are kept in {resume}: the same command goes on from there"
+    with late_progress(f"conformance of {device}") as progress, resumable(advice):
         result = conform(
             device,
             suite or "",
@@ -239,6 +238,7 @@ def run(
             timeout=timeout,
             save=save,
             progress=progress,
+            prints=_show_prints if show_prints else None,
         )
     _report(result, as_json, output, html, junit, markdown)
     click.get_current_context().exit(0 if all(map(result.reaches, require)) else 1)
@@ -249,7 +249,7 @@ def run(
 @click.option("--device", metavar="DEVICE", help="Also ask this device again and compare.")
 @_model_options
 def verify_command(
-    file: Path, device: str | None, models: tuple[Path, ...], inputs: tuple[str, ...], runs: int
+    file: Path, device: str | None, models: tuple[Path, ...], inputs: tuple[str, ...], runs: int | None
 ) -> None:
     """Check FILE, the JSON of a run: make the suite again and work out every verdict and claim anew.
 
@@ -265,7 +265,7 @@ def verify_command(
             opened.close()
     out = console()
     for problem in problems:
-        out.print(f"does not hold: {visible(problem)}", markup=False, style="red")
+        out.print(f"does not hold: {problem}", style="red")
     if not problems:
         result = ConformResult.from_dict(data)
         out.print(
@@ -273,7 +273,7 @@ def verify_command(
             f"digest {result.digest[:16]}",
             style="green",
         )
-        out.print(visible(result.claim), markup=False)
+        out.print(result.claim)
     click.get_current_context().exit(1 if problems else 0)
 
 
@@ -298,16 +298,23 @@ def merge_command(
     click.get_current_context().exit(0 if result.passed else 1)
 
 
-def read_models(models: Sequence[Path], inputs: Sequence[str], runs: int) -> list[ModelFile]:
+def _show_prints(case: str, text: str) -> None:
+    say(*(f"{case}: {line}" for line in text.splitlines()), err=True)
+
+
+def read_models(models: Sequence[Path], inputs: Sequence[str], runs: int | None) -> list[ModelFile]:
     """Models of the command line, with what they are fed."""
     if inputs and not models:
         raise InputError("BT-USAGE", "--inputs are for models", place="--inputs", advice="name one with --model")
-    return [ModelFile.read(path, inputs, range(runs)) for path in models]
+    if runs is not None and (inputs or not models):
+        why = "files of --inputs are the runs" if inputs else "random runs are those of models (--model)"
+        raise InputError("BT-USAGE", f"has no effect: {why}", place="--runs", advice="leave it out")
+    return [ModelFile.read(path, inputs, range(runs or 0)) for path in models]
 
 
 def _read(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
+        return json.loads(read_file(file))
     except (ValueError, RecursionError) as error:
         raise InputError("BT-RESULT", f"this is no JSON: {error}", place=str(file)) from None
 
@@ -327,15 +334,15 @@ def _report(
 ) -> None:
     data = result.to_dict()
     if output is not None:
-        output.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(output, data)
     if junit is not None:
-        junit.write_text(_junit.render(data), encoding="utf-8")
+        write_text(junit, _junit.render(data))
     write_reports(data, html, markdown)
     if as_json:
-        click.echo(json.dumps(data, indent=1, allow_nan=False))
+        say_json(data)
     elif str(markdown) != "-":
         show(result)
-        console().print(f"next: {visible(_next(result, output))}", markup=False, soft_wrap=True)
+        console().print(f"next: {_next(result, output)}", soft_wrap=True)
 
 
 def _next(result: ConformResult, output: Path | None) -> str:
@@ -359,17 +366,12 @@ def show(result: ConformResult) -> None:
     """The result on the terminal: one row per operator, then what failed, then the claim."""
     out = console()
     out.print(
-        f"{visible(result.device_title)} ({visible(result.device)}): {result.suite_title}, suite version "
+        f"{result.device_title} ({result.device}): {result.suite_title}, suite version "
         f"{result.suite_version}, {result.count():,} cases, each asked {_times(result.repeat)}, {result.seconds:.0f} s",
-        markup=False,
     )
-    table = Table(expand=True)
-    table.add_column("operator", no_wrap=True)
-    table.add_column("types", no_wrap=True)
-    table.add_column("level", justify="center")
-    table.add_column("exact", justify="right", no_wrap=True)
-    table.add_column("refuses", justify="right", no_wrap=True)
-    table.add_column("verdict", overflow="fold", ratio=1)
+    columns = [Column("operator"), Column("types", "text"), Column("level"), Column("exact", right=True)]
+    columns += [Column("refuses", right=True, least=1), Column("verdict", "text")]
+    rows = []
     for found in result.operators:
         refused = found.counts.get(REFUSED, 0)
         must = sum(found.counts.get(outcome, 0) for outcome in MUST)
@@ -377,8 +379,9 @@ def show(result: ConformResult) -> None:
         level = f"L{found.level}" if found.level else "-"
         exact = f"{found.counts.get('exact', 0)}/{ran}"
         refuses = Text(f"{refused}/{must}" if must else "", style="" if refused == must else "yellow")
-        table.add_row(found.operator, found.types, level, exact, refuses, Text(_verdict(found), style=_style(found)))
-    out.print(table)
+        verdict = Text(visible(_verdict(found)), style=_style(found))
+        rows.append((found.operator, found.types, level, exact, refuses, verdict))
+    out.print(table(columns, rows, out.width))
     failing = [found for found in result.operators if found.failing is not None]
     for found in failing[:_MOST_SHOWN]:
         _show_failing(out, found)
@@ -386,11 +389,11 @@ def show(result: ConformResult) -> None:
         out.print(f"and failing cases of {len(failing) - _MOST_SHOWN} more operators: --json, --html, --save")
     for model in result.models:
         who = f"bit-exact to {', '.join(model.matches)}" if model.matches else model.text or "not exact"
-        out.print(f"model {visible(model.name)}, {len(model.inputs)} inputs: {visible(who)}", markup=False)
+        out.print(f"model {model.name}, {len(model.inputs)} inputs: {who}")
     for note in result.notes:
-        out.print(f"note: {visible(note)}", markup=False)
+        out.print(f"note: {note}")
     style = "bold green" if result.passed else "bold yellow" if result.level else "bold red"
-    out.print(visible(result.claim), markup=False, style=style)
+    out.print(result.claim, style=style)
 
 
 def _style(found: OperatorResult) -> str:
@@ -399,7 +402,7 @@ def _style(found: OperatorResult) -> str:
 
 def _verdict(found: OperatorResult) -> str:
     """The row's sentence: for exact operators who it is, else the verdict's own text."""
-    said = visible(found.text)
+    said = found.text
     if found.verdict == EXACT:
         said = said.removeprefix("bit-exact to ").partition(": ")[0] if found.matches else said
     elif found.verdict not in FAULTS:
@@ -410,13 +413,13 @@ def _verdict(found: OperatorResult) -> str:
             reasons += f"; {len(found.skipped) - _MOST_REASONS} more reasons in the JSON"
         said = reasons if found.verdict == SKIPPED else f"{said}; {reasons}"
     if found.known:
-        said = f"{said}; recorded of {found.reference}: {visible(found.known)}"
+        said = f"{said}; recorded of {found.reference}: {found.known}"
     return said
 
 
 def _short(text: str) -> str:
     """A device's reason on one line, cut."""
-    line = " ".join(visible(text).split())
+    line = " ".join(text.split())
     return line if len(line) <= _MOST_SAID else f"{line[: _MOST_SAID - 3]}..."
 
 
@@ -426,23 +429,20 @@ def _show_failing(out: Any, found: OperatorResult) -> None:
     index = ", ".join(map(str, failing.element))
     got, expected = _number(failing.got), _number(failing.expected)
     out.print(
-        f"{found.operator} {found.types}, smallest failing case {failing.identity} ({visible(failing.note)}): "
-        f"{visible(failing.output)}[{index}] is {got}, {failing.numerics} gives {expected}",
-        markup=False,
+        f"{found.operator} {found.types}, smallest failing case {failing.identity} ({failing.note}): "
+        f"{failing.output}[{index}] is {got}, {failing.numerics} gives {expected}",
         style="bold",
     )
     numbers = [f"{key.replace('_', ' ')} {_number(value)}" for key, value in failing.numbers.items()]
     if numbers:
-        out.print(f"  {', '.join(numbers)}", markup=False)
+        out.print(f"  {', '.join(numbers)}")
     if failing.reduced is not None:
-        kept = ", ".join(f"{visible(c.input)}[{c.position}] = {_number(c.value)}" for c in failing.reduced[:8])
+        kept = ", ".join(f"{c.input}[{c.position}] = {_number(c.value)}" for c in failing.reduced[:8])
         more = f" and {len(failing.reduced) - 8} more" if len(failing.reduced) > 8 else ""
         what = f"with {kept}{more} and zero points elsewhere" if kept else "with zero points everywhere"
-        out.print(
-            f"  {what}: {_number(failing.reduced_got)}, expected {_number(failing.reduced_expected)}", markup=False
-        )
+        out.print(f"  {what}: {_number(failing.reduced_got)}, expected {_number(failing.reduced_expected)}")
     if failing.replay:
-        out.print(f"  replay: {visible(failing.replay)}", markup=False, soft_wrap=True)
+        out.print(f"  replay: {failing.replay}", soft_wrap=True)
 
 
 def _number(value: float | None) -> str:

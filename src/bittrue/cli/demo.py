@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from pathlib import Path
 
 import click
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from .. import api, samples
 from ..explain import explain_element, explain_under, first_different, numerics_against
+from ..files import write_bytes, write_text, written
 from ..operators import Step
 from ..plan import Plan
 from ..quantization import dequantize, quantize
-from .common import console, digest
+from .common import console, digest, print_lines
 from .explain import show
+from .plain import say
+from .terminal import Terminal
 
-_SHOWN = 8
+# Columns of the terminal that a digit takes, and the words before them.
+_DIGIT, _WORDS = 11, 12
+# The digit that --save writes: a 4.
+_SAVED = 24
 _OTHER_RULES = ("q31_one_step_up", "q31_two_step_up_up", "binary32_multiply_even")
 
 
 @click.command("demo")
 @click.option("--plan", "show_plan", is_flag=True, help="Also print the whole plan.")
-def command(show_plan: bool) -> None:
+@click.option(
+    "--save",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write the model, one of its inputs and its labels into FOLDER, for the other commands.",
+)
+def command(show_plan: bool, save: Path | None) -> None:
     """Recognise handwritten digits with an int8 network, and look into one of its roundings."""
     out = console()
     images, labels = samples.demo_digits()
     session = api.load(samples.demo_model()).prepare(numerics="litert")
     port = session.inputs[0]
     out.print(
-        "[bold]bittrue demo[/bold]: an int8 network for 8x8 handwritten digits, run bit for bit as its runtime would"
+        "[bold]bittrue demo[/bold]: an int8 network for 8x8 handwritten digits, run bit for bit as its runtime would",
+        markup=True,
     )
     out.print(
         f"numerics [bold]{session.plan.numerics}[/bold] = {session.plan.reproduces}\n"
@@ -45,24 +59,41 @@ def command(show_plan: bool) -> None:
     outputs = [next(iter(session.run(x[None]).values()))[0] for x in inputs]
     elapsed = time.perf_counter() - started
     guesses = np.array([int(np.argmax(o)) for o in outputs])
-    shown = _choose(guesses, labels)
+    shown = _choose(guesses, labels, max((out.width - _WORDS) // _DIGIT, 1))
     out.print()
     out.print(_predictions(session, images, labels, outputs, guesses, shown, out.color_system in ("256", "truecolor")))
     right = int((guesses == labels).sum())
     out.print(
         f"[bold]{right} of {len(labels)}[/bold] held-out digits right ({100 * right / len(labels):.1f} %), "
         f"{1e6 * elapsed / len(labels):,.1f} us each with executor '{session.executor}'; "
-        f"sha256 of all outputs {digest(np.stack(outputs))[:16]}"
+        f"sha256 of all outputs {digest(np.stack(outputs))[:16]}",
+        markup=True,
     )
     _explain(out, session, inputs)
+    if save is not None:
+        _save(save, inputs[_SAVED])
+        say(f"saved digits.tflite, digit.npy and labels.txt in {save}")
     if show_plan:
-        out.print(str(session.plan), markup=False)
+        print_lines(str(session.plan))
     out.print()
-    out.print(
-        "next: [bold]bittrue run MODEL.tflite --input PICTURE.jpg[/bold], [bold]bittrue plan MODEL.tflite[/bold], "
-        "[bold]bittrue check MODEL.tflite[/bold], [bold]bittrue compare --help[/bold], "
-        "[bold]bittrue conform --help[/bold]"
-    )
+    if save is None:
+        out.print("next: bittrue demo --save .   writes the model and a digit, to try the other commands on")
+        return
+    model, digit = (shlex.quote(str(save / name)) for name in ("digits.tflite", "digit.npy"))
+    for words in (
+        f"run {model} --input {digit} --top 3",
+        f"explain {model} --tensor 0 --input {digit}",
+        f"check {model}",
+        f"compare {model} {model}@xnnpack --runs 5",
+    ):
+        out.print(f"next: bittrue {words}", soft_wrap=True)
+
+
+def _save(folder: Path, x: np.ndarray) -> None:
+    write_bytes(folder / "digits.tflite", samples.demo_model())
+    with written(folder / "digit.npy") as file:
+        np.save(file, x[None], allow_pickle=False)
+    write_text(folder / "labels.txt", "".join(f"{label}\n" for label in range(10)))
 
 
 def _quantized(images: np.ndarray, port: api.Port) -> np.ndarray:
@@ -72,11 +103,11 @@ def _quantized(images: np.ndarray, port: api.Port) -> np.ndarray:
     return quantize(images.astype(np.float32) / 16, port.scale, port.zero_point, str(port.dtype))
 
 
-def _choose(guesses: np.ndarray, labels: np.ndarray) -> list[int]:
+def _choose(guesses: np.ndarray, labels: np.ndarray, count: int) -> list[int]:
     """The first picture of several digits, and a wrongly recognised one when there is any."""
     wrong = [int(i) for i in np.flatnonzero(guesses != labels)[:1]]
     firsts = sorted(int(np.flatnonzero(labels == label)[0]) for label in np.unique(labels))
-    return [i for i in firsts if i not in wrong][: _SHOWN - len(wrong)] + wrong
+    return [i for i in firsts if i not in wrong][: max(count - len(wrong), 0)] + wrong
 
 
 def _picture(image: np.ndarray, coloured: bool) -> Text:
@@ -119,7 +150,7 @@ def _predictions(
     return table
 
 
-def _explain(out: Console, session: api.Session, inputs: np.ndarray) -> None:
+def _explain(out: Terminal, session: api.Session, inputs: np.ndarray) -> None:
     """One convolution output where the rounding rule decides the stored integer, worked out by hand."""
     step = next(s for s in session.plan.steps if s.operator == "conv2d" and s["filter_h"] == 3)
     tensor = session.plan.tensors[step.outputs[0]].name
@@ -137,7 +168,7 @@ def _explain(out: Console, session: api.Session, inputs: np.ndarray) -> None:
             for name, plan in others.items():
                 stored = explain_under(plan, traced, explained).stored
                 mark = "same here" if stored == explained.stored else "[red]another bit[/red]"
-                out.print(f"with {name}: {stored}, {mark}")
+                out.print(f"with {name}: {stored}, {mark}", markup=True)
             out.print(
                 f"This is how two runtimes part: same model, same input, but one rounds as {step.rules['rescale']}, "
                 f"the other as {rule}."

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ..errors import InputError
@@ -28,7 +25,12 @@ from ..explain import (
 )
 from ..plan import Plan
 from ..runners.inputs import inputs_of_levels, one_input_set
-from .common import GroupedCommand, console, input_options, is_plan, open_session, prepare_options, progress
+from ..visible import visible
+from .clicking import GroupedCommand
+from .common import console, input_options, is_plan, open_session, prepare_options, progress
+from .plain import say_json
+from .tables import Column, table
+from .terminal import Terminal, one_line
 
 
 @click.command("explain", cls=GroupedCommand)
@@ -36,8 +38,9 @@ from .common import GroupedCommand, console, input_options, is_plan, open_sessio
 @click.option(
     "--tensor",
     "-t",
-    metavar="NAME",
-    help="The tensor, or a part of its name that no other has; without it, the tensors are listed.",
+    metavar="NAME|NODE",
+    help="The tensor: its name, a part of it that no other has, or the number of the node that computes it (3, or #3; "
+    "3:1 for a second output); without it, the tensors are listed.",
 )
 @click.option(
     "--element",
@@ -59,7 +62,7 @@ def command(
     element: str | None,
     against: str | None,
     files: tuple[str, ...],
-    seed: int,
+    seed: int | None,
     image_range: tuple[float, float] | None,
     as_json: bool,
     **prepare: Any,
@@ -92,11 +95,11 @@ def command(
     second = None if other is None else explain_under(other, traced, first)
     pairs = [] if second is None else paired(first, second)
     if as_json:
-        click.echo(json.dumps(_as_json(first, second, pairs, remarks), indent=1))
+        say_json(_as_json(first, second, pairs, remarks))
         return
     out = console()
     for remark in remarks:
-        out.print(remark, markup=False)
+        out.print(remark)
     if second is None:
         show(out, first)
         return
@@ -148,6 +151,7 @@ def _chosen(
 def _list(plan: Plan, as_json: bool) -> None:
     rows = [
         {
+            "node": step.index,
             "tensor": plan.tensors[i].name,
             "operator": step.operator,
             "type": plan.tensors[i].dtype,
@@ -158,56 +162,51 @@ def _list(plan: Plan, as_json: bool) -> None:
         for i in step.outputs
     ]
     if as_json:
-        click.echo(json.dumps({"numerics": plan.numerics, "tensors": rows}, indent=1))
+        say_json({"numerics": plan.numerics, "tensors": rows})
         return
-    table = Table(title=f"tensors that steps compute, numerics {plan.numerics}", title_justify="left")
-    for column in ("tensor", "operator", "type", "shape"):
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(str(row[key])) for key in ("tensor", "operator", "type", "shape")))
+    columns = [
+        Column("node", right=True),
+        Column("operator"),
+        Column("type"),
+        Column("shape"),
+        Column("tensor", "name"),
+    ]
+    listed = [[str(row[key]) for key in ("node", "operator", "type", "shape", "tensor")] for row in rows]
     out = console()
-    out.print(table)
-    out.print("next: bittrue explain MODEL --tensor NAME [--element I,J,K]", markup=False)
+    out.print(table(columns, listed, out.width, f"tensors that steps compute, numerics {plan.numerics}"))
+    out.print("next: bittrue explain MODEL --tensor NODE [--element I,J,K]; a tensor's name will do as well")
 
 
-def _title(explanation: Explanation) -> Text:
+def _title(explanation: Explanation) -> str:
     index = ", ".join(map(str, explanation.element))
-    return Text(
-        f"'{explanation.tensor}' [{index}] = {explanation.stored}: node {explanation.node} ({explanation.source})"
-    )
+    return f"'{explanation.tensor}' [{index}] = {explanation.stored}: node {explanation.node} ({explanation.source})"
 
 
-def show(out: Console, explanation: Explanation) -> None:
+def show(out: Terminal, explanation: Explanation) -> None:
     """An explanation as a table: what, value, where it comes from."""
-    table = Table(title=_title(explanation), title_justify="left", show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", style="bold", overflow="fold")
-    table.add_column(overflow="fold")
-    for line in explanation.lines:
-        table.add_row(Text(line.label), Text(line.value), Text(line.remark))
-    out.print(table)
+    columns = [Column("", "text"), Column("", "text", right=True), Column("", "text")]
+    rows = [(line.label, one_line((line.value, "bold")), line.remark) for line in explanation.lines]
+    out.print(table(columns, rows, out.width, _title(explanation)))
     rules = ", ".join(f"{slot} {rule}" for slot, rule in explanation.rules.items())
-    out.print(f"numerics {explanation.numerics}" + (f"; rules: {rules}" if rules else ""), markup=False)
+    out.print(f"numerics {explanation.numerics}" + (f"; rules: {rules}" if rules else ""))
 
 
-def _show_pairs(out: Console, first: Explanation, second: Explanation, pairs: list[Pair]) -> None:
-    table = Table(title=_title(first), title_justify="left")
-    table.add_column("", no_wrap=True)
-    table.add_column(Text(first.numerics), justify="right", overflow="fold")
-    table.add_column(Text(second.numerics), justify="right", overflow="fold")
-    table.add_column("", overflow="fold")
+def _show_pairs(out: Terminal, first: Explanation, second: Explanation, pairs: list[Pair]) -> None:
+    columns = [Column("", "text"), Column(first.numerics, "text", right=True)]
+    columns += [Column(second.numerics, "text", right=True), Column("", "text")]
+    rows = []
     parted = first_difference(pairs)
     for position, pair in enumerate(pairs):
         remarks = dict.fromkeys(line.remark for line in (pair.first, pair.second) if line is not None and line.remark)
         style = "bold red" if position == parted else "red" if pair.differs else ""
         label = Text(f"{pair.label}  <- parts here" if position == parted else pair.label, style=style)
         sides = (Text(line.value if line is not None else "", style=style) for line in (pair.first, pair.second))
-        table.add_row(label, *sides, Text("\n".join(remarks)))
-    out.print(table)
+        rows.append((label, *sides, Text("\n".join(map(visible, remarks)))))
+    out.print(table(columns, rows, out.width, _title(first)))
     if first.stored == second.stored:
         out.print(f"both store {first.stored}")
     else:
-        out.print(f"{first.numerics} stores {first.stored}, {second.numerics} stores {second.stored}", markup=False)
+        out.print(f"{first.numerics} stores {first.stored}, {second.numerics} stores {second.stored}")
 
 
 def _as_json(first: Explanation, second: Explanation | None, pairs: list[Pair], remarks: list[str]) -> dict[str, Any]:

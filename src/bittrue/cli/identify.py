@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from ..conformance.identification import QUESTIONS, CounterExample, Finding, IdentifyResult, identify
 from ..conformance.suite import SUITES
-from ..report.words import visible
-from .common import DeviceCommand, check_targets, console, late_progress, split_words
+from ..files import write_json
+from .clicking import Choice, DeviceCommand
+from .common import check_targets, console, late_progress, split_words
+from .plain import say_json
+from .tables import Column, table
 
 
 @click.command("identify", cls=DeviceCommand)
 @click.argument("device", metavar="DEVICE")
-@click.option("--suite", type=click.Choice(sorted(SUITES)), help="By default the one in the format that DEVICE takes.")
+@click.option("--suite", type=Choice(sorted(SUITES)), help="By default the one in the format that DEVICE takes.")
 @click.option(
     "--operator",
     "operators",
@@ -81,37 +82,38 @@ def command(
         )
     data = result.to_dict()
     if output is not None:
-        Path(output).write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(output, data)
     if as_json:
-        click.echo(json.dumps(data, indent=1, allow_nan=False))
+        say_json(data)
     else:
         _show(result, verbose)
     click.get_current_context().exit(0 if result.explained else 1)
 
 
 def _show(result: IdentifyResult, verbose: bool) -> None:
-    table = Table(title=f"{visible(result.device)}, suite {result.suite} {result.suite_version}", title_justify="left")
-    for column in ("operator", "types", "verdict", "rules", "asked"):
-        table.add_column(column, overflow="fold", justify="right" if column == "asked" else "left")
+    columns = [Column("operator", "text"), Column("types"), Column("verdict", "text"), Column("rules", "text")]
+    columns.append(Column("asked", right=True, least=1))
+    rows = []
     for finding in result.findings:
         rules = "\n".join(f"{slot} = {rule}" for slot, rule in finding.rules.items())
-        table.add_row(finding.operator, finding.types, escape(_verdict(finding)), escape(rules), _asked(finding))
+        rows.append((finding.operator, finding.types, Text(_verdict(finding)), Text(rules), _asked(finding)))
     out = console()
-    out.print(table)
+    title = f"{result.device}, suite {result.suite} {result.suite_version}"
+    out.print(table(columns, rows, out.width, title))
     for finding in result.findings if verbose else ():
         for one in finding.ruled_out:
             line = f"{finding.operator} {finding.types}: not {', '.join(one.numerics)}: {_example(one.example)}"
-            out.print(escape(line), soft_wrap=True)
+            out.print(line, soft_wrap=True)
     for line in result.summary:
-        out.print(escape(visible(line)))
+        out.print(line)
     out.print(f"{result.questions:,} question{'' if result.questions == 1 else 's'}")
     if result.named:
         named = result.named[0].numerics
-        out.print(f"next: bittrue numerics show {named}, or bittrue conform {visible(result.device)}", markup=False)
+        out.print(f"next: bittrue numerics show {named}, or bittrue conform {result.device}")
 
 
 def _verdict(finding: Finding) -> str:
-    remark = f"\n{visible(finding.remark)}" if finding.remark else ""
+    remark = f"\n{finding.remark}" if finding.remark else ""
     if finding.verdict == "named":
         names = finding.numerics
         others = f"\nthe same here: {', '.join(names[1:])}" if finding.alike else ""
@@ -149,7 +151,7 @@ def _example(first: CounterExample) -> str:
     element = f"[{', '.join(map(str, first.element))}]" if first.element else ""
     accumulator = "" if first.accumulator is None else f", accumulator {first.accumulator}"
     values = f"expected {first.expected}, got {first.got}{accumulator}"
-    return f"{first.case} {visible(first.output)}{element}: {values}"
+    return f"{first.case} {first.output}{element}: {values}"
 
 
 def _asked(finding: Finding) -> str:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import click
-from rich.table import Table
+from rich.console import RenderableType
 
 from .. import api, numerics
+from ..errors import InputError
 from ..graph import Graph, Node, Tensor
 from ..operators import find
 from ..plan.support import node_types
 from ..text import shown_shapes
-from .common import console, parse_shapes
+from .common import all_shortened, console, is_plan, parse_shapes
+from .plain import say_json
 from .saturation import show_saturation
+from .tables import Column, table
 
 
 @click.command("inspect")
@@ -47,47 +49,49 @@ def command(
     as_json: bool,
 ) -> None:
     """Show inputs, outputs, operators and quantization of MODEL, and which numerics can run it."""
+    if is_plan(model):
+        raise InputError("BT-USAGE", "this is a plan file", place=model, advice=f"`bittrue plan {model}` shows it")
     loaded = api.load(model, weights)
     if saturation:
         show_saturation(loaded, parse_shapes(shapes), as_json)
         return
     if as_json:
-        click.echo(json.dumps(_as_json(loaded), indent=1))
+        say_json(_as_json(loaded))
         return
     out = console()
-    out.print(f"{loaded.format} model, {loaded.file.size:,} bytes  {loaded.file.producer}", markup=False)
+    out.print(f"{loaded.format} model, {loaded.file.size:,} bytes  {loaded.file.producer}")
     for position, graph in enumerate(loaded.graphs):
         signature = f", signature '{graph.signature}'" if graph.signature else ""
-        out.print(f"\ngraph {position} '{graph.name}'{signature}", markup=False, style="bold")
+        out.print()
+        out.print(f"graph {position} '{graph.name}'{signature}", style="bold")
         told = shown_shapes(graph, loaded.format)
-        out.print(_ports(graph, told))
-        out.print(_census(graph))
+        out.print(_ports(graph, told, out.width))
+        out.print(_census(graph, out.width))
         if nodes:
-            out.print(_nodes(graph))
+            out.print(_nodes(graph, out.width))
         if tensors:
-            out.print(_tensors(graph, told))
+            out.print(_tensors(graph, told, out.width))
     names = ", ".join(_whole(loaded.graphs)) or "none"
-    out.print(f"numerics that have rows for all operators: {names}", markup=False)
+    out.print(f"numerics that have rows for all operators: {names}")
     for note in loaded.notes:
-        out.print(f"note: {note}", markup=False)
+        out.print(f"note: {note}")
 
 
 def _quantization(tensor: Tensor) -> str:
     return str(tensor.quantization) if tensor.quantization is not None else ""
 
 
-def _ports(graph: Graph, shapes: list[str]) -> Table:
-    table = Table(title="inputs and outputs", title_justify="left")
-    for column in ("", "name", "signature name", "type", "shape", "quantization"):
-        table.add_column(column, overflow="fold")
+def _ports(graph: Graph, shapes: list[str], width: int) -> RenderableType:
+    columns = [Column(""), Column("name", "name"), Column("signature name", "name", least=1), Column("type")]
+    columns += [Column("shape"), Column("quantization", "text")]
     aliases = {index: name for name, index in graph.aliases.items()}
+    rows = []
     for title, indices in (("input", graph.inputs), ("output", graph.outputs)):
         for index in indices:
             tensor = graph.tensors[index]
-            table.add_row(
-                title, tensor.name, aliases.get(index, ""), tensor.type.title, shapes[index], _quantization(tensor)
-            )
-    return table
+            alias = aliases.get(index, "")
+            rows.append((title, tensor.name, alias, tensor.type.title, shapes[index], _quantization(tensor)))
+    return table(columns, rows, width, "inputs and outputs")
 
 
 def _able(graph: Graph, node: Node) -> list[str]:
@@ -104,44 +108,49 @@ def _whole(graphs: Sequence[Graph]) -> list[str]:
     return [name for name in numerics.names() if name in found]
 
 
-def _census(graph: Graph) -> Table:
-    table = Table(title=f"{len(graph.nodes)} operators", title_justify="left")
-    table.add_column("count", justify="right")
-    for column in ("operator", "stem", "version", "inputs", "outputs", "numerics that run it"):
-        table.add_column(column, overflow="fold")
+def _census(graph: Graph, width: int) -> RenderableType:
+    columns = [Column("count", right=True), Column("operator", "text"), Column("stem", "text", least=2)]
+    columns += [Column("version", least=3), Column("inputs", "text"), Column("outputs", "text")]
+    columns += [Column("numerics that run it", "text")]
     census: Counter[tuple[str, str, int, str, str, str]] = Counter()
     for node in graph.nodes:
         inputs, outputs = node_types(graph, node)
-        able = ", ".join(_able(graph, node))
-        census[(node.operator, node.source, node.version, ", ".join(inputs), ", ".join(outputs), able)] += 1
+        names = ", ".join(_able(graph, node))
+        census[(node.operator, node.source, node.version, ", ".join(inputs), ", ".join(outputs), names)] += 1
+    everywhere = set(_whole([graph]))
+    rows = []
     for (stem, source, version, inputs_text, outputs_text, able_text), count in census.most_common():
-        table.add_row(str(count), source, stem, str(version), inputs_text, outputs_text, able_text or "none yet")
-    return table
+        # Those that run all of the model are named once, below.
+        able = able_text.split(", ") if able_text else []
+        others = [name for name in able if name not in everywhere]
+        told = ", ".join((["those below"] if everywhere else []) + others) if able else "none yet"
+        rows.append((str(count), source, stem, str(version), inputs_text, outputs_text, told))
+    return table(columns, rows, width, f"{len(graph.nodes)} operators")
 
 
-def _nodes(graph: Graph) -> Table:
-    table = Table(title="operators in execution order", title_justify="left")
-    table.add_column("#", justify="right")
-    for column in ("operator", "attributes", "inputs", "outputs"):
-        table.add_column(column, overflow="fold")
+def _nodes(graph: Graph, width: int) -> RenderableType:
+    columns = [Column("node", right=True), Column("operator", "text"), Column("attributes", "text", least=1)]
+    columns += [Column("inputs", "text"), Column("outputs", "text")]
+    names = dict(enumerate(all_shortened([tensor.name for tensor in graph.tensors], max(width // 4, 16))))
+    rows = []
     for node in graph.nodes:
-        names = ["-" if i is None else graph.tensors[i].name for i in node.inputs]
         pairs = ((key, "''" if value == "" else value) for key, value in node.attributes.items())
         attributes = " ".join(f"{key}={value}" for key, value in pairs)
-        outputs = ", ".join(graph.tensors[i].name for i in node.outputs)
-        table.add_row(str(node.index), node.source, attributes, ", ".join(names), outputs)
-    return table
+        inputs = ", ".join("-" if i is None else names[i] for i in node.inputs)
+        rows.append((str(node.index), node.source, attributes, inputs, ", ".join(names[i] for i in node.outputs)))
+    return table(columns, rows, width, "operators in execution order")
 
 
-def _tensors(graph: Graph, shapes: list[str]) -> Table:
-    table = Table(title=f"{len(graph.tensors)} tensors", title_justify="left")
-    table.add_column("#", justify="right")
-    for column in ("name", "type", "shape", "kind", "quantization"):
-        table.add_column(column, overflow="fold")
+def _tensors(graph: Graph, shapes: list[str], width: int) -> RenderableType:
+    columns = [Column("node", right=True), Column("name", "name"), Column("type"), Column("shape")]
+    columns += [Column("kind"), Column("quantization", "text")]
+    made = {index: str(node.index) for node in graph.nodes for index in node.outputs}
+    rows = []
     for index, tensor in enumerate(graph.tensors):
         kind = "constant" if tensor.is_constant else "variable" if tensor.is_variable else ""
-        table.add_row(str(index), tensor.name, tensor.type.title, shapes[index], kind, _quantization(tensor))
-    return table
+        start = (made.get(index, ""), tensor.name, tensor.type.title, shapes[index])
+        rows.append((*start, kind, _quantization(tensor)))
+    return table(columns, rows, width, f"{len(graph.tensors)} tensors; node: what computes it")
 
 
 def _as_json(loaded: api.Model) -> dict[str, Any]:

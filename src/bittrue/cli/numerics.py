@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from difflib import get_close_matches
 
 import click
-from rich.table import Table
+from rich.text import Text
 
 from .. import numerics as tables
 from ..compare.tables import NumericsComparison, compare_numerics
+from ..errors import InputError
+from ..names import near_or_all
 from ..numerics import Row
 from ..rules import formula
+from .clicking import Choice, Group
 from .common import console
+from .plain import say_json
+from .tables import Column, table
 
-_NAME = click.Choice(tables.names())
+_NAME = Choice(tables.names())
 
 
-@click.group("numerics", invoke_without_command=True)
+@click.group("numerics", cls=Group, invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
     """List the arithmetics that bittrue reproduces; `show` and `diff` look inside.
@@ -33,17 +36,16 @@ def command(context: click.Context) -> None:
 
 
 def _list() -> None:
-    table = Table(title="numerics", title_justify="left", show_lines=True)
-    for column in ("name", "reproduces", "verified by", "operators", "rows", "limits"):
-        table.add_column(
-            column, overflow="fold", justify="right" if column in ("operators", "rows", "limits") else "left"
-        )
+    columns = [Column("name"), Column("reproduces", "text"), Column("verified by", "text")]
+    columns += [Column(title, right=True, least=1) for title in ("operators", "rows", "limits")]
+    rows = []
     for name in tables.names():
         found = tables.find(name)
         limits = sum(bool(row.limit or row.refuses) for row in found.rows)
         counts = (str(len(found.operators())), str(len(found.rows)), str(limits))
-        table.add_row(name, found.reproduces, found.verified, *counts)
-    console().print(table)
+        rows.append((name, found.reproduces, found.verified, *counts))
+    out = console()
+    out.print(table(columns, rows, out.width, "numerics"))
 
 
 @command.command("show")
@@ -53,13 +55,15 @@ def show(name: str, operator: str | None) -> None:
     """Print every row of one numerics: types, rules, evidence, limits."""
     found = tables.find(name)
     _check_operator(operator, name)
-    table = Table(title=f"{name}: {found.reproduces}", title_justify="left", show_lines=True)
-    for column in ("operator", "types", "when", "rules", "evidence and limits"):
-        table.add_column(column, overflow="fold")
-    for row in sorted(found.rows, key=lambda row: row.operator):
-        if operator in (None, row.operator):
-            table.add_row(row.operator, _types(row), _when(row), _rules(row), _evidence(row))
-    console().print(table)
+    columns = [Column("operator", "text"), Column("types", "text"), Column("when", "text"), Column("rules", "text")]
+    columns.append(Column("evidence and limits", "text"))
+    rows = [
+        (Text(row.operator), *map(Text, (_types(row), _when(row), _rules(row), _evidence(row))))
+        for row in sorted(found.rows, key=lambda row: row.operator)
+        if operator in (None, row.operator)
+    ]
+    out = console()
+    out.print(table(columns, rows, out.width, f"{name}: {found.reproduces}"))
 
 
 def _check_operator(operator: str | None, *names: str) -> None:
@@ -67,11 +71,12 @@ def _check_operator(operator: str | None, *names: str) -> None:
     known = {stem for name in names for stem in tables.find(name).operators()}
     if operator is None or operator in known:
         return
-    near = get_close_matches(operator.lower(), known, 3, 0.6) or sorted(known)
-    raise click.BadParameter(
-        f"'{operator}' is no operator of {' or '.join(names)}; there is {', '.join(near)} (`bittrue inspect MODEL` "
-        "gives the stems for the names in a file)",
-        param_hint="--operator",
+    raise InputError(
+        "BT-OPERATOR",
+        f"'{operator}' is no operator of {' or '.join(names)}",
+        place="--operator",
+        advice=near_or_all(operator, sorted(known), "there are")
+        + "; `bittrue inspect MODEL` gives the stems for the names in a file",
     )
 
 
@@ -108,7 +113,7 @@ def diff(first: str, second: str, operator: str | None, as_json: bool) -> None:
     _check_operator(operator, first, second)
     found = compare_numerics(first, second, operator)
     if as_json:
-        click.echo(json.dumps(_plain(found), indent=1))
+        say_json(_plain(found))
     else:
         _print(found)
     if found.differences:
@@ -131,9 +136,9 @@ def _plain(found: NumericsComparison) -> dict[str, object]:
 
 def _print(found: NumericsComparison) -> None:
     out = console()
-    table = Table(title=f"{found.first} and {found.second}", title_justify="left")
-    for column in ("operator", "types", "slot", found.first, found.second):
-        table.add_column(column, overflow="fold")
+    columns = [Column("operator", "text"), Column("types", "text"), Column("slot", "text")]
+    columns += [Column(found.first, "text"), Column(found.second, "text")]
+    rows: list[tuple[str | Text, ...]] = []
     for difference in found.differences:
         types = "\n".join(difference.signatures[:3])
         more = f"\nand {len(difference.signatures) - 3} more" if len(difference.signatures) > 3 else ""
@@ -141,26 +146,18 @@ def _print(found: NumericsComparison) -> None:
             f"{rule}\nwhen {condition}" if condition else rule
             for rule, condition in zip(difference.rules, difference.condition, strict=True)
         ]
-        table.add_row(difference.operator, types + more, difference.slot or "(row)", *cells)
-    if found.differences:
-        out.print(table)
-    apart = Table(title="where the rules part", title_justify="left")
-    for column in (
-        "slot",
-        f"rule of {found.first}",
-        f"rule of {found.second}",
-        "for example",
-        found.first,
-        found.second,
-    ):
-        apart.add_column(column, overflow="fold")
+        rows.append((difference.operator, Text(types + more), difference.slot or "(row)", *map(Text, cells)))
+    if rows:
+        out.print(table(columns, rows, out.width, f"{found.first} and {found.second}"))
+    titles = ("slot", f"rule of {found.first}", f"rule of {found.second}", "for example", found.first, found.second)
+    apart: list[tuple[str, ...]] = []
     for (slot, one, other), shown in found.examples.items():
         if shown is None:
-            apart.add_row(slot, one, other, "by their formulas", formula(slot, one), formula(slot, other))
+            apart.append((slot, one, other, "by their formulas", formula(slot, one), formula(slot, other)))
         else:
-            apart.add_row(slot, one, other, shown.given, *shown.results)
-    if found.examples:
-        out.print(apart)
+            apart.append((slot, one, other, shown.given, *shown.results))
+    if apart:
+        out.print(table([Column(title, "text") for title in titles], apart, out.width, "where the rules part"))
     combinations = sum(len(difference.signatures) for difference in found.differences)
     out.print(
         f"{found.same} combinations of operator and types are computed by the same rules, {combinations} entries differ"

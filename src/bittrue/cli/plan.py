@@ -1,23 +1,35 @@
-"""`bittrue plan`: every decision taken, as text or as a file."""
+"""`bittrue plan`: every decision taken, as text, as JSON or as a file."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from .common import GroupedCommand, open_session, prepare_options
+from ..errors import InputError
+from .clicking import GroupedCommand
+from .common import check_targets, open_session, prepare_options, print_lines
+from .plain import say, say_json
 
 
 @click.command("plan", cls=GroupedCommand)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option("--output", "-o", type=click.Path(dir_okay=False), help="Also save the plan; `bittrue run` runs it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the members of a plan file.")
+@click.option("--constants", is_flag=True, help="With --json: the values of weights and other constants, too.")
 @prepare_options
-def command(model: str, output: str | None, **prepare: Any) -> None:
+def command(model: str, output: str | None, as_json: bool, constants: bool, **prepare: Any) -> None:
     """Print the plan of MODEL: rules, multipliers, exponents, zero points, clamps, accumulator bounds."""
+    check_targets(None if output is None else Path(output))
+    if constants and not as_json:
+        raise InputError("BT-USAGE", "--constants needs --json")
     session = open_session(model, **prepare)
     if output:
         session.plan.save(output)
-    click.echo(str(session.plan))
+    if as_json:
+        say_json(session.plan.to_dict(constants))
+        return
+    print_lines(str(session.plan))
     if output:
-        click.echo(f"\nsaved to {output}")
+        say("", f"saved to {output}")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.table import Table
+from rich.text import Text
 
 from ..compare.reduce import TRIALS, Reduction, check_output, reduce_model
 from ..errors import InputError
 from ..runners.inputs import input_sets
 from ..runners.sides import join_words, open_side
-from .common import GroupedCommand, console, input_options, late_progress, runs_option
+from .clicking import GroupedCommand
+from .common import check_targets, console, input_options, late_progress, runs_option
+from .plain import say, say_json
+from .tables import Column, table
 
 
 @click.command("reduce", cls=GroupedCommand)
@@ -30,9 +32,9 @@ def command(
     sides: tuple[str, ...],
     output: str,
     files: tuple[str, ...],
-    seed: int,
+    seed: int | None,
     image_range: tuple[float, float] | None,
-    runs: int,
+    runs: int | None,
     trials: int,
     as_json: bool,
 ) -> None:
@@ -56,12 +58,13 @@ def command(
             f"takes two sides, found {len(specs)}: {', '.join(map(repr, specs))}",
             advice="bittrue reduce A B -o FILE; quote what holds spaces",
         )
+    check_targets(Path(output))
     with ExitStack() as stack:
         runners = [open_side(spec) for spec in specs]
         for runner in runners:
             stack.callback(runner.close)
             check_output(Path(output), runner.path)
-        seeds = range(seed, seed + runs)
+        seeds = () if seed is None and runs is None else range(seed or 0, (seed or 0) + (runs or 1))
         given = input_sets(runners[0].inputs, files, seeds, image_range) if runners[0].inputs else []
         tick = stack.enter_context(late_progress("reducing"))
         reduction = reduce_model(
@@ -74,7 +77,7 @@ def command(
         )
     if as_json:
         found = {"format": "bittrue-reduce-1", "equal": reduction is None}
-        click.echo(json.dumps({**found, **(asdict(reduction) if reduction else {})}, indent=1))
+        say_json({**found, **(asdict(reduction) if reduction else {})})
     elif reduction is None:
         runs_text = "1 run" if len(given) == 1 else f"{len(given)} runs"
         console().print(f"equal: both sides give every tensor the same bytes, {runs_text}; nothing to reduce")
@@ -89,9 +92,6 @@ def _show(reduction: Reduction) -> None:
     if reduction.element is not None:
         values = f"; element {list(reduction.element)}: A {reduction.of_a}, B {reduction.of_b}"
     share = f"{reduction.differing:,} of {reduction.elements:,} elements"
-    table = Table(show_header=False, box=None, padding=(0, 1))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
     shapes = ", ".join(f"{name} {list(shape)}" for name, shape in reduction.inputs.items())
     rows = [
         ("left", " -> ".join(reduction.operators)),
@@ -100,10 +100,8 @@ def _show(reduction: Reduction) -> None:
         *(("step", step) for step in reduction.steps),
         ("files", ", ".join(reduction.files)),
     ]
-    for name, text in rows:
-        # Names come from files: they are no markup.
-        table.add_row(name, text.replace("[", r"\["))
-    out.print(table)
+    columns = [Column(""), Column("", "text")]
+    out.print(table(columns, [(Text(name, style="bold"), text) for name, text in rows], out.width))
     if not reduction.complete:
         out.print(f"all {reduction.trials} trials are used up: --trials {4 * reduction.trials} may find a smaller one")
-    out.print(f"shown again by:\n{reduction.command}", markup=False, soft_wrap=True)
+    say("shown again by:", reduction.command)

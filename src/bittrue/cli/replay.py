@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from .. import numerics
 from ..conformance.recorded import Outcome, Replay, replay
 from ..conformance.recorded.replay import EXECUTORS
-from .common import console
+from .clicking import Choice
+from .common import console, late_progress
+from .plain import say_json
+from .tables import Column, table
 
 
 @click.command("replay")
@@ -21,11 +18,11 @@ from .common import console
 @click.option(
     "--numerics",
     "name",
-    type=click.Choice(numerics.names()),
+    type=Choice(numerics.names()),
     help="Whose arithmetic; by default that of the framework that recorded the vectors.",
 )
 @click.option("--operator", "operators", multiple=True, metavar="NAME", help="Only this operator; repeat for more.")
-@click.option("--executor", default="auto", show_default=True, type=click.Choice(EXECUTORS))
+@click.option("--executor", default="auto", show_default=True, type=Choice(EXECUTORS))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def command(folder: str, name: str | None, operators: tuple[str, ...], executor: str, as_json: bool) -> None:
     """Run the recorded vectors in FOLDER and compare the results with the recorded bytes.
@@ -39,25 +36,10 @@ def command(folder: str, name: str | None, operators: tuple[str, ...], executor:
     bittrue replay vectors/onnxruntime --operator QLinearConv --numerics onnx
     bittrue replay onnx/backend/test/data/node --json
     """
-    with Progress(
-        TextColumn("replaying"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as bar:
-        task = bar.add_task("")
-        found = replay(
-            folder,
-            name,
-            operators=operators,
-            executor=executor,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+    with late_progress("replaying") as progress:
+        found = replay(folder, name, operators=operators, executor=executor, progress=progress)
     if as_json:
-        click.echo(json.dumps(found.to_dict(), indent=1))
+        say_json(found.to_dict())
     else:
         _print(found)
     if not found.passed:
@@ -66,14 +48,12 @@ def command(folder: str, name: str | None, operators: tuple[str, ...], executor:
 
 def _print(found: Replay) -> None:
     out = console()
-    out.print(f"vectors of {found.framework} ({found.version})", markup=False)
-    table = Table(title=f"replayed with numerics {', '.join(found.numerics)}", title_justify="left")
-    table.add_column("operator", overflow="fold")
-    for column in ("cases", "equal", "refused", "values", "unequal"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("first difference", overflow="fold", ratio=1)
-    for summary in found.operators():
-        table.add_row(
+    out.print(f"vectors of {found.framework} ({found.version})")
+    columns = [Column("operator", "name"), Column("cases", right=True), Column("equal", right=True)]
+    columns += [Column("refused", right=True, least=1), Column("values", right=True, least=2)]
+    columns += [Column("unequal", right=True), Column("first difference", "text")]
+    rows = [
+        (
             summary.operator,
             f"{summary.cases:,}",
             f"{summary.equal:,}",
@@ -82,16 +62,16 @@ def _print(found: Replay) -> None:
             f"{summary.differing:,}" if summary.differing else "",
             "" if summary.first is None else _first(summary.first),
         )
-    out.print(table)
+        for summary in found.operators()
+    ]
+    out.print(table(columns, rows, out.width, f"replayed with numerics {', '.join(found.numerics)}"))
     for reason, outcomes in found.apart().items():
         equal = sum(outcome.equal for outcome in outcomes)
-        out.print(f"of these, {equal:,} of {len(outcomes):,} equal where the result depends on {reason}", markup=False)
+        out.print(f"of these, {equal:,} of {len(outcomes):,} equal where the result depends on {reason}")
     values = sum(outcome.values for outcome in found.outcomes)
     verdict = f"{found.equal:,} of {len(found.outcomes):,} cases equal, {values:,} values compared"
-    out.print(f"[{'green' if found.passed else 'red'}]{verdict}[/]")
+    out.print(verdict, style="green" if found.passed else "red")
 
 
 def _first(outcome: Outcome) -> str:
-    from rich.markup import escape
-
-    return escape(f"{outcome.case}: {outcome.refusal or outcome.first}")
+    return f"{outcome.case}: {outcome.refusal or outcome.first}"

@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from ..errors import InputError
-from .common import late_progress
+from ..files import write_text
+from .common import check_targets, late_progress
+from .plain import say
 
 
 @click.command("report")
@@ -31,6 +33,7 @@ def command(result: Path, html: Path | None, markdown: Path | None) -> None:
     """
     from ..report.reading import load
 
+    check_targets(markdown, html=html)
     with late_progress("reading the result"):
         data = load(result)
     if html is None and markdown is None:
@@ -54,12 +57,12 @@ def write_reports(data: dict[str, Any], html: Path | None, markdown: Path | None
             raise InputError("BT-USAGE", f"'{target}' is the result itself; choose another file")
     if html is not None:
         with late_progress("writing the page"):
-            html.write_text(page.render(data), encoding="utf-8")
-        click.echo(f"page written to {html}", err=True)
+            write_text(html, page.render(data))
+        say(f"page written to {html}", err=True)
     if markdown is not None:
         text = summary.render(data)
         if str(markdown) == "-":
-            click.echo(text, nl=False)
+            say(*text.removesuffix("\n").split("\n"))
         else:
-            markdown.write_text(text, encoding="utf-8")
-            click.echo(f"summary written to {markdown}", err=True)
+            write_text(markdown, text)
+            say(f"summary written to {markdown}", err=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from ..check import Rule
 from ..check.rules import all_rules, find
 from .common import console
+from .plain import say_json
+from .tables import Column, table
 
 
 @click.command("rule")
@@ -28,7 +27,7 @@ def command(code: str | None, as_json: bool) -> None:
     rules = (find(code),) if code is not None else all_rules()
     if as_json:
         pages = [rule.to_dict() for rule in rules]
-        click.echo(json.dumps(pages[0] if code is not None else pages, indent=1))
+        say_json(pages[0] if code is not None else pages)
     elif code is not None:
         _show(rules[0])
     else:
@@ -47,16 +46,18 @@ def _show(rule: Rule) -> None:
         ("source", rule.source),
     )
     for title, text in parts:
-        out.print(Text(f"\n{title}", style="bold"))
-        out.print(Padding(Text(text), (0, 0, 0, 2)))
+        out.print()
+        out.print(title, style="bold")
+        out.print(Padding(text, (0, 0, 0, 2)))
 
 
 def _list(rules: tuple[Rule, ...]) -> None:
-    table = Table(title=f"{len(rules)} check rules; `bittrue rule CODE` explains one", title_justify="left")
-    for column in ("code", "name", "severity", "formats", "what it asks for"):
-        table.add_column(column, overflow="fold", no_wrap=column == "code")
-    for rule in rules:
+    columns = [Column("code"), Column("name"), Column("severity", least=1), Column("formats", least=2)]
+    columns.append(Column("what it asks for", "text"))
+    rows = [
         # The first sentence.
-        what = rule.what.split(". ")[0].rstrip(".")
-        table.add_row(rule.code, rule.name, rule.severity, ", ".join(rule.formats) or "all", Text(what))
-    console().print(table)
+        (r.code, r.name, r.severity, ", ".join(r.formats) or "all", r.what.split(". ")[0].rstrip("."))
+        for r in rules
+    ]
+    out = console()
+    out.print(table(columns, rows, out.width, f"{len(rules)} check rules; `bittrue rule CODE` explains one"))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-import click
-from rich.table import Table
+from rich.console import RenderableType
 
 from .. import api
 from ..check.saturation import S16_MAX, S16_MIN, MixedLayer, find_saturation
 from .common import console
+from .plain import say_json
+from .tables import Column, table
 
 
 def show_saturation(loaded: api.Model, shapes: Mapping[str, Sequence[int]], as_json: bool) -> None:
@@ -22,40 +22,43 @@ def show_saturation(loaded: api.Model, shapes: Mapping[str, Sequence[int]], as_j
     notes = notes if plan.later else []
     if as_json:
         listed = [{**asdict(layer), "can_saturate": layer.can_saturate} for layer in layers]
-        click.echo(json.dumps({"numerics": plan.numerics, "layers": listed, "notes": notes}, indent=1))
+        say_json({"numerics": plan.numerics, "layers": listed, "notes": notes})
         return
     out = console()
     unsafe = [layer for layer in layers if layer.can_saturate]
-    out.print(f"{len(layers)} layers of u8 by s8 products, {len(unsafe)} of them can saturate", markup=False)
+    out.print(f"{len(layers)} layers of u8 by s8 products, {len(unsafe)} of them can saturate")
     for note in notes:
-        out.print(f"note: {note}", markup=False)
+        out.print(f"note: {note}")
     if not unsafe:
         return
-    out.print(_table(unsafe))
+    out.print(_table(unsafe, out.width))
     out.print(
         f"Processors with AVX2 and without VNNI clamp sums of two products to [{S16_MIN}, {S16_MAX}]; numerics"
         " 'onnxruntime-avx2' shows what that gives. Weights within [-64, 63] never saturate (reduce_range).",
-        markup=False,
     )
 
 
-def _table(layers: Sequence[MixedLayer]) -> Table:
-    table = Table(title="layers that can saturate", title_justify="left")
-    for column in ("node", "output", "codes", "weights", "pairs", "channels", "worst pair", "sum", "loss"):
-        table.add_column(column, overflow="fold")
+def _table(layers: Sequence[MixedLayer], width: int) -> RenderableType:
+    columns = [Column("node", "text"), Column("output", "name"), Column("codes", least=3), Column("weights", least=4)]
+    columns += [Column("pairs", least=2), Column("channels", least=1), Column("worst pair", "text")]
+    columns += [Column("sum", right=True), Column("loss", right=True)]
+    rows = []
     for layer in layers:
         start = (f"{layer.node} {layer.source}", layer.output, f"{layer.low} to {layer.high}")
         pair = layer.worst
         if pair is None:
-            table.add_row(*start, "known while running", "", "", "", "", "")
+            rows.append((*start, "", "", "", "known while running", "", ""))
             continue
-        table.add_row(
-            *start,
-            f"{layer.smallest} to {layer.largest}",
-            f"{layer.saturable_pairs:,} of {layer.pairs:,}",
-            f"{layer.saturable_channels:,} of {layer.channels:,}",
-            f"channel {pair.channel}, products {pair.places[0]} and {pair.places[1]}: {pair.codes[0]}, {pair.codes[1]}",
-            str(pair.total),
-            f"up to {layer.loss:,}",
+        where = f"channel {pair.channel}, products {pair.places[0]} and {pair.places[1]}"
+        rows.append(
+            (
+                *start,
+                f"{layer.smallest} to {layer.largest}",
+                f"{layer.saturable_pairs:,} of {layer.pairs:,}",
+                f"{layer.saturable_channels:,} of {layer.channels:,}",
+                f"{where}: {pair.codes[0]}, {pair.codes[1]}",
+                str(pair.total),
+                f"up to {layer.loss:,}",
+            )
         )
-    return table
+    return table(columns, rows, width, "layers that can saturate")

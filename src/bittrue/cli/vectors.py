@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from .. import numerics
 from ..conformance.formats.options import ENDIANNESSES, ORDERS, Options
@@ -17,7 +15,10 @@ from ..conformance.formats.writing import FORMATS, Written, check_folder, chosen
 from ..conformance.recorded.replay import WRITTEN
 from ..conformance.suite import AIMS, SUITES, Suite, SuiteCase, find_suite
 from . import vectors_score
-from .common import DefaultGroup, console, late_progress, split_aims, split_words
+from .clicking import Choice, DefaultGroup
+from .common import console, late_progress, split_aims, split_words
+from .plain import say_json
+from .tables import Column, table
 
 _HELP = "Write test vectors of OPERATORs (all without one) with the expected outputs of a numerics."
 
@@ -27,7 +28,7 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.argument("operators", nargs=-1, metavar="[OPERATOR]..."),
-            click.option("--suite", "suite_name", default="litert", show_default=True, type=click.Choice(list(SUITES))),
+            click.option("--suite", "suite_name", default="litert", show_default=True, type=Choice(list(SUITES))),
             click.option(
                 "--types",
                 multiple=True,
@@ -85,7 +86,7 @@ def command() -> None:
 @click.option(
     "--numerics",
     "name",
-    type=click.Choice(numerics.names()),
+    type=Choice(numerics.names()),
     metavar="NAME",
     help="Whose outputs are the expected ones (`bittrue numerics` lists them); by default the suite's.",
 )
@@ -120,14 +121,14 @@ def command() -> None:
     "--order",
     default="low",
     show_default=True,
-    type=click.Choice(ORDERS),
+    type=Choice(ORDERS),
     help="hex: whether the first element of a word is in its lowest or highest bits.",
 )
 @click.option(
     "--endianness",
     default="little",
     show_default=True,
-    type=click.Choice(ENDIANNESSES),
+    type=Choice(ENDIANNESSES),
     help="hex and bin: byte order of each element.",
 )
 @click.option(
@@ -185,35 +186,34 @@ def write(
             progress=None if advance is None else lambda done: advance(done, len(cases)),
         )
     if as_json:
-        click.echo(json.dumps({"folder": output, **written.to_dict()}, indent=1))
+        say_json({"folder": output, **written.to_dict()})
     else:
         _say(written, output)
 
 
 def _say(written: Written, output: str) -> None:
     out = console()
-    table = Table(title=f"suite {written.suite}, expected outputs of {written.numerics}", title_justify="left")
-    table.add_column("format")
-    for column in ("files", "bytes"):
-        table.add_column(column, justify="right")
-    table.add_column("what")
-    for name, found in written.formats.items():
-        table.add_row(name, f"{found['files']:,}", f"{found['bytes']:,}", FORMATS[name].title)
-    out.print(table)
+    columns = [Column("format"), Column("files", right=True), Column("bytes", right=True), Column("what", "text")]
+    rows = [
+        (name, f"{found['files']:,}", f"{found['bytes']:,}", FORMATS[name].title)
+        for name, found in written.formats.items()
+    ]
+    title = f"suite {written.suite}, expected outputs of {written.numerics}"
+    out.print(table(columns, rows, out.width, title))
     for skipped in written.skipped[:5]:
-        out.print(f"left out: {skipped.case}: {skipped.reason}", markup=False)
+        out.print(f"left out: {skipped.case}: {skipped.reason}")
     if len(written.skipped) > 5:
         out.print(f"left out: {len(written.skipped) - 5} more, in suite.json")
     text = f"{written.cases:,} cases ({written.must_fail:,} must be refused), {written.elements:,} expected elements, "
     text += f"{written.files:,} files, {written.bytes:,} bytes in {output}"
-    out.print(text, markup=False, soft_wrap=True)
+    out.print(text, soft_wrap=True)
     if any(name in written.formats for name in WRITTEN):
         after = f"bittrue replay {shlex.quote(output)}"
     elif "c" in written.formats:
         after = f"cc -std=c99 -I {shlex.quote(output + '/c')} ..., with a table of cases in each header"
     else:
         after = f"$readmemh files are listed in {output}/hex/manifest.json"
-    out.print(f"next: {after}", markup=False, soft_wrap=True)
+    out.print(f"next: {after}", soft_wrap=True)
 
 
 @command.command("list")
@@ -236,22 +236,20 @@ def list_cases(
             {"operator": o, "types": t, "cases": sum(c.values()), "elements": elements[o, t], "aims": c}
             for (o, t), c in rows.items()
         ]
-        click.echo(json.dumps({"suite": suite.name, "operators": found}, indent=1))
+        say_json({"suite": suite.name, "operators": found})
         return
     out = console()
-    table = Table(title=f"suite {suite.name}: {suite.title}", title_justify="left")
-    table.add_column("operator", no_wrap=True)
-    table.add_column("types", no_wrap=True)
-    for column in ("cases", "elements"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("by aim", overflow="fold", ratio=1)
+    columns = [Column("operator"), Column("types"), Column("cases", right=True)]
+    columns += [Column("elements", right=True, least=1), Column("by aim", "text")]
+    lines = []
     for (operator, label), counts in rows.items():
         aimed = ", ".join(f"{aim} {count:,}" for aim, count in counts.items() if count)
-        table.add_row(operator, label, f"{sum(counts.values()):,}", f"{elements[operator, label]:,}", aimed)
-    out.print(table)
+        total = f"{sum(counts.values()):,}"
+        lines.append((operator, label, total, f"{elements[operator, label]:,}", aimed))
+    out.print(table(columns, lines, out.width, f"suite {suite.name}: {suite.title}"))
     cases = sum(sum(counts.values()) for counts in rows.values())
     out.print(f"{len(rows):,} operators and types, {cases:,} cases, {sum(elements.values()):,} output elements")
-    out.print("next: bittrue vectors [OPERATOR]... -o DIR", markup=False)
+    out.print("next: bittrue vectors [OPERATOR]... -o DIR")
 
 
 def _elements(case: SuiteCase) -> int:

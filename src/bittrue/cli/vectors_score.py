@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from dataclasses import asdict
 from typing import Any
 
 import click
-from rich.table import Table
 
 from .. import numerics
 from ..conformance.mutation import FORMAT, OperatorScore, score
 from ..conformance.suite import SUITES, find_suite
+from .clicking import Choice
 from .common import console, late_progress
+from .plain import say_json
+from .tables import Column, table
 
 
 @click.command("score")
 @click.argument("operators", nargs=-1, metavar="[OPERATOR]...")
-@click.option("--suite", "suite_name", default="litert", show_default=True, type=click.Choice(list(SUITES)))
+@click.option("--suite", "suite_name", default="litert", show_default=True, type=Choice(list(SUITES)))
 @click.option(
     "--types",
     metavar="NAMES",
@@ -29,7 +30,7 @@ from .common import console, late_progress
     "--numerics",
     "name",
     default="",
-    type=click.Choice(["", *numerics.names()]),
+    type=Choice(["", *numerics.names()]),
     metavar="NAME",
     help="The arithmetic that is right (`bittrue numerics` lists them); by default the suite's.",
 )
@@ -72,7 +73,7 @@ def command(
         scores = score(suite, operators, words, name, jobs or os.cpu_count() or 1, advance)
     if as_json:
         found = [one.to_dict() for one in scores]
-        click.echo(json.dumps({"format": FORMAT, "suite": suite.name, "operators": found}, indent=1))
+        say_json({"format": FORMAT, "suite": suite.name, "operators": found})
     else:
         _say(scores, every)
     sys.exit(1 if any(one.survivors for one in scores) else 0)
@@ -80,12 +81,11 @@ def command(
 
 def _say(scores: list[OperatorScore], every: bool) -> None:
     out = console()
-    table = Table(title="mutation score", title_justify="left")
-    table.add_column("operator")
-    table.add_column("types")
-    columns = ("cases", "elements", "mutants", "distinguishable", "killed", "random alone", "as many random", "score")
-    for column in columns:
-        table.add_column(column, justify="right")
+    titles = ("cases", "elements", "mutants", "distinguishable", "killed", "random alone", "as many random", "score")
+    # What is left out first in narrow terminals; the score never.
+    least = {"elements": 6, "distinguishable": 5, "as many random": 4, "random alone": 3, "cases": 2, "mutants": 1}
+    columns = [Column("operator"), Column("types"), *(Column(t, right=True, least=least.get(t, 0)) for t in titles)]
+    rows = []
     for one in scores:
         numbers = (
             one.cases,
@@ -97,29 +97,25 @@ def _say(scores: list[OperatorScore], every: bool) -> None:
             sum(m.inflated for m in one.mutants),
         )
         share = f"{100 * len(one.killed) / max(1, len(one.distinguishable)):.1f} %"
-        table.add_row(one.operator, one.types, *(f"{number:,}" for number in numbers), share)
-    out.print(table)
+        rows.append((one.operator, one.types, *(f"{number:,}" for number in numbers), share))
+    out.print(table(columns, rows, out.width, "mutation score"))
     for one in scores:
         if every:
             _list(one)
         for mutant in one.survivors:
-            out.print(
-                f"survives {one.operator} {one.types}: {mutant.name}: {mutant.text}", markup=False, soft_wrap=True
-            )
+            out.print(f"survives {one.operator} {one.types}: {mutant.name}: {mutant.text}", soft_wrap=True)
     claims = sum(bool(m.indistinguishable) for one in scores for m in one.mutants)
     if claims:
         out.print(
             f"{claims:,} mutants compute the same as the right arithmetic on all inputs: --mutants says why",
-            markup=False,
             soft_wrap=True,
         )
 
 
 def _list(one: OperatorScore) -> None:
-    table = Table(title=f"{one.operator} {one.types}", title_justify="left")
-    for column in ("mutant", "family", "killed by, or why it cannot be"):
-        table.add_column(column, overflow="fold")
-    for mutant in one.mutants:
-        row = asdict(mutant)
-        table.add_row(row["name"], row["family"], row["killed_by"] or row["indistinguishable"] or "survives")
-    console().print(table)
+    columns = [Column("mutant", "text"), Column("family", "text", least=1)]
+    columns.append(Column("killed by, or why it cannot be", "text"))
+    listed = [asdict(mutant) for mutant in one.mutants]
+    rows = [(r["name"], r["family"], r["killed_by"] or r["indistinguishable"] or "survives") for r in listed]
+    out = console()
+    out.print(table(columns, rows, out.width, f"{one.operator} {one.types}"))

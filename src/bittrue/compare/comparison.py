@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ import numpy as np
 
 from ..errors import BittrueError, InputError
 from ..graph import data_type
+from ..names import by_number, did_you_mean
 from ..numerics import default_of
 from ..numerics import find as find_numerics
 from ..runners.base import Runner
@@ -41,7 +43,7 @@ def compare_models(
     b: str | Path | Runner,
     inputs: Mapping[str, Any] | Sequence[Mapping[str, Any] | Given] | None = None,
     *,
-    seeds: Sequence[int] = (0,),
+    seeds: Sequence[int] | None = None,
     match: Iterable[tuple[str, str]] = (),
     explain: bool = True,
     amplify: str | bool = False,
@@ -54,8 +56,9 @@ def compare_models(
             ``"litert:builtin_ref model.tflite"``, ``"ort:model.onnx"``, ``"trace:DIR"``; see
             `bittrue.runners.sides`. Or runners that are open already, which stay open.
         inputs: arrays by input name of either side, or a sequence of such mappings, one per run. Inputs that are
-            missing get random values. The other side gets the same numbers in its own type and layout.
-        seeds: without `inputs`: one run on random values per seed.
+            missing get random values. The other side gets the same numbers in its own type and layout. Beside a trace
+            they stand in for inputs that it lacks; what it holds as well must be equal.
+        seeds: without `inputs`: one run on random values per seed; seed 0 by default.
         match: pairs (tensor of A, tensor of B) that belong together.
         explain: whether isolated differences are explained.
         amplify: True, or the name of one of A's tensors: what its isolated difference does further on.
@@ -67,11 +70,20 @@ def compare_models(
     with ExitStack() as stack:
         sides = []
         for side in (a, b):
-            runner = side if isinstance(side, Runner) else open_side(str(side))
+            if not isinstance(side, str | os.PathLike | Runner):
+                raise InputError(
+                    "BT-SIDE",
+                    f"a side is text or a path, found {type(side).__name__}",
+                    advice="write for example compare_models('model.tflite@litert', 'model.tflite@xnnpack')",
+                )
+            runner = side if isinstance(side, Runner) else open_side(os.fspath(side))
             if not isinstance(side, Runner):
                 stack.callback(runner.close)
             sides.append(runner)
-        chosen = [Given(seed=seed) for seed in seeds]
+        if seeds is not None and (inputs is not None or any(side.recorded() for side in sides)):
+            why = "inputs are given" if inputs is not None else "a trace says which runs are compared"
+            raise InputError("BT-INPUT-SEED", f"have no effect: {why}", place="seeds", advice="leave them out")
+        chosen = [Given(seed=seed) for seed in ((0,) if seeds is None else seeds)]
         if inputs is not None:
             listed = [inputs] if isinstance(inputs, Mapping) else list(inputs)
             chosen = [one if isinstance(one, Given) else Given(one, text="given values") for one in listed]
@@ -115,7 +127,8 @@ class Comparison:
         ports = [pair for pair in self.sets[0].ports if pair[0] in first[0] and pair[1] in first[1]]
         if not self._one_model():
             ports += [pair for pair in self._same_places() if pair[0] in first[0] and pair[1] in first[1]]
-        self.matches: list[Match] = match(*first, self._one_model(), pairs, ports)
+        given_pairs = [(_named(a, first[0], one), _named(b, first[1], two)) for one, two in pairs]
+        self.matches: list[Match] = match(*first, self._one_model(), given_pairs, ports)
         self.misshapen = self._misshapen()
         self.collectors = [Collector(m.a.shape, self.channel_axis(m)) for m in self.matches]
         self.equal: list[list[bool]] = [[] for _ in self.matches]
@@ -375,14 +388,17 @@ class Comparison:
         return pair.a.name if self.host is None or self.host.runner is self.a else pair.b.name
 
     def _amplify(self, pairs: Sequence[Pair], tensor: str | None) -> tuple[Downstream, ...]:
-        if tensor is not None and tensor not in {pair.a for pair in pairs}:
-            close = [pair.a for pair in pairs if tensor and tensor in pair.a][:3]
-            raise InputError(
-                "BT-AMPLIFY",
-                f"'{tensor}' is no tensor of A that has a partner",
-                place="--amplify",
-                advice=f"perhaps {' or '.join(map(repr, close))}" if close else "--tensors lists them",
-            )
+        if tensor is not None:
+            known = [pair.a for pair in pairs]
+            nodes: dict[int, list[str]] = {}
+            for shown in pairs:
+                if shown.node is not None:
+                    nodes.setdefault(shown.node, []).append(shown.a)
+            tensor = by_number(tensor, known, nodes.get, max(nodes, default=-1) + 1)
+            if tensor not in known:
+                advice = did_you_mean(tensor, known, "--tensors lists them")
+                text = f"'{tensor}' is no tensor of A that has a partner"
+                raise InputError("BT-AMPLIFY", text, place="--amplify", advice=advice)
         if self.host is None or self.host.runner is not self.a:
             self.note("nothing is amplified: that takes A's graph and arithmetic")
             return ()
@@ -427,6 +443,15 @@ class Comparison:
         usual = default_of(runner.format) == runner.numerics
         numerics = "" if usual else f" --numerics {shlex.quote(runner.numerics)}"
         return f"bittrue explain {shlex.quote(str(runner.path))}{numerics} {options}"
+
+
+def _named(runner: Runner, recording: Recording, text: str) -> str:
+    """A tensor of a side by its name, or by the number of a node of its file, as `bittrue inspect --nodes` shows it."""
+    if runner.model is None:
+        return text
+    graph = runner.model.graph
+    nodes = {node.index: [graph.tensors[i].name for i in node.outputs] for node in graph.nodes}
+    return by_number(text, [tensor.name for tensor in recording], nodes.get, len(nodes))
 
 
 def _sha256(path: Path) -> str:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import BittrueError
-from ..graph import Graph, Node, Quantization, Tensor, both_ends
+from ..graph import Graph, Node, Quantization, Tensor
+from ..names import short
 from ..numerics import Numerics
 from ..plan.planner import rewritten_graph
 from ..runners.base import Runner
@@ -491,7 +492,7 @@ def _value(value: Any) -> str:
 
 def _quoted(name: str) -> str:
     """The name; of long ones both ends."""
-    return f"'{both_ends(name, _NAME, _NAME // 2)}'"
+    return f"'{short(name, _NAME)}'"
 
 
 def _names(graph: Graph, indices: Sequence[int]) -> str:

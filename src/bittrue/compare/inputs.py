@@ -12,10 +12,11 @@ import numpy as np
 from ..api import Port
 from ..errors import InputError
 from ..graph import data_type
+from ..names import near_or_all
 from ..quantization import dequantize, quantize
 from ..runners.base import Runner
 from ..runners.inputs import random_input
-from ..runners.recording import Recording
+from ..runners.recording import Recorded, Recording
 from .alignment import Layout, layouts
 
 # Axes of pictures, channels last to channels first and back: what inputs of two formats differ by.
@@ -70,20 +71,51 @@ def input_sets(a: Runner, b: Runner, given: Sequence[Given]) -> list[InputSet]:
     recorded = a.recorded(), b.recorded()
     if not recorded[0] and not recorded[1]:
         return [_live(a.inputs, b.inputs, one, (a, b)) for one in given]
+    chosen = [one for one in given if one.values]
     if recorded[0] and recorded[1]:
+        if chosen:
+            raise InputError("BT-COMPARE-INPUTS", "both sides are recorded already: there is nothing to feed")
         runs = zip(recorded[0], recorded[1], strict=False)
         return [InputSet({}, {}, one, two, f"run {i} of both traces") for i, (one, two) in enumerate(runs)]
     trace, live = (0, b) if recorded[0] else (1, a)
+    if chosen and len(given) != len(recorded[trace]):
+        raise InputError(
+            "BT-COMPARE-INPUTS",
+            f"the trace holds {len(recorded[trace])} runs, inputs are given for {len(given)}",
+            advice="give the inputs of every run, in their order",
+        )
     sets = []
     for i, recording in enumerate(recorded[trace]):
-        values, ports, notes = _from_trace(recording, live, given[min(i, len(given) - 1)] if given else Given())
-        pairs = tuple(ports if trace else ((t, p) for p, t in ports))
-        text = f"inputs of the trace, run {i}" if ports else f"run {i} of the trace"
+        one = given[i] if chosen else Given()
+        values, ports, notes = _from_trace(recording, live, one)
+        lacking = [port for port in live.inputs if port.name not in dict(ports)]
+        recording = _with_inputs(recording, lacking, values)
+        held = "inputs of the trace" if ports else "given inputs"
+        ports += [(port.name, port.name) for port in lacking]
+        pairs = tuple((p, t) if trace else (t, p) for p, t in ports)
+        text = f"{held}, run {i}" + (f"; {one.text}" if one.values else "")
+        # Whoever is told how to see it again needs all inputs as files.
+        options = one.options if all(port.name in one.values for port in live.inputs) else ""
         if trace:
-            sets.append(InputSet(values, {}, None, recording, text, "", pairs, tuple(notes)))
+            sets.append(InputSet(values, {}, None, recording, text, options, pairs, tuple(notes)))
         else:
-            sets.append(InputSet({}, values, recording, None, text, "", pairs, tuple(notes)))
+            sets.append(InputSet({}, values, recording, None, text, options, pairs, tuple(notes)))
     return sets
+
+
+def _with_inputs(recording: Recording, missing: Sequence[Port], values: Mapping[str, np.ndarray]) -> Recording:
+    """The recording, with the given inputs that it lacks: what reads them can then be looked at alone."""
+    if not missing:
+        return recording
+    added = []
+    for port in missing:
+        value = values[port.name]
+        dtype = data_type(value.dtype.name).name
+        added.append(Recorded(port.name, dtype, value.shape, port.quantization, lambda value=value: value))  # type: ignore[misc]
+    names = ", ".join(f"'{port.name}'" for port in missing)
+    notes = (*recording.notes, f"the trace lacks {names}: taken from the given inputs")
+    inputs = (*(port.name for port in missing), *recording.inputs)
+    return Recording((*added, *recording.tensors), inputs, recording.outputs, notes)
 
 
 def _live(ours: Sequence[Port], theirs: Sequence[Port], given: Given, runners: tuple[Runner, Runner]) -> InputSet:
@@ -91,8 +123,12 @@ def _live(ours: Sequence[Port], theirs: Sequence[Port], given: Given, runners: t
     notes: list[str] = []
     unknown = set(given.values) - {port.name for port in (*ours, *theirs)}
     if unknown:
-        known = ", ".join(dict.fromkeys(port.name for port in (*ours, *theirs)))
-        raise InputError("BT-INPUT-NAME", f"'{min(unknown)}' is no input of either side", advice=f"inputs: {known}")
+        known = list(dict.fromkeys(port.name for port in (*ours, *theirs)))
+        raise InputError(
+            "BT-INPUT-NAME",
+            f"'{min(unknown)}' is no input of either side",
+            advice=near_or_all(min(unknown), known, "inputs"),
+        )
     rng = np.random.default_rng(given.seed)
     pairs = pair_ports(ours, theirs)
     for one, two in pairs:
@@ -224,7 +260,16 @@ def _inputs_of_levels(runner: Runner) -> set[str]:
 def _from_trace(
     recording: Recording, live: Runner, given: Given
 ) -> tuple[dict[str, np.ndarray], list[tuple[str, str]], list[str]]:
-    """Values for a live side: those that the trace holds, under the same name, else the trace's inputs in order."""
+    """Values for a live side: those that the trace holds, under the same name, else the trace's inputs in order.
+
+    Raises:
+        InputError: the trace lacks an input that is not given either, or holds another value of one that is given.
+    """
+    known = [port.name for port in live.inputs]
+    unknown = set(given.values) - set(known)
+    if unknown:
+        text = f"'{min(unknown)}' is no input of the other side than the trace"
+        raise InputError("BT-INPUT-NAME", text, advice=near_or_all(min(unknown), known, "inputs"))
     values: dict[str, np.ndarray] = {}
     ports: list[tuple[str, str]] = []
     notes = []
@@ -239,6 +284,8 @@ def _from_trace(
             values[port.name], note = carry(np.asarray(stored.load()), source, port)
             ports.append((port.name, name))
             notes += [note] if note else []
+            if port.name in given.values:
+                _check_held(port, values[port.name], np.asarray(given.values[port.name]))
         elif port.name in given.values:
             values[port.name] = np.asarray(given.values[port.name])
         else:
@@ -248,3 +295,20 @@ def _from_trace(
                 advice="add it to the trace, or give the values that the device had with --input",
             )
     return values, ports, notes
+
+
+def _check_held(port: Port, held: np.ndarray, value: np.ndarray) -> None:
+    """An input that a trace holds and somebody gives as well has one value, or it is not known which one is meant."""
+    if value.dtype == held.dtype and value.size == held.size and value.tobytes() == held.tobytes():
+        return
+    found = f"{value.dtype}{list(value.shape)} instead of {held.dtype}{list(held.shape)}"
+    if value.dtype == held.dtype and value.shape == held.shape:
+        differing = np.ascontiguousarray(value).view(np.uint8) != np.ascontiguousarray(held).view(np.uint8)
+        differing = differing.reshape(*value.shape, value.dtype.itemsize).any(-1)
+        found = f"{int(differing.sum()):,} of {value.size:,} elements differ"
+    raise InputError(
+        "BT-COMPARE-INPUTS",
+        f"the trace holds this input with other values than those given: {found}",
+        place=f"input '{port.name}'",
+        advice="leave --input out to use the trace's own, or compare with the trace that belongs to this input",
+    )

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..graph import data_type
+from ..names import did_you_mean
 from ..runners.recording import Recorded, Recording
 from .alignment import Layout, Meaning, layouts, meaning, real_sample, sample
 
@@ -172,10 +173,7 @@ def _same_parameters(a: Recorded, b: Recorded) -> bool:
 def _given(sides: tuple[_Side, _Side], found: _Found, one: str, two: str) -> Match:
     for label, side, name in zip("AB", sides, (one, two), strict=True):
         if name not in side.tensors:
-            import difflib
-
-            close = difflib.get_close_matches(name, side.tensors, 3)
-            advice = f"did you mean {' or '.join(repr(c) for c in close)}?" if close else "--tensors lists all"
+            advice = did_you_mean(name, side.tensors, "--tensors lists all")
             raise InputError("BT-MATCH", f"{label} shows no tensor '{name}'", place=f"{one}={two}", advice=advice)
     if one in found.pairs or two in found.taken:
         raise InputError("BT-MATCH", "one of the two is matched twice", place=f"{one}={two}")

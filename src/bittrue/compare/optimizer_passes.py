@@ -17,6 +17,7 @@ from ..api import load
 from ..errors import BittrueError, InputError, InvalidModelError, RunError
 from ..importers.onnx import onnx_package
 from ..runners.base import Runner
+from ..runners.guard import temporary_folder
 from ..runners.onnxruntime import LEVELS, ONNXRUNTIME, OnnxRuntime, Settings
 from .inputs import Given, input_sets
 from .minimal import smallest
@@ -219,8 +220,8 @@ class _Optimiser:
 
     def nodes(self, level: str, disable: Sequence[str]) -> list[Any]:
         """Nodes of the optimised graph."""
-        with tempfile.TemporaryDirectory(prefix="bittrue-passes-") as folder:
-            optimised = Path(folder) / "optimised.onnx"
+        with temporary_folder("bittrue-passes-") as folder:
+            optimised = folder / "optimised.onnx"
             self._open(level, disable, optimised)
             return list(onnx_package().load(str(optimised), load_external_data=False).graph.node)
 

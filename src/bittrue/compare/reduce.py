@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import BittrueError, InputError, UnsupportedError
-from ..graph import ending
+from ..errors import BittrueError, InputError, OutputError, UnsupportedError
+from ..files import scratch_bytes, written
+from ..names import short
 from ..runners.base import Runner
+from ..runners.guard import temporary_folder
 from ..runners.recording import Recording
 from .archive import write_arrays
 from .surgery import Dimension, Document, open_document
-from .surgery.dimensions import NAME
 
 Values = Mapping[str, np.ndarray]
 # Told what is being tried, and how many trials there were.
@@ -89,6 +90,7 @@ def reduce_model(
     Raises:
         UnsupportedError: a trace, a format that cannot be written, two formats, or the package that writes it is
             missing.
+        OutputError: a file could not be written; older ones are still there.
         BittrueError: a side cannot run the whole model.
     """
     documents = _documents(a, b)
@@ -99,8 +101,8 @@ def reduce_model(
             break
     else:
         return None
-    with tempfile.TemporaryDirectory(prefix="bittrue-reduce-") as folder:
-        search = _Search((a, b), documents, recordings, different, Path(folder), trials, progress)
+    with temporary_folder("bittrue-reduce-") as folder:
+        search = _Search((a, b), documents, recordings, different, folder, trials, progress)
         try:
             search.few_operators()
             search.crop()
@@ -165,14 +167,10 @@ class _Search:
             if self._find_part(faithful):
                 self._drop_operators(faithful)
                 self._kinds = self._differences
-                self._steps.append(
-                    f"{len(self._nodes)} of {len(self._at)} operators, around '{ending(self._target, NAME)}'"
-                )
+                self._steps.append(f"{len(self._nodes)} of {len(self._at)} operators, around '{short(self._target)}'")
                 return
         self._kinds = self._differences
-        self._steps.append(
-            f"all {len(self._at)} operators: no part of them around '{ending(self._target, NAME)}' differs"
-        )
+        self._steps.append(f"all {len(self._at)} operators: no part of them around '{short(self._target)}' differs")
 
     def crop(self) -> None:
         """To smaller extents, until a whole round over all dimensions changes nothing.
@@ -191,11 +189,7 @@ class _Search:
     def write(self, output: Path) -> Reduction:
         """The files, and what is known about them."""
         documents, values = self._best
-        models = [output] if len(documents) == 1 else [output, output.with_suffix(f".b{output.suffix}")]
-        for path, document in zip(models, documents, strict=True):
-            path.write_bytes(document.content())
-        sides = [side.with_model(path) for side, path in zip(self._sides, (models[0], models[-1]), strict=True)]
-        recordings = [side.record(values) for side in sides]
+        recordings = self._record(documents, values)
         one, two = (_value(recording, self._target) for recording in recordings)
         differing = _unequal(one, two)
         if not differing.any():
@@ -204,11 +198,15 @@ class _Search:
                 "the sides differed while the model was reduced, and no longer do: one of them is not deterministic",
                 advice="compare a side with itself",
             )
+        models = [output] if len(documents) == 1 else [output, output.with_suffix(f".b{output.suffix}")]
         inputs = output.with_suffix(".npz")
-        write_arrays(inputs, values)
         answers = [output.with_suffix(f".{label}.npz") for label in "ab"]
-        for path, recording in zip(answers, recordings, strict=True):
-            write_arrays(path, {t.name: t.load() for t in recording if t.name not in values})
+        known = [{t.name: t.load() for t in recording if t.name not in values} for recording in recordings]
+        write_files(
+            {path: document.content() for path, document in zip(models, documents, strict=True)},
+            {inputs: values, **dict(zip(answers, known, strict=True))},
+        )
+        sides = [side.with_model(path) for side, path in zip(self._sides, (models[0], models[-1]), strict=True)]
         first = None
         if one.dtype == two.dtype and one.shape == two.shape:
             first = tuple(int(i) for i in np.unravel_index(int(np.flatnonzero(differing)[0]), one.shape))
@@ -230,6 +228,14 @@ class _Search:
             complete=self.complete,
             command=f"bittrue compare {' '.join(specs)} -i {shlex.quote(str(inputs))}",
         )
+
+    def _record(self, documents: tuple[Document, ...], values: Values) -> list[Recording]:
+        """What both sides compute on a candidate."""
+        paths = [self._folder / f"{label}{self._sides[0].path.suffix}" for label in "ab"[: len(documents)]]
+        for path, document in zip(paths, documents, strict=True):
+            scratch_bytes(path, document.content())
+        sides = zip(self._sides, (paths[0], paths[-1]), strict=True)
+        return [side.with_model(path).record(values) for side, path in sides]
 
     def _find_part(self, faithful: bool) -> bool:
         """Whether a part of the model differs: what computes the target from equal tensors, or that and neighbours."""
@@ -327,12 +333,10 @@ class _Search:
         self._left -= 1
         if self._progress is not None:
             self._progress(title, self._trials - self._left)
-        paths = [self._folder / f"{label}{self._sides[0].path.suffix}" for label in "ab"[: len(documents)]]
-        sides = zip(self._sides, (paths[0], paths[-1]), strict=True)
         try:
-            for path, document in zip(paths, documents, strict=True):
-                path.write_bytes(document.content())
-            recordings = [side.with_model(path).record(values) for side, path in sides]
+            recordings = self._record(documents, values)
+        except OutputError:
+            raise
         except BittrueError:
             return False
         if not all(self._target in recording for recording in recordings):
@@ -347,6 +351,19 @@ class _Search:
             self._best = documents, values
             self._differences = _differences(*answers)
         return fits
+
+
+def write_files(models: Mapping[Path, bytes], arrays: Mapping[Path, Values]) -> None:
+    """All of them are there to be renamed before the first one is.
+
+    Raises:
+        OutputError: a file could not be written.
+    """
+    with ExitStack() as stack:
+        for path, content in models.items():
+            stack.enter_context(written(path)).write(content)
+        for path, values in arrays.items():
+            write_arrays(stack.enter_context(written(path)), values)
 
 
 def _documents(a: Runner, b: Runner) -> tuple[Document, ...]:

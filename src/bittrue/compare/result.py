@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import InputError
+from ..report.result import Result
+from ..report.words import plural
 from .reading import plain, read
 
 FORMAT = "bittrue-compare-1"
@@ -201,8 +203,8 @@ class Downstream:
     labels: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True)
-class CompareResult:
+@dataclass(frozen=True, repr=False)
+class CompareResult(Result):
     """Everything about one comparison.
 
     Attributes:
@@ -250,6 +252,20 @@ class CompareResult:
     def unexplained(self) -> int:
         """Elements of isolated differences that no rule accounts for."""
         return sum(pair.verdict.unexplained for pair in self.pairs if pair.verdict is not None)
+
+    @property
+    def headline(self) -> str:
+        sides = f"{self.a.title} against {self.b.title}"
+        if not self.pairs:
+            return f"{sides}: nothing was compared"
+        if self.equal:
+            return f"{sides}: equal, {plural(len(self.pairs), 'tensor')}"
+        differing = sum(not pair.cumulative.equal for pair in self.pairs)
+        first = "" if self.first is None else f", the first is '{self.first.a}'"
+        return (
+            f"{sides}: {differing:,} of {plural(len(self.pairs), 'tensor')} differ{first}; "
+            f"{plural(self.unexplained, 'element')} unexplained"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; numbers that JSON has no words for are ``"nan"``, ``"inf"`` and ``"-inf"``."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..api import load
 from ..graph import DataType, Tensor
+from ..names import near_or_all
 from ..numerics import default_of
 from .options import PROVIDER, RunOptions, SessionOptions, thread_count
 from .sessions import ArgumentError, Sessions, as_narrow, as_stored
@@ -297,7 +298,11 @@ class InferenceSession:
 
     def _default(self, name: str) -> Tensor:
         if name not in self._defaults():
-            raise ArgumentError("BT-INPUT-NAME", f"'{name}' is no input", advice=f"inputs: {', '.join(self._inputs)}")
+            raise ArgumentError(
+                "BT-INPUT-NAME",
+                f"'{name}' is no input",
+                advice=near_or_all(name, self._inputs, "inputs"),
+            )
         return next(tensor for tensor in self._sessions.graph.tensors if tensor.name == name)
 
 

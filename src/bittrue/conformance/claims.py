@@ -66,7 +66,13 @@ def _claim(result: ConformResult, ran: Sequence[OperatorResult]) -> str:
         found = "every one was refused" if result.refuses else "not every one was refused"
         told = f"no claim of arithmetic: only models that must be refused were asked, {found}"
         return f"{_subject(result)} makes {told}; {what}, {counted}{rest}{_accepting(result)}"
-    head = f"{_subject(result)} conforms" if result.level else f"{_subject(result)} runs, with wrong results"
+    head = f"{_subject(result)} conforms"
+    if result.level < 3:
+        # What is right is counted: one wrong operator says nothing of the others.
+        exact = sum(o.level == 3 for o in ran)
+        wrong = [_title(o) for o in ran if o.level == 0 and _cases_ran(o)]
+        head = f"{_subject(result)}: {exact} of {len(ran)} operators exact"
+        head += f"; {_named(wrong)} {'differs' if len(wrong) == 1 else 'differ'}" if wrong else ""
     if result.claimed:
         others = f" (and equally {', '.join(result.claimed[1:])})" if len(result.claimed) > 1 else ""
         head += f" to numerics {result.claimed[0]}{others}"
@@ -141,12 +147,8 @@ def _skipped(result: ConformResult) -> str:
 
 def _limits(ran: Sequence[OperatorResult], level: int) -> str:
     """Which operators keep the level from being higher."""
-    if level >= 3:
-        return ""
-    low = [_title(o) for o in ran if o.level == level and (level or _cases_ran(o))]
-    if not low:
-        return ""
-    return f"; no more than L{level} because of {_named(low)}" if level else f"; wrong: {_named(low)}"
+    low = [_title(o) for o in ran if o.level == level]
+    return f"; no more than L{level} because of {_named(low)}" if low and 0 < level < 3 else ""
 
 
 def _per_operator(ran: Sequence[OperatorResult]) -> str:

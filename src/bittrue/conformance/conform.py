@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from .. import numerics as numerics_tables
 from ..errors import BittrueError, InputError
+from ..runners.guard import process_pool, without_interrupts
 from .claims import with_claim
 from .devices import Device
 from .devices.opening import open_device
@@ -29,6 +28,8 @@ from .verdicts import ORDERLY, Record, record_of
 
 # Called with how many parts are done and how many there are; 0 as long as nobody knows.
 Progress = Callable[[int, int], None]
+# Called with the identity of a case and what the device printed.
+Prints = Callable[[str, str], None]
 REPEAT, TIMEOUT = 2, 30.0
 
 
@@ -50,6 +51,7 @@ def conform(
     timeout: float = TIMEOUT,
     save: str | Path | None = None,
     progress: Progress | None = None,
+    prints: Prints | None = None,
 ) -> ConformResult:
     """Put a suite to a device and judge its answers.
 
@@ -67,6 +69,8 @@ def conform(
         timeout: seconds for one case, for adapters that can end what they started.
         save: a folder that gets the smallest failing case of every operator.
         progress: called now and then.
+        prints: called with the identity of a case and what the device wrote on standard output and standard error
+            while it ran it, where that is a process of its own; only with one job.
 
     Raises:
         InputError: arguments that make no sense, an unknown device.
@@ -74,11 +78,13 @@ def conform(
     started = time.perf_counter()
     if jobs > 1 and not isinstance(device, str):
         raise InputError("BT-USAGE", "several processes need a device that is given by a spec", place="jobs")
+    if jobs > 1 and prints is not None:
+        raise InputError("BT-USAGE", "what devices print is shown with one job only", place="prints")
     if repeat < 1:
         raise InputError("BT-USAGE", "every case is asked at least once", place="repeat")
-    if numerics and numerics not in numerics_tables.names():
-        advice = ", ".join(numerics_tables.names())
-        raise InputError("BT-NUMERICS", f"there is no numerics '{numerics}'", place="numerics", advice=advice)
+    if numerics:
+        # Raises for an unknown one.
+        numerics_tables.find(numerics)
     parse_shard(shard)
     opened = device if isinstance(device, Device) else open_device(device, timeout=timeout)
     try:
@@ -94,7 +100,7 @@ def conform(
         if jobs > 1:
             parts = _side_by_side(str(device), timeout, task, opened.title, groups, jobs, journal, progress)
         else:
-            parts = _one_by_one(opened, task, groups, journal, progress)
+            parts = _one_by_one(opened, task, groups, journal, progress, prints)
         found = [part for part in parts if part.cases]
         if save is not None:
             save_all(chosen, found, Path(save))
@@ -204,18 +210,20 @@ def group_cases(suite: Suite, selection: Selection, group: tuple[str, str]) -> l
     ]
 
 
-def ask(device: Device, case: SuiteCase, repeat: int) -> Record:
+def ask(device: Device, case: SuiteCase, repeat: int, prints: Prints | None = None) -> Record:
     """The device's answers to one case. After a fault it is not asked again."""
     answers = [device.answer(case)]
+    if prints is not None and answers[0].printed:
+        prints(case.identity, answers[0].printed)
     while len(answers) < repeat and answers[-1].status in ORDERLY:
         answers.append(device.answer(case))
     return record_of(case, answers)
 
 
-def ask_all(device: Device, cases: Sequence[SuiteCase], repeat: int) -> Iterator[Record]:
+def ask_all(device: Device, cases: Sequence[SuiteCase], repeat: int, prints: Prints | None = None) -> Iterator[Record]:
     """The answers to several cases; devices that are expensive to start are handed all of them at once."""
     if type(device).answers is Device.answers:
-        yield from (ask(device, case, repeat) for case in cases)
+        yield from (ask(device, case, repeat, prints) for case in cases)
         return
     answers = [[answer] for answer in device.answers(cases)]
     for _ in range(repeat - 1):
@@ -226,11 +234,16 @@ def ask_all(device: Device, cases: Sequence[SuiteCase], repeat: int) -> Iterator
 
 
 def _records(
-    device: Device, cases: Sequence[SuiteCase], repeat: int, journal: Journal | None, keep: Callable[[Record], None]
+    device: Device,
+    cases: Sequence[SuiteCase],
+    repeat: int,
+    journal: Journal | None,
+    keep: Callable[[Record], None],
+    prints: Prints | None = None,
 ) -> list[Record]:
     """One record per case: the journal's, or the device's, which `keep` gets."""
     known = {case.identity: None if journal is None else journal.find(case) for case in cases}
-    fresh = ask_all(device, [case for case in cases if known[case.identity] is None], repeat)
+    fresh = ask_all(device, [case for case in cases if known[case.identity] is None], repeat, prints)
     found = []
     for case in cases:
         record = known[case.identity]
@@ -242,7 +255,12 @@ def _records(
 
 
 def _one_by_one(
-    device: Device, task: Task, groups: list[tuple[str, str]], journal: Journal | None, progress: Progress | None
+    device: Device,
+    task: Task,
+    groups: list[tuple[str, str]],
+    journal: Journal | None,
+    progress: Progress | None,
+    prints: Prints | None,
 ) -> Iterator[OperatorResult]:
     suite = find_suite(task.suite)
     cases = []
@@ -262,7 +280,7 @@ def _one_by_one(
 
     for group, mine in zip(groups, cases, strict=True):
         first = done
-        records = _records(device, mine, task.repeat, journal, keep)
+        records = _records(device, mine, task.repeat, journal, keep, prints)
         done = first + len(mine)
         yield _judged(device, suite, task, group, records)
 
@@ -289,20 +307,17 @@ def _side_by_side(
     progress: Progress | None,
 ) -> Iterator[OperatorResult]:
     """Operators are shared out among processes; results come in the suite's order."""
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(_one_group, spec, timeout, task, title, group) for group in groups]
-        try:
-            for done, one in enumerate(waiting):
-                if progress is not None:
-                    progress(done, len(groups))
-                records, found = one.result()
-                if journal is not None:
-                    for record in records:
-                        journal.add(record)
-                yield found
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    with process_pool(jobs) as pool:
+        with without_interrupts():
+            waiting = [pool.submit(_one_group, spec, timeout, task, title, group) for group in groups]
+        for done, one in enumerate(waiting):
+            if progress is not None:
+                progress(done, len(groups))
+            records, found = one.result()
+            if journal is not None:
+                for record in records:
+                    journal.add(record)
+            yield found
 
 
 def _one_group(

@@ -15,12 +15,16 @@ from ..compare.minimal import smallest
 from ..compare.reading import plain
 from ..errors import BittrueError
 from ..explain import explain_element
+from ..files import scratch_bytes, written_folder
 from .devices.base import Device
 from .expected import Expected, Outputs
+from .formats.exporter import npy
 from .result import Change, Failing
 from .suite import SuiteCase
 from .verdicts import Record, misfit
 
+# Of a saved case; the folder is whole when it is there.
+_FACTS = "case.json"
 # Questions that reducing one case may put to the device, and seconds that it may take.
 _QUESTIONS, _SECONDS = 60, 10.0
 # Inputs with more values than this are reduced in blocks.
@@ -174,17 +178,26 @@ def save_failing(failing: Failing, case: SuiteCase, folder: Path) -> Path:
     """Writes the model, its inputs (the reduced ones where there are any), what is expected, and the facts as JSON.
 
     Returns:
-        the folder of this case, inside `folder`.
+        the folder of this case, inside `folder`; it is whole when it holds ``case.json``.
+
+    Raises:
+        OutputError: it could not be written; an older one is still there.
     """
     target = folder / case.identity.replace("/", "_")
-    target.mkdir(parents=True, exist_ok=True)
+    with written_folder(target, _FACTS) as made:
+        _fill(made, target, failing, case)
+    return target
+
+
+def _fill(folder: Path, target: Path, failing: Failing, case: SuiteCase) -> None:
+    """The files of a case; `target` is where they will be."""
     inputs = reduced_inputs(failing, case)
-    (target / f"model.{case.format}").write_bytes(case.content)
+    scratch_bytes(folder / f"model.{case.format}", case.content)
     for position, value in enumerate(inputs.values()):
-        np.save(target / f"input{position}.npy", value, allow_pickle=False)
+        scratch_bytes(folder / f"input{position}.npy", npy(value))
     wanted = Expected(replace(case, inputs=inputs), (failing.numerics,)).outputs(failing.numerics)
     for position, value in enumerate(wanted.values()):
-        np.save(target / f"expected{position}.npy", value, allow_pickle=False)
+        scratch_bytes(folder / f"expected{position}.npy", npy(value))
     facts = {
         "inputs": {name: f"input{i}.npy" for i, name in enumerate(inputs)},
         "expected": {name: f"expected{i}.npy" for i, name in enumerate(wanted)},
@@ -195,8 +208,7 @@ def save_failing(failing: Failing, case: SuiteCase, folder: Path) -> Path:
         words += ["-i", f"{name}={target / f'input{position}.npy'}"]
     words += ["--tensor", failing.output, "--element", ",".join(map(str, failing.element))]
     facts["explain"] = shlex.join(words)
-    (target / "case.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    return target
+    scratch_bytes(folder / _FACTS, (json.dumps(facts, indent=1) + "\n").encode())
 
 
 def reduced_inputs(failing: Failing, case: SuiteCase) -> dict[str, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..files import append_line, cut_off, read_file, write_text
 from .suite import SuiteCase
 from .verdicts import Record
 
@@ -27,20 +29,19 @@ class Journal:
 
     Raises:
         InputError: the file is something else, or belongs to another run.
+        OutputError: it cannot be written.
     """
 
     def __init__(self, path: Path, header: dict[str, Any]) -> None:
         self.path = path
         self._known: dict[str, dict[str, Any]] = {}
-        lines = path.read_bytes().split(b"\n") if path.exists() else []
+        lines = read_file(path).split(b"\n") if path.exists() else []
         if lines and lines != [b""]:
             self._read(lines, header)
-            # A last line without its end is written again.
-            whole = b"\n".join(lines[:-1]) + b"\n" if len(lines) > 1 else b""
-            if lines[-1]:
-                path.write_bytes(whole)
+            # What a run that was ended has begun to write.
+            cut_off(path, sum(len(line) + 1 for line in lines[:-1]))
         else:
-            self._write({"format": FORMAT, **header})
+            write_text(path, f"{_line({'format': FORMAT, **header})}\n")
 
     def _read(self, lines: list[bytes], header: dict[str, Any]) -> None:
         entries = []
@@ -68,7 +69,7 @@ class Journal:
         try:
             outputs = {str(name): _array(*packed) for name, packed in entry["outputs"]}
             return Record(case, str(entry["status"]), outputs, str(entry["text"]), float(entry["seconds"]))
-        except (KeyError, TypeError, ValueError, zlib.error):
+        except (KeyError, OverflowError, TypeError, ValueError, zlib.error):
             raise InputError(
                 "BT-JOURNAL", f"the entry of {case.identity} is damaged", place=str(self.path), advice=_ADVICE
             ) from None
@@ -79,26 +80,25 @@ class Journal:
             (name, (str(v.dtype), v.shape, base64.b64encode(zlib.compress(v.tobytes(), 1)).decode()))
             for name, v in record.outputs.items()
         ]
-        self._write(
-            {
-                "identity": record.case.identity,
-                "sha256": record.case.sha256,
-                "status": record.status,
-                "text": record.text,
-                "seconds": record.seconds,
-                "outputs": outputs,
-            }
-        )
+        entry = {
+            "identity": record.case.identity,
+            "sha256": record.case.sha256,
+            "status": record.status,
+            "text": record.text,
+            "seconds": record.seconds,
+            "outputs": outputs,
+        }
+        append_line(self.path, _line(entry))
 
-    def _write(self, entry: dict[str, Any]) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, separators=(",", ":")) + "\n")
+
+def _line(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, separators=(",", ":"))
 
 
 def _array(dtype: str, shape: list[int], packed: str) -> np.ndarray:
     kind = np.dtype(dtype)
-    count = int(np.prod(shape, dtype=np.int64))
-    if kind.hasobject or count < 0:
+    if kind.hasobject or not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(dtype)
+    count = math.prod(shape)
     raw = zlib.decompressobj().decompress(base64.b64decode(packed, validate=True), count * kind.itemsize + 1)
     return np.frombuffer(raw, kind).reshape(shape)

@@ -13,6 +13,7 @@ import numpy as np
 from .. import numerics as numerics_tables
 from ..api import load
 from ..errors import BittrueError, InputError
+from ..files import read_file
 from ..quantization import quantize
 from ..runners.inputs import input_sets
 from ..samples import demo_digits, demo_model
@@ -34,13 +35,13 @@ class ModelFile:
         name: for people.
         content: the file.
         files: inputs as `bittrue run -i` takes them; random ones without.
-        seeds: of random inputs, one run each.
+        seeds: of random inputs, one run each; 0 to 7 by default.
     """
 
     name: str
     content: bytes
     files: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = tuple(range(8))
+    seeds: tuple[int, ...] = ()
 
     @classmethod
     def demo(cls) -> ModelFile:
@@ -48,13 +49,13 @@ class ModelFile:
         return cls(_DEMO, demo_model())
 
     @classmethod
-    def read(cls, path: str | Path, files: Sequence[str] = (), seeds: Sequence[int] = range(8)) -> ModelFile:
+    def read(cls, path: str | Path, files: Sequence[str] = (), seeds: Sequence[int] = ()) -> ModelFile:
         """A file.
 
         Raises:
             OSError: it cannot be read.
         """
-        return cls(Path(path).name, Path(path).read_bytes(), tuple(files), tuple(seeds))
+        return cls(Path(path).name, read_file(path), tuple(files), tuple(seeds))
 
     def cases(self) -> tuple[list[SuiteCase], list[str]]:
         """One case per run, and what is fed in words.
@@ -70,7 +71,8 @@ class ModelFile:
             codes = quantize(images, port.scale or 1.0, port.zero_point or 0, str(port.dtype))
             sets = [({port.name: code[None]}, f"digit {i}") for i, code in enumerate(codes)]
         else:
-            sets = [(s.values, s.description) for s in input_sets(session.inputs, self.files, self.seeds)]
+            seeds = self.seeds or (() if self.files else range(8))
+            sets = [(s.values, s.description) for s in input_sets(session.inputs, self.files, seeds)]
         cases = [
             SuiteCase(f"model/{i:03d}", "model", "model", self.name, "random", model.format, self.content, values)
             for i, (values, _) in enumerate(sets)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..compare.reading import plain, read
 from ..errors import InputError
+from ..report.result import Result
 
 FORMAT = "bittrue-conform-1"
 
@@ -326,8 +327,8 @@ class Selection:
     shard: str = ""
 
 
-@dataclass(frozen=True)
-class ConformResult:
+@dataclass(frozen=True, repr=False)
+class ConformResult(Result):
     """Everything about one run: `passed` for tests, `claim` for people.
 
     Attributes:
@@ -366,6 +367,12 @@ class ConformResult:
     date: str = ""
     notes: tuple[str, ...] = ()
     digest: str = ""
+
+    formats = (".json", ".html", ".md", ".xml")
+
+    @property
+    def headline(self) -> str:
+        return self.claim or f"{self.device}: nothing is claimed"
 
     @property
     def passed(self) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import numerics as tables
 from ..errors import MISFITS, BittrueError, InputError, UnsupportedError
+from ..names import did_you_mean
 from ..numerics import Numerics
 from ..operators import Step
 from ..plan import Plan
@@ -76,14 +77,14 @@ def numerics_against(plan: Plan, step: Step, text: str) -> Numerics:
     slots = fitting if separator else [name for name in fitting if step.rules[name] != rule]
     if len(slots) != 1:
         known = rules(slot) if slot in step.rules else {name: 0 for own in step.rules for name in rules(own)}
-        close = difflib.get_close_matches(rule, [*known, *tables.names()], 3)
         message = f"is neither a numerics nor another rule of a slot of {step.operator}"
-        advice = f"write a numerics ({', '.join(tables.names())}), a rule, or slot=rule; slots: {', '.join(step.rules)}"
+        slots_text = ", ".join(step.rules)
+        advice = f"write a numerics (`bittrue numerics` lists them), a rule, or slot=rule; slots: {slots_text}"
         raise InputError(
             "BT-EXPLAIN-AGAINST",
             f"'{text}' fits several slots: {', '.join(slots)}" if slots else f"'{text}' {message}",
             place="--against",
-            advice=(f"did you mean {' or '.join(close)}? " if close else "") + advice,
+            advice=f"write SLOT={rule}" if slots else did_you_mean(rule, [*known, *tables.names()], advice),
         )
     own = tables.find(plan.numerics)
     same = [row for row in own.rows if row.rules == step.rules]

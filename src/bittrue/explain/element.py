@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from ..api import Session
 from ..errors import InputError, InternalError, UnsupportedError
+from ..names import by_number, did_you_mean
 from ..operators import Step, find
 from ..plan import Plan
 from ..runtime.graphs import carry_out, initial_state, untrusted
@@ -72,8 +72,9 @@ def explain_element(
     """How one element of one tensor comes about, step by step.
 
     Args:
-        source: a plan, or a session (its plan is taken).
+        source: a session, or a plan.
         values: tensors by name, as `Session.trace` gives them; the inputs of the step that computes `tensor` suffice.
+            Of a session also its inputs alone: then it is run once to get at the others.
         tensor: a tensor of the main graph that a step computes.
         element: its index, one number per axis.
         result: what the plan makes of these values, where that is known; else the reference computes it.
@@ -82,12 +83,23 @@ def explain_element(
     computes from the same inputs.
 
     Raises:
-        InputError: no such tensor or element; a tensor that no step computes; values that are missing or do not fit.
+        InputError: `source` is no session or plan; no such tensor or element; a tensor that no step computes; values
+            that are missing or do not fit.
         UnsupportedError: steps that run other graphs.
         InternalError: the calculation does not end at the stored number (a fault of bittrue).
     """
-    plan = source.plan if isinstance(source, Session) else source
-    return explain_site(site_of(plan, values, tensor, element, result))
+    if not isinstance(source, Session | Plan):
+        raise InputError(
+            "BT-EXPLAIN-SOURCE",
+            f"expected a session or a plan, found {type(source).__name__}",
+            place="source",
+            advice="prepare the model first: explain_element(model.prepare(), inputs, tensor, element)",
+        )
+    if isinstance(source, Session):
+        if values.keys() == {port.name for port in source.inputs}:
+            values = source.trace(values)
+        source = source.plan
+    return explain_site(site_of(source, values, tensor, element, result))
 
 
 def explain_site(site: Site) -> Explanation:
@@ -125,6 +137,12 @@ def explain_site(site: Site) -> Explanation:
     )
 
 
+def named(plan: Plan, text: str) -> str:
+    """The name of the tensor that a name or the number of a step stands for; see `bittrue.names.by_number`."""
+    steps = {step.index: [plan.tensors[i].name for i in step.outputs] for step in plan.steps}
+    return by_number(text, [*(tensor.name for tensor in plan.tensors), *plan.aliases], steps.get, len(steps))
+
+
 def step_of(plan: Plan, tensor: str) -> tuple[Step, int]:
     """The step that computes a tensor, and the tensor's position among its outputs.
 
@@ -132,6 +150,7 @@ def step_of(plan: Plan, tensor: str) -> tuple[Step, int]:
         InputError: no step does.
     """
     names = {t.name: index for index, t in enumerate(plan.tensors)}
+    tensor = named(plan, tensor)
     index = names.get(tensor, plan.aliases.get(tensor, -1))
     for step in plan.steps:
         if index in step.outputs:
@@ -153,10 +172,7 @@ def step_of(plan: Plan, tensor: str) -> tuple[Step, int]:
             place="tensor",
         )
     computed = [plan.tensors[i].name for step in plan.steps for i in step.outputs]
-    close = [name for name in computed if tensor and tensor in name][:3] or difflib.get_close_matches(
-        tensor, computed, 3
-    )
-    advice = f"did you mean {' or '.join(repr(c) for c in close)}?" if close else "leave the tensor out to list them"
+    advice = did_you_mean(tensor, computed, "leave the tensor out to list them")
     raise InputError("BT-EXPLAIN-TENSOR", f"no tensor '{tensor}' in this plan", place="tensor", advice=advice)
 
 

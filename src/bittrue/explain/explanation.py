@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
+
+from ..names import brief
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,22 @@ class Explanation:
     lines: tuple[Line, ...]
     stored: int | float | bool
     numbers: dict[str, int | float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"Explanation({brief(self.tensor)}, element {list(self.element)}, {self.source} under '{self.numerics}': "
+            f"stored {self.stored})"
+        )
+
+    def __str__(self) -> str:
+        widths = [
+            max((len(text) for text in column), default=0) for column in zip(*map(astuple, self.lines), strict=True)
+        ]
+        rows = [
+            "  ".join(f"{text:<{w}}" for text, w in zip(astuple(line), widths, strict=True)).rstrip()
+            for line in self.lines
+        ]
+        return "\n".join([repr(self), *(f"  {row}" for row in rows)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

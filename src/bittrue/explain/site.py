@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
-from ..graph import Quantization, both_ends
+from ..graph import Quantization
+from ..names import short
 from ..operators import Step
 from ..plan import Plan, PlanTensor
 from .decimals import tie_distance
@@ -96,9 +97,9 @@ def shown_name(name: str) -> str:
     """A tensor's name, the middle of long ones left out.
 
     >>> shown_name("x" * 50 + "y" * 50)
-    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...yyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'
     """
-    return both_ends(name, _LONGEST_NAME, _LONGEST_NAME // 2 - 2)
+    return short(name, _LONGEST_NAME)
 
 
 def scale_of(quantization: Quantization | None, channel: int = 0) -> np.float32 | None:

@@ -1,7 +1,6 @@
 """Graph, nodes, tensors and quantization parameters. Imports nothing else of bittrue."""
 
 from .graph import Attribute, Graph, ModelFile, Node, Quantization, Tensor, unpack_integers
-from .names import both_ends, ending
 from .order import Disorder, find_disorder
 from .types import DATA_TYPES, DataType, data_type
 
@@ -15,9 +14,7 @@ __all__ = [
     "Node",
     "Quantization",
     "Tensor",
-    "both_ends",
     "data_type",
-    "ending",
     "find_disorder",
     "unpack_integers",
 ]

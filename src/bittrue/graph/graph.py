@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..names import brief
 from .types import DataType, data_type
 
 Attribute = bool | int | float | str | tuple[int, ...]
@@ -36,6 +37,9 @@ class Quantization:
     def same_as(self, other: Quantization) -> bool:
         """Equal scales (bit for bit) and equal zero points."""
         return np.array_equal(self.scales, other.scales) and np.array_equal(self.zero_points, other.zero_points)
+
+    def __repr__(self) -> str:
+        return f"Quantization({self})"
 
     def __str__(self) -> str:
         if self.axis is not None:
@@ -80,6 +84,11 @@ class Tensor:
         """The file leaves extents open without a number to take for them: they are 0 in `shape`."""
         pairs = zip(self.shape, self.shape_signature or self.shape, strict=False)
         return any(extent == 0 and free == -1 for extent, free in pairs)
+
+    def __repr__(self) -> str:
+        kind = "constant " if self.is_constant else "variable " if self.is_variable else ""
+        quantization = f", {self.quantization}" if self.quantization is not None else ""
+        return f"Tensor({brief(self.name)}, {kind}{self.dtype}{list(self.shape_signature or self.shape)}{quantization})"
 
     def values(self) -> np.ndarray:
         """Constant content in the declared shape, sub-byte integers widened to one byte each.
@@ -133,6 +142,9 @@ class Node:
     outputs: tuple[int, ...]
     intermediates: tuple[int, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Node({self.index}, {brief(self.source)}, inputs {list(self.inputs)}, outputs {list(self.outputs)})"
+
     def __str__(self) -> str:
         return f"node {self.index} ({self.source})"
 
@@ -153,6 +165,9 @@ class Graph:
     outputs: tuple[int, ...]
     signature: str = ""
     aliases: Mapping[str, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Graph({brief(self.name)}, {len(self.nodes):,} nodes, {len(self.tensors):,} tensors)"
 
     def cut(self, outputs: Sequence[int]) -> Graph:
         """The part of the graph that computes `outputs` (tensor indices), without other nodes and unused inputs.
@@ -190,3 +205,8 @@ class ModelFile:
     metadata: Mapping[str, bytes]
     notes: tuple[str, ...]
     size: int
+
+    def __repr__(self) -> str:
+        nodes = sum(len(graph.nodes) for graph in self.graphs)
+        graphs = "" if len(self.graphs) == 1 else f" in {len(self.graphs):,} graphs"
+        return f"ModelFile({self.format}, {self.size:,} bytes, {nodes:,} operators{graphs})"

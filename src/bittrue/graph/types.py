@@ -101,8 +101,8 @@ DATA_TYPES: dict[str, DataType] = _table(
 
 
 def data_type(name: str) -> DataType:
-    """The type called `name` (short or everyday name). Raises KeyError for an unknown name."""
-    found = DATA_TYPES.get(name) or next((t for t in DATA_TYPES.values() if t.title == name), None)
+    """The type called `name` (short or everyday name, or that of its array). Raises KeyError for an unknown name."""
+    found = DATA_TYPES.get(name) or next((t for t in DATA_TYPES.values() if name in (t.title, t.array)), None)
     if found is None:
         raise KeyError(name)
     return found

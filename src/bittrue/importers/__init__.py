@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import InputError, ModelFormatError
+from ..files import read_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,12 +38,12 @@ def read_model(
     file beside it is taken: ``X.caffemodel`` for ``X.prototxt``, ``init_net`` for ``predict_net``, the newest
     ``X-NNNN.params`` for ``X-symbol.json``.
 
-    A path is memory-mapped: constants of the result are views of the file, which stays mapped as long as one of them is
-    alive (ONNX models are decoded instead, only their external data is mapped). Replace such a file by renaming another
-    over it; never truncate it in place.
+    A file is copied into memory, and constants of the result are views of that copy: whatever becomes of the file later
+    changes nothing. Constants are views of bytes, arrays and mappings that are given instead, too: these must stay as
+    they are (ONNX models are decoded).
 
     Raises:
-        InputError: there is no such file, or `source` is of the wrong kind.
+        InputError: there is no such file, it changed while it was being read, or `source` is of the wrong kind.
         ModelFormatError, InvalidModelError, UnsupportedError, ResourceError: see the readers of the formats.
     """
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
@@ -81,9 +82,9 @@ def companion(path: Path) -> Path | None:
 
 
 def _content(source: Any) -> Any:
-    """Something that `as_bytes` takes: mapped files, what a file object holds, or the source itself."""
+    """Something that `as_bytes` takes: what a file or a file object holds, or the source itself."""
     if isinstance(source, (str, os.PathLike)):
-        return _map(source)
+        return _file_content(source)
     read = getattr(source, "read", None)
     if isinstance(source, mmap.mmap) or not callable(read):
         return source
@@ -123,24 +124,13 @@ def _read(source: object, path: Path | None, weights: object) -> ModelFile:
     return read_tflite(source)  # type: ignore[arg-type]
 
 
-def _map(path: str | os.PathLike[str]) -> memoryview | bytes:
-    """The content of a file, mapped where the file can be mapped. The descriptor is closed before this returns."""
-    import stat
-
-    name = os.fspath(path)
+def _file_content(path: str | os.PathLike[str]) -> bytes:
     try:
-        with open(name, "rb") as file:
-            status = os.fstat(file.fileno())
-            if stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
-                raise ValueError("it is a device")
-            if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
-                return file.read()
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        return read_file(path)
+    except OSError as error:
         raise InputError(
             "BT-FILE-PATH",
-            f"cannot read the model file: {reason}",
-            place=str(name),
+            f"cannot read the model file: {error.strerror or error}",
+            place=os.fspath(path),
             advice="check the path; relative ones start at the current directory",
         ) from error

@@ -15,12 +15,12 @@ import numpy as np
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Graph, ModelFile, Tensor, find_disorder
 from .caffe_layers import Blob, Builder, Layer, map_layer
+from .caffe_layers.base import MOST_AXES
 from .caffe_schema import messages
 from .protobuf import parse
 
 _TEST = 1
 _MOST_LAYERS = 100_000
-_MOST_AXES = 32
 _LARGEST = 1 << 31
 _HDF5 = b"\x89HDF"
 _MEANINGS = "deploy networks have layers, or an input with its shape"
@@ -151,7 +151,7 @@ def _blob(proto: Any, name: str) -> Blob:
     values = np.array(proto.double_data or proto.data, np.float64 if proto.double_data else np.float32)
     legacy = any(proto.HasField(field) for field in ("num", "channels", "height", "width"))
     shape = (proto.num, proto.channels, proto.height, proto.width) if legacy else tuple(int(v) for v in proto.shape.dim)
-    if len(shape) > _MOST_AXES or any(not 0 <= extent < _LARGEST for extent in shape):
+    if len(shape) > MOST_AXES or any(not 0 <= extent < _LARGEST for extent in shape):
         raise InvalidModelError("BT-CAFFE-SHAPE", f"shape {list(shape[:8])} of a blob is no shape", place=place)
     if math.prod(shape) != values.size:
         raise InvalidModelError(
@@ -187,7 +187,7 @@ def _inputs(net: Any, layers: list[Any]) -> Iterator[tuple[str, tuple[int, ...]]
                 )
             found += zip(layer.top, given, strict=True)
     for name, shape in found:
-        if len(shape) > _MOST_AXES or any(not 0 < extent < _LARGEST for extent in shape):
+        if len(shape) > MOST_AXES or any(not 0 < extent < _LARGEST for extent in shape):
             raise InvalidModelError("BT-CAFFE-SHAPE", f"shape {shape[:8]} is no shape", place=f"input '{name}'")
         yield name, tuple(shape)
 

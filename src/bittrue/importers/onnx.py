@@ -14,9 +14,10 @@ import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Graph, ModelFile, Tensor, data_type, find_disorder
-from .onnx_checks import check_functions, check_texts
+from .onnx_checks import check_functions
 from .onnx_operators import Arrange, Called, GraphBuilder, Source, map_node
 from .onnx_tensors import constant, is_no_shape, type_name
+from .protobuf import check_texts
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -101,7 +102,7 @@ class _Reader:
     nodes: int = 0
 
     def read(self) -> ModelFile:
-        check_texts(self.model)
+        check_texts(self.model, "BT-ONNX-FORMAT")
         if self.model.functions:
             self._inline()
         self._read_opsets()

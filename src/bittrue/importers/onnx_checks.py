@@ -1,4 +1,4 @@
-"""What is checked of an ONNX model before anything is made of it: texts, and local functions.
+"""What is checked of the local functions of an ONNX model before anything is made of it.
 
 The package expands functions, and a small file may call for endless work.
 """
@@ -8,57 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
+from ..errors import InvalidModelError, UnsupportedError
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+    from onnx import FunctionProto, ModelProto, NodeProto
 
 _DEEPEST = 100
 
 Key = tuple[str, str, str]
-
-
-def check_texts(model: ModelProto) -> None:
-    """Refuses names that are no UTF-8, which the protobuf package hands out as bytes.
-
-    Raises:
-        ModelFormatError: there is one.
-    """
-    for text in _texts(model):
-        if not isinstance(text, str):
-            raise ModelFormatError(
-                "BT-ONNX-FORMAT", f"the name {text[:40]!r} is no UTF-8 text", advice="the file is damaged"
-            )
-
-
-def _texts(model: ModelProto) -> Iterator[str | bytes]:
-    yield from (model.producer_name, model.producer_version, model.graph.name)
-    for prop in model.metadata_props:
-        yield from (prop.key, prop.value)
-    for function in model.functions:
-        yield from (function.name, function.domain, function.overload, *function.input, *function.output)
-        yield from (entry.domain for entry in function.opset_import)
-        yield from _texts_of_nodes(function.node)
-    yield from (entry.domain for entry in model.opset_import)
-    yield from _texts_of_graph(model.graph)
-
-
-def _texts_of_graph(graph: GraphProto) -> Iterator[str | bytes]:
-    for info in (*graph.input, *graph.value_info, *graph.output):
-        yield info.name
-        yield from (dim.dim_param for dim in info.type.tensor_type.shape.dim)
-    for tensor in graph.initializer:
-        yield tensor.name
-        yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))
-    yield from _texts_of_nodes(graph.node)
-
-
-def _texts_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[str | bytes]:
-    for node in _all_nodes(nodes, 0):
-        yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
-        for attribute in node.attribute:
-            yield from (attribute.name, attribute.ref_attr_name)
-            yield from (text for entry in attribute.t.external_data for text in (entry.key, entry.value))
 
 
 def check_functions(model: ModelProto, most_nodes: int) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, UnsupportedError
+from ..files import read_file
 from ..graph import DataType, Tensor, data_type
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def is_no_shape(shape: Sequence[int]) -> bool:
 
 def from_array(array: np.ndarray, name: str) -> Tensor:
     """A constant tensor with the content of an array."""
-    return Tensor(name, data_type(array.dtype.name).name, array.shape, data=np.ascontiguousarray(array).reshape(-1))
+    dtype = "string" if array.dtype.hasobject else data_type(array.dtype.name).name
+    return Tensor(name, dtype, array.shape, data=np.ascontiguousarray(array).reshape(-1))
 
 
 def _length(place: str, shape: tuple[int, ...], found: int, unit: str) -> InvalidModelError:
@@ -185,9 +187,10 @@ def _external(proto: TensorProto, place: str, folder: Path | None, size: int) ->
     if not size:
         return np.zeros(0, np.uint8)
     try:
-        return np.memmap(path, np.uint8, "r", offset, (length,)).view(np.ndarray)
-    except (OSError, ValueError) as error:
-        raise ModelFormatError("BT-ONNX-EXTERNAL", f"cannot map '{location}': {error}", place=place) from None
+        return np.frombuffer(read_file(path, offset, length), np.uint8)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ModelFormatError("BT-ONNX-EXTERNAL", f"cannot read '{location}': {reason}", place=place) from None
 
 
 def _inside(folder: Path, location: str) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -91,8 +92,12 @@ def parse(message_class: Any, content: Any, what: str, place: str = "") -> Any:
     message = message_class()
     try:
         if is_text(raw):
-            return text_format.Parse(raw.decode(), message)
-        message.ParseFromString(raw)
+            with warnings.catch_warnings():
+                # Python warns of escapes in texts that it does not know.
+                warnings.simplefilter("ignore")
+                text_format.Parse(raw.decode(), message)
+        else:
+            message.ParseFromString(raw)
     except (DecodeError, text_format.ParseError, UnicodeDecodeError, RuntimeError, RecursionError, ValueError) as error:
         raise ModelFormatError(
             "BT-PROTOBUF-FORMAT",
@@ -100,7 +105,43 @@ def parse(message_class: Any, content: Any, what: str, place: str = "") -> Any:
             place=place,
             advice="the file is damaged or of another kind; fetch it again",
         ) from None
+    check_texts(message, "BT-PROTOBUF-FORMAT", place)
     return message
+
+
+def check_texts(message: Any, code: str, place: str = "") -> None:
+    """Refuses texts that are not UTF-8, which the protobuf package hands out as bytes; comments may hold anything.
+
+    Raises:
+        ModelFormatError: there is one, in this message or in one of its parts.
+    """
+    waiting, fields = [message], dict[str, list[tuple[str, bool, bool]]]()
+    while waiting:
+        one = waiting.pop()
+        kind = one.DESCRIPTOR
+        if kind.full_name not in fields:
+            fields[kind.full_name] = [
+                (field.name, field.type == field.TYPE_STRING, hasattr(getattr(one, field.name), "extend"))
+                for field in kind.fields
+                if field.type in (field.TYPE_STRING, field.TYPE_MESSAGE, field.TYPE_GROUP)
+                and field.name != "doc_string"
+            ]
+        for name, is_text_field, is_repeated in fields[kind.full_name]:
+            if not is_repeated and not one.HasField(name):
+                continue
+            value = getattr(one, name)
+            values = value if is_repeated else (value,)
+            if not is_text_field:
+                waiting.extend(values)
+                continue
+            for text in values:
+                if not isinstance(text, str):
+                    raise ModelFormatError(
+                        code,
+                        f"the text {text[:40]!r} in a field '{name}' is not UTF-8",
+                        place=place,
+                        advice="the file is damaged, or names must be written anew",
+                    )
 
 
 def is_text(content: bytes) -> bool:

@@ -16,6 +16,7 @@ _ONNX = "pass the .onnx file that it was made from"
 _CONVERT = "convert the model to .tflite (tf.lite.TFLiteConverter or ai-edge-torch) or .onnx first"
 _SYMBOL = "pass the symbol (X-symbol.json), and this file as its weights"
 _MODELS = "pass a .tflite or .onnx file, a .prototxt, a predict net or a -symbol.json"
+_NO_IMAGE = f"an image is given with --input; {_MODELS}"
 _AGAIN = f"fetch the file again if it is one of these; else {_CONVERT}"
 _UNPACK = "unpack it and pass the .tflite file inside"
 _FETCH = "download the file again and check the address: a server's error page may have been saved in its place"
@@ -28,7 +29,6 @@ _MAGIC: tuple[tuple[int, bytes, str, str], ...] = (
         "a Git LFS pointer",
         "this is a Git LFS pointer, fetch the real file: git lfs pull",
     ),
-    (0, b"PK\x03\x04", "a zip archive (a Keras .keras file, a PyTorch file or a task bundle?)", _UNPACK),
     (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file (a Keras .h5 model?)", _CONVERT),
     (0, b"\x1f\x8b", "gzip-compressed data", _UNPACK),
     (0, b"BZh", "bzip2-compressed data", _UNPACK),
@@ -37,10 +37,15 @@ _MAGIC: tuple[tuple[int, bytes, str, str], ...] = (
     (257, b"ustar", "a tar archive", _UNPACK),
     (0, b"\x93NUMPY", "a NumPy array file", "pass a model, not an array"),
     (0, b"\x7fELF", "an ELF program or library", "pass a model file"),
-    (0, b"\x89PNG", "a PNG image", "pass a model, not an image"),
-    (0, b"\xff\xd8\xff", "a JPEG image", "pass a model, not an image"),
+    (0, b"\x89PNG", "a PNG image", _NO_IMAGE),
+    (0, b"\xff\xd8\xff", "a JPEG image", _NO_IMAGE),
+    (0, b"GIF8", "a GIF image", _NO_IMAGE),
+    (0, b"II*\0", "a TIFF image", _NO_IMAGE),
+    (0, b"MM\0*", "a TIFF image", _NO_IMAGE),
+    (8, b"WEBP", "a WebP image", _NO_IMAGE),
+    (0, b"%PDF-", "a PDF document", _MODELS),
     (0, b"GGUF", "a GGUF model", _CONVERT),
-    (0, b"\x80\x02", "a Python pickle (an old PyTorch file?)", _CONVERT),
+    *((0, b"\x80" + bytes([n]), "a Python pickle (an old PyTorch file?)", _CONVERT) for n in range(2, 6)),
     (0, b"LITERTLM", "a LiteRT-LM bundle", _UNPACK),
     (4, b"ORTM", "an ONNX Runtime .ort model", _ONNX),
     (4, b"ET1", "an ExecuTorch program", _CONVERT),
@@ -48,6 +53,19 @@ _MAGIC: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"\x12\x01\0\0\0\0\0\0", "parameters of MXNet", _SYMBOL),
     (0, b"\x08\x01\x12", "a protobuf (a TensorFlow SavedModel?)", _CONVERT),
     (0, b"\x08\x01\x1a", "a protobuf (a TensorFlow SavedModel?)", _CONVERT),
+)
+
+
+# Names in zip archives, likewise.
+_MEMBERS = (
+    (
+        b"plan.json",
+        "a plan that bittrue saved",
+        "`bittrue run` takes it; this needs the model itself",
+    ),
+    (b"data.pkl", "a PyTorch file", _CONVERT),
+    (b"config.json", "a Keras .keras file", _CONVERT),
+    (b".npy", "a NumPy archive", "arrays are given with --input; " + _MODELS),
 )
 
 
@@ -61,6 +79,10 @@ def recognise(content: np.ndarray) -> tuple[str, str]:
     head = content[:1024].tobytes()
     if not head:
         return "an empty file", "the download or conversion that made it did not finish"
+    if is_bitmap(content):
+        return "a BMP image", _NO_IMAGE
+    if head.startswith(b"PK\x03\x04"):
+        return _archive(content)
     for position, magic, kind, advice in _MAGIC:
         if head.startswith(magic, position):
             return kind, advice
@@ -72,12 +94,27 @@ def recognise(content: np.ndarray) -> tuple[str, str]:
     if start.startswith((b"{", b"[")):
         return "JSON text", _FETCH
     if all(byte in b"\t\n\r\f" or 32 <= byte < 127 for byte in head):
-        return "plain text", _FETCH
+        return "plain text", f"{_MODELS}; if it was downloaded, check the address"
     if head[0] == 0x0A and len(head) > 2:
         return "a protobuf (a frozen TensorFlow graph, or a truncated network of Caffe or Caffe2?)", _AGAIN
     if len(head) < 8:
         return f"only {len(head)} bytes", "the file is truncated: fetch it again"
     return f"an unknown format (first bytes {head[:8].hex(' ')})", _MODELS
+
+
+def _archive(content: np.ndarray) -> tuple[str, str]:
+    """What kind of zip archive it is, by the names in it."""
+    names = content[-(1 << 16) :].tobytes()
+    for name, kind, advice in _MEMBERS:
+        if name in names:
+            return kind, advice
+    return "a zip archive (a Keras .keras file, a PyTorch file or a task bundle?)", _UNPACK
+
+
+def is_bitmap(content: np.ndarray) -> bool:
+    """Whether the bytes look like a Windows bitmap: two letters, the length of the file, two zeros of 16 bits."""
+    head = content[:14].tobytes()
+    return head[:2] == b"BM" and len(head) == 14 and head[2:10] == len(content).to_bytes(8, "little")
 
 
 # What stands in texts of these formats, and hardly anywhere else.
@@ -118,6 +155,8 @@ def is_onnx(content: np.ndarray) -> bool:
     """
     head = content[:3].tobytes()
     if len(head) < 3:
+        return False
+    if is_bitmap(content):
         return False
     if head[0] == 0x08:
         return 2 <= head[1] < 0x20 and head[2] in range(0x12, 0x43, 8)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InvalidModelError, ModelFormatError, ResourceError, UnsupportedError
 from ..graph import DATA_TYPES, Node, Quantization, Tensor, data_type, unpack_integers
+from ..visible import visible
 from . import tflite_schema as schema
 from .flatbuffer import FlatBuffer, Table, TableVector
 from .tflite_sparse import MAX_DENSE_BYTES, make_dense
@@ -22,9 +23,7 @@ CONVERT_AGAIN = "convert the model again, or report it to whoever wrote the conv
 
 def clip(text: str) -> str:
     """A name fit for a message: short, and without line breaks or terminal escapes of a hostile file."""
-    text = text[:200]
-    if not text.isprintable():
-        text = text.encode("unicode_escape").decode()
+    text = visible(text[:200])
     return text if len(text) <= 120 else text[:117] + "..."
 
 
@@ -287,13 +286,6 @@ class TensorReader:
             raise InvalidModelError("BT-TENSOR-DATA", message, place=place, advice=CONVERT_AGAIN)
         if kind.is_packed:
             return content
-        if dtype == "bool":
-            self._file.spend_bytes(content.size, place)
-            if content.size and int(content.max()) > 1:
-                self._notes.add("bool data has bytes other than 0 and 1; they count as true", place)
-                truth = content != 0
-                truth.flags.writeable = False
-                return truth
         return content.view(kind.numpy)
 
     def make_dense(self, tensors: list[Tensor], nodes: Sequence[Node]) -> None:

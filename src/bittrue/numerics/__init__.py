@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 from ..errors import InputError
+from ..names import near_or_all
 from .table import Numerics, Row
 
 # name -> module of this folder and the attribute that holds the table
@@ -58,7 +59,8 @@ def names() -> tuple[str, ...]:
 def find(name: str) -> Numerics:
     """The numerics called `name`; InputError for an unknown name."""
     if name not in _TABLES:
-        raise InputError("BT-NUMERICS", f"unknown numerics '{name}'", advice=f"choose one of: {', '.join(_TABLES)}")
+        advice = near_or_all(name, _TABLES, "choose one of")
+        raise InputError("BT-NUMERICS", f"unknown numerics '{name}'", advice=advice)
     module, attribute = _TABLES[name]
     table: Numerics = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
     return table

@@ -133,6 +133,9 @@ class Numerics:
     versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     rewrites: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Numerics('{self.name}', {len(self.operators())} operators, {len(self.rows)} rows: {self.reproduces})"
+
     @cached_property
     def _by_operator(self) -> dict[str, list[Row]]:
         grouped: dict[str, list[Row]] = {}

@@ -24,8 +24,8 @@ _SHARED = frozenset(
         "indexing",
         "integer_layers",
         "lanes",
-        "level_storage",
         "late",
+        "level_storage",
         "lstm_basic",
         "lstm_integer",
         "lstm_layout",
@@ -38,6 +38,7 @@ _SHARED = frozenset(
         "scalar_operands",
         "sequences",
         "spatial",
+        "stopping",
         "whole_numbers",
     }
 )

@@ -64,8 +64,8 @@ def weight_sums(weights: np.ndarray, zero_point: int, axis: int = 0) -> np.ndarr
     >>> weight_sums(np.int8([[1, -128], [2, 3]]), 0).tolist(), weight_sums(np.int8([[1, -128], [2, 3]]), 1, 1).tolist()
     ([129, 5], [1, 131])
     """
-    # 32 bits hold the difference of two 16-bit numbers.
-    work = np.dtype(np.int32 if weights.dtype.itemsize <= 2 else np.int64)
+    # 32 bits hold the difference of two numbers of 16 bits and a sign.
+    work = np.dtype(np.int32 if weights.dtype.itemsize <= 2 and abs(zero_point) <= 1 << 16 else np.int64)
     matrix = weights.reshape(weights.shape[0], -1) if axis == 0 else weights.reshape(-1, weights.shape[-1])
     sums = np.zeros(matrix.shape[0] if axis == 0 else matrix.shape[1], np.int64)
     rows = max(1, _BLOCK // max(1, matrix.shape[1]))
@@ -86,15 +86,13 @@ def proven_bound(call: Call, weight_sums: np.ndarray | int, span: int, bias: Ope
 
     Triangle inequality: every partial sum in any order stays below it, too.
     """
-    sums = np.atleast_1d(np.asarray(weight_sums, np.float64))
-    # float64 is exact here: sums stay far below 2^53 / span for any model that fits in memory.
-    magnitude = sums * span
+    # Python integers: zero points of 32 bits take sums far beyond 64.
+    magnitude = np.atleast_1d(np.asarray(weight_sums, np.int64)).astype(object) * span
     if bias is not None:
-        if bias.value is not None:
-            magnitude = magnitude + np.abs(bias.value.reshape(-1).astype(np.float64))
-        else:
-            magnitude = magnitude + float(-bias.type.minimum)
-    worst = int(magnitude.max()) if magnitude.size else 0
+        magnitude = magnitude + (
+            -bias.type.minimum if bias.value is None else abs(bias.value.reshape(-1).astype(object))
+        )
+    worst = int(magnitude.max(initial=0))
     return Bound(worst, worst > accumulate.RULES[call.rules["accumulate"]].limit)
 
 

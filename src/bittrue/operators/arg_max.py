@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .base import Call, Lowered, Operator, Shape, Step
+from .where import refuse_odd_truths
 
 
 def _axis(call: Call) -> int:
@@ -51,6 +52,7 @@ def position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[np
 
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         x, axis = inputs[0], step["axis"]
+        refuse_odd_truths(step, x)
         with_nan = x.dtype == np.float32 and np.isnan(x).any()
         plain = np.argmax if largest else np.argmin
         position = _without_nan(x, axis, largest) if with_nan else plain(x, axis=axis)

@@ -318,6 +318,14 @@ class Step:
     work: int = 0
     inexact: bool = False
 
+    def __repr__(self) -> str:
+        rules = ", ".join(f"{slot}={rule}" for slot, rule in self.rules.items())
+        bound = f", {self.accumulator}" if self.accumulator is not None else ""
+        return (
+            f"Step({self.index}, {self.operator}, inputs {list(self.inputs)}, outputs {list(self.outputs)}"
+            f"{f', {rules}' if rules else ''}{bound})"
+        )
+
     def __getitem__(self, name: str) -> Any:
         try:
             return self.parameters[name]

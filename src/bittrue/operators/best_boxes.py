@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import RunError
 from .base import Call, Lowered, Operator, Shape, Step
+from .stopping import check_stop
 
 F32 = np.float32
 
@@ -58,17 +59,42 @@ def _corners(boxes: np.ndarray, centred: bool) -> np.ndarray:
     return np.concatenate([centre - half, centre + half], 1)
 
 
-def _overlaps(box: np.ndarray, others: np.ndarray, limit: np.float32) -> bool:
-    """Whether intersection over union exceeds the limit for any of the others; boxes without area overlap nothing."""
-    inner = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
-    height, width = (inner[1] - inner[0]).T
-    touch = (inner[1] > inner[0]).all(1)
+def _mark_overlapping(box: np.ndarray, others: np.ndarray, limit: np.float32, marks: np.ndarray) -> None:
+    """Mark those of the others, [4, n], whose intersection over union with the box exceeds the limit.
+
+    Boxes without area overlap nothing.
+    """
+    # Most boxes do not touch.
+    near = (others[2] > box[0]) & (others[0] < box[2])
+    near &= others[3] > box[1]
+    near &= others[1] < box[3]
+    (near,) = near.nonzero()
+    if not near.size:
+        return
+    some = others[:, near]
+    inner = np.maximum(box[:2, None], some[:2]), np.minimum(box[2:, None], some[2:])
+    height, width = inner[1] - inner[0]
     shared = width * height
     area = (box[3] - box[1]) * (box[2] - box[0])
-    areas = (others[:, 3] - others[:, 1]) * (others[:, 2] - others[:, 0])
+    areas = (some[3] - some[1]) * (some[2] - some[0])
     union = area + areas - shared
-    valid = touch & (shared > 0) & (area > 0) & (areas > 0) & (union > 0)
-    return bool((valid & (shared / np.where(valid, union, F32(1)) > limit)).any())
+    valid = (inner[1] > inner[0]).all(0) & (shared > 0) & (area > 0) & (areas > 0) & (union > 0)
+    marks[near] |= valid & (shared / np.where(valid, union, F32(1)) > limit)
+
+
+def _best(corners: np.ndarray, order: np.ndarray, most: int, limit: np.float32) -> list[int]:
+    """At most so many boxes in this order, without those that overlap one before."""
+    chosen: list[int] = []
+    sorted_corners = np.ascontiguousarray(corners[order].T)
+    dropped = np.zeros(order.size, bool)
+    for place, index in enumerate(order.tolist()):
+        check_stop()
+        if len(chosen) >= most:
+            break
+        if not dropped[place]:
+            chosen.append(index)
+            _mark_overlapping(sorted_corners[:, place], sorted_corners[:, place + 1 :], limit, dropped[place + 1 :])
+    return chosen
 
 
 def _number(inputs: Sequence[np.ndarray | None], position: int) -> np.ndarray | None:
@@ -94,13 +120,7 @@ def _chosen(place: str, inputs: Sequence[np.ndarray | None], centred: bool) -> n
                 order = np.argsort(-row, kind="stable")
                 if smallest is not None:
                     order = order[row[order] > smallest]
-                chosen: list[int] = []
-                for index in order.tolist():
-                    if len(chosen) >= most:
-                        break
-                    if not chosen or not _overlaps(corners[index], corners[chosen], limit):
-                        chosen.append(index)
-                found += [(picture, group, index) for index in chosen]
+                found += [(picture, group, index) for index in _best(corners, order, most, limit)]
     return np.array(found, np.int64).reshape(-1, 3)
 
 

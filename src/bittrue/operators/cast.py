@@ -34,6 +34,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         real = x.astype(np.float32) if source.name == "bf16" else x
         low, high = target.minimum, target.maximum
         return [blockwise(lambda block: rule(block, low, high), [real], target.numpy, np.dtype(np.float64))]
+    if source.name == "bool":
+        # Integers take the byte as it is, real numbers the truth value.
+        x = x.view(np.uint8) if target.is_integer else (x.view(np.uint8) != 0).view(np.uint8)
     with np.errstate(over="ignore", invalid="ignore"):
         if target.name in ("f16", "bf16"):
             return [narrow(x.astype(np.float32), target.numpy)]

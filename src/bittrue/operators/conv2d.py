@@ -22,6 +22,7 @@ from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window, padded_bytes, window_parameters, windows
 from .hybrid_layers import HYBRID_SLOTS
 from .real_layers import REAL_SLOTS
+from .stopping import check_stop
 
 # Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
 PATCH_BYTES = 4 << 20
@@ -203,6 +204,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     for n, picture in enumerate(x):
         view = tap_windows(pad_and_center(picture, step, work_type), step)
         for top in range(0, out_h, rows):
+            check_stop()
             block = view[top : top + rows]
             parts = [
                 exact_matmul(

@@ -23,6 +23,7 @@ from .conv2d import check_bias, check_weight_scales, pad_and_center, tap_windows
 from .geometry import Window, padded_bytes, window_parameters, windows
 from .lanes import stored_in_lanes
 from .real_layers import REAL_SLOTS
+from .stopping import check_stop
 
 # Elements of accumulator held at a time, so that the passes over the taps stay in cache.
 BLOCK = 1 << 16
@@ -165,6 +166,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         if step["multiplier"] > 1:
             padded = np.repeat(padded, step["multiplier"], axis=2)
         for top in range(0, out_h, rows):
+            check_stop()
             count = min(rows, out_h - top)
             acc = np.zeros((count, out_w, channels), work_type)
             for i in rows_of_taps:

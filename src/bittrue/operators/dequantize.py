@@ -19,7 +19,7 @@ def lower(call: Call) -> Lowered:
         return Lowered()
     if source.quantization.per_axis and source.type.bits > 8:
         raise call.invalid("BT-QUANT-PER-AXIS", f"{source.type.title} input '{source.name}' cannot have several scales")
-    return Lowered(parameters=body_parameter(call), arrays=per_axis_arrays(source.quantization, source.rank))
+    return Lowered(parameters=body_parameter(call), arrays=per_axis_arrays(call, source))
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

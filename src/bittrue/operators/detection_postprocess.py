@@ -12,6 +12,7 @@ from ..arithmetic.heap import partial_sort
 from ..errors import RunError
 from .base import Call, Lowered, Operand, Operator, Shape, Step
 from .indexing import bounded, parameters_or_zero
+from .stopping import check_stop
 
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
 
@@ -111,6 +112,7 @@ def _suppress(step: Step, boxes: np.ndarray, scores: np.ndarray, most: int) -> l
     left = kept[np.argsort(-scores[kept], kind="stable")]
     chosen: list[int] = []
     while left.size and len(chosen) < most:
+        check_stop()
         best, left = int(left[0]), left[1:]
         chosen.append(best)
         overlap = intersection_over_union(boxes[best], boxes[left])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .base import Call, Lowered, Operator, Shape, Step
+from .stopping import check_stop
 
 
 def _slices(x: np.ndarray, axis: int | None) -> np.ndarray:
@@ -25,6 +26,7 @@ def _found(x: np.ndarray, axis: int | None, in_order: bool) -> tuple[np.ndarray,
     first: list[int] = []
     which = np.zeros(len(rows), np.int64)
     for number, row in enumerate(rows.tolist()):
+        check_stop()
         place = keys.setdefault(tuple(row), len(first))
         if place == len(first):
             first.append(number)

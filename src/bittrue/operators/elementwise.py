@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .stopping import check_stop
+
 # Elements per block: a handful of int64 temporaries of this size stay inside a level-2 cache.
 BLOCK = 1 << 15
 
@@ -41,6 +43,7 @@ def blockwise(
     )
     with iterator:
         for *blocks, out in iterator:
+            check_stop()
             out[...] = function(*blocks)
         return iterator.operands[-1]
 

@@ -17,6 +17,7 @@ from .accumulator import finish_accumulator, proven_bound, weight_sums
 from .base import Call, Lowered, Step
 from .geometry import Window, padded_bytes, window_parameters
 from .real_layers import inside, real_range
+from .stopping import check_stop
 
 # Slots that a hybrid row fills, beside `accumulate` and `plain_range`.
 HYBRID_SLOTS = ("quantize_symmetric", "quantize_asymmetric", "byte_products", "scale_back")
@@ -125,6 +126,7 @@ def convolve(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         q, scale, zero_point = quantize(step, picture.reshape(1, -1))
         centered = (q - zero_point).reshape(picture.shape)
         for top in range(0, out_h, rows):
+            check_stop()
             patches = _patches(step, centered, top, min(rows, out_h - top))
             parts = []
             for g, matrix in enumerate(matrices):
@@ -173,6 +175,7 @@ def convolve_depthwise(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
         q, scale, zero_point = quantize(step, picture.reshape(1, -1))
         centered = (q - zero_point).reshape(*picture.shape, 1)
         for top in range(0, out_h, rows):
+            check_stop()
             count = min(rows, out_h - top)
             acc = np.zeros((count, out_w, *filters.shape[2:]), np.int64)
             for i in range(filters.shape[0]):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from .base import Operator, Step, broadcast_shape, nothing_to_prepare, same_shape
 
-_FUNCTIONS = {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_not": np.logical_not}
+_FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
+    "logical_and": np.bitwise_and,
+    "logical_or": np.bitwise_or,
+    "logical_not": lambda x: np.bitwise_xor(x, np.uint8(1)),
+}
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """One ufunc."""
-    return [np.asarray(_FUNCTIONS[step.operator](*inputs))]
+    """Bit by bit, which shows where a byte is neither 0 nor 1, as in the kernels."""
+    return [np.asarray(_FUNCTIONS[step.operator](*(x.view(np.uint8) for x in inputs))).view(np.bool_)]
 
 
 OPERATORS = (

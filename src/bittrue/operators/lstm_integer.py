@@ -39,6 +39,7 @@ from .lstm_layout import (
     by_time,
     like_input,
 )
+from .stopping import check_stop
 
 GATE_SCALE = 2.0**-12
 HIDDEN = 4  # position of the hidden intermediate
@@ -227,6 +228,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     c = inputs[CELL_STATE].reshape(batch, cells).astype(np.int64)
     out = np.empty((time, *h.shape), np.int8)
     for t in range(time):
+        check_stop()
         h, c = cell.run(x[t], h, c)
         out[t] = h
     return [

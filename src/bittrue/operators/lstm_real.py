@@ -40,6 +40,7 @@ from .lstm_layout import (
     like_input,
 )
 from .recurrent import activate, as_s8, check_activation, is_zero, quantize_rows, within
+from .stopping import check_stop
 
 _f32 = np.float32
 _ROOM = 16
@@ -230,6 +231,7 @@ def layer(
         for group in groups:
             start = _starts(cell.with_input, cells, batch * cells, group.start)
             for t in reversed(range(time)) if backward else range(time):
+                check_stop()
                 h[group], c[group] = cell.run(
                     x[t, group], None if extra is None else extra[t, group], h[group], c[group], start
                 )

@@ -24,6 +24,7 @@ from ..graph import DATA_TYPES
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import LARGEST
 from .level_storage import limits, store
+from .stopping import check_stop
 
 _F32 = np.float32
 # In place of a position: nothing is read, or a stored zero is.
@@ -121,6 +122,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     best = np.full((*x.shape[:2], rows.shape[0], columns.shape[0]), np.finfo(_F32).min, _F32)
     for i in range(rows.shape[1] if best.size else 0):
         for j in range(columns.shape[1]):
+            check_stop()
             row, column = rows[:, i, None], columns[None, :, j]
             zero = (row == _ZERO) | (column == _ZERO)
             absent = (row == _ABSENT) | (column == _ABSENT)

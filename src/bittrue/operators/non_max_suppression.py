@@ -12,6 +12,7 @@ from ..arithmetic.heap import pop, push
 from ..errors import RunError
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded
+from .stopping import check_stop
 
 Candidate = tuple[np.float32, int, int]
 
@@ -65,13 +66,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     for start in np.flatnonzero(scores > score_limit).tolist():
         push(heap, (scores[start], start, 0), _worse)
     most = min(len(heap), step["room"])
+    best = np.empty((most, 4), np.float32)
     chosen: list[int] = []
     values: list[np.float32] = []
     while heap and len(chosen) < most:
+        check_stop()
         before, index, seen = pop(heap, _worse)
         score, dropped = before, False
         # Latest first; those that were met in an earlier turn are passed over.
-        overlaps = intersection_over_union(boxes[index], boxes[chosen[seen:]])[::-1]
+        overlaps = intersection_over_union(boxes[index], best[seen : len(chosen)])[::-1]
         if not soft:
             # Nothing but a large overlap ends the comparison: the score stays above its limit.
             dropped = bool((overlaps >= overlap_limit).any())
@@ -86,6 +89,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             continue
         seen = len(chosen)
         if score == before:
+            best[seen] = boxes[index]
             chosen.append(index)
             values.append(score)
         if score > score_limit:

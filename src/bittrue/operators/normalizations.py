@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import real_normalization
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Operand, Operator, Shape, Step
 
 _SLOTS = ("real_normalization",)
 
@@ -114,15 +114,19 @@ def infer_layer(call: Call) -> list[Shape]:
     return [x.shape, few, few][: len(call.outputs)]
 
 
+def _is_row(part: Operand, x: Operand, axis: int) -> bool:
+    """Whether a scale or bias has exactly one number for each place of a normalized row."""
+    whole = (1,) * (x.rank - part.rank) + part.shape
+    return whole == (*(1,) * axis, *x.shape[axis:])
+
+
 def lower_layer(call: Call) -> Lowered:
-    """The first normalized axis."""
+    """The first normalized axis, and whose rows these are."""
     x = call.input(0)
-    return _lowered(
-        call,
-        axis=call.axis(int(call.attribute("axis")), x.rank),
-        centred=bool(call.attribute("centred")),
-        summed=bool(call.attribute("summed")),
-    )
+    axis = call.axis(int(call.attribute("axis")), x.rank)
+    rows = all(_is_row(call.input(position), x, axis) for position in (1, 2) if call.has(position))
+    kind = "broadcast" if not rows else "summed" if call.attribute("summed") else "layer"
+    return _lowered(call, axis=axis, centred=bool(call.attribute("centred")), kind=kind)
 
 
 def reference_layer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -137,8 +141,8 @@ def reference_layer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
         None if i >= len(inputs) or inputs[i] is None else np.broadcast_to(inputs[i], x.shape).reshape(-1, count)
         for i in (1, 2)
     ]
-    rows, kind = x.reshape(-1, count), "summed" if step["summed"] else "layer"
-    result, mean, inverse = rule.by_rows(rows, *parts, step["epsilon"], step["centred"], kind)
+    rows = x.reshape(-1, count)
+    result, mean, inverse = rule.by_rows(rows, *parts, step["epsilon"], step["centred"], step["kind"])
     return [result.reshape(x.shape), mean.reshape(few), inverse.reshape(few)][: len(step.outputs)]
 
 

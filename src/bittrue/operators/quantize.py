@@ -7,23 +7,34 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..arithmetic import fixed_point
-from ..graph import DATA_TYPES, Attribute, Quantization
+from ..graph import DATA_TYPES, Attribute
 from ..rules import center, lanes, rescale, store
 from ..rules import quantize as quantize_rules
 from .accumulator import multiplier_arrays
-from .base import Call, Lowered, Operator, Step, same_shape
+from .base import Call, Lowered, Operand, Operator, Step, same_shape
 from .elementwise import blockwise, in_lanes
+from .indexing import MAX_EXTENT
 
 
-def per_axis_arrays(quantization: Quantization, rank: int) -> dict[str, np.ndarray]:
-    """`scales` (f32) and `zero_points` (s64) in a shape that broadcasts over the tensor."""
-    shape = [1] * rank
-    if quantization.axis is not None:
-        shape[quantization.axis] = quantization.scales.size
-    return {
-        "scales": quantization.scales.astype(np.float32).reshape(shape),
-        "zero_points": quantization.zero_points.astype(np.int64).reshape(shape),
-    }
+def per_axis_arrays(call: Call, operand: Operand) -> dict[str, np.ndarray]:
+    """`scales` (f32) and `zero_points` (s64) of a tensor in a shape that broadcasts over it.
+
+    Where a file declares more slices than the inferred shape has, kernels never read the parameters that are left over;
+    fewer send them beyond the list. Found by running.
+    """
+    given, shape = operand.quantization, [1] * operand.rank
+    scales, zero_points = given.scales.astype(np.float32), given.zero_points.astype(np.int64)
+    if given.axis is not None:
+        extent = operand.shape[given.axis] if given.axis < operand.rank else MAX_EXTENT
+        if extent > scales.size:
+            raise call.invalid(
+                "BT-QUANT-AXIS",
+                f"'{operand.name}' has {scales.size} scales for axis {given.axis} of shape {list(operand.shape)}",
+                "the kernel would read beyond them; declare the shape that the tensor has",
+            )
+        shape[given.axis] = extent
+        scales, zero_points = scales[:extent], zero_points[:extent]
+    return {"scales": scales.reshape(shape), "zero_points": zero_points.reshape(shape)}
 
 
 def body_parameter(call: Call) -> dict[str, Attribute]:
@@ -110,7 +121,7 @@ def lower(call: Call) -> Lowered:
             "dtype": output.dtype,
             **body_parameter(call),
         },
-        arrays=per_axis_arrays(output.quantization, output.rank),
+        arrays=per_axis_arrays(call, output),
     )
 
 

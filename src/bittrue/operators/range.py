@@ -12,7 +12,11 @@ from .indexing import bounded
 
 
 def infer(call: Call) -> list[Shape]:
-    """ceil(|limit - start| / |delta|); integers exactly, floats in binary32."""
+    """ceil(|limit - start| / |delta|); floats in binary32, integers in registers.
+
+    The difference of integers wraps in their type and its magnitude counts, so that a range over more than half of the
+    type comes out short; the count is kept in 32 bits. Found by running (2,100 triples of extremes).
+    """
     call.expect(3)
     for position, role in enumerate(("start", "limit", "delta")):
         call.rank(call.input(position, role), 0)
@@ -25,7 +29,13 @@ def infer(call: Call) -> list[Shape]:
         if not count < 2**31:
             raise call.invalid("BT-RANGE", f"the range from {start} to {limit} in steps of {delta} has no end")
         return [bounded(call, [math.ceil(count)])]
-    return [bounded(call, [-(-abs(int(limit) - int(start)) // abs(int(delta)))])]
+    steps = -(-abs(_wrap(int(limit) - int(start), limit.itemsize * 8)) // abs(int(delta)))
+    return [bounded(call, [_wrap(steps, 32)])]
+
+
+def _wrap(value: int, bits: int) -> int:
+    """The low `bits` of a number, read as two's complement."""
+    return (value + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
 
 
 def lower(call: Call) -> Lowered:

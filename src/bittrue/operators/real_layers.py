@@ -10,6 +10,7 @@ from ..graph import Attribute
 from ..rules import plain_range, sum_of_products
 from .base import Call, Lowered, Step
 from .geometry import Window, meeting, window_parameters
+from .stopping import check_stop
 
 # Slots that a row for real numbers fills.
 REAL_SLOTS = ("sum_of_products", "plain_range")
@@ -89,6 +90,7 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
         taps.sort(key=lambda tap: tap[::-1])
     nothing = np.zeros((1, 1, groups, 1), np.float32)
     for n, top in ((n, top) for n in range(x.shape[0]) for top in range(0, out_h, rows)):
+        check_stop()
         bottom = min(top + rows, out_h)
         total = _start(rule, (bottom - top, out_w, groups, channels // groups), bias)
         room = np.empty_like(total)
@@ -139,6 +141,7 @@ def multiply(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         part = np.ascontiguousarray(weights[left : left + block].T)
         some = None if bias is None else bias.reshape(-1)[left : left + block]
         for top in range(0, columns.shape[1], rows):
+            check_stop()
             total = _start(rule, (min(rows, columns.shape[1] - top), part.shape[1]), some)
             room = np.empty_like(total)
             for k in range(depth):

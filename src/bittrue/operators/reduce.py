@@ -167,9 +167,12 @@ def _product(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.asarray(result, x.dtype).reshape(step["shape"])]
 
 
-def _logical(operation: np.ufunc) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
+def _logical(operation: np.ufunc, start: int) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
+    """Bit by bit from `start`, which shows where a byte is neither 0 nor 1, as in the kernels."""
+
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return [np.asarray(operation.reduce(inputs[0], axis=step["axes"]), np.bool_).reshape(step["shape"])]
+        found = operation.reduce(inputs[0].view(np.uint8), axis=step["axes"], initial=start)
+        return [np.asarray(found, np.uint8).view(np.bool_).reshape(step["shape"])]
 
     return reference
 
@@ -178,6 +181,6 @@ OPERATORS = (
     Operator("reduce_max", ("extreme",), infer, lower, _extreme(np.maximum, 1), "largest value along axes"),
     Operator("reduce_min", ("extreme",), infer, lower, _extreme(np.minimum, -1), "smallest value along axes"),
     Operator("reduce_prod", ("rescale", "start"), infer, lower_product, _product, "product along axes"),
-    Operator("reduce_any", (), infer, lower, _logical(np.logical_or), "whether any element along axes is true"),
-    Operator("reduce_all", (), infer, lower, _logical(np.logical_and), "whether all elements along axes are true"),
+    Operator("reduce_any", (), infer, lower, _logical(np.bitwise_or, 0), "whether any element along axes is true"),
+    Operator("reduce_all", (), infer, lower, _logical(np.bitwise_and, 1), "whether all elements along axes are true"),
 )

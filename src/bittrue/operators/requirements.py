@@ -453,9 +453,63 @@ def names_hidden_size(call: Call) -> None:
         )
 
 
+def layer_rows_fit(call: Call) -> None:
+    """A layer normalization has rows of at least one element; behind a skipped sum, tensors as `skipped_sum_fits`."""
+    x, axis = call.input(0), int(call.attribute("axis"))
+    if 0 in x.shape[axis:]:
+        raise call.invalid(
+            "BT-SHAPE-EMPTY", f"rows of '{x.name}' of shape {list(x.shape)} have no elements from axis {axis} on"
+        )
+    if call.attribute("summed"):
+        call.rank(x, 2, 3)
+        for position in (1, 2):
+            if call.has(position):
+                _expect_row(call, call.input(position), x)
+
+
+def skipped_sum_fits(call: Call) -> None:
+    """The sums of a layer normalization with a skipped connection: [N, S, H] or [S, H], of which the second operand may
+    leave out N, or be a row of H.
+    """
+    skipped = call.node.attributes.get("skipped")
+    if skipped is None:
+        return
+    x, other = call.input(0), call.input(1)
+    call.rank(x, 2, 3)
+    if skipped == "row":
+        _expect_row(call, other, x)
+    elif other.shape[-2:] != x.shape[-2:] or not (
+        other.shape == x.shape or (x.rank == 3 and other.shape[:-2] in ((), (1,)))
+    ):
+        raise call.invalid(
+            "BT-SHAPE-BROADCAST",
+            f"'{other.name}' of shape {list(other.shape)} cannot be added to '{x.name}' of shape {list(x.shape)} here",
+            "the runtime takes equal shapes, or only one sequence for the whole batch",
+        )
+
+
+def _expect_row(call: Call, part: Operand, x: Operand) -> None:
+    if part.shape != x.shape[-1:]:
+        raise call.invalid(
+            "BT-NORM-SHAPE", f"'{part.name}' has shape {list(part.shape)}, expected {list(x.shape[-1:])}"
+        )
+
+
+def neighbours_are_odd(call: Call) -> None:
+    """A normalization over neighbouring channels takes an odd number of them, and positive numbers alpha and beta."""
+    size, alpha, beta = (call.attribute(name) for name in ("size", "alpha", "beta"))
+    if size % 2 == 0 or not alpha > 0 or not beta > 0:
+        raise call.invalid(
+            "BT-NORM-SIZE", f"size is {size}, alpha {alpha}, beta {beta}: expected an odd size, positive alpha and beta"
+        )
+
+
 REQUIREMENTS: dict[str, Callable[..., None]] = {
     "alpha_within_unit": alpha_within_unit,
     "activation_leaves_range": activation_leaves_range,
+    "neighbours_are_odd": neighbours_are_odd,
+    "layer_rows_fit": layer_rows_fit,
+    "skipped_sum_fits": skipped_sum_fits,
     "equal_shapes": equal_shapes,
     "scale_ratios_within": scale_ratios_within,
     "slices_one_axis": slices_one_axis,

@@ -12,6 +12,10 @@ from .indexing import bounded, fresh
 
 # Source: facts/litert.md 2.7; the kernel's rank limit, run.
 _SQUEEZE_RANK = 8
+BATCH_ADVICE = (
+    "where this comes from another batch than the file's: its runtime refuses it, too; prepare the model for the file's"
+    " batch and call session.run_each(...), which runs the samples one after the other"
+)
 
 
 def _target(call: Call) -> list[int]:
@@ -36,7 +40,11 @@ def infer_reshape(call: Call) -> list[Shape]:
         inside = math.prod(extent or 1 for extent in source.shape)
         target[free[0]] = 0 if 0 in source.shape and 0 not in others else inside // math.prod(e or 1 for e in others)
     if math.prod(target) != source.size:
-        raise call.invalid("BT-RESHAPE", f"{source.size} elements cannot take shape {target}")
+        raise call.invalid(
+            "BT-RESHAPE",
+            f"{source.size} elements cannot take shape {target}",
+            BATCH_ADVICE,
+        )
     return [bounded(call, target)]
 
 

@@ -10,7 +10,7 @@ import math
 
 from .base import Call, Lowered, Operator, Shape, same_shape
 from .indexing import bounded
-from .reshape import reference
+from .reshape import BATCH_ADVICE, reference
 
 
 def infer_reshape_to(call: Call) -> list[Shape]:
@@ -34,7 +34,7 @@ def infer_reshape_to(call: Call) -> list[Shape]:
             raise call.invalid("BT-RESHAPE", f"{source.size} elements leave no extent for the -1 in {target}")
         target[target.index(-1)] = source.size // others
     if math.prod(target) != source.size:
-        raise call.invalid("BT-RESHAPE", f"{source.size} elements cannot take shape {target}")
+        raise call.invalid("BT-RESHAPE", f"{source.size} elements cannot take shape {target}", BATCH_ADVICE)
     return [bounded(call, target)]
 
 

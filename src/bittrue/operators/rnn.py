@@ -23,6 +23,7 @@ from ..graph import Attribute
 from ..rules import dot, row_product
 from .base import Call, Lowered, Operator, Shape, Step
 from .recurrent import activate, as_s8, check_activation, check_states, is_zero, need_shape, quantize_rows
+from .stopping import check_stop
 
 # Positions of input weights, recurrent weights, bias and state of each cell, and of its auxiliary weights.
 FORWARD, BACKWARD = (1, 2, 3, 4, 10), (5, 6, 7, 8, 11)
@@ -185,6 +186,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             out = np.empty((time, *h.shape), np.float32)
             for group in groups:
                 for t in list(range(time))[::order] * repeats:
+                    check_stop()
                     h[group] = cell.run(source[t, group], None if rows is None else rows[t, group], h[group])
                     out[t, group] = h[group]
             states.append(h)

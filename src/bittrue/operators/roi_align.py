@@ -15,6 +15,7 @@ from ..errors import RunError
 from ..rules import accumulate, corner_weights, rescale, store
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded
+from .stopping import check_stop
 
 _F32 = np.float32
 # Samples along one side of one bin.
@@ -152,6 +153,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, boxes = inputs
     out = np.empty((boxes.shape[0], step["pooled_h"], step["pooled_w"], x.shape[3]), x.dtype)
     for number, box in enumerate(boxes):
+        check_stop()
         out[number] = _box(step, x, box)
     return [out]
 

@@ -64,7 +64,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     flat = _flat(step, inputs[0], extents)
     out = np.zeros((math.prod(extents), step["inner"]), updates.dtype)
     if updates.size:
-        np.add.at(out, flat, updates.reshape(step["count"], step["inner"]))
+        slices = updates.reshape(step["count"], step["inner"])
+        if updates.dtype == np.bool_:
+            np.bitwise_or.at(out.view(np.uint8), flat, slices.view(np.uint8))
+        else:
+            np.add.at(out, flat, slices)
     return [out.reshape(step["shape"])]
 
 

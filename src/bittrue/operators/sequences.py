@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import RunError
 from ..graph import Attribute
 from .base import Call, Shape, Step
+from .stopping import check_stop
 
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 # (step number, states) to new states, hidden one first.
@@ -159,6 +160,7 @@ def walk(
     y = np.zeros((steps, *hidden.shape), np.float32)
     last = [np.zeros_like(state) for state in states]
     for t in range(int(lengths.max(initial=0))):
+        check_stop()
         live, ends = np.asarray(t < lengths)[:, None], np.asarray(t + 1 == lengths)[:, None]
         new = advance(t, states)
         y[t] = np.where(live, new[0], np.float32(0))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..errors import RunError
 from .base import Call, Operator, Shape, Step, nothing_to_prepare
 
 
@@ -19,8 +20,21 @@ def infer(call: Call) -> list[Shape]:
     return [(count, source.rank)]
 
 
+def refuse_odd_truths(step: Step, x: np.ndarray) -> None:
+    """RunError for truth values stored as bytes other than 0 and 1, where kernels' results are undefined."""
+    if x.dtype == np.bool_ and (x.view(np.uint8) > 1).any():
+        raise RunError(
+            "BT-TRUTH-BYTE",
+            f"a truth value is stored as the byte {int(x.view(np.uint8).max())}, for which the kernel has no defined"
+            " result",
+            place=step.place,
+            advice="store truth values as 0 and 1",
+        )
+
+
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """In row-major order. A NaN is not zero."""
+    refuse_odd_truths(step, inputs[0])
     return [np.argwhere(inputs[0] != 0).astype(np.int64)]
 
 

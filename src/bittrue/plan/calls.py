@@ -72,6 +72,14 @@ def find_called(graph: Graph, graphs: Sequence[Graph]) -> list[int]:
     return sorted(done)
 
 
+def needed_graphs(graph: Graph, graphs: Sequence[Graph]) -> tuple[Graph, ...]:
+    """All graphs when `graph` calls some of them, or has resources, which are numbered over all of them."""
+    operators = [find(node.operator) for node in graph.nodes]
+    if not any(operator is not None and (operator.graphs or operator.worldly) for operator in operators):
+        return (graph,)
+    return tuple(graphs) if any(one is graph for one in graphs) else (*graphs, graph)
+
+
 def _check(graph: Graph) -> None:
     found = find_disorder(graph.tensors, graph.nodes, graph.inputs, graph.outputs)
     if found is not None:

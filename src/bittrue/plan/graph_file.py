@@ -1,90 +1,41 @@
-"""Graphs inside of plan files, for what is planned while running."""
+"""Graphs read from plan files, which are untrusted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from ..graph import Graph, Node, Quantization, Tensor, data_type
+from ..graph import Graph, Node, Quantization, Tensor, data_type, find_disorder
+from ..operators import find
+
+# Model files have at most 32 bits for sizes and indices, and 64 for attributes.
+_MOST = 2**31 - 1
+_WIDEST = 2**64
 
 
-class ArrayWriter(Protocol):
-    """Keeps arrays and gives them names."""
+def read_graph(entry: Any, arrays: Mapping[str, np.ndarray]) -> Graph:
+    """The graph of an entry of `description.graph_entry`.
 
-    def array(self, value: np.ndarray | None) -> str | None: ...
+    Members are converted without complaint: the caller describes the graph again and compares.
 
-    def quantization(self, value: Quantization | None) -> dict[str, Any]: ...
-
-
-def graph_entry(graph: Graph, writer: ArrayWriter) -> dict[str, Any]:
-    """A graph as JSON."""
-    return {
-        "name": graph.name,
-        "signature": graph.signature,
-        "inputs": graph.inputs,
-        "outputs": graph.outputs,
-        "aliases": dict(graph.aliases),
-        "tensors": [
-            {
-                "name": t.name,
-                "dtype": t.dtype,
-                "shape": t.shape,
-                "shape_signature": t.shape_signature,
-                "data": writer.array(t.data),
-                "variable": t.is_variable,
-                **writer.quantization(t.quantization),
-            }
-            for t in graph.tensors
-        ],
-        "nodes": [
-            {
-                "index": n.index,
-                "operator": n.operator,
-                "source": n.source,
-                "version": n.version,
-                "attributes": dict(n.attributes),
-                "inputs": n.inputs,
-                "outputs": n.outputs,
-                "intermediates": n.intermediates,
-            }
-            for n in graph.nodes
-        ],
-    }
-
-
-def read_graph(
-    entry: dict[str, Any],
-    array: Callable[[str | None, object], np.ndarray | None],
-    quantization: Callable[[dict[str, Any]], Quantization | None],
-) -> Graph:
-    """The graph of an entry. KeyError, TypeError or ValueError when the entry contradicts itself."""
-    tensors = tuple(
-        Tensor(
-            str(t["name"]),
-            data_type(t["dtype"]).name,
-            tuple(int(e) for e in t["shape"]),
-            None if t["shape_signature"] is None else tuple(int(e) for e in t["shape_signature"]),
-            quantization(t),
-            array(t["data"], t["dtype"]),
-            bool(t["variable"]),
-        )
-        for t in entry["tensors"]
-    )
-    for tensor in tensors:
-        _check_tensor(tensor)
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: the entry contradicts itself, or breaks what importers promise
+            of graphs.
+    """
+    tensors = tuple(_tensor(one, arrays) for one in entry["tensors"])
     nodes = tuple(
         Node(
-            int(n["index"]),
+            _index(n["index"], _MOST),
             str(n["operator"]),
             str(n["source"]),
-            int(n["version"]),
-            {str(key): attribute(value) for key, value in n["attributes"].items()},
-            tuple(None if i is None else int(i) for i in n["inputs"]),
-            tuple(int(i) for i in n["outputs"]),
-            tuple(int(i) for i in n["intermediates"]),
+            _index(n["version"], _MOST),
+            {str(key): _attribute(value) for key, value in n["attributes"].items()},
+            tuple(None if i is None else _index(i, len(tensors)) for i in n["inputs"]),
+            tuple(_index(i, len(tensors)) for i in n["outputs"]),
+            tuple(_index(i, len(tensors)) for i in n["intermediates"]),
         )
         for n in entry["nodes"]
     )
@@ -92,49 +43,82 @@ def read_graph(
         str(entry["name"]),
         tensors,
         nodes,
-        tuple(int(i) for i in entry["inputs"]),
-        tuple(int(i) for i in entry["outputs"]),
+        tuple(_index(i, len(tensors)) for i in entry["inputs"]),
+        tuple(_index(i, len(tensors)) for i in entry["outputs"]),
         str(entry["signature"]),
-        {str(name): int(index) for name, index in entry["aliases"].items()},
+        {str(name): _index(index, len(tensors)) for name, index in entry["aliases"].items()},
     )
-    used = [*graph.inputs, *graph.outputs, *graph.aliases.values()]
     for node in nodes:
-        used += [*(i for i in node.inputs if i is not None), *node.outputs, *node.intermediates]
-    if any(not 0 <= index < len(tensors) for index in used):
-        raise ValueError("a tensor index of a graph is out of range")
+        if find(node.operator) is None:
+            raise ValueError(f"unknown operator '{node.operator}'")
+    disorder = find_disorder(tensors, nodes, graph.inputs, graph.outputs)
+    if disorder is not None:
+        raise ValueError(f"{disorder.where}, tensor {disorder.tensor}: {disorder.message}")
     return graph
 
 
-def _check_tensor(tensor: Tensor) -> None:
-    if any(extent < 0 for extent in tensor.shape):
-        raise ValueError(f"'{tensor.name}' has a negative extent")
-    signature = tensor.shape_signature
-    if signature is not None and (len(signature) != len(tensor.shape) or min(signature, default=0) < -1):
-        raise ValueError(f"the shape signature of '{tensor.name}' does not fit its shape")
-    if tensor.quantization is not None:
-        check_quantization(tensor.name, tensor.quantization, tensor.shape)
-    if tensor.data is None or not tensor.type.bits:
-        return
-    kind = np.dtype(np.uint8) if tensor.type.is_packed else tensor.type.numpy
-    size = math.prod(tensor.shape)
-    if tensor.data.dtype != kind or tensor.data.shape != ((size * tensor.type.bits + 7) // 8 // kind.itemsize,):
-        raise ValueError(f"content of '{tensor.name}' does not fit its shape and type")
+def _index(value: Any, end: int) -> int:
+    if type(value) is not int or not 0 <= value < end:
+        raise ValueError(f"{value!r} is no index below {end}")
+    return value
 
 
-def check_quantization(name: str, quantization: Quantization, shape: tuple[int, ...] | None = None) -> None:
-    """One scale, or one per slice of an axis of `shape` (None: it may have changed); as many zero points."""
-    scales, points = quantization.scales, quantization.zero_points
-    count = 1 if quantization.axis is None else scales.size if shape is None else shape[quantization.axis]
+def _tensor(entry: Any, arrays: Mapping[str, np.ndarray]) -> Tensor:
+    name, kind = str(entry["name"]), data_type(entry["dtype"])
+    shape = tuple(_index(e, _MOST + 1) for e in entry["shape"])
+    signature = entry["shape_signature"]
+    if signature is not None:
+        signature = tuple(-1 if e == -1 else _index(e, _MOST + 1) for e in signature)
+        if len(signature) != len(shape):
+            raise ValueError(f"the shape signature of '{name}' does not fit its shape")
+    return Tensor(
+        name,
+        kind.name,
+        shape,
+        signature,
+        _quantization(entry, name, shape, arrays),
+        None if entry["data"] is None else _content(arrays[entry["data"]], name, kind.name, shape),
+        bool(entry["variable"]),
+    )
+
+
+def _content(found: np.ndarray, name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Constant content as a graph keeps it: one dimension, and the type that `dtype` has in files."""
+    kind = data_type(dtype)
+    if kind.bits and isinstance(kind.array, str) and found.dtype == f"u{kind.numpy.itemsize}":
+        found = found.view(kind.numpy)
+    expected = kind.numpy if kind.bits >= 8 else np.dtype(np.uint8)
+    wanted = shape if kind.bits >= 8 else ((math.prod(shape) * kind.bits + 7) // 8,) if kind.bits else (found.size,)
+    if found.dtype != expected or found.shape != wanted:
+        raise ValueError(f"content of '{name}' does not fit its shape and type")
+    return found.reshape(-1)
+
+
+def _quantization(
+    entry: Any, name: str, shape: tuple[int, ...], arrays: Mapping[str, np.ndarray]
+) -> Quantization | None:
+    """One scale, or one per slice of an axis; as many zero points."""
+    if entry["scales"] is None:
+        return None
+    scales, points, axis = arrays[entry["scales"]], arrays[entry["zero_points"]], entry["axis"]
+    count = 1 if axis is None else shape[_index(axis, len(shape))]
     if (
-        not scales.size
+        not count
         or scales.shape != (count,)
         or points.shape != (count,)
         or scales.dtype != np.float32
         or points.dtype != np.int64
     ):
         raise ValueError(f"the quantization of '{name}' does not fit its shape")
+    return Quantization(scales, points, axis)
 
 
-def attribute(value: Any) -> Any:
-    """Lists of JSON are tuples here."""
-    return tuple(attribute(v) for v in value) if isinstance(value, list) else value
+def _attribute(value: Any) -> Any:
+    """Lists of JSON are tuples in graphs; `description.plain` says what stands for numbers that are not finite."""
+    if isinstance(value, list):
+        return tuple(_attribute(v) for v in value)
+    if isinstance(value, dict):
+        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value["float"]]
+    if type(value) is int and abs(value) > _WIDEST:
+        raise ValueError("an attribute has more than 64 bits")
+    return value

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import BittrueError, InputError
+from ..names import near_or_all
 from ..operators import Step, find
 from .channels_last import rewrite
 from .channels_last_layers import ANCHORS, LAYERS
@@ -337,9 +338,8 @@ def make_schedule(plan: Plan, passes: Sequence[str] | None = None) -> Schedule:
     """
     for name in passes or ():
         if name not in PASSES:
-            raise InputError(
-                "BT-PASS", f"no pass is called '{name}'", place="passes", advice=f"choose from {', '.join(PASSES)}"
-            )
+            advice = near_or_all(name, PASSES, "choose from")
+            raise InputError("BT-PASS", f"no pass is called '{name}'", place="passes", advice=advice)
     schedule = Schedule(plan, plan.steps)
     for name, apply in PASSES.items():
         if passes is None or name in passes:

@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..graph import DataType, Graph, Quantization, data_type
+from ..names import brief
 from ..numerics import Numerics
 from ..operators import Step
 
@@ -45,6 +47,10 @@ class PlanTensor:
     def type(self) -> DataType:
         return data_type(self.dtype)
 
+    def __repr__(self) -> str:
+        quantization = f", {self.quantization}" if self.quantization is not None else ""
+        return f"PlanTensor({brief(self.name)}, {self.kind} {self.dtype}{list(self.shape)}{quantization})"
+
     @property
     def bytes(self) -> int:
         """Size at run time; 0 where only running tells."""
@@ -53,17 +59,22 @@ class PlanTensor:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What it takes to plan more while running.
+    """What a plan and all that it calls are planned from, to plan more while running and to derive a plan file anew.
 
     Attributes:
         numerics: the table that fills the slots.
-        graphs: all graphs of the model file.
+        graphs: the graphs of the model file after the rewrites of `numerics`; the main graph alone when it needs no
+            other one.
         memory_limit: as for `make_plan`.
+        main: index of the graph that was asked for.
+        shapes: shapes of its inputs that were asked for, by tensor index.
     """
 
     numerics: Numerics
     graphs: tuple[Graph, ...]
     memory_limit: int
+    main: int = 0
+    shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @cached_property
     def resources(self) -> dict[tuple[str, str], int]:
@@ -127,7 +138,7 @@ class Plan:
         scope: put before the names of tensors in traces, to tell the graphs of a file apart; empty for the main graph.
         nested: the graphs that steps call, by number.
         later: what follows once this plan has run; None when nothing does.
-        source: kept when there is more to plan at run time.
+        source: what it was planned from, shared with nested plans and later stages; None for plans made by hand.
         execution: how the session at hand runs it (executor, passes, steps that fall back); not saved.
     """
 
@@ -159,11 +170,28 @@ class Plan:
         """Multiply-accumulates (or elements, for steps that have none) of one run."""
         return sum(step.work for step in self.steps)
 
+    def to_dict(self, constants: bool = False) -> dict[str, Any]:
+        """The plan as plain data, with the members of a plan file; arrays as type, shape, SHA-256 and values.
+
+        Args:
+            constants: the values of weights and other constants, too.
+        """
+        from .description import InlineArrays, plan_entry
+
+        return plan_entry(self, InlineArrays(constants))
+
     def save(self, path: object) -> None:
         """Write the plan to `path`; `bittrue.load_plan` reads it back."""
         from .file import save_plan
 
         save_plan(self, path)
+
+    def __repr__(self) -> str:
+        later = ", and a later stage" if self.later is not None else ""
+        return (
+            f"Plan({brief(self.name)} under '{self.numerics}', {len(self.steps):,} steps{later}, "
+            f"{len(self.tensors):,} tensors, {self.memory:,} bytes of activations)"
+        )
 
     def __str__(self) -> str:
         from .text import plan_text

@@ -13,16 +13,17 @@ import numpy as np
 
 from ..errors import BittrueError, InputError, InvalidModelError, ResourceError, UnsupportedError
 from ..graph import Graph, Node, Tensor
+from ..names import near_or_all
 from ..numerics import Numerics, Row
 from ..operators import Call, Operand, Operator, Step, Subgraph, ValueUnknown, find
 from ..operators.base import GraphUse, place_errors
 from ..operators.conditions import CONDITIONS
 from ..operators.requirements import REQUIREMENTS
-from ..rewrites import Shapes, rewrite
-from .calls import never_called
+from ..rewrites import Settled, Shapes, rewrite
+from .calls import needed_graphs, never_called
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
-from .support import MAX_NODES, check_graph, node_types, undefined
+from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
 
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
 # callers raise it for large pictures or batches.
@@ -153,9 +154,16 @@ def make_plan(
         key: rewritten_graph(g, numerics, memory_limit) for key, g in {id(g): g for g in (graph, *graphs)}.items()
     }
     graph, found = rewritten[id(graph)]
-    source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit)
+    kept = needed_graphs(graph, [rewritten[id(g)][0] for g in graphs])
+    main = next(index for index, one in enumerate(kept) if one is graph)
+    return plan_source(Source(numerics, kept, memory_limit, main, _wanted(graph, shapes or {})), (*notes, *found))
+
+
+def plan_source(source: Source, notes: Sequence[str]) -> Plan:
+    """The plan of a source's main graph, whose rewrites are done. Errors as for `make_plan`."""
+    graph = source.graphs[source.main]
     check_graph(graph, source)
-    return _plan_graph(_Job(source), graph, _wanted(graph, shapes or {}), {}, notes=(*notes, *found))
+    return _plan_graph(_Job(source), graph, source.shapes, {}, notes=tuple(notes))
 
 
 def rewritten_graph(
@@ -166,12 +174,13 @@ def rewritten_graph(
 
 
 def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], Shapes]:
-    """For rewrites: shapes that follow from what a file declares, -1 where they depend on a free extent of an input.
+    """For rewrites: shapes and values that follow from what a file declares; -1 for what depends on a free size of an
+    input.
 
-    An extent is free when it changes with those of the inputs. What cannot be planned is left out.
+    A size is free when it changes with those of the inputs. What cannot be planned is left out.
     """
 
-    def walk(graph: Graph, extent: int) -> dict[int, tuple[int, ...]]:
+    def walk(graph: Graph, extent: int) -> _State:
         state = _State(graph, _Job(Source(numerics, (graph,), memory_limit)))
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
         _seed(state, {i: tuple(extent if e == -1 else e for e in s) for i, s in signatures if s is not None})
@@ -183,16 +192,24 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
             with contextlib.suppress(BittrueError):
                 if numerics.candidates(node.operator, *node_types(graph, node)):
                     _plan_node(state, node, numerics, memory_limit)
-        return state.shapes
+        return state
 
-    def shapes(graph: Graph) -> dict[int, tuple[int, ...]]:
-        # Two small extents that broadcast with nothing by chance.
+    def shapes(graph: Graph) -> Settled:
+        # Two small sizes that broadcast with nothing by chance.
         some, others = walk(graph, 2), walk(graph, 3)
-        return {
-            index: tuple(a if a == b else -1 for a, b in zip(shape, others[index], strict=True))
-            for index, shape in some.items()
-            if len(others.get(index, (-1,) * (MAX_RANK + 1))) == len(shape)
+        found = {
+            index: tuple(a if a == b else -1 for a, b in zip(shape, others.shapes[index], strict=True))
+            for index, shape in some.shapes.items()
+            if len(others.shapes.get(index, (-1,) * (MAX_RANK + 1))) == len(shape)
         }
+        values = {
+            index: some.values[index]
+            for index in some.folded
+            if index in others.values
+            and some.values[index].shape == others.values[index].shape
+            and some.values[index].tobytes() == others.values[index].tobytes()
+        }
+        return Settled(found, values)
 
     return lambda graph: functools.cache(functools.partial(shapes, graph))
 
@@ -219,6 +236,8 @@ def plan_later(source: Source, plan: Plan, shapes: Mapping[int, tuple[int, ...]]
     return _plan_graph(_Job(source), plan.later.graph, shapes, given, scope=plan.scope, peek=peek)
 
 
+# What overflows and what is no number is decided by requirements and rules.
+@np.errstate(all="ignore")
 def _plan_graph(
     job: _Job,
     graph: Graph,
@@ -252,13 +271,14 @@ def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[int, tupl
     """Shapes by tensor index."""
     names = {**graph.aliases, **{graph.tensors[i].name: i for i in graph.inputs}}
     wanted: dict[int, tuple[int, ...]] = {}
+    known = [graph.tensors[i].name for i in graph.inputs]
     for name, shape in shapes.items():
         if names.get(name) not in graph.inputs:
             raise InputError(
                 "BT-INPUT-NAME",
                 f"'{name}' is no input",
                 place="shapes",
-                advice=f"inputs: {', '.join(graph.tensors[i].name for i in graph.inputs)}",
+                advice=near_or_all(name, known, "inputs"),
             )
         try:
             extents = tuple(as_index(extent) for extent in shape)
@@ -288,28 +308,10 @@ def _seed(state: _State, wanted: Mapping[int, tuple[int, ...]]) -> None:
                 state.values[index] = tensor.values()
         elif index in inputs or tensor.is_variable:
             if index in inputs and index not in wanted and tensor.is_open:
-                raise _open_shape(tensor)
+                raise open_shape(tensor)
             shape = wanted.get(index, tensor.shape)
             state.shapes[index] = shape
             _check_size(f"tensor '{tensor.name}'", tensor, shape, limit)
-
-
-def _open_shape(tensor: Tensor) -> InputError:
-    signature = tensor.shape_signature or ()
-    advice = f"give it: shapes={{'{tensor.name}': (...)}}, or --shape {tensor.name}="
-    if signature == (-1,):
-        # One open extent stands for a shape of which nothing is known.
-        shown, example = "", "N,N,..."
-        weights = "; if it is a weight, pass the file that holds it: weights=..., or --weights FILE"
-    else:
-        shown = f": [{', '.join('?' if extent == -1 else str(extent) for extent in signature)}]"
-        example, weights = ",".join("N" if extent == -1 else str(extent) for extent in signature), ""
-    return InputError(
-        "BT-INPUT-OPEN",
-        f"the file does not say the shape of this input{shown}",
-        place=f"input '{tensor.name}'",
-        advice=f"{advice}{example} with numbers for N{weights}",
-    )
 
 
 def _check_size(place: str, tensor: Tensor, shape: tuple[int, ...], limit: int) -> None:
@@ -583,5 +585,5 @@ def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str,
         scope,
         tuple(state.nested),
         later,
-        source if later is not None or state.nested else None,
+        source,
     )

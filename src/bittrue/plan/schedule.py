@@ -5,9 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..errors import ModelFormatError
 from ..operators import Step
 from .layout import Lifetime, layout
 from .plan import Plan
+
+
+def check_reads(plan: Plan) -> None:
+    """Every tensor that a step reads is an input, a value, a variable, or the result of an earlier step.
+
+    Planning makes it so; plans that were changed in memory need not be like that.
+
+    Raises:
+        ModelFormatError: a step, or the caller who wants the results, would read what nothing has written.
+    """
+    ready = set(plan.inputs)
+    for index, tensor in enumerate(plan.tensors):
+        if tensor.kind == "variable":
+            ready.add(index)
+        elif tensor.value is not None:
+            if tensor.value.shape != tensor.shape or tensor.value.dtype != tensor.type.numpy:
+                raise ModelFormatError("BT-PLAN-STEP", "the value has another type or shape", place=f"'{tensor.name}'")
+            ready.add(index)
+    for place, inputs, outputs in (
+        *((step.place, step.inputs, step.outputs) for step in plan.steps),
+        ("outputs", plan.outputs, ()),
+    ):
+        for operand in inputs:
+            if operand is not None and operand not in ready:
+                name = plan.tensors[operand].name
+                raise ModelFormatError("BT-PLAN-STEP", f"'{name}' is read, but nothing has written it", place=place)
+        ready.update(outputs)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..errors import ResourceError, UnsupportedError
-from ..graph import Graph, Node
+from ..errors import InputError, ResourceError, UnsupportedError
+from ..graph import Graph, Node, Tensor
 from ..numerics import Numerics, Row
 from ..operators import find
 from .calls import find_called
@@ -83,6 +83,25 @@ def undefined(place: str, row: Row, numerics: Numerics) -> UnsupportedError:
     """The error about a node that a row refuses."""
     return UnsupportedError(
         "BT-UNDEFINED", row.refuses, place=place, advice=f"numerics '{numerics.name}' has no defined result"
+    )
+
+
+def open_shape(tensor: Tensor) -> InputError:
+    """The error about an input whose shape nobody has said."""
+    signature = tensor.shape_signature or ()
+    advice = f"give it: shapes={{'{tensor.name}': (...)}}, or --shape {tensor.name}="
+    if signature == (-1,):
+        # One open extent stands for a shape of which nothing is known.
+        shown, example = "", "N,N,..."
+        weights = "; if it is a weight, pass the file that holds it: weights=..., or --weights FILE"
+    else:
+        shown = f": [{', '.join('?' if extent == -1 else str(extent) for extent in signature)}]"
+        example, weights = ",".join("N" if extent == -1 else str(extent) for extent in signature), ""
+    return InputError(
+        "BT-INPUT-OPEN",
+        f"the file does not say the shape of this input{shown}",
+        place=f"input '{tensor.name}'",
+        advice=f"{advice}{example} with numbers for N{weights}",
     )
 
 

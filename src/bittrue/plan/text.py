@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..operators import Step
+from ..visible import visible
 from .plan import Plan
 
 _GEOMETRY = ("filter_h", "filter_w", "stride_h", "stride_w", "dilation_h", "dilation_w")
@@ -25,7 +26,7 @@ def plan_text(plan: Plan) -> str:
         lines += ["", *(f"note: {note}" for note in plan.notes)]
     if plan.execution:
         lines += ["", *plan.execution]
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def _body(plan: Plan) -> list[str]:

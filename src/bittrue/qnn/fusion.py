@@ -254,6 +254,41 @@ def _fits(layer: Expr, requantize: Expr, bias: Expr | None) -> bool:
     return bias is None or bias.dtype == layer.dtype
 
 
+def other_product(requantize: Expr) -> str:
+    """Why a layer and its requantization stay apart where only the last bit of a scale is in the way; else nothing.
+
+    Products of Python floats are those of binary64, scales are binary32 numbers.
+
+    >>> from bittrue import qnn
+    >>> layer = qnn.dense(qnn.var("x", (1, 4), "uint8"), np.ones((2, 4), np.uint8), 0, 0, 0.1, 0.05, 2)
+    >>> print(other_product(qnn.requantize(layer, 0.1 * 0.05, 0, 0.2, 3, out_dtype="uint8")))
+    input_scale is 0.005 and the product of the scales in binary32 is 0.0050000004: write np.float32(a) * np.float32(b)
+    """
+    layer = requantize.inputs[0]
+    while layer.operator == "nn.bias_add":
+        layer = layer.inputs[0]
+    if requantize.operator != "qnn.requantize" or layer.operator not in ("qnn.conv2d", "qnn.dense"):
+        return ""
+    scale, product = (
+        np.atleast_1d(value)
+        for value in (
+            requantize.parameters["input_scale"],
+            layer.parameters["input_scale"] * layer.parameters["kernel_scale"],
+        )
+    )
+    if (
+        scale.shape != product.shape
+        or (scale == product).all()
+        or (abs(scale - product) > 2 * np.spacing(product)).any()
+    ):
+        return ""
+    at = int(np.argmax(scale != product))
+    return (
+        f"input_scale is {scale[at]!s} and the product of the scales in binary32 is {product[at]!s}: "
+        "write np.float32(a) * np.float32(b)"
+    )
+
+
 def _depthwise(layer: Expr) -> bool:
     groups = int(str(layer.attributes["groups"]))
     channels = layer.inputs[0].shape[1 if layer.attributes["data_layout"] == "NCHW" else 3]

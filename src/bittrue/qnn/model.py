@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 from ..graph import Graph, ModelFile
 from .expr import ARRAY, CONSTANT, VARIABLE, Expr
-from .fusion import Group, find_group
+from .fusion import Group, find_group, other_product
 from .lowering import LOWERINGS
 from .plain_lowering import PLAIN_LOWERINGS
 from .writer import Writer
@@ -114,4 +114,6 @@ def model(outputs: Expr | Sequence[Expr], fuse: bool = True) -> Model:
             )
     if not wanted:
         raise InputError("BT-QNN-SYMBOL", "no output", place="qnn.model")
-    return Model(ModelFile("qnn", "bittrue.qnn", (graph_of(wanted, fuse=fuse),), {}, (), 0))
+    apart = {text: None for expr in ordered(wanted) if fuse and expr.parameters and (text := other_product(expr))}
+    notes = tuple(f"qnn.requantize is not fused with its layer: {text}" for text in apart)
+    return Model(ModelFile("qnn", "bittrue.qnn", (graph_of(wanted, fuse=fuse),), {}, notes, 0))

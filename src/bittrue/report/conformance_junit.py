@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from .words import legal
+from ..visible import visible
 
 # Models that only the specification forbids fail nothing, whatever a device makes of them.
 _FINE = (
@@ -27,17 +27,17 @@ def render(result: Mapping[str, Any]) -> str:
     A case fails when it is not exact, also within the tolerance and where another numerics would be exact: the
     verdict of its operator stands in the message.
     """
-    name = legal(f"bittrue conform {result['device']}")
+    name = visible(f"bittrue conform {result['device']}")
     suites = ElementTree.Element("testsuites", {"name": name})
     totals = [0, 0, 0, 0]
     for found in result["operators"]:
         counts = _counts(found)
         totals = [one + two for one, two in zip(totals, counts, strict=True)]
         seconds = sum(case.get("seconds", 0.0) for case in found["cases"])
-        labels = {"name": legal(f"{found['operator']} {found['types']}"), **_attributes(counts)}
+        labels = {"name": visible(f"{found['operator']} {found['types']}"), **_attributes(counts)}
         suite = ElementTree.SubElement(suites, "testsuite", {**labels, "time": f"{seconds:.3f}"})
         if result.get("date"):
-            suite.set("timestamp", legal(result["date"].removesuffix("+00:00")))
+            suite.set("timestamp", visible(result["date"].removesuffix("+00:00")))
         properties = ElementTree.SubElement(suite, "properties")
         values = {
             "device": result["device_title"],
@@ -50,7 +50,7 @@ def render(result: Mapping[str, Any]) -> str:
         }
         for key, value in values.items():
             if value:
-                ElementTree.SubElement(properties, "property", {"name": key, "value": legal(value)})
+                ElementTree.SubElement(properties, "property", {"name": key, "value": visible(value)})
         for case in found["cases"]:
             _case(suite, found, case)
     for key, value in _attributes(totals).items():
@@ -74,19 +74,19 @@ def _counts(found: Mapping[str, Any]) -> list[int]:
 
 def _case(suite: ElementTree.Element, found: Mapping[str, Any], case: Mapping[str, Any]) -> None:
     labels = {
-        "classname": legal(f"bittrue.conform.{found['operator']}.{found['types']}"),
-        "name": legal(case["identity"]),
+        "classname": visible(f"bittrue.conform.{found['operator']}.{found['types']}"),
+        "name": visible(case["identity"]),
         "time": f"{case.get('seconds', 0.0):.3f}",
     }
     test = ElementTree.SubElement(suite, "testcase", labels)
     outcome, text = case["outcome"], case.get("text", "")
     if outcome in _FINE:
         return
-    message = legal(f"{outcome}: {text}" if text else outcome)
+    message = visible(f"{outcome}: {text}" if text else outcome)
     if outcome in _SKIPPED:
         ElementTree.SubElement(test, "skipped", {"message": message})
         return
     kind = "error" if outcome in _ERRORS else "failure"
-    failure = ElementTree.SubElement(test, kind, {"message": message, "type": legal(outcome)})
+    failure = ElementTree.SubElement(test, kind, {"message": message, "type": visible(outcome)})
     lines = [f"case: {case.get('note', '')}", f"operator: {found['verdict']}: {found['text']}"]
-    failure.text = legal("\n".join(lines))
+    failure.text = "\n".join(map(visible, lines))

@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 from ..errors import InputError
+from ..names import short
 from . import checking, comparison, conformance, words
 from .charts import chart_data
 from .reading import COMPARE, CONFORM, checked
@@ -106,7 +107,8 @@ def _environment() -> Any:
         lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
     )
-    for name in ("count", "short", "percent", "number", "shape", "index"):
+    environment.filters["short"] = short
+    for name in ("count", "percent", "number", "shape", "index"):
         environment.filters[name] = getattr(words, name)
     environment.filters["prose"] = _prose
     environment.globals.update(plural=words.plural, embed=_embed, file=_file)

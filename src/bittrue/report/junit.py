@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
+from ..visible import visible
 from . import conformance_junit
 from .reading import CONFORM
-from .words import legal
 
 
 def render(result: Mapping[str, Any]) -> str:
@@ -30,18 +30,18 @@ def render(result: Mapping[str, Any]) -> str:
         "time": f"{result.get('seconds', 0.0):.3f}",
     }
     name = f"bittrue check {result['model']}".strip()
-    suites = ElementTree.Element("testsuites", {"name": legal(name), **counts})
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": legal(name), **counts})
+    suites = ElementTree.Element("testsuites", {"name": visible(name), **counts})
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": visible(name), **counts})
     if result.get("date"):
         suite.set("timestamp", result["date"].removesuffix("+00:00"))
     properties = ElementTree.SubElement(suite, "properties")
     for key in ("sha256", "model_format", "numerics", "version"):
         if result.get(key):
-            ElementTree.SubElement(properties, "property", {"name": key, "value": legal(str(result[key]))})
+            ElementTree.SubElement(properties, "property", {"name": key, "value": visible(str(result[key]))})
     for rule in result["rules"]:
         _case(suite, rule, findings.get(rule["code"], []), broken.get(rule["code"]))
     if result["notes"]:
-        ElementTree.SubElement(suite, "system-out").text = legal("\n".join(result["notes"]))
+        ElementTree.SubElement(suite, "system-out").text = _lines(result["notes"])
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
@@ -55,15 +55,15 @@ def _case(
     others = [finding for finding in findings if finding["severity"] != "error"]
     if broken is not None:
         # A test has one outcome; what was found before the end stays readable.
-        ElementTree.SubElement(case, "error", {"message": legal(broken), "type": rule["code"]})
+        ElementTree.SubElement(case, "error", {"message": visible(broken), "type": rule["code"]})
         others = findings
     elif errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        message = legal(errors[0]["message"] + more)
+        message = visible(errors[0]["message"] + more)
         failure = ElementTree.SubElement(case, "failure", {"message": message, "type": rule["code"]})
-        failure.text = legal("\n".join([*map(_line, errors), "", f"fix: {rule['fix']}"]))
+        failure.text = _lines([*map(_line, errors), "", f"fix: {rule['fix']}"])
     if others:
-        ElementTree.SubElement(case, "system-out").text = legal("\n".join(map(_line, others)))
+        ElementTree.SubElement(case, "system-out").text = _lines(map(_line, others))
 
 
 def _line(finding: Mapping[str, Any]) -> str:
@@ -72,3 +72,7 @@ def _line(finding: Mapping[str, Any]) -> str:
     place = ", ".join(part for part in parts if part)
     advice = f" ({finding['advice']})" if finding["advice"] else ""
     return f"{finding['severity']}: {f'{place}: ' if place else ''}{finding['message']}{advice}"
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "\n".join(map(visible, texts))

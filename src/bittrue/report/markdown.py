@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..names import short
 from . import checking, comparison, conformance, words
 from .reading import COMPARE, CONFORM, checked
 
@@ -218,7 +219,7 @@ def _code(text: str) -> str:
     >>> print(_code("a`c"))
     `` a`c ``
     """
-    one_line = words.short(" ".join(text.split()), _MOST_NAME) or " "
+    one_line = short(" ".join(text.split()), _MOST_NAME) or " "
     fence = "`" * (_longest_run(one_line) + 1)
     room = " " if len(fence) > 1 else ""
     return f"{fence}{room}{one_line}{room}{fence}"

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .words import short, visible
+from ..files import read_file
+from ..names import short
+from ..visible import visible
 
 COMPARE, CHECK, CONFORM = "bittrue-compare-1", "bittrue-check-1", "bittrue-conform-1"
 
@@ -36,7 +38,7 @@ def load(path: str | Path) -> dict[str, Any]:
         OSError: it cannot be read.
     """
     try:
-        result = json.loads(Path(path).read_bytes())
+        result = json.loads(read_file(path))
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise InputError("BT-RESULT", f"this is no JSON: {reason}", place=str(path), advice=_ADVICE) from None

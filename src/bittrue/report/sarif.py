@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from ..visible import visible
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
@@ -18,7 +21,16 @@ _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 def render(result: Mapping[str, Any]) -> str:
     """The SARIF file of a check (JSON of format ``bittrue-check-1``): one run, a result per finding."""
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(result)]}, indent=1) + "\n"
+    return json.dumps(_shown({"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(result)]}), indent=1) + "\n"
+
+
+def _shown(value: Any) -> Any:
+    """The same with every text as it may be shown; code hosts print it."""
+    if isinstance(value, str):
+        return visible(value, lines=True)
+    if isinstance(value, dict):
+        return {_shown(key): _shown(item) for key, item in value.items()}
+    return [_shown(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _run(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,4 +134,4 @@ def _artifact(model: str) -> dict[str, str] | None:
     if not model:
         return None
     path = Path(model)
-    return {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())}
+    return {"uri": path.as_uri() if path.is_absolute() else quote(os.fsencode(path))}

@@ -3,34 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-
-# Names come from files: characters that move the cursor, turn the direction of writing or are invisible are shown as
-# escapes. Lone surrogates could not be written to a file at all.
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufff9-\ufffb]"
-)
-
-
-def visible(text: str) -> str:
-    r"""Text whose control characters are escapes.
-
-    >>> visible("a\x1b[31mb")
-    'a\\x1b[31mb'
-    """
-    return _CONTROLS.sub(lambda found: found.group().encode("unicode_escape", "backslashreplace").decode(), text)
-
-
-def short(text: str, most: int = 56) -> str:
-    """A long name without its middle: its ends tell tensors apart best.
-
-    >>> short("a/very/long/name/Conv2D", 12)
-    'a/ver…Conv2D'
-    """
-    if len(text) <= most:
-        return text
-    head = (most - 1) // 2
-    return f"{text[:head]}…{text[head + 1 - most :]}"
 
 
 def count(number: int) -> str:
@@ -103,12 +75,3 @@ def index(element: list[int]) -> str:
     '0,12,7,33'
     """
     return ",".join(map(str, element))
-
-
-def legal(text: str) -> str:
-    """Text as XML 1.0 can hold it: control characters and lone surrogates of hostile files are escaped."""
-    return "".join(letter if _allowed(ord(letter)) else f"\\x{ord(letter):02x}" for letter in text)
-
-
-def _allowed(code: int) -> bool:
-    return code in (9, 10) or 0x20 <= code < 0x7F or 0xA0 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or code > 0xFFFF

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from ..errors import MISFITS, InvalidModelError
 from ..graph import Graph
 
-# Gives the shapes of a graph's tensors by index, as far as the file settles them; -1 for an extent that is free.
-Shapes = Callable[[], Mapping[int, tuple[int, ...]]]
+
+@dataclass(frozen=True)
+class Settled:
+    """What a file settles about the tensors that a graph computes, by index.
+
+    Attributes:
+        shapes: -1 for a size that is free.
+        values: of what follows from constants and shapes alone.
+    """
+
+    shapes: Mapping[int, tuple[int, ...]]
+    values: Mapping[int, np.ndarray]
+
+
+Shapes = Callable[[], Settled]
 
 # name -> module of this folder; its function `rewrite` does it
 REWRITES: dict[str, str] = {

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..graph import Attribute, Graph, Node, Tensor
+from ..operators import find
+from . import Shapes
 
 Edge = tuple[Node, int]
 
@@ -20,8 +22,10 @@ class Editor:
     Tensors keep their indices, new ones follow them. Nodes are replaced, never changed.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, shapes: Shapes) -> None:
         self.graph = graph
+        self._shapes = shapes
+        self._settled = _perhaps_settled(graph)
         self.tensors: list[Tensor] = list(graph.tensors)
         self.results = frozenset(graph.outputs)
         self.changed = self.touched = False
@@ -97,10 +101,12 @@ class Editor:
         return "" if tensor is None else self.tensors[tensor].dtype
 
     def value(self, tensor: int | None) -> np.ndarray | None:
-        """The content of a constant, None for anything else."""
-        if tensor is None or not self.tensors[tensor].is_constant:
+        """The content of a constant, or of what follows from constants and shapes; None for anything else."""
+        if tensor is None:
             return None
-        return self.tensors[tensor].values()
+        if self.tensors[tensor].is_constant:
+            return self.tensors[tensor].values()
+        return self._shapes().values.get(tensor) if tensor in self._settled else None
 
     # -- changing --------------------------------------------------------------------------------------------------
     def constant(self, array: Any, name: str, dtype: str) -> int:
@@ -222,3 +228,16 @@ class Editor:
 
 # Operators that are taken out with the last one that reads them.
 _PAIR = ("quantize_linear", "dequantize_linear")
+
+
+def _perhaps_settled(graph: Graph) -> frozenset[int]:
+    """Tensors that constants or shapes alone may decide. Runtimes leave dequantized constants to the fusion."""
+    known = {index for index, tensor in enumerate(graph.tensors) if tensor.is_constant}
+    constants = frozenset(known)
+    for node in graph.nodes:
+        operator = find(node.operator)
+        if operator is None or operator.stateful or operator.worldly or node.operator == "dequantize_linear":
+            continue
+        if operator.needs_only_shapes or all(index is None or index in known for index in node.inputs):
+            known.update(node.outputs)
+    return frozenset(known - constants)

@@ -18,6 +18,6 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free extent.
     """
-    editor = Editor(graph)
+    editor = Editor(graph, shapes)
     fold(editor, shapes)
     return (editor.finish(), ()) if editor.touched else (graph, ())

@@ -28,7 +28,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free extent.
     """
-    editor = Editor(graph)
+    editor = Editor(graph, shapes)
     fold(editor, shapes)
     join_gelu(editor)
     join_layer_normalization(editor, shapes)

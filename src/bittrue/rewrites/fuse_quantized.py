@@ -56,7 +56,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """
     if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in graph.nodes):
         return graph, ()
-    editor = Editor(graph)
+    editor = Editor(graph, shapes)
     quantize_choices(editor)
     split_dequantizations(editor)
     for _ in editor.rounds(_ROUNDS):

@@ -15,7 +15,7 @@ from .fuse_quantized import mark_computed_weights
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """`graph` with the attribute `computed_weights` at convolutions and at such products; no notes."""
-    editor = Editor(graph)
+    editor = Editor(graph, shapes)
     for node in editor.nodes():
         if node.operator == "conv":
             editor.change(node, attributes={**node.attributes, "computed_weights": True})

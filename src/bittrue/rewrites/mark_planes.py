@@ -24,7 +24,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """`graph` with the attribute `planes` at such averages."""
     if not any(node.operator == "global_average_pool" for node in graph.nodes):
         return graph, ()
-    editor, known = Editor(graph), shapes()
+    editor, known = Editor(graph, shapes), shapes().shapes
     blocked: set[int] = set()
     read = {index for node in editor.nodes() for index in node.inputs if index is not None}
     unknown = {index for index in read if editor.writer(index) is None}

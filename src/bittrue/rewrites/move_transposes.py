@@ -30,7 +30,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free extent.
     """
-    editor = Editor(graph)
+    editor = Editor(graph, shapes)
     _resample_channels_last(editor, shapes)
     for node in editor.nodes():
         turn = editor.writer(node.inputs[0]) if editor.alive(node) and node.inputs else None

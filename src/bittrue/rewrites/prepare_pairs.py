@@ -22,7 +22,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         graph: any graph.
         shapes: of computed tensors, as far as they are known; -1 for a free extent.
     """
-    editor = Editor(graph)
+    editor = Editor(graph, shapes)
     for _ in editor.rounds(_ROUNDS):
         quantize_constants(editor, shapes)
         propagate_pairs(editor)

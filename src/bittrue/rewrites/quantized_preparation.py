@@ -24,8 +24,8 @@ def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int,
         tensor: Tensor = editor.tensors[index]
         if tensor.is_constant:
             return tensor.shape
-        if index in shapes():
-            return shapes()[index]
+        if index in shapes().shapes:
+            return shapes().shapes[index]
         writer = editor.writer(index)
         if writer is None or writer.operator not in (QUANTIZE, DEQUANTIZE):
             return None

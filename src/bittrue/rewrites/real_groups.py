@@ -186,6 +186,8 @@ def join_skipped_sums(editor: Editor, shapes: Shapes) -> None:
             continue
         if not _same_three(editor, shapes, first) or editor.type(first.outputs[0]) != "f32":
             continue
+        if any(len(known_shape(editor, shapes, part) or ()) > 1 for part in node.inputs[1:]):
+            continue
         for position in (0, 1):
             second = editor.writer(first.inputs[position])
             if second is not None and second.source == "Add" and _adds_vector(editor, shapes, second, first):

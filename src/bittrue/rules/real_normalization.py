@@ -23,7 +23,8 @@ class RealNormalizationRule:
     by_rows: (x [R, n], scale, bias, epsilon, centred, kind) to (result, mean [R], 1 / deviation [R]); scale and bias
         broadcast over [R, n], None stands for 1 and 0; rows that are not `centred` keep their mean and are divided by
         their root mean square. `kind` says whose rows these are, for rules that treat them differently: ``layer``,
-        ``summed`` (a layer's behind a sum), ``instance`` or ``group``.
+        ``summed`` (a layer's behind a sum), ``broadcast`` (a layer's whose scale or bias is no row of its own),
+        ``instance`` or ``group``.
     by_given: (x, scale, bias, mean, variance, epsilon), the last ones broadcast over x.
     by_length: (x [R, n], p) to x / (sum of |x|^p)^(1/p), p = 1 or 2; rows of zeros stay.
     across: (x [n, channels, rest], size, alpha, beta, bias) to x / (bias + alpha / size * sum of the squares of
@@ -236,6 +237,19 @@ def _layer(
     return normal * scale if bias is None else fma(normal, scale, bias), mean, inverse
 
 
+def _layer_in_binary64(
+    x: np.ndarray, scale: np.ndarray, bias: np.ndarray, epsilon: np.float32, centred: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sums of numbers and of squares in order, the variance as mean of squares less square of the mean."""
+    wide = x.astype(np.float64)
+    squares = _in_order(wide * wide) / x.shape[1]
+    mean = _in_order(wide) / x.shape[1] if centred else np.zeros(x.shape[0])
+    deviation = np.sqrt(squares - mean * mean + np.float64(epsilon) if centred else squares + np.float64(epsilon))
+    result = (wide - mean[:, None]) / deviation[:, None] * scale
+    result = result + bias if centred else result
+    return result.astype(np.float32), mean.astype(np.float32), (1 / deviation).astype(np.float32)
+
+
 def _rows_in_lanes(
     x: Rows, scale: np.ndarray | None, bias: np.ndarray | None, epsilon: float, centred: bool, kind: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -248,6 +262,8 @@ def _rows_in_lanes(
     small, count = np.float32(epsilon), np.float32(x.shape[1])
     by, add = np.asarray(_ONE if scale is None else scale), np.asarray(np.float32(0) if bias is None else bias)
     with np.errstate(all="ignore"):
+        if kind == "broadcast":
+            return _layer_in_binary64(x, by, add, small, centred)
         if kind in ("layer", "summed"):
             short = x.shape[1] < (_SHORT if centred else _SHORT_AS_THEY_ARE)
             return _layer(x, by, bias, small, centred, kind == "summed" or short)
@@ -335,7 +351,8 @@ RULES: dict[str, RealNormalizationRule] = {
         _across_running,
         "layer: mean from binary64 sums in 4 lanes, squared differences by fused multiply-adds in 8 lanes, fma((x - "
         "mean) "
-        "(1 / deviation), scale, bias); short or summed rows by running means; instance and group: sums in packets "
+        "(1 / deviation), scale, bias); short or summed rows by running means; broadcast scales in binary64, "
+        "rounded once at the end, by mean of squares less square of mean; instance and group: sums in packets "
         "of 4, "
         "x factor + shift, or mean of squares less square of mean; given: x f32(scale / deviation) + shift; length: "
         "sums in "

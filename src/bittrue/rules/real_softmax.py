@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 
@@ -154,18 +155,18 @@ def _log_softmax_rounded_once(rows: np.ndarray) -> np.ndarray:
     return settle(value, np.where(np.isfinite(value), error, 0), exact)
 
 
-def _sums_of_one_set(summands: np.ndarray) -> np.ndarray:
-    """Sums of rows in 16 lanes: halves of 8, then neighbours of neighbours, then the two quarters."""
-    lanes = np.zeros((summands.shape[0], 16), np.float32)
-    for i in range(0, summands.shape[1], 16):
-        group = summands[:, i : i + 16]
+def _sums_of_one_set(summands: np.ndarray, width: int) -> np.ndarray:
+    """Sums of rows in 16 or 8 lanes: of 16 the halves, then neighbours of neighbours, then the two quarters."""
+    lanes = np.zeros((summands.shape[0], width), np.float32)
+    for i in range(0, summands.shape[1], width):
+        group = summands[:, i : i + width]
         lanes[:, : group.shape[1]] += group
-    halves = (lanes[:, 8:] + lanes[:, :8]).reshape(-1, 2, 4)
+    halves = (lanes if width == 8 else lanes[:, 8:] + lanes[:, :8]).reshape(-1, 2, 4)
     quarters = (halves[..., 0] + halves[..., 1]) + (halves[..., 2] + halves[..., 3])
     return (quarters[:, 0] + quarters[:, 1])[:, None]
 
 
-def _softmax_one_set(rows: np.ndarray, beta: float) -> np.ndarray:
+def _softmax_one_set(rows: np.ndarray, beta: float, width: int) -> np.ndarray:
     """e * f32(1 / sum); beta must be 1.
 
     >>> RULES["binary32_polynomial_16_lanes"].softmax(np.float32([[0, 0, 0, 0]]), 1.0).tolist()
@@ -173,13 +174,13 @@ def _softmax_one_set(rows: np.ndarray, beta: float) -> np.ndarray:
     """
     with np.errstate(all="ignore"):
         powers = fused_polynomials.exp(rows - rows.max(axis=1, keepdims=True))
-        return np.asarray(powers * (np.float32(1) / _sums_of_one_set(powers)))
+        return np.asarray(powers * (np.float32(1) / _sums_of_one_set(powers, width)))
 
 
-def _log_softmax_one_set(rows: np.ndarray) -> np.ndarray:
+def _log_softmax_one_set(rows: np.ndarray, width: int) -> np.ndarray:
     with np.errstate(all="ignore"):
         differences = rows - rows.max(axis=1, keepdims=True)
-        return np.asarray(differences - elementary.log(_sums_of_one_set(fused_polynomials.exp(differences))))
+        return np.asarray(differences - elementary.log(_sums_of_one_set(fused_polynomials.exp(differences), width)))
 
 
 RULES: dict[str, RealSoftmaxRule] = {
@@ -203,11 +204,17 @@ RULES: dict[str, RealSoftmaxRule] = {
         "the definition of correct rounding; decimal arithmetic with 260 digits",
     ),
     "binary32_polynomial_16_lanes": RealSoftmaxRule(
-        _softmax_one_set,
-        _log_softmax_one_set,
+        partial(_softmax_one_set, width=16),
+        partial(_log_softmax_one_set, width=16),
         "e = exp(x - max) of arithmetic/fused_polynomials, s = sums of e in 16 lanes, l + (l + 8), neighbours, "
         "quarters; "
         "e * f32(1 / s), (x - max) - log(s)",
         "a library of vector kernels for x86-64, read; verified by running",
+    ),
+    "binary32_polynomial_8_lanes": RealSoftmaxRule(
+        partial(_softmax_one_set, width=8),
+        partial(_log_softmax_one_set, width=8),
+        "the same with sums of e in 8 lanes, neighbours, quarters",
+        "the same library on processors with vectors of 256 bits; verified by running",
     ),
 }

@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 
 from ..errors import InputError, ResourceError
-from .spool import mapped
+from .spool import read_values
 
 # Members of archives are decompressed as a whole, and say themselves how large they become.
 MEMBER_LIMIT = 4 << 30
@@ -43,8 +43,8 @@ class Stored:
     load: Callable[[], np.ndarray]
 
 
-def regular_file(path: Path) -> int:
-    """Size of a file; InputError for everything that is none, so that pipes and devices are not opened."""
+def regular_file(path: Path) -> os.stat_result:
+    """What the system says of a file; InputError for everything that is none: pipes and devices are not opened."""
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:
@@ -52,7 +52,7 @@ def regular_file(path: Path) -> int:
         raise InputError("BT-FILE-MISSING", f"cannot be read: {reason}", place=str(path)) from None
     if not stat.S_ISREG(status.st_mode):
         raise InputError("BT-FILE-MISSING", "is no regular file", place=str(path))
-    return status.st_size
+    return status
 
 
 @contextmanager
@@ -96,18 +96,17 @@ def _size(shape: tuple[int, ...], dtype: np.dtype) -> int:
 
 def npy(path: Path) -> Stored:
     """An .npy file. InputError unless it is as long as its header says."""
-    length = regular_file(path)
+    opened = regular_file(path)
     with _broken(path, ".npy file"), path.open("rb") as file:
         shape, fortran, dtype = _header(file)
         start = file.tell()
-    size = _size(shape, dtype)
-    if length - start != size:
-        raise _wrong_size(path, f"{dtype}{list(shape)}", size, length - start)
+    size, left = _size(shape, dtype), opened.st_size - start
+    if left != size:
+        raise _wrong_size(path, f"{dtype}{list(shape)}", size, left)
     stored = shape[::-1] if fortran else shape
 
     def load() -> np.ndarray:
-        _check_still(path, start + size)
-        value = mapped(path, dtype, stored, start)
+        value = _values(path, opened, dtype, stored, start)
         return _native(value.transpose() if fortran else value)
 
     return Stored(_native_type(dtype), shape, load)
@@ -115,30 +114,30 @@ def npy(path: Path) -> Stored:
 
 def raw(path: Path, dtype: np.dtype, shape: tuple[int, ...], start: int | None) -> Stored:
     """Little-endian values in a row. InputError unless the file has them: exactly them, without a `start` in bytes."""
-    length = regular_file(path)
+    opened = regular_file(path)
     size, begin = _size(shape, dtype), start or 0
-    if (start is None and length != size) or begin + size > length:
-        raise _wrong_size(path, f"{dtype}{list(shape)}", size, length - begin)
+    left = opened.st_size - begin
+    if (start is None and left != size) or left < size:
+        raise _wrong_size(path, f"{dtype}{list(shape)}", size, left)
 
     def load() -> np.ndarray:
-        _check_still(path, begin + size)
-        return _native(mapped(path, dtype.newbyteorder("<"), shape, begin))
+        return _native(_values(path, opened, dtype.newbyteorder("<"), shape, begin))
 
     return Stored(dtype, shape, load)
 
 
 def members(path: Path) -> dict[str, Stored]:
     """The arrays of an .npz file by name. They are read one at a time, each when it is asked for."""
-    regular_file(path)
+    opened = regular_file(path)
     found = {}
     with _broken(path, ".npz file"), zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
             if entry.filename.endswith(".npy"):
-                found[entry.filename.removesuffix(".npy")] = _member(path, archive, entry)
+                found[entry.filename.removesuffix(".npy")] = _member(path, opened, archive, entry)
     return found
 
 
-def _member(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Stored:
+def _member(path: Path, opened: os.stat_result, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Stored:
     with _broken(path, f"member '{entry.filename}'"):
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ValueError(f"compressed by method {entry.compress_type}, which NumPy does not write")
@@ -161,6 +160,7 @@ def _member(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Sto
             content = file.read(size)
             if len(content) != size:
                 raise EOFError(f"{len(content)} of {size} bytes")
+            _check_same(path, opened)
         value = np.frombuffer(content, dtype)
         return _native(value.reshape(shape[::-1]).transpose() if fortran else value.reshape(shape))
 
@@ -174,10 +174,20 @@ def _wrong_size(path: Path, what: str, expected: int, found: int) -> InputError:
     )
 
 
-def _check_still(path: Path, needed: int) -> None:
-    length = regular_file(path)
-    if length < needed:
-        raise InputError("BT-FILE-SIZE", f"became shorter: {length:,} of {needed:,} bytes", place=str(path))
+def _values(path: Path, opened: os.stat_result, dtype: np.dtype, shape: tuple[int, ...], start: int) -> np.ndarray:
+    with _broken(path, "values"):
+        value = read_values(path, dtype, shape, start)
+        _check_same(path, opened)
+    return value
+
+
+def _check_same(path: Path, opened: os.stat_result) -> None:
+    """The file is still the one whose header was read."""
+    now = regular_file(path)
+    if any(getattr(now, key) != getattr(opened, key) for key in ("st_dev", "st_ino", "st_size", "st_mtime_ns")):
+        raise InputError(
+            "BT-FILE-CHANGED", "changed since it was opened", place=str(path), advice="run again once it is whole"
+        )
 
 
 def _native_type(dtype: np.dtype) -> np.dtype:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..api import Model, Port
 from ..errors import InputError, UnsupportedError
+from ..names import near_or_all
 from ..numerics import Numerics
 from .recording import Recording
 
@@ -207,10 +208,13 @@ def input_ports(model: Model) -> list[Port]:
 
 def given(ports: Sequence[Port], inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The inputs in the order of the ports, contiguous; InputError for unknown or missing names and wrong types."""
-    names = ", ".join(port.name for port in ports)
     for name in inputs:
         if name not in {port.name for port in ports}:
-            raise InputError("BT-INPUT-NAME", f"'{name}' is no input of this model", advice=f"inputs: {names}")
+            raise InputError(
+                "BT-INPUT-NAME",
+                f"'{name}' is no input of this model",
+                advice=near_or_all(name, (p.name for p in ports), "inputs"),
+            )
     values = {}
     for port in ports:
         if port.name not in inputs:

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..api import Port
 from ..errors import InputError
+from ..files import read_file
 from ..graph import data_type
+from ..names import near_or_all
 from ..plan import Plan
 from ..quantization import quantize
 from . import arrays
 
 _RAW = (".bin", ".raw")
 _ARRAYS = (".npy", ".npz")
+# A small file may hold a large image, and every pixel takes a few bytes when it is read.
+_MOST_PIXELS = 50_000_000
+# Others may start programs, as PostScript does.
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 _PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
@@ -39,7 +47,7 @@ class InputSet:
 def input_sets(
     ports: Sequence[Port],
     files: Sequence[str] = (),
-    seeds: Sequence[int] = (0,),
+    seeds: Sequence[int] = (),
     image_range: tuple[float, float] | None = None,
     levels: Collection[str] = (),
 ) -> list[InputSet]:
@@ -50,24 +58,24 @@ def input_sets(
         files: each ``FILE``, ``NAME=FILE`` or a folder, which stands for all arrays and pictures in it by name. A file
             without a name fills the first input that is still open, an .npz all those that it names. A file for an
             input that is filled begins the next set: of a model with one input, each file is a set.
-        seeds: of random sets. Inputs that files leave open get random values of the first seed.
+        seeds: of random sets; seed 0 without any. Inputs that files leave open get random values of the one seed.
         image_range: see `read_image`.
-        levels: inputs of real type that get whole numbers 0..255 when they are random.
+        levels: inputs of real type that get integers 0..255 when they are random.
 
     Raises:
-        InputError: a file is missing, unreadable, or names no input.
+        InputError: a file is missing, unreadable, or names no input; seeds or an image range that change nothing.
     """
-    sets: list[InputSet] = []
-    for text in files:
-        name, path = _split(text, ports)
-        for one in _in_folder(path) if path.is_dir() else [path]:
-            found = _read(one, name, ports, sets[-1] if sets else None, image_range)
-            if sets and not set(found.values) & set(sets[-1].values):
-                sets[-1].values.update(found.values)
-                sets[-1].remarks += found.remarks
-                sets[-1].description += f", {found.description}"
-            else:
-                sets.append(found)
+    if files and len(seeds) > 1:
+        raise InputError(
+            "BT-INPUT-SEED",
+            "has no effect: the files of --input are the runs",
+            place="--runs",
+            advice="leave it out, or leave --input out for random values",
+        )
+    sets = sets_of_files(ports, files, image_range)
+    if seeds and all(port.name in one_set.values for one_set in sets or [InputSet("")] for port in ports):
+        why = "files fill every input" if ports else "the model has no inputs"
+        raise InputError("BT-INPUT-SEED", f"has no effect: {why}", place="--seed", advice="leave it out")
     seeds = list(seeds) or [0]
     random = not sets
     if random:
@@ -87,15 +95,40 @@ def input_sets(
     return sets
 
 
+def sets_of_files(
+    ports: Sequence[Port], files: Sequence[str], image_range: tuple[float, float] | None = None
+) -> list[InputSet]:
+    """What files hold; inputs that they leave open are missing. Arguments and errors as for `input_sets`."""
+    sets: list[InputSet] = []
+    images = False
+    for text in files:
+        name, path = _split(text, ports)
+        for one in _in_folder(path) if path.is_dir() else [path]:
+            images = images or one.suffix.lower() not in (*_ARRAYS, *_RAW)
+            found = _read(one, name, ports, sets[-1] if sets else None, image_range)
+            if sets and not set(found.values) & set(sets[-1].values):
+                sets[-1].values.update(found.values)
+                sets[-1].remarks += found.remarks
+                sets[-1].description += f", {found.description}"
+            else:
+                sets.append(found)
+    if image_range is not None and not images:
+        raise InputError("BT-INPUT-RANGE", "has no effect: no file of --input is an image", place="--image-range")
+    return sets
+
+
 def one_input_set(
     ports: Sequence[Port],
     files: Sequence[str],
-    seed: int,
+    seed: int | None,
     image_range: tuple[float, float] | None,
     levels: Collection[str] = (),
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """(input name -> array, remarks) where a single run is wanted; InputError for more files than it has inputs."""
-    sets = input_sets(ports, files, (seed,), image_range, levels)
+    """(input name -> array, remarks) where a single run is wanted; InputError for more files than it has inputs.
+
+    A `seed` of None is one that nobody chose: 0.
+    """
+    sets = input_sets(ports, files, () if seed is None else (seed,), image_range, levels)
     if len(sets) > 1:
         raise InputError("BT-INPUT-COUNT", f"more files than inputs ({len(ports)})", place="--input")
     return sets[0].values, sets[0].remarks
@@ -169,7 +202,10 @@ def _read(
         return InputSet(path.name, {port.name: _fit(_loaded(arrays.npy(path), port, path), port)})
     if path.suffix.lower() in _RAW:
         return InputSet(path.name, {port.name: _read_raw(path, port)})
-    value, remark = read_image(path, port, image_range)
+    with warnings.catch_warnings():
+        # Pillow warns of damaged files that it reads all the same.
+        warnings.simplefilter("ignore")
+        value, remark = read_image(path, port, image_range)
     return InputSet(path.name, {port.name: value}, [remark])
 
 
@@ -181,7 +217,8 @@ def _port(ports: Sequence[Port], name: str | None, taken: Collection[str]) -> Po
     for port in ports:
         if port.name == name:
             return port
-    raise InputError("BT-INPUT-NAME", f"'{name}' is no input", advice=f"inputs: {', '.join(p.name for p in ports)}")
+    names = [port.name for port in ports]
+    raise InputError("BT-INPUT-NAME", f"'{name}' is no input", advice=near_or_all(name, names, "inputs"))
 
 
 def _read_raw(path: Path, port: Port) -> np.ndarray:
@@ -197,7 +234,7 @@ def _read_raw(path: Path, port: Port) -> np.ndarray:
             place=str(path),
             advice="pass an .npy file: it says its type and shape",
         )
-    return np.fromfile(path, dtype.newbyteorder("<")).astype(dtype).reshape(port.shape)
+    return np.frombuffer(read_file(path, 0, expected), dtype.newbyteorder("<")).astype(dtype).reshape(port.shape)
 
 
 def _read_archive(path: Path, ports: Sequence[Port]) -> dict[str, np.ndarray]:
@@ -211,7 +248,7 @@ def _read_archive(path: Path, ports: Sequence[Port]) -> dict[str, np.ndarray]:
             "BT-INPUT-NAME",
             f"the archive holds {', '.join(unknown)}"[:400],
             place=str(path),
-            advice=f"inputs: {', '.join(by_name)}",
+            advice=near_or_all(unknown[0], by_name, "inputs"),
         )
     return {name: _fit(_loaded(stored, by_name[name], path), by_name[name]) for name, stored in found.items()}
 
@@ -223,6 +260,7 @@ def _loaded(stored: arrays.Stored, port: Port, path: Path) -> np.ndarray:
             "BT-INPUT-SHAPE",
             f"takes shape {list(port.shape)}, the file has {list(stored.shape)}",
             place=f"input '{port.name}', {path}",
+            advice="`--shape` prepares the model for it; for a batch, session.run_each(...) runs sample after sample",
         )
     return stored.load()
 
@@ -240,12 +278,17 @@ def read_image(path: Path, port: Port, image_range: tuple[float, float] | None) 
 
     The input is [1, height, width, channels] or [1, channels, height, width].
 
-    The picture is resized (bicubic, Pillow's default) to the input's height and width. Grey values 0..255 then become
+    The image is brought to 8 bits per channel (see `_eight_bits`) and resized (bicubic, Pillow's default) to the
+    input's height and width. Values 0..255 then become
 
     * with `image_range` (low, high): real numbers from low to high, quantized by the input's scale and zero point;
     * otherwise, for 8-bit inputs: the whole range of the type (p for uint8, p - 128 for int8), which is what the
       input's scale and zero point mean when they span the range that the model was trained on;
     * otherwise, for 16-bit and float inputs: real numbers from 0 to 1.
+
+    Raises:
+        InputError: Pillow is missing; the input takes no image; the file is no image, has too many pixels (before they
+            are decoded), or values that have no known range or mean nothing without a background.
     """
     try:
         from PIL import Image, UnidentifiedImageError
@@ -255,33 +298,76 @@ def read_image(path: Path, port: Port, image_range: tuple[float, float] | None) 
     if len(port.shape) != 4 or port.shape[0] != 1 or not (last or port.shape[1] in (1, 3, 4)) or -1 in port.shape:
         raise InputError(
             "BT-IMAGE",
-            f"input '{port.name}' with shape {list(port.shape)} does not look like one picture "
-            "[1, h, w, 1|3|4] or [1, 1|3|4, h, w]",
+            f"input '{port.name}' with shape {list(port.shape)} does not take an image: "
+            "that is [1, h, w, 1|3|4] or [1, 1|3|4, h, w]",
             place=str(path),
             advice="pass an .npy file",
         )
     height, width, channels = port.shape[1:] if last else (*port.shape[2:], port.shape[1])
     try:
-        with Image.open(path) as picture:
-            original = picture.size
-            mode = {1: "L", 3: "RGB", 4: "RGBA"}[channels]
-            resized = picture.convert(mode).resize((width, height), Image.Resampling.BICUBIC)
-    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
+        with Image.open(path, formats=_FORMATS) as image:
+            original = image.size
+            if math.prod(original) > _MOST_PIXELS:
+                raise InputError(
+                    "BT-IMAGE-SIZE",
+                    f"{original[0]}x{original[1]} pixels, at most {_MOST_PIXELS:,} are read",
+                    place=str(path),
+                    advice=f"make the image smaller first: the input takes {width}x{height}",
+                )
+            converted, done = _eight_bits(image, {1: "L", 3: "RGB", 4: "RGBA"}[channels], path)
+            resized = converted.resize((width, height), Image.Resampling.BICUBIC)
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise InputError("BT-IMAGE", f"no readable image or array: {error}", place=str(path)) from None
     pixels = np.asarray(resized, np.uint8).reshape(1, height, width, channels)
     if not last:
         pixels = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
-    remark = f"image {path.name} {original[0]}x{original[1]} -> {port.dtype}{list(port.shape)}, "
+    remark = f"image {path.name} {original[0]}x{original[1]} -> {port.dtype}{list(port.shape)}, {done}"
     if image_range is None and port.dtype in (np.dtype(np.uint8), np.dtype(np.int8)):
         move = 128 if port.dtype == np.int8 else 0
         return (pixels.astype(np.int16) - move).astype(port.dtype), remark + (
-            "grey value p stored as p - 128" if move else "grey values stored as they are"
+            "value p stored as p - 128" if move else "values stored as they are"
         )
     low, high = image_range or (0.0, 1.0)
     real = (np.float32(low) + pixels.astype(np.float32) * np.float32((high - low) / 255)).astype(np.float32)
-    remark += f"grey values 0..255 mean {low:g}..{high:g}"
+    remark += f"values 0..255 mean {low:g}..{high:g}"
     if port.dtype.kind == "f":
         return real.astype(port.dtype), remark
     if port.scale is None or port.zero_point is None:
         raise InputError("BT-IMAGE", f"input '{port.name}' has no scale to quantize an image with", place=str(path))
     return quantize(real, port.scale, port.zero_point, data_type(port.dtype.name).title), remark
+
+
+def _eight_bits(image: Any, mode: str, path: Path) -> tuple[Any, str]:
+    """The image in a mode of 8 bits per channel (L, RGB or RGBA), and what was done to get there.
+
+    Pillow clips 16-bit grey values at 255 when it converts them; here their whole range becomes 0..255, rounded. Of
+    16-bit colours it reads the upper byte.
+    """
+    found, tile = image.mode, str(image.tile)
+    # Pillow calls 16-bit grey values of some formats "I", like 32-bit integers of unknown range.
+    if found.startswith("I;16") or (found == "I" and image.format in ("PNG", "PPM")):
+        from PIL import Image
+
+        most = 4095 if "I;12" in tile else 65535
+        grey = (np.clip(np.asarray(image).astype(np.int64), 0, most) * 255 + most // 2) // most
+        return Image.fromarray(grey.astype(np.uint8)).convert(mode), f"values 0..{most} scaled to 0..255, "
+    if found in ("I", "F"):
+        kind = "32-bit integers" if found == "I" else "32-bit real numbers"
+        raise InputError(
+            "BT-IMAGE",
+            f"its pixels are {kind}, and the file does not say which of them mean black and white",
+            place=str(path),
+            advice="save it with 8 or 16 bits per channel, or pass an .npy file",
+        )
+    if mode != "RGBA" and (found in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info):
+        low, _ = image.convert("RGBA").getchannel("A").getextrema()
+        if low < 255:
+            raise InputError(
+                "BT-IMAGE",
+                "it has transparent pixels, and the input takes no transparency",
+                place=str(path),
+                advice="flatten it onto a background first",
+            )
+    # The only mark of 16-bit colours that is left: how Pillow unpacks them.
+    done = "the upper 8 of 16 bits per channel, " if ";16" in tile else ""
+    return image.convert(mode), done

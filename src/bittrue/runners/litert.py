@@ -14,6 +14,7 @@ import numpy as np
 
 from ..api import Model, load
 from ..errors import InvalidModelError
+from ..files import read_file, scratch
 from ..graph import data_type
 from ..numerics import find as find_numerics
 from .base import Feed, Opened, Peer, Progress, Runner, fit, given, input_ports, pair
@@ -33,10 +34,10 @@ RESOLVERS = {
 _QUANTIZED_DIMENSION = 16
 
 
-def _interpreter(module: Any, model: Path | bytes, resolver: str, threads: int, every_tensor: bool = False) -> Any:
-    source = {"model_content": model} if isinstance(model, bytes) else {"model_path": str(model)}
+def _interpreter(module: Any, content: bytes, resolver: str, threads: int, every_tensor: bool = False) -> Any:
+    # Not the path: the interpreter would map the file, and die when somebody cuts it off.
     return module.Interpreter(
-        **source,
+        model_content=content,
         experimental_op_resolver_type=getattr(module.OpResolverType, RESOLVERS[resolver][0]),
         experimental_preserve_all_tensors=every_tensor,
         num_threads=threads,
@@ -47,7 +48,7 @@ def open_litert(resolver: str) -> Callable[[Any, Path, Sequence[Feed], int], Ope
     """Opens models as users run them, with these kernels: inner tensors are not kept."""
 
     def prepare(module: Any, path: Path, feeds: Sequence[Feed], threads: int) -> Opened:
-        interpreter = _interpreter(module, path, resolver, threads)
+        interpreter = _interpreter(module, read_file(path), resolver, threads)
         details = interpreter.get_input_details()
         order = pair([f.name for f in feeds], [d["name"] for d in details], "inputs")
         for feed, position in zip(feeds, order, strict=True):
@@ -211,7 +212,7 @@ def _order(model: Model) -> dict[int, None]:
 def _write(path: Path, values: Any) -> list[dict[str, Any]]:
     """All values in one file; where each one begins."""
     entries = []
-    with path.open("wb") as file:
+    with scratch(path) as file:
         for value in values:
             entries.append({"dtype": value.dtype.name, "shape": list(value.shape), "start": file.tell()})
             file.write(np.ascontiguousarray(value).tobytes())
@@ -220,20 +221,21 @@ def _write(path: Path, values: Any) -> list[dict[str, Any]]:
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     """One recording: what the process that runs the interpreter does for `LiteRT.record`."""
-    from .spool import mapped
+    from .spool import read_values
 
     try:
         module = LITERT.load()
         path, resolver, threads = Path(request["path"]), request["resolver"], request["threads"]
         feeds = [
-            mapped(Path(request["feeds_file"]), np.dtype(f["dtype"]), f["shape"], f["start"]) for f in request["feeds"]
+            read_values(Path(request["feeds_file"]), np.dtype(f["dtype"]), f["shape"], f["start"])
+            for f in request["feeds"]
         ]
-        mended, model = _mended(path) if request["mend"] else (0, path)
+        mended, model = _mended(path) if request["mend"] else (0, read_file(path))
         full, plain = (
             _invoked(_interpreter(module, model, resolver, threads, every), feeds) for every in (True, False)
         )
         values, unread = [], []
-        with open(request["values_file"], "wb") as file:
+        with scratch(request["values_file"]) as file:
             for index in request["wanted"]:
                 value = _read(full, index)
                 if value is None:
@@ -254,7 +256,7 @@ def _mended(path: Path) -> tuple[int, bytes]:
     """How many quantized dimensions of tensors with one axis became 0, and the model's bytes with them."""
     from ai_edge_litert import schema_py_generated as schema
 
-    content, count = bytearray(path.read_bytes()), 0
+    content, count = bytearray(read_file(path)), 0
     model = schema.Model.GetRootAs(content, 0)
     for graph in (model.Subgraphs(i) for i in range(model.SubgraphsLength())):
         for tensor in (graph.Tensors(i) for i in range(graph.TensorsLength())):

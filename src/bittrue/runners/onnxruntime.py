@@ -11,6 +11,7 @@ import numpy as np
 
 from ..api import Model, load
 from ..errors import InvalidModelError, RunError
+from ..files import scratch_bytes
 from ..graph import data_type
 from ..numerics import Numerics
 from ..numerics import find as find_numerics
@@ -303,7 +304,7 @@ def _mark_outputs(optimised: Path, marked: Path) -> list[Any]:
     ports = sorted(model.graph.output, key=lambda port: order.get(port.name, -1))
     del model.graph.output[:]
     model.graph.output.extend(ports)
-    marked.write_bytes(model.SerializeToString())
+    scratch_bytes(marked, model.SerializeToString())
     return list(model.graph.node)
 
 

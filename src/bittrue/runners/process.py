@@ -13,11 +13,12 @@ import time
 import warnings
 import weakref
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..errors import ResourceError, RunError
+from ..visible import visible
+from .guard import end_group, guard_group
 
 # What the runtime prints when it gives up is at the end.
 _LINES = 12
@@ -95,6 +96,7 @@ class Worker:
                 # What it starts itself ends with it.
                 start_new_session=True,
             )
+            guard_group(self._process)
             self._finalizer = weakref.finalize(self, _end, self._process)
         return self._process
 
@@ -115,11 +117,7 @@ def _line(descriptor: int, timeout: float) -> bytes:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    # The whole group, and before the wait: later the number may be another's.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.wait()
+    end_group(process)
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             try:
@@ -137,17 +135,21 @@ def _ended(code: int) -> str:
         return f"died of signal {-code}"
 
 
-def _said(messages: Path) -> str:
-    """The end of what the runtime printed."""
+def end_of(messages: Path) -> str:
+    """The end of what a process printed; empty when it has printed nothing."""
     try:
         with messages.open("rb") as file:
             file.seek(max(0, messages.stat().st_size - _END_BYTES))
-            lines = file.read(_END_BYTES).decode(errors="replace").splitlines()
+            return file.read(_END_BYTES).decode(errors="replace")
     except OSError:
         return ""
+
+
+def _said(messages: Path) -> str:
+    """The last lines that the runtime printed, as one."""
+    lines = end_of(messages).splitlines()
     text = " | ".join(line.strip() for line in lines[-_LINES:] if line.strip() and not line.startswith("INFO:"))
-    shown = "".join(c if c.isprintable() else "?" for c in text[-2000:])
-    return f": {shown}" if shown else ""
+    return f": {visible(text[-2000:])}" if text else ""
 
 
 def serve(name: str) -> None:

@@ -23,7 +23,6 @@ Options follow the file as ``?name=value&name=value``. A file whose name looks l
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from typing import Any
 from .. import numerics as numerics_tables
 from ..api import load
 from ..errors import InputError
+from ..names import near, near_or_all
 from .base import Runner
 from .litert import RESOLVERS, LiteRT
 from .onnxruntime import LEVELS, OnnxRuntime, Settings
@@ -94,9 +94,7 @@ def join_words(words: Sequence[str]) -> list[str]:
         scheme = _SCHEMES.get(name) if colon else None
         # What looks like a misspelt variant is joined, too: `open_side` says so.
         misspelt = rest.isidentifier() and not os.path.exists(rest)
-        if scheme is not None and (
-            not rest or rest in scheme.variants or (misspelt and difflib.get_close_matches(rest, scheme.variants, 1))
-        ):
+        if scheme is not None and (not rest or rest in scheme.variants or (misspelt and near(rest, scheme.variants))):
             found[-1] += f" {word}"
         else:
             found.append(word)
@@ -118,19 +116,19 @@ def _options(name: str, scheme: _Scheme, rest: str) -> tuple[str, dict[str, str]
     else:
         word = target.partition(" ")[0]
         if scheme.variants and word.isidentifier() and not os.path.exists(target):
-            known = ", ".join(scheme.variants)
             raise InputError(
                 "BT-SIDE",
                 f"'{word}' is neither a file nor a {scheme.variant} of {name}",
-                advice=f"choose one of: {known}",
+                advice=near_or_all(word, scheme.variants, "choose one of"),
             )
     if "?" in target and not os.path.exists(target):
         target, _, query = target.rpartition("?")
         for part in filter(None, query.split("&")):
             key, equals, value = part.partition("=")
             if key not in scheme.options or not equals:
-                known = ", ".join(scheme.options) or "none"
-                raise InputError("BT-SIDE-OPTION", f"'{part}' is no option of {name}", advice=f"options: {known}")
+                # A name without a value is no misspelt one.
+                advice = near_or_all(key if equals else "", scheme.options, "options")
+                raise InputError("BT-SIDE-OPTION", f"'{part}' is no option of {name}", advice=advice)
             if key in options:
                 raise InputError("BT-SIDE-OPTION", f"{key} is given twice", place=f"'{name}:{rest}'")
             options[key] = value
@@ -141,7 +139,7 @@ def _ours(text: str, weights: Any) -> Runner:
     path, numerics = _numerics(text)
     name, colon, rest = text.partition(":")
     if colon and not os.path.exists(path) and name.isidentifier():
-        close = difflib.get_close_matches(name, _SCHEMES, 1)
+        close = near(name, _SCHEMES, 1)
         known = ", ".join(f"{_form(key, scheme)}" for key, scheme in _SCHEMES.items())
         raise InputError(
             "BT-SIDE",
@@ -173,7 +171,8 @@ def choice(options: Mapping[str, str], key: str, allowed: Sequence[str], default
     """The value of an option that has few."""
     value = options.get(key, default)
     if value not in allowed:
-        raise InputError("BT-SIDE-OPTION", f"{key} cannot be '{value}'", advice=f"choose one of: {', '.join(allowed)}")
+        advice = near_or_all(value, allowed, "choose one of")
+        raise InputError("BT-SIDE-OPTION", f"{key} cannot be '{value}'", advice=advice)
     return value
 
 

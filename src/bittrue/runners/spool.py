@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+
+from ..files import read_file, scratch
+from .guard import folder_of
 
 # Bytes that the values of one recording may take in memory.
 MEMORY = 256 << 20
@@ -30,8 +30,7 @@ class Spool:
     def folder(self) -> Path:
         """The temporary folder, made when it is first asked for."""
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="bittrue-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._folder = folder_of(self)
         return self._folder
 
     def file(self) -> Path:
@@ -49,19 +48,23 @@ class Spool:
             self._held[name] = value
             return lambda: value
         path = self.file()
-        np.ascontiguousarray(value).tofile(path)
+        with scratch(path) as file:
+            file.write(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
         return self.reader(path, value.dtype, value.shape)
 
     def reader(self, path: Path, dtype: np.dtype, shape: Sequence[int], start: int = 0) -> Callable[[], np.ndarray]:
         """Reads a value that lies in a file of the folder."""
         # The default argument keeps the folder alive as long as the reader.
-        return lambda spool=self: mapped(path, dtype, shape, start)  # type: ignore[misc]
+        return lambda spool=self: read_values(path, dtype, shape, start)  # type: ignore[misc]
 
 
-def mapped(path: Path, dtype: np.dtype, shape: Sequence[int], start: int = 0) -> np.ndarray:
-    """Values of a file as an array that cannot be written, mapped: what is not touched is not read."""
+def read_values(path: Path, dtype: np.dtype, shape: Sequence[int], start: int = 0) -> np.ndarray:
+    """Values of a file as an array that cannot be written: a copy, which stays as it is whatever becomes of the file.
+
+    Raises:
+        InputError: the file changed while it was being read, or is too short.
+        OSError: what the system says.
+    """
     count = int(np.prod(shape, dtype=np.int64))
-    if not count:
-        return np.empty(shape, dtype)
-    content = np.memmap(path, np.uint8, "r", start, (count * dtype.itemsize,))
-    return np.asarray(content).view(dtype).reshape(tuple(shape))
+    content = read_file(path, start, count * dtype.itemsize) if count else b""
+    return np.frombuffer(content, dtype).reshape(tuple(shape))

@@ -39,7 +39,9 @@ import numpy as np
 
 from .. import numerics as numerics_tables
 from ..errors import InputError
+from ..files import check_finished
 from ..graph import Quantization, data_type
+from ..visible import visible
 from . import arrays
 from .base import Progress, Runner
 from .recording import Recorded, Recording
@@ -188,10 +190,11 @@ def _natural(text: str) -> list[tuple[bool, int, str]]:
 def _read_index(folder: Path) -> dict[str, Any]:
     """`trace.json` of a folder; empty when there is none."""
     path = folder / INDEX
+    check_finished(folder, INDEX)
     if not path.exists():
         return {}
     path = _inside(folder, INDEX, folder)
-    if arrays.regular_file(path) > _LARGEST_INDEX:
+    if arrays.regular_file(path).st_size > _LARGEST_INDEX:
         raise InputError("BT-TRACE-INDEX", f"longer than {_LARGEST_INDEX:,} bytes", place=str(path))
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
@@ -341,5 +344,5 @@ def _list(entry: Mapping[str, Any], key: str) -> list[Any]:
 
 def _clean(text: str) -> str:
     """Text of a file, fit for a message."""
-    shown = "".join(c if c.isprintable() else "?" for c in text[:120])
+    shown = visible(text[:120])
     return shown if len(text) <= 120 else f"{shown}..."

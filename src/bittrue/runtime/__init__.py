@@ -1,10 +1,10 @@
 """Executors of plans, traces and profiles of their runs."""
 
-from .graphs import DEFAULT_ITERATION_LIMIT
 from .isa import isas, native_module
 from .native import NativeExecutor
 from .profile import Profile, StepTime, machine_peak
 from .reference import ReferenceExecutor
+from .run import DEFAULT_ITERATION_LIMIT
 from .trace import write_trace
 
 __all__ = [

@@ -7,27 +7,29 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from ..errors import MISFITS, BittrueError, InvalidModelError, ModelFormatError, ResourceError, RunError
 from ..operators import Step, World, find
+from ..operators.stopping import check_stop
 from ..plan import Plan, PlanTensor
 from ..plan.plan import Source
 from ..plan.planner import Peek, plan_later, plan_nested
+from .forks import after_fork
 from .profile import StepTime
+from .run import Observer, Run
 
-# Runs of called graphs that one run of a session may take: loops in files need not end.
-DEFAULT_ITERATION_LIMIT = 1_000_000
 # Executors of one graph that are kept, for different shapes and values. Loops that fill an array element by element
 # need one per element.
 _KEPT = 256
 _KEPT_BYTES = 64 << 20
 
-Observer = Callable[[str, np.ndarray], None]
 Shapes = Mapping[int, tuple[int, ...]]
+# Variables, resources, and graphs that have run.
+_Values = tuple[dict[int, np.ndarray], dict[int, np.ndarray], set[int]]
 
 
 class State:
@@ -37,6 +39,7 @@ class State:
         variables: values of the main graph's variable tensors by index.
         resources: values of resource variables by number.
         done: graphs that run once and have run.
+        interrupts: an array of one number; runs end when it changes. The C++ core looks at it, too.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -44,7 +47,12 @@ class State:
         self.variables: dict[int, np.ndarray] = {}
         self.resources: MutableMapping[int, np.ndarray] = {}
         self.done: set[int] = set()
+        self.interrupts = np.zeros(1, np.int64)
+        # What to bring back when the run in progress is not finished, and the thread that it is in.
+        self._before: _Values | None = None
+        self._thread = 0
         self.reset()
+        after_fork(self, State._begin_child)
 
     def inside(self) -> State:
         """The state as a called graph sees it, which has no variable tensors."""
@@ -61,16 +69,43 @@ class State:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Brings back at the end what was there before. Values are replaced and never written."""
-        variables, resources, done = dict(self.variables), dict(self.resources), set(self.done)
+        """Brings back at the end what was there before."""
+        before = self._values()
         try:
             yield
         finally:
-            for part, before in ((self.variables, variables), (self.resources, resources)):
-                part.clear()
-                part.update(before)
-            self.done.clear()
-            self.done.update(done)
+            self._bring_back(before)
+
+    @contextmanager
+    def undone_unless_finished(self) -> Iterator[None]:
+        """Brings back what was there before when the run inside is not finished, whatever ends it."""
+        before = self._values()
+        self._thread, self._before = threading.get_ident(), before
+        try:
+            yield
+        except BaseException:
+            self._bring_back(before)
+            raise
+        finally:
+            self._before = None
+
+    def _values(self) -> _Values:
+        """Values are replaced and never written, so that these stay as they are."""
+        return dict(self.variables), dict(self.resources), set(self.done)
+
+    def _bring_back(self, before: _Values) -> None:
+        variables, resources, done = before
+        for part, values in ((self.variables, variables), (self.resources, resources)):
+            part.clear()
+            part.update(values)
+        self.done.clear()
+        self.done.update(done)
+
+    def _begin_child(self) -> None:
+        """The thread of the run in progress is gone after a fork, unless it is the one that forked."""
+        if self._before is not None and self._thread != threading.get_ident():
+            self._bring_back(self._before)
+            self._before = None
 
 
 def initial_state(tensor: PlanTensor) -> np.ndarray:
@@ -82,29 +117,6 @@ def initial_state(tensor: PlanTensor) -> np.ndarray:
     if tensor.dtype == "s8" and tensor.quantization is not None and not tensor.quantization.per_axis:
         value.view(np.uint8)[...] = int(tensor.quantization.zero_points[0]) & 0xFF
     return value
-
-
-@dataclass
-class Run:
-    """One run of a session.
-
-    Attributes:
-        observe: receives name and value of every tensor.
-        limit: how many runs of called graphs it may take.
-    """
-
-    observe: Observer | None
-    limit: int
-    taken: int = 0
-
-    def count(self) -> None:
-        self.taken += 1
-        if self.taken > self.limit:
-            raise ResourceError(
-                "BT-ITERATIONS",
-                f"a run took more than {self.limit:,} loop iterations, branches and calls",
-                advice="pass a larger iteration_limit to prepare() if the loop is meant to end later",
-            )
 
 
 class Executor(Protocol):
@@ -142,6 +154,11 @@ class Planned:
         # Sets of tensors whose values have been asked for; mostly one.
         self._asked: dict[tuple[int, ...], None] = {}
         self._bytes = 0
+        self._open()
+        after_fork(self, Planned._open)
+
+    def _open(self) -> None:
+        """A lock that nobody holds; in the child of a fork the one before may be held for ever."""
         self._lock = threading.Lock()
 
     def add(self, plan: Plan, shapes: Shapes, asked: Mapping[int, np.ndarray]) -> Executor:
@@ -175,6 +192,7 @@ class Planned:
                     asked[index] = inputs[index].copy()
                 return asked.get(index)
 
+            check_stop()
             try:
                 with untrusted("planning while running"):
                     plan = self._plan_for(shapes, peek)
@@ -308,7 +326,8 @@ def carry_out(plan: Plan, step: Step, arguments: Sequence[np.ndarray | None], *w
     if operator is None:
         raise ModelFormatError("BT-PLAN-STEP", f"unknown operator '{step.operator}'", place=step.place)
     try:
-        with untrusted(step.place):
+        # What overflows and what is no number is decided by the rules.
+        with untrusted(step.place), np.errstate(all="ignore"):
             # Arithmetic of rank 0 gives NumPy scalars.
             results = [np.asarray(result) for result in operator.reference(step, arguments, *world)]
             targets = written(plan, step)

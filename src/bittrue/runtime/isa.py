@@ -6,6 +6,7 @@ import os
 from types import ModuleType
 
 from ..errors import InputError
+from ..names import near_or_all
 
 # Forces the instruction set of every session that does not choose one itself.
 ENVIRONMENT = "BITTRUE_ISA"
@@ -40,6 +41,6 @@ def choose_isa(wanted: str | None) -> str:
             "BT-ISA",
             f"this processor does not run '{chosen}'",
             place=place,
-            advice=f"choose one of {', '.join(available)}",
+            advice=near_or_all(chosen, available, "choose one of"),
         )
     return chosen

@@ -5,23 +5,25 @@ A step without a native twin is done by its reference in between; `Plan.executio
 
 from __future__ import annotations
 
-import threading
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, StoppedError
 from ..operators import Step, find
+from ..operators.stopping import stopped_by
 from ..plan import Plan, PlanTensor
 from ..plan.passes import make_schedule
-from ..plan.schedule import Schedule, Then
-from .graphs import DEFAULT_ITERATION_LIMIT, Graphs, Observer, Run, State, carry_out, initial_state, untrusted, written
+from ..plan.schedule import Schedule, Then, check_reads
+from .graphs import Graphs, State, carry_out, initial_state, untrusted, written
 from .isa import choose_isa, native_module
 from .profile import StepTime, step_time
+from .run import DEFAULT_ITERATION_LIMIT, Observer, Run, placed, reentered
 
 
 class NativeExecutor:
@@ -61,6 +63,7 @@ class NativeExecutor:
 
     def _prepare(self, plan: Plan, passes: Sequence[str] | None, state: State | None) -> None:
         threads, isa = self.threads, self.isa
+        check_reads(plan)
         self.state = State(plan) if state is None else state
 
         def make(inner: Plan, shared: State) -> NativeExecutor:
@@ -75,7 +78,8 @@ class NativeExecutor:
         self._main = _Program(self._module, schedule, threads, isa, self._graphs)
         self._alone = plan.later is None and not self._main.driven
         # Runs that reach beyond one program.
-        self._lock = threading.RLock()
+        self._turn = self._module.Turn()
+        self._all_tensors: _Program | None = None
 
     @property
     def execution(self) -> tuple[str, ...]:
@@ -101,13 +105,17 @@ class NativeExecutor:
         observe: Observer | None = None,
         after_step: Callable[[int], None] | None = None,
         within: Run | None = None,
+        timeout: float | None = None,
     ) -> list[np.ndarray]:
-        """Results in plan order; arguments as for `ReferenceExecutor.run`."""
-        run = within or Run(observe, self._limit)
+        """Results in plan order; arguments and errors as for `ReferenceExecutor.run`, ended inside of steps as well."""
+        run = within or Run(self._limit, self.state.interrupts, observe, timeout)
         if self._alone and not self._shares_variables:
             return self._stage(inputs, after_step, run)
-        with self._lock:
-            return self._graphs.continued(self._stage(inputs, after_step, run), after_step, run)
+        with self._turn_of(run):
+            if within is not None:
+                return self._graphs.continued(self._stage(inputs, after_step, run), after_step, run)
+            with self.state.undone_unless_finished():
+                return self._graphs.continued(self._stage(inputs, after_step, run), after_step, run)
 
     def _stage(
         self, inputs: Mapping[int, np.ndarray], after_step: Callable[[int], None] | None, run: Run
@@ -124,35 +132,46 @@ class NativeExecutor:
         return results
 
     @property
-    def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
-        """`run` for plans with one input and one output; None for all others.
+    def run_one(self) -> Callable[[Any, float | None], np.ndarray | None] | None:
+        """`run` of an input with a timeout, for plans with one input and one output; None for all others.
 
         It returns None when it is not given an array of exactly the input's type and shape.
         """
-        return self._main.run_one() if self._alone and not self._shares_variables else None
+        return self._main.run_one(self._new_run) if self._alone and not self._shares_variables else None
+
+    def _new_run(self, timeout: float | None = None) -> Run:
+        return Run(self._limit, self.state.interrupts, timeout=timeout)
+
+    @contextmanager
+    def _turn_of(self, run: Run) -> Iterator[None]:
+        with _typed(self._module, run), self._turn.turn(run.deadline, self.state.interrupts, run.seen):
+            yield
 
     def profile(self, inputs: Mapping[int, np.ndarray], rounds: int) -> list[StepTime]:
         """Median time of every step that runs, all rounds from the present state."""
-        with self._lock, self.state.kept():
+        with self._turn_of(self._new_run()), self.state.kept():
             if self._shares_variables:
                 self._main.write({i: self.state.variables[i] for i in self._variables})
-            times = self._main.profile(inputs, rounds, lambda: Run(None, self._limit), self.state)
+            times = self._main.profile(inputs, rounds, self._new_run, self.state)
             if self.plan.later is None:
                 return times
-            return times + self._graphs.profile_later(self._stage(inputs, None, Run(None, self._limit)), rounds)
+            return times + self._graphs.profile_later(self._stage(inputs, None, self._new_run()), rounds)
 
     def reset(self, resources: bool = True) -> None:
         """Put all state back to its start, or the variable tensors alone."""
-        with self._lock:
+        with self._turn_of(self._new_run()):
             self.state.reset(resources)
             self._main.reset()
 
-    @cached_property
+    @property
     def _observed(self) -> _Program:
         """A program in which every tensor of the plan exists."""
         if self._main.schedule.steps == self.plan.steps and not self._main.schedule.parts:
             return self._main
-        return _Program(self._module, Schedule(self.plan, self.plan.steps), self.threads, self.isa, self._graphs)
+        if self._all_tensors is None:
+            schedule = Schedule(self.plan, self.plan.steps)
+            self._all_tensors = _Program(self._module, schedule, self.threads, self.isa, self._graphs)
+        return self._all_tensors
 
 
 class _Program:
@@ -170,25 +189,29 @@ class _Program:
         self._program = module.Program(
             [_tensor_row(schedule, offsets, i) for i in range(len(self.plan.tensors))],
             [
-                _NO_STEP if position in self.driven else _step_row(step, _then(schedule, step))
+                _no_step(self.plan, step, offsets)
+                if position in self.driven
+                else _step_row(step, _then(schedule, step))
                 for position, step in enumerate(schedule.steps)
             ],
             arena,
             threads,
             isa,
+            graphs.state.interrupts,
         )
         self.missing = {p: reason for p, reason in self._program.missing if p not in self.driven}
         self._gaps = sorted(self.driven.union(self.missing))
         self._outputs = [(i, self.plan.tensors[i].shape, self.plan.tensors[i].type.numpy) for i in self.plan.outputs]
         self._length = len(schedule.steps)
-        self._undefined = module.StepUndefined
-        # Several threads may share a session, but there is one set of buffers.
-        self._lock = threading.Lock()
+        self._module = module
+        self._undefined, self._stopped, self._reentered = module.StepUndefined, module.StepStopped, module.TurnReentered
         # Inputs and outputs that are passed to C++ as bytes, or that no step computes.
         ends = [self.plan.tensors[i] for i in (*self.plan.inputs, *self.plan.outputs)]
         for index, tensor in zip((*self.plan.inputs, *self.plan.outputs), ends, strict=True):
             if index not in offsets and tensor.kind != "variable" and tensor.value is None and not _is_held(tensor):
                 raise ValueError(f"nothing holds '{tensor.name}'")
+        # Values without a defined result have been met: they will come again, and then the reference has its say.
+        self._met_undefined = False
         self._opaque = any(
             t.value is not None or _is_held(t) or _plain(np.empty(0, t.type.numpy)).dtype != t.type.numpy for t in ends
         )
@@ -206,54 +229,82 @@ class _Program:
         return (*self.schedule.notes, *lines)
 
     def reset(self) -> None:
-        with self._lock:
+        with self._program.turn(math.inf, -1):
             self._program.reset()
 
     def write(self, values: Mapping[int, np.ndarray]) -> None:
-        with self._lock:
+        with self._program.turn(math.inf, -1):
             self._write(values)
 
     def read(self, indices: Sequence[int]) -> dict[int, np.ndarray]:
-        with self._lock:
+        with self._program.turn(math.inf, -1):
             return {index: self._value(index) for index in indices}
 
     def run(self, inputs: Mapping[int, np.ndarray], run: Run) -> list[np.ndarray]:
-        if self._gaps or self._opaque:
-            with self._lock:
-                return self._run_with_gaps(inputs, run)
-        results = [(i, np.empty(shape, dtype)) for i, shape, dtype in self._outputs]
-        with self._lock:
+        if not (self._gaps or self._opaque or self._met_undefined):
+            results = [(i, np.empty(shape, dtype)) for i, shape, dtype in self._outputs]
             try:
-                self._program.run(list(inputs.items()), results, 0, self._length)
-            except self._undefined as error:
-                self._native(self._refer_undefined(error), self._length)
-                return self._results()
-        return [value for _, value in results]
+                self._program.run_whole(list(inputs.items()), results, self._length, run.deadline, run.seen)
+                return [value for _, value in results]
+            except self._stopped as error:
+                raise self._ended(error, run) from None
+            except self._reentered:
+                raise reentered() from None
+            except self._undefined:
+                self._met_undefined = True
+        with self._turn_of(run):
+            return self._run_with_gaps(inputs, run)
 
-    def run_one(self) -> Callable[[Any], np.ndarray | None] | None:
+    def run_one(
+        self, new_run: Callable[[float | None], Run]
+    ) -> Callable[[Any, float | None], np.ndarray | None] | None:
         if self._gaps or self._opaque or len(self.plan.inputs) != 1 or len(self._outputs) != 1:
             return None
-        call, empty, length, lock = self._program.run_one, np.empty, self._length, self._lock
-        undefined = self._undefined
+        call, empty, length = self._program.run_one, np.empty, self._length
+        undefined, stopped, inside = self._undefined, self._stopped, self._reentered
         source, (target, shape, dtype) = self.plan.inputs[0], self._outputs[0]
+        never, now = math.inf, -1
 
-        def run(x: Any) -> np.ndarray | None:
-            if x is None:
+        def run(x: Any, timeout: float | None) -> np.ndarray | None:
+            if x is None or self._met_undefined:
                 return None
             y = empty(shape, dtype)
-            with lock:
-                try:
-                    return y if call(source, x, target, y, length) else None
-                except undefined as error:
-                    self._native(self._refer_undefined(error), length)
-                    return self._value(target)
+            deadline = never if timeout is None else new_run(timeout).deadline
+            try:
+                return y if call(source, x, target, y, length, deadline, now) else None
+            except undefined:
+                self._met_undefined = True
+                return None
+            except stopped as error:
+                raise self._ended(error, new_run(timeout)) from None
+            except inside:
+                raise reentered() from None
 
         return run
+
+    @contextmanager
+    def _turn_of(self, run: Run) -> Iterator[None]:
+        """The buffers are this run's. The variables are as before unless it is finished."""
+        with _typed(self._module, run), self._program.turn(run.deadline, run.seen), stopped_by(run.check):
+            self._program.keep()
+            try:
+                yield
+                self._program.forget()
+            finally:
+                self._program.undo()
+
+    def _ended(self, error: Exception, run: Run) -> StoppedError:
+        """The error of a run that the C++ core has ended."""
+        position, reason = str(error).split()
+        stopped = run.stopped(interrupted=reason == "interrupt")
+        if int(position) < 0:
+            return stopped  # it waited for another run
+        return placed(stopped, self.schedule.steps[int(position)], int(position), self._length)
 
     def _run_with_gaps(self, inputs: Mapping[int, np.ndarray], run: Run) -> list[np.ndarray]:
         self._write(inputs)
         for first, last in self._stretches():
-            self._native(first, last)
+            self._native(first, last, run)
             if last < self._length:
                 self._refer(last, run)
         return self._results()
@@ -261,7 +312,7 @@ class _Program:
     def run_by_step(
         self, inputs: Mapping[int, np.ndarray], after_step: Callable[[int], None] | None, run: Run
     ) -> list[np.ndarray]:
-        with self._lock:
+        with self._turn_of(run):
             return self._run_by_step(inputs, after_step, run)
 
     def _run_by_step(
@@ -279,7 +330,7 @@ class _Program:
             if position in gaps:
                 self._refer(position, run)
             else:
-                self._native(position, position + 1)
+                self._native(position, position + 1, run)
             for index in (*step.outputs, *self._states(step)):
                 observe(index)
             if after_step is not None:
@@ -295,7 +346,7 @@ class _Program:
     ) -> list[StepTime]:
         import statistics
 
-        with self._lock:
+        with self._turn_of(new_run()):
             variables = {i: self._value(i) for i, t in enumerate(self.plan.tensors) if t.kind == "variable"}
             # Once untimed: caches are warm then, and values without a result raise the reference's error.
             with state.kept():
@@ -330,22 +381,17 @@ class _Program:
         self._write(variables)
         return seconds
 
-    def _native(self, first: int, last: int) -> None:
+    def _native(self, first: int, last: int, run: Run) -> None:
         while first < last:
             try:
-                self._program.run([], [], first, last)
+                self._program.run(first, last, run.deadline, run.seen)
                 return
+            except self._stopped as error:
+                raise self._ended(error, run) from None
             except self._undefined as error:
-                first = self._refer_undefined(error)
-
-    def _refer_undefined(self, error: Exception) -> int:
-        """A native kernel met values without a defined result: the reference explains, or knows better.
-
-        Returns the step to go on with.
-        """
-        position = int(str(error))
-        self._refer(position)
-        return position + 1
+                # Values without a defined result: the reference explains, or knows better.
+                self._refer(int(str(error)), run)
+                first = int(str(error)) + 1
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
         """Runs of native steps [first, last) between those that are not."""
@@ -355,13 +401,13 @@ class _Program:
             first = position + 1
 
     def _write(self, inputs: Mapping[int, np.ndarray]) -> None:
-        placed = []
+        ready = []
         for index, value in inputs.items():
             if _is_held(self.plan.tensors[index]):
                 self._held[index] = value
             else:
-                placed.append((index, _plain(value)))
-        self._program.run(placed, [], 0, 0)
+                ready.append((index, _plain(value)))
+        self._program.move(ready, [])
 
     def _value(self, index: int) -> np.ndarray:
         tensor = self.plan.tensors[index]
@@ -370,7 +416,7 @@ class _Program:
         if _is_held(tensor):
             return self._held[index]
         value = np.empty(tensor.shape, tensor.type.numpy)
-        self._program.run([], [(index, _plain(value))], 0, 0)
+        self._program.move([], [(index, _plain(value))])
         return value
 
     def _results(self) -> list[np.ndarray]:
@@ -386,12 +432,19 @@ class _Program:
         inputs = step.inputs[:-1] if _then(self.schedule, step) else step.inputs
         return [None if i is None else self._value(i) for i in inputs]
 
-    def _refer(self, position: int, run: Run | None = None) -> None:
+    def _refer(self, position: int, run: Run) -> None:
+        try:
+            run.check()
+            self._carry_out(position, run)
+        except StoppedError as error:
+            raise placed(error, self.schedule.steps[position], position, self._length) from None
+
+    def _carry_out(self, position: int, run: Run) -> None:
         step = self.schedule.steps[position]
         operator = find(step.operator)
         if operator is None:
             raise KeyError(step.operator)
-        world = (self._graphs.world(run),) if operator.worldly and run is not None else ()
+        world = (self._graphs.world(run),) if operator.worldly else ()
         with untrusted(step.place):
             arguments = self._arguments(step)
         results = carry_out(self.plan, step, arguments, *world)
@@ -409,8 +462,24 @@ class _Program:
         self._write(dict(zip(written(self.plan, step), results, strict=True)))
 
 
-# Stands for a step that the program leaves out.
-_NO_STEP: tuple[Any, ...] = ("", {}, {}, {}, [], [], None, True, 0, None)
+@contextmanager
+def _typed(module: ModuleType, run: Run) -> Iterator[None]:
+    """Typed errors for turns that did not come."""
+    try:
+        yield
+    except module.StepStopped as error:
+        raise run.stopped(interrupted=str(error).endswith("interrupt")) from None
+    except module.TurnReentered:
+        raise reentered() from None
+
+
+def _no_step(plan: Plan, step: Step, offsets: Mapping[int, int]) -> tuple[Any, ...]:
+    """Stands for a step that the program leaves out: what it reads and writes in the program's memory."""
+    placed = [
+        [i for i in some if i is not None and i in offsets and not _is_held(plan.tensors[i])]
+        for some in (step.inputs, step.outputs)
+    ]
+    return "", {}, {}, {}, *placed, None, True, 0, None
 
 
 def _is_driven(plan: Plan, step: Step) -> bool:
@@ -421,7 +490,7 @@ def _is_driven(plan: Plan, step: Step) -> bool:
 
 def _is_held(tensor: PlanTensor) -> bool:
     """Whether its shape is unknown, or its type is not for arithmetic."""
-    return tensor.kind == "unknown" or tensor.dtype == "resource"
+    return tensor.kind == "unknown" or tensor.dtype == "resource" or tensor.type.numpy.hasobject
 
 
 def _plain(value: np.ndarray) -> np.ndarray:
@@ -433,19 +502,20 @@ def _plain(value: np.ndarray) -> np.ndarray:
 
 
 def _tensor_row(schedule: Schedule, offsets: Mapping[int, int], index: int) -> tuple[Any, ...]:
-    tensor = schedule.plan.tensors[index]
+    plan = schedule.plan
+    tensor = plan.tensors[index]
     part = schedule.parts.get(index)
-    stride = -1 if part is None else part.row_stride
-    value = tensor.value
+    home, offset, stride, value = "none", 0, -1, None
     if _is_held(tensor):
-        return tensor.dtype, (), "none", 0, -1, None
-    if index in offsets:
-        return tensor.dtype, tensor.shape, "arena", offsets[index], stride, None
-    if tensor.kind == "variable":
-        return tensor.dtype, tensor.shape, "variable", 0, -1, _plain(initial_state(tensor))
-    if value is not None:
-        return tensor.dtype, tensor.shape, "constant", 0, -1, _plain(value)
-    return tensor.dtype, (), "none", 0, -1, None
+        pass
+    elif index in offsets:
+        home, offset, stride = "arena", offsets[index], -1 if part is None else part.row_stride
+    elif tensor.kind == "variable":
+        home, value = "variable", _plain(initial_state(tensor))
+    elif tensor.value is not None:
+        home, value = "constant", _plain(tensor.value)
+    shape = () if home == "none" else tensor.shape
+    return tensor.dtype, shape, home, offset, stride, value, index in plan.inputs, index in plan.outputs
 
 
 def _then(schedule: Schedule, step: Step) -> Then | None:

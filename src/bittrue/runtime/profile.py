@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..graph import ending
+from ..names import brief, distinct
 from ..operators import Step
 from ..plan import Plan
+from ..visible import visible
 from .isa import native_module
 
 # Operators whose `work` counts multiply-accumulates; for all others it counts elements.
@@ -121,8 +122,14 @@ class Profile:
             ],
         }
 
+    def __repr__(self) -> str:
+        return (
+            f"Profile({brief(self.title)}, {len(self.steps):,} steps, {self.seconds * 1e6:,.1f} us, medians of "
+            f"{self.rounds} rounds, {self.executor}{f' ({self.isa})' if self.isa else ''})"
+        )
+
     def __str__(self) -> str:
-        return "\n".join(_profile_lines(self))
+        return "\n".join(map(visible, _profile_lines(self)))
 
 
 def step_time(plan: Plan, position: int, seconds: float, note: str = "", executed: Step | None = None) -> StepTime:
@@ -176,15 +183,16 @@ def _profile_lines(profile: Profile) -> Iterator[str]:
     if any(step.work and not step.multiply_adds for step in profile.steps):
         yield "work counts multiply-accumulates, or elements where there is no GMAC/s"
     yield ""
+    names = distinct([step.name for step in profile.steps], _NAME_WIDTH)
     rows = [("", "operator", "output", "", "us", "share", "work", "GMAC/s", "of peak", "GB/s", "note")]
-    for step in profile.steps:
+    for step, name in zip(profile.steps, names, strict=True):
         speed = step.multiply_adds_per_second
         rows.append(
             (
                 step.label,
                 step.operator,
                 step.shape,
-                ending(step.name, _NAME_WIDTH),
+                name,
                 f"{1e6 * step.seconds:,.1f}",
                 _percent(step.seconds / total if total > 0 else None),
                 f"{step.work:,}",

@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from ..errors import StoppedError
 from ..operators import Operator, Step, find
+from ..operators.stopping import stopped_by
 from ..plan import Plan
-from .graphs import DEFAULT_ITERATION_LIMIT, Graphs, Observer, Run, State, carry_out, untrusted, written
+from ..plan.schedule import check_reads
+from .graphs import Graphs, State, carry_out, untrusted, written
 from .profile import StepTime, step_medians, step_time
+from .run import DEFAULT_ITERATION_LIMIT, Observer, Run, placed
 
 
 class ReferenceExecutor:
@@ -28,6 +32,7 @@ class ReferenceExecutor:
     ) -> None:
         self.plan = plan
         with untrusted(f"graph '{plan.name}'"):
+            check_reads(plan)
             self.state = State(plan) if state is None else state
         self._limit = iteration_limit
         self._graphs = Graphs(plan, self.state, lambda inner, shared: ReferenceExecutor(inner, state=shared))
@@ -49,6 +54,7 @@ class ReferenceExecutor:
         observe: Observer | None = None,
         after_step: Callable[[int], None] | None = None,
         within: Run | None = None,
+        timeout: float | None = None,
     ) -> list[np.ndarray]:
         """Results in plan order, those of later stages included.
 
@@ -58,9 +64,16 @@ class ReferenceExecutor:
                 called graphs begin with the graph's. Values are kept by the caller at will: they are never written.
             after_step: called with the position of each finished step (progress); later stages count on.
             within: the run that this one is part of.
+            timeout: seconds after which the run ends; looked at between steps and in long loops of Python.
+
+        Raises:
+            StoppedError: the timeout has passed, or another thread ended the run. The state is as before.
         """
-        run = within or Run(observe, self._limit)
-        return self._graphs.continued(self._stage(inputs, after_step, run), after_step, run)
+        if within is not None:
+            return self._graphs.continued(self._stage(inputs, after_step, within), after_step, within)
+        run = Run(self._limit, self.state.interrupts, observe, timeout)
+        with self.state.undone_unless_finished(), stopped_by(run.check):
+            return self._graphs.continued(self._stage(inputs, after_step, run), after_step, run)
 
     def _stage(
         self, inputs: Mapping[int, np.ndarray], after_step: Callable[[int], None] | None, run: Run
@@ -77,7 +90,11 @@ class ReferenceExecutor:
         for position, (step, operator) in enumerate(zip(plan.steps, self._operators, strict=True)):
             with untrusted(step.place):
                 arguments = [None if i is None else self._value(values, i) for i in step.inputs]
-            results = carry_out(plan, step, arguments, *((world,) if operator.worldly else ()))
+            try:
+                run.check()
+                results = carry_out(plan, step, arguments, *((world,) if operator.worldly else ()))
+            except StoppedError as error:
+                raise placed(error, step, position, len(plan.steps)) from None
             for index, result in zip(written(plan, step), results, strict=True):
                 (variables if index in variables else values)[index] = result
                 observe(index, result)
@@ -94,13 +111,16 @@ class ReferenceExecutor:
         for _ in range(rounds):
             with self.state.kept():
                 stamps = [time.perf_counter()]
-                self._stage(inputs, lambda _, to=stamps: to.append(time.perf_counter()), Run(None, self._limit))  # type: ignore[misc]
+                self._stage(inputs, lambda _, to=stamps: to.append(time.perf_counter()), self._new_run())  # type: ignore[misc]
                 runs.append(stamps)
         times = [step_time(self.plan, position, seconds) for position, seconds in enumerate(step_medians(runs))]
         if self.plan.later is None:
             return times
         with self.state.kept():
-            return times + self._graphs.profile_later(self._stage(inputs, None, Run(None, self._limit)), rounds)
+            return times + self._graphs.profile_later(self._stage(inputs, None, self._new_run()), rounds)
+
+    def _new_run(self) -> Run:
+        return Run(self._limit, self.state.interrupts)
 
     def _value(self, values: Mapping[int, np.ndarray], index: int) -> np.ndarray:
         return self.state.variables[index] if index in self.state.variables else values[index]

@@ -7,6 +7,7 @@ import pkgutil
 from functools import cache
 
 from ...errors import InputError
+from ...names import did_you_mean
 from ..rule import Rule
 
 
@@ -25,8 +26,6 @@ def find(code: str) -> Rule:
     text = code.lower()
     close = [rule for rule in all_rules() if text and (text in rule.name or rule.code.lower().startswith(text))]
     names = ", ".join(f"{rule.code} {rule.name}" for rule in close[:8])
-    raise InputError(
-        "BT-RULE",
-        f"no rule '{code}'",
-        advice=f"perhaps one of: {names}; `bittrue rule` lists all" if close else "`bittrue rule` lists them",
-    )
+    listed = f"perhaps one of: {names}; `bittrue rule` lists all" if close else "`bittrue rule` lists them"
+    advice = listed if close else did_you_mean(code, (rule.name for rule in all_rules()), listed)
+    raise InputError("BT-RULE", f"no rule '{code}'", advice=advice)

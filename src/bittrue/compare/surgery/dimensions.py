@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...graph import ending
+from ...names import short
 
 Axis = tuple[str, int]
-# Characters of a tensor's name that are shown.
-NAME = 60
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Links:
             free = not self._fixed.intersection(axes) and not any(name in stiff for name, _ in axes)
             if extent > 1 and free and any(name in croppable for name, _ in axes):
                 name, axis = min(axes, key=lambda one: (one[0] not in inputs, one[0] in croppable))
-                found.append(Dimension(extent, tuple(axes), f"axis {axis} of '{ending(name, NAME)}'"))
+                found.append(Dimension(extent, tuple(axes), f"axis {axis} of '{short(name)}'"))
         return sorted(found, key=lambda dimension: (min(axis for _, axis in dimension.axes) > 0, -dimension.extent))
 
     def _root(self, axis: Axis) -> Axis:

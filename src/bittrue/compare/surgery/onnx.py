@@ -12,6 +12,7 @@ import numpy as np
 from ...api import Model
 from ...errors import InvalidModelError, UnsupportedError
 from ...importers.onnx import onnx_package
+from ...visible import visible
 from .dimensions import Dimension, Links
 from .document import Document, Operator
 
@@ -51,7 +52,7 @@ def read(path: Path, model: Model) -> OnnxDocument:
         message = f"the package onnx cannot read this file: {type(error).__name__}: {error}"
         raise UnsupportedError("BT-SURGERY-READ", message, place=str(path), advice="pip install -U onnx") from None
     proto.producer_name = "bittrue"
-    proto.doc_string = f"cut from {path.name}"
+    proto.doc_string = f"cut from {visible(path.name)}"
     graph = proto.graph
     initializers = {tensor.name for tensor in graph.initializer}
     # Old files list constants among the inputs, too.

@@ -13,6 +13,8 @@ import numpy as np
 
 from ...api import Model, load
 from ...errors import InvalidModelError, UnsupportedError
+from ...files import read_file
+from ...visible import visible
 from .dimensions import Dimension, Links
 from .document import Document, Operator
 
@@ -53,7 +55,7 @@ _ELEMENTWISE = frozenset(
 
 def read(path: Path, model: Model) -> TfliteDocument:
     """The file at `path`, which `model` was read from."""
-    content = path.read_bytes()
+    content = read_file(path)
     schema = _schema()
     try:
         root = schema.ModelT.InitFromPackedBuf(content, 0)
@@ -80,7 +82,7 @@ def read(path: Path, model: Model) -> TfliteDocument:
                 content, np.uint8, operator.largeCustomOptionsSize, operator.largeCustomOptionsOffset
             )
             operator.largeCustomOptionsOffset = operator.largeCustomOptionsSize = 0
-    root.description = f"cut from {path.name} by bittrue"
+    root.description = f"cut from {visible(path.name)} by bittrue"
     return TfliteDocument(root)
 
 

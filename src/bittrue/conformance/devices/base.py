@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...names import brief
 from ..suite import SuiteCase
 
 # What a device can answer. All but the first three are faults of the device.
@@ -28,12 +29,14 @@ class Answer:
         outputs: by name, as the device gave them: types and shapes may be wrong.
         text: what it said.
         seconds: how long it took.
+        printed: the end of what it wrote on standard output and standard error, where somebody kept it.
     """
 
     status: str
     outputs: Mapping[str, np.ndarray] = field(default_factory=dict)
     text: str = ""
     seconds: float = 0.0
+    printed: str = ""
 
 
 class Device(ABC):
@@ -50,6 +53,10 @@ class Device(ABC):
     title: str
     reads: tuple[str, ...] = ("tflite", "onnx")
     numerics: str = ""
+
+    def __repr__(self) -> str:
+        # Classes of users may set neither.
+        return f"{type(self).__name__}({brief(getattr(self, 'spec', ''))}: {brief(getattr(self, 'title', ''))})"
 
     @abstractmethod
     def answer(self, case: SuiteCase) -> Answer:

@@ -33,6 +33,7 @@ import numpy as np
 
 from ...api import Port
 from ...errors import BittrueError
+from ...files import scratch_bytes
 from ...runners import arrays
 from ..formats.exporter import npy
 from ..suite import SUITE_VERSION, SuiteCase
@@ -55,17 +56,17 @@ def write_case(folder: Path, case: SuiteCase) -> None:
     model = DeviceModel(case)
     every = operands(model, case.inputs)
     file = f"model.{case.format}"
-    (folder / file).write_bytes(case.content)
+    scratch_bytes(folder / file, case.content)
     for operand in every:
         if operand.value is not None:
             _write(folder / operand.stem, operand.value)
-    (folder / "desc.json").write_text(json.dumps(_desc(model, case, every, file), indent=1) + "\n")
-    (folder / "parameters.txt").write_text("".join(_lines(model, case, every, file)))
+    scratch_bytes(folder / "desc.json", (json.dumps(_desc(model, case, every, file), indent=1) + "\n").encode())
+    scratch_bytes(folder / "parameters.txt", "".join(_lines(model, case, every, file)).encode())
 
 
 def _write(path: Path, value: np.ndarray) -> None:
-    path.with_suffix(".npy").write_bytes(npy(value))
-    path.with_suffix(".bin").write_bytes(value.astype(value.dtype.newbyteorder("<")).tobytes())
+    scratch_bytes(path.with_suffix(".npy"), npy(value))
+    scratch_bytes(path.with_suffix(".bin"), value.astype(value.dtype.newbyteorder("<")).tobytes())
 
 
 def _desc(model: DeviceModel, case: SuiteCase, every: Sequence[Operand], file: str) -> dict[str, object]:

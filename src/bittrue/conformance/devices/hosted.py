@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import math
 import resource
-import shutil
-import tempfile
 import time
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import BittrueError, InputError, ResourceError, RunError, UnsupportedError
+from ...files import scratch, scratch_bytes
 from ...runners.base import pair
-from ...runners.process import Worker
+from ...runners.guard import folder_of
+from ...runners.process import Worker, end_of
 from ..suite import SuiteCase
 from .answers import answered, where
 from .base import STATUSES, Answer, Device
@@ -67,8 +66,7 @@ class Hosted(Device):
         self._pairs = pairs
         self._worker = Worker(title, module)
         self._ready = False
-        self._folder = Path(tempfile.mkdtemp(prefix="bittrue-device-"))
-        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._folder = folder_of(self, "bittrue-device-")
 
     def open(self) -> None:
         """Start the process and the device in it.
@@ -119,7 +117,7 @@ class Hosted(Device):
             status, text, outputs = self._read(reply)
             if self._pairs and outputs:
                 outputs = _renamed(outputs, output_names(case))
-        return Answer(status, outputs, text, time.monotonic() - start)
+        return Answer(status, outputs, text, time.monotonic() - start, end_of(self._folder / "messages"))
 
     def close(self) -> None:
         if self._ready:
@@ -131,18 +129,19 @@ class Hosted(Device):
     def _ask(self, request: Mapping[str, Any], timeout: float) -> Any:
         messages = self._folder / "messages"
         # The process appends to it: what it said about earlier cases is nobody's business any more.
-        messages.write_bytes(b"")
+        scratch_bytes(messages, b"")
         try:
             return self._worker.ask({**self._settings, **request}, timeout, messages)
-        except BittrueError:
+        except BaseException:
+            # Its process has ended; none is started for saying goodbye.
             self._ready = False
             raise
 
     def _request(self, case: SuiteCase) -> dict[str, Any]:
         path = self._folder / f"model.{case.format}"
-        path.write_bytes(case.content)
+        scratch_bytes(path, case.content)
         feeds, start = [], 0
-        with (self._folder / "feeds").open("wb") as file:
+        with scratch(self._folder / "feeds") as file:
             for name, value in case.inputs.items():
                 entry = {"name": name, "dtype": value.dtype.name, "shape": list(value.shape), "start": start}
                 feeds.append(entry)
@@ -238,7 +237,7 @@ def _feed(path: Path, entry: Mapping[str, Any]) -> np.ndarray:
 
 def _write_values(path: Path, outputs: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
     entries, start = [], 0
-    with path.open("wb") as file:
+    with scratch(path) as file:
         for name, value in outputs.items():
             dtype = value.dtype.str if value.dtype.kind != "V" else value.dtype.name
             entries.append({"name": name, "dtype": dtype, "shape": list(value.shape), "start": start})

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...api import Port
 from ...errors import BittrueError
+from ...files import scratch_bytes
 from ...graph import Node, Tensor
 from ...numerics import default_of
 from ...runners.base import input_ports
+from ...runners.guard import folder_of
 from ..suite import SuiteCase
 
 # Of a description, what a device must find out by itself, and what is about the suite.
@@ -45,9 +48,8 @@ class DeviceModel:
         """The model file on disk; it goes when the model does."""
         if self._path is not None:
             return self._path
-        self._folder = tempfile.TemporaryDirectory(prefix="bittrue-device-")
-        found = Path(self._folder.name) / f"model.{self.format}"
-        found.write_bytes(self.bytes)
+        found = folder_of(self, "bittrue-device-") / f"model.{self.format}"
+        scratch_bytes(found, self.bytes)
         return found
 
     @cached_property
@@ -85,11 +87,23 @@ class DeviceModel:
 
     @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
-        """All of the graph, constants with their content; empty when bittrue cannot read the model."""
+        """All of the graph, constants as the file packs them; empty when bittrue cannot read the model."""
         try:
             return tuple(self._case.model.graph.tensors)
         except BittrueError:
             return ()
+
+    @cached_property
+    def constants(self) -> Mapping[str, np.ndarray]:
+        """Weights, bias and other constants by name, in the order of the operator's inputs.
+
+        Arrays have the shape and type of the tensor, integers below 8 bits one byte each; they are read-only. Empty
+        when bittrue cannot read the model.
+        """
+        if self._node is None:
+            return {}
+        operands = (self.tensors[index] for index in self._node.inputs if index is not None)
+        return {tensor.name: tensor.values() for tensor in operands if tensor.is_constant}
 
     @cached_property
     def description(self) -> Mapping[str, Any]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...names import did_you_mean, near
 from ...runners.litert import RESOLVERS
 from ...runners.sides import number
 from . import runtimes
@@ -64,7 +64,7 @@ def _litert(spec: str, target: str, options: Mapping[str, str], timeout: float) 
         raise InputError("BT-DEVICE-OPTION", "resolver is given twice", place=f"'{spec}'")
     target = _RESOLVER_NAMES.get(target.upper(), target)
     if target and target not in RESOLVERS:
-        close = difflib.get_close_matches(target, RESOLVERS, 1)
+        close = near(target, RESOLVERS, 1)
         advice = f"did you mean litert:{close[0]}?" if close else f"choose one of: {', '.join(RESOLVERS)}"
         raise InputError("BT-DEVICE", f"litert has no resolver '{clean(target)}'", advice=advice)
     chosen = {**options, "resolver": target} if target else options
@@ -221,7 +221,7 @@ def _plugin(text: str, point: EntryPoint, rest: str, timeout: float) -> Device:
 
 def _unknown(text: str, head: str, rest: str, plugins: list[str]) -> InputError:
     names = [*(spec.name for spec in SPECS), *_ALIASES, *plugins]
-    close = difflib.get_close_matches(head.partition("?")[0].lower(), names, 1)
+    close = near(head.partition("?")[0], names, 1)
     path = Path(text.partition("?")[0])
     if close:
         advice = f"did you mean {close[0]}{text[len(head.partition('?')[0]) :]}?"
@@ -253,9 +253,8 @@ def _options(text: str, spec: Spec, target: str) -> tuple[str, dict[str, str]]:
     for part in filter(None, query.split("&")):
         key, equals, value = part.partition("=")
         if key not in spec.options or not equals:
-            close = difflib.get_close_matches(key, spec.options, 1)
-            known = ", ".join(spec.options) or "none"
-            advice = f"did you mean {close[0]}?" if close and equals else f"options: {known}"
+            known = f"options: {', '.join(spec.options) or 'none'}"
+            advice = did_you_mean(key, spec.options, known) if equals else known
             raise InputError("BT-DEVICE-OPTION", f"'{clean(part)}' is no option of {spec.name}", advice=advice)
         if key in options:
             raise InputError("BT-DEVICE-OPTION", f"{key} is given twice", place=f"'{clean(text)}'")

@@ -18,7 +18,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +27,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError
+from ...files import scratch_bytes
+from ...runners.guard import end_group, guard_group, temporary_folder
 from ..suite import SuiteCase
 from .answers import answered
 from .base import Answer, Device
@@ -69,8 +70,7 @@ class ProgramDevice(Device):
         if self._batch:
             return next(self._answers([case]))
         start = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="bittrue-device-") as name:
-            root = Path(name)
+        with temporary_folder("bittrue-device-") as root:
             write_case(root / "case", case)
             (root / "outputs").mkdir()
             status, text, outputs = answered(lambda: self._run_one(root, case))
@@ -89,13 +89,12 @@ class ProgramDevice(Device):
     def _answers(self, cases: Sequence[SuiteCase]) -> Iterator[Answer]:
         start = time.monotonic()
         found: dict[int, Answer] = {}
-        with tempfile.TemporaryDirectory(prefix="bittrue-device-") as name:
-            root = Path(name)
+        with temporary_folder("bittrue-device-") as root:
             names = [f"{number:04d}" for number in range(len(cases))]
             for folder, case in zip(names, cases, strict=True):
                 write_case(root / "cases" / folder, case)
                 (root / "outputs" / folder).mkdir(parents=True)
-            (root / "cases" / _LIST).write_text("".join(f"{folder}\n" for folder in names))
+            scratch_bytes(root / "cases" / _LIST, "".join(f"{folder}\n" for folder in names).encode())
             whole = answered(lambda: self._run_all(root, len(cases)))
             seconds = (time.monotonic() - start) / len(cases)
             for number, (folder, case) in enumerate(zip(names, cases, strict=True)):
@@ -177,14 +176,13 @@ def run_program(command: Sequence[str], timeout: float) -> tuple[int, str]:
         hint = "; does its first line say #!/bin/sh?" if error.errno == errno.ENOEXEC else ""
         raise Crashed(f"it cannot be started: {error.strerror}{hint}") from None
     assert process.stdout is not None
+    guard_group(process)
     try:
         said = _listen(process, process.stdout.fileno(), time.monotonic() + timeout)
     except TimeoutError:
         raise TimedOut(f"it took more than {timeout:g} s") from None
     finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        end_group(process)
         process.stdout.close()
     return process.returncode, clean(said.decode(errors="replace"))
 

@@ -8,7 +8,6 @@ or one array. A device that does not run a model raises `Refused` or NotImplemen
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...names import did_you_mean
 from ..suite import SuiteCase
 from .answers import answered
 from .base import Answer, Device
@@ -157,8 +157,7 @@ def find_object(target: str, name: str, folder: str = "") -> Any:
     for part in (name or DEFAULT_NAME).split("."):
         if not hasattr(found, part):
             known = [word for word in vars(found) if not word.startswith("_") and callable(getattr(found, word))]
-            close = difflib.get_close_matches(part, known, 1)
-            advice = f"did you mean {close[0]}?" if close else f"it has {', '.join(known[:10]) or 'nothing callable'}"
+            advice = did_you_mean(part, known, f"it has {', '.join(known[:10]) or 'nothing callable'}")
             text = f"{clean(target)} has no '{clean(part)}'"
             raise InputError("BT-DEVICE", text, advice=f"{advice}; write python:{clean(target)}:NAME")
         found = getattr(found, part)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...visible import visible
+
 # Bytes that the outputs of one case may take; those of the suite take some hundred kilobytes.
 OUTPUT_LIMIT = 256 << 20
 _MOST_OUTPUTS = 1000
@@ -32,13 +34,13 @@ class TimedOut(Exception):
 
 
 def clean(text: str) -> str:
-    """Text that a device wrote, fit for one line of a report.
+    r"""Text that a device wrote, fit for one line of a report.
 
     >>> clean("no" + chr(27) + "[31m   way")
-    'no?[31m way'
+    'no\\x1b[31m way'
     """
     line = " ".join(text[: 4 * _TEXT].split())
-    shown = "".join(c if c.isprintable() else "?" for c in line[:_TEXT])
+    shown = visible(line[:_TEXT])
     return f"{shown} ..." if len(line) > _TEXT else shown
 
 

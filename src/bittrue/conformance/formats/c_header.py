@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...visible import visible_ascii
 from .describe import multipliers
 from .entry import Entry, Part
 from .exporter import Exporter, word_of
@@ -301,4 +302,4 @@ def _string(text: str) -> str:
 
 def _comment(text: str) -> str:
     """Text that neither begins nor ends a comment."""
-    return "".join(c if c.isprintable() and c.isascii() else "?" for c in text).replace("*", "x")
+    return visible_ascii(text).replace("*", "x")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...files import scratch_bytes
 from .entry import Entry
 
 MANIFEST = "manifest.json"
@@ -24,7 +25,7 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 @dataclass
 class Folder:
-    """Where files are written, and how many.
+    """Where files are written, in a folder that becomes whole later, and how many.
 
     Attributes:
         root: made when it is not there.
@@ -50,7 +51,7 @@ class Folder:
         if path.parent not in self._made:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._made.add(path.parent)
-        path.write_bytes(content)
+        scratch_bytes(path, content)
         self.files += 1
         self.size += len(content)
 

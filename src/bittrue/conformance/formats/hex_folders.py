@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...visible import visible_ascii
 from .describe import multipliers
 from .entry import Entry, Part, suite_facts
 from .exporter import MANIFEST, Exporter, json_bytes, path_of, word_of
@@ -80,10 +81,8 @@ def array_title(part: Part, words: Words) -> str:
     """Which array, for a comment: role, name, type, shape, and how words are packed."""
     packing = f"{words.per_word} per word" if words.per_word else f"{-(-words.element_width // words.width)} words each"
     layout = f" {words.layout}" if words.layout else ""
-    name = part.name.encode("ascii", "backslashreplace").decode()
-    name = "".join(c if c.isprintable() else "?" for c in name)
     return (
-        f"{part.role} {part.number} '{name}' {part.dtype}{list(words.shape)}{layout}: "
+        f"{part.role} {part.number} '{visible_ascii(part.name)}' {part.dtype}{list(words.shape)}{layout}: "
         f"{words.count} words of {words.width} bits, {packing}"
     )
 

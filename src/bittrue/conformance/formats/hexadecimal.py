@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...visible import visible_ascii
 from .describe import multipliers
 from .entry import Entry, Part, suite_facts
 from .exporter import MANIFEST, Exporter, json_bytes, path_of, word_of
@@ -244,4 +245,4 @@ def _upper(name: str) -> str:
 
 def _comment(text: str) -> str:
     """Text on one line of ASCII, which no backslash at its end prolongs."""
-    return "".join(c if c.isprintable() and c.isascii() else "?" for c in text).rstrip("\\ ")
+    return visible_ascii(text).rstrip("\\ ")

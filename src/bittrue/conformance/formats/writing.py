@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import BittrueError, InputError
+from ...files import is_temporary, written_folder
+from ...names import did_you_mean
 from ...numerics import find
 from ..suite import SUITE_VERSION, Suite, SuiteCase
 from .c_header import CHeader
@@ -97,7 +98,9 @@ def chosen_formats(names: Sequence[str], suite: Suite) -> list[str]:
             continue
         if name not in FORMATS:
             raise InputError(
-                "BT-VECTORS-OPTION", f"there is no format '{name}'", advice=f"formats: all, {', '.join(FORMATS)}"
+                "BT-VECTORS-OPTION",
+                f"there is no format '{name}'",
+                advice=did_you_mean(name, FORMATS, f"formats: all, {', '.join(FORMATS)}"),
             )
         if suite.name not in FORMATS[name].suites:
             raise InputError(
@@ -134,27 +137,24 @@ def write_vectors(
         numerics: whose outputs are the expected ones; by default the suite's.
         options: of the formats hex and bin.
         accumulators: also write accumulators, multipliers, exponents and plans, where the operator has them.
-        overwrite: remove what an earlier call left in `folder`.
+        overwrite: replace what an earlier call left in `folder`, once everything is made.
         progress: called with the number of cases that are done.
 
     Two calls with the same arguments leave the same bytes.
 
     Raises:
         InputError: formats, numerics or options that do not fit, no cases, or a folder with other things in it.
+        OutputError: the folder could not be written; older vectors in it are still there.
     """
     names = chosen_formats(list(formats), suite)
     chosen = find(numerics or suite.numerics).name
     root = Path(folder)
     check_folder(root, overwrite)
-    _clear(root)
-    try:
-        settings = options or Options()
-        packed = [n for n in names if "all" in formats and FORMATS[n].per_case and not settings.split]
-        return _write(root, suite, cases, names, packed, chosen, settings, accumulators, progress)
-    except BaseException:
-        # Half a folder is worse than none.
-        _clear(root)
-        raise
+    settings = options or Options()
+    packed = [n for n in names if "all" in formats and FORMATS[n].per_case and not settings.split]
+    with written_folder(root, INDEX, (README, *FORMATS)) as made:
+        written = _write(made, suite, cases, names, packed, chosen, settings, accumulators, progress)
+    return replace(written, folder=root)
 
 
 def _write(
@@ -212,7 +212,7 @@ def check_folder(root: Path, overwrite: bool) -> None:
     """
     if root.exists() and not root.is_dir():
         raise InputError("BT-VECTORS-PATH", "is a file, not a folder", place=str(root))
-    there = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+    there = sorted(path.name for path in root.iterdir() if not is_temporary(path.name)) if root.is_dir() else []
     if not there:
         return
     if not overwrite:
@@ -230,11 +230,3 @@ def check_folder(root: Path, overwrite: bool) -> None:
     for name in FORMATS:
         if (root / name).is_symlink():
             raise InputError("BT-VECTORS-PATH", "is a link, so it is not overwritten", place=str(root / name))
-
-
-def _clear(root: Path) -> None:
-    """Removes what `write_vectors` writes; `check_folder` has seen that there is nothing else."""
-    for name in (INDEX, README):
-        (root / name).unlink(missing_ok=True)
-    for name in FORMATS:
-        shutil.rmtree(root / name, ignore_errors=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ...report.result import Result
 from .parts import Part
 
 FORMAT = "bittrue-identify-1"
@@ -127,8 +128,8 @@ class Explained:
     operators: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class IdentifyResult:
+@dataclass(frozen=True, repr=False)
+class IdentifyResult(Result):
     """Which numerics explain a device.
 
     Attributes:
@@ -153,6 +154,15 @@ class IdentifyResult:
     consistent: tuple[str, ...]
     summary: tuple[str, ...]
     questions: int
+
+    formats = (".json",)
+
+    @property
+    def headline(self) -> str:
+        return f"{self.device}: {'; '.join(self.summary)}"
+
+    def to_markdown(self) -> str:
+        return "\n".join(self.summary)
 
     @property
     def explained(self) -> bool:

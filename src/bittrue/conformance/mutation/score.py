@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from ...errors import BittrueError
 from ...numerics import Numerics
 from ...numerics import find as find_numerics
+from ...runners.guard import process_pool, without_interrupts
 from ..expected import same_bytes
 from ..suite import SuiteCase
 from ..suite.draft import generator
@@ -140,9 +140,9 @@ def score(
             if progress is not None:
                 progress(done, len(wanted))
     else:
-        # Fresh processes: threads of this one do not survive a fork.
-        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-            tasks = {pool.submit(_task, suite.name, *pair, own.name): pair for pair in wanted}
+        with process_pool(jobs) as pool:
+            with without_interrupts():
+                tasks = {pool.submit(_task, suite.name, *pair, own.name): pair for pair in wanted}
             for done, task in enumerate(as_completed(tasks), 1):
                 scores[tasks[task]] = task.result()
                 if progress is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...files import read_file as whole_file
 from ...importers import read_model
 from .adapters import Trial
 from .vectors import MANIFEST, Case, Recorded, damaged
@@ -97,8 +98,8 @@ def find_model_runs(folder: Path) -> list[ModelRun]:
 
 def _manifest(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes().decode())
-    except (OSError, ValueError, RecursionError):
+        return json.loads(whole_file(path).decode())
+    except (OSError, InputError, ValueError, RecursionError):
         # What is wrong with it is said where a manifest of cases is asked for.
         return None
 

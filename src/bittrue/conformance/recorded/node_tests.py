@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import InputError, ModelFormatError, UnsupportedError
+from ...files import read_file as whole_file
 from ...graph import data_type
 from ...importers import read_model
 from ...importers.onnx import onnx_package
@@ -69,8 +70,8 @@ def _operator(folder: Path) -> str:
 
     model = onnx_package().ModelProto()
     try:
-        model.ParseFromString((folder / _MODEL).read_bytes())
-    except (OSError, DecodeError, RuntimeError):
+        model.ParseFromString(whole_file(folder / _MODEL))
+    except (OSError, InputError, DecodeError, RuntimeError):
         return folder.name
     kinds = {node.op_type for node in model.graph.node} - {"Constant"}
     return kinds.pop() if len(kinds) == 1 else folder.name

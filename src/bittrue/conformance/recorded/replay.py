@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BittrueError, InputError
+from ...errors import MISFITS, BittrueError, InputError
+from ...files import check_finished
+from ...names import near_or_all
 from ...numerics import Numerics, find
 from ...plan import make_plan
 from ...runtime import NativeExecutor, ReferenceExecutor, native_module
@@ -187,7 +189,11 @@ def replay(
         ModelFormatError: the manifest is damaged. What is wrong with a single case is that case's refusal.
     """
     if executor not in EXECUTORS:
-        raise InputError("BT-EXECUTOR", f"unknown executor '{executor}'", advice=f"choose one of {EXECUTORS}")
+        raise InputError(
+            "BT-EXECUTOR",
+            f"unknown executor '{executor}'",
+            advice=near_or_all(executor, EXECUTORS, "choose one of"),
+        )
     framework, version, cases = _found(Path(folder))
     adapter = find_adapter(framework)
     if numerics is not None:
@@ -211,6 +217,7 @@ def _found(place: Path) -> tuple[str, str, Sequence[Case | NodeTest | ModelRun |
     """Who recorded a folder, which version, and its cases."""
     if not place.is_dir():
         raise InputError("BT-VECTORS-PATH", "no such folder", place=str(place))
+    check_finished(place, INDEX)
     if (place / INDEX).is_file():
         return _written(place)
     manifest = (place / MANIFEST).is_file()
@@ -267,7 +274,10 @@ def _written(place: Path) -> tuple[str, str, Sequence[Case | DescTest]]:
 
 
 def _single(adapter: Adapter, case: Case) -> Iterator[Trial]:
-    trial = adapter.trial(case)
+    try:
+        trial = adapter.trial(case)
+    except MISFITS as error:
+        raise damaged(f"its fields do not fit together ({type(error).__name__}: {error})", case.place) from error
     yield replace(trial, depends_on=trial.depends_on or case.depends_on)
 
 

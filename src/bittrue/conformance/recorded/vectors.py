@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, ResourceError
+from ...files import read_file as whole_file
 from ...graph import DataType, data_type
 from .stored import Archive, Source, damaged, inside, parsed, read_array, read_part
 
@@ -160,7 +161,7 @@ def read_vectors(folder: Path) -> VectorSet:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ResourceError("BT-VECTORS-SIZE", f"a manifest of more than {_MOST_BYTES:,} bytes", place=str(path))
-        text = path.read_bytes()
+        text = whole_file(path)
     except OSError as error:
         raise InputError("BT-VECTORS-PATH", f"cannot read the manifest: {error.strerror}", place=str(path)) from None
     content = parsed(text, str(path))

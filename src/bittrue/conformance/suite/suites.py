@@ -13,7 +13,6 @@ other modules own; they come last.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import pkgutil
@@ -24,6 +23,7 @@ from functools import cache
 
 from ...check.specification import SPECIFICATION
 from ...errors import InputError
+from ...names import near_or_all
 from .case import AIMS, SuiteCase
 from .draft import Draft
 
@@ -86,7 +86,7 @@ class Suite:
                 raise InputError(
                     "BT-SUITE-OPERATOR",
                     f"the suite '{self.name}' has no operator '{word}'",
-                    advice=_advice(key, known),
+                    advice=near_or_all(word, known.values(), "operators") + "; `bittrue vectors list` names all",
                 )
             found[known[key]] = None
         return tuple(found)
@@ -112,7 +112,11 @@ class Suite:
             for word in wanted:
                 if word not in all_of_them:
                     message = f"the suite '{self.name}' has no {what} '{word}'"
-                    raise InputError(f"BT-SUITE-{what.upper()}", message, advice=_meant(word, all_of_them))
+                    raise InputError(
+                        f"BT-SUITE-{what.upper()}",
+                        message,
+                        advice=near_or_all(word, all_of_them, "there are"),
+                    )
         for operator, found in known.items():
             if operators and operator not in operators:
                 continue
@@ -143,23 +147,8 @@ class Suite:
             )
 
 
-def _meant(word: str, known: Collection[str]) -> str:
-    """What someone who wrote `word` may have meant; all that there is when nothing is close."""
-    plain = {_key(name): name for name in known}
-    close = difflib.get_close_matches(_key(word), plain, 3)
-    return f"did you mean {' or '.join(plain[name] for name in close)}?" if close else f"there are {', '.join(known)}"
-
-
 def _key(operator: str) -> str:
     return re.sub(r"[\W_]+", "", operator).lower()
-
-
-def _advice(key: str, known: Mapping[str, str]) -> str:
-    near = [name for name in known if len(key) > 2 and (key in name or name in key)]
-    near += [name for name in difflib.get_close_matches(key, known, 3) if name not in near]
-    if near:
-        return f"did you mean {' or '.join(known[name] for name in near[:4])}? `bittrue vectors list` names all"
-    return f"operators: {', '.join(known.values())}"
 
 
 SUITES: Mapping[str, Suite] = {

@@ -22,6 +22,8 @@ SATURATE: Mapping[int, tuple[int, int] | None] = {
 _EIGHT = {3: "s8", 4: "u8"}
 # QuantizeMethod, as an attribute that rows look at.
 METHODS = {0: "tflite", 1: "onnx", 2: "caffe2"}
+# Of any blob.
+MOST_AXES = 32
 
 
 @dataclass(frozen=True, eq=False)

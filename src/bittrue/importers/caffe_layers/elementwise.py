@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Attribute
-from .base import METHODS, Layer, Mappers
+from .base import METHODS, MOST_AXES, Layer, Mappers
 
 _INFINITE = float("inf")
 _OPERATIONS = {0: "product", 1: "sum", 2: "largest", 3: "quotient", 4: "smallest"}
@@ -44,7 +44,7 @@ def _bias(layer: Layer) -> None:
     layer.refuse_in_place(_is_quantized(parameter.input_scale, parameter.input_zero_point))
     inputs = list(layer.bottoms)
     if len(inputs) == 1:
-        if parameter.num_axes < -1:
+        if not -1 <= parameter.num_axes <= MOST_AXES:
             raise layer.invalid("BT-CAFFE-BIAS", f"num_axes is {parameter.num_axes}")
         learned = layer.learned[0].values.ndim if parameter.num_axes == -1 and layer.learned else parameter.num_axes
         inputs.append(layer.constant(layer.learn(0, (-1,) * max(0, learned), "bias"), "bias"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from ...errors import MISFITS
 from ..mapping import collected, snake_case
 from .base import Arrange, Called, GraphBuilder, Mapper, Source
 
@@ -35,10 +36,11 @@ def map_node(source: Source) -> None:
     Raises:
         InvalidModelError, UnsupportedError: attributes or operands that do not fit; attributes that nobody reads.
     """
-    mapper = _table().get((source.domain, source.op_type))
-    if mapper is None:
-        from .schema_types import UNKNOWN, result_types
+    from .schema_types import UNKNOWN, check_arity, result_types
 
+    mapper = _table().get((source.domain, source.op_type))
+    check_arity(source)
+    if mapper is None:
         claims = source.builder.claims
         types = [
             claims[name].dtype if kind == UNKNOWN and name in claims else kind
@@ -46,7 +48,13 @@ def map_node(source: Source) -> None:
         ]
         source.emit(snake_case(source.op_type), types)
         return
-    mapper(source)
+    try:
+        mapper(source)
+    except MISFITS as error:
+        # Operators outside the standard have no schema that says how many operands there are.
+        raise source.invalid(
+            "BT-NODE-ARITY", f"operands or attributes do not fit the operator ({type(error).__name__}: {error})"
+        ) from error
     unread = sorted(set(source.attributes) - source.read)
     if unread:
         raise source.unsupported(

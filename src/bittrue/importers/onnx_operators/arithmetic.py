@@ -27,7 +27,7 @@ def _extreme(operator: str) -> Mapper:
 
 
 def _mod(source: Source) -> None:
-    truncated = bool(source.integer("fmod", 0))
+    truncated = source.flag("fmod", False)
     floored = "modulo" if source.tensor(0).type.is_float else "floor_mod"
     source.emit("remainder" if truncated else floored, source.type(0))
 
@@ -40,12 +40,12 @@ def _bit_shift(source: Source) -> None:
 
 
 def _is_infinite(source: Source) -> None:
-    signs = {name: bool(source.integer(name, 1)) for name in ("detect_negative", "detect_positive")}
+    signs = {name: source.flag(name, True, True) for name in ("detect_negative", "detect_positive")}
     source.emit("is_infinite", "bool", signs)
 
 
 def _cumulative_sum(source: Source) -> None:
-    attributes = {name: bool(source.integer(name, 0)) for name in ("exclusive", "reverse")}
+    attributes = {name: source.flag(name, False) for name in ("exclusive", "reverse")}
     source.emit("running_sum", source.type(0), attributes)
 
 

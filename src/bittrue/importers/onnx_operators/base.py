@@ -102,6 +102,22 @@ class Source(Refusing):
     def integer(self, name: str, default: int) -> int:
         return int(self.get(name, default, int))
 
+    def flag(self, name: str, default: bool, others: bool | None = None) -> bool:
+        """An integer attribute that means no at 0 and yes at 1.
+
+        Args:
+            name: of the attribute.
+            default: where it is absent.
+            others: what the runtime takes any other integer for, which the specification leaves open. None: it refuses
+                them, or gives no defined result.
+        """
+        value = self.integer(name, int(default))
+        if value in (0, 1):
+            return bool(value)
+        if others is None:
+            raise self.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is {value}, expected 0 or 1")
+        return others
+
     def real(self, name: str, default: float) -> float:
         """A float attribute: a binary32 number."""
         return float(self.get(name, default, float))

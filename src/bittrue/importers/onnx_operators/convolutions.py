@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from ...graph import Attribute
 from .base import Mapper, Mappers, Source, same_type
-from .windows import window_attributes
+from .windows import convolution_attributes, sizes, window_attributes
 
 
 def _conv(source: Source) -> None:
-    source.emit("conv", source.type(0), {**window_attributes(source), "groups": source.integer("group", 1)})
+    source.emit("conv", source.type(0), convolution_attributes(source))
 
 
 def _conv_transpose(source: Source) -> None:
     attributes: dict[str, Attribute] = {
-        **window_attributes(source),
-        "groups": source.integer("group", 1),
-        "output_padding": source.integers("output_padding", ()) or (),
-        "output_shape": source.integers("output_shape", ()) or (),
+        **convolution_attributes(source),
+        "output_padding": sizes(source, "output_padding"),
+        "output_shape": sizes(source, "output_shape"),
     }
     source.emit("conv_transpose", source.type(0), attributes)
 
@@ -25,8 +24,8 @@ def _gemm(source: Source) -> None:
     attributes: dict[str, Attribute] = {
         "alpha": source.real("alpha", 1.0),
         "beta": source.real("beta", 1.0),
-        "transpose_a": bool(source.integer("transA", 0)),
-        "transpose_b": bool(source.integer("transB", 0)),
+        "transpose_a": source.flag("transA", False, True),
+        "transpose_b": source.flag("transB", False, True),
     }
     source.emit("gemm", source.type(0), attributes)
 
@@ -34,8 +33,8 @@ def _gemm(source: Source) -> None:
 def _max_pool(source: Source) -> None:
     attributes: dict[str, Attribute] = {
         **window_attributes(source),
-        "ceil_mode": bool(source.integer("ceil_mode", 0)),
-        "storage_order": source.integer("storage_order", 0),
+        "ceil_mode": source.flag("ceil_mode", False, False),
+        "storage_order": int(source.flag("storage_order", False)),
     }
     source.emit("max_pool", [source.type(0), "s64"], attributes)
 
@@ -43,8 +42,8 @@ def _max_pool(source: Source) -> None:
 def _average_pool(source: Source) -> None:
     attributes: dict[str, Attribute] = {
         **window_attributes(source),
-        "ceil_mode": bool(source.integer("ceil_mode", 0)),
-        "count_include_pad": bool(source.integer("count_include_pad", 0)),
+        "ceil_mode": source.flag("ceil_mode", False, False),
+        "count_include_pad": source.flag("count_include_pad", False, True),
     }
     source.emit("average_pool", source.type(0), attributes)
 
@@ -52,7 +51,7 @@ def _average_pool(source: Source) -> None:
 def _lp_pool(source: Source) -> None:
     attributes: dict[str, Attribute] = {
         **window_attributes(source),
-        "ceil_mode": bool(source.integer("ceil_mode", 0)),
+        "ceil_mode": source.flag("ceil_mode", False, False),
         "p": source.integer("p", 2),
     }
     source.emit("lp_pool", source.type(0), attributes)

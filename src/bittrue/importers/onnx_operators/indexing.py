@@ -40,8 +40,8 @@ def _scatter_nd(source: Source) -> None:
 
 def _position(operator: str) -> Mapper:
     def mapper(source: Source) -> None:
-        axis, keeps = source.integer("axis", 0), bool(source.integer("keepdims", 1))
-        attributes = {"axis": axis, "last": bool(source.integer("select_last_index", 0))}
+        axis, keeps = source.integer("axis", 0), source.flag("keepdims", True, False)
+        attributes = {"axis": axis, "last": source.flag("select_last_index", False, True)}
         if not keeps:
             source.emit(operator, "s64", attributes)
             return
@@ -58,8 +58,8 @@ def _top(source: Source) -> None:
         inputs = [*inputs[:1], source.constant(np.array([source.integer("k", 0)], np.int64), "k")]
     attributes = {
         "axis": source.integer("axis", -1),
-        "largest": bool(source.integer("largest", 1)),
-        "sorted": bool(source.integer("sorted", 1)),
+        "largest": source.flag("largest", True, False),
+        "sorted": source.flag("sorted", True, False),
     }
     names = [*source.outputs, "", ""][:2]
     source.emit("extremes", [source.type(0), "s64"], attributes, inputs=inputs, outputs=_named(source, names))
@@ -85,7 +85,7 @@ def _non_zero(source: Source) -> None:
 
 
 def _non_max_suppression(source: Source) -> None:
-    source.emit("best_boxes", "s64", {"centred": bool(source.integer("center_point_box", 0))})
+    source.emit("best_boxes", "s64", {"centred": source.flag("center_point_box", False)})
 
 
 def _one_hot(source: Source) -> None:
@@ -98,11 +98,11 @@ def _eye_like(source: Source) -> None:
 
 
 def _trilu(source: Source) -> None:
-    source.emit("triangle", source.type(0), {"upper": bool(source.integer("upper", 1))})
+    source.emit("triangle", source.type(0), {"upper": source.flag("upper", True, True)})
 
 
 def _unique(source: Source) -> None:
-    attributes: dict[str, Attribute] = {"sorted": bool(source.integer("sorted", 1))}
+    attributes: dict[str, Attribute] = {"sorted": source.flag("sorted", True, False)}
     if source.has("axis"):
         attributes["axis"] = source.integer("axis", 0)
     types = [source.type(0), "s64", "s64", "s64"][: len(source.outputs)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...graph import Attribute
 from .base import MICROSOFT, Mappers, Source, fixed_type
-from .windows import window_attributes
+from .windows import convolution_attributes
 
 
 def _qlinear_matmul(source: Source) -> None:
@@ -12,12 +12,8 @@ def _qlinear_matmul(source: Source) -> None:
 
 
 def _convolution(source: Source) -> dict[str, Attribute]:
-    if source.has("auto_pad") and source.has("pads") and source.text("auto_pad", "NOTSET") != "NOTSET":
-        raise source.invalid(
-            "BT-ONNX-ATTRIBUTE", "has both 'auto_pad' and 'pads'", "the runtime refuses it, too; remove one of them"
-        )
-    last = bool(source.integer("channels_last", 0)) if source.domain == MICROSOFT else False
-    return {**window_attributes(source), "groups": source.integer("group", 1), "channels_last": last}
+    last = source.flag("channels_last", False, True) if source.domain == MICROSOFT else False
+    return {**convolution_attributes(source), "channels_last": last}
 
 
 def _qlinear_conv(source: Source) -> None:
@@ -31,8 +27,8 @@ def _conv_integer(source: Source) -> None:
 def _qgemm(source: Source) -> None:
     attributes = {
         "alpha": source.real("alpha", 1.0),
-        "trans_a": bool(source.integer("transA", 0)),
-        "trans_b": bool(source.integer("transB", 0)),
+        "trans_a": source.flag("transA", False, True),
+        "trans_b": source.flag("transB", False, True),
     }
     source.emit("qgemm", source.type(8) if source.present(8) else "f32", attributes)
 

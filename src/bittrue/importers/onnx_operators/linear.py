@@ -89,7 +89,7 @@ def _quantize(source: Source) -> None:
         precision = "f64"
     else:
         precision = scale if scale in _PRECISIONS else x if x in _PRECISIONS else "f32"
-    saturate = source.integer("saturate", 1) if source.version >= 19 else 1
+    saturate = int(source.flag("saturate", True)) if source.version >= 19 else 1
     source.emit("quantize_linear", target, {**_places(source), "saturate": saturate, "precision": precision})
 
 

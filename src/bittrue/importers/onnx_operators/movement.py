@@ -36,7 +36,7 @@ def _transpose(source: Source) -> None:
 
 
 def _reshape(source: Source) -> None:
-    source.emit("reshape_to", source.type(0), {"allow_zero": bool(source.integer("allowzero", 0))})
+    source.emit("reshape_to", source.type(0), {"allow_zero": source.flag("allowzero", False, False)})
 
 
 def _flatten(source: Source) -> None:
@@ -154,9 +154,13 @@ def _cast_like(source: Source) -> None:
 
 def _emit_cast(source: Source, dtype: str) -> None:
     attributes: dict[str, Attribute] = {
-        "saturate": bool(source.integer("saturate", 1)),
+        "saturate": source.flag("saturate", True),
         "round_mode": source.text("round_mode", "up"),
     }
+    if not attributes["saturate"] and not dtype.startswith(("f8", "f6", "f4")):
+        raise source.invalid(
+            "BT-ONNX-ATTRIBUTE", f"'saturate' is 0, which only casts to floats of 8 bits and less know, not {dtype}"
+        )
     source.emit("convert", dtype, attributes, inputs=source.inputs[:1])
 
 

@@ -15,9 +15,9 @@ def _average_pool(source: Source) -> None:
         "kernel_shape": source.integers("kernel_shape", ()) or (),
         "dilations": (),
         "auto_pad": source.text("auto_pad", "NOTSET"),
-        "ceil_mode": bool(source.integer("ceil_mode", 0)),
-        "count_include_pad": bool(source.integer("count_include_pad", 0)),
-        "channels_last": bool(source.integer("channels_last", 0)),
+        "ceil_mode": source.flag("ceil_mode", False, False),
+        "count_include_pad": source.flag("count_include_pad", False, True),
+        "channels_last": source.flag("channels_last", False, True),
     }
     source.emit("qlinear_average_pool", source.type(0), attributes)
 
@@ -33,7 +33,7 @@ def _concat(source: Source) -> None:
 
 
 def _global_average_pool(source: Source) -> None:
-    attributes = {"channels_last": bool(source.integer("channels_last", 0)), "keep_dims": True}
+    attributes = {"channels_last": source.flag("channels_last", False, True), "keep_dims": True}
     source.emit("qlinear_global_average_pool", source.type(0), attributes)
 
 
@@ -44,7 +44,7 @@ def _leaky_relu(source: Source) -> None:
 def _max_pool(source: Source) -> None:
     """The pool of channels-first tensors between two transpositions."""
     attributes = window_attributes(source)
-    attributes["ceil_mode"] = bool(source.integer("ceil_mode", 0))
+    attributes["ceil_mode"] = source.flag("ceil_mode", False, False)
     attributes["storage_order"] = 0
     attributes["crops"] = True
     taps = attributes["kernel_shape"]
@@ -59,7 +59,7 @@ def _max_pool(source: Source) -> None:
 
 def _reduce_mean(source: Source) -> None:
     attributes: dict[str, Attribute] = {"axes": source.integers("axes") or ()}
-    attributes["keep_dims"] = bool(source.integer("keepdims", 1))
+    attributes["keep_dims"] = source.flag("keepdims", True, False)
     source.emit("qlinear_reduce_mean", source.type(0), attributes)
 
 

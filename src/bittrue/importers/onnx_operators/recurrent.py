@@ -64,7 +64,7 @@ def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False)
     return {
         "direction": direction,
         "hidden_size": source.integer("hidden_size", 0),
-        "batch_first": bool(source.integer("layout", 0)) if source.version >= 14 else False,
+        "batch_first": source.flag("layout", False) if source.version >= 14 else False,
         "functions": ", ".join(f"{name} {alpha!r} {beta!r}" for name, alpha, beta in described),
         "clip": clip,
     }
@@ -72,7 +72,7 @@ def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False)
 
 def _lstm(source: Source) -> None:
     attributes = _attributes(source, ("Sigmoid", "Tanh", "Tanh"))
-    attributes["input_forget"] = bool(source.integer("input_forget", 0))
+    attributes["input_forget"] = source.flag("input_forget", False, True)
     if source.domain == MICROSOFT:
         attributes["has_sequence"] = bool(source.outputs[0])
     source.emit("dynamic_quantize_lstm" if source.domain == MICROSOFT else "sequence_lstm", ("f32",) * 3, attributes)
@@ -80,7 +80,9 @@ def _lstm(source: Source) -> None:
 
 def _gru(source: Source) -> None:
     attributes = _attributes(source, ("Sigmoid", "Tanh"))
-    attributes["linear_before_reset"] = bool(source.integer("linear_before_reset", 0))
+    if not -(1 << 31) <= source.integer("linear_before_reset", 0) < 1 << 31:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'linear_before_reset' does not fit 32 bits")
+    attributes["linear_before_reset"] = source.flag("linear_before_reset", False, True)
     source.emit("sequence_gru", ("f32",) * 2, attributes)
 
 

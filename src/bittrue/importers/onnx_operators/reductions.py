@@ -15,12 +15,12 @@ def _reduce(stem: str) -> Mapper:
     def apply(source: Source) -> None:
         operand = source.version >= _OPERAND.get(source.op_type, 18)
         attributes: dict[str, Attribute] = {
-            "keep_dims": bool(source.integer("keepdims", 1)),
+            "keep_dims": source.flag("keepdims", True, False),
             "keeps_without_axes": False,
         }
         inputs = list(source.inputs)
         if operand:
-            attributes["keeps_without_axes"] = bool(source.integer("noop_with_empty_axes", 0))
+            attributes["keeps_without_axes"] = source.flag("noop_with_empty_axes", False, False)
         else:
             axes = source.integers("axes")
             inputs = inputs[:1] + ([source.constant(np.array(axes, np.int64), "axes")] if axes else [])
@@ -49,7 +49,11 @@ def _layer_normalization(source: Source) -> None:
         "centred": source.op_type == "LayerNormalization",
         "summed": False,
     }
-    source.emit("layer_normalization", [source.type(0), "f32", "f32"], attributes)
+    outputs = source.outputs
+    if source.op_type == "SimplifiedLayerNormalization":
+        # No mean is taken away, and none is given.
+        outputs = [outputs[0], "", *outputs[1:]]
+    source.emit("layer_normalization", [source.type(0), "f32", "f32"], attributes, outputs=outputs)
 
 
 def _instance_normalization(source: Source) -> None:
@@ -75,10 +79,14 @@ def _skip_layer_normalization(source: Source) -> None:
     bias = 3 if simplified else 4
     total = names[3] or source.temporary(dtype, "sum")
     first = source.temporary(dtype, "skipped") if source.present(bias) else total
-    plain: dict[str, Attribute] = {"activation": "none"}
-    (sum_of,) = source.emit("add", dtype, plain, inputs=source.inputs[:2], outputs=[first])
+
+    def add(left: int | None, right: int | None, result: str, skipped: str) -> int:
+        plain: dict[str, Attribute] = {"activation": "none", "skipped": skipped}
+        return source.emit("add", dtype, plain, inputs=[left, right], outputs=[result])[0]
+
+    sum_of = add(source.inputs[0], source.inputs[1], first, "sequence")
     if source.present(bias):
-        (sum_of,) = source.emit("add", dtype, plain, inputs=[sum_of, source.inputs[bias]], outputs=[total])
+        sum_of = add(sum_of, source.inputs[bias], total, "row")
     attributes: dict[str, Attribute] = {
         "axis": -1,
         "epsilon": source.real("epsilon", 1e-12),

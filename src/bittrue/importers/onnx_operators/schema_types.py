@@ -1,4 +1,4 @@
-"""Types of results that follow from an operator's schema alone: for nodes that have no mapping.
+"""What an operator's schema says: how many operands a node has, and the types of results of nodes without a mapping.
 
 So a model with one foreign operator is refused for that operator, and not for what comes after it.
 """
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from onnx.defs import OpSchema
 
 UNKNOWN = "variant"
+# Schemas give such a number where any number will do.
+_MANY = 1 << 30
 # Attributes that name the type of the results.
 _NAMING = ("to", "dtype", "output_dtype")
 
@@ -28,6 +30,28 @@ def result_types(source: Source) -> list[str]:
         return [UNKNOWN] * len(source.outputs)
     bound = _bound(schema, source)
     return [_result(schema, position, bound, source) for position in range(len(source.outputs))]
+
+
+def check_arity(source: Source) -> None:
+    """Refuses more or fewer inputs and outputs than the schema has; operators without a schema are let through.
+
+    Raises:
+        InvalidModelError: there are too many or too few.
+    """
+    import onnx.defs
+
+    try:
+        schema = onnx.defs.get_schema(source.op_type, source.version, source.domain)
+    except onnx.defs.SchemaError:
+        return
+    for what, count, low, high in (
+        ("inputs", len(source.inputs), schema.min_input, schema.max_input),
+        ("outputs", len(source.outputs), schema.min_output, schema.max_output),
+    ):
+        if not low <= count <= high:
+            expected = f"{low}" if low == high else f"{low} to {high}" if high < _MANY else f"at least {low}"
+            code = "BT-NODE-INPUT" if what == "inputs" and count < low else "BT-NODE-ARITY"
+            raise source.invalid(code, f"{count} {what}, expected {expected}")
 
 
 def _bound(schema: OpSchema, source: Source) -> dict[str, str]:

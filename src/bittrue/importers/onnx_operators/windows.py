@@ -8,7 +8,27 @@ from .base import Source
 
 def window_attributes(source: Source) -> dict[str, Attribute]:
     """`kernel_shape`, `strides`, `dilations`, `pads` (empty where absent: the rank decides) and `auto_pad`."""
-    attributes: dict[str, Attribute] = {
-        name: source.integers(name, ()) or () for name in ("kernel_shape", "strides", "dilations", "pads")
-    }
-    return {**attributes, "auto_pad": source.text("auto_pad", "NOTSET")}
+    lists = {name: sizes(source, name) for name in ("kernel_shape", "strides", "dilations", "pads")}
+    ranks = {len(values) / (2 if name == "pads" else 1) for name, values in lists.items() if values}
+    if len(ranks) > 1:
+        counts = ", ".join(f"{len(values)} {name}" for name, values in lists.items() if values)
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"the numbers of sizes do not fit together: {counts}")
+    return {**lists, "auto_pad": source.text("auto_pad", "NOTSET")}
+
+
+def convolution_attributes(source: Source) -> dict[str, Attribute]:
+    """The same of a convolution, which must not have both `pads` and `auto_pad`."""
+    attributes = window_attributes(source)
+    if attributes["auto_pad"] != "NOTSET" and attributes["pads"]:
+        raise source.invalid(
+            "BT-ONNX-ATTRIBUTE", "has both 'auto_pad' and 'pads'", "the runtime refuses it, too; remove one of them"
+        )
+    return {**attributes, "groups": source.integer("group", 1)}
+
+
+def sizes(source: Source, name: str) -> tuple[int, ...]:
+    """A list of sizes, empty where it is absent; one that is there has sizes."""
+    values = source.integers(name)
+    if values == ():
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is an empty list", "leave it out")
+    return values or ()

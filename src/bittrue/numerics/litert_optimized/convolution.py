@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..table import Row
 
 _CONVOLUTION = {
@@ -25,7 +27,7 @@ _PROCESSOR = (
 _LAYER_LIMIT = f"{_SPLIT_LIMIT}; {_PROCESSOR}"
 _LAYER = (("bias_scale_within", 0.02), ("activation_is_clamp",))
 
-ROWS: tuple[Row, ...] = (
+_ROWS: tuple[Row, ...] = (
     Row(
         "conv2d",
         ("s8 s8|s4 s32 -> s8",),
@@ -141,3 +143,6 @@ ROWS: tuple[Row, ...] = (
         limit=_LAYER_LIMIT,
     ),
 )
+
+# The vector kernels' results with a zero point outside of its type are not those of the reference kernels.
+ROWS = tuple(replace(row, requires=(("zero_points_fit",), *row.requires)) for row in _ROWS)

@@ -1,0 +1,31 @@
+"""Lines without styles, for what is copied or read by programs. Text is shown, never obeyed, as `terminal` has it."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+from ..visible import visible
+
+
+def say(*lines: str, err: bool = False) -> None:
+    """Prints lines as they are, however long: nothing is wrapped or cut, so that they can be copied."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write("".join(f"{visible(line)}\n" for line in lines))
+    stream.flush()
+
+
+def say_json(value: Any) -> None:
+    """Prints JSON in ASCII. Strings are exact, even lone surrogates; "nan" and "inf" stand for such numbers."""
+    # DEL is the one control character that JSON lets through.
+    say(*json.dumps(_finite(value), indent=1, allow_nan=False).replace("\x7f", "\\u007f").split("\n"))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,93 @@
+"""Inputs and outputs of sessions, and whether arrays fit them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError
+from .graph import Quantization
+from .names import brief
+
+
+class Port:
+    """One input or output of a session.
+
+    Attributes:
+        name: tensor name.
+        dtype: NumPy dtype of the array.
+        shape: tuple of extents, -1 for those that only running tells (the rank is then what the file declares).
+        scale, zero_point: quantization (None when the tensor has none or has it per axis).
+    """
+
+    def __init__(self, name: str, dtype: np.dtype, shape: tuple[int, ...], quantization: Quantization | None) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.quantization = quantization
+        single = quantization is not None and not quantization.per_axis
+        self.scale = float(quantization.scales[0]) if single and quantization else None
+        self.zero_point = int(quantization.zero_points[0]) if single and quantization else None
+
+    def __repr__(self) -> str:
+        quantization = f", {self.quantization}" if self.quantization is not None else ""
+        return f"Port({brief(self.name)}, {self.dtype}{list(self.shape)}{quantization})"
+
+
+def _shape_advice(port: Port, shape: tuple[int, ...]) -> str:
+    """What to do with an array of another shape than the input's."""
+    for axes, where in (((0, 2, 3, 1), "first"), ((0, 3, 1, 2), "last")):
+        for whole, text in ((shape, "array"), ((1, *shape), "array[None]")):
+            if len(whole) == 4 and tuple(whole[axis] for axis in axes) == port.shape:
+                return f"the axes look transposed (channels {where}): use {text}.transpose{axes}"
+    if (1, *shape) == port.shape:
+        return "the batch axis is missing: use array[None]"
+    if [n for n in shape if n != 1] == [n for n in port.shape if n != 1]:
+        return f"axes of size 1 are elsewhere: use array.reshape{port.shape}"
+    if math.prod(shape) == math.prod(port.shape):
+        return "it has as many values in another order of axes: transpose or reshape it as the input needs them"
+    if len(shape) == len(port.shape):
+        advice = f"prepare the model for it: model.prepare(shapes={{{port.name!r}: {shape}}})"
+        if port.shape[1:] == shape[1:] and port.shape[0] and shape[0] % port.shape[0] == 0:
+            advice = f"session.run_each(...) runs the samples one after the other; or {advice}"
+        return advice
+    return f"the input has {len(port.shape)} axes, the array {len(shape)}"
+
+
+def checked(port: Port, value: Any) -> np.ndarray:
+    """`value` as an array of the port's type and shape, in C order.
+
+    Raises:
+        InputError: it is none.
+    """
+    if (
+        type(value) is np.ndarray
+        and value.dtype == port.dtype
+        and value.shape == port.shape
+        and value.flags.c_contiguous
+    ):
+        return value
+    place = f"input '{port.name}'"
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InputError("BT-INPUT-TYPE", f"no array: {error}", place=place) from None
+    if array.dtype != port.dtype:
+        advice = f"convert it yourself: array.astype(np.{port.dtype})"
+        if array.dtype.kind == "f" and port.scale is not None:
+            advice = (
+                f"quantize it: bittrue.quantize(x, scale={port.scale!r}, zero_point={port.zero_point}, "
+                f"dtype='{port.dtype}')"
+            )
+        raise InputError("BT-INPUT-TYPE", f"expected {port.dtype}, found {array.dtype}", place=place, advice=advice)
+    if array.shape != port.shape:
+        advice = _shape_advice(port, array.shape)
+        raise InputError(
+            "BT-INPUT-SHAPE",
+            f"expected shape {list(port.shape)}, found {list(array.shape)}",
+            place=place,
+            advice=advice,
+        )
+    return np.ascontiguousarray(array).reshape(array.shape)

@@ -1,0 +1,87 @@
+"""What every result can do: say in one line what came out, show itself in notebooks, and be written as a file."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..files import write_text
+from ..visible import visible
+
+# Endings of file names to the modules of this folder that render results.
+_RENDERERS = {".html": "html", ".md": "markdown", ".sarif": "sarif", ".xml": "junit"}
+
+
+class Result:
+    """The base of what `check_model`, `compare_models`, `conform` and `identify` return.
+
+    `print(result)` shows a summary, ``repr(result)`` one line; notebooks show the summary as a table.
+
+    Attributes:
+        headline: what came out, in one sentence.
+        formats: file name endings that `save` knows for this result.
+    """
+
+    formats: tuple[str, ...] = (".json", ".html", ".md")
+
+    @property
+    def headline(self) -> str:
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, the only source of every report."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """The same as JSON text, as ``--json`` prints it."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """A short summary, for example for a CI job."""
+        from .markdown import render
+
+        return render(self.to_dict())
+
+    def to_html(self) -> str:
+        """One page that works offline, as text. Needs the extra ``report`` (``pip install "bittrue[report]"``)."""
+        from .html import render
+
+        return render(self.to_dict())
+
+    def save(self, path: object) -> None:
+        """Write the result to `path` (str or PathLike), whose ending chooses the form.
+
+        ``.json`` holds everything (`bittrue report` reads it), ``.html`` is a page, ``.md`` a summary; results of
+        `check_model` know ``.sarif`` and ``.xml`` (JUnit), too, those of `conform` ``.xml``.
+
+        Raises:
+            InputError: another ending, no such folder, or a package is missing that draws pages.
+            OutputError: it cannot be written; a file that was there stays as it was.
+        """
+        target = Path(str(path))
+        ending = target.suffix.lower()
+        if ending not in self.formats:
+            raise InputError(
+                "BT-RESULT-FORMAT",
+                f"no form of a result ends with '{ending}'",
+                place=str(target),
+                advice=f"choose one of {', '.join(self.formats)}",
+            )
+        if ending == ".json":
+            text = self.to_json() + "\n"
+        else:
+            # Jinja2 and Plotly are only needed for pages.
+            text = import_module(f".{_RENDERERS[ending]}", __package__).render(self.to_dict())
+        write_text(target, text)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {visible(self.headline)}>"
+
+    def __str__(self) -> str:
+        return self.to_markdown()
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
