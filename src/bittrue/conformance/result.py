@@ -434,7 +434,14 @@ class ConformResult(Result):
 
 
 def digest_of(data: dict[str, Any]) -> str:
-    """SHA-256 of a result's JSON without its digest: keys sorted, no spaces."""
+    """SHA-256 of a result's JSON without its digest: keys sorted, no spaces.
+
+    Raises:
+        InputError: it holds NaN or an infinity, which JSON does not know, or is nested too deeply.
+    """
     rest = {key: value for key, value in data.items() if key != "digest"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    try:
+        text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise InputError("BT-RESULT", f"no JSON: {error}", place="result") from None
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -12,9 +12,8 @@ from damage import damaged, spoiled, written
 from oracle import tried
 
 from bittrue.conformance.certificate import verify
-from bittrue.conformance.conform import conform, group_cases, group_names
+from bittrue.conformance.conform import conform
 from bittrue.conformance.result import ConformResult, digest_of
-from bittrue.conformance.suite import find_suite
 
 
 def seeds(folder: Path) -> Iterable[bytes]:
@@ -45,9 +44,8 @@ def attempt(content: bytes, folder: Path) -> str:
         except (ValueError, RecursionError):
             return "no JSON"
         result = ConformResult.from_dict(data)
-        suite = find_suite(result.suite)
-        groups = group_names(suite, result.selection)
-        if sum(1 for group in groups for _ in group_cases(suite, result.selection, group)) > 4:
+        # Counted before anything is made: the whole suite, which an empty selection means, takes most of a minute.
+        if not 0 < len(result.selection.cases) <= 4:
             return "large"
         return "broken" if verify(data) else "holds"
 
