@@ -167,6 +167,7 @@ TensorSpec read_tensor(nb::handle row, Keep& keep) {
   }
   tensor.given = nb::cast<bool>(fields[6]);
   tensor.wanted = nb::cast<bool>(fields[7]);
+  tensor.root = nb::cast<int>(fields[8]);
   if (type_bytes(tensor.operand.type) == 0) tensor.home = Home::none;
   return tensor;
 }

@@ -127,21 +127,24 @@ struct Made {
   std::exception_ptr error;
 };
 
-Made make_kernel(const ProgramStep& step, const std::vector<TensorSpec>& tensors, const CoreSet& cores) {
+// Lets nothing pass: it runs in tasks.
+Made make_kernel(const ProgramStep& step, const std::vector<TensorSpec>& tensors, const CoreSet& cores) noexcept {
   Made made;
   try {
-    if (only_checks(step, tensors)) {
-      made.reason = "its results hold no elements";
-    } else if (constant_nan(step, tensors)) {
-      made.reason = "a constant holds NaN";
-    } else if (const Factory factory = find_factory(step.step.name)) {
-      made.reason = "no native kernel for these types";
-      made.kernel = factory(step.step, cores);
-    } else {
-      made.reason = "no native kernel for this operator";
+    try {
+      if (only_checks(step, tensors)) {
+        made.reason = "its results hold no elements";
+      } else if (constant_nan(step, tensors)) {
+        made.reason = "a constant holds NaN";
+      } else if (const Factory factory = find_factory(step.step.name)) {
+        made.reason = "no native kernel for these types";
+        made.kernel = factory(step.step, cores);
+      } else {
+        made.reason = "no native kernel for this operator";
+      }
+    } catch (const NoKernel& error) {
+      made.reason = error.what();
     }
-  } catch (const NoKernel& error) {
-    made.reason = error.what();
   } catch (...) {
     made.error = std::current_exception();
   }
@@ -162,7 +165,12 @@ void AlignedBytes::Free::operator()(uint8_t* p) const { std::free(p); }
 Program::Program(std::vector<TensorSpec> tensors, std::vector<ProgramStep> steps, int64_t arena, int threads,
                  const std::string& isa, const int64_t* interrupts)
     : cores_(isa), pool_(threads), interrupts_(interrupts), tensors_(std::move(tensors)), arena_(arena) {
-  for (const TensorSpec& tensor : tensors_) check_operand(tensor, arena);
+  for (const TensorSpec& tensor : tensors_) {
+    check_operand(tensor, arena);
+    if (tensor.root < 0 || tensor.root >= static_cast<int>(tensors_.size())) {
+      throw std::invalid_argument("a tensor lies in one that does not exist");
+    }
+  }
   for (ProgramStep& step : steps) {
     check_step(step);
     const auto operands = [&](const std::vector<int>& indices) {

@@ -19,6 +19,7 @@ struct TensorSpec {
   Operand operand;
   Home home = Home::none;
   int64_t offset = 0;  // in the arena, for Home::arena
+  int root = 0;        // the tensor whose memory this is, itself or one that holds it
   bool given = false;   // written before the first step
   bool wanted = false;  // read after the last one
 };

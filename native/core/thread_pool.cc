@@ -1,5 +1,6 @@
 #include "core/thread_pool.h"
 
+#include <new>
 #include <system_error>
 
 #include "core/forks.h"
@@ -51,15 +52,18 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::launch() {
-  forks_ = process_forks();
-  if (threads_ <= 1) return;
-  workers_ = std::make_unique<Workers>();
+  if (threads_ > 1) workers_ = std::make_unique<Workers>();
+  forks_ = process_forks();  // not before: a launch without memory is tried again
+  if (workers_ == nullptr) return;
   try {
+    workers_->threads.reserve(static_cast<size_t>(threads_) - 1);
     for (int worker = 1; worker < threads_; ++worker) {
       workers_->threads.emplace_back([this, &workers = *workers_, worker] { work(workers, worker); });
     }
   } catch (const std::system_error&) {
     // As many as the system gives.
+  } catch (const std::bad_alloc&) {
+    // Likewise; those that run already must not be lost.
   }
 }
 

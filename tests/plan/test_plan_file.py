@@ -280,11 +280,42 @@ def test_plans_changed_in_memory_read_nothing_unwritten(executor: str) -> None:
 def test_the_native_program_checks_its_memory() -> None:
     from bittrue import _native
 
-    rows = [("s8", (4,), "arena", 0, -1, None, True, False), ("s8", (8,), "arena", 64, -1, None, False, True)]
-    join = ("reshape", {}, {}, {}, [0], [1], None, True, 0, None)
-    for steps, changed in (([], rows), ([join], [(*rows[0][:6], False, False), rows[1]])):
-        with pytest.raises(ValueError, match="reads memory that nothing has written"):
-            _native.Program(changed, steps, 256, 1, "portable", np.zeros(1, np.int64))
+    def attempt(steps: list[Any], *rows: Any) -> None:
+        _native.Program(list(rows), steps, 256, 1, "portable", np.zeros(1, np.int64))
+
+    def tensor(size: int, offset: int, ends: tuple[bool, bool] = (False, False), root: int = 0) -> tuple[Any, ...]:
+        return ("s8", (size,), "arena", offset, -1, None, *ends, root)
+
+    def step(inputs: list[int], outputs: list[int]) -> tuple[Any, ...]:
+        return ("reshape", {}, {}, {}, inputs, outputs, None, True, 0, None)
+
+    given, wanted = (True, False), (False, True)
+    unwritten = "reads memory that nothing has written"
+    for steps, first in (([], tensor(4, 0, given)), ([step([0], [1])], tensor(4, 0))):
+        with pytest.raises(ValueError, match=unwritten):
+            attempt(steps, first, tensor(8, 64, wanted, 1))
+
+    # Two tensors in one place, the first of them read after the second was written.
+    def overlapping(offset: int, root: int, last: list[int]) -> None:
+        rows = tensor(8, 0, given), tensor(8, 64, root=1), tensor(8, offset, root=root), tensor(8, 192, wanted, 3)
+        attempt([step([0], [1]), step([0], [2]), step(last, [3])], *rows)
+
+    overlapping(128, 2, [1])
+    overlapping(64, 2, [2])
+    for offset in (64, 71, 57):
+        with pytest.raises(ValueError, match="step 1 writes over a tensor that is still in use"):
+            overlapping(offset, 2, [1])
+    # Likewise in one tensor's memory; of an input that is no longer needed and a result that has other memory; of inputs.
+    with pytest.raises(ValueError, match="step 1 writes over"):
+        overlapping(68, 1, [1])
+    with pytest.raises(ValueError, match="step 0 writes over"):
+        attempt([step([0], [1])], tensor(8, 0, given), tensor(8, 4, wanted, 1))
+    with pytest.raises(ValueError, match="an input writes over"):
+        attempt([], tensor(8, 0, given), tensor(8, 4, given, 1))
+    # A joining step leaves its operand where it is.
+    attempt([step([0], [1])], tensor(4, 0, given, 1), tensor(8, 0, wanted, 1))
+    with pytest.raises(ValueError, match="one that does not exist"):
+        attempt([], tensor(8, 0, (True, True), 5))
 
 
 def test_the_documented_example_runs(tmp_path: Path) -> None:

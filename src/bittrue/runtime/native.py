@@ -187,7 +187,7 @@ class _Program:
         self._held: dict[int, np.ndarray] = {}
         offsets, arena = schedule.offsets()
         self._program = module.Program(
-            [_tensor_row(schedule, offsets, i) for i in range(len(self.plan.tensors))],
+            _tensor_rows(schedule, offsets),
             [
                 _no_step(self.plan, step, offsets)
                 if position in self.driven
@@ -501,9 +501,16 @@ def _plain(value: np.ndarray) -> np.ndarray:
     return value.reshape(-1).view(np.uint8)
 
 
-def _tensor_row(schedule: Schedule, offsets: Mapping[int, int], index: int) -> tuple[Any, ...]:
+def _tensor_rows(schedule: Schedule, offsets: Mapping[int, int]) -> list[tuple[Any, ...]]:
     plan = schedule.plan
-    tensor = plan.tensors[index]
+    inputs, outputs = set(plan.inputs), set(plan.outputs)
+    return [
+        (*_memory(schedule, offsets, i), i in inputs, i in outputs, schedule.root(i)) for i in range(len(plan.tensors))
+    ]
+
+
+def _memory(schedule: Schedule, offsets: Mapping[int, int], index: int) -> tuple[Any, ...]:
+    tensor = schedule.plan.tensors[index]
     part = schedule.parts.get(index)
     home, offset, stride, value = "none", 0, -1, None
     if _is_held(tensor):
@@ -514,8 +521,7 @@ def _tensor_row(schedule: Schedule, offsets: Mapping[int, int], index: int) -> t
         home, value = "variable", _plain(initial_state(tensor))
     elif tensor.value is not None:
         home, value = "constant", _plain(tensor.value)
-    shape = () if home == "none" else tensor.shape
-    return tensor.dtype, shape, home, offset, stride, value, index in plan.inputs, index in plan.outputs
+    return tensor.dtype, () if home == "none" else tensor.shape, home, offset, stride, value
 
 
 def _then(schedule: Schedule, step: Step) -> Then | None:
