@@ -305,7 +305,7 @@ def test_the_native_program_checks_its_memory() -> None:
     for offset in (64, 71, 57):
         with pytest.raises(ValueError, match="step 1 writes over a tensor that is still in use"):
             overlapping(offset, 2, [1])
-    # Likewise in one tensor's memory; of an input that is no longer needed and a result that has other memory; of inputs.
+    # Likewise in one tensor's memory, by a step that still reads it, and of inputs.
     with pytest.raises(ValueError, match="step 1 writes over"):
         overlapping(68, 1, [1])
     with pytest.raises(ValueError, match="step 0 writes over"):
