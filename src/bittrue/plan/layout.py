@@ -25,8 +25,8 @@ def layout(lifetimes: Sequence[Lifetime]) -> tuple[list[int], int]:
     """Offsets (multiples of 64 bytes) and the arena size.
 
     Greedy by size: the largest tensor is placed first, each further one in the lowest gap among those already placed
-    that live at the same time. That takes time which grows with the square of the number of tensors; so of very many, the
-    smallest go on top of whatever lives at the same time.
+    that live at the same time. That takes time which grows with the square of the number of tensors; so of very many,
+    the smallest go on top of whatever lives at the same time.
     """
     count = len(lifetimes)
     offsets = [0] * count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -90,7 +91,11 @@ class Source:
     def label(self, graph: int) -> str:
         """The graph's name, with its index when it shares the name with another one."""
         name = self.graphs[graph].name
-        return name if sum(other.name == name for other in self.graphs) == 1 else f"{name}#{graph}"
+        return name if self._names[name] == 1 else f"{name}#{graph}"
+
+    @cached_property
+    def _names(self) -> Counter[str]:
+        return Counter(graph.name for graph in self.graphs)
 
 
 @dataclass(frozen=True, eq=False)

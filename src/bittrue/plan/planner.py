@@ -72,6 +72,7 @@ class _State:
         given: values of graph inputs, and of tensors that an earlier stage folded.
         seen: values of this stage's results that `look` has found.
         unknown: results whose shape only running tells.
+        nested: their numbers in the plan.
     """
 
     graph: Graph
@@ -84,7 +85,8 @@ class _State:
     folded: list[int] = field(default_factory=list)
     unknown: list[int] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    nested: list[Nested] = field(default_factory=list)
+    made_by: dict[int, Step] = field(default_factory=dict)
+    nested: dict[Nested, int] = field(default_factory=dict)
     scratch: int = 0
     folded_bytes: int = 0
 
@@ -104,7 +106,7 @@ class _State:
         known = self.values.get(index, self.seen.get(index))
         if known is not None or self.peek is None:
             return known
-        step = next((step for step in self.steps if index in step.outputs), None)
+        step = self.made_by.get(index)
         operator = None if step is None else find(step.operator)
         if step is None:
             return self.peek(index)
@@ -377,6 +379,7 @@ def _plan_node(state: _State, node: Node, numerics: Numerics, limit: int) -> Non
     state.shapes.update(pair for pair in zip(node.outputs, shapes, strict=True) if -1 not in pair[1])
     if not _fold(state, find(step.operator) or operator, step, call):
         state.steps.append(step)
+        state.made_by.update(dict.fromkeys(step.outputs, step))
 
 
 def _choose(call: Call, candidates: tuple[Row, ...], numerics: Numerics) -> Row:
@@ -423,11 +426,10 @@ def _subgraph(state: _State, call: Call, use: GraphUse) -> Subgraph:
             raise type(error)(error.code, error.message, place=place, advice=error.advice) from None
         state.job.nested[key] = Nested(index, plan)
     nested = state.job.nested[key]
-    if nested not in state.nested:
-        state.nested.append(nested)
+    number = state.nested.setdefault(nested, len(state.nested))
     results = [None if nested.plan.later else nested.plan.tensors[i] for i in graph.outputs]
     return Subgraph(
-        state.nested.index(nested),
+        number,
         tuple(graph.tensors[i].dtype for i in graph.outputs),
         tuple(None if t is None or t.kind == "unknown" else t.shape for t in results),
         tuple(graph.inputs.index(i) if i in graph.inputs else -1 for i in graph.outputs),
@@ -516,7 +518,7 @@ def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str,
                 place=f"output '{graph.tensors[index].name}'",
                 advice="choose the other outputs",
             )
-    inputs = state.inputs
+    inputs, taken = state.inputs, set(state.inputs)
     first: dict[int, int] = dict.fromkeys(inputs, -1)
     last: dict[int, int] = {}
     for position, step in enumerate(state.steps):
@@ -542,7 +544,7 @@ def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str,
             kind = "unused"
         elif index in state.values:
             kind, value = "folded" if index in known else "constant", state.values[index]
-        elif index in inputs:
+        elif index in taken:
             kind = "input"
         elif tensor.is_variable:
             kind = "variable" if index in state.shapes else "unused"
