@@ -95,6 +95,8 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
         (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         (tools / name).chmod(0o755)
     environment = {**os.environ, "PYTHONPATH": str(source), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    # Pages show what goes into a file, whatever the width that is set for the tests' own output.
+    environment.pop("COLUMNS", None)
     shutil.copytree(REPOSITORY / "examples", folder / "examples")
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
