@@ -15,10 +15,10 @@ _CONV = {"strideH": 1, "strideW": 1, "padding": 0, "dilationHFactor": 1, "dilati
 
 
 def convolution(size: int = 448, channels: int = 64) -> Model:
-    """A binary32 convolution of 5 x 5; seconds with these sizes."""
+    """A binary32 convolution of 11 x 11; seconds with these sizes."""
     rng = np.random.default_rng(0)
     x, y = (T("f32", (1, size, size, channels)) for _ in range(2))
-    weights = T("f32", (channels, 5, 5, channels), data=rng.random((channels, 5, 5, channels), np.float32))
+    weights = T("f32", (channels, 11, 11, channels), data=rng.random((channels, 11, 11, channels), np.float32))
     bias = T("f32", (channels,), data=np.zeros(channels, np.float32))
     return single("CONV_2D", ("Conv2DOptions", _CONV), [x, weights, bias], [y]), [rng.random(x.shape, np.float32)]
 
@@ -65,7 +65,7 @@ def writes_then_works(size: int = 448) -> Model:
     rng = np.random.default_rng(0)
     x, y, state = T("f32", (2,)), T("f32", (2,)), T("f32", (2,), variable=True)
     image, result = T("f32", (1, size, size, 64)), T("f32", (1, size, size, 64))
-    weights = T("f32", (64, 5, 5, 64), data=rng.random((64, 5, 5, 64), np.float32))
+    weights = T("f32", (64, 11, 11, 64), data=rng.random((64, 11, 11, 64), np.float32))
     bias = T("f32", (64,), data=np.zeros(64, np.float32))
     nodes = [
         ("ADD", ("AddOptions", {}), [state, x], [y]),
