@@ -204,7 +204,7 @@ session = bittrue.load(content).prepare(iteration_limit=10**9, executor={executo
 signal.signal(signal.SIGINT, signal.default_int_handler)
 began = []
 def press():
-    time.sleep(0.3)
+    time.sleep(0.15)
     began.append(time.monotonic())
     os.kill(os.getpid(), signal.SIGINT)
 for again in range(2):
