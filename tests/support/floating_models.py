@@ -412,7 +412,7 @@ GENERATORS: Mapping[str, Generator] = {
     "BatchNormalization": _batch,
     "BiasGelu": _biased("BiasGelu"),
     "Ceil": unary("Ceil"),
-    "Celu": unary("Celu", small, alpha=(0.1, 2)),
+    "Celu": unary("Celu", alpha=(-2, 2)),
     "Clip": _clip,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,

@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
+from bittrue.runners.processor import onnxruntime_here
 
 from .differential import assert_same
 from .native import check_native
@@ -22,8 +23,8 @@ MICROSOFT = "com.microsoft"
 # The IR version that goes with opset 21 and later.
 _IR_VERSION = 11
 # ONNX Runtime's arithmetic on the processor that runs the tests; its kernels for 512-bit vectors are others.
+HERE = onnxruntime_here().numerics
 WIDE = "avx512vnni" in bittrue.isas()
-HERE = "onnxruntime" if WIDE else "onnxruntime-avx2"
 # For tests of float kernels that `onnxruntime-avx2` marks as inexact, or that differ by the width of vectors.
 needs_wide = pytest.mark.skipif(
     not WIDE, reason="numerics onnxruntime has the bits of processors with AVX-512 VNNI, this one has other kernels"

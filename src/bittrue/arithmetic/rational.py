@@ -71,6 +71,7 @@ def tanh(x: npt.ArrayLike) -> F32:
         return (x2 * x * p + x) / q
 
 
+_EXP_LARGEST = _f32(88.723)
 _EXP = tuple(
     _f32(c)
     for c in (
@@ -122,22 +123,25 @@ def _polynomial(x: F32, coefficients: tuple[np.float32, ...]) -> F32:
 
 
 def exp(x: npt.ArrayLike) -> F32:
-    """2^m P(r) with m = floor(x / ln 2 + 1/2), r = x - m ln 2, P of degree 6; 0 below -104. Off by up to 2 units.
+    """2^m P(r) with m = floor(x / ln 2 + 1/2), r = x - m ln 2, P of degree 6; 0 below -104, infinite from
+    88.723 on. Off by up to 2 units. NaN stays NaN.
 
-    Domain: x <= 87 or NaN. Source: a linear algebra library's vector exponential, read; verified by running.
+    Source: a linear algebra library's vector exponential, read; verified by running.
 
     >>> exp([0.0, -1.0, -104.5]).tolist()
     [1.0, 0.3678794503211975, 0.0]
     """
     x = np.atleast_1d(np.asarray(x, np.float32))
     with np.errstate(all="ignore"):
-        m = np.floor(x * _LOG2_E + _f32(0.5))
-        r = m * _LN2_LOW + (m * _LN2_HIGH + x)
+        limited: F32 = np.minimum(x, _EXP_LARGEST)
+        m = np.floor(limited * _LOG2_E + _f32(0.5))
+        r = m * _LN2_LOW + (m * _LN2_HIGH + limited)
         r2 = r * r
         even = r2 * (r2 * _EXP[4] + _EXP[2]) + _EXP[0]
         p = r2 * (r * (r2 * _EXP[3] + _EXP[1]) + even) + (r + _f32(1))
         whole = np.where(np.isnan(m), 0, np.clip(m, -200, 200)).astype(np.int32)
-        return np.where(x < _LOGISTIC_SMALLEST, _f32(0), np.ldexp(p, whole))
+        powers = np.where(limited < _LOGISTIC_SMALLEST, _f32(0), np.ldexp(p, whole))
+        return np.where(limited >= _EXP_LARGEST, _f32(np.inf), powers)
 
 
 def erfc(x: npt.ArrayLike, exponential: Callable[[F32], F32]) -> F32:

@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..files import read_file, write_json
 from ..runners.base import Runner
 from ..runners.inputs import InputSet, input_sets, sets_of_files
-from ..runners.sides import join_words, open_side
+from ..runners.sides import join_words, open_sides
 from .clicking import GroupedCommand
 from .common import check_targets, console, input_options, late_progress, runs_option
 from .comparison import show
@@ -106,12 +106,11 @@ def command(
     files_written = [Path(name) for name in (output, html, markdown) if name is not None]
     check_targets(*files_written, html=None if html is None else Path(html))
     with ExitStack() as stack:
-        runners = []
-        for spec in specs:
-            runners.append(open_side(spec))
-            stack.callback(runners[-1].close)
+        runners = open_sides(specs)
+        for runner in runners:
+            stack.callback(runner.close)
             for file in files_written:
-                if file.exists() and runners[-1].path.exists() and file.samefile(runners[-1].path):
+                if file.exists() and runner.path.exists() and file.samefile(runner.path):
                     raise InputError("BT-USAGE", f"'{file}' is a side of the comparison; choose another file")
         chosen = _given(runners, files, seed, runs, image_range)
         optimised = optimised_side(runners) if passes else None

@@ -13,7 +13,9 @@ from .. import api, numerics
 from ..errors import InputError
 from ..graph import Graph, Node, Tensor
 from ..operators import find
+from ..plan.inexact import counted, may_differ
 from ..plan.support import node_types
+from ..runners.processor import processor_note
 from ..text import shown_shapes
 from .common import all_shortened, console, is_plan, parse_shapes
 from .plain import say_json
@@ -73,8 +75,16 @@ def command(
             out.print(_tensors(graph, told, out.width))
     names = ", ".join(_whole(loaded.graphs)) or "none"
     out.print(f"numerics that have rows for all operators: {names}")
-    for note in loaded.notes:
+    for note in (*loaded.notes, *_limits(loaded)):
         out.print(f"note: {note}")
+
+
+def _limits(loaded: api.Model) -> list[str]:
+    """What is known, before anything runs, of differences from the runtime that the format comes with."""
+    table = numerics.find(numerics.default_of(loaded.format))
+    found = [node.source for graph in loaded.graphs for node in graph.nodes if may_differ(graph, node, table)]
+    told = [f"under '{table.name}' these may differ from the runtime in bits: {counted(found)}"] if found else []
+    return told + list(filter(None, [processor_note(table.name)]))
 
 
 def _quantization(tensor: Tensor) -> str:

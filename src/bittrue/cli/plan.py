@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..errors import InputError
+from ..runners.processor import processor_note
 from .clicking import GroupedCommand
 from .common import check_targets, open_session, prepare_options, print_lines
 from .plain import say, say_json
@@ -31,5 +32,7 @@ def command(model: str, output: str | None, as_json: bool, constants: bool, **pr
         say_json(session.plan.to_dict(constants))
         return
     print_lines(str(session.plan))
+    if note := processor_note(session.plan.numerics):
+        say("", f"note: {note}")
     if output:
         say("", f"saved to {output}")

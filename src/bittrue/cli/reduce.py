@@ -12,7 +12,7 @@ from rich.text import Text
 from ..compare.reduce import TRIALS, Reduction, check_output, reduce_model
 from ..errors import InputError
 from ..runners.inputs import input_sets
-from ..runners.sides import join_words, open_side
+from ..runners.sides import join_words, open_sides
 from .clicking import GroupedCommand
 from .common import check_targets, console, input_options, late_progress, runs_option
 from .plain import say, say_json
@@ -60,7 +60,7 @@ def command(
         )
     check_targets(Path(output))
     with ExitStack() as stack:
-        runners = [open_side(spec) for spec in specs]
+        runners = open_sides(specs)
         for runner in runners:
             stack.callback(runner.close)
             check_output(Path(output), runner.path)

@@ -13,8 +13,10 @@ from ..api import Port, Session
 from ..compare.archive import write_arrays
 from ..errors import InputError
 from ..files import written
+from ..plan.inexact import counted
 from ..quantization import dequantize
 from ..runners.inputs import inputs_of_levels, one_input_set
+from ..runners.processor import processor_note
 from ..runtime import write_trace
 from .clicking import GroupedCommand
 from .common import (
@@ -88,6 +90,10 @@ def command(
     session = open_session(model, threads=threads, **prepare)
     names = None if labels is None else _class_names(session.outputs[0], labels, offset)
     values, remarks = one_input_set(session.inputs, files, seed, image_range, inputs_of_levels(session.plan))
+    if session.plan.inexact:
+        known = counted(session.plan.inexact)
+        remarks.append(f"may differ from the runtime in bits, as `bittrue plan` and `bittrue check` tell: {known}")
+    remarks += filter(None, [processor_note(session.plan.numerics)])
     with progress(session, "running") as tick:
         if trace:
             traced = session.trace(values, progress=tick, timeout=timeout)

@@ -21,7 +21,7 @@ from ..numerics import default_of
 from ..numerics import find as find_numerics
 from ..runners.base import Runner
 from ..runners.recording import Recording
-from ..runners.sides import open_side
+from ..runners.sides import open_sides
 from .alignment import as_a, with_quantization
 from .amplify import amplify as amplify_difference
 from .files import same_places
@@ -76,7 +76,10 @@ def compare_models(
                     f"a side is text or a path, found {type(side).__name__}",
                     advice="write for example compare_models('model.tflite@litert', 'model.tflite@xnnpack')",
                 )
-            runner = side if isinstance(side, Runner) else open_side(os.fspath(side))
+        texts = [os.fspath(side) for side in (a, b) if not isinstance(side, Runner)]
+        opened = iter(open_sides(texts))
+        for side in (a, b):
+            runner = side if isinstance(side, Runner) else next(opened)
             if not isinstance(side, Runner):
                 stack.callback(runner.close)
             sides.append(runner)

@@ -226,13 +226,14 @@ class _Reader:
         place = f"node {len(builder.nodes)} ({proto.op_type} '{label}')"
         if self.nodes > _MOST_NODES:
             raise UnsupportedError("BT-NODES", f"more than {_MOST_NODES:,} nodes", place=place)
-        attributes = {}
+        attributes, kinds = {}, {}
         for attribute in proto.attribute:
             if attribute.name in attributes:
                 raise InvalidModelError(
                     "BT-ONNX-ATTRIBUTE", f"attribute '{attribute.name}' is given twice", place=place
                 )
             attributes[attribute.name] = self._attribute(attribute, place)
+            kinds[attribute.name] = attribute.AttributeType.Name(attribute.type)
         if (domain, proto.op_type) == ("", "Constant"):
             self._constant(builder, proto, attributes, place)
             return
@@ -245,7 +246,7 @@ class _Reader:
             inputs.append(builder.names[name] if name else None)
         version = self._version(domain, proto.op_type)
         source = Source(
-            proto.op_type, domain, version, label, inputs, list(proto.output), attributes, builder, self._call
+            proto.op_type, domain, version, label, inputs, list(proto.output), attributes, kinds, builder, self._call
         )
         map_node(source)
 

@@ -39,10 +39,10 @@ def _geometry(call: Call) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, 
     auto, wanted = str(call.attribute("auto_pad")), tuple(int(v) for v in call.attribute("output_shape"))
     if min(strides) < 1 or min(dilations) < 1 or min(more) < 0 or min(pads) < 0 or 0 in taps:
         raise call.invalid("BT-WINDOW", "strides and dilations begin at 1, pads at 0")
+    if any(extra >= max(both) for extra, *both in zip(more, strides, dilations, strict=True)):
+        raise call.invalid("BT-WINDOW", f"output_padding {list(more)} reaches strides and dilations")
     if auto not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         raise call.invalid("BT-WINDOW", f"attribute 'auto_pad' is '{auto}'")
-    if len(wanted) == count + 2:
-        wanted = wanted[2:]
     before, out = [], []
     for axis in range(count):
         full = (x.shape[axis + 2] - 1) * strides[axis] + more[axis] + (taps[axis] - 1) * dilations[axis] + 1

@@ -145,6 +145,7 @@ class Plan:
         later: what follows once this plan has run; None when nothing does.
         source: what it was planned from, shared with nested plans and later stages; None for plans made by hand.
         execution: how the session at hand runs it (executor, passes, steps that fall back); not saved.
+        folded_inexact: operators computed at plan time whose results may differ from the runtime's; not saved.
     """
 
     name: str
@@ -164,6 +165,7 @@ class Plan:
     later: Later | None = None
     source: Source | None = None
     execution: tuple[str, ...] = ()
+    folded_inexact: tuple[str, ...] = ()
 
     @property
     def results(self) -> tuple[int, ...]:
@@ -174,6 +176,16 @@ class Plan:
     def work(self) -> int:
         """Multiply-accumulates (or elements, for steps that have none) of one run."""
         return sum(step.work for step in self.steps)
+
+    @cached_property
+    def inexact(self) -> tuple[str, ...]:
+        """The operators, one entry per node, whose results may differ from the runtime's in bits, as the numerics says.
+
+        Those of called graphs are among them, and those of later stages that may get such a row.
+        """
+        from .inexact import inexact
+
+        return inexact(self)
 
     def to_dict(self, constants: bool = False) -> dict[str, Any]:
         """The plan as plain data, with the members of a plan file; arrays as type, shape, SHA-256 and values.

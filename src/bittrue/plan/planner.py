@@ -70,6 +70,7 @@ class _State:
 
     Attributes:
         given: values of graph inputs, and of tensors that an earlier stage folded.
+        folded_inexact: operators that were folded by rows that are marked inexact.
         seen: values of this stage's results that `look` has found.
         unknown: results whose shape only running tells.
         nested: their numbers in the plan.
@@ -83,6 +84,7 @@ class _State:
     values: dict[int, np.ndarray] = field(default_factory=dict)
     seen: dict[int, np.ndarray] = field(default_factory=dict)
     folded: list[int] = field(default_factory=list)
+    folded_inexact: list[str] = field(default_factory=list)
     unknown: list[int] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     made_by: dict[int, Step] = field(default_factory=dict)
@@ -488,6 +490,8 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
         if not within or max(size, step.work) > 2 * read:
             return False
     state.folded_bytes += size
+    if step.inexact:
+        state.folded_inexact.append(step.source)
     inputs = [None if i is None else state.values.get(i) for i in step.inputs]
     for index, result in zip(step.outputs, operator.reference(step, inputs), strict=True):
         # Arithmetic of rank 0 gives NumPy scalars.
@@ -588,4 +592,5 @@ def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str,
         tuple(state.nested),
         later,
         source,
+        folded_inexact=tuple(state.folded_inexact),
     )

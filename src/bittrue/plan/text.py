@@ -6,6 +6,7 @@ import numpy as np
 
 from ..operators import Step
 from ..visible import visible
+from .inexact import counted, without_steps
 from .plan import Plan
 
 _GEOMETRY = ("filter_h", "filter_w", "stride_h", "stride_w", "dilation_h", "dilation_w")
@@ -48,6 +49,8 @@ def _body(plan: Plan) -> list[str]:
             f"later: {count} operator{'s' if count > 1 else ''}, planned while running, because {plan.later.reason}",
             *(f"    needs {tensor_text(plan, index)}" for index in plan.outputs),
         ]
+    if others := without_steps(plan):
+        lines += ["", f"folded or later, and may differ from the runtime in bits: {counted(others)}"]
     return lines
 
 

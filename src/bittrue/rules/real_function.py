@@ -66,8 +66,10 @@ def _mish(x: np.ndarray) -> np.ndarray:
 
 
 def _celu(x: np.ndarray, alpha: float) -> np.ndarray:
-    below = _f32(alpha) * (_exp(x / _f32(alpha)) - _ONE)
-    return np.where(x > 0, x, _ZERO) + np.where(below < 0, below, _ZERO)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below = _f32(alpha) * (_exp(x / _f32(alpha)) - _ONE)
+    # NaN stays, and so does a zero on its side.
+    return np.where(x < 0, _ZERO, x) + np.where(below > 0, _ZERO, below)
 
 
 def _parametric_elu(x: np.ndarray, alpha: float) -> np.ndarray:

@@ -17,6 +17,7 @@ from ..numerics import Numerics
 from ..numerics import find as find_numerics
 from .base import Feed, Opened, Peer, Progress, Runner, fit, given, input_ports, pair, quiet
 from .layouts import Layouts, in_model_layout
+from .processor import onnxruntime_here
 from .recording import Recorded, Recording
 from .spool import MEMORY, Spool
 
@@ -175,6 +176,7 @@ class OnnxRuntime(Runner):
             for name, value in self._in_model_layout(opened, feeds, group).items():
                 found.setdefault(name, self._recorded(spool, name, value))
         notes = [] if self.settings.integers else ["session.qdqisint8allowed is 0, unlike what bittrue's numerics mean"]
+        notes += filter(None, [onnxruntime_here().unsure])
         if different:
             notes.append(
                 "inner tensors are not shown: the optimised model, written and run again, gives other bytes for output "
@@ -282,7 +284,7 @@ def _layout_notes(layouts: Layouts | None) -> list[str]:
 
 
 def _arithmetic(settings: Settings) -> Numerics:
-    table = find_numerics("onnxruntime")
+    table = find_numerics(onnxruntime_here().numerics)
     rewrites = _REWRITES.get(settings.level, table.rewrites)
     # The numerics itself where a command line can name it.
     return table if rewrites == table.rewrites else replace(table, rewrites=rewrites)

@@ -25,11 +25,14 @@ class Ours(Runner):
 
     Attributes:
         memory: bytes of a recording that stay in memory; the rest goes to temporary files.
+        note: why this numerics, where nobody named one and it is not the usual one of the format.
     """
 
     model: Model
 
-    def __init__(self, spec: str, path: Path, model: Model, numerics: str, memory: int = MEMORY) -> None:
+    def __init__(
+        self, spec: str, path: Path, model: Model, numerics: str, memory: int = MEMORY, note: str = ""
+    ) -> None:
         self.spec = spec
         self.path = path
         self.model = model
@@ -38,10 +41,11 @@ class Ours(Runner):
         self.title = f"bittrue, numerics {numerics}: {self.arithmetic.reproduces}"
         self.inputs = input_ports(model)
         self.memory = memory
+        self.note = note
         self._session: tuple[dict[str, tuple[int, ...]], Session] | None = None
 
     def with_model(self, path: Path) -> Ours:
-        return Ours(self.spec_with(path), path, load(path), self.numerics, self.memory)
+        return Ours(self.spec_with(path), path, load(path), self.numerics, self.memory, self.note)
 
     def session(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Session:
         """The prepared model for these shapes of the inputs; those of the file by default."""
@@ -80,5 +84,7 @@ class Ours(Runner):
                 # An output that nothing computes.
                 constant = next(t for t in plan.tensors if t.name == name and t.value is not None)
                 observe(name, np.asarray(constant.value))
-        notes = [f"not shown, no numbers: {', '.join(sorted(hidden))}"] if hidden else []
+        notes = [self.note] if self.note else []
+        if hidden:
+            notes.append(f"not shown, no numbers: {', '.join(sorted(hidden))}")
         return Recording(tuple(tensors.values()), tuple(values), tuple(outputs), tuple(notes))

@@ -1,7 +1,8 @@
 """The two sides of a comparison, from what users type.
 
 ``MODEL``
-    bittrue, with the numerics that the file's format comes with.
+    bittrue, with the numerics that the file's format comes with; beside ``ort:`` the one that has ONNX Runtime's
+    bits on the processor at hand.
 ``MODEL@NUMERICS``
     bittrue, with another numerics, for example ``model.tflite@xnnpack``.
 ``litert:RESOLVER MODEL``
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,9 +40,10 @@ from .litert import RESOLVERS, LiteRT
 from .onnxruntime import LEVELS, OnnxRuntime, Settings
 from .openvino import OpenVino
 from .ours import Ours
+from .processor import onnxruntime_here
 from .trace import Trace
 
-__all__ = ["Runner", "join_words", "open_side"]
+__all__ = ["Runner", "join_words", "open_side", "open_sides"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,29 @@ def open_side(text: str, weights: Any = None) -> Runner:
     if not target:
         raise InputError("BT-SIDE", "no file is named", place=f"'{text}'", advice=f"write {_form(name, scheme)}")
     return scheme.make(text, target, options, weights)
+
+
+def open_sides(texts: Sequence[str]) -> list[Runner]:
+    """The runners of several sides that are compared. Errors as for `open_side`; then none is left open.
+
+    Where ONNX Runtime is among them, an ONNX model for which no numerics is named gets the one of this processor, so
+    that nothing is reported that only tells two processors apart.
+    """
+    with ExitStack() as stack:
+        opened = []
+        for text in texts:
+            opened.append(open_side(text))
+            stack.callback(opened[-1].close)
+        here = onnxruntime_here().numerics
+        if any(isinstance(runner, OnnxRuntime) for runner in opened):
+            for position, runner in enumerate(opened):
+                usual = isinstance(runner, Ours) and runner.format == "onnx" and not _numerics(runner.spec)[1]
+                if usual and isinstance(runner, Ours) and runner.numerics != here:
+                    usual_one = f"{runner.spec}@{runner.numerics}"
+                    note = f"{here} is ONNX Runtime on this processor; {usual_one} compares the usual one"
+                    opened[position] = Ours(runner.spec, runner.path, runner.model, here, runner.memory, note)
+        stack.pop_all()
+    return opened
 
 
 def join_words(words: Sequence[str]) -> list[str]:

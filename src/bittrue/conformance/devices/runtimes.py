@@ -20,6 +20,7 @@ from ...runners import PEERS
 from ...runners.base import Feed, Peer, input_ports
 from ...runners.litert import RESOLVERS, open_litert
 from ...runners.onnxruntime import LEVELS, Settings, open_onnxruntime
+from ...runners.processor import onnxruntime_here
 from ...runners.sides import choice, number
 from ..suite import SuiteCase
 from .hosted import Host, Hosted, respond
@@ -65,7 +66,9 @@ class RuntimeDevice(Hosted):
             details = f", level {settings['level']}"
             if settings["disable"]:
                 details += f", without {clean(settings['disable'])}"
-            self.numerics = "onnxruntime" if settings["level"] == "all" and not settings["disable"] else ""
+            self.numerics = (
+                onnxruntime_here().numerics if settings["level"] == "all" and not settings["disable"] else ""
+            )
         title = "LiteRT" if name == "litert" else peer.title
         super().__init__(spec, f"{title} {peer.version()}{details}", __name__, settings, timeout, pairs=True)
         self.reads = peer.reads

@@ -36,7 +36,7 @@ def map_node(source: Source) -> None:
     Raises:
         InvalidModelError, UnsupportedError: attributes or operands that do not fit; attributes that nobody reads.
     """
-    from .schema_types import UNKNOWN, check_arity, result_types
+    from .schema_types import UNKNOWN, check_arity, check_attributes, result_types, unknown_attribute
 
     mapper = _table().get((source.domain, source.op_type))
     check_arity(source)
@@ -48,6 +48,7 @@ def map_node(source: Source) -> None:
         ]
         source.emit(snake_case(source.op_type), types)
         return
+    check_attributes(source)
     try:
         mapper(source)
     except MISFITS as error:
@@ -57,11 +58,7 @@ def map_node(source: Source) -> None:
         ) from error
     unread = sorted(set(source.attributes) - source.read)
     if unread:
-        raise source.unsupported(
-            "BT-ONNX-ATTRIBUTE",
-            f"attribute '{unread[0]}' is not known for {source.op_type} version {source.version}",
-            "remove it, or export the model for an opset that has it",
-        )
+        raise unknown_attribute(source, unread[0])
 
 
 __all__ = ["Arrange", "Called", "GraphBuilder", "Source", "map_node"]

@@ -73,6 +73,7 @@ class Source(Refusing):
         inputs: tensor indices, None where omitted.
         outputs: tensor names, empty where omitted.
         attributes: decoded: int, float, str, tuples of these, arrays, GraphProtos.
+        kinds: of the attributes, as the file names them: INT, FLOATS and so on.
         builder: the graph so far.
         call: reads the graphs that the node calls.
     """
@@ -84,6 +85,7 @@ class Source(Refusing):
     inputs: list[int | None]
     outputs: list[str]
     attributes: Mapping[str, Any]
+    kinds: Mapping[str, str]
     builder: GraphBuilder
     call: Callable[[GraphBuilder, Sequence[Any], Arrange | None], Called]
     read: set[str] = field(default_factory=set)
@@ -127,9 +129,21 @@ class Source(Refusing):
 
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...] | None:
         """A list of integers; the default where the attribute is absent."""
-        value: tuple[int, ...] | None = self.get(name, default, tuple)
-        if value is not None and not all(isinstance(v, int) for v in value):
-            raise self.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' must be a list of integers")
+        return self._list(name, default, "INTS")
+
+    def reals(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...] | None:
+        """The same of binary32 numbers."""
+        return self._list(name, default, "FLOATS")
+
+    def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...] | None:
+        """The same of texts."""
+        return self._list(name, default, "STRINGS")
+
+    def _list(self, name: str, default: Any, kind: str) -> Any:
+        value = self.get(name, default, tuple)
+        # Empty lists have a kind, too.
+        if name in self.kinds and self.kinds[name] != kind:
+            raise self.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is of kind {self.kinds[name]}, not {kind}")
         return value
 
     def has(self, name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...graph import Attribute
@@ -23,9 +25,12 @@ def _clip(source: Source) -> None:
     if source.version >= 11:
         source.emit("clip", source.type(0))
         return
+    given = [source.real(name, 0.0) if source.has(name) else None for name in ("min", "max")]
+    if any(end is not None and math.isnan(end) for end in given):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "'min' and 'max' must be numbers")
     ends = [
-        source.constant(np.float32(source.real(name, 0.0)), name) if source.has(name) else None
-        for name in ("min", "max")
+        None if end is None else source.constant(np.float32(end), name)
+        for name, end in zip(("min", "max"), given, strict=True)
     ]
     source.emit("clip", source.type(0), inputs=[*source.inputs[:1], *ends])
 

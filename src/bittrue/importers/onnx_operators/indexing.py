@@ -55,7 +55,10 @@ def _position(operator: str) -> Mapper:
 def _top(source: Source) -> None:
     inputs = list(source.inputs)
     if source.version < 10:
-        inputs = [*inputs[:1], source.constant(np.array([source.integer("k", 0)], np.int64), "k")]
+        count = source.integer("k", 0)
+        if count < 1:
+            raise source.invalid("BT-ONNX-ATTRIBUTE", f"k is {count}, expected 1 or more")
+        inputs = [*inputs[:1], source.constant(np.array([count], np.int64), "k")]
     attributes = {
         "axis": source.integer("axis", -1),
         "largest": source.flag("largest", True, False),
@@ -118,8 +121,13 @@ def _resize(source: Source) -> None:
         "transformation": source.text("coordinate_transformation_mode", "half_pixel") if modern else "asymmetric",
         "policy": source.text("keep_aspect_ratio_policy", "stretch"),
     }
+    if attributes["policy"] not in ("stretch", "not_larger", "not_smaller"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"keep_aspect_ratio_policy '{attributes['policy']}' is not known")
     source.real("extrapolation_value", 0.0)
-    rounding = source.text("nearest_mode", "round_prefer_floor") if modern else "simple"
+    # The empty text means to the runtime what old versions do.
+    rounding = (source.text("nearest_mode", "round_prefer_floor") or "simple") if modern else "simple"
+    if rounding not in ("simple", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"nearest_mode '{rounding}' is not known")
     axes = source.integers("axes")
     if axes is not None:
         attributes["axes"] = axes
@@ -129,7 +137,7 @@ def _resize(source: Source) -> None:
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither nearest nor linear")
     inputs = list(source.inputs)
     if not modern:
-        scales = source.get("scales", None, tuple)
+        scales = source.reals("scales")
         factors = inputs[1:] if scales is None else [source.constant(np.array(scales, np.float32), "scales")]
         inputs = [*inputs[:1], None, *factors]
     elif len(inputs) > 1:

@@ -32,6 +32,8 @@ def with_operand(source: Source, position: int, name: str) -> list[int | None]:
 
 
 def _transpose(source: Source) -> None:
+    if any(axis < 0 for axis in source.integers("perm") or ()):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "'perm' counts from the front")
     source.emit("transpose", source.type(0), inputs=with_operand(source, 1, "perm"))
 
 
@@ -40,7 +42,10 @@ def _reshape(source: Source) -> None:
 
 
 def _flatten(source: Source) -> None:
-    source.emit("flatten", source.type(0), {"axis": source.integer("axis", 1)})
+    axis = source.integer("axis", 1)
+    if source.version < 11 and axis < 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"axis {axis} counts from the end, which version 11 began")
+    source.emit("flatten", source.type(0), {"axis": axis})
 
 
 def _squeeze(source: Source) -> None:
@@ -82,8 +87,10 @@ def _split(source: Source) -> None:
     inputs = with_operand(source, 1, "split")
     counted = source.integer("num_outputs", 0) if source.version >= 18 else 0
     sized = len(inputs) > 1 and inputs[1] is not None
-    if source.version >= 18 and sized == bool(counted):
+    if source.version >= 18 and sized == source.has("num_outputs"):
         raise source.invalid("BT-SPLIT", "either the input 'split' or the attribute 'num_outputs' must be given")
+    if source.version >= 18 and not sized and counted != len(source.outputs):
+        raise source.invalid("BT-SPLIT", f"'num_outputs' is {counted}, but there are {len(source.outputs)} outputs")
     attributes: dict[str, Attribute] = {"axis": source.integer("axis", 0), "uneven": source.version >= 18}
     source.emit("split_parts", [source.type(0)] * len(source.outputs), attributes, inputs=inputs)
 
@@ -153,10 +160,11 @@ def _cast_like(source: Source) -> None:
 
 
 def _emit_cast(source: Source, dtype: str) -> None:
-    attributes: dict[str, Attribute] = {
-        "saturate": source.flag("saturate", True),
-        "round_mode": source.text("round_mode", "up"),
-    }
+    rounding = source.text("round_mode", "up")
+    known = ("up", "down", "nearest") if dtype == "f8e8m0" else ("up",)
+    if source.op_type == "Cast" and rounding not in known:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"round_mode '{rounding}' is none of a cast to {dtype}")
+    attributes: dict[str, Attribute] = {"saturate": source.flag("saturate", True), "round_mode": rounding}
     if not attributes["saturate"] and not dtype.startswith(("f8", "f6", "f4")):
         raise source.invalid(
             "BT-ONNX-ATTRIBUTE", f"'saturate' is 0, which only casts to floats of 8 bits and less know, not {dtype}"

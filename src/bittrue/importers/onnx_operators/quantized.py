@@ -10,11 +10,8 @@ from .windows import window_attributes
 
 
 def _average_pool(source: Source) -> None:
-    attributes: dict[str, Attribute] = {name: source.integers(name, ()) or () for name in ("strides", "pads")}
-    attributes |= {
-        "kernel_shape": source.integers("kernel_shape", ()) or (),
-        "dilations": (),
-        "auto_pad": source.text("auto_pad", "NOTSET"),
+    attributes = {
+        **window_attributes(source, dilated=False),
         "ceil_mode": source.flag("ceil_mode", False, False),
         "count_include_pad": source.flag("count_include_pad", False, True),
         "channels_last": source.flag("channels_last", False, True),

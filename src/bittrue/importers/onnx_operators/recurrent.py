@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...graph import Attribute
 from .base import MICROSOFT, Mappers, Source
@@ -24,8 +23,7 @@ _NAMES = ("Affine", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "ScaledTanh", "Si
 
 def _numbers(source: Source, name: str, functions: Sequence[str], defaults: dict[str, float | None]) -> list[float]:
     """One number per function: lists of the file are consumed in order by those that read one."""
-    given: Any = source.get(name, (), tuple)
-    left = list(given)
+    left = list(source.reals(name) or ())
     found: list[float] = []
     for function in functions:
         if function not in defaults:
@@ -47,7 +45,7 @@ def _numbers(source: Source, name: str, functions: Sequence[str], defaults: dict
 def _attributes(source: Source, usual: Sequence[str], exact_names: bool = False) -> dict[str, Attribute]:
     direction = source.text("direction", "forward").lower()
     per_direction = 2 if direction == "bidirectional" else 1
-    given: Any = source.get("activations", tuple(usual) * per_direction, tuple)
+    given = source.texts("activations") or tuple(usual) * per_direction
     functions = tuple(str(name).lower() for name in given)
     known = {name if exact_names else name.lower() for name in _NAMES}
     for name in given:

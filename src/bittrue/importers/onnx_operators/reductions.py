@@ -41,15 +41,18 @@ def _batch_normalization(source: Source) -> None:
 
 
 def _layer_normalization(source: Source) -> None:
-    if source.integer("stash_type", 1) != 1:
-        raise source.unsupported("BT-ONNX-ATTRIBUTE", "only stash_type 1 (binary32) is read")
     attributes: dict[str, Attribute] = {
         "axis": source.integer("axis", -1),
         "epsilon": source.real("epsilon", 1e-5),
         "centred": source.op_type == "LayerNormalization",
         "summed": False,
     }
-    outputs = source.outputs
+    outputs, stash = source.outputs, source.integer("stash_type", 1)
+    if stash != 1:
+        # It is also the type of the further outputs.
+        if any(outputs[1:]):
+            raise source.unsupported("BT-ONNX-ATTRIBUTE", "only stash_type 1 (binary32) is read with further outputs")
+        attributes["stash_type"] = stash
     if source.op_type == "SimplifiedLayerNormalization":
         # No mean is taken away, and none is given.
         outputs = [outputs[0], "", *outputs[1:]]
@@ -73,7 +76,9 @@ def _group_normalization(source: Source) -> None:
 
 def _skip_layer_normalization(source: Source) -> None:
     """Sum of input, skip and bias, normalized over the last axis. Outputs: result, mean, inverse deviation, the sum."""
-    dtype = source.type(0)
+    dtype, epsilon = source.type(0), source.real("epsilon", 1e-12)
+    if not epsilon >= 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"epsilon must not be negative, found {epsilon}")
     simplified = source.op_type == "SkipSimplifiedLayerNormalization"
     names = (source.outputs + [""] * 4)[:4]
     bias = 3 if simplified else 4
@@ -89,7 +94,7 @@ def _skip_layer_normalization(source: Source) -> None:
         sum_of = add(sum_of, source.inputs[bias], total, "row")
     attributes: dict[str, Attribute] = {
         "axis": -1,
-        "epsilon": source.real("epsilon", 1e-12),
+        "epsilon": epsilon,
         "centred": not simplified,
         "summed": True,
     }

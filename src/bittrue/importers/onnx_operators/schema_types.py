@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...errors import UnsupportedError
 from ..onnx_tensors import TYPES
 from .base import Source
 
@@ -52,6 +53,38 @@ def check_arity(source: Source) -> None:
             expected = f"{low}" if low == high else f"{low} to {high}" if high < _MANY else f"at least {low}"
             code = "BT-NODE-INPUT" if what == "inputs" and count < low else "BT-NODE-ARITY"
             raise source.invalid(code, f"{count} {what}, expected {expected}")
+
+
+def check_attributes(source: Source) -> None:
+    """Refuses attributes that the schema does not have, or has with another type, and required ones that are missing.
+
+    Raises:
+        InvalidModelError, UnsupportedError: where one does not fit.
+    """
+    import onnx.defs
+
+    try:
+        schema = onnx.defs.get_schema(source.op_type, source.version, source.domain)
+    except onnx.defs.SchemaError:
+        return
+    for name, kind in source.kinds.items():
+        if name not in schema.attributes:
+            raise unknown_attribute(source, name)
+        wanted = str(schema.attributes[name].type).rpartition(".")[2]
+        if kind != wanted:
+            raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{name}' is of kind {kind}, expected {wanted}")
+    missing = sorted(name for name, entry in schema.attributes.items() if entry.required and name not in source.kinds)
+    if missing:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute '{missing[0]}' is missing")
+
+
+def unknown_attribute(source: Source, name: str) -> UnsupportedError:
+    """The error for an attribute that nobody reads."""
+    return source.unsupported(
+        "BT-ONNX-ATTRIBUTE",
+        f"attribute '{name}' is not known for {source.op_type} version {source.version}",
+        "remove it, or export the model for an opset that has it",
+    )
 
 
 def _bound(schema: OpSchema, source: Source) -> dict[str, str]:

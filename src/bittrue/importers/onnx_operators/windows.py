@@ -6,14 +6,23 @@ from ...graph import Attribute
 from .base import Source
 
 
-def window_attributes(source: Source) -> dict[str, Attribute]:
-    """`kernel_shape`, `strides`, `dilations`, `pads` (empty where absent: the rank decides) and `auto_pad`."""
-    lists = {name: sizes(source, name) for name in ("kernel_shape", "strides", "dilations", "pads")}
+def window_attributes(source: Source, dilated: bool = True) -> dict[str, Attribute]:
+    """`kernel_shape`, `strides`, `dilations`, `pads` (empty where absent: the rank decides) and `auto_pad`.
+
+    Args:
+        source: the node.
+        dilated: whether there is an attribute `dilations`.
+    """
+    lists = {name: sizes(source, name) for name in ("kernel_shape", "strides", "pads")}
+    lists["dilations"] = sizes(source, "dilations") if dilated else ()
+    if min(lists["pads"], default=0) < 0:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"pads are negative: {list(lists['pads'])}")
     ranks = {len(values) / (2 if name == "pads" else 1) for name, values in lists.items() if values}
     if len(ranks) > 1:
         counts = ", ".join(f"{len(values)} {name}" for name, values in lists.items() if values)
         raise source.invalid("BT-ONNX-ATTRIBUTE", f"the numbers of sizes do not fit together: {counts}")
-    return {**lists, "auto_pad": source.text("auto_pad", "NOTSET")}
+    # The empty text is the default to the runtime.
+    return {**lists, "auto_pad": source.text("auto_pad", "NOTSET") or "NOTSET"}
 
 
 def convolution_attributes(source: Source) -> dict[str, Attribute]:

@@ -55,6 +55,7 @@ ROWS: tuple[Row, ...] = (
         tuple(f"f32 f32 f32|- -> {out}" for out in ("f32", "f32 f32", "f32 f32 f32")),
         _NORMAL,
         _ONCE,
+        when=(("attribute_is", "stash_type", 1, None),),
     ),
     *(Row(stem, ("f32 -> f32",), _NORMAL, _ONCE) for stem in ("lp_normalization", "channel_response_normalization")),
 )

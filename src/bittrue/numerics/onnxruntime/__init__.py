@@ -1,4 +1,7 @@
-"""`onnxruntime`: ONNX Runtime's CPU provider on x86-64 with VNNI (exact 8-bit products), quantized graphs fused."""
+"""`onnxruntime`: ONNX Runtime's CPU provider on x86-64 with AVX-512 VNNI, quantized graphs fused.
+
+Products of 8 bits are exact there, and real numbers are computed in vectors of 512 bits.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from . import control, floating, indexing, integers, layers, linear, movement, q
 ONNXRUNTIME = Numerics(
     name="onnxruntime",
     reproduces="ONNX Runtime 1.31 CPU provider, x86-64 with VNNI, session.qdqisint8allowed=1",
-    verified="run against onnxruntime 1.31.1: every row by random single-node models, recorded vectors, whole models",
+    verified=(
+        "run against onnxruntime 1.31.1: every row by random single-node models, recorded vectors, whole models;"
+        " softmax, convolutions and functions of real numbers hold for vectors of 512 bits (AVX-512) alone"
+    ),
     rows=(
         *linear.ROWS,
         *layers.ROWS,

@@ -1,0 +1,47 @@
+"""Which numerics has ONNX Runtime's bits on the processor at hand: the one place that decides it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..runtime import isas
+
+# The best instruction set of a processor for which ONNX Runtime was measured -> the numerics that has its bits there.
+_MEASURED = {"avx512vnni": "onnxruntime", "avx2": "onnxruntime-avx2"}
+# Those for which nobody has: which numerics is nearest, and why it is not the same.
+_NEAREST = {
+    "avxvnni": ("onnxruntime", "exact products of 8 bits as there, but real numbers in vectors of 256 bits"),
+    "neon-dotprod": ("onnxruntime", "exact products of 8 bits as there, but other kernels for real numbers"),
+}
+
+
+@dataclass(frozen=True)
+class Here:
+    """What stands for ONNX Runtime on one processor.
+
+    Attributes:
+        numerics: its name.
+        unsure: why ONNX Runtime may give other bits here all the same; empty where it was measured.
+    """
+
+    numerics: str
+    unsure: str = ""
+
+
+def processor_note(numerics: str) -> str:
+    """What users of a numerics of ONNX Runtime must know before they compare it with that runtime; or nothing."""
+    if numerics not in _MEASURED.values():
+        return ""
+    here = onnxruntime_here()
+    if here.numerics == numerics:
+        return here.unsure
+    return f"ONNX Runtime on this processor has the bits of numerics '{here.numerics}', which differ from '{numerics}'"
+
+
+def onnxruntime_here() -> Here:
+    """The numerics of ONNX Runtime on this processor. `bittrue run` does not ask: it gives the same everywhere."""
+    best = next(iter(isas()), "")
+    if best in _MEASURED:
+        return Here(_MEASURED[best])
+    numerics, why = _NEAREST.get(best, ("onnxruntime", "bittrue does not know its instruction sets"))
+    return Here(numerics, f"ONNX Runtime was not measured on this processor ({best or 'unknown'}): {why}")

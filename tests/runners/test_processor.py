@@ -1,0 +1,60 @@
+"""The numerics of ONNX Runtime on processors that this machine is not: what is chosen, and what users are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bittrue
+from bittrue.cli import cli
+from bittrue.runners import processor
+from bittrue.runners.ours import Ours
+from bittrue.runners.sides import open_sides
+from support.onnx_models import single
+
+_SETS = {
+    "onnxruntime": ("avx512vnni", "avxvnni", "avx2", "portable"),
+    "onnxruntime-avx2": ("avx2", "portable"),
+}
+
+
+@pytest.fixture
+def softmax(tmp_path: Path) -> Path:
+    content, _ = single("Softmax", {"x": np.zeros((2, 40), np.float32)}, [1])
+    path = tmp_path / "softmax.onnx"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("numerics", _SETS)
+def test_sides(numerics: str, softmax: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processor, "isas", lambda: _SETS[numerics])
+    ours, theirs = open_sides([str(softmax), f"ort:{softmax}"])
+    assert ours.numerics == theirs.numerics == numerics
+    assert isinstance(ours, Ours)
+    assert bool(ours.note) == (numerics != "onnxruntime")
+    # What is named stays, and so does what no runtime of this processor is compared with.
+    named, _ = open_sides([f"{softmax}@onnxruntime", f"ort:{softmax}"])
+    alone, other = open_sides([str(softmax), f"{softmax}@onnx"])
+    assert (named.numerics, alone.numerics, other.numerics) == ("onnxruntime", "onnxruntime", "onnx")
+    assert bittrue.load(softmax).prepare().plan.numerics == "onnxruntime"
+
+
+@pytest.mark.parametrize("command", ["inspect", "plan", "run"])
+def test_users_are_told(command: str, softmax: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for sets, told in (
+        (_SETS["onnxruntime"], ""),
+        (_SETS["onnxruntime-avx2"], "has the bits of numerics 'onnxruntime-avx2'"),
+        (("avxvnni", "avx2", "portable"), "was not measured on this processor (avxvnni)"),
+        (("portable",), "was not measured on this processor (portable)"),
+        ((), "was not measured on this processor (unknown)"),
+    ):
+        monkeypatch.setattr(processor, "isas", lambda sets=sets: sets)
+        done = CliRunner().invoke(cli, [command, str(softmax)], env={"COLUMNS": "400"})
+        assert done.exit_code == 0, done.output
+        output = " ".join(done.output.split())
+        assert told in output
+        assert ("this processor" in output) == bool(told)

@@ -1,0 +1,366 @@
+"""Every attribute that the ONNX importer reads, with every odd value, on a model that is else well-formed.
+
+`bases` has at least one model for every mapped operator; what the mappings read of it is recorded, so that an attribute
+can not be forgotten.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.defs
+import pytest
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+import bittrue
+from bittrue.importers import onnx_operators
+from bittrue.importers.onnx_operators import Source
+
+from .onnx_models import MICROSOFT, single
+
+_F32, _U8, _S32, _S64, _BOOL = 1, 2, 6, 7, 9
+# What ONNX Runtime 1.31 knows.
+_IR_VERSION, _OPSET = 11, 26
+_PLAIN = "?bBhHiIlLfd"
+
+INTEGERS = (
+    0, 1, 2, 3, -1, -2, -7, 7, 16, 255, -128, (1 << 31) - 1, 1 << 31, -(1 << 31), 1 << 32, (1 << 32) + 1, -(1 << 32),
+    (1 << 63) - 1, -(1 << 63),
+)  # fmt: skip
+REALS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-45, 1e-5, 3e38, -3e38, float("inf"), -float("inf"), float("nan"))
+TEXTS = (
+    b"", b"x", b"NOTSET", b"VALID", b"SAME_UPPER", b"SAME_LOWER", b"valid", b"linear", b"nearest", b"cubic",
+    b"constant", b"edge", b"reflect", b"wrap", b"DCR", b"CRD", b"LEFT", b"RIGHT", b"none", b"add", b"mul", b"max",
+    b"min", b"tanh",
+    b"Tanh", b"Sigmoid", b"half_pixel", b"asymmetric", b"align_corners", b"pytorch_half_pixel", b"floor", b"ceil",
+    b"round_prefer_ceil", b"forward", b"reverse", b"bidirectional", b"VALID\0", b"\xff\xfe", b"x" * 70_000,
+)  # fmt: skip
+LISTS = (
+    (), (0,), (1,), (-1,), (2,), (0, 0), (0, 1), (1, 0), (-1, -1), (1, 1), (2, 2), (0, -1), (1, 1, 1), (0, 0, 0, 0),
+    (1, 1, 1, 1), (-1, -1, -1, -1), ((1 << 63) - 1,), (-(1 << 63),), (1 << 31, 1 << 31), (1 << 32, 1), (1,) * 9,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Base:
+    """A model that both run; `node` is the one whose attributes are drawn."""
+
+    domain: str
+    op_type: str
+    content: bytes
+    feeds: tuple[np.ndarray, ...]
+    node: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.domain.removeprefix('com.')}{'.' * bool(self.domain)}{self.op_type}"
+
+
+def mapped() -> set[tuple[str, str]]:
+    """(domain, op_type) of every operator that the importer maps."""
+    return set(onnx_operators._table())
+
+
+def _made(op_type: str, operands: Mapping[str, Any], types: Sequence[int], **others: Any) -> Base:
+    domain, opset, constants = others.pop("domain", ""), others.pop("opset", 21), others.pop("constants", ())
+    content, feeds = single(op_type, operands, types, others, domain=domain, opset=opset, constants=constants)
+    return Base(domain, op_type, content, tuple(feeds))
+
+
+def _by_hand() -> Iterator[Base]:
+    """Operators of ONNX Runtime's own, and versions that the package has no tests of any more."""
+    x = np.float32([[3, -1, 3], [2, 5, -7], [3, 0, 1]])
+    picture = np.arange(100, dtype=np.float32).reshape(1, 4, 5, 5)
+    codes = picture.astype(np.uint8)
+    s, z = np.float32(0.1), np.uint8(3)
+    row = x[0]
+    quantized = {"x": codes, "s": s, "z": z, "s2": s, "z2": z}
+    ours = {"domain": MICROSOFT}
+    yield _made("SimplifiedLayerNormalization", {"x": x, "scale": row}, [_F32], axis=-1)
+    yield _made("RMSNormalization", {"x": x, "scale": row}, [_F32], opset=23)
+    for op_type in ("ReduceSum", "ReduceMax", "ReduceMean", "ReduceL2"):
+        yield _made(op_type, {"x": x}, [_F32], axes=[1], keepdims=1, opset=11)
+    yield _made("Squeeze", {"x": x[None]}, [_F32], axes=[0], opset=11)
+    yield _made("Unsqueeze", {"x": x}, [_F32], axes=[0], opset=11)
+    yield _made("Clip", {"x": x}, [_F32], min=-1.0, max=2.0, opset=10)
+    yield _made("Pad", {"x": x}, [_F32], pads=[1, 0, 0, 2], mode="constant", value=1.5, opset=10)
+    yield _made("Split", {"x": x}, [_F32, _F32], axis=1, split=[1, 2], opset=11)
+    yield _made("Split", {"x": x}, [_F32, _F32], axis=1, num_outputs=2, opset=18)
+    yield _made("Slice", {"x": x}, [_F32], axes=[0, 1], starts=[0, 1], ends=[2, 3], opset=9)
+    yield _made("TopK", {"x": x}, [_F32, _S64], axis=1, k=2, opset=9)
+    yield _made("Dropout", {"x": x}, [_F32], ratio=0.5, opset=11)
+    yield _made("Dropout", {"x": x}, [_F32], seed=3, opset=13)
+    yield _made("Upsample", {"x": picture, "scales": np.float32([1, 1, 2, 2])}, [_F32], mode="nearest", opset=9,
+                constants=("scales",))  # fmt: skip
+    yield _made("Upsample", {"x": picture}, [_F32], mode="linear", scales=[1.0, 1.0, 2.0, 2.0], opset=8)
+    yield _made("Resize", {"x": picture, "scales": np.float32([1, 1, 2, 2])}, [_F32], mode="nearest", opset=10,
+                constants=("scales",))  # fmt: skip
+    yield _made("Resize", {"x": picture, "roi": np.float32([]), "scales": None, "sizes": np.int64([7, 7])}, [_F32],
+                mode="linear", axes=[2, 3], coordinate_transformation_mode="half_pixel", opset=19,
+                constants=("roi", "sizes"),
+                keep_aspect_ratio_policy="stretch", extrapolation_value=1.0, exclude_outside=0, antialias=0,
+                cubic_coeff_a=-0.75, nearest_mode="floor")  # fmt: skip
+    for op_type in ("Softmax", "LogSoftmax"):
+        yield _made(op_type, {"x": x}, [_F32], axis=1, opset=11)
+    for op_type in ("GlobalAveragePool", "GlobalMaxPool"):
+        yield _made(op_type, {"x": picture}, [_F32])
+    yield _made("Flatten", {"x": picture}, [_F32], axis=1, opset=9)
+    yield _made("OneHot", {"i": np.int64([1, 2]), "d": np.int64(3), "v": np.float32([0, 1])}, [_F32], axis=-1, opset=11)
+    yield _made("GroupNormalization", {"x": picture, "s": np.float32([1, 2]), "b": np.float32([1, 2])}, [_F32],
+                num_groups=2, opset=18)  # fmt: skip
+    yield _made("GroupNormalization", {"x": picture, "s": np.ones(4, np.float32), "b": np.ones(4, np.float32)}, [_F32],
+                num_groups=2, opset=21, stash_type=1)  # fmt: skip
+    four = np.ones(4, np.float32)
+    yield _made("BatchNormalization", {"x": picture, "s": four, "b": four, "m": four, "v": four}, [_F32], opset=8,
+                spatial=1, momentum=0.5)  # fmt: skip
+    yield _made("BatchNormalization", {"x": picture, "s": four, "b": four, "m": four, "v": four}, [_F32], opset=15,
+                training_mode=0)  # fmt: skip
+    yield _made("Gelu", {"x": x}, [_F32], approximate="none", opset=20)
+    for op_type in ("And", "Or", "Xor"):
+        yield _made(op_type, {"x": x > 0, "y": x > 2}, [_BOOL])
+    yield _made("Not", {"x": x > 0}, [_BOOL])
+    yield _made("Cast", {"x": x}, [_S32], to=_S32, opset=21)
+    yield _made("CastLike", {"x": x, "y": np.int32([1])}, [_S32], opset=19)
+    wave, wide = x.reshape(3, 1, 3), np.float32
+    for op_type, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        w, r = np.full((1, gates * 2, 3), 0.25, wide), np.full((1, gates * 2, 2), -0.5, wide)
+        yield _made(op_type, {"x": wave, "w": w, "r": r}, [_F32], hidden_size=2, opset=14)
+    w, r = np.full((1, 3, 8), 5, np.uint8), np.full((1, 2, 8), 7, np.uint8)
+    per = {"ws": np.float32([0.1]), "wz": np.uint8([3]), "rs": np.float32([0.1]), "rz": np.uint8([3])}
+    yield _made("DynamicQuantizeLSTM", {"x": wave, "w": w, "r": r, **dict.fromkeys("bnhcp"), **per}, [_F32],
+                hidden_size=2, constants=("w", "r", *per), **ours)  # fmt: skip
+    for op_type in ("BiasGelu", "FastGelu"):
+        yield _made(op_type, {"x": x, "b": row}, [_F32], **ours)
+    yield _made("Gelu", {"x": x}, [_F32], **ours)
+    yield _made("QuickGelu", {"x": x}, [_F32], alpha=1.5, **ours)
+    yield _made("SkipLayerNormalization", {"x": x[None], "y": x[None], "g": row, "b": row}, [_F32], **ours)
+    yield _made("SkipSimplifiedLayerNormalization", {"x": x[None], "y": x[None], "g": row}, [_F32], **ours)
+    for flag in ("ceil_mode", "count_include_pad", "channels_last"):
+        yield _made("QLinearAveragePool", quantized, [_U8], kernel_shape=[2, 2], strides=[2, 2], pads=[1, 0, 0, 1],
+                    **{flag: 1}, constants=("s", "z", "s2", "z2"), **ours)  # fmt: skip
+    yield _made("QLinearGlobalAveragePool", quantized, [_U8], channels_last=0, constants=("s", "z", "s2", "z2"), **ours)
+    yield _made("QLinearLeakyRelu", quantized, [_U8], alpha=0.1, constants=("s", "z", "s2", "z2"), **ours)
+    yield _made("QLinearSigmoid", quantized, [_U8], constants=("s", "z", "s2", "z2"), **ours)
+    yield _softmax(quantized)
+    yield _made("QLinearReduceMean", quantized, [_U8], axes=[1], keepdims=1, constants=("s", "z", "s2", "z2"), **ours)
+    yield _made("QLinearConcat", {"s2": s, "z2": z, "x": codes, "s": s, "z": z, "y": codes, "sy": s, "zy": z}, [_U8],
+                axis=1, constants=("s", "z", "s2", "z2", "sy", "zy"), **ours)  # fmt: skip
+    pair = {"x": codes, "s": s, "z": z, "y": codes, "sy": s, "zy": z, "s2": s, "z2": z}
+    for op_type in ("QLinearAdd", "QLinearMul"):
+        yield _made(op_type, pair, [_U8], constants=("s", "z", "s2", "z2", "sy", "zy"), **ours)
+    yield _made("QLinearWhere", {"c": codes > 9, **pair}, [_U8], constants=("s", "z", "s2", "z2", "sy", "zy"), **ours)
+    kernel = np.ones((4, 4, 2, 2), np.uint8)
+    product = {"x": codes, "s": s, "z": z, "w": kernel, "sw": s, "zw": z, "s2": s, "z2": z}
+    yield _made("QLinearConv", product, [_U8], kernel_shape=[2, 2], strides=[1, 1], pads=[0, 0, 0, 0], dilations=[1, 1],
+                group=1, channels_last=0, constants=("w", "s", "z", "s2", "z2", "sw", "zw"), **ours)  # fmt: skip
+    matrix = x.astype(np.int8).view(np.uint8)
+    gemm = {"a": matrix, "s": s, "z": z, "b": matrix, "sb": s, "zb": z, "c": None, "s2": s, "z2": z}
+    yield _made("QGemm", gemm, [_U8],
+                transA=0, transB=1, alpha=1.0, constants=("s", "z", "b", "sb", "zb", "s2", "z2"), **ours)  # fmt: skip
+    yield _made(
+        "DynamicQuantizeMatMul", {"a": x, "b": matrix, "s": s, "z": z}, [_F32], constants=("b", "s", "z"), **ours
+    )
+    yield _made("MatMulIntegerToFloat", {"a": matrix, "b": matrix, "s": s, "t": s, "z": z, "y": z}, [_F32],
+                constants=("b", "s", "t", "z", "y"), **ours)  # fmt: skip
+    yield _made("MatMulNBits", {"a": np.ones((2, 32), np.float32), "b": np.full((3, 1, 16), 0x93, np.uint8),
+                "s": np.float32([0.1, 0.2, 0.3])}, [_F32], K=32, N=3, bits=4, block_size=32, accuracy_level=0,
+                constants=("b", "s"), **ours)  # fmt: skip
+    yield _made("NhwcMaxPool", {"x": codes.transpose(0, 2, 3, 1).copy()}, [_U8], kernel_shape=[2, 2], strides=[1, 1],
+                pads=[0, 0, 1, 1], dilations=[1, 1], **ours)  # fmt: skip
+    per_axis = {"s": np.float32([0.1, 0.2, 0.3]), "z": np.uint8([1, 2, 3])}
+    yield _made("QuantizeLinear", {"x": x, **per_axis}, [_U8], axis=1, constants=("s", "z"), **ours)
+    yield _made("DequantizeLinear", {"x": matrix, **per_axis}, [_F32], axis=1, constants=("s", "z"), **ours)
+    yield _made("QuantizeLinear", {"x": x, **per_axis}, [_U8], axis=1, block_size=0, saturate=1, opset=21)
+    yield _made("QuantizeLinear", {"x": x, "s": s}, [_U8], output_dtype=_U8, precision=0, opset=23)
+    yield _made("DequantizeLinear", {"x": matrix, **per_axis}, [_F32], axis=1, opset=21)
+    yield _made("DequantizeLinear", {"x": matrix, "s": s, "z": z}, [_F32], output_dtype=_F32, opset=23)
+
+
+def _softmax(quantized: Mapping[str, Any]) -> Base:
+    """`opset` is an attribute of this one, too."""
+    names = tuple(quantized)[1:]
+    attributes = {"axis": -1, "opset": 13}
+    content, feeds = single("QLinearSoftmax", quantized, [_U8], attributes, domain=MICROSOFT, constants=names)
+    return Base(MICROSOFT, "QLinearSoftmax", content, tuple(feeds))
+
+
+def _official() -> Iterator[Base]:
+    with warnings.catch_warnings():
+        # Collecting its cases, the package converts to narrow types beyond their range.
+        warnings.simplefilter("ignore")
+        cases = collect_testcases(None)
+    known = mapped()
+    for case in sorted(cases, key=lambda case: (case.model.ByteSize(), case.name)):
+        nodes = [(i, n) for i, n in enumerate(case.model.graph.node) if n.op_type != "Constant"]
+        if len(nodes) != 1 or case.name.endswith("_expanded") or (nodes[0][1].domain, nodes[0][1].op_type) not in known:
+            continue
+        feeds = [numpy_helper.to_array(v) if isinstance(v, TensorProto) else v for v in case.data_sets[0][0]]
+        if not all(isinstance(v, np.ndarray | np.generic) and v.dtype.char in _PLAIN for v in feeds):
+            continue
+        if any(v.nbytes > 1 << 16 for v in feeds):
+            continue
+        model = ModelProto()
+        model.CopyFrom(case.model)
+        model.ir_version = min(model.ir_version, _IR_VERSION)
+        for entry in model.opset_import:
+            entry.version = min(entry.version, _OPSET)
+        yield Base("", nodes[0][1].op_type, model.SerializeToString(), tuple(map(np.asarray, feeds)), nodes[0][0])
+
+
+@functools.cache
+def bases() -> tuple[Base, ...]:
+    """Every base, at most two of the official ones with the same operator and the same attributes given."""
+    chosen = list(_by_hand())
+    forms: dict[Any, int] = {}
+    for base in _official():
+        model = onnx.load_from_string(base.content)
+        given = tuple(sorted(attribute.name for attribute in model.graph.node[base.node].attribute))
+        key = base.op_type, given
+        if forms.setdefault(key, 0) < 1 and sum(n for (op, _), n in forms.items() if op == base.op_type) < 4:
+            try:
+                bittrue.load(base.content).prepare("onnxruntime")
+            except bittrue.BittrueError:
+                continue
+            forms[key] += 1
+            chosen.append(base)
+    return tuple(chosen)
+
+
+def reads(base: Base) -> dict[str, type | tuple[type, ...]]:
+    """Attributes that the mapping asks for, with their Python types; those of graphs are left out."""
+    found: dict[str, type | tuple[type, ...]] = {}
+    get: Callable[..., Any] = Source.get
+
+    def spy(source: Source, name: str, default: Any, kind: type | tuple[type, ...]) -> Any:
+        found[name] = kind
+        return get(source, name, default, kind)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Source, "get", spy)
+        bittrue.load(base.content)
+    return found
+
+
+def names_in_source() -> set[str]:
+    """Every name of an attribute in the text of the mappings."""
+    found = set()
+    for path in Path(onnx_operators.__file__).parent.glob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+                given = call.args[0]
+                asks = call.func.attr in ("get", "integer", "flag", "real", "text", "integers", "has")
+                of_source = isinstance(call.func.value, ast.Name) and call.func.value.id == "source"
+                if asks and of_source and isinstance(given, ast.Constant):
+                    found.add(str(given.value))
+    return found
+
+
+def odd_values(base: Base, name: str, kind: type | tuple[type, ...]) -> Iterator[AttributeProto | None]:
+    """What attribute `name` may be given as; None: left out."""
+    node = onnx.load_from_string(base.content).graph.node[base.node]
+    usual = {attribute.name: attribute for attribute in node.attribute}.get(name)
+    yield None
+    values: list[Any] = []
+    if kind is int:
+        values += INTEGERS
+    elif kind is float:
+        values += REALS
+    elif kind is str:
+        values += TEXTS
+    else:
+        values += LISTS
+        for entry in tuple(usual.ints) if usual is not None else ():
+            plain = list(usual.ints)  # type: ignore[union-attr]
+            values += [[*plain, entry], plain[:-1], plain[::-1], [-v for v in plain]]
+            for position in range(len(plain)):
+                values += [[*plain[:position], v, *plain[position + 1 :]] for v in (0, -1, 3, 1 << 31, (1 << 63) - 1)]
+            break
+    # Of another type than it should have.
+    values += [1, 0.5, b"x", (1,), (0.5,), (b"x",)]
+    seen = set()
+    for value in values:
+        made = _attribute(name, value)
+        if (key := made.SerializeToString()) not in seen:
+            seen.add(key)
+            yield made
+    made = AttributeProto(name=name, type=AttributeProto.TENSOR)
+    made.t.CopyFrom(numpy_helper.from_array(np.int64([1])))
+    yield made
+
+
+def _attribute(name: str, value: Any) -> AttributeProto:
+    if isinstance(value, list | tuple):
+        entries = tuple(value)
+        made = AttributeProto(name=name, type=AttributeProto.INTS)
+        if entries and isinstance(entries[0], float):
+            made.type = AttributeProto.FLOATS
+            made.floats.extend(entries)
+        elif entries and isinstance(entries[0], bytes):
+            made.type = AttributeProto.STRINGS
+            made.strings.extend(entries)
+        else:
+            made.ints.extend(entries)
+        return made
+    made = AttributeProto(name=name)
+    if isinstance(value, bytes):
+        made.type, made.s = AttributeProto.STRING, value
+    elif isinstance(value, float):
+        made.type, made.f = AttributeProto.FLOAT, value
+    else:
+        made.type, made.i = AttributeProto.INT, value
+    return made
+
+
+def schema_attributes(base: Base) -> dict[str, type]:
+    """What the operator's schema names, where the package has one."""
+    model = onnx.load_from_string(base.content)
+    version = next((entry.version for entry in model.opset_import if entry.domain == base.domain), 1)
+    try:
+        schema = onnx.defs.get_schema(base.op_type, version, base.domain)
+    except onnx.defs.SchemaError:
+        return {}
+    kinds = {"INT": int, "FLOAT": float, "STRING": str, "INTS": tuple, "FLOATS": tuple, "STRINGS": tuple}
+    return {name: kinds[entry.type.name] for name, entry in schema.attributes.items() if entry.type.name in kinds}
+
+
+@dataclass(frozen=True)
+class OddCase:
+    """One base with one attribute changed."""
+
+    base: Base
+    name: str
+    value: str
+    content: bytes
+
+    def __str__(self) -> str:
+        return f"{self.base.name}.{self.name}={self.value}"
+
+    @property
+    def number(self) -> int:
+        """For samples that are the same everywhere."""
+        return zlib.crc32(self.content)
+
+
+def odd_cases(base: Base) -> Iterator[OddCase]:
+    """All of a base."""
+    for name, kind in {**schema_attributes(base), **reads(base)}.items():
+        for value in odd_values(base, name, kind):
+            model = onnx.load_from_string(base.content)
+            node: NodeProto = model.graph.node[base.node]
+            others = [attribute for attribute in node.attribute if attribute.name != name]
+            del node.attribute[:]
+            node.attribute.extend(others)
+            if value is not None:
+                node.attribute.append(value)
+            said = "missing" if value is None else helper.printable_attribute(value)[:60]
+            yield OddCase(base, name, said, model.SerializeToString())
