@@ -18,7 +18,7 @@ from bittrue.explain import (
     step_of,
 )
 from bittrue.explain.element import inputs_of
-from support import graphs
+from support import graphs, long_models
 from support.differential import random_values
 from support.layer_models import LAYERS
 from support.shared import needs_shared, shared_models
@@ -97,6 +97,42 @@ def test_missing_and_wrong_values_are_refused() -> None:
     wrong = {**values, session.inputs[0].name: np.zeros(3, np.int8)}
     with pytest.raises(bittrue.InputError, match="must be int8"):
         explain_element(session, wrong, tensor, (0, 0, 0, 0))
+
+
+@pytest.mark.parametrize("executor", ["reference", *(["native"] if bittrue.isas() else [])])
+def test_recurrent_models_are_left_as_they_were(executor: str) -> None:
+    """Explaining runs the session where it must, and moves no state on; what began before the run is refused."""
+    content, feed = long_models.writes_then_works(8)
+    wanted = [bittrue.load(content).prepare(executor="reference").trace(*feed)]
+    session = bittrue.load(content).prepare(executor=executor)
+    inputs = {port.name: array for port, array in zip(session.inputs, feed, strict=True)}
+    name = session.outputs[0].name
+    for _ in range(2):
+        assert explain_element(session, inputs, name, (0,)).stored == wanted[0][name][0]
+    for name, value in session.trace(inputs).items():
+        assert value.tobytes() == wanted[0][name].tobytes()
+    name = session.outputs[0].name
+    for give in (lambda: inputs, lambda: session.trace(inputs)):
+        with pytest.raises(bittrue.UnsupportedError, match="BT-EXPLAIN-STATE"):
+            explain_element(session, give(), name, (0,))
+    session.reset()
+    assert explain_element(session, inputs, name, (0,)).stored == wanted[0][name][0]
+
+
+def test_nothing_runs_when_the_inputs_of_a_step_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = bittrue.load(bittrue.demo_model()).prepare()
+    values = _values(session, 1)
+    first, second = (session.plan.tensors[step.outputs[0]].name for step in session.plan.steps[:2])
+    seen: list[str] = []
+    observe = session.observe
+    monkeypatch.setattr(
+        session, "observe", lambda see, *given, **more: (seen.append("run"), observe(see, *given, **more))
+    )
+    inputs = {session.inputs[0].name: values[session.inputs[0].name]}
+    assert explain_element(session, inputs, first, (0, 0, 0, 0)).stored == values[first][0, 0, 0, 0]
+    assert not seen
+    assert explain_element(session, inputs, second, (0, 0, 0, 0)).stored == values[second][0, 0, 0, 0]
+    assert seen == ["run"]
 
 
 def test_numerics_that_rewrite_differently_are_told_apart() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def explain_element(
     Args:
         source: a session, or a plan.
         values: tensors by name, as `Session.trace` gives them; the inputs of the step that computes `tensor` suffice.
-            Of a session also its inputs alone: then it is run once to get at the others.
+            Of a session also its inputs alone: then it is run up to that step, and is left in the state that it was in.
         tensor: a tensor of the main graph that a step computes.
         element: its index, one number per axis.
         result: what the plan makes of these values, where that is known; else the reference computes it.
@@ -96,10 +97,34 @@ def explain_element(
             advice="prepare the model first: explain_element(model.prepare(), inputs, tensor, element)",
         )
     if isinstance(source, Session):
-        if values.keys() == {port.name for port in source.inputs}:
-            values = source.trace(values)
+        values = _run_up_to(source, values, step_of(source.plan, tensor)[0])
         source = source.plan
     return explain_site(site_of(source, values, tensor, element, result))
+
+
+class _ReachedError(Exception):
+    """Ends a run: what is needed of it is known."""
+
+
+def _run_up_to(session: Session, values: Mapping[str, np.ndarray], step: Step) -> Mapping[str, np.ndarray]:
+    """`values`, or what a run on them computes up to a step: where they are the session's inputs and do not suffice."""
+    tensors = [session.plan.tensors[i] for i in step.inputs if i is not None]
+    needed = {tensor.name for tensor in tensors if tensor.value is None and tensor.kind != "variable"}
+    if any(tensor.kind == "variable" for tensor in tensors):
+        # Its results tell whether the session's variables are still as they began.
+        needed |= {session.plan.tensors[i].name for i in step.outputs}
+    if needed <= values.keys() or values.keys() != {port.name for port in session.inputs}:
+        return values
+    known: dict[str, np.ndarray] = {}
+
+    def finished(position: int) -> None:
+        # A run that raises leaves the session's state as it was.
+        if session.plan.steps[position] is step:
+            raise _ReachedError
+
+    with suppress(_ReachedError):
+        session.observe(known.__setitem__, values, progress=finished)
+    return known
 
 
 def explain_site(site: Site) -> Explanation:
@@ -223,10 +248,11 @@ def outputs_of(plan: Plan, values: Mapping[str, np.ndarray], tensor: str, result
             "BT-EXPLAIN-GRAPH", f"{step.source} runs other graphs or touches variables of the session", place=step.place
         )
     inputs = inputs_of(plan, step, values)
-    if result is not None and len(step.outputs) == 1 and not operator.stateful:
+    remembers = any(i is not None and plan.tensors[i].kind == "variable" for i in step.inputs)
+    if result is not None and len(step.outputs) == 1 and not remembers:
         return Site(plan, settled(step, inputs), output, inputs, (), (result,))
     results = carry_out(plan, step, inputs)[: len(step.outputs)]
-    if operator.stateful:
+    if remembers:
         _check_state(plan, step, values, results)
     return Site(plan, settled(step, inputs), output, inputs, (), tuple(results))
 
