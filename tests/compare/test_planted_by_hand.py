@@ -192,6 +192,23 @@ def test_a_dump_that_is_not_what_the_device_computed_with(model: Path, tmp_path:
     assert causes(result, "s") == ["input is not what is shown"]
 
 
+def test_one_bit_of_a_dump(model: Path, tmp_path: Path) -> None:
+    """The operator that reads the tensor proves that it was computed right, so nothing is left unexplained."""
+    good = NETWORK.run(NETWORK.picture())
+    changed = good["d"].copy()
+    changed.reshape(-1)[37] ^= 8
+    result = compared(model, tmp_path, {**good, "d": changed})
+    element = ", ".join(str(int(i)) for i in np.unravel_index(37, changed.shape))
+    for name in ("d", "s"):
+        assert causes(result, name) == ["input is not what is shown"]
+    assert result.unexplained == 0
+    assert result.first is not None
+    assert result.first.verdict is not None
+    assert f"one bit flipped, 0x08, at element [{element}]" in result.first.verdict.text
+    assert not any("ended early" in note for note in result.notes)
+    assert "1 of 6 compared tensors differs, 1 other only in isolation" in result.to_markdown()
+
+
 def test_memory_that_was_used_again(model: Path, tmp_path: Path) -> None:
     good = NETWORK.run(NETWORK.picture())
     assert causes(compared(model, tmp_path, {**good, "s": good["p"]}), "s") == ["another tensor's values"]

@@ -39,7 +39,7 @@ def show(result: CompareResult, out: Terminal, every_tensor: bool) -> None:
     if every_tensor or (other and not result.equal):
         _matches(result, out, every_tensor)
     differing = [p for p in result.pairs if not p.cumulative.equal or (p.isolated and not p.isolated.equal) or p.note]
-    rows = list(result.pairs) if every_tensor else [p for p in differing if not p.cumulative.equal]
+    rows = list(result.pairs) if every_tensor else differing
     if rows:
         _differences(rows if every_tensor else rows[:_ROWS], len(rows), result, out, every_tensor)
     _verdicts(result, out)
@@ -73,7 +73,9 @@ def _headline(result: CompareResult, out: Terminal) -> None:
         out.print(text, style="bold green")
         return
     count = sum(not p.cumulative.equal for p in pairs)
-    out.print(f"DIFFERENT: {count} of {len(pairs)} tensors differ", style="bold red")
+    alone = sum(p.cumulative.equal and p.isolated is not None and not p.isolated.equal for p in pairs)
+    more = f"; {_plural(alone, 'other')} only in isolation" if alone else ""
+    out.print(f"DIFFERENT: {count} of {len(pairs)} tensors differ{more}", style="bold red")
     if first is not None:
         out.print(
             one_line(
@@ -151,7 +153,14 @@ def _reasons(result: CompareResult) -> dict[str, int]:
 def _verdicts(result: CompareResult, out: Terminal) -> None:
     """The verdict on the first isolated difference, and on the first that is no other legal arithmetic."""
     found = [pair for pair in result.pairs if pair.verdict is not None]
-    worse = [pair for pair in found[1:] if pair.verdict is not None and not pair.verdict.benign]
+    told = {cause.text for pair in found[:1] if pair.verdict is not None for cause in pair.verdict.causes}
+    worse = [
+        pair
+        for pair in found[1:]
+        if pair.verdict is not None
+        and not pair.verdict.benign
+        and (pair.verdict.unexplained or not {cause.text for cause in pair.verdict.causes} <= told)
+    ]
     for pair in found[:1] + worse[:1]:
         if pair.verdict is not None:
             _verdict(pair, pair.verdict, result, out)

@@ -22,7 +22,7 @@ from .common import all_shortened, digest
 
 # Between columns, and the least that names and text need to be worth showing.
 _GAP = 2
-_NAME, _TEXT = 14, 20
+_NAME, _TEXT = 20, 20
 
 
 @dataclass

@@ -8,6 +8,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -295,6 +296,8 @@ class Comparison:
             for note in isolation.files.notes():
                 self.note(note)
         pairs = []
+        # What nothing explains, though both sides had the same inputs there: position in `pairs` to its match.
+        puzzling: dict[int, int] = {}
         for i, pair in enumerate(self.matches):
             self._progress("looking for where differences arise", i, len(self.matches))
             cumulative = self.collectors[i].result()
@@ -311,6 +314,8 @@ class Comparison:
                 verdict = isolation.verdict(found, explainer) if isolation is not None else None
             if (verdict is None or not verdict.differing) and explain and not cumulative.equal:
                 verdict = self._misread(pair, cumulative) or verdict
+            if verdict is not None and verdict.unexplained and found is not None and found.inputs_equal:
+                puzzling[len(pairs)] = i
             pairs.append(
                 Pair(
                     pair.a.name,
@@ -330,6 +335,9 @@ class Comparison:
                     pair.a.name in self.recordings[0][0].outputs,
                 )
             )
+        if isolation is not None and explainer is not None:
+            for position, i in puzzling.items():
+                self._told_by_readers(pairs, position, isolation.shown_otherwise(i), explainer)
         if explainer is not None and explainer.unfinished:
             first, *more = explainer.unfinished
             behind = f" and {len(more)} more" if more else ""
@@ -340,6 +348,19 @@ class Comparison:
         pairs += [self._misfit(*names, isolation if explain else None) for names in self.misshapen.items()]
         order = {tensor.name: position for position, tensor in enumerate(self.recordings[0][0])}
         return sorted(pairs, key=lambda pair: order[pair.a])
+
+    def _told_by_readers(self, pairs: list[Pair], position: int, cause: Cause, explainer: Explainer) -> None:
+        """A tensor that nothing explains, where an operator that reads it proves that its values were others."""
+        told = (c.text for p in pairs if p.verdict is not None and p.verdict.exact for c in p.verdict.causes)
+        if cause.text not in told:
+            return
+        pair = pairs[position]
+        if pair.verdict is not None and pair.isolated is not None:
+            verdict = _explained(pair.isolated, cause)
+            kept = {"witness": pair.verdict.witness, "command": pair.verdict.command}
+            pairs[position] = replace(pair, verdict=replace(verdict, **kept))
+            name = self._host_name(self.matches[position])
+            explainer.unfinished = [other for other in explainer.unfinished if other != name]
 
     def _misread(self, pair: Match, found: Statistics) -> Verdict | None:
         """Integers whose bytes are the other side's, in another order or taken for another type."""
@@ -358,9 +379,7 @@ class Comparison:
             else:
                 what = "every value's bytes are in the other order" if swap else "the bytes are those of A, read as"
                 text = f"{what}: a fault" if swap else f"{what} {pair.b.dtype} where {pair.a.dtype} is meant: a fault"
-                cause = Cause(name, text, "data", False, elements=found.differing)
-                start = f"{found.differing} of {found.elements} elements differ"
-                return Verdict(found.differing, (cause,), exact=True, text=f"{start}; all are explained: {text}")
+                return _explained(found, Cause(name, text, "data", False))
         return None
 
     def _misfit(self, name: str, theirs: str, isolation: Isolation | None) -> Pair:
@@ -446,6 +465,14 @@ class Comparison:
         usual = default_of(runner.format) == runner.numerics
         numerics = "" if usual else f" --numerics {shlex.quote(runner.numerics)}"
         return f"bittrue explain {shlex.quote(str(runner.path))}{numerics} {options}"
+
+
+def _explained(found: Statistics, cause: Cause) -> Verdict:
+    """The verdict that one cause gives every bit."""
+    some = "it is" if found.differing == 1 else "all are"
+    start = f"{found.differing:,} of {found.elements:,} elements {'differs' if found.differing == 1 else 'differ'}"
+    cause = replace(cause, elements=found.differing)
+    return Verdict(found.differing, (cause,), exact=True, text=f"{start}; {some} explained: {cause.text}")
 
 
 def _named(runner: Runner, recording: Recording, text: str) -> str:

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..errors import BittrueError
 from .alignment import as_a
-from .elsewhere import Read, elsewhere
+from .elsewhere import Read, elsewhere, shown_otherwise
 from .files import files_of
 from .fusion import OtherGraph
 from .host import Host
 from .matching import Match
-from .result import Statistics, Verdict
+from .result import Cause, Statistics, Verdict
 from .segments import Segment
 from .statistics import Collector
 
@@ -152,6 +152,14 @@ class Isolation:
         causes = [replace(d.cause, elements=size) for d in differences]
         text = f"{note}; explained: {' together with '.join(c.text for c in causes)}"
         return Verdict(size, tuple(causes), exact=True, text=text)
+
+    def shown_otherwise(self, index: int) -> Cause:
+        """The cause that a tensor has when the other side computed with the host's values of it."""
+        pair = self.comparison.matches[index]
+        runs = range(len(self.comparison.sets))
+        shown = ((self._carried(pair, run), self._own(self._name(pair), run)) for run in runs)
+        pairs = [(its, mine) for its, mine in shown if its is not None]
+        return shown_otherwise("BA"[self.place], self._name(pair), pairs)
 
     def _shape(self, name: str, run: int) -> tuple[int, ...]:
         return self.comparison.recordings[run][0][name].shape

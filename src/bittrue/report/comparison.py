@@ -175,9 +175,11 @@ def _verdict(
         tensors = words.plural(compared, "tensor")
         text = f"{tensors} compared, {words.count(elements)} elements: every byte is the same.{apart}"
         return (OPEN, "Equal as far as compared", text) if incomparable else (EQUAL, "Equal, bit for bit", text)
-    count = f"{words.count(len(differing))} of {words.plural(compared, 'compared tensor')} differ"
-    if len(differing) == 1:
-        count = f"1 of {words.plural(compared, 'compared tensor')} differs"
+    own = sum(bool(pairs[i]["cumulative"]["differing"]) for i in differing)
+    verb = "differs" if own == 1 else "differ"
+    count = f"{words.count(own)} of {words.plural(compared, 'compared tensor')} {verb}"
+    if own < len(differing):
+        count += f", {words.plural(len(differing) - own, 'other')} only in isolation"
     judged = [explained(pairs[i]) for i in differing]
     elements = sum(pairs[i]["verdict"]["unexplained"] for i in differing if pairs[i]["verdict"])
     faults = [cause for cause in causes if not cause.data["benign"]]
