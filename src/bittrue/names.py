@@ -55,7 +55,7 @@ def distinct(names: Sequence[str], width: int) -> list[str]:
     start = _start_of_most(long)
     cores = {name: name.removeprefix(start) for name in long}
     end = _whole_parts(_common([core[::-1] for core in cores.values()]))[::-1] if len(long) > 1 else ""
-    if end and any(len(core) + bool(start) > width for core in cores.values()):
+    if len(end) > 4 and any(len(core) + bool(start) > width for core in cores.values()):
         cores = {name: core.removesuffix(end) for name, core in cores.items()}
     marked = {name: _MARK if name.startswith(start) and start else "" for name in long}
     shorter = [f"{marked[name]}{core}{'' if name.endswith(core) else _MARK}" for name, core in cores.items()]

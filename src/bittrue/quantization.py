@@ -34,7 +34,7 @@ def quantize(
     precision: Any = None,
     numerics: str = numerics_tables.DEFAULT,
 ) -> np.ndarray:
-    """Real numbers to stored numbers: saturate(round(x / scale) + zero_point), with the numerics' ties and precision.
+    """Real numbers to quantized ones: saturate(round(x / scale) + zero_point), with the numerics' ties and precision.
 
     Args:
         x: array of any shape. float16, bfloat16 and (under ``"onnx"``) int32 are taken as they are, the rest as
@@ -95,7 +95,7 @@ def dequantize(
     output_dtype: Any = None,
     numerics: str = numerics_tables.DEFAULT,
 ) -> np.ndarray:
-    """Stored numbers to real ones: (q - zero_point) * scale, with the numerics' precision.
+    """Quantized numbers to real ones: (q - zero_point) * scale, with the numerics' precision.
 
     Args:
         q: integers, or 4- to 8-bit floats as arrays of ml_dtypes.
@@ -112,7 +112,7 @@ def dequantize(
     array = as_array(q)
     source = named_type(array.dtype if dtype is None else dtype)
     if array.dtype.kind in "iu":
-        array = _stored(array, source, "a stored number")
+        array = _stored(array, source, "a quantized value")
     elif _name(array) != source.name:
         raise InputError("BT-DEQUANTIZE", f"expected {source.title}, found {array.dtype}")
     if "dequantize_linear" not in table.operators():

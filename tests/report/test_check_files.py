@@ -194,7 +194,7 @@ def test_sarif_says_where() -> None:
         ("variable", "a/b"),
     ]
     assert place["logicalLocations"][-1]["fullyQualifiedName"] == "main/3 CONV_2D/a/b"
-    assert run["results"][0]["message"]["text"] == "found 1, expected 2. To mend it: do it."
+    assert run["results"][0]["message"]["text"] == "found 1, expected 2. What to do: do it."
     assert [one["level"] for one in run["results"]] == ["error", "error", "warning"]
     assert run["artifacts"][0]["hashes"]["sha-256"] == "00" * 32
     prints = [one["partialFingerprints"]["bittrueFinding/v1"] for one in run["results"]]

@@ -50,8 +50,8 @@ def assert_consistent(recording: Recording) -> None:
 def test_litert_and_its_numerics_record_the_same(
     path: Path, resolver: str, record_property: Callable[[str, object], None]
 ) -> None:
-    mend = "?mend=1" if path.stem == _MENDED else ""
-    theirs = open_side(f"litert:{resolver} {path}{mend}")
+    repair = "?repair=1" if path.stem == _MENDED else ""
+    theirs = open_side(f"litert:{resolver} {path}{repair}")
     ours = open_side(f"{path}@{theirs.numerics}")
     one, two = ours.record(inputs(path)), theirs.record(inputs(path))
     theirs.close()
@@ -69,11 +69,11 @@ def test_litert_and_its_numerics_record_the_same(
 @needs_shared
 def test_what_the_interpreter_refuses_names_the_way_out() -> None:
     path = SHARED / "models" / f"{_MENDED}.tflite"
-    with pytest.raises(InvalidModelError, match=r"quantized_dimension must be in range.*mend=1") as caught:
+    with pytest.raises(InvalidModelError, match=r"quantized_dimension must be in range.*repair=1") as caught:
         open_side(f"litert:{path}").record(inputs(path))
     assert caught.value.code == "BT-RUNNER-REFUSED"
     assert len(str(caught.value)) < 800
-    notes = open_side(f"litert:{path}?mend=1").record(inputs(path)).notes
+    notes = open_side(f"litert:{path}?repair=1").record(inputs(path)).notes
     assert any("tensors of one axis have quantized dimension 0" in note for note in notes)
 
 
@@ -208,7 +208,7 @@ def test_a_plain_run_with_other_bytes_is_noted() -> None:
     model = bittrue.load(bittrue.demo_model())
     index = model.graph.outputs[0]
     name = model.graph.tensors[index].name
-    found = litert._notes(model, {"mended": 0, "unread": [], "different": [index]}, [])
+    found = litert._notes(model, {"repaired": 0, "unread": [], "different": [index]}, [])
     assert found == [f"a run that keeps every tensor gives other bytes than a plain run for output '{name}'"]
 
 

@@ -1,4 +1,4 @@
-"""What a check says: a finding, with the place, what was expected and found, who minds, and how to mend it."""
+"""What a check says: a finding, with the place, what was expected and found, who minds, and what to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Finding:
         tensor: name of the tensor; empty when it is not about one.
         place: where in the tensor: a channel, an element; empty otherwise.
         expected, found: the same as in the message, for programs; empty where it is no matter of two values.
-        advice: how to mend it here; the rule's page says it in general.
+        advice: what to do here; the rule's page says it in general.
         numbers: what backs it, for example the witness channel and the bound of its accumulator.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import BittrueError
 from .rule import Subject
 
-# Errors that no other shape would mend.
+# Errors that no other shape would cure.
 _WITHOUT_SHAPES = (
     "BT-ACTIVATION",
     "BT-BIAS-TYPE",
@@ -19,7 +19,7 @@ _WITHOUT_SHAPES = (
 
 
 def open_extents(subject: Subject, error: BittrueError) -> str:
-    """What to add to a refusal of the main graph that another shape of its inputs might mend; empty when none can."""
+    """What to add to a refusal of the main graph that another shape of its inputs might cure; empty when none can."""
     graph = subject.graphs[0]
     names = [
         tensor.name

@@ -68,7 +68,7 @@ class Rule:
         what: what it asks for, with the formula.
         why: what goes wrong otherwise.
         enforced: who checks it, who ignores it, who aborts; with the source.
-        fix: how to mend a model.
+        fix: how to fix a model.
         find: yields the findings of a subject.
         source: document or system, and whether it was read or run.
     """

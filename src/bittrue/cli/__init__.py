@@ -18,21 +18,21 @@ from .clicking import Group
 # command, which is called like its module in this folder -> the first sentence of its page. The module is imported only
 # when the command is used, so that --help is instant.
 _COMMANDS = {
-    "run": "Run MODEL (a model file, or a plan saved by `bittrue plan --output`).",
-    "inspect": "Show inputs, outputs, operators and quantization of MODEL, and which numerics can run it.",
-    "plan": "Print the plan of MODEL: rules, multipliers, exponents, zero points, clamps,...",
-    "check": "Check MODEL against the specification of its format, what its runtime refuses, and...",
+    "run": "Run MODEL, a model file or a saved plan.",
+    "inspect": "Show what is in MODEL, and which numerics can run it.",
+    "plan": "Print every integer and rule that MODEL is run with, or save them as a plan file.",
+    "check": "Find violations of the specification, refusals of runtimes, and hazards in MODEL.",
     "rule": "Explain the check rule CODE (or its name); list all rules without one.",
-    "compare": "Compare A and B: each is a model file, a model under a numerics, another runtime, or a...",
-    "conform": "Put a suite of single-operator models to DEVICE and say which arithmetic it has, or...",
-    "explain": "Work out one stored number of MODEL by hand: products, accumulator, multiplier,...",
-    "reduce": "Cut a model to the smallest one on which A and B still differ, and save it with its input.",
+    "compare": "Compare A and B tensor by tensor, and say where they differ and why.",
+    "conform": "Test DEVICE with a suite of one-operator models: a verdict for every operator.",
+    "explain": "Work out one element of a tensor step by step, as on paper.",
+    "reduce": "Cut a model to the smallest one on which A and B still differ.",
     "bench": "Time MODEL, and compare bytes and time with other runtimes installed here.",
     "numerics": "List the arithmetics that bittrue reproduces; `show` and `diff` look inside.",
     "identify": "Find out which numerics gives the outputs of DEVICE.",
-    "replay": "Run the recorded vectors in FOLDER and compare the results with the recorded bytes.",
-    "report": "Make a page or a summary of RESULT, the JSON of `bittrue compare`, `check` or `conform`.",
-    "vectors": "Write test vectors aimed at ties, saturation, padding corners and all else that tells...",
+    "replay": "Run the test vectors in FOLDER and compare the results with the recorded bytes.",
+    "report": "Make an HTML page or a summary of RESULT, the JSON of compare, check or conform.",
+    "vectors": "Write test vectors aimed at what tells arithmetics apart.",
     "demo": "Recognise handwritten digits with an int8 network, and look into one of its roundings.",
 }
 

@@ -21,6 +21,7 @@ from ..quantization import dequantize
 from ..runners import PEERS, Feed, Peer
 from ..runners.inputs import inputs_of_levels, one_input_set
 from ..runtime import Profile, machine_peak
+from ..runtime.profile import heading, operator_rows, step_rows
 from .clicking import GroupedCommand
 from .common import (
     check_targets,
@@ -31,7 +32,6 @@ from .common import (
     is_plan,
     open_session,
     prepare_options,
-    print_lines,
 )
 from .plain import say, say_json
 from .tables import Column, table
@@ -238,15 +238,38 @@ def _print(
             if len(result.problem) > _LONG_REASON:
                 out.print(f"{result.name}: {result.problem}")
     for profile in profiles:
-        print_lines(f"\n{profile}")
+        out.print()
+        for line in heading(profile):
+            out.print(line)
+        out.print(_step_table(profile, out.width))
+        if len(profile.steps) > 1:
+            out.print(_operator_table(profile, out.width))
 
 
 def _table(comparison: Comparison, width: int) -> RenderableType:
-    columns = [Column("runtime", "text"), Column("version", least=2), Column("min ms", right=True, least=1)]
-    columns += [Column("median ms", right=True), Column("time / bittrue's (range)", right=True)]
-    columns.append(Column("output bytes against bittrue's", "text"))
+    columns = [Column("runtime", "text", room=24), Column("version", least=2), Column("min ms", right=True, least=1)]
+    columns += [Column("median ms", right=True), Column("time ratio (range)", right=True)]
+    columns.append(Column("output bytes", "text"))
     title = f"{_count(comparison.threads, 'thread')}, {comparison.rounds} interleaved rounds"
     return table(columns, [_cells(result) for result in comparison.results], width, title)
+
+
+def _step_table(profile: Profile, width: int) -> RenderableType:
+    titles, *rows = step_rows(profile)
+    # What matters least is left out first; the name's column has no title.
+    least = {"output": 2, "work": 3, "GB/s": 5, "of peak": 4, "note": 1}
+    kinds = {"": "name", "note": "text"}
+    columns = [Column(titles[0])]
+    columns += [
+        Column(title or "tensor", kinds.get(title, "fixed"), 4 <= i < 10, least.get(title, 0))
+        for i, title in enumerate(titles[1:], 1)
+    ]
+    return table(columns, rows, width)
+
+
+def _operator_table(profile: Profile, width: int) -> RenderableType:
+    titles, *rows = operator_rows(profile)
+    return table([Column(title, right=i > 0) for i, title in enumerate(titles)], rows, width, "by operator")
 
 
 def _cells(result: Result) -> list[str | Text]:

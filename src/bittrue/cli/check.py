@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 from .. import numerics
@@ -19,15 +19,13 @@ from ..files import write_text
 from ..report import junit as _junit
 from ..report import sarif as _sarif
 from .clicking import Choice
-from .common import check_targets, console, late_progress, parse_shapes, shortened
+from .common import check_targets, console, late_progress, parse_shapes, short_names
 from .plain import say_json
 from .report import write_reports
-from .terminal import one_line
+from .terminal import Terminal, one_line
 
-# Findings of one kind that are shown before the others are counted, and the longest name without --all: those of fused
-# operators list everything that went into them.
+# Findings of one kind that are shown before the others are counted.
 _SHOWN = 2
-_NAME = 48
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _FILES = {
     "sarif": "Also write SARIF 2.1.0.",
@@ -86,7 +84,7 @@ def command(
     markdown: Path | None,
     html: Path | None,
 ) -> None:
-    """Check MODEL against the specification of its format, what its runtime refuses, and known hazards.
+    """Find violations of the specification, refusals of runtimes, and hazards in MODEL.
 
     \b
     bittrue check model.tflite
@@ -134,17 +132,12 @@ def _show(result: CheckResult, severity: str, show_all: bool) -> None:
     findings = [finding for finding in result.findings if finding.severity in shown]
     rules = {rule.code: rule for rule in result.rules}
     if findings:
-        table = Table(expand=True)
-        table.add_column("", no_wrap=True)
-        least = max((len(finding.code + rules[finding.code].name) for finding in findings), default=0)
-        table.add_column("where", overflow="fold", ratio=2, min_width=min(least, out.width // 3))
-        table.add_column("what was found", overflow="fold", ratio=5)
         groups = [list(group) for _, group in groupby(findings, key=lambda finding: finding.code)]
         groups.sort(key=lambda group: min(SEVERITIES.index(finding.severity) for finding in group))
         single = len({finding.graph for finding in findings if finding.graph}) == 1
         for group in groups:
-            _add_group(table, rules[group[0].code], group, show_all, single)
-        out.print(table)
+            _show_group(out, rules[group[0].code], group, show_all, single)
+        out.print()
     for failure in result.failures:
         out.print(f"{failure.code} came to no end: {failure.message}", style="bold red")
     for note in result.notes:
@@ -154,28 +147,31 @@ def _show(result: CheckResult, severity: str, show_all: bool) -> None:
     summary += f" ({hidden} not shown)" if hidden else ""
     out.print(summary, style="bold" if result.errors else "")
     if findings:
-        out.print(f"`bittrue rule {groups[0][0].code}` explains a rule and how to mend a model")
+        out.print(f"`bittrue rule {groups[0][0].code}` explains a rule and how to fix a model")
 
 
-def _add_group(table: Table, rule: Rule, findings: Sequence[Finding], show_all: bool, single: bool) -> None:
+def _show_group(out: Terminal, rule: Rule, findings: Sequence[Finding], show_all: bool, single: bool) -> None:
     """One rule: its title, then its findings, of which those that are alike are folded; a `single` graph is unnamed."""
-    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
-    table.add_section()
-    table.add_row(Text(rule.code, style="bold"), Text(rule.name, style="bold"), Text(count, style="dim"))
+
+    def say(text: str | Text, indent: int) -> None:
+        out.print(Padding(text, (0, 0, 0, indent), expand=False))
+
+    out.print()
+    out.print(one_line((f"{rule.code} {rule.name}", "bold"), (f"  {_plural(len(findings), 'finding')}", "dim")))
     kinds = list(_kinds(findings))
     for position, alike in enumerate(kinds):
         shown = alike if show_all or len(alike) <= _SHOWN + 1 else alike[:_SHOWN]
         for finding in shown:
-            severity = Text(finding.severity, style=_STYLES[finding.severity])
             place, message = place_of(finding, graph=not single), finding.message
             if not show_all:
-                place, message = _short_names(place), _short_names(message)
-            table.add_row(severity, place, message)
+                place, message = short_names(place), short_names(message)
+            say(one_line((finding.severity, _STYLES[finding.severity]), "  ", place), 2)
+            say(message, 6)
         if len(alike) > len(shown):
-            table.add_row("", "", Text(f"and {len(alike) - len(shown)} more like it (--all shows them)", style="dim"))
+            say(Text(f"and {len(alike) - len(shown)} more like it (--all shows them)", style="dim"), 6)
         following = kinds[position + 1][0].advice if position + 1 < len(kinds) else ""
         if alike[0].advice and alike[0].advice != following:
-            table.add_row("", "", one_line((f"what to do: {alike[0].advice}", "italic")))
+            say(one_line((f"what to do: {alike[0].advice}", "italic")), 6)
 
 
 def _kinds(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
@@ -204,11 +200,6 @@ def place_of(finding: Finding, graph: bool = True) -> str:
     place = "" if finding.place == f"node {finding.node} ({finding.source})" else finding.place
     found = ", ".join(text for text in (start, tensor, place) if text)
     return found or ("the graph" if finding.graph else "")
-
-
-def _short_names(text: str) -> str:
-    """A text in which the quoted names are short."""
-    return re.sub(rf"'[^']{{{_NAME + 1},}}'", lambda found: f"'{shortened(found.group()[1:-1], _NAME)}'", text)
 
 
 def _plural(count: int, noun: str) -> str:

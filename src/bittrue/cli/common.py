@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import sys
 import zipfile
@@ -322,6 +323,15 @@ def all_shortened(names: Sequence[str], width: int) -> list[str]:
     return distinct([visible(name) for name in names], width)
 
 
+def short_names(text: str, width: int = 48) -> str:
+    """A text in which the quoted names are short.
+
+    >>> short_names("B shows 'a/rather/long/name' as it is", 12)
+    "B shows 'a/rath…/name' as it is"
+    """
+    return re.sub(rf"'[^']{{{width + 1},}}'", lambda found: f"'{shortened(found.group()[1:-1], width)}'", text)
+
+
 def folded(text: str, width: int) -> str:
     """Lines of our own, those that are too long continued further in, broken at blanks where there are any.
 
@@ -334,7 +344,9 @@ def folded(text: str, width: int) -> str:
         indent = " " * min(len(line) - len(line.lstrip()) + 4, max(width // 2, 1))
         while len(line) > width:
             at = line.rfind(" ", len(indent) + 1, width + 1)
-            at = at if at > 0 and line[:at].strip() else width
+            if at < 0 or not line[:at].strip():
+                # Names are paths.
+                at = max(line.rfind(mark, len(indent) + 1, width) for mark in ";/") + 1 or width
             lines.append(line[:at].rstrip())
             line = indent + line[at:].lstrip()
         lines.append(line)

@@ -75,7 +75,9 @@ def command(
     html: str | None,
     markdown: str | None,
 ) -> None:
-    """Compare A and B: each is a model file, a model under a numerics, another runtime, or a trace.
+    """Compare A and B tensor by tensor, and say where they differ and why.
+
+    Each is a model file, a model under a numerics, another runtime, or a trace.
 
     \b
     bittrue compare model.tflite model.tflite@xnnpack             # two arithmetics

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from ..compare.optimizer_passes import passes_text
 from ..compare.result import CompareResult, Downstream, Pair, Side, Statistics, Verdict
-from .common import shortened
+from .common import short_names, shortened
+from .explain import worked_out
 from .tables import Column, table
 from .terminal import Terminal, one_line
 
@@ -51,7 +51,7 @@ def show(result: CompareResult, out: Terminal, every_tensor: bool) -> None:
             out.print(f"  {line}" if line else "")
     of_sides = [f"{side.label}: {note}" for side in (result.a, result.b) for note in side.notes]
     for note in (*of_sides, *result.notes):
-        out.print(f"note: {note}")
+        out.print(f"note: {short_names(note)}")
     _notes_of_pairs(result, out, every_tensor)
     _unexplained(result, out)
 
@@ -59,7 +59,7 @@ def show(result: CompareResult, out: Terminal, every_tensor: bool) -> None:
 def _side(side: Side, out: Terminal) -> None:
     numerics = f" [numerics {side.numerics}]" if side.numerics and side.numerics not in side.title else ""
     out.print(one_line((f"{side.label}  ", "bold"), side.spec))
-    out.print(f"   {side.title}{numerics}", style="dim")
+    out.print(Padding(Text(f"{side.title}{numerics}", style="dim"), (0, 0, 0, 3), expand=False))
 
 
 def _headline(result: CompareResult, out: Terminal) -> None:
@@ -115,7 +115,11 @@ def _matches(result: CompareResult, out: Terminal, every_tensor: bool) -> None:
 def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: Terminal, every_tensor: bool) -> None:
     isolated = any(p.isolated is not None for p in rows)
     reasons = _reasons(result)
-    columns = [Column("node", right=True), Column("operator", "name", least=1), Column("tensor", "name")]
+    columns = [
+        Column("node", right=True),
+        Column("operator", "name", least=1, room=14),
+        Column("tensor", "name", room=14),
+    ]
     columns += [Column("differ", right=True), Column("max", right=True), Column("bias", right=True, least=4)]
     columns += [Column("b - a", least=2), Column("worst: a, b", least=3)]
     columns += [Column("isolated", right=True), Column("max ", right=True), Column("why")] if isolated else []
@@ -141,7 +145,7 @@ def _differences(rows: Sequence[Pair], total: int, result: CompareResult, out: T
         found = [p.verdict for p in result.pairs if p.verdict and any(c.text == text for c in p.verdict.causes)]
         elements = sum(c.elements for v in found for c in v.causes if c.text == text)
         count = f"{_plural(elements, 'element')} of {_plural(len(found), 'operator')}"
-        out.print(f"why {number}: {text} ({count})")
+        out.print(f"why {number}: {short_names(text)} ({count})")
 
 
 def _reasons(result: CompareResult) -> dict[str, int]:
@@ -169,13 +173,13 @@ def _verdicts(result: CompareResult, out: Terminal) -> None:
 def _verdict(pair: Pair, verdict: Verdict, result: CompareResult, out: Terminal) -> None:
     host, guest = _labels(result)
     head = f"verdict on {_place(pair)} '{shortened(pair.a, _NAME)}': "
-    out.print(one_line((head, "bold"), (verdict.text, "green" if verdict.benign else "red")))
+    out.print(one_line((head, "bold"), (short_names(verdict.text), "green" if verdict.benign else "red")))
     if verdict.unexplained and pair.how == _GUESSED:
         out.print(f"  is '{pair.b}' of B this tensor? only order and shape say so: --match A=B")
     for cause in verdict.causes:
         if cause.formula:
             where = f" (as {', '.join(cause.numerics)})" if cause.numerics else ""
-            out.print(f"  {guest}: {cause.formula}{where}")
+            out.print(Padding(Text(f"{guest}: {cause.formula}{where}"), (0, 0, 0, 2), expand=False))
     if verdict.also:
         out.print(f"  fits as well: {'; '.join(verdict.also)}")
     if verdict.alike:
@@ -197,13 +201,8 @@ def _witness(witness: Mapping[str, Any], host: str, guest: str, out: Terminal) -
     stored, theirs = witness.get("stored"), witness.get("theirs")
     out.print(f"  witness [{element}]: {host} {stored}, {guest} {theirs}")
     if witness.get("lines"):
-        table = Table.grid(padding=(0, 3, 0, 0))
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for line in witness["lines"]:
-            table.add_row(*(str(line[key] or "") for key in ("label", "value", "remark")))
-        out.print(Padding(table, (0, 0, 0, 4), expand=False))
+        lines = [tuple(str(line[key] or "") for key in ("label", "value", "remark")) for line in witness["lines"]]
+        out.print(Padding(worked_out(lines, out.width - 4), (0, 0, 0, 4), expand=False))
     if not witness.get("lines"):
         for name, value in witness.get("numbers", {}).items():
             shown = f"{value:.9g}" if isinstance(value, float) else str(value)

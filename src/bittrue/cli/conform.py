@@ -54,7 +54,9 @@ _KNOWN = click.Path(exists=True, dir_okay=False, path_type=Path)
     first_words="Say which device: `bittrue conform litert:xnnpack`, for instance; `bittrue conform --help` lists all.",
 )
 def command() -> None:
-    """Put a suite of single-operator models to DEVICE and say which arithmetic it has, or what is wrong with it.
+    """Test DEVICE with a suite of one-operator models: a verdict for every operator.
+
+    A verdict names the arithmetic that the operator has, or what is wrong with it.
 
     \b
     bittrue conform litert:xnnpack

@@ -49,7 +49,7 @@ def command(show_plan: bool, save: Path | None) -> None:
     )
     out.print(
         f"numerics [bold]{session.plan.numerics}[/bold] = {session.plan.reproduces}\n"
-        f"input {port.dtype}{list(port.shape)}, real = {port.scale:.9g} * (q - {port.zero_point}); "
+        f"input {port.dtype}{list(port.shape)}, real = {port.scale:.9g} * (q {_minus(port.zero_point)}); "
         f"{len(session.plan.steps)} steps, {session.plan.work:,} multiply-accumulates",
         markup=True,
     )
@@ -77,7 +77,7 @@ def command(show_plan: bool, save: Path | None) -> None:
         print_lines(str(session.plan))
     out.print()
     if save is None:
-        out.print("next: bittrue demo --save .   writes the model and a digit, to try the other commands on")
+        out.print("next: bittrue demo --save .   # the model and a digit as files, to try other commands on")
         return
     model, digit = (shlex.quote(str(save / name)) for name in ("digits.tflite", "digit.npy"))
     for words in (
@@ -94,6 +94,10 @@ def _save(folder: Path, x: np.ndarray) -> None:
     with written(folder / "digit.npy") as file:
         np.save(file, x[None], allow_pickle=False)
     write_text(folder / "labels.txt", "".join(f"{label}\n" for label in range(10)))
+
+
+def _minus(zero_point: int | None) -> str:
+    return f"+ {-zero_point}" if (zero_point or 0) < 0 else f"- {zero_point or 0}"
 
 
 def _quantized(images: np.ndarray, port: api.Port) -> np.ndarray:
@@ -163,14 +167,14 @@ def _explain(out: Terminal, session: api.Session, inputs: np.ndarray) -> None:
                 continue
             explained = explain_element(session, traced, tensor, found[0])
             out.print()
-            out.print(f"one stored integer of picture #{position}, step by step:")
+            out.print(f"one integer that the network computes for picture #{position}, step by step:")
             show(out, explained)
             for name, plan in others.items():
                 stored = explain_under(plan, traced, explained).stored
                 mark = "same here" if stored == explained.stored else "[red]another bit[/red]"
                 out.print(f"with {name}: {stored}, {mark}", markup=True)
             out.print(
-                f"This is how two runtimes part: same model, same input, but one rounds as {step.rules['rescale']}, "
+                f"This is how two runtimes differ: same model, same input, but one rounds as {step.rules['rescale']}, "
                 f"the other as {rule}."
             )
             return

@@ -1,12 +1,15 @@
-"""`bittrue explain`: the arithmetic of one stored number, step by step."""
+"""`bittrue explain`: the arithmetic of one element of a tensor, step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 import numpy as np
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from ..errors import InputError
@@ -27,10 +30,13 @@ from ..plan import Plan
 from ..runners.inputs import inputs_of_levels, one_input_set
 from ..visible import visible
 from .clicking import GroupedCommand
-from .common import console, input_options, is_plan, open_session, prepare_options, progress
+from .common import console, input_options, is_plan, open_session, prepare_options, progress, shortened
 from .plain import say_json
 from .tables import Column, table
 from .terminal import Terminal, one_line
+
+# Columns from which values of two numerics and where they come from stand side by side.
+_WIDE = 120
 
 
 @click.command("explain", cls=GroupedCommand)
@@ -67,12 +73,15 @@ def command(
     as_json: bool,
     **prepare: Any,
 ) -> None:
-    """Work out one stored number of MODEL by hand: products, accumulator, multiplier, roundings, zero point, clamp.
+    """Work out one element of a tensor step by step, as on paper.
+
+    Products, accumulator, multiplier, roundings, zero point and clamp, each with where it comes from; the last line is
+    the integer that the runtime stores.
 
     \b
     bittrue explain model.tflite                                     # which tensors there are
     bittrue explain model.tflite --tensor T --element 0,12,7,33      # one element, random input, seed 0
-    bittrue explain model.tflite -t T -i x.npy --against xnnpack     # where two runtimes part
+    bittrue explain model.tflite -t T -i x.npy --against xnnpack     # where two runtimes differ
     bittrue explain model.tflite -t T --against q31_one_step_up      # the same with another rule
     """
     session = open_session(model, **prepare)
@@ -177,36 +186,64 @@ def _list(plan: Plan, as_json: bool) -> None:
     out.print("next: bittrue explain MODEL --tensor NODE [--element I,J,K]; a tensor's name will do as well")
 
 
-def _title(explanation: Explanation) -> str:
+def _title(explanation: Explanation, width: int) -> str:
     index = ", ".join(map(str, explanation.element))
-    return f"'{explanation.tensor}' [{index}] = {explanation.stored}: node {explanation.node} ({explanation.source})"
+    end = f" [{index}] = {explanation.stored}: node {explanation.node} ({explanation.source})"
+    return f"'{shortened(explanation.tensor, max(width - len(end) - 2, 20))}'{end}"
+
+
+def worked_out(lines: Sequence[tuple[str, str, str]], width: int, title: str = "") -> RenderableType:
+    """Lines of an explanation as a table: what, value, where it comes from."""
+    columns = [Column("", "text"), Column("", "text", right=True), Column("", "text")]
+    rows = [(label, one_line((value, "bold")), remark) for label, value, remark in lines]
+    return table(columns, rows, width, title)
 
 
 def show(out: Terminal, explanation: Explanation) -> None:
-    """An explanation as a table: what, value, where it comes from."""
-    columns = [Column("", "text"), Column("", "text", right=True), Column("", "text")]
-    rows = [(line.label, one_line((line.value, "bold")), line.remark) for line in explanation.lines]
-    out.print(table(columns, rows, out.width, _title(explanation)))
+    """An explanation as a table, and its rules."""
+    lines = [(line.label, line.value, line.remark) for line in explanation.lines]
+    out.print(worked_out(lines, out.width, _title(explanation, out.width)))
     rules = ", ".join(f"{slot} {rule}" for slot, rule in explanation.rules.items())
     out.print(f"numerics {explanation.numerics}" + (f"; rules: {rules}" if rules else ""))
 
 
 def _show_pairs(out: Terminal, first: Explanation, second: Explanation, pairs: list[Pair]) -> None:
-    columns = [Column("", "text"), Column(first.numerics, "text", right=True)]
-    columns += [Column(second.numerics, "text", right=True), Column("", "text")]
     rows = []
     parted = first_difference(pairs)
     for position, pair in enumerate(pairs):
         remarks = dict.fromkeys(line.remark for line in (pair.first, pair.second) if line is not None and line.remark)
         style = "bold red" if position == parted else "red" if pair.differs else ""
-        label = Text(f"{pair.label}  <- parts here" if position == parted else pair.label, style=style)
+        label = Text(f"{pair.label} (differs)" if position == parted else pair.label, style=style)
         sides = (Text(line.value if line is not None else "", style=style) for line in (pair.first, pair.second))
         rows.append((label, *sides, Text("\n".join(map(visible, remarks)))))
-    out.print(table(columns, rows, out.width, _title(first)))
+    out.print(_title(first, out.width), style="italic")
+    out.print(_side_by_side((first.numerics, second.numerics), rows, out.width))
     if first.stored == second.stored:
         out.print(f"both store {first.stored}")
     else:
         out.print(f"{first.numerics} stores {first.stored}, {second.numerics} stores {second.stored}")
+
+
+def _side_by_side(titles: tuple[str, str], rows: Sequence[tuple[Text, Text, Text, Text]], width: int) -> RenderableType:
+    """What, both values, and where they come from: beside them, or on lines of its own where there is no room."""
+    if width >= _WIDE:
+        columns = [Column("", "text"), *(Column(title, "text", right=True) for title in titles), Column("", "text")]
+        return table(columns, rows, width)
+    widths = [max(len(row[i].plain) for row in rows) for i in range(3)]
+    widths = [widths[0], *(max(w, len(title)) for w, title in zip(widths[1:], titles, strict=True))]
+    if sum(widths) + 4 > width:
+        return table([Column("", "text"), *map(Column, titles), Column("")], rows, width)
+    parts: list[RenderableType] = []
+    for label, one, two, remark in [(Text(), *map(Text, titles), Text()), *rows]:
+        line = Table.grid(padding=(0, 2, 0, 0))
+        for room, justify in zip(widths, ("left", "right", "right"), strict=True):
+            line.add_column(width=room, justify=justify)  # type: ignore[arg-type]
+        line.add_row(label, one, two)
+        parts.append(line)
+        if remark.plain:
+            remark.stylize("dim")
+            parts.append(Padding(remark, (0, 0, 0, 4), expand=False))
+    return Group(*parts)
 
 
 def _as_json(first: Explanation, second: Explanation | None, pairs: list[Pair], remarks: list[str]) -> dict[str, Any]:

@@ -50,7 +50,10 @@ def command(
     weights: str | None,
     as_json: bool,
 ) -> None:
-    """Show inputs, outputs, operators and quantization of MODEL, and which numerics can run it."""
+    """Show what is in MODEL, and which numerics can run it.
+
+    Inputs, outputs and operators with their types, shapes and quantization.
+    """
     if is_plan(model):
         raise InputError("BT-USAGE", "this is a plan file", place=model, advice=f"`bittrue plan {model}` shows it")
     loaded = api.load(model, weights)

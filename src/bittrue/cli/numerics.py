@@ -36,7 +36,7 @@ def command(context: click.Context) -> None:
 
 
 def _list() -> None:
-    columns = [Column("name"), Column("reproduces", "text"), Column("verified by", "text")]
+    columns = [Column("name"), Column("reproduces", "text", room=36), Column("verified by", "text", least=2, room=36)]
     columns += [Column(title, right=True, least=1) for title in ("operators", "rows", "limits")]
     rows = []
     for name in tables.names():

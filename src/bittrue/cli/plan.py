@@ -21,7 +21,10 @@ from .plain import say, say_json
 @click.option("--constants", is_flag=True, help="With --json: the values of weights and other constants, too.")
 @prepare_options
 def command(model: str, output: str | None, as_json: bool, constants: bool, **prepare: Any) -> None:
-    """Print the plan of MODEL: rules, multipliers, exponents, zero points, clamps, accumulator bounds."""
+    """Print every integer and rule that MODEL is run with, or save them as a plan file.
+
+    Multipliers, exponents, zero points, clamps, and the proven bounds of the accumulators.
+    """
     check_targets(None if output is None else Path(output))
     if constants and not as_json:
         raise InputError("BT-USAGE", "--constants needs --json")

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..runners.inputs import input_sets
 from ..runners.sides import join_words, open_sides
 from .clicking import GroupedCommand
-from .common import check_targets, console, input_options, late_progress, runs_option
+from .common import check_targets, console, input_options, late_progress, shortened, runs_option
 from .plain import say, say_json
 from .tables import Column, table
 
@@ -38,7 +38,9 @@ def command(
     trials: int,
     as_json: bool,
 ) -> None:
-    """Cut a model to the smallest one on which A and B still differ, and save it with its input.
+    """Cut a model to the smallest one on which A and B still differ.
+
+    It is saved with the input that shows the difference.
 
     A and B are what `bittrue compare` takes, over one .tflite or .onnx file (or two that differ in constants only).
     Both run every smaller model that is tried: first fewer operators, then smaller batches, pictures and channels.
@@ -96,7 +98,7 @@ def _show(reduction: Reduction) -> None:
     rows = [
         ("left", " -> ".join(reduction.operators)),
         ("inputs", shapes),
-        ("differs", f"'{reduction.tensor}': {share}{values}"),
+        ("differs", f"'{shortened(reduction.tensor, 56)}': {share}{values}"),
         *(("step", step) for step in reduction.steps),
         ("files", ", ".join(reduction.files)),
     ]

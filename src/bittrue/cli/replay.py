@@ -25,7 +25,7 @@ from .tables import Column, table
 @click.option("--executor", default="auto", show_default=True, type=Choice(EXECUTORS))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def command(folder: str, name: str | None, operators: tuple[str, ...], executor: str, as_json: bool) -> None:
-    """Run the recorded vectors in FOLDER and compare the results with the recorded bytes.
+    """Run the test vectors in FOLDER and compare the results with the recorded bytes.
 
     FOLDER holds what `bittrue vectors` wrote, a manifest.json of the form bittrue-vectors-1 with its files, ONNX
     backend tests (folders with a model.onnx and test_data_set_*), or folders with a desc.json. The exit code is 1 when

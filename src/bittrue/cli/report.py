@@ -22,7 +22,7 @@ from .plain import say
     help="Write a short summary for CI to this file; - prints it.",
 )
 def command(result: Path, html: Path | None, markdown: Path | None) -> None:
-    """Make a page or a summary of RESULT, the JSON of `bittrue compare`, `check` or `conform`.
+    """Make an HTML page or a summary of RESULT, the JSON of compare, check or conform.
 
     Without options the page is written beside RESULT. A page is one file that works offline.
 

@@ -1,4 +1,4 @@
-"""`bittrue rule`: what a check rule asks for, why, who enforces it, and how to mend a model."""
+"""`bittrue rule`: what a check rule asks for, why, who enforces it, and how to fix a model."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def command(
     as_json: bool,
     **prepare: Any,
 ) -> None:
-    """Run MODEL (a model file, or a plan saved by `bittrue plan --output`).
+    """Run MODEL, a model file or a saved plan.
 
     \b
     bittrue run model.tflite                                   # random input, seed 0

@@ -8,7 +8,7 @@ not enough, each row becomes a few lines.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from rich import box
@@ -34,6 +34,7 @@ class Column:
         kind: ``"fixed"``: never shortened; ``"name"``: shortened together; ``"text"``: folded at blanks.
         right: whether its cells stand at the right.
         least: how much matters least: columns with the largest number are left out first, those with 0 never.
+        room: the width below which names or text say nothing.
         cells: one per row.
     """
 
@@ -41,6 +42,7 @@ class Column:
     kind: str = "fixed"
     right: bool = False
     least: int = 0
+    room: int = 0
     cells: list[Text] = field(default_factory=list)
 
     @property
@@ -53,7 +55,7 @@ class Column:
         """The width below which it says nothing."""
         if self.kind == "fixed":
             return self.natural
-        return min(self.natural, max(_NAME if self.kind == "name" else _TEXT, len(self.title)))
+        return min(self.natural, max(self.room or (_NAME if self.kind == "name" else _TEXT), len(self.title)))
 
 
 def table(
@@ -68,7 +70,7 @@ def table(
         title: a line above.
     """
     rows = list(rows)
-    columns = [Column(c.title, c.kind, c.right, c.least) for c in columns]
+    columns = [replace(c, cells=[]) for c in columns]
     for row in rows:
         for column, cell in zip(columns, row, strict=True):
             column.cells.append(cell if isinstance(cell, Text) else Text(visible(cell)))
@@ -82,7 +84,7 @@ def table(
     heading = visible(title.plain if isinstance(title, Text) else title)
     parts: list[RenderableType] = [Text(heading, style="italic")] if heading else []
     if _needed(shown) > width:
-        parts += _records(columns, len(rows))
+        parts += _records(columns, len(rows), width)
         return Group(*parts)
     widths = _fit(shown, width)
     headed = any(column.title for column in shown)
@@ -125,18 +127,24 @@ def _fit(columns: Sequence[Column], width: int) -> list[int]:
     return [*widths.values()]
 
 
-def _records(columns: Sequence[Column], rows: int) -> list[RenderableType]:
-    """Each row as lines of their own."""
+def _records(columns: Sequence[Column], rows: int, width: int) -> list[RenderableType]:
+    """Each row as lines of their own, what does not fit on a line further in."""
     parts: list[RenderableType] = []
     for row in range(rows):
         first = True
         for column in columns:
             cell = column.cells[row]
-            if cell.plain:
-                line = Text.assemble((f"{column.title}: " if column.title else "", "dim"), cell)
-                line.overflow = "fold"
-                parts.append(Padding(line, (0, 0, 0, 0 if first else 2)))
-                first = False
+            if not cell.plain:
+                continue
+            title = f"{column.title}:" if column.title else ""
+            indent = 0 if first else 2
+            line = Table.grid(padding=(0, 1, 0, 0))
+            if title and len(title) <= width // 3:
+                line.add_column(width=len(title))
+            line.add_column(overflow="fold", style="bold" if first else "")
+            line.add_row(*([Text(title, style="dim"), cell] if len(line.columns) > 1 else [Text(f"{title} ") + cell]))
+            parts.append(Padding(line, (0, 0, 0, indent), expand=False))
+            first = False
     return parts
 
 

@@ -70,7 +70,9 @@ def chosen_cases(
     first_words="Say where to: `bittrue vectors -o vectors` writes the whole suite, `bittrue vectors list` shows it.",
 )
 def command() -> None:
-    """Write test vectors aimed at ties, saturation, padding corners and all else that tells arithmetics apart.
+    """Write test vectors aimed at what tells arithmetics apart.
+
+    Rounding ties, saturation, corners of padding, zero points, and the differences between any two numerics.
 
     \b
     bittrue vectors -o vectors

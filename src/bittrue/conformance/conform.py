@@ -1,4 +1,4 @@
-"""The conformance run: every case of a suite is put to a device, and what it answers is judged."""
+"""The conformance run: a device runs every case of a suite, and its answers are judged."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def conform(
     progress: Progress | None = None,
     prints: Prints | None = None,
 ) -> ConformResult:
-    """Put a suite to a device and judge its answers.
+    """Run a suite on a device and judge its answers.
 
     Args:
         device: a spec (``"litert:xnnpack"``, ``"program:./device.sh"``), a `Device`, or what `open_device` takes.

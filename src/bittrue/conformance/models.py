@@ -86,7 +86,7 @@ def model_results(
     """Run models; the embedded one only where the device reads its format.
 
     Args:
-        ask: puts a case to the device.
+        ask: has the device run a case.
         reads: formats that the device takes.
         models: what to run.
         numerics: the only one that may be named; empty for any.

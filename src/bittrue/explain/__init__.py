@@ -1,4 +1,4 @@
-"""One stored number, step by step, as a person would work it out."""
+"""One element of a tensor, step by step, as a person would work it out."""
 
 from .accumulators import accumulators, tie_distances
 from .against import Pair, explain_under, first_difference, numerics_against, paired, sensible

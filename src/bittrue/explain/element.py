@@ -1,4 +1,4 @@
-"""`explain_element`: one stored number, worked out step by step and checked against the reference."""
+"""`explain_element`: one element of a tensor, worked out step by step and checked against the reference."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def explain_element(
         InputError: `source` is no session or plan; no such tensor or element; a tensor that no step computes; values
             that are missing or do not fit.
         UnsupportedError: steps that run other graphs.
-        InternalError: the calculation does not end at the stored number (a fault of bittrue).
+        InternalError: the calculation does not end at the stored value (a fault of bittrue).
     """
     if not isinstance(source, Session | Plan):
         raise InputError(

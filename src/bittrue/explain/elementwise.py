@@ -334,7 +334,7 @@ def leaky_relu(site: Site, work: Work) -> Number | None:
 
 
 def extreme(site: Site, work: Work) -> Number | None:
-    """maximum and minimum of stored numbers."""
+    """maximum and minimum of the integers as stored."""
     values = []
     for position, label in ((0, "first"), (1, "second")):
         array = site.array(position)
@@ -346,7 +346,7 @@ def extreme(site: Site, work: Work) -> Number | None:
     with np.errstate(invalid="ignore"):
         taken = first if (first > second if larger else first < second) else second
     which = "larger" if larger else "smaller"
-    work.add(site.step.operator, str(taken), f"the {which} stored number; scales play no part")
+    work.add(site.step.operator, str(taken), f"the {which} integer as stored; scales play no part")
     return taken.item()
 
 

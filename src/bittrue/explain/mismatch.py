@@ -33,7 +33,7 @@ def mismatch_text(
         session: what computed `expected`.
         values: a trace of it by tensor name; the inputs of the step suffice.
         tensor, element: where.
-        expected, got: both stored numbers.
+        expected, got: both values as they are stored.
         model: path of the model file, for the command.
         replay: options of the command that make the same inputs, for example ``--input x.npy``.
 

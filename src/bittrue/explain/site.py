@@ -55,7 +55,7 @@ class Site:
 
     @property
     def stored(self) -> Any:
-        """The stored number, as a NumPy scalar."""
+        """The stored value, as a NumPy scalar."""
         return self.results[self.output][self.element]
 
     def array(self, position: int) -> np.ndarray:
@@ -90,7 +90,7 @@ class Site:
 
 
 # Names of fused operators list everything that went into them.
-_LONGEST_NAME = 64
+_LONGEST_NAME = 44
 
 
 def shown_name(name: str) -> str:

@@ -53,7 +53,7 @@ def average_pool2d(site: Site, work: Work) -> Number | None:
         return None
     total = int(values.astype(np.int64).sum())
     kept = int(accumulate.RULES[step.rules["accumulate"]].finish(np.asarray(total, np.int64)))
-    work.add("sum", integer(kept), "of the stored numbers: zero points play no part")
+    work.add("sum", integer(kept), "of the integers as stored: zero points play no part")
     exact, rule = Fraction(kept, values.size), step.rules["average"]
     ties = rule.rpartition("_")[2]
     work.add("exact average", decimal(exact), f"{integer(kept)} / {values.size}; {nearness(exact, TIES[ties])}")

@@ -119,7 +119,7 @@ def _check(data: dict[str, Any]) -> list[str]:
             (finding["severity"], _text(checking.place(finding)), _text(finding["message"]), _text(finding["advice"]))
             for finding in group.findings[:MOST_ROWS]
         ]
-        lines += _table(("severity", "where", "what was found", "how to mend it"), rows)
+        lines += _table(("severity", "where", "what was found", "what to do"), rows)
         lines += [*_more(len(group.findings), "finding"), f"`bittrue rule {_text(group.code)}` explains this rule.", ""]
     if data["failures"]:
         lines += ["### Rules that came to no end", ""]

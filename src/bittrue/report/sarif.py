@@ -93,7 +93,7 @@ def _plain(text: str) -> str:
 def _result(
     finding: Mapping[str, Any], positions: Mapping[str, int], artifact: Mapping[str, str] | None
 ) -> dict[str, Any]:
-    advice = f" To mend it: {finding['advice']}." if finding["advice"] else ""
+    advice = f" What to do: {finding['advice']}." if finding["advice"] else ""
     location: dict[str, Any] = {}
     if artifact is not None:
         # Code hosts show nothing without a line, and a model has none.

@@ -86,7 +86,7 @@ class LiteRT(Runner):
         resolver: one of `RESOLVERS`.
         threads: that the interpreter may use.
         timeout: seconds that a run may take.
-        mend: run a copy in which tensors of one axis have quantized dimension 0. Old converters gave biases that of
+        repair: run a copy in which tensors of one axis have quantized dimension 0. Old converters gave biases that of
             the weights; the interpreter refuses that, its kernels never look at it.
         worker: a process to share; a new one by default.
     """
@@ -101,7 +101,7 @@ class LiteRT(Runner):
         resolver: str,
         threads: int = 1,
         timeout: float = 600,
-        mend: bool = False,
+        repair: bool = False,
         worker: Worker | None = None,
     ) -> None:
         LITERT.check(model.format, "LiteRT")
@@ -113,7 +113,7 @@ class LiteRT(Runner):
         self.title = f"LiteRT {LITERT.version()}, {title} ({kernels})"
         self.arithmetic = find_numerics(numerics)
         self.inputs = input_ports(model)
-        self._options: dict[str, Any] = {"path": str(path), "resolver": resolver, "threads": threads, "mend": mend}
+        self._options: dict[str, Any] = {"path": str(path), "resolver": resolver, "threads": threads, "repair": repair}
         self._timeout = timeout
         self._worker = worker or Worker("LiteRT", __name__)
 
@@ -125,7 +125,7 @@ class LiteRT(Runner):
             self._options["resolver"],
             self._options["threads"],
             self._timeout,
-            self._options["mend"],
+            self._options["repair"],
             self._worker,
         )
 
@@ -149,8 +149,8 @@ class LiteRT(Runner):
         if "refused" in answer:
             text = " ".join(answer["refused"].split())
             advice = "bittrue check says what the specification has against it"
-            if "quantized_dimension" in text and not self._options["mend"]:
-                advice = "?mend=1 runs a copy in which tensors of one axis have quantized dimension 0"
+            if "quantized_dimension" in text and not self._options["repair"]:
+                advice = "?repair=1 runs a copy in which tensors of one axis have quantized dimension 0"
             raise InvalidModelError(
                 "BT-RUNNER-REFUSED",
                 f"{self.title} refuses this model or its inputs: {text[:400]}{'...' if len(text) > 400 else ''}",
@@ -178,9 +178,9 @@ class LiteRT(Runner):
 
 def _notes(model: Model, answer: Mapping[str, Any], hidden: Sequence[str]) -> list[str]:
     notes = []
-    if answer["mended"]:
+    if answer["repaired"]:
         notes.append(
-            f"run from a copy in which {answer['mended']} tensors of one axis have quantized dimension 0 instead of "
+            f"run from a copy in which {answer['repaired']} tensors of one axis have quantized dimension 0 instead of "
             "one past their rank"
         )
     if hidden:
@@ -230,7 +230,7 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
             read_values(Path(request["feeds_file"]), np.dtype(f["dtype"]), f["shape"], f["start"])
             for f in request["feeds"]
         ]
-        mended, model = _mended(path) if request["mend"] else (0, read_file(path))
+        repaired, model = _repaired(path) if request["repair"] else (0, read_file(path))
         full, plain = (
             _invoked(_interpreter(module, model, resolver, threads, every), feeds) for every in (True, False)
         )
@@ -249,10 +249,10 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         return {"refused": f"{error}".strip() or type(error).__name__}
     outputs = [detail["index"] for detail in full.get_output_details()]
     different = [i for i in outputs if not _same(full, plain, i)]
-    return {"values": values, "unread": unread, "different": different, "mended": mended}
+    return {"values": values, "unread": unread, "different": different, "repaired": repaired}
 
 
-def _mended(path: Path) -> tuple[int, bytes]:
+def _repaired(path: Path) -> tuple[int, bytes]:
     """How many quantized dimensions of tensors with one axis became 0, and the model's bytes with them."""
     from ai_edge_litert import schema_py_generated as schema
 

@@ -8,7 +8,7 @@
 ``litert:RESOLVER MODEL``
     LiteRT as it is installed here; RESOLVER is builtin_ref (the default), optimized or xnnpack. Also written
     ``litert:RESOLVER:MODEL``, ``litert:MODEL`` and ``litert:MODEL?resolver=RESOLVER``. Options: threads, timeout
-    (seconds that a run may take), mend (1: see `litert.LiteRT`).
+    (seconds that a run may take), repair (1: see `litert.LiteRT`).
 ``ort:MODEL``
     ONNX Runtime as it is installed here. Options: level (disable, basic, extended, layout or all), disable (names of
     optimisers, separated by commas), threads, integers (1 or 0: ``session.qdqisint8allowed``; 1 by default, which is
@@ -213,8 +213,8 @@ def number(options: Mapping[str, str], key: str, default: int, most: int) -> int
 def _litert(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
     resolver = choice(options, "resolver", tuple(RESOLVERS), "builtin_ref")
     threads, timeout = number(options, "threads", 1, 1024), number(options, "timeout", 600, 10**6)
-    mend = choice(options, "mend", ("0", "1"), "0") == "1"
-    return LiteRT(spec, Path(target), load(target, weights), resolver, threads, timeout, mend)
+    repair = choice(options, "repair", ("0", "1"), "0") == "1"
+    return LiteRT(spec, Path(target), load(target, weights), resolver, threads, timeout, repair)
 
 
 def _onnxruntime(spec: str, target: str, options: dict[str, str], weights: Any) -> Runner:
@@ -233,7 +233,7 @@ def _openvino(spec: str, target: str, options: dict[str, str], weights: Any) -> 
 
 
 _SCHEMES = {
-    "litert": _Scheme(_litert, ("resolver", "threads", "timeout", "mend"), tuple(RESOLVERS), "resolver"),
+    "litert": _Scheme(_litert, ("resolver", "threads", "timeout", "repair"), tuple(RESOLVERS), "resolver"),
     "openvino": _Scheme(_openvino, ("tensors", "threads")),
     "trace": _Scheme(lambda spec, target, options, weights: Trace(spec, Path(target)), ()),
     "ort": _Scheme(_onnxruntime, ("level", "disable", "threads", "integers")),

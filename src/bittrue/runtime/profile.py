@@ -167,7 +167,11 @@ def machine_peak(isa: str | None) -> float | None:
     return None if module is None else float(module.peak_multiply_adds(isa))
 
 
-def _profile_lines(profile: Profile) -> Iterator[str]:
+Row = tuple[str, ...]
+
+
+def heading(profile: Profile) -> Iterator[str]:
+    """What was measured and what it adds up to, line by line."""
     isa = f" ({profile.isa})" if profile.isa else ""
     threads = f"{profile.threads} thread{'s' if profile.threads > 1 else ''}"
     yield f"profile of '{profile.title}': executor {profile.executor}{isa}, {threads}, {profile.rounds} rounds"
@@ -182,17 +186,20 @@ def _profile_lines(profile: Profile) -> Iterator[str]:
     yield line
     if any(step.work and not step.multiply_adds for step in profile.steps):
         yield "work counts multiply-accumulates, or elements where there is no GMAC/s"
-    yield ""
-    names = distinct([step.name for step in profile.steps], _NAME_WIDTH)
-    rows = [("", "operator", "output", "", "us", "share", "work", "GMAC/s", "of peak", "GB/s", "note")]
-    for step, name in zip(profile.steps, names, strict=True):
+
+
+def step_rows(profile: Profile) -> list[Row]:
+    """One row per step, below titles."""
+    total = profile.seconds
+    rows: list[Row] = [("", "operator", "output", "", "us", "share", "work", "GMAC/s", "of peak", "GB/s", "note")]
+    for step in profile.steps:
         speed = step.multiply_adds_per_second
         rows.append(
             (
                 step.label,
                 step.operator,
                 step.shape,
-                name,
+                step.name,
                 f"{1e6 * step.seconds:,.1f}",
                 _percent(step.seconds / total if total > 0 else None),
                 f"{step.work:,}",
@@ -202,18 +209,26 @@ def _profile_lines(profile: Profile) -> Iterator[str]:
                 step.note,
             )
         )
-    yield from _aligned(rows, "<<<<>>>>>><")
+    return rows
+
+
+def _profile_lines(profile: Profile) -> Iterator[str]:
+    yield from heading(profile)
+    yield ""
+    rows = step_rows(profile)
+    names = ["", *distinct([step.name for step in profile.steps], _NAME_WIDTH)]
+    yield from _aligned([(*row[:3], name, *row[4:]) for row, name in zip(rows, names, strict=True)], "<<<<>>>>>><")
     if len(profile.steps) > 1:
         yield ""
-        yield from _aligned(_by_operator(profile), "<>>>>>>")
+        yield from _aligned(operator_rows(profile), "<>>>>>>")
 
 
-def _by_operator(profile: Profile) -> list[tuple[str, ...]]:
-    """Operators with their steps' time, the largest first."""
+def operator_rows(profile: Profile) -> list[Row]:
+    """Operators with their steps' time, the largest first, below titles."""
     groups: dict[str, list[StepTime]] = {}
     for step in profile.steps:
         groups.setdefault(step.operator, []).append(step)
-    rows: list[tuple[str, ...]] = [("operator", "steps", "us", "share", "work", "GMAC/s", "of peak")]
+    rows: list[Row] = [("operator", "steps", "us", "share", "work", "GMAC/s", "of peak")]
     for operator, steps in sorted(groups.items(), key=lambda item: -sum(s.seconds for s in item[1])):
         seconds = sum(step.seconds for step in steps)
         multiply_adds = sum(step.multiply_adds for step in steps)

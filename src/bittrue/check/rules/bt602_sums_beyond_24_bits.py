@@ -41,7 +41,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         place=f"channel {channel}",
         expected=f"|acc| <= {EXACT}",
         found=magnitude,
-        advice="nothing to mend for runtimes with integer accumulators; do not simulate this layer in binary32",
+        advice="nothing to do for runtimes with integer accumulators; do not simulate this layer in binary32",
         numbers={
             "layers": len(found),
             "channels": sum(one[2] for one in found),

@@ -40,7 +40,7 @@ RULE = Rule(
     enforced="ONNX Runtime 1.31 says nothing; its optimised graph (SessionOptions.optimized_model_filepath) shows it."
     " The reasons are those of its selectors: types without kernels (16 bits), scales that differ across an operator"
     " that only moves data, biases that are not input scale * weight scale, parameters that are no constants.",
-    fix="For 'no integer kernel' nothing can be done but another operator. For the others mend the parameters: the"
+    fix="For 'no integer kernel' nothing can be done but another operator. For the others fix the parameters: the"
     " reason names what is missing.",
     find=find,
     source="docs/facts/onnxruntime.md section 4; tests/onnx_operators/test_fusion.py holds it against the runtime"
