@@ -18,7 +18,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import io
-import json
 import os
 import re
 import shutil
@@ -39,7 +38,6 @@ __all__ = [
     "scratch",
     "scratch_bytes",
     "write_bytes",
-    "write_json",
     "write_text",
     "writing",
     "written",
@@ -139,11 +137,6 @@ def write_bytes(path: object, content: bytes) -> None:
 def write_text(path: object, text: str) -> None:
     """UTF-8, whole or not at all; see `written`. What UTF-8 cannot hold, halves of surrogate pairs, is escaped."""
     write_bytes(path, text.encode(errors="backslashreplace"))
-
-
-def write_json(path: object, data: Any) -> None:
-    """Indented JSON with a line end; numbers are finite. Whole or not at all; see `written`."""
-    write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
 def append_line(path: object, text: str) -> None:

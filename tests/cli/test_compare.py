@@ -90,7 +90,7 @@ def test_tables_fit_the_terminal(different: CompareResult, width: int) -> None:
     assert len([row for row in rows if not row.startswith(("verdict", "why"))]) == len(differing)
     text = "\n".join(lines)
     (head,) = [line for line in lines if line.lstrip().startswith("node") and "isolated" in line]
-    assert ("worst" in head) == (width >= 120)
+    assert ("worst" in head) == (width >= 160)
     assert "top-1 label" in text
 
 

@@ -45,7 +45,7 @@ def test_the_result_is_not_overwritten(saved: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit) as done:
         main(["report", str(saved), "--html", str(saved)])
     assert done.value.code == 2
-    assert "is the result itself" in capsys.readouterr().err
+    assert "is the file that is read" in capsys.readouterr().err
     assert saved.read_bytes() == before
 
 

@@ -16,8 +16,9 @@ from bittrue.conformance.failing import save_failing
 from bittrue.conformance.formats.writing import INDEX, write_vectors
 from bittrue.conformance.result import Failing
 from bittrue.conformance.suite import find_suite
-from bittrue.files import is_temporary, write_bytes, write_json, written
+from bittrue.files import is_temporary, write_bytes, written
 from bittrue.report import junit, sarif
+from bittrue.report.result import rendered
 from bittrue.runtime import write_trace
 
 
@@ -65,6 +66,7 @@ def outputs() -> dict[str, Output]:
     traces = [session.trace({port.name: np.full(port.shape, 3, port.dtype)}) for session in sessions]
     checked = [bittrue.check_model(bittrue.demo_model(), name).to_dict() for name in ("litert", "xnnpack")]
     texts = {
+        "JSON": [rendered(one, ".json") for one in checked],
         "SARIF": [sarif.render(one) for one in checked],
         "JUnit": [junit.render(one) for one in checked],
         "page": ["<html>" + "a" * 3_000_000, "<html>" + "b" * 2_500_000],
@@ -91,7 +93,6 @@ def outputs() -> dict[str, Output]:
     found = {
         "plan": Output(lambda path, form: sessions[form].plan.save(path)),
         "results": Output(results),
-        "JSON": Output(lambda path, form: write_json(path, checked[form])),
         **{name: text(name) for name in texts},
         "trace": Output(lambda path, form: write_trace(path, sessions[form].plan, traces[form]) and None, "trace.json"),
         "vectors": Output(vectors, INDEX),

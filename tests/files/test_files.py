@@ -33,8 +33,6 @@ def test_a_file_is_replaced(tmp_path: Path) -> None:
     files.write_text(path, "old")
     files.write_text(str(path), "näw")
     assert path.read_bytes() == "näw".encode()
-    files.write_json(path, {"a": [1]})
-    assert path.read_text() == '{\n "a": [\n  1\n ]\n}\n'
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 

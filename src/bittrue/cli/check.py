@@ -15,9 +15,6 @@ from rich.text import Text
 from .. import numerics
 from ..check import SEVERITIES, CheckResult, Finding, Rule, check_model
 from ..errors import InputError
-from ..files import write_text
-from ..report import junit as _junit
-from ..report import sarif as _sarif
 from .clicking import Choice
 from .common import check_targets, console, late_progress, parse_shapes, short_names
 from .plain import say_json
@@ -107,10 +104,7 @@ def command(
             progress=progress,
         )
     plain = result.to_dict()
-    for path, render in ((sarif, _sarif.render), (junit, _junit.render)):
-        if path is not None:
-            write_text(path, render(plain))
-    write_reports(plain, html, markdown, keep=Path(model))
+    write_reports(plain, {".sarif": sarif, ".xml": junit, ".html": html, ".md": markdown}, keep=Path(model))
     if as_json:
         say_json(plain)
     elif str(markdown) != "-":

@@ -14,9 +14,8 @@ from ..compare.comparison import compare_models
 from ..compare.inputs import Given
 from ..compare.matching import read_pairs
 from ..compare.optimizer_passes import optimised_side, passes_of
-from ..compare.result import CompareResult
 from ..errors import InputError
-from ..files import read_file, write_json
+from ..files import read_file
 from ..runners.base import Runner
 from ..runners.inputs import InputSet, input_sets, sets_of_files
 from ..runners.sides import join_words, open_sides
@@ -129,9 +128,11 @@ def command(
         if optimised is not None:
             counter = None if tick is None else lambda text, done: tick(done, 0)
             result = replace(result, passes=passes_of(optimised, runners, chosen, counter))
-    _write(result, output, html, markdown)
+    data = result.to_dict()
+    named = {".json": output, ".html": html, ".md": markdown}
+    write_reports(data, {ending: None if name is None else Path(name) for ending, name in named.items()})
     if as_json:
-        say_json(result.to_dict())
+        say_json(data)
     elif markdown != "-":
         show(result, console(), tensors)
     click.get_current_context().exit(0 if result.equal else 1)
@@ -197,10 +198,3 @@ def _entries(files: Sequence[str], sets: Sequence[InputSet], position: int) -> S
         return [files[position]]
     inside = Path(files[0]) / sets[position].description
     return [str(inside)] if len(files) == 1 and inside.is_file() else []
-
-
-def _write(result: CompareResult, output: str | None, html: str | None, markdown: str | None) -> None:
-    data = result.to_dict()
-    if output is not None:
-        write_json(output, data)
-    write_reports(data, *(None if path is None else Path(path) for path in (html, markdown)))

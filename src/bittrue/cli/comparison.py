@@ -201,7 +201,7 @@ def _witness(witness: Mapping[str, Any], host: str, guest: str, out: Terminal) -
     stored, theirs = witness.get("stored"), witness.get("theirs")
     out.print(f"  witness [{element}]: {host} {stored}, {guest} {theirs}")
     if witness.get("lines"):
-        lines = [tuple(str(line[key] or "") for key in ("label", "value", "remark")) for line in witness["lines"]]
+        lines = [(line["label"], str(line["value"] or ""), line["remark"] or "") for line in witness["lines"]]
         out.print(Padding(worked_out(lines, out.width - 4), (0, 0, 0, 4), expand=False))
     if not witness.get("lines"):
         for name, value in witness.get("numbers", {}).items():

@@ -30,8 +30,7 @@ from ..conformance.result import (
 )
 from ..conformance.suite import AIMS, SUITES
 from ..errors import InputError
-from ..files import read_file, write_json, write_text
-from ..report import junit as _junit
+from ..files import read_file
 from ..visible import visible
 from .clicking import Choice, DefaultGroup, DeviceCommand, GroupedOption
 from .common import check_targets, console, late_progress, split_aims, split_words
@@ -335,11 +334,7 @@ def _report(
     markdown: Path | None,
 ) -> None:
     data = result.to_dict()
-    if output is not None:
-        write_json(output, data)
-    if junit is not None:
-        write_text(junit, _junit.render(data))
-    write_reports(data, html, markdown)
+    write_reports(data, {".json": output, ".xml": junit, ".html": html, ".md": markdown})
     if as_json:
         say_json(data)
     elif str(markdown) != "-":

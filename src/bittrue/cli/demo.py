@@ -97,7 +97,8 @@ def _save(folder: Path, x: np.ndarray) -> None:
 
 
 def _minus(zero_point: int | None) -> str:
-    return f"+ {-zero_point}" if (zero_point or 0) < 0 else f"- {zero_point or 0}"
+    shift = -(zero_point or 0)
+    return f"+ {shift}" if shift > 0 else f"- {-shift}"
 
 
 def _quantized(images: np.ndarray, port: api.Port) -> np.ndarray:

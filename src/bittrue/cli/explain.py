@@ -214,8 +214,8 @@ def _show_pairs(out: Terminal, first: Explanation, second: Explanation, pairs: l
         remarks = dict.fromkeys(line.remark for line in (pair.first, pair.second) if line is not None and line.remark)
         style = "bold red" if position == parted else "red" if pair.differs else ""
         label = Text(f"{pair.label} (differs)" if position == parted else pair.label, style=style)
-        sides = (Text(line.value if line is not None else "", style=style) for line in (pair.first, pair.second))
-        rows.append((label, *sides, Text("\n".join(map(visible, remarks)))))
+        one, two = (Text(line.value if line is not None else "", style=style) for line in (pair.first, pair.second))
+        rows.append((label, one, two, Text("\n".join(map(visible, remarks)))))
     out.print(_title(first, out.width), style="italic")
     out.print(_side_by_side((first.numerics, second.numerics), rows, out.width))
     if first.stored == second.stored:

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from ..conformance.identification import QUESTIONS, CounterExample, Finding, IdentifyResult, identify
 from ..conformance.suite import SUITES
-from ..files import write_json
 from .clicking import Choice, DeviceCommand
 from .common import check_targets, console, late_progress, split_words
 from .plain import say_json
+from .report import write_reports
 from .tables import Column, table
 
 
@@ -81,8 +81,7 @@ def command(
             progress=None if tick is None else tick,
         )
     data = result.to_dict()
-    if output is not None:
-        write_json(output, data)
+    write_reports(data, {".json": None if output is None else Path(output)})
     if as_json:
         say_json(data)
     else:

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..runners.inputs import input_sets
 from ..runners.sides import join_words, open_sides
 from .clicking import GroupedCommand
-from .common import check_targets, console, input_options, late_progress, shortened, runs_option
+from .common import check_targets, console, input_options, late_progress, runs_option, shortened
 from .plain import say, say_json
 from .tables import Column, table
 

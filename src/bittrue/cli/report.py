@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ import click
 
 from ..errors import InputError
 from ..files import write_text
+from ..report.result import rendered
 from .common import check_targets, late_progress
 from .plain import say
+
+# Files that a reader opens next.
+_SAID = {".html": "page", ".md": "summary"}
 
 
 @click.command("report")
@@ -38,31 +43,27 @@ def command(result: Path, html: Path | None, markdown: Path | None) -> None:
         data = load(result)
     if html is None and markdown is None:
         html = result.with_suffix(".html")
-    write_reports(data, html, markdown, keep=result)
+    write_reports(data, {".html": html, ".md": markdown}, keep=result)
 
 
-def write_reports(data: dict[str, Any], html: Path | None, markdown: Path | None, keep: Path | None = None) -> None:
-    """Write what was asked for and say so.
+def write_reports(data: dict[str, Any], files: Mapping[str, Path | None], keep: Path | None = None) -> None:
+    """Write what was asked for, and say so of pages and summaries.
 
     Args:
         data: a result.
-        html, markdown: where to; None for not at all, ``-`` prints Markdown.
+        files: the endings of `Result.save` to where such a file goes; None for not at all, ``-`` prints it.
         keep: a file that must not be overwritten.
     """
-    from ..report import html as page
-    from ..report import markdown as summary
-
-    for target in (html, markdown):
-        if target is not None and keep is not None and target.exists() and target.samefile(keep):
-            raise InputError("BT-USAGE", f"'{target}' is the result itself; choose another file")
-    if html is not None:
-        with late_progress("writing the page"):
-            write_text(html, page.render(data))
-        say(f"page written to {html}", err=True)
-    if markdown is not None:
-        text = summary.render(data)
-        if str(markdown) == "-":
+    wanted = {ending: path for ending, path in files.items() if path is not None}
+    for path in wanted.values():
+        if keep is not None and path.exists() and path.samefile(keep):
+            raise InputError("BT-USAGE", f"'{path}' is the file that is read; choose another one")
+    for ending, path in wanted.items():
+        with late_progress(f"writing {path.name}"):
+            text = rendered(data, ending)
+        if str(path) == "-":
             say(*text.removesuffix("\n").split("\n"))
-        else:
-            write_text(markdown, text)
-            say(f"summary written to {markdown}", err=True)
+            continue
+        write_text(path, text)
+        if ending in _SAID:
+            say(f"{_SAID[ending]} written to {path}", err=True)

@@ -23,6 +23,8 @@ from .common import all_shortened, digest
 # Between columns, and the least that names and text need to be worth showing.
 _GAP = 2
 _NAME, _TEXT = 20, 20
+# Room that names get before details are shown.
+_TELLING = 28
 
 
 @dataclass
@@ -76,10 +78,12 @@ def table(
             column.cells.append(cell if isinstance(cell, Text) else Text(visible(cell)))
     columns = [c for c in columns if not rows or any(cell.plain for cell in c.cells)]
     shown, left = list(columns), list[Column]()
-    while _needed(shown) > width and any(c.least for c in shown):
-        gone = max((c for c in shown if c.least), key=lambda column: column.least)
-        shown.remove(gone)
-        left.append(gone)
+    # Names that tell something come before details, then what matters before long names.
+    for details, names in ((2, _TELLING), (1, 0)):
+        while _needed(shown, names) > width and any(c.least >= details for c in shown):
+            gone = max((c for c in shown if c.least >= details), key=lambda column: column.least)
+            shown.remove(gone)
+            left.append(gone)
     # One line, whatever is in it.
     heading = visible(title.plain if isinstance(title, Text) else title)
     parts: list[RenderableType] = [Text(heading, style="italic")] if heading else []
@@ -103,8 +107,10 @@ def table(
     return Group(*parts)
 
 
-def _needed(columns: Sequence[Column]) -> int:
-    return sum(column.fewest for column in columns) + _GAP * max(len(columns) - 1, 0)
+def _needed(columns: Sequence[Column], names: int = 0) -> int:
+    """The least width, where names have so much room."""
+    least = (max(c.fewest, min(c.natural, names if c.kind == "name" else 0)) for c in columns)
+    return sum(least) + _GAP * max(len(columns) - 1, 0)
 
 
 def _fit(columns: Sequence[Column], width: int) -> list[int]:

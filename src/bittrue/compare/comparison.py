@@ -295,7 +295,7 @@ class Comparison:
         if isolation is not None and isolation.files is not None:
             for note in isolation.files.notes():
                 self.note(note)
-        pairs = []
+        pairs: list[Pair] = []
         # What nothing explains, though both sides had the same inputs there: position in `pairs` to its match.
         puzzling: dict[int, int] = {}
         for i, pair in enumerate(self.matches):
@@ -357,8 +357,8 @@ class Comparison:
         pair = pairs[position]
         if pair.verdict is not None and pair.isolated is not None:
             verdict = _explained(pair.isolated, cause)
-            kept = {"witness": pair.verdict.witness, "command": pair.verdict.command}
-            pairs[position] = replace(pair, verdict=replace(verdict, **kept))
+            verdict = replace(verdict, witness=pair.verdict.witness, command=pair.verdict.command)
+            pairs[position] = replace(pair, verdict=verdict)
             name = self._host_name(self.matches[position])
             explainer.unfinished = [other for other in explainer.unfinished if other != name]
 

@@ -37,7 +37,8 @@ def elsewhere(
             return None if found is None else {**values[position], key: found}
 
         runs = range(len(known))
-        pairs = [(known[i][name], found) for i in runs if (found := read(i)) is not None]
+        shown = ((known[i][name], read(i)) for i in runs)
+        pairs = [(its, mine) for its, mine in shown if its is not None and mine is not None]
         yield Hypothesis(shown_otherwise(label, name, pairs), "values", values=given)
     for name, read in others.items():
         found = [read(position) for position in range(len(theirs))]

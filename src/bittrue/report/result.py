@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,15 @@ from ..visible import visible
 
 # Endings of file names to the modules of this folder that render results.
 _RENDERERS = {".html": "html", ".md": "markdown", ".sarif": "sarif", ".xml": "junit"}
+
+
+def rendered(data: Mapping[str, Any], ending: str) -> str:
+    """The text of a file with this ending for the plain data of a result."""
+    if ending == ".json":
+        return json.dumps(data, indent=1, allow_nan=False) + "\n"
+    # Jinja2 and Plotly are only needed for pages.
+    text: str = import_module(f".{_RENDERERS[ending]}", __package__).render(data)
+    return text
 
 
 class Result:
@@ -37,19 +47,15 @@ class Result:
 
     def to_json(self) -> str:
         """The same as JSON text, as ``--json`` prints it."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        return rendered(self.to_dict(), ".json").removesuffix("\n")
 
     def to_markdown(self) -> str:
         """A short summary, for example for a CI job."""
-        from .markdown import render
-
-        return render(self.to_dict())
+        return rendered(self.to_dict(), ".md")
 
     def to_html(self) -> str:
         """One page that works offline, as text. Needs the extra ``report`` (``pip install "bittrue[report]"``)."""
-        from .html import render
-
-        return render(self.to_dict())
+        return rendered(self.to_dict(), ".html")
 
     def save(self, path: object) -> None:
         """Write the result to `path` (str or PathLike), whose ending chooses the form.
@@ -70,12 +76,7 @@ class Result:
                 place=str(target),
                 advice=f"choose one of {', '.join(self.formats)}",
             )
-        if ending == ".json":
-            text = self.to_json() + "\n"
-        else:
-            # Jinja2 and Plotly are only needed for pages.
-            text = import_module(f".{_RENDERERS[ending]}", __package__).render(self.to_dict())
-        write_text(target, text)
+        write_text(target, rendered(self.to_dict(), ending))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {visible(self.headline)}>"
