@@ -61,9 +61,15 @@ def test_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len((REPOSITORY / "README.md").read_text().split()) <= 900
 
 
+@pytest.mark.skipif(shutil.which("make") is None or shutil.which("cc") is None, reason="no make or C compiler")
+def test_example_in_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for an example's own page, in its folder."""
+    run_page("../examples/c_device/README", tmp_path, monkeypatch, "examples/c_device")
+
+
 def test_links_between_pages() -> None:
     """Every relative link of every page leads to a file, and every anchor to a title."""
-    pages = [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")]
+    pages = [page for part in ("", "docs/**/", "examples/**/") for page in REPOSITORY.glob(f"{part}*.md")]
     for page in pages:
         for link in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", page.read_text()):
             file, _, anchor = link.partition("#")
@@ -80,9 +86,9 @@ def test_python_reference_is_current() -> None:
     assert done.returncode == 0, "run: python tools/make_api_page.py"
 
 
-def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Run a page's commands and Python in a folder that has the repository's examples; a file that Python begins with
-    naming is written instead.
+def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, inside: str = "") -> dict[str, object]:
+    """Run a page's commands and Python in a folder that has the repository's examples, or `inside` of it; a file that
+    Python begins with naming is written instead.
 
     Returns:
         What the page's Python defined.
@@ -98,7 +104,7 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
     # Pages show what goes into a file, whatever the width that is set for the tests' own output.
     environment.pop("COLUMNS", None)
     shutil.copytree(REPOSITORY / "examples", folder / "examples")
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(folder / inside)
     monkeypatch.syspath_prepend(str(folder))
     names: dict[str, object] = {}
     count = 0
