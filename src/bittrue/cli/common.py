@@ -327,7 +327,7 @@ def short_names(text: str, width: int = 48) -> str:
     """A text in which the quoted names are short.
 
     >>> short_names("B shows 'a/rather/long/name' as it is", 12)
-    "B shows 'a/rath…/name' as it is"
+    "B shows 'a/rat…g/name' as it is"
     """
     return re.sub(rf"'[^']{{{width + 1},}}'", lambda found: f"'{shortened(found.group()[1:-1], width)}'", text)
 
