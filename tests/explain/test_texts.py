@@ -118,6 +118,6 @@ def test_an_average() -> None:
     text = _text(content, "litert", np.int8([[[[-3], [-4]], [[-2], [-1]]]]), (0, 0, 0, 0))
     assert text.startswith("""\
 values | -3, -4, -2, -1 | 4 of 'x' [0, 0..1, 0..1, 0]
-sum | -10 | of the stored numbers: zero points play no part
+sum | -10 | of the integers as stored: zero points play no part
 exact average | -2.5 | -10 / 4; exactly a tie: ties away from zero
 average | -3 |""")

@@ -97,7 +97,7 @@ def shown_name(name: str) -> str:
     """A tensor's name, the middle of long ones left out.
 
     >>> shown_name("x" * 50 + "y" * 50)
-    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'
+    'xxxxxxxxxxxxxxxxxxxxx…yyyyyyyyyyyyyyyyyyyyyy'
     """
     return short(name, _LONGEST_NAME)
 
