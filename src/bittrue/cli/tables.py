@@ -79,8 +79,8 @@ def table(
     columns = [c for c in columns if not rows or any(cell.plain for cell in c.cells)]
     shown, left = list(columns), list[Column]()
     # Names that tell something come before details, then what matters before long names.
-    for details, names in ((2, _TELLING), (1, 0)):
-        while _needed(shown, names) > width and any(c.least >= details for c in shown):
+    for details, telling in ((2, _TELLING), (1, 0)):
+        while _needed(shown, telling) > width and any(c.least >= details for c in shown):
             gone = max((c for c in shown if c.least >= details), key=lambda column: column.least)
             shown.remove(gone)
             left.append(gone)
