@@ -122,6 +122,36 @@ struct TurnReentered : std::runtime_error {
 };
 
 // The arrays of a plan, kept alive while a program is built from them.
+// nanobind's own conversions to strings and vectors end the process when memory runs out (they are noexcept): these throw.
+std::string read_text(nb::handle value) {
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (data == nullptr) throw nb::python_error();
+  return std::string(data, static_cast<size_t>(size));
+}
+
+// False when it is no sequence of such integers.
+template <class Integer>
+bool try_integers(nb::handle value, std::vector<Integer>& list) {
+  if (PySequence_Check(value.ptr()) == 0 || nb::isinstance<nb::str>(value)) return false;
+  const Py_ssize_t size = PySequence_Size(value.ptr());
+  if (size < 0) throw nb::python_error();
+  list.resize(static_cast<size_t>(size));
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    const nb::object item = nb::steal(PySequence_GetItem(value.ptr(), i));
+    if (!item.is_valid()) throw nb::python_error();
+    if (!nb::try_cast(item, list[static_cast<size_t>(i)])) return false;
+  }
+  return true;
+}
+
+template <class Integer>
+std::vector<Integer> read_integers(nb::handle value) {
+  std::vector<Integer> list;
+  if (!try_integers(value, list)) throw nb::type_error("expected a sequence of integers");
+  return list;
+}
+
 using Keep = std::vector<ConstBytes>;
 
 Array read_array(nb::handle value, Keep& keep) {
@@ -141,8 +171,8 @@ Array read_array(nb::handle value, Keep& keep) {
 TensorSpec read_tensor(nb::handle row, Keep& keep) {
   const auto fields = nb::cast<nb::tuple>(row);
   TensorSpec tensor;
-  tensor.operand.type = find_type(nb::cast<std::string>(fields[0]).c_str());
-  tensor.operand.shape = nb::cast<std::vector<int64_t>>(fields[1]);
+  tensor.operand.type = find_type(read_text(fields[0]).c_str());
+  tensor.operand.shape = read_integers<int64_t>(fields[1]);
   tensor.operand.elements = 1;
   for (const int64_t size : tensor.operand.shape) {
     if (size < 0 || (size > 0 && tensor.operand.elements > (int64_t{1} << 48) / size)) {
@@ -150,7 +180,7 @@ TensorSpec read_tensor(nb::handle row, Keep& keep) {
     }
     tensor.operand.elements *= size;
   }
-  const auto home = nb::cast<std::string>(fields[2]);
+  const auto home = read_text(fields[2]);
   tensor.home = home == "arena"      ? Home::arena
                 : home == "constant" ? Home::constant
                 : home == "variable" ? Home::variable
@@ -176,29 +206,29 @@ ProgramStep read_step(nb::handle row, Keep& keep) {
   const auto fields = nb::cast<nb::tuple>(row);
   ProgramStep result;
   Step& step = result.step;
-  step.name = nb::cast<std::string>(fields[0]);
+  step.name = read_text(fields[0]);
   for (const auto& [slot, rule] : nb::cast<nb::dict>(fields[1])) {
-    step.rules[nb::cast<std::string>(slot)] = nb::cast<std::string>(rule);
+    step.rules[read_text(slot)] = read_text(rule);
   }
   for (const auto& [key, value] : nb::cast<nb::dict>(fields[2])) {
-    const auto name = nb::cast<std::string>(key);
+    const auto name = read_text(key);
     std::vector<int64_t> list;
     int64_t integer = 0;
     if (nb::isinstance<nb::str>(value)) {
-      step.texts[name] = nb::cast<std::string>(value);
+      step.texts[name] = read_text(value);
     } else if (nb::isinstance<nb::float_>(value)) {
       step.reals[name] = nb::cast<double>(value);
     } else if (nb::try_cast(value, integer)) {
       step.integers[name] = {integer};
-    } else if (nb::try_cast(value, list)) {
+    } else if (try_integers(value, list)) {
       step.integers[name] = list;
     }
   }
   for (const auto& [key, value] : nb::cast<nb::dict>(fields[3])) {
-    step.arrays[nb::cast<std::string>(key)] = read_array(value, keep);
+    step.arrays[read_text(key)] = read_array(value, keep);
   }
-  result.inputs = nb::cast<std::vector<int>>(fields[4]);
-  result.outputs = nb::cast<std::vector<int>>(fields[5]);
+  result.inputs = read_integers<int>(fields[4]);
+  result.outputs = read_integers<int>(fields[5]);
   if (!fields[6].is_none()) {
     step.bounded = true;
     if (!nb::try_cast(fields[6], step.magnitude)) step.magnitude = std::numeric_limits<int64_t>::max();
@@ -228,7 +258,7 @@ bool python_signals() {
 // How often other threads have asked for the end of all runs of a session.
 using Interrupts = nb::ndarray<const int64_t, nb::shape<1>, nb::c_contig, nb::device::cpu>;
 
-void new_program(Program* self, nb::list tensors, nb::list steps, int64_t arena, int threads, const std::string& isa,
+void new_program(Program* self, nb::list tensors, nb::list steps, int64_t arena, int threads, nb::str isa,
                  const Interrupts& interrupts) {
   Keep keep;
   std::vector<TensorSpec> specs;
@@ -236,16 +266,28 @@ void new_program(Program* self, nb::list tensors, nb::list steps, int64_t arena,
   for (const nb::handle row : tensors) specs.push_back(read_tensor(row, keep));
   for (const nb::handle row : steps) list.push_back(read_step(row, keep));
   if (arena < 0 || threads < 1) throw std::invalid_argument("the arena or the number of threads is negative");
+  const std::string set = read_text(isa);
   try {
     nb::gil_scoped_release release;
-    new (self) Program(std::move(specs), std::move(list), arena, threads, isa, interrupts.data());
+    new (self) Program(std::move(specs), std::move(list), arena, threads, set, interrupts.data());
   } catch (const Stopped&) {
     throw nb::python_error();  // nothing but a signal stops it
   }
 }
 
-using Bound = std::pair<int, Bytes>;
-using ConstBound = std::pair<int, ConstBytes>;
+using Bound = std::vector<std::pair<int, Bytes>>;
+using ConstBound = std::vector<std::pair<int, ConstBytes>>;
+
+template <class Array>
+std::vector<std::pair<int, Array>> read_bound(const nb::list& rows) {
+  std::vector<std::pair<int, Array>> bound;
+  bound.reserve(rows.size());
+  for (const nb::handle row : rows) {
+    const auto fields = nb::cast<nb::tuple>(row);
+    bound.emplace_back(nb::cast<int>(fields[0]), nb::cast<Array>(fields[1]));
+  }
+  return bound;
+}
 
 // Without the GIL.
 template <class Function>
@@ -289,16 +331,16 @@ void run_alone(Program& program, int steps, double deadline, int64_t seen, const
   });
 }
 
-void check_bound(const Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs) {
+void check_bound(const Program& program, const ConstBound& inputs, const Bound& outputs) {
   for (const auto& [tensor, value] : inputs) check_bytes(program.operand(tensor), value.nbytes());
   for (const auto& [tensor, value] : outputs) check_bytes(program.operand(tensor), value.nbytes());
 }
 
-void write(Program& program, const std::vector<ConstBound>& inputs) {
+void write(Program& program, const ConstBound& inputs) {
   for (const auto& [tensor, value] : inputs) program.write(tensor, value.data());
 }
 
-void read(Program& program, const std::vector<Bound>& outputs) {
+void read(Program& program, const Bound& outputs) {
   for (const auto& [tensor, value] : outputs) program.read(tensor, value.data());
 }
 
@@ -306,15 +348,18 @@ void run(Program& program, int first, int last, double deadline, int64_t seen) {
   without_gil([&] { program.run(first, last, deadline, seen); });
 }
 
-void move(Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs) {
+void move(Program& program, const nb::list& given, const nb::list& wanted) {
+  const ConstBound inputs = read_bound<ConstBytes>(given);
+  const Bound outputs = read_bound<Bytes>(wanted);
   check_bound(program, inputs, outputs);
   nb::gil_scoped_release release;
   write(program, inputs);
   read(program, outputs);
 }
 
-void run_whole(Program& program, const std::vector<ConstBound>& inputs, const std::vector<Bound>& outputs, int steps,
-               double deadline, int64_t seen) {
+void run_whole(Program& program, const nb::list& given, const nb::list& wanted, int steps, double deadline, int64_t seen) {
+  const ConstBound inputs = read_bound<ConstBytes>(given);
+  const Bound outputs = read_bound<Bytes>(wanted);
   check_bound(program, inputs, outputs);
   run_alone(program, steps, deadline, seen, [&] { write(program, inputs); }, [&] { read(program, outputs); });
 }
