@@ -19,9 +19,13 @@ from .native import check_native
 from .oracle import Answer
 from .recorded import Case, Recorder
 from .runtimes import RUNTIMES
+from .ugly import UNDEFINED, feeds_like, uglier
+from .values import random_values
 
 # What `check` compares unless told otherwise; tests/operators/conftest.py repeats tests under every one.
 COMPARED = "litert"
+# One model in so many is made ugly as well, unless it is too large to be written again quickly.
+UGLY_SHARE, UGLY_LARGEST = 32, 100_000
 # Set while BITTRUE_RECORD asks for vectors.
 RECORDER: Recorder | None = None
 
@@ -40,23 +44,6 @@ def feeds_for(content: bytes, seed: int, runs: int = 1) -> list[list[np.ndarray]
     return feeds
 
 
-def random_values(rng: np.random.Generator, dtype: np.dtype, shape: Sequence[int]) -> np.ndarray:
-    """Uniform integers with a share of extremes; normal floats."""
-    dtype = np.dtype(dtype)
-    if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(np.bool_)
-    if dtype.kind in "cV":
-        # Complex numbers and bfloat16 are only moved: any bit pattern will do.
-        return np.frombuffer(rng.bytes(int(np.prod(shape)) * dtype.itemsize), dtype).reshape(shape)
-    if dtype.kind == "f":
-        return (rng.standard_normal(shape) * 4).astype(dtype)
-    info = np.iinfo(dtype)
-    values = rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
-    extreme = rng.random(shape) < 0.1
-    ends = np.where(rng.random(shape) < 0.5, info.min, info.max).astype(dtype)
-    return np.where(extreme, ends, values).astype(dtype)
-
-
 def check(
     content: bytes,
     feeds: list[list[np.ndarray]],
@@ -73,11 +60,35 @@ def check(
     ours = compute(content, feeds, numerics)
     answer = RUNTIMES[numerics].run(content, feeds, list(ours.names))
     outcome = judge(ours, answer, numerics, may_refuse)
+    if numerics == "litert" and RECORDER is None and currently_in_test_context():
+        _check_uglier(content, feeds, may_refuse)
     if RECORDER is not None:
         # What differs is a limit of the numerics or a fault to mend; neither belongs into vectors.
         test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0]
         RECORDER.add(Case(test, content, feeds, answer, tuple(may_refuse)))
     return outcome
+
+
+def _check_uglier(content: bytes, feeds: list[list[np.ndarray]], may_refuse: Collection[str]) -> None:
+    """One model in `UGLY_SHARE` of a property once more, with values that its builder would not draw.
+
+    Which ones follows from the model, so that an example that Hypothesis repeats or prints is the same one again.
+    """
+    seed = zlib.crc32(content)
+    if seed % UGLY_SHARE or len(content) > UGLY_LARGEST:
+        return
+    try:
+        changed = uglier(content, seed)
+        fed = feeds_like(changed, feeds, seed)
+    except (OverflowError, bittrue.BittrueError):
+        # No file can say that, or it was refused while it was read.
+        return
+    ours = compute(changed, fed, "litert")
+    answer = RUNTIMES["litert"].run(changed, fed, list(ours.names))
+    try:
+        judge(ours, answer, "litert", (*may_refuse, *UNDEFINED))
+    except AssertionError as error:
+        raise AssertionError(f"made ugly with seed {seed}: {error}") from error
 
 
 @dataclass

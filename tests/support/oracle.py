@@ -46,16 +46,17 @@ def _serve(pipe: Any, resolver: str, site: str) -> None:
                 experimental_preserve_all_tensors=True,
                 num_threads=1,
             )
-            for index, feed in zip((d["index"] for d in interpreter.get_input_details()), feeds[0], strict=True):
+            # Details hold names, which the binding refuses unless they are UTF-8; the runtime itself does not mind.
+            indices = [int(index) for index in interpreter._interpreter.InputIndices()]
+            for index, feed in zip(indices, feeds[0], strict=True):
                 interpreter.resize_tensor_input(index, list(feed.shape))
             interpreter.allocate_tensors()
-            details = interpreter.get_input_details()
             for feed_set in feeds:
                 if feed_set is None:
                     interpreter.reset_all_variables()
                     continue
-                for detail, feed in zip(details, feed_set, strict=True):
-                    interpreter.set_tensor(detail["index"], feed)
+                for index, feed in zip(indices, feed_set, strict=True):
+                    interpreter.set_tensor(index, feed)
                 interpreter.invoke()
             pipe.send(("values", {key: _read(interpreter, key) for key in wanted}))
         except Exception as error:

@@ -119,7 +119,8 @@ def table_256(
 
     With every operation rounded to binary32, ties to even, and f evaluated in binary64 and rounded once to binary32:
     x = input_scale * (q - input_zero_point); y = round_away(f(x) * (1 / output_scale)) + output_zero_point;
-    entry = y limited to [minimum, maximum], infinities included; NaN counts as 0.
+    entry = y limited to [minimum, maximum], infinities included; NaN counts as 0. Unsigned bytes (minimum 0) raise
+    ValueError when some y is no number of 32 bits: conversions to them have no defined result there.
     Ties: away from zero for the quantization. Types: scales are taken as binary32; returns int64.
     Source: fact sheet litert.md 1.9 (LUT8), read and run; the rule for NaN is ours.
 
@@ -136,6 +137,10 @@ def table_256(
         argument = f32(input_scale) * (q - input_zero_point).astype(f32)
         value = np.asarray(function(argument.astype(np.float64))).astype(f32)
         y = round_away(value * inverse) + f32(output_zero_point)
+    if minimum == 0 and not (np.abs(y) < 2.0**31).all():
+        raise ValueError(
+            "entries leave 32 bits before they are limited, where conversions to unsigned bytes are undefined"
+        )
     return np.clip(saturate_to_s32(y), minimum, maximum)
 
 
@@ -152,7 +157,8 @@ def table_513(
     Each entry is the sample at the interval's start, less half the error that linear interpolation would make in the
     interval's middle. All operations in `precision`; rounding to integers ties away; entries limited to s16. The
     output zero point enters only through the output range's ends, it is not added.
-    Types: scales are taken in `precision`; returns 513 int64 values. NaN entries count as 0.
+    Types: scales are taken in `precision`; returns 513 int64 values. NaN entries count as 0. Raises ValueError when the
+    input's range overflows.
     Source: fact sheet litert.md 1.9 (LUT16), read and run.
 
     >>> table_513(lambda x: x, 1.0, 0, 1.0, 0)[[0, 256, 512]].tolist()
@@ -172,6 +178,8 @@ def table_513(
         output_minimum = end(output_scale, S16_MIN - output_zero_point)
         output_maximum = end(output_scale, S16_MAX - output_zero_point)
         step = (input_maximum - input_minimum) / real(512)
+        if not np.isfinite(step):
+            raise ValueError("the range of the input is not finite, so that no entry is defined")
         inverse = real(65536) / (output_maximum - output_minimum)
 
         i = np.arange(512)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..graph import Attribute, data_type
@@ -66,7 +68,10 @@ def weight_sums(weights: np.ndarray, zero_point: int, axis: int = 0) -> np.ndarr
     """
     # 32 bits hold the difference of two numbers of 16 bits and a sign.
     work = np.dtype(np.int32 if weights.dtype.itemsize <= 2 and abs(zero_point) <= 1 << 16 else np.int64)
-    matrix = weights.reshape(weights.shape[0], -1) if axis == 0 else weights.reshape(-1, weights.shape[-1])
+    # Not -1: of no rows or columns, any number would do.
+    kept = weights.shape[0] if axis == 0 else weights.shape[-1]
+    others = math.prod(weights.shape[1:] if axis == 0 else weights.shape[:-1])
+    matrix = weights.reshape((kept, others) if axis == 0 else (others, kept))
     sums = np.zeros(matrix.shape[0] if axis == 0 else matrix.shape[1], np.int64)
     rows = max(1, _BLOCK // max(1, matrix.shape[1]))
     for first in range(0, matrix.shape[0], rows):

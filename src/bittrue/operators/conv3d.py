@@ -52,7 +52,8 @@ def _geometry(call: Call) -> list[Window]:
 
 def infer(call: Call) -> list[Shape]:
     """[N, D, H, W, C] with weights [kd, kh, kw, C, O] gives [N, D', H', W', O]."""
-    return [(call.input(0).shape[0], *(found.out for found in _geometry(call)), call.input(1).shape[4])]
+    windows = _geometry(call)
+    return [(call.input(0).shape[0], *(found.out for found in windows), call.input(1).shape[4])]
 
 
 def _transposed_geometry(call: Call) -> tuple[Shape, list[Window]]:

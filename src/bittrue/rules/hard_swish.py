@@ -57,7 +57,7 @@ def q15_gate_trunc(
     if output_exponent > 0:
         raise OverflowError(f"the input scale is more than 128 times the output scale (2^{output_exponent})")
     product = fixed_point.doubling_high_multiply_up_s16
-    fine = (fixed_point.as_s64(q) - input_zero_point) * 128
+    fine = fixed_point.wrap_s16((fixed_point.as_s64(q) - input_zero_point) * 128)
     y = product(fine, output_multiplier)
     gate = fine
     if gate_exponent > 0:

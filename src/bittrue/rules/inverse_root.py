@@ -21,13 +21,15 @@ def q31_newton_away(
 
     M stands for 1 / f64(f32(f32(sqrt(scale)) * output_scale)). Both rescales are the two-step ones: doubling high
     multiply with ties up, then a power of two with ties away from zero. Domain: values = q - zero_point >= 0.
-    Raises OverflowError when M < 2^-12: the second right shift would exceed 31.
+    Raises OverflowError when M < 2^-12, since the second right shift would exceed 31, and when M is infinite.
     Source: facts/litert.md 2.3 (RSQRT of 8 bits), verified by running.
 
     >>> q31_newton_away(np.array([0, 1, 4, 16, 64]), 1.0, 0.125, 0, -128, 127).tolist()
     [127, 8, 4, 2, 1]
     """
     product = np.float64(np.sqrt(np.float32(scale)) * np.float32(output_scale))
+    if not product:
+        raise OverflowError(f"sqrt({scale!r}) * {output_scale!r} is 0 in binary32")
     encoded, exponent = multiplier.encode_q31(1.0 / product)
     second = int(exponent) - _KEPT_BITS
     if second < -31 or second > 30:

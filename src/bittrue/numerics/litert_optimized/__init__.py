@@ -7,6 +7,7 @@ the operators for which both resolvers share a kernel, or compute the same; ever
 from __future__ import annotations
 
 from ..litert import LITERT
+from ..litert.differences import with_differences
 from ..table import Numerics
 from . import convolution, elementwise, inexact, reduction, refused, unary
 from .versions import VERSIONS
@@ -17,6 +18,6 @@ LITERT_OPTIMIZED = Numerics(
     "litert-optimized",
     "ai-edge-litert 2.3.0, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES, x86-64 with AVX2 and FMA, one thread",
     "every output of every shared model and Hypothesis-built single-operator models, byte for byte",
-    _OWN + LITERT.rows,
+    with_differences(_OWN) + LITERT.rows,
     VERSIONS,
 )
