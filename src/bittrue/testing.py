@@ -39,7 +39,8 @@ def assert_bit_equal(
             likes, which must have the same names or length.
         name: what failures call the tensor; mappings add their keys.
         session: the prepared model whose tensors these are. A failure then works out the first differing element:
-            accumulator, multiplier, exponent, zero point, and which of both values this arithmetic gives.
+            accumulator, multiplier, exponent, zero point, which of both values this arithmetic gives, and which other
+            rule or fault gives every byte of the other array.
         inputs: what the session was fed, by input name.
         model: path of the session's model, for the command that replays the element.
         replay: options of that command that make the same inputs, for example ``"--input x.npy"``. Without them a
@@ -240,6 +241,7 @@ def _show(value: np.generic) -> str:
 def _worked_out(pair: _Pair, session: Session, inputs: Mapping[str, Any], model: str, replay: str) -> str:
     """The step that computes the first differing element, its arithmetic, and the command that replays it."""
     from .compare.archive import write_arrays
+    from .compare.one_tensor import verdict_on
     from .explain.mismatch import mismatch_text
     from .files import scratch
 
@@ -256,6 +258,15 @@ def _worked_out(pair: _Pair, session: Session, inputs: Mapping[str, Any], model:
         replay = f"--input {shlex.quote(str(kept))}"
     first = int(np.flatnonzero(pair.differs)[0])
     expected, got = pair.expected.reshape(-1)[first], pair.actual.reshape(-1)[first]
-    text = mismatch_text(session, session.trace(inputs), name, pair.index(first), expected, got, model, replay)
+    trace = session.trace(inputs)
+    text = mismatch_text(session, trace, name, pair.index(first), expected, got, model, replay)
     # Its first line says again which element it is.
-    return "".join(f"\n{line}" for line in text.splitlines()[1:])
+    lines = text.splitlines()[1:]
+    # The session gives one of the two; the verdict is on the other.
+    sides = (("got", pair.expected, pair.actual), ("expected", pair.actual, pair.expected))
+    for word, own, theirs in sides:
+        if name in trace and trace[name].tobytes() == own.tobytes() and trace[name].shape == own.shape:
+            verdict = verdict_on(session.plan, trace, name, theirs)
+            # The command stays last.
+            lines[-1:-1] = [f"  verdict on what was {word}: {verdict.text}"] if verdict is not None else []
+    return "".join(f"\n{line}" for line in lines)

@@ -141,6 +141,16 @@ def test_session_works_out_the_first_element() -> None:
     replay = text.splitlines()[-1]
     assert "bittrue explain m.tflite --tensor" in replay
     assert replay.endswith("--element 0,1,2,3 --numerics litert -i x.npy")
+    # The verdict is on the side that is not the session's.
+    other = bittrue.load(bittrue.demo_model()).prepare("single-rounding").trace(inputs)[name]
+    for word, sides in (
+        ("got", ({name: other}, {name: trace[name]})),
+        ("expected", ({name: trace[name]}, {name: other})),
+    ):
+        lines = failure(*sides, **given, replay="-i x.npy").splitlines()
+        assert lines[-2].startswith(f"  verdict on what was {word}: ")
+        assert "explained by `rescale = " in lines[-2]
+    assert "unexplained" in text
     # The only output needs no name.
     output = session.run(inputs)[session.outputs[0].name]
     assert "softmax" in failure(output ^ np.int8(1), output, session=session, inputs=inputs)

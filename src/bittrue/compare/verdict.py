@@ -49,15 +49,16 @@ class Explainer:
     Args:
         own: A's arithmetic.
         other: what is said to be B's; None for a device.
+        search: what the search for causes that no numerics has may cost, as `Case.budget`.
 
     Attributes:
         unfinished: tensors on which the search ended before everything was tried, and found nothing.
     """
 
-    def __init__(self, own: Numerics, other: Numerics | None) -> None:
+    def __init__(self, own: Numerics, other: Numerics | None, search: int = _SEARCH) -> None:
         self.own = own
         self.unfinished: list[str] = []
-        self._in_vain, self._left = 0, _SEARCH
+        self._in_vain, self._left = 0, search
         self._others = () if other is None else (other,)
         self._known: dict[tuple[Hashable, ...], tuple[rows.Slot, ...]] = {}
 

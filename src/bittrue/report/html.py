@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from ..errors import InputError
-from ..names import short
+from ..names import distinct, short
 from . import checking, comparison, conformance, words
 from .charts import chart_data
 from .reading import COMPARE, CONFORM, checked
@@ -24,6 +24,8 @@ MOST_DETAILS = 300
 MOST_TENSORS = 5_000
 # Findings of one rule that a page of a check shows.
 MOST_FINDINGS = 500
+# Longest name in a table.
+_NAME = 56
 
 
 def render(result: Mapping[str, Any]) -> str:
@@ -48,11 +50,13 @@ def _compare_page(data: dict[str, Any]) -> str:
     report = comparison.thinned(comparison.report(data), MOST_TENSORS)
     detailed = _detailed(report)
     charts = chart_data(report, detailed)
+    names = [pair["a"] for pair in report.pairs]
     return _fill(
         "compare.html.j2",
         report=report,
         first=None if report.first is None else report.pairs[report.first],
         detailed=detailed,
+        shown=dict(zip(names, distinct(names, _NAME), strict=True)),
         charts=charts,
         plotly=_plotly() if charts["any"] else "",
         view=comparison,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..names import short
+from ..names import distinct, short
 from . import checking, comparison, conformance, words
 from .reading import COMPARE, CONFORM, checked
 
@@ -77,13 +77,14 @@ def _first(report: comparison.Report, position: int) -> list[str]:
 
 def _differing(report: comparison.Report) -> list[str]:
     rows = []
-    for position in report.differing[:MOST_ROWS]:
-        pair = report.pairs[position]
+    pairs = [report.pairs[position] for position in report.differing[:MOST_ROWS]]
+    names = distinct([pair["a"] for pair in pairs], _MOST_NAME)
+    for position, pair, name in zip(report.differing, pairs, names, strict=False):
         own, alone = pair["cumulative"], pair["isolated"]
         causes = ", ".join(_code(cause.name) for cause in report.causes_of(position)[:3])
         rows.append(
             (
-                _code(pair["a"]),
+                _code(name),
                 _text(pair["source"] or pair["operator"] or "input"),
                 words.percent(own["differing"], own["elements"]),
                 words.number(own["largest"]),
