@@ -85,7 +85,9 @@ def command(
 def _limits(loaded: api.Model) -> list[str]:
     """What is known, before anything runs, of differences from the runtime that the format comes with."""
     table = numerics.find(numerics.default_of(loaded.format))
-    found = [node.source for graph in loaded.graphs for node in graph.nodes if may_differ(graph, node, table)]
+    found = [
+        node.source for graph in loaded.graphs for node in graph.nodes if may_differ(graph, node, table, surely=True)
+    ]
     told = [f"under '{table.name}' these may differ from the runtime in bits: {counted(found)}"] if found else []
     return told + list(filter(None, [processor_note(table.name)]))
 

@@ -33,6 +33,7 @@ _CONSTANTS: dict[str, tuple[bool, type, str]] = {
     "value_int": (False, int, "s64"),
     "value_ints": (True, int, "s64"),
 }
+_RENAME = "give each node a name of its own, or none"
 _DAMAGED = "the file is damaged or no ONNX model; fetch or export it again"
 
 
@@ -89,6 +90,20 @@ def _free(proto: GraphProto) -> Iterator[str]:
     yield from (info.name for info in proto.output if info.name not in known)
 
 
+def _check_node_names(proto: GraphProto) -> None:
+    """Names of nodes may be left out; those that are given are unique in their graph, as the format asks."""
+    known = set()
+    for node in proto.node:
+        if node.name in known:
+            raise InvalidModelError(
+                "BT-ONNX-NAME", f"two nodes are called '{node.name}'", place=f"graph '{proto.name}'", advice=_RENAME
+            )
+        known.update([node.name] if node.name else [])
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _check_node_names(attribute.g)
+
+
 @dataclass
 class _Reader:
     """State of one reading."""
@@ -103,6 +118,7 @@ class _Reader:
 
     def read(self) -> ModelFile:
         check_texts(self.model, "BT-ONNX-FORMAT")
+        _check_node_names(self.model.graph)
         if self.model.functions:
             self._inline()
         self._read_opsets()

@@ -170,6 +170,11 @@ def pairs_can_saturate(call: Call) -> bool:
     return bool(accumulate.risky_pairs(signed).any())
 
 
+def one_channel_spans_rows(call: Call) -> bool:
+    """A convolution whose filters (input 1, depth second) see one channel, with one window along the last axis."""
+    return call.input(1).shape[1:2] == (1,) and call.output.shape[-1:] == (1,)
+
+
 def rescaled_within_32_bits(call: Call) -> bool:
     """Accumulators of a layer (weights are input 1, a bias may be input 2), rescaled, surely fit 32 bits."""
     source, weights, output = call.input(0), call.input(1), call.output
@@ -201,6 +206,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "last_extent_below": last_extent_below,
     "last_extent_in_blocks": last_extent_in_blocks,
     "not_broadcast": not_broadcast,
+    "one_channel_spans_rows": one_channel_spans_rows,
     "output_zero_point_outside": output_zero_point_outside,
     "pairs_can_saturate": pairs_can_saturate,
     "per_tensor": per_tensor,

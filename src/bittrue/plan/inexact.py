@@ -14,11 +14,11 @@ from .support import node_types
 _OF_NODES = "attribute_is"
 
 
-def may_differ(graph: Graph, node: Node, numerics: Numerics) -> bool:
-    """Whether a node that is not planned yet may get a row that is marked inexact."""
+def may_differ(graph: Graph, node: Node, numerics: Numerics, surely: bool = False) -> bool:
+    """Whether a node without a plan may get a row that is marked inexact; `surely`: it gets one for certain."""
     for row in numerics.candidates(node.operator, *node_types(graph, node)):
         known = [node.attributes.get(str(name)) in values for kind, name, *values in row.when if kind == _OF_NODES]
-        if not all(known):
+        if not all(known) or (surely and len(known) < len(row.when)):
             continue
         if row.inexact:
             return True
