@@ -72,12 +72,14 @@ def test_inverse_root_of_subnormal_scales() -> None:
     assert refusal(content, np.zeros(4, np.int8)) == "BT-MULTIPLIER"
 
 
-def test_dequantize_with_several_scales() -> None:
-    """Not of 16-bit floats; and of nothing, the kernel goes past the end of the tensor."""
+def test_several_scales() -> None:
+    """DEQUANTIZE has none for 16-bit floats, and both kernels go past the end of tensors without elements."""
     halves = unary("DEQUANTIZE", T("f16", (2,), [0.5, 0.25]), T("f32", ()), version=3)
     assert refusal(halves, np.zeros(2, np.float16)) == "BT-QUANT-PER-AXIS"
     nothing = unary("DEQUANTIZE", T("s8", (2, 0), [0.5, 0.25]), T("f32", ()), version=5)
     assert refusal(nothing, np.zeros((2, 0), np.int8)) == "BT-SHAPE-EMPTY"
+    nothing = unary("QUANTIZE", T("f32", (2, 0)), T("s8", (2, 0), [0.5, 0.25]), version=3)
+    assert refusal(nothing, np.zeros((2, 0), np.float32)) == "BT-SHAPE-EMPTY"
 
 
 @pytest.mark.parametrize("dtype", ["s8", "s16"])

@@ -57,26 +57,39 @@ NAMES = (
 )
 # Codes with which bittrue may refuse what the runtime runs once values are ugly. Each says why there is no result:
 # overflows, shifts and conversions that C++ leaves undefined, reads beyond a buffer, scales that are not there (kernels
-# take them for 0), zero points of which they keep the low bits, and memory that is never written.
+# take them for 0), zero points of which they keep the low bits, declared types that kernels override, and memory that
+# is never written.
 UNDEFINED = frozenset(
     {
         "BT-ACTIVATION-RANGE",
         "BT-ADD-POWERS",
         "BT-ARG-EMPTY",
+        "BT-ARG-TYPE",
+        "BT-BIAS-TYPE",
         "BT-COMPARE-SCALE",
+        "BT-DIAGONAL",
         "BT-DIVIDE-RANGE",
         "BT-EMBEDDING",
         "BT-FC-DEPTH",
+        "BT-GATHER",
+        "BT-LSTM-CELL-SCALE",
+        "BT-LSTM-SHAPE",
         "BT-MULTIPLIER",
+        "BT-PAD",
         "BT-QUANT-AXIS",
         "BT-QUANT-MISSING",
         "BT-QUANT-OVERFLOW",
         "BT-QUANT-PER-AXIS",
         "BT-QUANT-ZERO-POINT",
         "BT-REDUCE-EMPTY",
+        "BT-RUN-SHAPE",
+        "BT-SHAPE-RANK",
+        "BT-SHAPE-SAME",
         "BT-SOFTMAX-SCALE",
         "BT-SOFTMAX-SUM",
+        "BT-STRIDED-SLICE-RANGE",
         "BT-TABLE",
+        "BT-WINDOW",
     }
 )
 _BY_NUMBER = {number: name for name, number in TYPES.items()}

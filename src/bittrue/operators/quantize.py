@@ -25,6 +25,12 @@ def per_axis_arrays(call: Call, operand: Operand) -> dict[str, np.ndarray]:
     given, shape = operand.quantization, [1] * operand.rank
     scales, zero_points = given.scales.astype(np.float32), given.zero_points.astype(np.int64)
     if given.axis is not None:
+        if not operand.size:
+            raise call.invalid(
+                "BT-SHAPE-EMPTY",
+                f"'{operand.name}' of shape {list(operand.shape)} has several scales and no elements",
+                "the kernel goes past the end of such a tensor",
+            )
         extent = operand.shape[given.axis] if given.axis < operand.rank else MAX_EXTENT
         if extent > scales.size:
             raise call.invalid(
