@@ -25,7 +25,9 @@ done
 export OPENBLAS_NUM_THREADS=1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# A copy, so that a build meanwhile changes nothing. Where nothing is built in src/, what is installed is fuzzed.
+# Copies, so that work on the sources meanwhile changes nothing. Where nothing is built in src/, what is installed is
+# fuzzed.
+cp -r tests "$scratch/"
 if compgen -G "src/bittrue/_native*.so" >/dev/null; then
   cp -r src/bittrue "$scratch/"
   export PYTHONPATH=$scratch
@@ -48,7 +50,7 @@ case $sanitize in
   *) echo "--sanitize address or valgrind" >&2; exit 2 ;;
 esac
 if [[ ${#replay[@]} -gt 0 ]]; then
-  ${BITTRUE_FUZZ_UNDER:-} "$python" tests/fuzz/worker.py "${replay[@]}"
+  ${BITTRUE_FUZZ_UNDER:-} "$python" "$scratch/tests/fuzz/worker.py" "${replay[@]}"
   exit
 fi
-"$python" tests/fuzz/campaign.py ${sanitize:+--sanitize "$sanitize"} "${arguments[@]}"
+"$python" "$scratch/tests/fuzz/campaign.py" ${sanitize:+--sanitize "$sanitize"} "${arguments[@]}"

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from targets import NAMES
+from watch import processor_seconds
 from worker import name_of
 
 _HERE = Path(__file__).resolve().parent
@@ -35,6 +36,7 @@ _COLUMNS = (
     "target",
     "executions",
     "exec/s",
+    "slowest s",
     "crashes",
     "hangs",
     "untyped",
@@ -50,6 +52,7 @@ class Tally:
 
     target: str
     executions: int = 0
+    slowest: float = 0.0
     seconds: float = 0.0
     new: int = 0
     findings: dict[str, Path] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class Tally:
             self.target,
             f"{self.executions:,}",
             rate,
+            f"{self.slowest:.1f}",
             *map(str, numbers),
             str(self.count("different")),
             f"{self.new}",
@@ -140,7 +144,7 @@ class Watched:
                 pass
             try:
                 now = current.stat().st_mtime_ns if self._begun() else -1
-                used = _processor_seconds(process.pid)
+                used = processor_seconds(process.pid)
             except OSError:
                 continue
             if now != seen:
@@ -153,9 +157,11 @@ class Watched:
 
     def _count(self) -> None:
         try:
-            self.tally.executions += json.loads((self.state / "stats.json").read_bytes())["executions"]
+            found = json.loads((self.state / "stats.json").read_bytes())
         except (OSError, ValueError):
             return
+        self.tally.executions += found["executions"]
+        self.tally.slowest = max(self.tally.slowest, found["slowest"])
 
     def _keep(self, kind: str, text: str, log: Path) -> None:
         content = (self.state / "current").read_bytes() if self._begun() else b""
@@ -164,11 +170,6 @@ class Watched:
         stem.with_suffix(".txt").write_bytes(text.encode() + log.read_bytes()[-20_000:])
         with (self.state / "skip").open("a") as file:
             file.write(f"{name_of(content)}\n")
-
-
-def _processor_seconds(pid: int) -> float:
-    parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:

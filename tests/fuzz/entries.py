@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import random
-import struct
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,23 +12,12 @@ from typing import Any
 
 import numpy as np
 from damage import damaged, spoiled, written
-from watch import report, summary, watch
+from oracle import Finding, tried
+from targets import onnx, tflite
+from watch import changed, report, summary, watch
 
 import bittrue
 from bittrue.cli import main
-from bittrue.errors import InternalError
-
-
-def tried(call: Callable[[], str]) -> str:
-    """What `call` says, or the code of its typed error; FAILED for warnings, and for what bittrue did wrong itself."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            found = call()
-        except bittrue.BittrueError as error:
-            internal = isinstance(error, InternalError) or error.code == "BT-PLAN-STEP"
-            found = f"FAILED: {error}" if internal or not str(error) else error.code
-    return f"FAILED: {caught[0].message}, {caught[0].filename}:{caught[0].lineno}" if caught else found
 
 
 def typed(*arguments: str) -> str:
@@ -45,37 +32,6 @@ def typed(*arguments: str) -> str:
     if code not in (0, 1, 2, 3) or "Traceback" in errors.getvalue() or "Warning" in errors.getvalue():
         return f"FAILED: exit code {code}: {errors.getvalue()}"
     return f"exit code {code}"
-
-
-# ------------------------------------------------------------------------------------------------- results
-
-
-def results(pipe: Any, originals: Sequence[dict[str, Any]], seeds: Iterable[int], folder: str) -> None:
-    """Damaged results through every report."""
-    from bittrue.report import html, junit, markdown, sarif
-    from bittrue.report.reading import load
-
-    def one(seed: int) -> str:
-        numbers = random.Random(seed)
-        original = originals[seed % len(originals)]
-        content = written(original)
-        content = spoiled(content, numbers) if seed // len(originals) % 4 == 3 else written(damaged(original, numbers))
-        path = Path(folder, "result.json")
-        path.write_bytes(content)
-
-        def call() -> str:
-            data = load(path)
-            page = html.render(data)
-            made = [page, markdown.render(data)]
-            if data["format"] == "bittrue-check-1":
-                made += [sarif.render(data), junit.render(data)]
-            for text in made:
-                text.encode()
-            return "result"
-
-        return tried(call)
-
-    report(pipe, seeds, one)
 
 
 # ------------------------------------------------------------------------------------------------- traces
@@ -125,18 +81,10 @@ def traces(
 
 # ------------------------------------------------------------------------------------------------- models
 
-Mutate = Callable[[bytes, int], bytes]
 
-
-def _changed(content: bytes, seed: int) -> bytes:
-    from change import change
-    from mutate import mutate, structural_bytes
-    from mutate_onnx import change as change_onnx
-    from mutate_onnx import spoil
-
-    if content[4:8] != b"TFL3":
-        return spoil(content, seed) if seed % 5 == 4 else change_onnx(content, seed)
-    return mutate(content, structural_bytes(content), seed) if seed % 5 == 4 else change(content, seed)
+def change_model(content: bytes, seed: int) -> bytes:
+    """A changed TFLite or ONNX model."""
+    return (tflite if content[4:8] == b"TFL3" else onnx).change(content, seed)
 
 
 def models(pipe: Any, contents: Sequence[bytes], entry: str, seeds: Iterable[int], folder: str) -> None:
@@ -146,12 +94,8 @@ def models(pipe: Any, contents: Sequence[bytes], entry: str, seeds: Iterable[int
         content = contents[seed % len(contents)]
         suffix = ".tflite" if content[4:8] == b"TFL3" else ".onnx"
         original, path = Path(folder, "original" + suffix), Path(folder, "mutated" + suffix)
-        try:
-            changed = _changed(content, seed)
-        except (AttributeError, TypeError, ValueError, struct.error):
-            return "unwritable"
         original.write_bytes(content)
-        path.write_bytes(changed)
+        path.write_bytes(changed(change_model, content, random.Random(seed).getrandbits(31)))
         return ENTRIES[entry](original, path, seed)
 
     report(pipe, seeds, one)
@@ -163,10 +107,17 @@ def _small(path: Path) -> bool:
     return plan.work < 50_000_000 and sum(np.prod(plan.tensors[i].shape, dtype=float) for i in plan.inputs) < 1 << 22
 
 
+def checked(model: Path | bytes) -> str:
+    """What a check says; rules that come to no end are findings."""
+    result = bittrue.check_model(model)
+    if result.failures:
+        raise Finding("internal", f"check {result.failures[0]}"[:80], str(result.failures))
+    return "found" if result.errors else "result"
+
+
 def _check(original: Path, path: Path, seed: int) -> str:
     def call() -> str:
-        result = bittrue.check_model(path)
-        return f"FAILED: {result.failures}" if result.failures else "result"
+        return checked(path)
 
     return tried(call)
 
@@ -195,7 +146,6 @@ def _explain(original: Path, path: Path, seed: int) -> str:
         from bittrue.runners.inputs import random_input
 
         traced = session.trace({port.name: random_input(rng, port) for port in session.inputs})
-        said = set()
         for step in session.plan.steps:
             for index in step.outputs:
                 tensor = session.plan.tensors[index]
@@ -203,8 +153,8 @@ def _explain(original: Path, path: Path, seed: int) -> str:
                     continue
                 element = tuple(int(rng.integers(extent)) for extent in traced[tensor.name].shape)
                 work_out = partial(bittrue.explain_element, session, traced, tensor.name, element)
-                said.add(tried(lambda work_out=work_out: str(bool(work_out().lines))))
-        return next((text for text in sorted(said) if text.startswith("FAILED")), "result")
+                tried(lambda work_out=work_out: str(bool(work_out().lines)))
+        return "result"
 
     return tried(call)
 

@@ -10,13 +10,11 @@ import copy
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from watch import report
 
 import bittrue
 from bittrue.errors import MISFITS
@@ -29,8 +27,6 @@ INTEGERS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 63, 64, 100, 127, 255, 1000,
 EXTREMES = (2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63), 2**64, 10**30)
 OTHERS = (None, True, False, "x", "", "int8", [], {}, [1], [[1]], 1.5, -0.0, 1e30, float("nan"), float("inf"))
 
-# Executor and instruction set.
-Executors = Sequence[tuple[str, str | None]]
 Members = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
@@ -166,43 +162,3 @@ def _other_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if kind == 6:
         return np.zeros(array.shape, rng.choice(["int8", "uint8", "int16", "int32", "int64", "float32", "bool"]))
     return array.reshape(*array.shape[::-1]).copy() if array.ndim > 1 else array.reshape(1, -1)
-
-
-def attempt(members: Members, path: Path, executors: Executors) -> str:
-    """``"result"`` or the code of the typed error, the same on all executors; anything else is raised."""
-    write(members, path)
-    outcomes, results = [], []
-    for executor, isa in executors:
-        try:
-            session = bittrue.load_plan(
-                path, executor=executor, isa=isa, memory_limit=MEMORY_LIMIT, iteration_limit=100
-            )
-            assert str(session.plan)
-            rng = np.random.default_rng(0)
-            feed = {port.name: _values(rng, port) for port in session.inputs}
-            results.append([(n, v.dtype, v.shape, v.tobytes()) for n, v in session.run(feed).items()])
-            outcomes.append("result")
-        except bittrue.BittrueError as error:
-            outcomes.append(error.code)
-    assert len(set(outcomes)) == 1, f"executors disagree: {outcomes}"
-    assert all(result == results[0] for result in results), "executors give other bytes"
-    return outcomes[0]
-
-
-def _values(rng: np.random.Generator, port: bittrue.Port) -> np.ndarray:
-    if rng.random() < 0.5:
-        return rng.integers(0, 3, port.shape).astype(port.dtype)
-    return np.frombuffer(rng.bytes(int(np.prod(port.shape)) * port.dtype.itemsize), port.dtype).reshape(port.shape)
-
-
-def work(pipe: Any, contents: list[bytes], seeds: Iterable[int], folder: str, executors: Executors) -> None:
-    """Seed by seed: a plan of one of the models with lies."""
-    plans: dict[int, Members] = {}
-
-    def one(seed: int) -> str:
-        which = seed % len(contents)
-        if which not in plans:
-            plans[which] = members_of(contents[which], Path(folder))
-        return attempt(lie(plans[which], seed), Path(folder) / "lying.plan", executors)
-
-    report(pipe, seeds, one)

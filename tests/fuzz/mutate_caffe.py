@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from google.protobuf import text_format
-from mutate_onnx import EXTREMES, INTEGERS, MEMORY_LIMIT, REALS, RUN_LIMIT, spoil
-from watch import report, summary, watch
+from mutate_onnx import EXTREMES, INTEGERS, REALS, spoil
 
-import bittrue
 from bittrue.importers.caffe_schema import messages
 
 NUMERICS = ("snps_caffe", "snps_caffe-ev", "snps_caffe-sr", "snps_caffe-document")
@@ -118,27 +114,3 @@ def mutate(network: bytes, weights: bytes, seed: int) -> tuple[bytes, bytes | No
     if kind < 0.72:
         return spoil(net.SerializeToString() or b"12345678", seed), learned.SerializeToString()
     return text_format.MessageToString(net).encode(), None if kind > 0.98 else learned.SerializeToString()
-
-
-def attempt(network: bytes, weights: bytes | None, numerics: str) -> str:
-    """``"result"``, ``"planned"`` (too large to run here) or the code of the typed error."""
-    try:
-        session = bittrue.load(network, weights=weights).prepare(numerics, memory_limit=MEMORY_LIMIT)
-        assert str(session.plan)
-        size = sum(math.prod(port.shape) for port in session.inputs)
-        if session.plan.work > RUN_LIMIT or size > 1 << 20:
-            return "planned"
-        rng = np.random.default_rng(0)
-        session.run({port.name: rng.integers(0, 256, port.shape).astype(np.float32) for port in session.inputs})
-        return "result"
-    except bittrue.BittrueError as error:
-        return error.code if str(error) else "FAILED: an error without a text"
-
-
-def work(pipe: Any, network: bytes, weights: bytes, seeds: range) -> None:
-    report(pipe, seeds, lambda seed: attempt(*mutate(network, weights, seed), NUMERICS[seed % len(NUMERICS)]))
-
-
-def campaign(network: bytes, weights: bytes, seeds: range, folder: Path) -> dict[str, Any]:
-    """Run `work` in a process of its own."""
-    return summary(f"{folder}", watch(work, network, weights, seeds))

@@ -1,16 +1,9 @@
-"""Damaged symbols and parameters of MXNet: what came out, in a process of its own."""
+"""Deterministic damage to symbols and parameters of MXNet."""
 
 from __future__ import annotations
 
 import json
 import random
-import sys
-from collections import Counter
-from pathlib import Path
-from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
-from watch import RESIDENT, report, watch
 
 Model = tuple[bytes, bytes]
 _PIECES = (
@@ -103,30 +96,3 @@ def mutate(model: Model, seed: int) -> Model:
     if which < 2 and parameters:
         parameters = _binary(parameters, rng)
     return symbol, parameters
-
-
-def _worker(pipe: Any, models: list[Model], seeds: range) -> None:
-    import numpy as np
-
-    import bittrue
-
-    def attempt(seed: int) -> str:
-        symbol, parameters = mutate(models[seed % len(models)], seed)
-        try:
-            session = bittrue.load(symbol, parameters or None).prepare("mxnet", memory_limit=1 << 26)
-            session.run(*(np.zeros(port.shape, port.dtype) for port in session.inputs))
-        except bittrue.BittrueError as error:
-            return error.code
-        return "result"
-
-    report(pipe, seeds, attempt)
-
-
-def campaign(models: list[Model], seeds: range) -> Counter[str]:
-    """Outcomes by error code; fails at once where something else happened."""
-    counts: Counter[str] = Counter()
-    for seed, outcome, _, memory in watch(_worker, models, seeds):
-        assert not outcome.startswith("FAILED"), f"seed {seed}: {outcome}"
-        assert memory < RESIDENT, f"seed {seed} took {memory >> 10} MiB"
-        counts[outcome] += 1
-    return counts

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from google.protobuf import text_format
 from google.protobuf.message import Message
 from mutate_onnx import EXTREMES, INTEGERS, REALS, TEXTS, spoil
-from watch import report, summary, watch
 
-import bittrue
 from bittrue.importers.caffe2_schema import messages
 
-# Work up to which a mutated net is also run, and what its tensors may take.
-RUN_LIMIT = 50_000_000
-MEMORY_LIMIT = 64 << 20
 NUMERICS = ("caffe2", "caffe2-dnnlowp")
 
 Pair = tuple[bytes, bytes]
@@ -97,48 +90,3 @@ def change(pair: Pair, seed: int) -> Pair:
     if (seed % 4 == 3 and content) or (seed % 12 == 5 and content):
         content = spoil(content, seed)
     return (content, pair[1]) if which == 0 else (pair[0], content)
-
-
-def attempt(pair: Pair, numerics: str, shapes: dict[str, tuple[int, ...]]) -> str:
-    """``"result"``, ``"planned"`` (too large to run here) or the code of the typed error."""
-    try:
-        model = bittrue.load(*pair)
-        graph = model.graphs[0]
-        names = {graph.tensors[index].name for index in graph.inputs}
-        known = {name: shape for name, shape in shapes.items() if name in names}
-        session = model.prepare(numerics, memory_limit=MEMORY_LIMIT, shapes=known)
-        assert str(session.plan)
-        size = sum(math.prod(port.shape) for port in session.inputs)
-        if session.plan.work > RUN_LIMIT or size > 1 << 20:
-            return "planned"
-        rng = np.random.default_rng(0)
-        feeds = []
-        for port in session.inputs:
-            raw = rng.bytes(math.prod(port.shape) * port.dtype.itemsize)
-            feeds.append(np.frombuffer(raw, np.uint8).view(port.dtype).reshape(port.shape))
-        session.run(*feeds)
-    except bittrue.BittrueError as error:
-        if not str(error) or error.code == "BT-PLAN-STEP":
-            return f"FAILED: {error}"
-        return error.code
-    return "result"
-
-
-def work(
-    pipe: Any, pairs: Sequence[Pair], seeds: Iterable[int], folder: str, shapes: dict[str, tuple[int, ...]]
-) -> None:
-    """Seed by seed: mutate one of the nets and try what comes out. The last pair is left in `folder`."""
-
-    def one(seed: int) -> str:
-        changed = change(pairs[seed % len(pairs)], seed // len(pairs))
-        for name, content in zip(("predict_net.pb", "init_net.pb"), changed, strict=True):
-            Path(folder, name).write_bytes(content)
-        with np.errstate(all="ignore"):
-            return attempt(changed, NUMERICS[seed % 2], shapes)
-
-    report(pipe, seeds, one)
-
-
-def campaign(pairs: Sequence[Pair], seeds: range, folder: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
-    """Run `work` in a process of its own; see `mutate.campaign`."""
-    return summary(f"{folder}", watch(work, pairs, seeds, str(folder), shapes))

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 from google.protobuf.message import Message
-from watch import report, summary, watch
 
-import bittrue
-
-# Work (multiply-accumulates) up to which a mutated model is also run, and what its activations may take.
-RUN_LIMIT = 200_000_000
-MEMORY_LIMIT = 64 << 20
-NUMERICS = ("onnx", "onnxruntime")
 INTEGERS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 17, 21, 22, 23, 28, 31, 63, 64, 100, 127, 255, 256, 1000, 65536)
 EXTREMES = (2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
 REALS = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-30, 1e-45, 1e30, 3e38, float("inf"), float("-inf"), float("nan"), 1e-3, 255.0)
@@ -180,50 +171,3 @@ def spoil(content: bytes, seed: int) -> bytes:
         if len(data) < 8:
             break
     return bytes(data)
-
-
-def attempt(content: bytes, numerics: str) -> str:
-    """``"result"``, ``"planned"`` (too large to run here) or the code of the typed error."""
-    try:
-        session = bittrue.load(content).prepare(numerics, memory_limit=MEMORY_LIMIT, iteration_limit=200)
-        assert str(session.plan)
-        size = sum(math.prod(port.shape) for port in session.inputs)
-        if session.plan.work > RUN_LIMIT or size > 1 << 22:
-            return "planned"
-        rng = np.random.default_rng(0)
-        feed = []
-        for port in session.inputs:
-            if port.dtype == object:
-                return "planned"
-            values = rng.integers(0, 3, port.shape) if rng.random() < 0.5 else None
-            raw = rng.bytes(math.prod(port.shape) * port.dtype.itemsize)
-            filled = np.frombuffer(raw, np.uint8).view(port.dtype).reshape(port.shape)
-            if port.dtype == np.bool_:
-                filled = filled.view(np.uint8) > 127
-            feed.append(filled if values is None else values.astype(port.dtype))
-        session.run(*feed)
-    except bittrue.BittrueError as error:
-        if not str(error) or error.code == "BT-PLAN-STEP":
-            return f"FAILED: {error}"
-        return error.code
-    return "result"
-
-
-def work(pipe: Any, contents: Sequence[bytes], seeds: Iterable[int], folder: str) -> None:
-    """Seed by seed: mutate one of the models and try what comes out. The last one is left in `folder`."""
-
-    def one(seed: int) -> str:
-        content = contents[seed % len(contents)]
-        turn = seed // len(contents)
-        # Three in four files stay well-formed.
-        changed = spoil(content, seed) if turn % 4 == 3 else change(content, seed)
-        Path(folder, "mutated.onnx").write_bytes(changed)
-        with np.errstate(all="ignore"):
-            return attempt(changed, NUMERICS[seed % 2])
-
-    report(pipe, seeds, one)
-
-
-def campaign(contents: Sequence[bytes], seeds: range, folder: Path) -> dict[str, Any]:
-    """Run `work` in a process of its own; see `mutate.campaign`."""
-    return summary(f"{folder}", watch(work, contents, seeds, str(folder)))

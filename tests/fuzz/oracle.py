@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,11 @@ import numpy as np
 import bittrue
 from bittrue.errors import InternalError
 
-# Bytes of activations, iterations of loops, seconds, multiply-accumulates and bytes of inputs: above the last two a
-# model is only planned.
+# Bytes of activations, iterations of loops, seconds by the clock that all runs of one input may take, and
+# multiply-accumulates and bytes of inputs above which a model is only planned.
 MEMORY_LIMIT = 64 << 20
 ITERATION_LIMIT = 200
+SECONDS = 2
 RUN_LIMIT = 20_000_000
 INPUT_LIMIT = 1 << 20
 
@@ -77,8 +80,34 @@ def native(content: bytes) -> dict[str, Any]:
     return {"executor": "native", "isa": choice(content[::-1], sets)}
 
 
+def tried_model(
+    content: bytes,
+    *files: bytes | None,
+    numerics: Sequence[str | None],
+    shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+) -> str:
+    """A model's files read, prepared and run under one of the numerics; `shapes` are of inputs that it may have."""
+
+    def call() -> str:
+        model = bittrue.load(*files)
+        assert str(model)
+        names = {model.graph.tensors[index].name for index in model.graph.inputs}
+        session = model.prepare(
+            choice(content, numerics),
+            shapes={name: shape for name, shape in shapes.items() if name in names},
+            memory_limit=MEMORY_LIMIT,
+            iteration_limit=ITERATION_LIMIT,
+            **native(content),
+        )
+        return compared(session)
+
+    return tried(call)
+
+
 def compared(session: bittrue.Session) -> str:
     """Run a prepared native session and the reference on the same values, twice.
+
+    A run that takes too long ends everything: loops may ask for any amount of work.
 
     Raises:
         Finding: their bytes or their errors differ.
@@ -89,30 +118,39 @@ def compared(session: bittrue.Session) -> str:
         return "planned"
     reference = bittrue.Session(session.plan, executor="reference", iteration_limit=ITERATION_LIMIT)
     rng = np.random.default_rng(0)
-    outcome = "result"
+    outcomes = []
+    end = time.monotonic() + SECONDS
     # Twice: whatever a run leaves behind, in memory or in variables, meets the next one.
     for plain in (True, False):
-        feed = {port.name: _values(rng, port, plain) for port in session.inputs}
-        one, two = _outcome(session, feed), _outcome(reference, feed)
-        if isinstance(one, str) or isinstance(two, str):
-            if isinstance(one, str) and isinstance(two, str) and one == two:
-                outcome = one
-                continue
-            raise Finding("different", _operators(session), f"native: {_short(one)}; reference: {_short(two)}")
+        feed = {port.name: values_of(rng, port, plain) for port in session.inputs}
+        one, two = _outcome(session, feed, end), _outcome(reference, feed, end)
+        if isinstance(one, bittrue.BittrueError) or isinstance(two, bittrue.BittrueError):
+            codes = {getattr(found, "code", "") for found in (one, two)}
+            if "BT-TIMEOUT" in codes:
+                return "BT-TIMEOUT"
+            if len(codes) > 1:
+                raise Finding("different", _operators(session), f"native: {_short(one)}; reference: {_short(two)}")
+            if codes == {"BT-PLAN-STEP"}:
+                raise one  # type: ignore[misc]
+            outcomes += codes
+            continue
         for name, expected in two.items():
             if not _equal(one[name], expected):
                 text = f"output {name!r}: native {_short(one[name])}, reference {_short(expected)}"
                 raise Finding("different", _operators(session), text)
-    return outcome
+        outcomes.append("result")
+    return max(outcomes, key="result".__eq__)
 
 
-def _outcome(session: bittrue.Session, feed: dict[str, np.ndarray]) -> str | dict[str, np.ndarray]:
+def _outcome(
+    session: bittrue.Session, feed: dict[str, np.ndarray], end: float
+) -> bittrue.BittrueError | dict[str, np.ndarray]:
     try:
-        return session.run(feed)
+        return session.run(feed, timeout=max(end - time.monotonic(), 1e-3))
     except bittrue.BittrueError as error:
-        if not error.message or error.code == "BT-PLAN-STEP":
+        if not error.message:
             raise
-        return error.code
+        return error
 
 
 def _operators(session: bittrue.Session) -> str:
@@ -133,7 +171,7 @@ def _equal(one: np.ndarray, two: np.ndarray) -> bool:
     return one.tobytes() == two.tobytes()
 
 
-def _values(rng: np.random.Generator, port: bittrue.Port, plain: bool) -> np.ndarray:
+def values_of(rng: np.random.Generator, port: bittrue.Port, plain: bool) -> np.ndarray:
     """Small integers, or any bytes at all."""
     shape, dtype = port.shape, port.dtype
     if dtype.hasobject:

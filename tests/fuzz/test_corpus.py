@@ -11,7 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from packed import join, split
 from targets import NAMES, find
-from worker import Attempts, changed, describe
+from watch import changed
+from worker import Attempts, describe
 
 CORPUS = Path(__file__).parent / "corpus"
 # Bytes in the repository.
@@ -37,8 +38,8 @@ def test_changes_depend_on_the_seed_alone(name: str) -> None:
     content = next(
         path for path in sorted((CORPUS / name).iterdir(), reverse=True) if path.stem[:4] == "seed"
     ).read_bytes()
-    made = [changed(target, content, seed) for seed in range(16)]
-    assert made == [changed(target, content, seed) for seed in range(16)]
+    made = [changed(target.change, content, seed) for seed in range(16)]
+    assert made == [changed(target.change, content, seed) for seed in range(16)]
     assert len({*made, content}) > 8
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,14 @@ import pytest
 import bittrue
 from support.float_models import MODELS, forms, quantize
 from support.graphs import growing, nested_loops, staged, stream
-from support.seeds import built_by_tests, operators_of
+from support.seeds import built_by_tests
 from support.system_plans import operators_of_plans, plan_files
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
-import lie
 import numpy as np
+from targets import plan
 from test_mutated_onnx import official
-from watch import summary, watch
+from watch import changes
 
 # Whole quantized models: dense and dynamic ones, all kinds of convolutions, both formats.
 _WHOLE = (
@@ -59,39 +60,41 @@ _OF_SYSTEMS = {
     "sum_range",
     "symmetric_range",
 }
-# Of these, thousands of angles in lying shapes are decided exactly one by one: slow, not endless.
-_SLOW = {"cos", "sin"}
 
 
 def models() -> list[bytes]:
-    """Models whose plans have steps: of every operator, and of several graphs."""
+    """Models of every operator, and of several graphs."""
     found = [nested_loops(), growing(3, True), staged(), stream()]
-    found += [content for contents in built_by_tests().values() for content in contents]
-    return [content for content in found if _has_steps(content)]
-
-
-def _has_steps(content: bytes) -> bool:
-    try:
-        return bool(bittrue.load(content).prepare(executor="reference").plan.steps)
-    except bittrue.BittrueError:
-        return False
+    return found + [content for contents in built_by_tests().values() for content in contents]
 
 
 def onnx_models(folder: Path) -> list[bytes]:
     """Whole quantized models again and again, and between them every sixth model of the onnx package's own tests."""
     whole = [quantize(MODELS[name](np.random.default_rng(0)), forms()[form], folder) for name, form in _WHOLE]
-    single = [content for content in official()[::6] if _has_steps(content) and not _SLOW & operators_of(content)]
-    return [content for one, other in zip(single, itertools.cycle(whole), strict=False) for content in (one, other)]
+    return [
+        content for one, other in zip(official()[::6], itertools.cycle(whole), strict=False) for content in (one, other)
+    ]
+
+
+def plans(contents: list[bytes], folder: Path) -> list[bytes]:
+    """The plan files of models, as far as they have steps."""
+    found, path = [], folder / "true.plan"
+    for content in contents:
+        with suppress(bittrue.BittrueError):
+            made = bittrue.load(content).prepare(executor="reference").plan
+            made.save(path)
+            found += [path.read_bytes()] * bool(made.steps)
+    return found
 
 
 def test_lies(tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
-    _check(models(), tmp_path, request, record_property)
+    _check(plans(models(), tmp_path), tmp_path, request, record_property)
 
 
 def test_lies_about_onnx_models(
     tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
-    _check(onnx_models(tmp_path), tmp_path, request, record_property)
+    _check(plans(onnx_models(tmp_path), tmp_path), tmp_path, request, record_property)
 
 
 def test_every_operator_of_systems_has_a_plan() -> None:
@@ -112,16 +115,11 @@ def _check(
     each: int = 1,
 ) -> None:
     count = len(contents) * each * (100 if request.config.getoption("--deep") else 1)
-    # The fastest set, and the portable one that all others fall back to.
-    executors: lie.Executors = [
-        ("reference", None),
-        *(("native", isa) for isa in dict.fromkeys([*bittrue.isas()[:1], "portable"]) if bittrue.isas()),
-    ]
-    result = summary(f"{folder}", watch(lie.work, contents, range(count), str(folder), executors))
+    result = changes(plan.change, plan.attempt, contents, range(count), folder)
     counts = result["counts"]
     record_property(
         "mutated",
-        f"plans of {len(contents)} models on {len(executors)} executors: {count} files, {counts['result']} results, "
+        f"plans of {len(contents)} models: {count} files, {counts['result']} results, "
         f"slowest {result['slowest']:.2f} s, peak {result['peak'] >> 10} MiB",
     )
     assert counts["result"] > count // 20

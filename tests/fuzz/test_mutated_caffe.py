@@ -1,4 +1,4 @@
-"""Mutated Caffe networks and weights: typed errors or results only; no crash, no hang over 5 s, no more than 1 GiB."""
+"""Mutated Caffe networks and weights: typed errors or results only; no crash, no more than 5 s and 1 GiB."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import bittrue
 from support.caffe_models import Files
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
-from mutate_caffe import attempt, campaign
+from oracle import compared
+from packed import join
+from targets import caffe
+from watch import changes
 
 
 def every_layer() -> Files:
@@ -79,7 +82,7 @@ def every_layer() -> Files:
 def test_the_network_runs() -> None:
     files = every_layer()
     for numerics in ("snps_caffe", "snps_caffe-document"):
-        assert attempt(files.network, files.learned, numerics) == "result"
+        assert compared(bittrue.load(files.network, files.learned).prepare(numerics)) == "result"
 
 
 def test_mutations(
@@ -87,7 +90,8 @@ def test_mutations(
 ) -> None:
     files = every_layer()
     count = 1000 * (20 if request.config.getoption("--deep") else 1)
-    result = campaign(files.network, files.learned, range(count), tmp_path)
+    content = join({"network": files.network, "weights": files.learned})
+    result = changes(caffe.change, caffe.attempt, [content], range(count), tmp_path)
     counts = result["counts"]
     kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])
     record_property(

@@ -15,7 +15,10 @@ from bittrue.errors import BittrueError
 from support.mxnet_models import residual
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
-from mutate_mxnet import Model, campaign
+from mutate_mxnet import Model
+from packed import join
+from targets import mxnet
+from watch import changes
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "mxnet"
 
@@ -40,9 +43,12 @@ def network() -> Model:
     return net.symbol([len(net.nodes) - 1, 0, 0]), net.weights()
 
 
-def test_mutations(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
+def test_mutations(
+    tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
     count = 3000 * (20 if request.config.getoption("--deep") else 1)
-    counts = campaign([*single_nodes(), network()], range(count))
+    contents = [join({"symbol": symbol, "parameters": given}) for symbol, given in (*single_nodes(), network())]
+    counts = changes(mxnet.change, mxnet.attempt, contents, range(count), tmp_path)["counts"]
     kinds = [outcome for outcome in counts if outcome.startswith("BT-")]
     record_property("mutated", f"MXNet: {count} files, {counts['result']} results, errors of {len(kinds)} kinds")
     assert counts["result"] > count // 20

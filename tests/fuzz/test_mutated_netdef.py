@@ -1,7 +1,8 @@
-"""Mutated Caffe2 networks: typed errors or results only; no crash, no hang over 5 s, no more than 1 GiB."""
+"""Mutated Caffe2 networks: typed errors or results only; no crash, no more than 5 s and 1 GiB."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,10 @@ from bittrue.importers.caffe2 import read_caffe2
 from support.caffe2_nets import classifier
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
-from mutate_netdef import Pair, campaign
+from mutate_netdef import Pair
+from packed import join
+from targets import caffe2
+from watch import changes
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "recorded" / "caffe2"
 SHAPES = {"data": (1, 8, 8, 3)}
@@ -40,11 +44,12 @@ def pairs() -> list[Pair]:
 def test_mutations(
     tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> None:
-    contents = pairs()
-    for pair in contents[:2]:
+    for pair in pairs()[:2]:
         bittrue.load(*pair).prepare(shapes=SHAPES)
+    shapes = json.dumps(SHAPES).encode()
+    contents = [join({"predict": predict, "init": init, "shapes": shapes}) for predict, init in pairs()]
     count = 3000 * (20 if request.config.getoption("--deep") else 1)
-    result = campaign(contents, range(count), tmp_path, SHAPES)
+    result = changes(caffe2.change, caffe2.attempt, contents, range(count), tmp_path)
     counts = result["counts"]
     kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])
     record_property(

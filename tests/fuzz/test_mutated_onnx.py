@@ -1,4 +1,4 @@
-"""Mutated ONNX files: typed errors or results only; no crash, no hang over 5 s, no more than 1 GiB."""
+"""Mutated ONNX files: typed errors or results only; no crash, no more than 5 s and 1 GiB."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import bittrue
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
 import numpy as np
-from mutate_onnx import campaign
+from targets import onnx as target
+from watch import changes
 
 
 @cache
@@ -81,7 +82,7 @@ def test_mutations_of_every_operator(
     contents = official()
     count = 1500 * (20 if request.config.getoption("--deep") else 1)
     first = part * count
-    result = campaign(contents, range(first, first + count), tmp_path)
+    result = changes(target.change, target.attempt, contents, range(first, first + count), tmp_path)
     counts = result["counts"]
     kinds = len([outcome for outcome in counts if outcome.startswith("BT-")])
     record_property(
@@ -99,7 +100,7 @@ def test_mutations_of_one_model(
     content = several_nodes()
     assert bittrue.load(content).prepare("onnx")
     count = 2000 * (20 if request.config.getoption("--deep") else 1)
-    result = campaign([content], range(count), tmp_path)
+    result = changes(target.change, target.attempt, [content], range(count), tmp_path)
     counts = result["counts"]
     record_property(
         "mutated",

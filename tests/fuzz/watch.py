@@ -1,15 +1,19 @@
-"""Runs what may crash, hang or eat memory in a process of its own."""
+"""Runs what may crash, hang or eat memory in a process of its own: changed inputs, one after the other."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import resource
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-# Seconds for one file, and address space for all.
+from damage import spoiled
+
+# Seconds of processor time for one file, and address space for all.
 SECONDS = 5
 ADDRESSES = 4 << 30
 # Resident memory (KiB) that a file may take.
@@ -45,7 +49,7 @@ def watch(work: Callable[..., None], *arguments: object, seconds: float = SECOND
     try:
         while True:
             # The first message waits for imports.
-            if not pipe.poll(seconds if current >= 0 else 60):
+            if not _answers(pipe, process.pid, seconds if current >= 0 else 60):
                 yield current, f"FAILED: more than {seconds:g} seconds", seconds, 0
                 return
             message = pipe.recv()
@@ -63,6 +67,21 @@ def watch(work: Callable[..., None], *arguments: object, seconds: float = SECOND
         process.join()
 
 
+def processor_seconds(pid: int) -> float:
+    """What a process has used so far."""
+    parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _answers(pipe: Any, pid: int, seconds: float) -> bool:
+    """Whether a message comes before the process has used that much time, or ten times that by the clock."""
+    used, clock = processor_seconds(pid), time.monotonic()
+    while not pipe.poll(0.5):
+        if processor_seconds(pid) - used > seconds or time.monotonic() - clock > 10 * seconds:
+            return False
+    return True
+
+
 def summary(name: str, outcomes: Iterable[Outcome]) -> dict[str, Any]:
     """Counts per outcome, the slowest time (s) and the peak memory (KiB).
 
@@ -72,7 +91,43 @@ def summary(name: str, outcomes: Iterable[Outcome]) -> dict[str, Any]:
     slowest, peak = 0.0, 0
     for seed, outcome, elapsed, memory in outcomes:
         assert not outcome.startswith("FAILED"), f"{name}, seed {seed}: {outcome}"
-        counts[outcome] = counts.get(outcome, 0) + 1
+        code = outcome.split(" ")[0] if outcome.startswith("BT-") else outcome
+        counts[code] = counts.get(code, 0) + 1
         slowest, peak = max(slowest, elapsed), max(peak, memory)
         assert memory < RESIDENT, f"{name}, seed {seed}: {memory} KiB"
     return {"counts": counts, "slowest": slowest, "peak": peak}
+
+
+Change = Callable[[bytes, int], bytes]
+Attempt = Callable[[bytes, Path], str]
+
+
+def changed(change: Change, content: bytes, seed: int) -> bytes:
+    """Another input; damaged bytes where `change` cannot read the content."""
+    try:
+        return bytes(change(content, seed))
+    except Exception:
+        return spoiled(content, random.Random(seed))
+
+
+def _change_all(
+    pipe: Any, change: Change, attempt: Attempt, contents: Sequence[bytes], seeds: Iterable[int], folder: str
+) -> None:
+    place = Path(folder)
+
+    def one(seed: int) -> str:
+        content = changed(change, contents[seed % len(contents)], random.Random(seed).getrandbits(31))
+        (place / "changed").write_bytes(content)
+        return attempt(content, place)
+
+    report(pipe, seeds, one)
+
+
+def changes(
+    change: Change, attempt: Attempt, contents: Sequence[bytes], seeds: range, folder: Path, seconds: float = SECONDS
+) -> dict[str, Any]:
+    """Every seed changes one of the contents and tries it: functions of a fuzz target, or of a module like one.
+
+    The input that is tried lies in `folder` under the name ``changed``. See `summary`.
+    """
+    return summary(f"{folder}", watch(_change_all, change, attempt, contents, seeds, str(folder), seconds=seconds))

@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from watch import changed
+
 # Builders of the tests.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
@@ -36,12 +38,14 @@ def name_of(content: bytes) -> str:
 class Attempts:
     """Runs inputs, counts, and writes down what must not be.
 
-    `state` holds ``current`` (the input that runs now, for crashes and hangs), ``stats.json`` and ``findings``.
+    `state` holds ``current`` (the input that runs now, for crashes and hangs), ``slowest``, ``stats.json`` and
+    ``findings``.
     """
 
     def __init__(self, target: Any, state: Path) -> None:
         self.target, self.state = target, state
         self.executions = 0
+        self.slowest = 0.0
         self.outcomes: set[str] = set()
         self._work = tempfile.TemporaryDirectory()
         self._current = os.open(state / "current", os.O_RDWR | os.O_CREAT)
@@ -55,10 +59,15 @@ class Attempts:
         os.ftruncate(self._current, 0)
         os.pwrite(self._current, content, 0)
         self.executions += 1
+        started = time.process_time()
         try:
             outcome = self.target.attempt(content, Path(self._work.name))
         except Exception as error:
             outcome = self._found(content, error)
+        elapsed = time.process_time() - started
+        if elapsed > self.slowest:
+            self.slowest = elapsed
+            (self.state / "slowest").write_bytes(content)
         if time.monotonic() - self._told > 0.5:
             self.tell()
         new = outcome not in self.outcomes
@@ -68,7 +77,7 @@ class Attempts:
     def tell(self) -> None:
         """Write the counts for whoever watches."""
         self._told = time.monotonic()
-        text = json.dumps({"executions": self.executions, "outcomes": len(self.outcomes)})
+        text = json.dumps({"executions": self.executions, "slowest": self.slowest})
         (self.state / "stats.new").write_text(text)
         os.replace(self.state / "stats.new", self.state / "stats.json")
 
@@ -105,16 +114,6 @@ def files_of(folders: list[str]) -> Iterator[bytes]:
                 yield path.read_bytes()
 
 
-def changed(target: Any, content: bytes, seed: int) -> bytes:
-    """Another input; damaged bytes where the target cannot read the content."""
-    from damage import spoiled
-
-    try:
-        return bytes(target.change(content, seed))
-    except Exception:
-        return spoiled(content, random.Random(seed))
-
-
 def replay_all(attempts: Attempts, folders: list[str], seed: int, end: float) -> None:
     """Every file once, in an order that depends on the seed."""
     contents = list(files_of(folders))
@@ -130,7 +129,7 @@ def plain(attempts: Attempts, corpus: Path, folders: list[str], seed: int, end: 
     numbers = random.Random(seed)
     pool = [*files_of([str(corpus), *folders])] or [b""]
     while time.monotonic() < end:
-        content = changed(attempts.target, numbers.choice(pool), numbers.getrandbits(31))
+        content = changed(attempts.target.change, numbers.choice(pool), numbers.getrandbits(31))
         if len(content) <= LONGEST and attempts(content) and len(pool) < _MOST_KEPT:
             pool.append(content)
             (corpus / name_of(content)).write_bytes(content)
@@ -142,7 +141,7 @@ def covered(attempts: Attempts, corpus: Path, folders: list[str], seed: int, end
 
     def mutate(content: bytes, longest: int, seed: int) -> bytes:
         if seed % 8:
-            other = changed(attempts.target, content, seed)
+            other = changed(attempts.target.change, content, seed)
             if len(other) <= longest:
                 return other
         return bytes(atheris.Mutate(content, longest))

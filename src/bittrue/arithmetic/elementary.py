@@ -333,7 +333,7 @@ _FOUR_OVER_PI = np.array([
 # fmt: on
 
 
-def _reduce(x: F32) -> tuple[npt.NDArray[np.int64], F64]:
+def quarter_turns(x: F32) -> tuple[npt.NDArray[np.int64], F64]:
     """(n, r) with x = n pi / 2 + r for |x| < 120, and |x| = n pi / 2 + r for larger finite ones; n modulo 4."""
     bits = _bits(np.abs(x))
     small = bits < 0x42F00000
@@ -375,7 +375,7 @@ def sin(x: F32) -> F32:
     [0.0, 0.8414709568023682, -0.9092974066734314, -0.48750603199005127]
     """
     finite = np.abs(x) < np.inf
-    n, r = _reduce(np.where(finite, x, _f32(0)))
+    n, r = quarter_turns(np.where(finite, x, _f32(0)))
     turned = n + np.where((np.abs(x) >= _f32(120)) & np.signbit(x), 2, 0)
     # The sine is odd: large arguments were reduced without their sign.
     sign = np.where((turned & 3 == 0) | (turned & 3 == 3), 1.0, -1.0)
@@ -395,7 +395,7 @@ def cos(x: F32) -> F32:
     [1.0, 0.5403022766113281, -0.416146844625473, 0.8731196522712708]
     """
     finite = np.abs(x) < np.inf
-    n, r = _reduce(np.where(finite, x, _f32(0)))
+    n, r = quarter_turns(np.where(finite, x, _f32(0)))
     sign = np.where((n == 0) | (n == 3), 1.0, -1.0)
     result = _sine_or_cosine(r, sign, n & 1 == 0, n & 2 == 2)
     result = np.where(np.abs(x) < _f32(2.0**-12), _f32(1), result)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import bittrue.arithmetic.correct_rounding as rounding
 from bittrue.arithmetic.correct_rounding import Exact, decimal, fraction, in_digits, settle
+from bittrue.arithmetic.elementary import quarter_turns
 
 # (binary64 x, parameters) to (value, bound of its error)
 Fast = Callable[..., "tuple[np.ndarray, Any]"]
@@ -27,7 +29,9 @@ def _function(fast: Fast, exact: Callable[..., Exact]) -> Function:
         with np.errstate(all="ignore"):
             value, error = fast(wide, **parameters)
         flat = wide.reshape(-1)
-        return settle(np.asarray(value), error, lambda place: exact(float(flat[place]), **parameters))
+        # A file may repeat one argument that is hard to decide as often as it likes.
+        decide = cache(lambda x: exact(x, **parameters))
+        return settle(np.asarray(value), error, lambda place: decide(float(flat[place])))
 
     return apply
 
@@ -170,9 +174,18 @@ def _turned(quarters: int) -> Fast:
     function = np.cos if quarters else np.sin
 
     def fast(x: np.ndarray) -> tuple[np.ndarray, Any]:
-        value = function(x)
-        # Beyond this, reductions of the angle are not trusted, and every element is decided exactly.
-        return value, np.where(np.abs(x) < 2.0**20, np.abs(value) * 2.0**-40 + 2.0**-60 * (value != 0), 2.0)
+        value = np.asarray(function(x))
+        # Small angles are not reduced, and lose no digits.
+        error = np.asarray(np.abs(value) * 2.0**-40 + 2.0**-60 * (np.abs(x) >= 0.5))
+        # Beyond this, the library's reduction of the angle is not trusted.
+        far = np.isfinite(x) & (np.abs(x) >= 2.0**20)
+        n, r = quarter_turns(np.abs(x[far]).astype(np.float32))
+        n += quarters
+        turned = np.where(n & 1, np.cos(r), np.sin(r)) * np.where(n & 2, -1.0, 1.0)
+        value[far] = turned if quarters else np.copysign(1.0, x[far]) * turned
+        # The angle is right to 2^-60.
+        error[far] = np.abs(turned) * 2.0**-48 + 2.0**-56
+        return value, error
 
     return fast
 

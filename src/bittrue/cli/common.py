@@ -228,7 +228,7 @@ def is_plan(path: str) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return "plan.json" in archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
         return False
 
 

@@ -33,6 +33,9 @@ DEFAULT_MEMORY_LIMIT = 256 << 20
 # long as all of them stay within this many times the size of all constants.
 _FOLD_BYTES = 1 << 20
 _FOLD_BYTES_ALTOGETHER = 32 << 20
+# Multiply-accumulates of all steps that are folded; small ones, which work out shapes, are folded after that as well.
+_FOLD_WORK = 1 << 24
+_FOLD_SMALL = 1 << 12
 _FOLD_CONSTANTS = 3
 # Tensors that `_State.look` computes with: shapes and indices are small.
 _LOOK_ELEMENTS = 64
@@ -49,11 +52,13 @@ class _Job:
 
     Attributes:
         nodes: how many have been planned.
+        folded_work: of all steps that ran at plan time.
         nested: plans of called graphs by graph, input shapes and known values.
     """
 
     source: Source
     nodes: int = 0
+    folded_work: int = 0
     nested: dict[tuple[object, ...], Nested] = field(default_factory=dict)
 
     def count(self) -> None:
@@ -484,7 +489,8 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
         return False
     sizes = [math.prod(state.shapes[i]) * state.graph.tensors[i].type.numpy.itemsize for i in step.outputs]
     size = sum(sizes)
-    if size > _FOLD_BYTES or step.work > 1 << 24 or state.folded_bytes > _FOLD_BYTES_ALTOGETHER:
+    much = step.work > _FOLD_SMALL and state.job.folded_work + step.work > _FOLD_WORK
+    if size > _FOLD_BYTES or much or state.folded_bytes > _FOLD_BYTES_ALTOGETHER:
         read = sum(o.value.nbytes for o in call.inputs if o is not None and o.value is not None)
         within = state.folded_bytes + size <= _FOLD_CONSTANTS * state.constant_bytes
         if not within or max(size, step.work) > 2 * read:
@@ -492,6 +498,7 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
     state.folded_bytes += size
     if step.inexact:
         state.folded_inexact.append(step.source)
+    state.job.folded_work += step.work
     inputs = [None if i is None else state.values.get(i) for i in step.inputs]
     for index, result in zip(step.outputs, operator.reference(step, inputs), strict=True):
         # Arithmetic of rank 0 gives NumPy scalars.

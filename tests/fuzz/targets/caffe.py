@@ -7,10 +7,8 @@ from pathlib import Path
 
 from mutate_caffe import NUMERICS, mutate
 from mutate_onnx import spoil
-from oracle import ITERATION_LIMIT, MEMORY_LIMIT, choice, compared, native, tried
+from oracle import tried_model
 from packed import join, pair
-
-import bittrue
 
 
 def seeds(folder: Path) -> Iterable[bytes]:
@@ -39,14 +37,5 @@ def change(content: bytes, seed: int) -> bytes:
 
 
 def attempt(content: bytes, folder: Path) -> str:
-    network, weights = pair(content)
-
-    def call() -> str:
-        model = bittrue.load(network, weights or None)
-        assert str(model)
-        session = model.prepare(
-            choice(content, NUMERICS), memory_limit=MEMORY_LIMIT, iteration_limit=ITERATION_LIMIT, **native(content)
-        )
-        return compared(session)
-
-    return tried(call)
+    first, second = pair(content)
+    return tried_model(content, first, second or None, numerics=NUMERICS)

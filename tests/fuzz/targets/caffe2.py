@@ -9,10 +9,8 @@ from typing import Any
 
 import mutate_netdef
 from mutate_onnx import spoil
-from oracle import ITERATION_LIMIT, MEMORY_LIMIT, choice, compared, native, tried
+from oracle import tried_model
 from packed import join, split
-
-import bittrue
 
 
 def seeds(folder: Path) -> Iterable[bytes]:
@@ -47,22 +45,13 @@ def change(content: bytes, seed: int) -> bytes:
 
 def attempt(content: bytes, folder: Path) -> str:
     files = split(content)
-    shapes = _shapes(files.get("shapes", b""))
-
-    def call() -> str:
-        model = bittrue.load(files.get("predict", b""), files.get("init") or None)
-        assert str(model)
-        names = {model.graph.tensors[index].name for index in model.graph.inputs}
-        session = model.prepare(
-            choice(content, mutate_netdef.NUMERICS),
-            shapes={name: shape for name, shape in shapes.items() if name in names},
-            memory_limit=MEMORY_LIMIT,
-            iteration_limit=ITERATION_LIMIT,
-            **native(content),
-        )
-        return compared(session)
-
-    return tried(call)
+    return tried_model(
+        content,
+        files.get("predict", b""),
+        files.get("init") or None,
+        numerics=mutate_netdef.NUMERICS,
+        shapes=_shapes(files.get("shapes", b"")),
+    )
 
 
 def _shapes(text: bytes) -> dict[str, Any]:

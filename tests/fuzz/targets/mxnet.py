@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mutate_mxnet import mutate
-from oracle import ITERATION_LIMIT, MEMORY_LIMIT, choice, compared, native, tried
+from oracle import tried_model
 from packed import join, pair
-
-import bittrue
 
 
 def seeds(folder: Path) -> Iterable[bytes]:
@@ -27,17 +25,5 @@ def change(content: bytes, seed: int) -> bytes:
 
 
 def attempt(content: bytes, folder: Path) -> str:
-    symbol, parameters = pair(content)
-
-    def call() -> str:
-        model = bittrue.load(symbol, parameters or None)
-        assert str(model)
-        session = model.prepare(
-            choice(content, (None, "mxnet")),
-            memory_limit=MEMORY_LIMIT,
-            iteration_limit=ITERATION_LIMIT,
-            **native(content),
-        )
-        return compared(session)
-
-    return tried(call)
+    first, second = pair(content)
+    return tried_model(content, first, second or None, numerics=(None, "mxnet"))

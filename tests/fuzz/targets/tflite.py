@@ -7,9 +7,7 @@ from pathlib import Path
 
 import change as schema
 import mutate
-from oracle import ITERATION_LIMIT, MEMORY_LIMIT, choice, compared, native, tried
-
-import bittrue
+from oracle import tried_model
 
 NUMERICS = (None, None, None, "xnnpack", "litert-optimized")
 
@@ -35,12 +33,4 @@ def change(content: bytes, seed: int) -> bytes:
 
 
 def attempt(content: bytes, folder: Path) -> str:
-    def call() -> str:
-        model = bittrue.load(content)
-        assert str(model)
-        session = model.prepare(
-            choice(content, NUMERICS), memory_limit=MEMORY_LIMIT, iteration_limit=ITERATION_LIMIT, **native(content)
-        )
-        return compared(session)
-
-    return tried(call)
+    return tried_model(content, content, numerics=NUMERICS)
