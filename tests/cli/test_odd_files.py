@@ -1,8 +1,9 @@
-"""Named pipes, devices and over-long names, wherever the command line reads a file: an error at once."""
+"""Named pipes, devices, over-long names and odd archives, wherever the command line reads a file: an error at once."""
 
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -32,14 +33,23 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["fifo", "zero", "long", "folder"])
+# An archive that says it takes version 25.5 of the format to read it.
+ARCHIVE = struct.pack("<IHHHHHHIIIHHHHHII1s", 0x02014B50, 20, 255, *[0] * 7, 1, *[0] * 6, b"x")
+ARCHIVE += struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 1, 1, len(ARCHIVE), 0, 0)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "zero", "long", "folder", "archive"])
 @pytest.mark.parametrize("place", PLACES)
 def test_odd_files(place: str, kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(samples.demo_model())
-    odd = {"fifo": tmp_path / "odd.npy", "zero": Path("/dev/zero"), "long": tmp_path / ("n" * 5000)}.get(kind, tmp_path)
+    odd = {"zero": Path("/dev/zero"), "long": tmp_path / ("n" * 5000), "folder": tmp_path}.get(
+        kind, tmp_path / "odd.npy"
+    )
     if kind == "fifo":
         os.mkfifo(odd)
+    if kind == "archive":
+        odd.write_bytes(ARCHIVE)
     folder = tmp_path / "vectors"
     folder.mkdir()
     if kind != "long":

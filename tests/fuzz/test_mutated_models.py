@@ -6,39 +6,20 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import bittrue
 from bittrue import numerics
 from support.graphs import growing, nested_loops, staged, stream
 from support.seeds import built_by_tests, operators_of
 from support.shared import REPOSITORY, shared_models
 
 sys.path.insert(0, str(Path(__file__).parent))  # spawned workers import it by name, too
-from oracle import ITERATION_LIMIT, SECONDS, tried, values_of
+from oracle import ran_natively
 from targets import tflite
 from watch import changes
 
 DEMO = REPOSITORY / "src" / "bittrue" / "data" / "demo" / "digits_int8.tflite"
 FILES = [DEMO, *shared_models()]
-# Multiply-accumulates up to which a whole model is also run.
-RUN_LIMIT = 20_000_000_000
-
-
-def ran(content: bytes, folder: Path) -> str:
-    """Whole models are too large for the reference: they are only run natively."""
-
-    def call() -> str:
-        session = bittrue.load(content).prepare(iteration_limit=ITERATION_LIMIT)
-        assert str(session.plan)
-        if session.plan.work > RUN_LIMIT:
-            return "planned"
-        rng = np.random.default_rng(0)
-        session.run({port.name: values_of(rng, port, True) for port in session.inputs}, timeout=SECONDS)
-        return "result"
-
-    return tried(call)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
@@ -47,7 +28,7 @@ def test_mutations(
 ) -> None:
     # --deep: ten times the 20 000 files of every run.
     count = (20_000 // len(FILES) + 1) * (10 if request.config.getoption("--deep") else 1)
-    result = changes(tflite.change, ran, [path.read_bytes()], range(count), tmp_path)
+    result = changes(tflite.change, ran_natively, [path.read_bytes()], range(count), tmp_path)
     typed = sum(n for outcome, n in result["counts"].items() if outcome.startswith("BT-"))
     results, planned = result["counts"].get("result", 0), result["counts"].get("planned", 0)
     kinds = len([outcome for outcome in result["counts"] if outcome.startswith("BT-")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import helper, numpy_helper
 
 import bittrue
 from bittrue.plan.layout import ALIGNMENT, Lifetime, layout
@@ -210,3 +212,27 @@ def test_unsupported_types_name_the_supported_ones() -> None:
     with pytest.raises(bittrue.UnsupportedError, match="implemented for") as caught:
         bittrue.load(content).prepare()
     assert "s8 s8|s4 s32 -> s8" in str(caught.value)
+
+
+def test_work_at_plan_time_is_bounded() -> None:
+    """Products of constants that a small file asks for again and again; shapes are worked out all the same."""
+    rows = 200
+    nodes = [helper.make_node("ConstantOfShape", ["size"], ["c"], value=helper.make_tensor("one", 1, [1], [1.0]))]
+    nodes += [helper.make_node("MatMul", ["c", "c"], [f"p{i}"]) for i in range(30)]
+    nodes += [
+        helper.make_node("Sum", ["x", *(f"p{i}" for i in range(30))], ["s"]),
+        helper.make_node("Shape", ["s"], ["shape"]),
+        helper.make_node("Add", ["shape", "none"], ["same"]),
+        helper.make_node("Reshape", ["s", "same"], ["y"]),
+    ]
+    ports = [helper.make_tensor_value_info(name, 1, [rows, rows]) for name in "xy"]
+    constants = {"size": np.int64([rows, rows]), "none": np.int64([0])}
+    graph = helper.make_graph(
+        nodes, "g", ports[:1], ports[1:], [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    started = time.process_time()
+    plan = bittrue.load(model.SerializeToString()).prepare().plan
+    assert time.process_time() - started < 10
+    assert 20 < len(plan.steps) < 33
+    assert {"shape", "same"} <= {tensor.name for tensor in plan.tensors if tensor.value is not None}
