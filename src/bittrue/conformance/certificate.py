@@ -212,8 +212,9 @@ def _reduced(failing: Failing | None, cases: Sequence[SuiteCase]) -> list[str]:
         return [f"{failing.identity}: there is no such case"]
     try:
         changed = replace(case, inputs=reduced_inputs(failing, case))
-        # An element is one number: too few indices are a part of the tensor, and `item` says so.
-        wanted = Expected(changed, (failing.numerics,)).outputs(failing.numerics)[failing.output][failing.element].item()
+        output = Expected(changed, (failing.numerics,)).outputs(failing.numerics)[failing.output]
+        # Too few indices are a part of the tensor and no number: `item` says so.
+        wanted = output[failing.element].item()
     except (BittrueError, LookupError, OverflowError, ValueError):
         return [f"{failing.identity}: the reduced case does not fit the case"]
     if wanted != failing.reduced_expected or failing.reduced_got == failing.reduced_expected:
