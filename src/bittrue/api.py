@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -9,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import numerics as numerics_tables
-from .errors import BittrueError, InputError, InvalidModelError, UnsupportedError, memory_errors
+from .errors import BittrueError, InputError, InvalidModelError, StoppedError, UnsupportedError, memory_errors
 from .graph import Graph, ModelFile
 from .importers import read_model
 from .names import brief, by_number, did_you_mean, near_or_all
@@ -23,6 +24,7 @@ from .runtime import (
     machine_peak,
     native_module,
 )
+from .runtime.run import timeout_seconds
 from .text import model_text
 
 # A typing error should not start a million threads.
@@ -291,7 +293,7 @@ class Session:
             outputs[port.name] = value if free else value.copy()
         return outputs
 
-    def run_each(self, *positional: Any, **named: Any) -> dict[str, np.ndarray]:
+    def run_each(self, *positional: Any, timeout: float | None = None, **named: Any) -> dict[str, np.ndarray]:
         """Run the samples of a batch one after the other, each by `run`.
 
         For files that fix their batch, in a RESHAPE for example: their runtimes refuse other batches, too. Every
@@ -299,13 +301,14 @@ class Session:
 
         Args:
             positional, named: as for `run`; the first extent of every array is the same multiple of its input's.
+            timeout: seconds for all samples together; None: any number.
 
         Returns:
             Output name to array: the samples' results, joined along their first axis (a scalar's along a new one).
 
         Raises:
             InputError: also where arrays are no such multiples, or results have shapes that cannot be joined.
-            RunError: see `run`.
+            RunError, StoppedError: see `run`. Variable tensors are as after the last sample that was finished.
         """
         given = self._named(positional, named)
         batches: dict[str, np.ndarray] = {}
@@ -331,7 +334,19 @@ class Session:
                 advice="give every input the same number of samples, one after the other along the first axis",
             )
         samples = {name: np.split(array, count) for name, array in batches.items()}
-        results = [self.run({name: parts[i] for name, parts in samples.items()}) for i in range(count)]
+        end = time.monotonic() + timeout_seconds(timeout)
+        results = []
+        for i in range(count):
+            # A timeout that has passed ends the next run at once.
+            rest = None if timeout is None else max(end - time.monotonic(), 1e-9)
+            try:
+                results.append(self.run({name: parts[i] for name, parts in samples.items()}, timeout=rest))
+            except StoppedError as error:
+                message = (
+                    error.message if error.code != "BT-TIMEOUT" else f"the timeout of {timeout:g} seconds has passed"
+                )
+                message += f"; {i} of {count} samples were done"
+                raise StoppedError(error.code, message, place=error.place, advice=error.advice) from None
         joined = {}
         for port in self.outputs:
             values = [np.atleast_1d(result[port.name]) for result in results]

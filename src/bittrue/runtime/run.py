@@ -41,7 +41,7 @@ class Run:
         self.observe = observe
         self.limit = limit
         self.taken = 0
-        self.timeout = _seconds(timeout)
+        self.timeout = timeout_seconds(timeout)
         self.deadline = time.monotonic() + self.timeout
         self._interrupts = interrupts
         self.seen = int(interrupts[0])
@@ -73,7 +73,12 @@ class Run:
         )
 
 
-def _seconds(timeout: float | None) -> float:
+def timeout_seconds(timeout: float | None) -> float:
+    """A timeout as callers give it, in seconds.
+
+    Raises:
+        InputError: it is not a number above 0.
+    """
     if timeout is None:
         return math.inf
     if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real) or not timeout > 0:
