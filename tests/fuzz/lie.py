@@ -44,12 +44,14 @@ def members_of(content: bytes, folder: Path) -> Members:
 
 def write(members: Members, path: Path) -> None:
     """A plan file of a description and arrays."""
+    contents = {"plan.json": json.dumps(members[0], indent=1).encode()}
+    for name, array in members[1].items():
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        contents[name] = buffer.getvalue()
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("plan.json", json.dumps(members[0]))
-        for name, array in members[1].items():
-            buffer = io.BytesIO()
-            np.save(buffer, array)
-            archive.writestr(name, buffer.getvalue())
+        for name, content in contents.items():
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
 
 
 def lie(members: Members, seed: int) -> Members:

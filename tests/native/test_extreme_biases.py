@@ -1,4 +1,4 @@
-"""Biases of 64 bits at the ends of their range: sums wrap around as the reference's do, in every layer that folds them."""
+"""Biases of 64 bits at the ends of their range: sums wrap around as the reference's do, in every layer that folds."""
 
 from __future__ import annotations
 

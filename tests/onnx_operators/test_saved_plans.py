@@ -90,9 +90,9 @@ def test_lying_windows(operator: str, change: Callable[[dict[str, Any]], object]
     description = json.loads(members["plan.json"])
     step = next(s for s in description["steps"] if "filter_h" in s["parameters"])
     change(step["parameters"])
-    members["plan.json"] = json.dumps(description).encode()
+    members["plan.json"] = json.dumps(description, indent=1).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
-            archive.writestr(name, data)
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
     with pytest.raises(bittrue.ModelFormatError):
         bittrue.load_plan(path)

@@ -79,10 +79,10 @@ def test_damaged_plan_files(tmp_path: Path, damage: str) -> None:
             description["tensors"][0]["dtype"] = "q7"
         elif damage == "array":
             del members["a0.npy"]
-        members["plan.json"] = json.dumps(description).encode()
+        members["plan.json"] = json.dumps(description, indent=1).encode()
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in members.items():
-                archive.writestr(name, data)
+                archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
     with pytest.raises(bittrue.ModelFormatError):
         bittrue.load_plan(path)
 
@@ -94,10 +94,10 @@ def damaged(path: Path, content: bytes, change: Callable[[dict[str, Any]], objec
         members = {name: archive.read(name) for name in archive.namelist()}
     description = json.loads(members["plan.json"])
     change(description)
-    members["plan.json"] = json.dumps(description).encode()
+    members["plan.json"] = json.dumps(description, indent=1).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
-            archive.writestr(name, data)
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
     return path
 
 

@@ -30,6 +30,8 @@ from .planner import DEFAULT_MEMORY_LIMIT, plan_source
 
 FORMAT = "bittrue-plan-3"
 _DESCRIPTION = "plan.json"
+# Of all members: the same plan gives the same bytes.
+_DATE = (1980, 1, 1, 0, 0, 0)
 # Characters of one number: bounds of accumulators are the longest.
 _DIGITS = 100
 _AGAIN = "plan the model again with this version of bittrue: bittrue plan MODEL -o FILE"
@@ -59,7 +61,7 @@ def save_plan(plan: Plan, path: object) -> None:
             advice="save the plan of a session that was prepared with a named numerics",
         )
     with written(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        _add(archive, _DESCRIPTION, json.dumps(description, indent=1, allow_nan=False).encode())
+        _add(archive, _DESCRIPTION, _as_text(description))
         for name, array in arrays.items():
             buffer = io.BytesIO()
             np.save(buffer, array, allow_pickle=False)
@@ -76,9 +78,12 @@ def described(plan: Plan) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return {**head, **body}, kept.arrays
 
 
+def _as_text(description: dict[str, Any]) -> bytes:
+    return json.dumps(description, indent=1, allow_nan=False).encode()
+
+
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    # A fixed date keeps the file reproducible.
-    archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
+    archive.writestr(zipfile.ZipInfo(name, _DATE), data)
 
 
 def load_plan(path: object, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> Plan:
@@ -117,7 +122,10 @@ def _load(path: Path, memory_limit: int) -> Plan:
     from .. import __version__
 
     members = _members(path)
-    description = json.loads(members.pop(_DESCRIPTION), object_pairs_hook=_object, parse_int=_integer)
+    text = members.pop(_DESCRIPTION)
+    description = json.loads(text, object_pairs_hook=_object, parse_int=_integer)
+    if b"\\ud" in text:
+        json.dumps(description, ensure_ascii=False).encode()  # an error where a surrogate stands alone
     if description["format"] != FORMAT:
         raise ModelFormatError(
             "BT-PLAN-FILE",
@@ -132,6 +140,8 @@ def _load(path: Path, memory_limit: int) -> Plan:
     written_by = str(description["version"])
     derived["version"] = written_by
     difference = _first_difference(description, derived) or _first_array(derived, arrays, others)
+    if not difference and (text != _as_text(derived) or list(arrays) != list(others)):
+        difference = "it says the same in other words than this version of bittrue (spaces, order, numbers, escapes)"
     if difference and written_by != __version__:
         raise ModelFormatError(
             "BT-PLAN-VERSION",
@@ -190,9 +200,11 @@ def _members(path: Path) -> dict[str, bytes]:
                 raise ValueError(f"member {name!r} is not stored plainly")
             if info.header_offset != position or len(info.extra) != further + 4 * bool(further):
                 raise ValueError(f"bytes that belong to no member before {name!r}")
-            stream.seek(position + 26)
-            lengths = stream.read(4)
-            if lengths != len(name).to_bytes(2, "little") + (20 * large).to_bytes(2, "little"):
+            plain = zipfile.ZipInfo(name, _DATE)
+            plain.CRC, plain.file_size, plain.compress_size = info.CRC, info.file_size, info.compress_size
+            header = plain.FileHeader(large)
+            stream.seek(position)
+            if stream.read(len(header)) != header or info.date_time != _DATE:
                 raise ValueError(f"bytes that belong to no member in {name!r}")
             position += 30 + len(name) + 20 * large + info.file_size
             directory += 46 + len(name) + len(info.extra)
