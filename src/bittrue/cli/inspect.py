@@ -158,7 +158,7 @@ def _nodes(graph: Graph, width: int) -> RenderableType:
 
 def _tensors(graph: Graph, shapes: list[str], width: int) -> RenderableType:
     columns = [Column("node", right=True), Column("name", "name"), Column("type"), Column("shape")]
-    columns += [Column("kind"), Column("quantization", "text")]
+    columns += [Column("kind", least=1), Column("quantization", "text", room=24)]
     made = {index: str(node.index) for node in graph.nodes for index in node.outputs}
     rows = []
     for index, tensor in enumerate(graph.tensors):

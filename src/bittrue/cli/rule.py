@@ -53,7 +53,7 @@ def _show(rule: Rule) -> None:
 
 def _list(rules: tuple[Rule, ...]) -> None:
     columns = [Column("code"), Column("name"), Column("severity", least=1), Column("formats", least=2)]
-    columns.append(Column("what it asks for", "text"))
+    columns.append(Column("what it asks for", "text", room=36))
     rows = [
         # The first sentence.
         (r.code, r.name, r.severity, ", ".join(r.formats) or "all", r.what.split(". ")[0].rstrip("."))
