@@ -27,7 +27,7 @@ std::unique_ptr<Kernel> make_square(const Step& step, const CoreSet&) {
 
 std::unique_ptr<Kernel> make_floor(const Step& step, const CoreSet&) {
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
-  return make_map<float, float>(step, [](float x) { return std::floor(x); });
+  return make_map<float, float>(step, [](float x) { return std::isnan(x) ? x + x : std::floor(x); });
 }
 
 std::unique_ptr<Kernel> make_sign(const Step& step, const CoreSet& cores) {

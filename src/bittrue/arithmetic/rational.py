@@ -71,6 +71,7 @@ def tanh(x: npt.ArrayLike) -> F32:
         return (x2 * x * p + x) / q
 
 
+EVERY_BIT = np.full(1, 0xFFFFFFFF, np.uint32).view(np.float32)
 _EXP_LARGEST = _f32(88.723)
 _EXP = tuple(
     _f32(c)
@@ -176,8 +177,9 @@ _LN2, _ROOT_OF_HALF = _f32(0.693147180559945), _f32(0.707106781186547524)
 def log(x: npt.ArrayLike) -> F32:
     """e ln 2 + t P(t) / Q(t) with x = 2^e m, sqrt(1/2) <= m < sqrt(2), t = m - 1, P and Q of degrees 2 and 3.
 
-    0 gives -infinity, negative numbers NaN. Source: a linear algebra library's vector logarithm, read; verified by
-    running.
+    0 gives -infinity; negative numbers and NaN give the NaN of all bits, the mask of a comparison.
+
+    Source: a linear algebra library's vector logarithm, read; verified by running.
 
     >>> log([1.0, 2.0, 0.0, 10.0]).tolist()
     [0.0, 0.6931471824645996, -inf, 2.3025851249694824]
@@ -191,8 +193,8 @@ def log(x: npt.ArrayLike) -> F32:
         over = ((t * _LOG_OVER[0] + _LOG_OVER[1]) * t + _LOG_OVER[2]) * t
         under = ((t * _LOG_UNDER[0] + _LOG_UNDER[1]) * t + _LOG_UNDER[2]) * t + _LOG_UNDER[3]
         result = exponent * _LN2 + over / under
-        result = np.where(x == 0, _f32(-np.inf), np.where(x < 0, _f32(np.nan), result))
-        return np.where(np.isnan(x) | (x == np.inf), x + x, result)
+        result = np.where(x == 0, _f32(-np.inf), np.where(x == np.inf, x, result))
+        return np.where(x >= 0, result, EVERY_BIT)
 
 
 def log1p(x: npt.ArrayLike) -> F32:

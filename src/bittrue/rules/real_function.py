@@ -58,11 +58,13 @@ def _softplus(x: np.ndarray) -> np.ndarray:
     powers = _exp(-np.abs(x))
     whole = x.size // LANES * LANES
     logarithms = np.concatenate([rational.log1p(powers[:whole]), elementary.log1p(powers[whole:])])
-    return np.where(x > 0, x + logarithms, logarithms)
+    found = np.where(x > 0, x + logarithms, logarithms)
+    return np.where(np.isnan(x), np.where(np.arange(x.size) < whole, rational.EVERY_BIT, x + x), found)
 
 
 def _mish(x: np.ndarray) -> np.ndarray:
-    return np.asarray(x * fused_polynomials.tanh(_softplus(x)))
+    # In this order, since the first of two NaNs stays.
+    return np.asarray(fused_polynomials.tanh(_softplus(x)) * x)
 
 
 def _celu(x: np.ndarray, alpha: float) -> np.ndarray:
