@@ -33,6 +33,18 @@ def test_products_of_differences_that_overflow_have_no_result() -> None:
     tensors = [T("u8", (256,), 0.5, GREATEST), T("u8", (256,), 0.5, GREATEST)]
     content = single("PRELU", None, tensors, [T("u8", (), 0.5)])
     assert refusal(content, BYTES["u8"], BYTES["u8"]) == "BT-QUANT-OVERFLOW"
+    x, w, bias = T("u8", (1, 4), 0.5, GREATEST), T("u8", (1, 4), 0.5), T("s32", (1,), 0.25, data=np.zeros(1))
+    content = single("FULLY_CONNECTED", ("FullyConnectedOptions", {}), [x, w, bias], [T("s16", (), 0.5)], version=4)
+    assert refusal(content, np.zeros((1, 4), np.uint8), np.zeros((1, 4), np.uint8)) == "BT-QUANT-OVERFLOW"
+
+
+@pytest.mark.numerics("litert")
+def test_svdf_of_no_batches() -> None:
+    time, state = np.ones((2, 3), np.int16), T("s16", (0, 6), 0.01, variable=True)
+    inputs = [T("s8", (0, 4), 0.5), T("s8", (2, 4), 0.5, data=np.ones((2, 4))), T("s16", (2, 3), 0.01, data=time)]
+    options = ("SVDFOptions", {"rank": 1, "fusedActivationFunction": 0})
+    content = single("SVDF", options, [*inputs, None, state], [T("s8", (0, 2), 0.5)], version=3)
+    check(content, [[np.zeros((0, 4), np.int8)]], may_refuse=ugly.UNDEFINED)
 
 
 @pytest.mark.parametrize("zero_point", [-129, 128, 1000, LEAST + 128, GREATEST - 128])

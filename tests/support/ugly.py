@@ -67,6 +67,7 @@ UNDEFINED = frozenset(
         "BT-ARG-TYPE",
         "BT-BIAS-TYPE",
         "BT-COMPARE-SCALE",
+        "BT-CONV-CHANNELS",
         "BT-DIAGONAL",
         "BT-DIVIDE-RANGE",
         "BT-EMBEDDING",
@@ -89,6 +90,8 @@ UNDEFINED = frozenset(
         "BT-SOFTMAX-SUM",
         "BT-STRIDED-SLICE-RANGE",
         "BT-TABLE",
+        "BT-TRANSPOSE",
+        "BT-VARIABLE-SHAPE",
         "BT-WINDOW",
     }
 )

@@ -138,6 +138,10 @@ def lower(call: Call) -> Lowered:
 def _lower_hybrid(call: Call, vertical: Window, horizontal: Window, groups: int) -> Lowered:
     """Pictures are quantized with a zero point when the scales of the weights differ, else symmetrically."""
     scales = hybrid_layers.weight_scales(call, call.output.shape[3])
+    axis = call.input(1).quantization.axis
+    if axis:
+        message = f"the scales of the weights belong to axis {axis}, and not to the output channels (axis 0)"
+        raise call.invalid("BT-QUANT-AXIS", message)
     if call.rules.get("rows") == "per_pixel":
         # A matrix product of pixels with filters of one tap each.
         return hybrid_layers.lower_layer(

@@ -99,6 +99,11 @@ def _remember(state: np.ndarray, fresh: np.ndarray, memory: int) -> np.ndarray:
     return np.concatenate([kept, fresh.astype(state.dtype)[..., None]], axis=-1)
 
 
+def _by_unit(filters: np.ndarray, rank: int) -> np.ndarray:
+    """[batches, filters] as [batches, units, rank], also without batches."""
+    return filters.reshape(len(filters), filters.shape[1] // rank, rank)
+
+
 def _integers(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x, weights, time, bias, state = inputs
     register = accumulate.RULES[step.rules["accumulate"]]
@@ -107,7 +112,7 @@ def _integers(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     fresh = rescale.apply(step.rules["rescale"], register.finish(acc.astype(np.int64)), step.arrays, "inner_")
     memory = _remember(state, np.clip(fresh, -32768, 32767), time.shape[1])
     # |sum| <= memory * 2^30 stays far below 2^63.
-    total = (memory.astype(np.int64) * time).sum(axis=-1).reshape(len(x), -1, step["rank"]).sum(axis=-1)
+    total = _by_unit((memory.astype(np.int64) * time).sum(axis=-1), step["rank"]).sum(axis=-1)
     if bias is not None:
         total = total + bias
     y = store.rescale_and_store(register.finish(total), step.rules, step.arrays, step.parameters, np.dtype(np.int8))
@@ -132,7 +137,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     memory = _remember(state, fresh, time.shape[1])
     with np.errstate(all="ignore"):
         each = dots.sums(memory * time, product)
-        y = dots.sums(each.reshape(len(x), -1, step["rank"]), product)
+        y = dots.sums(_by_unit(each, step["rank"]), product)
         if bias is not None:
             y = y + bias
     return [activate(step, y), memory.reshape(state.shape)]

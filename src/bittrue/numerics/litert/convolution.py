@@ -90,7 +90,7 @@ ROWS: tuple[Row, ...] = (
         ("u8 u8 s32|- -> u8",),
         _MATRIX,
         "run; facts 2.1: 8.3 k values",
-        requires=(("bias_scale_within", 0.02), ("activation_is_clamp",)),
+        requires=(("products_fit", 0, 1), ("bias_scale_within", 0.02), ("activation_is_clamp",)),
         limit=_SPLIT_LIMIT,
     ),
     Row(
@@ -122,7 +122,7 @@ ROWS: tuple[Row, ...] = (
         ("u8 u8 s32 -> s16",),
         {**_MATRIX, "store": "clamp_then_zero_point"},
         "run",
-        requires=(("bias_scale_within", 0.02), ("activation_is_clamp",)),
+        requires=(("products_fit", 0, 1), ("bias_scale_within", 0.02), ("activation_is_clamp",)),
         limit=_SPLIT_LIMIT,
     ),
     Row(
