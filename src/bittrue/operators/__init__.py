@@ -40,6 +40,7 @@ _SHARED = frozenset(
         "spatial",
         "stopping",
         "whole_numbers",
+        "zero_points",
     }
 )
 
