@@ -43,6 +43,7 @@ case $sanitize in
   valgrind)
     export BITTRUE_ISA=avx2 PYTHONMALLOC=malloc
     export BITTRUE_DEBUG_FILL=none  # or new memory would be zero
+    export BITTRUE_FUZZ_SECONDS=200  # of runs, which are that much slower
     export BITTRUE_FUZZ_UNDER="valgrind -q --error-exitcode=99 --exit-on-first-error=yes --num-callers=30 \
 --suppressions=$PWD/tests/fuzz/valgrind.supp"
     arguments=(--engine corpus --limit 600 "${arguments[@]}")

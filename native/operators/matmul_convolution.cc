@@ -179,7 +179,8 @@ void MatmulConvolution::copy_picture(const uint8_t* in, uint8_t zero_point, uint
         }
       }
     }
-    if (last == copy_h()) std::memset(copy + last * line, zero_point, static_cast<size_t>(before));
+    // The last segment is read to the end of its last word.
+    if (last == copy_h()) std::memset(copy + last * line, zero_point, static_cast<size_t>(before + depth_ - segment_));
   });
 }
 

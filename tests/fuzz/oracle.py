@@ -25,7 +25,7 @@ from bittrue.errors import InternalError
 # multiply-accumulates and bytes of inputs above which a model is only planned.
 MEMORY_LIMIT = 64 << 20
 ITERATION_LIMIT = 200
-SECONDS = 2
+SECONDS = float(os.environ.get("BITTRUE_FUZZ_SECONDS", 2))
 RUN_LIMIT = 20_000_000
 NATIVE_RUN_LIMIT = 20_000_000_000
 INPUT_LIMIT = 1 << 20
