@@ -22,6 +22,7 @@ class Layer:
         kind: ``"conv"``, ``"depthwise"`` or ``"dense"``.
         weights: [O, H, W, I], [1, H, W, C], [O, K].
         pads: top, bottom, left, right.
+        real: rescales by a binary32 product, as runtimes do whose scales are operands.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Layer:
     dilation: tuple[int, int] = (1, 1)
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     out_size: tuple[int, int] = (1, 1)
+    real: bool = False
 
 
 def encode(real: float, bits: int = 31) -> tuple[int, int]:
@@ -93,10 +95,20 @@ def each(function: Any, acc: Array, ms: list[tuple[int, int]]) -> Array:
 def multipliers(layer: Layer, bits: int = 31) -> list[tuple[int, int]]:
     """Per channel."""
     scale = np.float32(layer.in_scale)
+    if layer.real:
+        factors = scale * np.asarray(layer.weight_scales, np.float32) / np.float32(layer.out_scale)
+        return [encode(float(factor), bits) for factor in factors]
     return [
         encode(float(np.float64(scale) * np.float64(np.float32(w)) / np.float64(np.float32(layer.out_scale))), bits)
         for w in layer.weight_scales
     ]
+
+
+def usual_rounding(layer: Layer) -> Any:
+    """How the layer's runtime rounds."""
+    if layer.real:
+        return real_even
+    return one_step_away if layer.kind == "dense" else two_step
 
 
 def sums(layer: Layer, x: Array, pad_with: int | None = None, keep: Any = None) -> Array:
@@ -169,7 +181,7 @@ def run(
         ms = [(m >> (31 - bits) << (31 - bits), e) for m, e in ms]
     if scaled is not None:
         ms = scaled(ms)
-    value = each(rounding or (one_step_away if layer.kind == "dense" else two_step), acc, ms)
+    value = each(rounding or usual_rounding(layer), acc, ms)
     if finish is not None:
         return np.asarray(finish(layer, value)).astype(np.int8)
     low, high = ends(layer)

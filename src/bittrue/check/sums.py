@@ -7,6 +7,7 @@ nothing, so the bounds of a witness are those at the output position with the mo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,13 +15,15 @@ from functools import cached_property
 import numpy as np
 
 from ..graph import data_type
-from ..operators import Step
+from ..operators import Step, find
+from ..operators.roles import LayerForm, layer_form, seats_of
 from ..plan.survey import Survey
 from ..rules import accumulate, store
 from .surveys import code_range
 
 # Elements of the input beyond which no witness is made: it is as large as the input.
 _LARGEST_INPUT = 1 << 26
+_SIDES = ("left", "right", "top", "bottom", "front", "back")
 # Weights looked at together, which bounds memory.
 _BLOCK = 1 << 20
 
@@ -76,7 +79,7 @@ class Sums:
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """No accumulator is below or above these, wherever the window is; s64 [channels]."""
         low, high = self.low, self.high
-        if any(self.step.parameters.get(f"pad_{side}") for side in ("left", "right", "top", "bottom")):
+        if any(self.step.parameters.get(f"pad_{side}") for side in _SIDES):
             low, high = min(low, self.zero_point), max(high, self.zero_point)
         return self._ends(low, high, False)
 
@@ -121,39 +124,28 @@ def _constant(made: Survey, step: Step, position: int) -> np.ndarray | None:
     return None if index is None else made.values.get(index)
 
 
-# Operator -> positions of the constant factor and of the bias (-1: it has none).
-_OPERANDS = {
-    "conv2d": (1, 2),
-    "depthwise_conv2d": (1, 2),
-    "fully_connected": (1, 2),
-    "qlinear_conv": (3, 8),
-    "conv_integer": (1, -1),
-    "qgemm": (3, 6),
-    "qlinear_matmul": (3, -1),
-    "matmul_integer": (1, -1),
-}
-
-
 def _layer(made: Survey, step: Step) -> Sums | None:
-    if step.operator not in _OPERANDS or "accumulate" not in step.rules or step.inputs[0] is None:
+    operator = find(step.operator)
+    seats = seats_of(operator)
+    if seats is None or "accumulate" not in step.rules:
         return None
-    at, bias_at = _OPERANDS[step.operator]
-    weights, source = _constant(made, step, at), step.inputs[0]
-    kind = data_type(made.graph.tensors[source].dtype)
-    if weights is None or weights.dtype.kind not in "iu" or not kind.is_integer:
+    weights, source = _constant(made, step, seats.weights), step.inputs[seats.image]
+    if source is None or not data_type(made.graph.tensors[source].dtype).is_integer:
         return None
     zero_point = step.parameters.get("input_zero_point")
     if step.parameters.get("late") or not isinstance(zero_point, int) or source not in made.shapes:
         return None
     shape = made.shapes[source]
-    rows = _rows(step, weights)
-    places = _places(step, weights, shape)
+    if weights is None or weights.dtype.kind not in "iu":
+        return None
+    form = layer_form(operator, step, shape, weights.shape)
+    rows = None if form is None else _rows(form, step, weights)
+    places = None if form is None else _places(form, step, shape)
     if rows is None or places is None or places.shape[0] == 0 or rows.shape[0] % places.shape[0]:
         return None
     bias = np.zeros(rows.shape[0], np.int64)
-    has_bias = 0 <= bias_at < len(step.inputs) and step.inputs[bias_at] is not None
-    if has_bias:
-        given = _constant(made, step, bias_at)
+    if seats.bias is not None and seats.bias < len(step.inputs) and step.inputs[seats.bias] is not None:
+        given = _constant(made, step, seats.bias)
         if given is None or given.dtype.kind not in "iu" or given.size not in (1, rows.shape[0]):
             return None
         bias = bias + given.reshape(-1).astype(np.int64)
@@ -161,70 +153,42 @@ def _layer(made: Survey, step: Step) -> Sums | None:
     return Sums(step, source, shape, low, high, zero_point, rows, bias, places)
 
 
-def _rows(step: Step, weights: np.ndarray) -> np.ndarray | None:
+def _rows(form: LayerForm, step: Step, weights: np.ndarray) -> np.ndarray | None:
     """Weights [channels, K], zero points subtracted, in a type that holds the differences."""
     points = step.arrays.get("weight_zero_points", step.parameters.get("weight_zero_point"))
     if points is None or isinstance(points, (str, tuple)):
         return None
-    turned = step.operator in ("qlinear_matmul", "matmul_integer") or (
-        step.operator == "qgemm" and not step.parameters.get("trans_b")
-    )
-    wide = weights.astype(np.int16 if weights.dtype.itemsize == 1 else np.int64)
-    if step.operator == "depthwise_conv2d":
-        wide = wide.reshape(-1, weights.shape[-1]).T
-    elif turned:
-        if weights.ndim != 2:
-            return None
-        wide = wide.T
-    else:
-        wide = wide.reshape(weights.shape[0], -1)
+    wide = form.weights(weights.astype(np.int16 if weights.dtype.itemsize == 1 else np.int64))
+    wide = wide.reshape(wide.shape[0], -1)
     offset = np.asarray(points).astype(np.int64).reshape(-1)
     if offset.size not in (1, wide.shape[0]):
         return None
     return wide - offset[:, None].astype(wide.dtype)
 
 
-def _places(step: Step, weights: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+def _places(form: LayerForm, step: Step, shape: tuple[int, ...]) -> np.ndarray | None:
     """Flat input positions [groups, K] of the window with the most taps inside of the picture."""
-    if step.operator in ("fully_connected", "qlinear_matmul", "matmul_integer"):
-        depth = weights.shape[1] if step.operator == "fully_connected" else weights.shape[0]
-        return np.arange(depth)[None]
-    if step.operator == "qgemm":
-        if len(shape) != 2:
-            return None
-        rows, depth = shape[::-1] if step.parameters.get("trans_a") else shape
-        return (np.arange(depth) * (rows if step.parameters.get("trans_a") else 1))[None]
-    last = step.operator in ("conv2d", "depthwise_conv2d") or bool(step.parameters.get("channels_last"))
-    spatial = shape[1:-1] if last else shape[2:]
-    channels = shape[-1] if last else shape[1]
-    axes = "hw" if len(spatial) == 2 else ("w" if len(spatial) == 1 else "")
-    if not axes or f"filter_{axes[0]}" not in step.parameters:
-        return None
-    taps = [_taps(step, axis, extent) for axis, extent in zip(axes, spatial, strict=True)]
-    # Positions in the picture [taps...], -1 outside.
-    flat = taps[0] if len(taps) == 1 else taps[0][:, None] * spatial[1] + taps[1][None]
-    outside = taps[0] < 0 if len(taps) == 1 else (taps[0][:, None] < 0) | (taps[1][None] < 0)
-    step_channel = 1 if last else int(np.prod(spatial))
-    step_pixel = channels if last else 1
-    if step.operator == "depthwise_conv2d":
-        inner = np.arange(channels)[:, None] * step_channel + flat.reshape(1, -1) * step_pixel
-        return np.where(outside.reshape(1, -1), -1, inner)
-    groups = step.parameters.get("groups")
-    if not isinstance(groups, int) or groups < 1 or channels % groups:
-        return None
-    each = np.arange(channels).reshape(groups, -1) * step_channel
-    if step.operator == "conv2d":
-        # Weights [O, taps, depth].
-        places = flat.reshape(1, -1, 1) * step_pixel + each[:, None, :]
-        return np.where(outside.reshape(1, -1, 1), -1, places).reshape(groups, -1)
-    # Weights [O, depth, taps].
-    places = flat.reshape(1, 1, -1) * step_pixel + each[:, :, None]
-    return np.where(outside.reshape(1, 1, -1), -1, places).reshape(groups, -1)
+    if not form.axes:
+        rows, depth = shape[::-1] if form.transposed else (0, shape[-1])
+        return (np.arange(depth) * (rows if form.transposed else 1))[None]
+    spatial = shape[1:-1] if form.channels_last else shape[2:]
+    channels = shape[-1] if form.channels_last else shape[1]
+    flat, outside = np.zeros(1, np.int64), np.zeros(1, bool)
+    for axis, extent in zip(form.axes[-len(spatial) :], spatial, strict=True):
+        taps = _taps(step, axis, extent)
+        flat = (flat[:, None] * extent + taps).reshape(-1)
+        outside = (outside[:, None] | (taps < 0)).reshape(-1)
+    step_channel = 1 if form.channels_last else math.prod(spatial)
+    step_pixel = channels if form.channels_last else 1
+    # Weights in the layer's form: [O, taps, channels of a group].
+    each = np.arange(channels).reshape(form.groups, -1) * step_channel
+    places = flat.reshape(1, -1, 1) * step_pixel + each[:, None, :]
+    return np.where(outside.reshape(1, -1, 1), -1, places).reshape(form.groups, -1)
 
 
 def _taps(step: Step, axis: str, extent: int) -> np.ndarray:
     """Where the taps of the window with the most of them inside lie along one axis; -1 outside."""
-    before = step["pad_left" if axis == "w" else "pad_top"]
+    before = step[{"d": "pad_front", "h": "pad_top", "w": "pad_left"}[axis]]
     reach = np.arange(step[f"filter_{axis}"]) * step[f"dilation_{axis}"] - before
     best = np.full(reach.size, -1)
     count = -1

@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 from functools import cache
 
-from .base import Bound, Call, Lowered, Operand, Operator, Step, Subgraph, ValueUnknown, World
+from .base import Bound, Call, Lowered, Operand, Operator, Role, Step, Subgraph, ValueUnknown, World
 
 # Modules of this folder that hold shared machinery instead of an operator.
 _SHARED = frozenset(
@@ -35,6 +35,7 @@ _SHARED = frozenset(
         "real_layers",
         "recurrent",
         "requirements",
+        "roles",
         "scalar_operands",
         "sequences",
         "spatial",
@@ -168,6 +169,7 @@ __all__ = [
     "Lowered",
     "Operand",
     "Operator",
+    "Role",
     "Step",
     "Subgraph",
     "ValueUnknown",

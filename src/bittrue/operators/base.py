@@ -366,6 +366,23 @@ Reference = Callable[..., "list[np.ndarray]"]
 
 
 @dataclass(frozen=True)
+class Role:
+    """What one operand of an operator is for.
+
+    Attributes:
+        name: ``"input"``, ``"weights"``, ``"bias"``, ``"output"``; ``"first input"`` and ``"second input"`` where both
+            are alike.
+        position: among the inputs; -1 for the result.
+        scale, zero_point: positions of the inputs that hold its quantization; None where its own tensor has it.
+    """
+
+    name: str
+    position: int
+    scale: int | None = None
+    zero_point: int | None = None
+
+
+@dataclass(frozen=True)
 class Operator:
     """One operator: its slots, its shapes, how it is planned, and what it computes.
 
@@ -384,6 +401,11 @@ class Operator:
             all that `reference` needs into the step.
         worldly: it runs other graphs or touches resource variables, so it is never folded.
         graphs: the graphs that it calls.
+        roles: what its operands are for, as far as others ask for them.
+        weights: order of the weights' axes, for layers: ``O`` output channels, ``I`` input channels of a group, ``S``
+            all spatial axes, ``1`` an axis of one element.
+        channels_last: the image has its channels last, whatever the step says.
+        transposed: windows lie in the result: the input's elements are spread over them.
     """
 
     stem: str
@@ -396,6 +418,10 @@ class Operator:
     needs_only_shapes: bool = False
     worldly: bool = False
     graphs: tuple[GraphUse, ...] = ()
+    roles: tuple[Role, ...] = ()
+    weights: str = ""
+    channels_last: bool = False
+    transposed: bool = False
 
 
 def nothing_to_prepare(call: Call) -> Lowered:

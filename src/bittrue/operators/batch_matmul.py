@@ -18,6 +18,7 @@ from ..rules import scale_back, store, sum_of_products
 from . import hybrid_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Call, Lowered, Operand, Operator, Shape, Step
+from .roles import PAIR
 
 _LARGEST_RANK = 5
 
@@ -223,4 +224,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "matrix products of two operands, either of which may be computed",
+    roles=PAIR,
 )

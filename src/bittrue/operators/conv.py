@@ -15,6 +15,7 @@ from ..rules import real_product
 from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window
+from .roles import LAYER
 from .spatial import padded, sliding, spatial_parameters, spatial_shape, spatial_windows, step_windows
 
 # Elements of unfolded pictures held at a time.
@@ -167,6 +168,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 _SLOTS = ("real_product",)
 OPERATORS = (
-    Operator("conv", _SLOTS, infer, lower, reference, "convolution of real numbers, channels first"),
+    Operator("conv", _SLOTS, infer, lower, reference, "convolution of real numbers, channels first", roles=LAYER),
     Operator("conv_onto", _SLOTS, infer_onto, lower, reference, "a convolution whose sums begin with another tensor"),
 )

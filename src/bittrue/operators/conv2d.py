@@ -22,6 +22,7 @@ from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window, padded_bytes, window_parameters, windows
 from .hybrid_layers import HYBRID_SLOTS
 from .real_layers import REAL_SLOTS
+from .roles import LAYER
 from .stopping import check_stop
 
 # Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
@@ -242,4 +243,7 @@ OPERATOR = Operator(
     lower,
     reference,
     "2-D convolution, groups and dilation included",
+    roles=LAYER,
+    weights="OSI",
+    channels_last=True,
 )

@@ -19,6 +19,7 @@ from ..rules import plain_range
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import LARGEST, Window, meeting, window
+from .roles import LAYER
 from .transpose_conv import check_shape_input, planned_shape
 
 _AXES = (("depth", "d"), ("height", "h"), ("width", "w"))
@@ -152,7 +153,7 @@ def reference_transposed(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
 
 
 OPERATORS = (
-    Operator("conv3d", ("plain_range",), infer, lower, reference, "3-D convolution"),
+    Operator("conv3d", ("plain_range",), infer, lower, reference, "3-D convolution", roles=LAYER, channels_last=True),
     Operator(
         "conv3d_transpose",
         ("plain_range",),

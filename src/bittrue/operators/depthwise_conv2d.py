@@ -23,6 +23,7 @@ from .conv2d import check_bias, check_weight_scales, pad_and_center, tap_windows
 from .geometry import Window, padded_bytes, window_parameters, windows
 from .lanes import stored_in_lanes
 from .real_layers import REAL_SLOTS
+from .roles import LAYER
 from .stopping import check_stop
 
 # Elements of accumulator held at a time, so that the passes over the taps stay in cache.
@@ -205,4 +206,7 @@ OPERATOR = Operator(
     lower,
     reference,
     "depthwise 2-D convolution",
+    roles=LAYER,
+    weights="1SO",
+    channels_last=True,
 )

@@ -17,7 +17,7 @@ import numpy as np
 from ..graph import DATA_TYPES
 from ..rules import narrow
 from ..rules.quantize import DEQUANTIZE
-from .base import Call, Lowered, Operator, Step
+from .base import Call, Lowered, Operator, Role, Step
 from .elementwise import blockwise
 from .granularity import granularity, prepare, spread
 from .late import prepare_late, prepare_now
@@ -58,4 +58,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "narrow integers or floats to real numbers; scales and zero points are operands",
+    roles=(Role("input", 0, 1, 2),),
 )

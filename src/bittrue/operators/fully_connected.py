@@ -16,6 +16,7 @@ from .base import Bound, Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_bias_type
 from .hybrid_layers import HYBRID_SLOTS
 from .real_layers import REAL_SLOTS
+from .roles import LAYER
 
 # Weights converted at a time: a large matrix is never held twice.
 _BLOCK = 1 << 20
@@ -172,4 +173,6 @@ OPERATOR = Operator(
     lower,
     reference,
     "matrix product with a constant or computed matrix",
+    roles=LAYER,
+    weights="OI",
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..graph import Attribute, data_type
 from ..rules import accumulate, scale_back
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Operator, Role, Shape, Step
 from .integer_layers import (
     REQUANTIZE_SLOTS,
     bound,
@@ -111,4 +111,6 @@ OPERATOR = Operator(
     lower,
     reference,
     "matrix product with addend, whose scales and zero points are operands",
+    roles=(Role("input", 0, 1, 2), Role("weights", 3, 4, 5), Role("output", -1, 7, 8), Role("bias", 6)),
+    weights="IO",
 )

@@ -18,6 +18,7 @@ from ..rules import affine_product, affine_sum
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
 from .late import Prepared, Values, prepare_late, prepare_now
+from .roles import OPERAND_PAIR
 from .scalar_operands import check_scalars, pair
 
 _PARAMETERS = (1, 2, 4, 5, 6, 7)
@@ -91,7 +92,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray], stem: str) -> list[np.nd
 
 
 def _operator(stem: str, summary: str) -> Operator:
-    return Operator(stem, (_SLOTS[stem],), infer, partial(lower, stem=stem), partial(reference, stem=stem), summary)
+    return Operator(
+        stem,
+        (_SLOTS[stem],),
+        infer,
+        partial(lower, stem=stem),
+        partial(reference, stem=stem),
+        summary,
+        roles=OPERAND_PAIR,
+    )
 
 
 OPERATORS = (

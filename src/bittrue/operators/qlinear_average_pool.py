@@ -21,6 +21,7 @@ from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window
 from .late import Prepared, Values, prepare_late, prepare_now
 from .qlinear_global_average_pool import lower as lower_global
+from .roles import OPERAND_UNARY
 from .scalar_operands import check_scalars, pair
 from .spatial import padded, sliding, spatial_bytes, spatial_parameters, spatial_shape, spatial_windows, step_windows
 
@@ -124,4 +125,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "average over windows of a tensor whose scales are operands",
+    roles=OPERAND_UNARY,
 )

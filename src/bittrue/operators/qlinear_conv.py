@@ -17,7 +17,7 @@ from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import data_type
 from ..rules import accumulate
 from .accumulator import finish_accumulator
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Operator, Role, Shape, Step
 from .geometry import Window
 from .integer_layers import (
     REQUANTIZE_SLOTS,
@@ -33,6 +33,7 @@ from .integer_layers import (
     zero_point_of,
 )
 from .late import Prepared, Values, prepare_late, prepare_now
+from .roles import OPERAND_LAYER
 from .spatial import padded, sliding, spatial_bytes, spatial_parameters, spatial_shape, spatial_windows, step_windows
 
 # Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
@@ -251,6 +252,8 @@ OPERATORS = (
         lower,
         reference,
         "convolution over one to three axes whose scales and zero points are operands",
+        roles=OPERAND_LAYER,
+        weights="OIS",
     ),
     Operator(
         "conv_integer",
@@ -259,5 +262,7 @@ OPERATORS = (
         lower_integer,
         reference_integer,
         "convolution of integers over one to three axes that gives its sums",
+        roles=(Role("input", 0, None, 2), Role("weights", 1, None, 3)),
+        weights="OIS",
     ),
 )

@@ -18,6 +18,7 @@ from .accumulator import proven_bound
 from .base import Call, Lowered, Operator, Shape, Step
 from .late import Prepared, Values, prepare_late, prepare_now
 from .mean import reference_mean, reference_sum
+from .roles import OPERAND_UNARY
 from .scalar_operands import check_scalars, pair
 
 _PARAMETERS = (1, 2, 3, 4)
@@ -108,6 +109,7 @@ OPERATORS = (
         lower,
         reference,
         "average of whole pictures whose scales are operands",
+        roles=OPERAND_UNARY,
     ),
     Operator(
         "qlinear_reduce_mean",

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..graph import Attribute, data_type
 from ..rules import scale_back
-from .base import Call, Lowered, Operand, Operator, Shape, Step
+from .base import Call, Lowered, Operand, Operator, Role, Shape, Step
 from .integer_layers import (
     REQUANTIZE_SLOTS,
     bound,
@@ -33,6 +33,7 @@ from .integer_layers import (
     zero_points,
 )
 from .late import Prepared, Values, prepare_late, prepare_now
+from .roles import OPERAND_PAIR
 
 
 def matmul_shape(call: Call, first: int, second: int) -> Shape:
@@ -215,6 +216,8 @@ OPERATORS = (
         lower,
         reference,
         "matrix product whose scales and zero points are operands",
+        roles=OPERAND_PAIR,
+        weights="IO",
     ),
     Operator(
         "matmul_integer",
@@ -223,6 +226,8 @@ OPERATORS = (
         lower_integer,
         reference_integer,
         "matrix product of integers that gives its sums",
+        roles=(Role("first input", 0, None, 2), Role("second input", 1, None, 3)),
+        weights="IO",
     ),
     Operator(
         "matmul_integer_to_float",

@@ -19,6 +19,7 @@ from ..rules import table
 from .base import Call, Lowered, Operator, Shape, Step
 from .late import Prepared, Values, prepare_late, prepare_now
 from .logistic import read_table
+from .roles import OPERAND_UNARY
 from .scalar_operands import check_scalars, pair
 
 _PARAMETERS = (1, 2, 3, 4)
@@ -80,7 +81,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("qlinear_sigmoid", ("table",), infer, lower, reference, "1 / (1 + exp(-x)), the scales being operands"),
+    Operator(
+        "qlinear_sigmoid",
+        ("table",),
+        infer,
+        lower,
+        reference,
+        "1 / (1 + exp(-x)), the scales being operands",
+        roles=OPERAND_UNARY,
+    ),
     Operator(
         "qlinear_leaky_relu",
         ("table",),
@@ -88,5 +97,6 @@ OPERATORS = (
         lower,
         reference,
         "x where x >= 0, else alpha * x, the scales being operands",
+        roles=OPERAND_UNARY,
     ),
 )

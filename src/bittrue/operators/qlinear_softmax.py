@@ -16,6 +16,7 @@ from ..graph import DATA_TYPES
 from ..rules import affine_softmax
 from .base import Call, Lowered, Operator, Shape, Step
 from .late import Prepared, Values, prepare_late, prepare_now
+from .roles import OPERAND_UNARY
 from .scalar_operands import check_scalars, pair
 
 _PARAMETERS = (1, 2, 3, 4)
@@ -83,4 +84,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "shares of exponentials along axes of a tensor whose scales are operands",
+    roles=OPERAND_UNARY,
 )

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..graph import DATA_TYPES, data_type
 from ..rules import narrow, quotient, to_integer
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Operator, Role, Shape, Step
 from .elementwise import blockwise
 from .granularity import granularity, prepare, split_pairs, spread
 from .late import prepare_late, prepare_now
@@ -94,4 +94,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "real numbers to narrow integers or floats; scales and zero points are operands",
+    roles=(Role("output", -1, 1, 2),),
 )

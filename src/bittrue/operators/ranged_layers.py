@@ -19,11 +19,13 @@ from ..graph import Attribute, data_type
 from ..rules import accumulate, rescale
 from ..rules.range_levels import scale_of
 from . import qlinear_conv, qlinear_matmul
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Operator, Role, Shape, Step
 from .late import Prepared, Values, prepare_late, prepare_now
 from .range_operands import check_range, ends_of
+from .roles import LAYER
 
 _SLOTS = ("accumulate", "rescale", "store")
+_ROLES = (Role("input", 0), Role("weights", 3), Role("bias", 5))
 # Of ranged_conv and ranged_matmul: what `_prepare` reads, and what the steps of other operators read.
 _OPERANDS, _READ = (1, 2, 4, 5, 6, 8), (0, 1, 2, 3, 4, 5, 6, 7)
 # No zero points are operands.
@@ -139,8 +141,26 @@ def reference_matmul(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 OPERATORS = (
-    Operator("conv_sums", ("accumulate",), infer_sums, lower_sums, reference_sums, "sums of a convolution of codes"),
-    Operator("ranged_conv", _SLOTS, infer_conv, lower_conv, reference_conv, "convolution of codes that have a range"),
+    Operator(
+        "conv_sums",
+        ("accumulate",),
+        infer_sums,
+        lower_sums,
+        reference_sums,
+        "sums of a convolution of codes",
+        roles=LAYER[:2],
+        weights="OIS",
+    ),
+    Operator(
+        "ranged_conv",
+        _SLOTS,
+        infer_conv,
+        lower_conv,
+        reference_conv,
+        "convolution of codes that have a range",
+        roles=_ROLES,
+        weights="OIS",
+    ),
     Operator(
         "ranged_matmul",
         _SLOTS,
@@ -148,5 +168,7 @@ OPERATORS = (
         lower_matmul,
         reference_matmul,
         "matrix product of codes that have a range",
+        roles=_ROLES,
+        weights="IO",
     ),
 )

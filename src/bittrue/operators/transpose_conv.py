@@ -19,7 +19,7 @@ from ..rules import lanes, plain_range, sum_of_products
 from . import hybrid_layers
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .add import plain_parameters
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Operator, Role, Shape, Step
 from .conv2d import PATCH_BYTES, check_bias, check_bias_type, check_weight_scales
 from .geometry import LARGEST, Window, meeting, sides, window
 from .lanes import stored_in_lanes
@@ -312,4 +312,8 @@ OPERATOR = Operator(
     lower,
     reference,
     "transposed 2-D convolution (deconvolution)",
+    roles=(Role("input", 2), Role("weights", 1), Role("bias", 3)),
+    weights="OSI",
+    channels_last=True,
+    transposed=True,
 )

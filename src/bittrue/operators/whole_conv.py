@@ -19,6 +19,7 @@ from . import qlinear_conv
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv_transpose import tap_slices
 from .geometry import LARGEST, Window, numbers
+from .roles import OPERAND_LAYER
 from .spatial import padded, sliding, spatial_parameters, spatial_shape, step_windows
 from .whole_numbers import (
     BIAS,
@@ -246,7 +247,16 @@ def reference_transpose(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nda
 
 
 OPERATORS = (
-    Operator("whole_conv", SLOTS, infer, lower, reference, "convolution of whole numbers, channels first"),
+    Operator(
+        "whole_conv",
+        SLOTS,
+        infer,
+        lower,
+        reference,
+        "convolution of whole numbers, channels first",
+        roles=OPERAND_LAYER,
+        weights="OIS",
+    ),
     Operator(
         "whole_conv_transpose",
         SLOTS,

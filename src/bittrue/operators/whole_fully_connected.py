@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .base import Call, Lowered, Operator, Shape, Step
+from .roles import OPERAND_LAYER
 from .whole_numbers import (
     BIAS,
     SLOTS,
@@ -83,4 +84,6 @@ OPERATOR = Operator(
     lower,
     reference,
     "matrix product of whole numbers with constant weights",
+    roles=OPERAND_LAYER,
+    weights="OI",
 )

@@ -12,7 +12,7 @@ from ...operators import Step
 from ...plan import Plan
 from ..result import Cause
 from .case import Case, Hypothesis, change_steps, with_parameters
-from .layers import Layer
+from .layers import Layer, scales_of
 
 Ends = Callable[["_Clamp"], "tuple[int, int]"]
 
@@ -25,9 +25,11 @@ class _Clamp:
         kind = data_type(tensor.dtype)
         self.low, self.high = int(step["low"]), int(step["high"])
         self.minimum, self.maximum = kind.minimum, kind.maximum
-        quantization = tensor.quantization
+        scales, quantization = scales_of(plan, step, "output"), tensor.quantization
         self.zero_point = 0 if quantization is None else int(quantization.zero_points[0])
-        self.scale = 1.0 if quantization is None else float(quantization.scales[0])
+        if quantization is None and "output_zero_point" in step.parameters:
+            self.zero_point = int(step["output_zero_point"])
+        self.scale = 1.0 if scales is None else float(scales[0])
 
     def at(self, real: float) -> int:
         return self.inside(self.zero_point + int(np.floor(real / self.scale + 0.5)))

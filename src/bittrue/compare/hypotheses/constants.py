@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...graph import Graph, Tensor
+from ...graph import Graph, Node, Tensor
+from ...operators import find
+from ...operators.roles import seats_of, weights_order
 from ..result import Cause
 from .case import Case, Hypothesis, change_tensors
 from .layers import Layer
-from .operands import WEIGHTS, main_node, with_data
+from .operands import main_node, with_data
 
 Array = np.ndarray
 Change = Callable[[Array], Array]
@@ -19,16 +21,24 @@ Change = Callable[[Array], Array]
 def constants(case: Case) -> Iterator[Hypothesis]:
     """Changes of the weights and of the bias of the segment's layer."""
     node = main_node(case)
-    if node.operator not in WEIGHTS:
+    operator = find(node.operator)
+    seats = seats_of(operator)
+    if operator is None or seats is None:
         return
-    graph = case.segment.graph
-    _, weights_at, bias_at = WEIGHTS[node.operator]
-    bias = node.inputs[bias_at] if bias_at < len(node.inputs) else None
-    if bias is not None and graph.tensors[bias].is_constant:
+    bias, weights = (_integers(case.segment.graph, node, position) for position in (seats.bias, seats.weights))
+    if bias is not None:
         yield from _bias(bias)
-    weights = node.inputs[weights_at]
-    if weights is not None and graph.tensors[weights].is_constant:
-        yield from _weights(graph.tensors[weights], weights, node.operator)
+    if weights is not None:
+        order = weights_order(operator, node.attributes)
+        yield from _weights(case.segment.graph.tensors[weights], weights, order)
+
+
+def _integers(graph: Graph, node: Node, position: int | None) -> int | None:
+    """The constant of integers at a position; None where there is none."""
+    index = None if position is None or position >= len(node.inputs) else node.inputs[position]
+    if index is None or not graph.tensors[index].is_constant or not graph.tensors[index].type.is_integer:
+        return None
+    return index
 
 
 def _bias(index: int) -> Iterator[Hypothesis]:
@@ -80,8 +90,9 @@ def _some(layer: Layer) -> Array:
     return layer.bias
 
 
-def _weights(tensor: Tensor, index: int, operator: str) -> Iterator[Hypothesis]:
-    for name, text, change in (*_orders(tensor.shape, operator), *_values(operator), *_tails(tensor.shape, operator)):
+def _weights(tensor: Tensor, index: int, order: str) -> Iterator[Hypothesis]:
+    axes = _axes(order, len(tensor.shape))
+    for name, text, change in (*_orders(tensor.shape, axes), *_values(axes), *_tails(tensor.shape, axes)):
         yield _constant(index, name, text, "weights", change, "data")
     signed = (
         (
@@ -95,61 +106,71 @@ def _weights(tensor: Tensor, index: int, operator: str) -> Iterator[Hypothesis]:
         yield Hypothesis(_cause(name, text, "data"), "weights", layer={"weights": change})
 
 
-def _values(operator: str) -> Iterator[tuple[str, str, Change]]:
+def _axes(order: str, rank: int) -> str:
+    """One letter per axis: O, I, 1, and D, H, W for the spatial axes; empty where the axes are not those of `order`."""
+    found = order.replace("S", "DHW"[5 - rank :] if rank < 5 else "DHW")
+    return found if len(found) == rank else ""
+
+
+def _values(axes: str) -> Iterator[tuple[str, str, Change]]:
     yield "weights -128 read as -127", "weights of -128 count as -127", lambda w: np.maximum(w, -127)
     yield "weights negated", "the weights have the wrong sign", lambda w: np.clip(-w.astype(np.int64), -128, 127)
     yield "weights shifted right by one bit", "the weights lose their lowest bit", lambda w: (w >> 1) << 1
     yield "weights cut to their upper 4 bits", "the weights lose their lowest 4 bits", lambda w: (w >> 4) << 4
-    last = -1 if operator == "depthwise_conv2d" else 0
-    yield "weights shifted by one output channel", "output channel c uses c - 1's", lambda w: np.roll(w, 1, last)
-    yield "weights shifted by one output channel", "output channel c uses c + 1's", lambda w: np.roll(w, -1, last)
-    yield "output channels of weights reversed", "the output channels' weights are reversed", lambda w: np.flip(w, last)
+    out = axes.find("O")
+    if out < 0:
+        return
+    yield "weights shifted by one output channel", "output channel c uses c - 1's", lambda w: np.roll(w, 1, out)
+    yield "weights shifted by one output channel", "output channel c uses c + 1's", lambda w: np.roll(w, -1, out)
+    yield "output channels of weights reversed", "the output channels' weights are reversed", lambda w: np.flip(w, out)
 
 
-def _orders(shape: tuple[int, ...], operator: str) -> Iterator[tuple[str, str, Change]]:
+def _orders(shape: tuple[int, ...], axes: str) -> Iterator[tuple[str, str, Change]]:
     """Other orders of the taps and channels, and other readings of the same bytes."""
-    if len(shape) == 2:
+    if len(shape) == 2 and axes:
+        out, inner = axes.index("O"), axes.index("I")
         rows, columns = shape
         yield "weights transposed", "the matrix is read column by column", lambda w: _read(w, (columns, rows), (1, 0))
-        yield "input channels of weights reversed", "the inputs' weights are reversed", lambda w: w[:, ::-1]
+        text = "the inputs' weights are reversed"
+        yield "input channels of weights reversed", text, lambda w: np.flip(w, inner)
         text = "the matrix is stored column by column"
         yield "weights stored transposed", text, lambda w: np.ascontiguousarray(w.T).reshape(w.shape)
-        yield from _interleaved(1)
-        yield from _flattened(columns)
+        yield from _interleaved(inner)
+        yield from _flattened(shape[inner], out)
         return
-    if len(shape) != 4:
+    if not {"H", "W"} <= set(axes):
         return
-    # Filters are [O, H, W, I]; [1, H, W, O] of depthwise layers; [O, I, H, W] of channels-first ones.
-    height, width = (2, 3) if operator.startswith("qlinear") else (1, 2)
+    height, width = axes.index("H"), axes.index("W")
     if shape[height] == shape[width]:
         text = "height and width of the filters are swapped"
         yield "weights transposed in height and width", text, lambda w: w.swapaxes(height, width)
     yield "weights rotated by 180 degrees", "the filters are rotated", lambda w: np.flip(w, (height, width))
     yield "weights flipped top to bottom", "the filters are upside down", lambda w: np.flip(w, height)
     yield "weights flipped left to right", "the filters are mirrored", lambda w: np.flip(w, width)
-    if operator.startswith("qlinear"):
-        yield "input channels of weights reversed", "the input channels' weights are reversed", lambda w: w[:, ::-1]
+    if len(shape) != 4:
         return
-    o, h, w_, i = shape
-    if operator == "depthwise_conv2d":
+    if "1" in axes:
+        _, h, w_, i = shape
         text = "the filters are read in another layout"
         yield "weights HWC read as CHW", text, _reading((i, h, w_), (1, 2, 0), first=True)
         yield "weights HWC read as WHC", text, _reading((w_, h, i), (1, 0, 2), first=True)
         return
-    yield "input channels of weights reversed", "the input channels' weights are reversed", lambda w: w[..., ::-1]
-    if o == i:
+    out, inner = axes.index("O"), axes.index("I")
+    if shape[inner] > 1:
+        text = "the input channels' weights are reversed"
+        yield "input channels of weights reversed", text, lambda w: np.flip(w, inner)
+    if shape[out] == shape[inner]:
         text = "input and output channels of the filters are swapped"
-        yield "weights transposed in input and output channels", text, lambda w: w.swapaxes(0, 3)
-    for name, order, axes in (
-        ("weights OHWI read as HWIO", (h, w_, i, o), (3, 0, 1, 2)),
-        ("weights OHWI read as OIHW", (o, i, h, w_), (0, 2, 3, 1)),
-        ("weights OHWI read as IHWO", (i, h, w_, o), (3, 1, 2, 0)),
-        ("weights OHWI read as HWOI", (h, w_, o, i), (2, 0, 1, 3)),
-        ("weights OHWI read as OWHI", (o, w_, h, i), (0, 2, 1, 3)),
-    ):
-        yield name, "the filters are read in another layout", _reading(order, axes)
-        stored = f"weights stored as {name.rpartition(' ')[2]}, read as OHWI"
-        yield stored, "the filters are stored in another layout", _stored(axes)
+        yield "weights transposed in input and output channels", text, lambda w: w.swapaxes(out, inner)
+    for other in ("OHWI", "HWIO", "OIHW", "IHWO", "HWOI", "OWHI"):
+        if other == axes:
+            continue
+        extents = tuple(shape[axes.index(letter)] for letter in other)
+        back = tuple(other.index(letter) for letter in axes)
+        text = "the filters are read in another layout"
+        yield f"weights {axes} read as {other}", text, _reading(extents, back)
+        text = "the filters are stored in another layout"
+        yield f"weights stored as {other}, read as {axes}", text, _stored(back)
 
 
 def _read(weights: Array, order: tuple[int, ...], axes: tuple[int, ...]) -> Array:
@@ -167,16 +188,20 @@ def _stored(axes: tuple[int, ...]) -> Change:
     return lambda w: np.ascontiguousarray(w.transpose(np.argsort(axes))).reshape(w.shape)
 
 
-def _flattened(inputs: int) -> Iterator[tuple[str, str, Change]]:
+def _flattened(inputs: int, out: int) -> Iterator[tuple[str, str, Change]]:
     """Inputs that were flattened with channels first where they should be last, or the other way round."""
     for channels in range(2, inputs // 2 + 1):
         if inputs % channels == 0:
             text = f"the inputs are flattened in another order: {inputs // channels} by {channels} are swapped"
-            yield "input flattened in another layout", text, _swapping(channels)
+            yield "input flattened in another layout", text, _swapping(channels, out)
 
 
-def _swapping(channels: int) -> Change:
-    return lambda w: w.reshape(w.shape[0], -1, channels).swapaxes(1, 2).reshape(w.shape)
+def _swapping(channels: int, out: int) -> Change:
+    def swapped(w: Array) -> Array:
+        rows = np.moveaxis(w, out, 0)
+        return np.moveaxis(rows.reshape(rows.shape[0], -1, channels).swapaxes(1, 2).reshape(rows.shape), 0, out)
+
+    return swapped
 
 
 def _interleaved(axis: int) -> Iterator[tuple[str, str, Change]]:
@@ -189,28 +214,28 @@ def _interleaved(axis: int) -> Iterator[tuple[str, str, Change]]:
     yield "neighbouring weights swapped", "two and two neighbouring inputs' weights are swapped", swapped
 
 
-def _tails(shape: tuple[int, ...], operator: str) -> Iterator[tuple[str, str, Change]]:
+def _tails(shape: tuple[int, ...], axes: str) -> Iterator[tuple[str, str, Change]]:
     """Products left out at the end: what vector loops forget."""
-    if operator == "depthwise_conv2d" or len(shape) < 2 or operator.startswith("qlinear"):
+    inner = axes.find("I")
+    if inner < 0 or shape[inner] < 2:
         return
-    depth = shape[-1]
-    yield "last input channel left out", "the last input channel is left out", lambda w: _without(w, depth - 1)
-    yield "first input channel left out", "the first input channel is left out", lambda w: _without(w, 0, 1)
+    depth = shape[inner]
+    yield "last input channel left out", "the last input channel is left out", _without(inner, depth - 1)
+    yield "first input channel left out", "the first input channel is left out", _without(inner, 0, 1)
     for block in (4, 8, 16, 32, 64):
         if depth % block and depth > block and depth % block != 1:
             name = f"input channels beyond whole blocks of {block} left out"
             text = f"the last {depth % block} input channels, beyond whole blocks of {block}, are left out"
-            yield name, text, _cut(depth - depth % block)
+            yield name, text, _without(inner, depth - depth % block)
 
 
-def _cut(first: int) -> Change:
-    return lambda w: _without(w, first)
+def _without(axis: int, first: int, last: int | None = None) -> Change:
+    def changed(weights: Array) -> Array:
+        kept = weights.copy()
+        np.moveaxis(kept, axis, 0)[first:last] = 0
+        return kept
 
-
-def _without(weights: Array, first: int, last: int | None = None) -> Array:
-    kept = weights.copy()
-    kept[..., first:last] = 0
-    return kept
+    return changed
 
 
 def _constant(index: int, name: str, text: str, seat: str, change: Change, kind: str) -> Hypothesis:

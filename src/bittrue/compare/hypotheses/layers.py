@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...operators import Step, find
-from ...operators.accumulator import finish_accumulator, stored_type
-from ...operators.conv2d import tap_windows
+from ...operators import Role, Step, find
+from ...operators.accumulator import finish_accumulator
+from ...operators.integer_layers import is_plain
+from ...operators.roles import LayerForm, layer_form, seats_of
 from ...plan import Plan
 from ...rules import rescale, store
 
-LAYERS = ("conv2d", "depthwise_conv2d", "fully_connected")
 # Bytes of unfolded input held at a time.
 _BLOCK = 16 << 20
 Array = np.ndarray
@@ -22,7 +22,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer and what its end may use.
+    """One layer and what its end may use. Accumulators have the channels last, whatever the step's layout is.
 
     Attributes:
         step: the plan's step.
@@ -53,7 +53,8 @@ class Ways:
 
     Attributes:
         pad_code: stored integer at padded positions (the input's zero point is subtracted from it as from any other).
-        products: makes accumulators of taps: centred inputs [rows, K] or [rows, K, C] and weights, both s64.
+        products: makes accumulators of taps: centred inputs and weights, both s64, as [rows, K, 1] and [1, K, O], or
+            [rows, K, C] and [1, K, C] where every channel has its own.
         register: what becomes of the sum of products and bias.
         end: from accumulators to stored integers.
         bias: of the layer, s64, as it is used.
@@ -78,18 +79,31 @@ class Ways:
 
 
 def last_layer(plan: Plan) -> Step | None:
-    """The last step with accumulators of integers; None without one."""
+    """The last step with accumulators of integers that are rescaled and stored; None without one."""
     for step in reversed(plan.steps):
-        if step.operator in LAYERS and {"accumulate", "rescale", "store"} <= set(step.rules):
-            return step
+        if {"accumulate", "rescale", "store"} <= set(step.rules) and _form(plan, step) is not None:
+            late = step.parameters.get("late")
+            return step if not late and is_plain(step) and "input_zero_point" in step.parameters else None
     return None
+
+
+def _form(plan: Plan, step: Step) -> LayerForm | None:
+    operator = find(step.operator)
+    seats = seats_of(operator)
+    if seats is None:
+        return None
+    image, weights = step.inputs[seats.image], step.inputs[seats.weights]
+    if image is None or weights is None:
+        return None
+    return layer_form(operator, step, plan.tensors[image].shape, plan.tensors[weights].shape)
 
 
 @dataclass(frozen=True)
 class Sums:
-    """The accumulators of the last layer, and what was known before it."""
+    """The accumulators of the last layer, its form, and what was known before it."""
 
     layer: Layer
+    form: LayerForm
     acc: Array
     known: dict[int, Array]
 
@@ -107,9 +121,10 @@ def sums(plan: Plan, values: Mapping[str, Array], ways: Ways) -> Sums | None:
     for step in plan.steps:
         inputs = [None if i is None else known[i] for i in step.inputs]
         if step is changed:
-            layer = _layer(plan, step, inputs)
-            acc = _accumulate(step, inputs, layer.bias if ways.bias is None else ways.bias(layer), ways)
-            return Sums(layer, finish_accumulator(step.rules["accumulate"], step.accumulator, acc), known)
+            layer, form = _layer(plan, step, inputs), _form(plan, step)
+            assert form is not None, "it is a layer"
+            acc = _accumulate(form, step, inputs, layer.bias if ways.bias is None else ways.bias(layer), ways)
+            return Sums(layer, form, finish_accumulator(step.rules["accumulate"], step.accumulator, acc), known)
         _carry_out(step, inputs, known)
     return None
 
@@ -121,7 +136,8 @@ def finish(plan: Plan, found: Sums, ways: Ways) -> Array | None:
     stored = layer.stored(layer.rescaled(acc)) if ways.end is None else ways.end(layer, acc)
     if stored is None:
         return None
-    known[layer.step.outputs[0]] = stored
+    target = layer.step.outputs[0]
+    known[target] = found.form.result(stored, plan.tensors[target].shape)
     place = next(k for k, step in enumerate(plan.steps) if step.outputs == layer.step.outputs)
     for step in plan.steps[place + 1 :]:
         _carry_out(step, [None if i is None else known[i] for i in step.inputs], known)
@@ -135,26 +151,60 @@ def _carry_out(step: Step, inputs: list[Any], known: dict[int, Array]) -> None:
 
 
 def real_multiplier(plan: Plan, step: Step) -> Array:
-    """scale of the input * scale of the weights / scale of the output, per output channel."""
-    scales = []
-    for index in (step.inputs[0], step.inputs[1], step.outputs[0]):
-        quantization = plan.tensors[index].quantization if index is not None else None
-        if quantization is None:
+    """scale of the input * scale of the weights / scale of the output, one or one per output channel.
+
+    Where these scales are unknown, or are not what the step was prepared from (ranges), it is what the step has.
+
+    Raises:
+        ValueError: the step has no multiplier, either.
+    """
+    prepared = _prepared(step)
+    alike = (("input", "first input"), ("weights", "second input"), ("output",))
+    scales = [scales_of(plan, step, *names) for names in alike]
+    if any(s is None for s in scales):
+        if prepared is None:
             raise ValueError("a scale is missing")
-        scales.append(quantization.scales.astype(np.longdouble))
-    return scales[0] * scales[1] / scales[2]
+        return prepared
+    first, second, result = (s for s in scales if s is not None)
+    real = first * second / result
+    if prepared is not None and not np.allclose(real.astype(np.float64), prepared.astype(np.float64), 1e-4, 0):
+        return prepared
+    return real
+
+
+def _prepared(step: Step) -> Array | None:
+    arrays = step.arrays
+    if "factor" in arrays:
+        return np.atleast_1d(arrays["factor"].astype(np.longdouble))
+    if {"multiplier", "exponent"} <= arrays.keys() and step.rules["rescale"].startswith("q31"):
+        significand = arrays["multiplier"].astype(np.longdouble)
+        return np.atleast_1d(np.ldexp(significand, arrays["exponent"].astype(np.int32) - 31))
+    return None
+
+
+def scales_of(plan: Plan, step: Step, *names: str) -> Array | None:
+    """The scales of the operand with one of these roles, or of the result where none has one.
+
+    They are an operand of the step or belong to the tensor; None where there are none, or only running tells.
+    """
+    operator = find(step.operator)
+    roles = () if operator is None else operator.roles
+    role = next((r for r in roles if r.name in names), Role(names[0], -1))
+    if role.scale is not None:
+        index = step.inputs[role.scale]
+        value = None if index is None else plan.tensors[index].value
+        return None if value is None else value.reshape(-1).astype(np.longdouble)
+    index = step.outputs[0] if role.position < 0 else step.inputs[role.position]
+    quantization = None if index is None else plan.tensors[index].quantization
+    return None if quantization is None else quantization.scales.astype(np.longdouble)
 
 
 def _layer(plan: Plan, step: Step, inputs: list[Any]) -> Layer:
-    bias = inputs[2] if len(inputs) > 2 else None
-    if step.operator == "fully_connected":
-        from ...graph import DATA_TYPES
-
-        dtype = DATA_TYPES[step["output_dtype"]].numpy
-    else:
-        dtype = stored_type(step, inputs[0])
+    seats = seats_of(find(step.operator))
+    assert seats is not None, "it is a layer"
+    bias = inputs[seats.bias] if seats.bias is not None and seats.bias < len(inputs) else None
     whole = None if bias is None else bias.reshape(-1).astype(np.int64)
-    return Layer(step, whole, real_multiplier(plan, step), dtype)
+    return Layer(step, whole, real_multiplier(plan, step), plan.tensors[step.outputs[0]].type.numpy)
 
 
 def _constants(plan: Plan, values: Mapping[str, Array]) -> dict[int, Array]:
@@ -163,50 +213,67 @@ def _constants(plan: Plan, values: Mapping[str, Array]) -> dict[int, Array]:
     return known
 
 
-def _accumulate(step: Step, inputs: list[Any], bias: Array | None, ways: Ways) -> Array:
-    x, weights = inputs[0], inputs[1]
-    filters = weights.astype(np.int64) - step["weight_zero_point"]
+def _accumulate(form: LayerForm, step: Step, inputs: list[Any], bias: Array | None, ways: Ways) -> Array:
+    """Sums and bias, [N, spatial..., O]."""
+    seats = seats_of(find(step.operator))
+    assert seats is not None, "it is a layer"
+    x, filters = form.image(inputs[seats.image]), form.weights(inputs[seats.weights]).astype(np.int64)
+    points = step.arrays.get("weight_zero_points", step.parameters.get("weight_zero_point"))
+    filters = filters - np.asarray(points).astype(np.int64).reshape(-1, *(1,) * (filters.ndim - 1))
     if ways.weights is not None:
         filters = ways.weights(filters)
-    if step.operator == "fully_connected":
-        rows = x.reshape(-1, weights.shape[1]).astype(np.int64) - step["input_zero_point"]
-        acc = _product(step, rows, filters.T, ways)
-        acc = acc if bias is None else acc + bias
-        return acc.reshape(step["output_shape"])
-    pictures = [_picture(step, picture, filters, ways) for picture in x]
-    acc = np.stack(pictures) if pictures else np.zeros((0, step["out_h"], step["out_w"], 1), np.int64)
+    if not form.axes:
+        acc = _product(step, x.astype(np.int64) - step["input_zero_point"], filters.T, ways)
+    else:
+        pictures = [_picture(form, step, picture, filters, ways) for picture in x]
+        acc = np.stack(pictures) if pictures else np.zeros((0, *_out(form, step), len(filters)), np.int64)
     return acc if bias is None else acc + bias
 
 
-def _picture(step: Step, picture: Array, filters: Array, ways: Ways) -> Array:
+def _out(form: LayerForm, step: Step) -> tuple[int, ...]:
+    return tuple(int(step[f"out_{axis}"]) for axis in form.axes)
+
+
+_FIRST = {"d": "pad_front", "h": "pad_top", "w": "pad_left"}
+
+
+def _windows(form: LayerForm, step: Step, image: Array) -> Array:
+    """A view [out..., taps..., C] of all windows of a padded image."""
+    count = len(form.axes)
+    reach = [(step[f"filter_{axis}"] - 1) * step[f"dilation_{axis}"] + 1 for axis in form.axes]
+    view = np.lib.stride_tricks.sliding_window_view(image, reach, axis=tuple(range(count)))
+    index = [slice(None, None, step[f"stride_{axis}"]) for axis in form.axes]
+    index += [slice(None), *(slice(None, None, step[f"dilation_{axis}"]) for axis in form.axes)]
+    view = np.moveaxis(view[tuple(index)], count, -1)
+    return view[tuple(slice(0, extent) for extent in _out(form, step))]
+
+
+def _picture(form: LayerForm, step: Step, picture: Array, filters: Array, ways: Ways) -> Array:
     zero_point = step["input_zero_point"]
     outside = 0 if ways.pad_code is None else ways.pad_code(step) - zero_point
     wide = picture.astype(np.int64) - zero_point
-    for axis, (suffix, first) in enumerate((("h", "pad_top"), ("w", "pad_left"))):
-        wide = padded(wide, axis, step, suffix, int(step[first]), outside, ways.pad_mode)
-    height, width = step["out_h"], step["out_w"]
-    view = tap_windows(wide, step)[:height, :width]
-    if step.operator == "depthwise_conv2d":
-        multiplier = step["multiplier"]
-        taps, channels = filters[0].reshape(-1, filters.shape[3]), filters.shape[3]
-        rows = view.reshape(height * width, len(taps), -1)
-        if multiplier > 1:
-            rows = np.repeat(rows, multiplier, axis=2)
+    for axis, suffix in enumerate(form.axes):
+        wide = padded(wide, axis, step, suffix, int(step[_FIRST[suffix]]), outside, ways.pad_mode)
+    out, view, groups = _out(form, step), _windows(form, step, wide), form.groups
+    depth, per_group = filters.shape[-1], len(filters) // groups
+    if depth == 1 and groups > 1:
+        taps = filters.reshape(len(filters), -1).T
+        rows = view.reshape(int(np.prod(out)), len(taps), -1)
+        if per_group > 1:
+            rows = np.repeat(rows, per_group, axis=2)
         if ways.products is not None:
             acc = ways.products(step, rows, taps[None])
         else:
             acc = np.einsum("rkc,kc->rc", rows.astype(np.float64), taps.astype(np.float64)).astype(np.int64)
-        return acc.reshape(height, width, channels)
-    groups, depth = step["groups"], filters.shape[3]
-    per_group = len(filters) // groups
-    found = np.empty((height, width, len(filters)), np.int64)
+        return acc.reshape(*out, len(filters))
+    found = np.empty((*out, len(filters)), np.int64)
     for g in range(groups):
         matrix = filters[g * per_group : (g + 1) * per_group].reshape(per_group, -1).T
-        lines = max(1, _BLOCK // max(1, width * len(matrix) * 8))
-        for top in range(0, height, lines):
+        lines = max(1, _BLOCK // max(1, int(np.prod(out[1:])) * len(matrix) * 8))
+        for top in range(0, out[0], lines):
             part = view[top : top + lines, ..., g * depth : (g + 1) * depth]
             acc = _product(step, part.reshape(-1, len(matrix)), matrix, ways)
-            found[top : top + lines, :, g * per_group : (g + 1) * per_group] = acc.reshape(-1, width, per_group)
+            found[top : top + lines, ..., g * per_group : (g + 1) * per_group] = acc.reshape(-1, *out[1:], per_group)
     return found
 
 
@@ -216,7 +283,7 @@ def padded(picture: Array, axis: int, step: Step, suffix: str, before: int, outs
     needed = (step[f"out_{suffix}"] - 1) * step[f"stride_{suffix}"] + reach
     if before < 0:
         picture, before = np.take(picture, range(-before, picture.shape[axis]), axis), 0
-    pads = [(0, 0)] * 3
+    pads = [(0, 0)] * picture.ndim
     pads[axis] = before, max(0, needed - before - picture.shape[axis])
     if mode:
         return np.asarray(np.pad(picture, pads, mode=mode))  # type: ignore[call-overload]

@@ -8,32 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...graph import Graph, Node, Tensor
+from ...operators import Role, find
+from ...operators.roles import seats_of
 from .case import Case, change_tensors, with_quantization
 
-# Operators whose parameters are operands: per data operand role, data, scale, zero point; the result's data is -1.
-_OPERANDS: dict[str, tuple[tuple[str, int, int, int], ...]] = {
-    "qlinear_conv": (("input", 0, 1, 2), ("weight", 3, 4, 5), ("output", -1, 6, 7)),
-    "qlinear_matmul": (("first input", 0, 1, 2), ("second input", 3, 4, 5), ("output", -1, 6, 7)),
-    "qlinear_add": (("first input", 0, 1, 2), ("second input", 3, 4, 5), ("output", -1, 6, 7)),
-    "qlinear_mul": (("first input", 0, 1, 2), ("second input", 3, 4, 5), ("output", -1, 6, 7)),
-    "qgemm": (("input", 0, 1, 2), ("weight", 3, 4, 5), ("output", -1, 7, 8)),
-    "quantize_linear": (("output", -1, 1, 2),),
-    "dequantize_linear": (("input", 0, 1, 2),),
-    **dict.fromkeys(
-        ("qlinear_sigmoid", "qlinear_average_pool", "qlinear_global_average_pool", "qlinear_softmax"),
-        (("input", 0, 1, 2), ("output", -1, 3, 4)),
-    ),
-}
-# Operators with weights: positions of input, weights and bias.
-WEIGHTS = {
-    "conv2d": (0, 1, 2),
-    "depthwise_conv2d": (0, 1, 2),
-    "fully_connected": (0, 1, 2),
-    "transpose_conv": (2, 1, 3),
-    "qlinear_conv": (0, 3, 8),
-    "qgemm": (0, 3, 6),
-    "conv3d": (0, 1, 2),
-}
+# As sentences have it.
+_WORDS = {"weights": "weight"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,27 +37,44 @@ def operands(case: Case) -> list[Operand]:
     """Operands of the segment's last quantized node, inputs first."""
     graph = case.segment.graph
     for node in reversed(graph.nodes):
-        found = _as_operands(graph, node) if node.operator in _OPERANDS else _as_tensors(graph, node)
+        found = _as_operands(graph, node) if _with_operands(node) else _as_tensors(graph, node)
         if found:
             return found
     return []
 
 
+def is_layer(node: Node) -> bool:
+    """Whether an operator has weights, or multiplies matrices."""
+    return seats_of(find(node.operator)) is not None
+
+
 def main_node(case: Case) -> Node:
-    """The last node of the segment with weights, else the last node."""
+    """The segment's last layer, else its last node."""
     graph = case.segment.graph
-    return next((n for n in reversed(graph.nodes) if n.operator in WEIGHTS), graph.nodes[-1])
+    return next((n for n in reversed(graph.nodes) if is_layer(n)), graph.nodes[-1])
+
+
+def _roles(node: Node) -> tuple[Role, ...]:
+    operator = find(node.operator)
+    return () if operator is None else operator.roles
+
+
+def _with_operands(node: Node) -> list[Role]:
+    """Roles whose scales are operands."""
+    return [role for role in _roles(node) if role.scale is not None]
 
 
 def operand_roles(graph: Graph, node: Node) -> dict[int, str]:
     """Position of an operand to what people call it, as far as there are words for it."""
     found: dict[int, str] = {}
-    for role, data, scale, point in _OPERANDS.get(node.operator, ()):
-        found.update({scale: f"{role} scale", point: f"{role} zero point"})
-        if data >= 0:
-            found[data] = role
-    if node.operator in WEIGHTS:
-        found.update(zip(WEIGHTS[node.operator], ("input", "weight", "bias"), strict=True))
+    for role in _roles(node):
+        word = _WORDS.get(role.name, role.name)
+        if role.scale is not None:
+            found[role.scale] = f"{word} scale"
+        if role.zero_point is not None:
+            found[role.zero_point] = f"{word} zero point"
+        if role.position >= 0:
+            found[role.position] = word
     if found:
         return found
     data_at = [k for k, i in enumerate(node.inputs) if i is not None and graph.tensors[i].quantization is not None]
@@ -115,9 +112,9 @@ def _of_tensor(role: str, tensor: Tensor, index: int) -> Operand:
 
 def _as_operands(graph: Graph, node: Node) -> list[Operand]:
     found = []
-    for role, _, scale_at, point_at in _OPERANDS[node.operator]:
-        scale = _input(graph, node, scale_at)
-        point = _input(graph, node, point_at)
+    for role in _with_operands(node):
+        scale = _input(node, role.scale)
+        point = _input(node, role.zero_point)
         if scale is None or not graph.tensors[scale].is_constant:
             continue
         scales = graph.tensors[scale].values().reshape(-1).astype(np.float32)
@@ -127,7 +124,7 @@ def _as_operands(graph: Graph, node: Node) -> list[Operand]:
             points = graph.tensors[point].values().reshape(-1).astype(np.int64)
         found.append(
             Operand(
-                role,
+                _WORDS.get(role.name, role.name),
                 scales,
                 points,
                 lambda graph, value, index=scale: change_tensors(graph, {index: lambda t: with_data(t, value)}),  # type: ignore[misc]
@@ -143,8 +140,8 @@ def _set_point(graph: Graph, index: int | None, value: object) -> Graph:
     return change_tensors(graph, {index: lambda t: with_data(t, value)})
 
 
-def _input(graph: Graph, node: Node, position: int) -> int | None:
-    return node.inputs[position] if position < len(node.inputs) else None
+def _input(node: Node, position: int | None) -> int | None:
+    return None if position is None or position >= len(node.inputs) else node.inputs[position]
 
 
 def with_data(tensor: Tensor, value: object) -> Tensor:

@@ -14,7 +14,7 @@ from ...operators import Step
 from ...plan import Plan
 from ..result import Cause
 from .case import Case, Hypothesis, change_steps
-from .operands import WEIGHTS, Operand, main_node, operands
+from .operands import Operand, is_layer, main_node, operands
 
 
 def scales(case: Case) -> Iterator[Hypothesis]:
@@ -48,7 +48,7 @@ def _channels(found: list[Operand]) -> Iterator[Hypothesis]:
 
 
 def _powers(case: Case, found: list[Operand]) -> Iterator[Hypothesis]:
-    layer = main_node(case).operator in WEIGHTS or main_node(case).operator in ("mul", "qlinear_mul", "qlinear_matmul")
+    layer = is_layer(main_node(case)) or main_node(case).operator in ("mul", "qlinear_mul")
     for operand in found:
         if layer and operand.role not in ("weight", "first input"):
             continue

@@ -9,8 +9,8 @@ import numpy as np
 
 from ....compare.hypotheses import Case, Hypothesis
 from ....compare.hypotheses.case import with_parameters
-from ....compare.hypotheses.operands import WEIGHTS
-from ....operators import Step
+from ....operators import Step, find
+from ....operators.roles import seats_of
 from .common import Array, of_step
 
 # What results are laid out by: other numbers give other shapes.
@@ -39,7 +39,7 @@ _UNREAD = {
 def prepared(case: Case) -> Iterator[Hypothesis]:
     """Parameters and arrays of the step that writes the result, one at a time."""
     step = case.step
-    layer = step.operator in WEIGHTS
+    layer = seats_of(find(step.operator)) is not None
     for name, value in step.parameters.items():
         if name in _SHAPES or name in _UNREAD.get(step.operator, ()) or isinstance(value, bool):
             continue
