@@ -169,8 +169,7 @@ def _rows(form: LayerForm, step: Step, weights: np.ndarray) -> np.ndarray | None
 def _places(form: LayerForm, step: Step, shape: tuple[int, ...]) -> np.ndarray | None:
     """Flat input positions [groups, K] of the window with the most taps inside of the picture."""
     if not form.axes:
-        rows, depth = shape[::-1] if form.transposed else (0, shape[-1])
-        return (np.arange(depth) * (rows if form.transposed else 1))[None]
+        return (np.arange(form.depth) * (shape[1] if form.transposed else 1))[None]
     spatial = shape[1:-1] if form.channels_last else shape[2:]
     channels = shape[-1] if form.channels_last else shape[1]
     flat, outside = np.zeros(1, np.int64), np.zeros(1, bool)

@@ -209,10 +209,11 @@ def requantized(step: Step, acc: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return stored.astype(dtype)
 
 
-def is_plain(step: Step) -> bool:
-    """Whether a step adds up exact products and, if it rescales, does so by finite multipliers.
+def adds_exactly(step: Step) -> bool:
+    """Whether a step adds up exact products and, if it rescales, does so by finite multipliers."""
+    return accumulate.RULES[step.rules["accumulate"]].lost is None and "open_factor" not in step.arrays
 
-    Such a step may be carried out by operators that know of no other sums: layers whose scales are no operands.
-    """
-    exact = accumulate.RULES[step.rules["accumulate"]].lost is None
-    return exact and "open_factor" not in step.arrays and "requantize" not in step.rules
+
+def is_plain(step: Step) -> bool:
+    """Whether operators may carry a step out that know of no other sums: layers whose scales are no operands."""
+    return adds_exactly(step) and "requantize" not in step.rules

@@ -77,6 +77,7 @@ class LayerForm:
         channels_last: of the image and of the result.
         axes: letters of the spatial axes that the step's geometry names; empty for matrix products.
         groups: of channels.
+        depth: products of one sum, for matrix products.
         transposed: the image is a matrix that the step transposes.
     """
 
@@ -84,12 +85,13 @@ class LayerForm:
     channels_last: bool
     axes: str
     groups: int
+    depth: int = 0
     transposed: bool = False
 
     def image(self, x: np.ndarray) -> np.ndarray:
         """[N, spatial..., C]; matrices [rows, K]."""
         if not self.axes:
-            return x.T if self.transposed else x.reshape(-1, x.shape[-1])
+            return x.T if self.transposed else x.reshape(-1, self.depth)
         x = x if self.channels_last else np.moveaxis(x, 1, -1)
         return x.reshape(x.shape[0], *(1,) * (len(self.axes) + 2 - x.ndim), *x.shape[1:])
 
@@ -125,7 +127,8 @@ def layer_form(operator: Operator | None, step: Step, source: tuple[int, ...], w
     if "S" not in order:
         if len(w) != 2 or (known.get("trans_a") and len(source) != 2):
             return None
-        return LayerForm(order, True, "", 1, bool(known.get("trans_a")))
+        depth = w[order.index("I")]
+        return LayerForm(order, True, "", 1, depth, bool(known.get("trans_a"))) if depth else None
     axes = "dhw" if "filter_d" in known else "hw"
     if len(source) != len(w) or not 3 <= len(w) <= len(axes) + 2 or f"filter_{axes[-1]}" not in known:
         return None

@@ -10,10 +10,10 @@ import numpy as np
 
 from ...operators import Role, Step, find
 from ...operators.accumulator import finish_accumulator
-from ...operators.integer_layers import is_plain
+from ...operators.integer_layers import adds_exactly
 from ...operators.roles import LayerForm, layer_form, seats_of
 from ...plan import Plan
-from ...rules import rescale, store
+from ...rules import requantize, rescale, store
 
 # Bytes of unfolded input held at a time.
 _BLOCK = 16 << 20
@@ -37,8 +37,11 @@ class Layer:
     dtype: np.dtype
 
     def rescaled(self, acc: Array) -> Array:
-        """Accumulators behind the step's own rule of `rescale`."""
-        return rescale.apply(self.step.rules["rescale"], acc, self.step.arrays)
+        """Accumulators behind the step's own rule of `rescale` or `requantize`."""
+        rules = self.step.rules
+        if "requantize" in rules:
+            return np.asarray(requantize.RULES[rules["requantize"]].apply(acc, self.step.arrays))
+        return rescale.apply(rules["rescale"], acc, self.step.arrays)
 
     def stored(self, rescaled: Array) -> Array:
         """The step's own rule of `store`."""
@@ -81,9 +84,10 @@ class Ways:
 def last_layer(plan: Plan) -> Step | None:
     """The last step with accumulators of integers that are rescaled and stored; None without one."""
     for step in reversed(plan.steps):
-        if {"accumulate", "rescale", "store"} <= set(step.rules) and _form(plan, step) is not None:
-            late = step.parameters.get("late")
-            return step if not late and is_plain(step) and "input_zero_point" in step.parameters else None
+        scaled = {"rescale", "requantize"} & step.rules.keys() and {"accumulate", "store"} <= step.rules.keys()
+        if scaled and _form(plan, step) is not None:
+            whole = adds_exactly(step) and not step.parameters.get("late")
+            return step if whole and "input_zero_point" in step.parameters else None
     return None
 
 
@@ -176,7 +180,7 @@ def _prepared(step: Step) -> Array | None:
     arrays = step.arrays
     if "factor" in arrays:
         return np.atleast_1d(arrays["factor"].astype(np.longdouble))
-    if {"multiplier", "exponent"} <= arrays.keys() and step.rules["rescale"].startswith("q31"):
+    if {"multiplier", "exponent"} <= arrays.keys() and step.rules.get("rescale", "").startswith("q31"):
         significand = arrays["multiplier"].astype(np.longdouble)
         return np.atleast_1d(np.ldexp(significand, arrays["exponent"].astype(np.int32) - 31))
     return None
