@@ -94,7 +94,7 @@ def last_layer(plan: Plan) -> Step | None:
 def _form(plan: Plan, step: Step) -> LayerForm | None:
     operator = find(step.operator)
     seats = seats_of(operator)
-    if seats is None:
+    if seats is None or max(seats.image, seats.weights) >= len(step.inputs):
         return None
     image, weights = step.inputs[seats.image], step.inputs[seats.weights]
     if image is None or weights is None:
@@ -195,7 +195,9 @@ def scales_of(plan: Plan, step: Step, *names: str) -> Array | None:
     roles = () if operator is None else operator.roles
     role = next((r for r in roles if r.name in names), Role(names[0], -1))
     if role.scale is not None:
-        index = step.inputs[role.scale]
+        # Steps that have no need of their scales any more may have fewer inputs than the node.
+        given = max(r.scale or 0 for r in roles) < len(step.inputs)
+        index = step.inputs[role.scale] if given else None
         value = None if index is None else plan.tensors[index].value
         return None if value is None else value.reshape(-1).astype(np.longdouble)
     index = step.outputs[0] if role.position < 0 else step.inputs[role.position]

@@ -306,6 +306,67 @@ def picture(
     )
 
 
+# Of long sums: two halves, so that each leaves 2^24.
+_TERMS = 1300
+
+
+def long_sums(label: str, random: np.random.Generator, back: bool) -> Layer:
+    """Sums of 1,300 products: some beyond 24 bits, or partial sums beyond 24 bits that come `back` to a few codes."""
+    x_type, w_type = TYPES[label]
+    x_kind, w_kind = data_type(x_type), data_type(w_type)
+    half, zw = _TERMS // 2, weight_point(w_type)
+    # Differences from the zero point.
+    x = random.integers(240, 255, (4, half))
+    w = random.integers(110, 127, (9, half), endpoint=True)
+    if back:
+        other = x.copy()
+        for row in range(len(x)):
+            places = random.integers(0, half, 3)
+            other[row, places] += random.integers(-1, 2, 3)
+        x, w = np.concatenate([x, other], axis=1), np.concatenate([w, -w], axis=1)
+    else:
+        x, w = np.concatenate([x, x], axis=1), np.concatenate([w, w], axis=1)
+        for channel, part in enumerate(np.linspace(0, 1, len(w))):
+            w[channel, : int(part * _TERMS)] *= -1
+    scales = (0.5, 0.5, 1.0) if back else (2.0**-5, 2.0**-14, 1.0)
+    return Layer(
+        "saturation",
+        "partial sums beyond 24 bits, small results" if back else "sums beyond 24 bits",
+        x_type,
+        w_type,
+        (x + x_kind.minimum).astype(x_kind.numpy),
+        (w + zw).astype(w_kind.numpy),
+        None,
+        scales[0],
+        int(x_kind.minimum),
+        np.array([scales[1]], np.float32),
+        np.array([zw], w_kind.numpy),
+        scales[2],
+        point(x_type, 0.5),
+    )
+
+
+def wide_products(label: str, random: np.random.Generator) -> Layer:
+    """Zero points of both factors at the lowest end: products up to 255 * 255, which 16 bits do not hold."""
+    x_type, w_type = TYPES[label]
+    x_kind, w_kind = data_type(x_type), data_type(w_type)
+    return Layer(
+        "zero points",
+        "of activations and weights at the lowest end: products beyond 16 bits",
+        x_type,
+        w_type,
+        random.integers(x_kind.minimum, x_kind.maximum, (4, 3), endpoint=True).astype(x_kind.numpy),
+        random.integers(w_kind.minimum, w_kind.maximum, (9, 3), endpoint=True).astype(w_kind.numpy),
+        None,
+        0.5,
+        int(x_kind.minimum),
+        np.array([2.0**-9], np.float32),
+        np.array([w_kind.minimum], w_kind.numpy),
+        1.0,
+        int(x_kind.minimum),
+    )
+
+
 def usual(
     label: str,
     x_shape: tuple[int, ...],

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, generator
-from ..onnx_layers import AIMED, PICTURES, TYPES, Layer, aimed, output_shape, picture, usual
+from ..onnx_layers import AIMED, PICTURES, TYPES, Layer, aimed, long_sums, output_shape, picture, usual, wide_products
 from ..onnx_model import OnnxModel, declared
 
 OPERATORS = {"QLinearConv": ("s8", "u8", "u8u8"), "QDQ Conv": ("s8", "u8", "u8u8")}
@@ -45,9 +45,14 @@ def _layers(operator: str, types: str) -> Iterator[Layer]:
         yield picture(types, geometry, random, biased=number % 3 != 2, per_channel=number % 2 == 0)
     yield _pairs(operator, types)
     yield _one_pair(operator, types)
-    for number, (x, w, attributes) in enumerate(_USUAL):
+    long = long_sums(types, generator(operator, types, "long sums"), True)
+    for layer in (long, wide_products(types, generator(operator, types, "wide products"))):
+        x, w = np.ascontiguousarray(layer.x.T), layer.w
+        attributes = {"kernel_shape": [1, 1]}
+        yield replace(layer, x=x.reshape(1, -1, 2, 2), w=w[..., None, None], attributes=attributes)
+    for number, (x_shape, w_shape, attributes) in enumerate(_USUAL):
         random = generator(operator, types, "usual", number)
-        yield usual(types, x, w, random, attributes=attributes)
+        yield usual(types, x_shape, w_shape, random, attributes=attributes)
 
 
 def _pairs(operator: str, types: str) -> Layer:

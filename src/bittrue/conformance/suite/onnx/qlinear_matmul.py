@@ -11,7 +11,7 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, between, generator
-from ..onnx_layers import AIMED, TYPES, Layer, aimed, point, usual, weight_point
+from ..onnx_layers import AIMED, TYPES, Layer, aimed, long_sums, point, usual, weight_point, wide_products
 from ..onnx_model import MICROSOFT, OnnxModel, declared
 
 OPERATORS = dict.fromkeys(("QLinearMatMul", "QGemm", "QDQ MatMul", "QDQ Gemm"), ("s8", "u8", "u8u8"))
@@ -45,6 +45,9 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         yield draft(operator, _random_sums(operator, types, x, w, note, random), number)
     yield draft(operator, _pairs(operator, types), 0)
     yield draft(operator, _one_pair(types), 0)
+    for back in (True,) if biased else (True, False):
+        yield draft(operator, long_sums(types, generator(operator, types, "long sums", int(back)), back), 0)
+    yield draft(operator, wide_products(types, generator(operator, types, "wide products")), 0)
     for number, (rows, terms, columns) in enumerate(((8, 48, 16), (4, 200, 10), (16, 24, 33), (1, 512, 32))):
         random = generator(operator, types, "usual", number)
         layer = usual(types, (rows, terms), (columns, terms), random, biased)
