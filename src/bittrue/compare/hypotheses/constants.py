@@ -101,6 +101,7 @@ def _weights(tensor: Tensor, index: int, order: str) -> Iterator[Hypothesis]:
             lambda w: np.where(w < 0, w + 256, w),
         ),
         ("weights' signs ignored", "weights are taken without their signs", np.abs),
+        ("weights negated", "the weights have the wrong sign", np.negative),
     )
     for name, text, change in signed:
         yield Hypothesis(_cause(name, text, "data"), "weights", layer={"weights": change})
@@ -114,7 +115,8 @@ def _axes(order: str, rank: int) -> str:
 
 def _values(axes: str) -> Iterator[tuple[str, str, Change]]:
     yield "weights -128 read as -127", "weights of -128 count as -127", lambda w: np.maximum(w, -127)
-    yield "weights negated", "the weights have the wrong sign", lambda w: np.clip(-w.astype(np.int64), -128, 127)
+    text = "the weights have the wrong sign, and -128 becomes 127"
+    yield "weights negated", text, lambda w: np.clip(-w.astype(np.int64), -128, 127)
     yield "weights shifted right by one bit", "the weights lose their lowest bit", lambda w: (w >> 1) << 1
     yield "weights cut to their upper 4 bits", "the weights lose their lowest 4 bits", lambda w: (w >> 4) << 4
     out = axes.find("O")
