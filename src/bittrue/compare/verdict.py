@@ -55,10 +55,10 @@ class Explainer:
         unfinished: tensors on which the search ended before everything was tried, and found nothing.
     """
 
-    def __init__(self, own: Numerics, other: Numerics | None, search: int = _SEARCH) -> None:
+    def __init__(self, own: Numerics, other: Numerics | None, search: int | None = None) -> None:
         self.own = own
         self.unfinished: list[str] = []
-        self._in_vain, self._left = 0, search
+        self._in_vain, self._left = 0, _SEARCH if search is None else search
         self._others = () if other is None else (other,)
         self._known: dict[tuple[Hashable, ...], tuple[rows.Slot, ...]] = {}
 

@@ -21,6 +21,7 @@ from ..operators.conditions import CONDITIONS
 from ..operators.requirements import REQUIREMENTS
 from ..rewrites import Settled, Shapes, rewrite
 from .calls import needed_graphs, never_called
+from .folding import FOLD_BYTES, may_fold
 from .layout import Lifetime, layout
 from .plan import Later, Nested, Plan, PlanTensor, Source
 from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
@@ -28,15 +29,6 @@ from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
 # callers raise it for large pictures or batches.
 DEFAULT_MEMORY_LIMIT = 256 << 20
-# Results up to this many bytes are folded at plan time, and this many altogether; the rest runs as steps. Results that
-# are hardly larger than the constants they are made of (weights that a layer prepares) may be as large as they like, as
-# long as all of them stay within this many times the size of all constants.
-_FOLD_BYTES = 1 << 20
-_FOLD_BYTES_ALTOGETHER = 32 << 20
-# Multiply-accumulates of all steps that are folded; small ones, which work out shapes, are folded after that as well.
-_FOLD_WORK = 1 << 24
-_FOLD_SMALL = 1 << 12
-_FOLD_CONSTANTS = 3
 # Tensors that `_State.look` computes with: shapes and indices are small.
 _LOOK_ELEMENTS = 64
 # NumPy 1.x arrays end here; no kernel goes beyond 8.
@@ -489,12 +481,9 @@ def _fold(state: _State, operator: Operator, step: Step, call: Call) -> bool:
         return False
     sizes = [math.prod(state.shapes[i]) * state.graph.tensors[i].type.numpy.itemsize for i in step.outputs]
     size = sum(sizes)
-    much = step.work > _FOLD_SMALL and state.job.folded_work + step.work > _FOLD_WORK
-    if size > _FOLD_BYTES or much or state.folded_bytes > _FOLD_BYTES_ALTOGETHER:
-        read = sum(o.value.nbytes for o in call.inputs if o is not None and o.value is not None)
-        within = state.folded_bytes + size <= _FOLD_CONSTANTS * state.constant_bytes
-        if not within or max(size, step.work) > 2 * read:
-            return False
+    read = sum(o.value.nbytes for o in call.inputs if o is not None and o.value is not None)
+    if not may_fold(step, size, read, state.constant_bytes, state.folded_bytes, state.job.folded_work):
+        return False
     state.folded_bytes += size
     if step.inexact:
         state.folded_inexact.append(step.source)
@@ -546,7 +535,7 @@ def _finish(state: _State, done: int, reason: str, scope: str, notes: tuple[str,
         last[index] = len(state.steps)
     known = {*state.folded, *state.given}
     # Large values on the way to others are let go.
-    gone = {i for i in state.folded if i not in last and i not in state.given and state.values[i].nbytes > _FOLD_BYTES}
+    gone = {i for i in state.folded if i not in last and i not in state.given and state.values[i].nbytes > FOLD_BYTES}
     gone -= {i for node in rest for i in node.inputs if i is not None}
     tensors = []
     for index, tensor in enumerate(graph.tensors):
