@@ -7,6 +7,7 @@ import inspect
 import math
 import platform
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -119,11 +120,26 @@ def test_shapes_and_types(name: str) -> None:
     assert function(np.zeros((0, 2), np.float32)).shape == (0, 2)
 
 
+def test_quarter_turns() -> None:
+    """Of every size, against 100 digits of pi; n modulo 4 and the remainder to 2^-40 or 2^-20 of itself."""
+    digits = (
+        "3141592653589793238462643383279502884197169399375105820974944592307816406286208998628034825342117067982148"
+    )
+    quarter = Fraction(int(digits), 10 ** (len(digits) - 1)) / 2
+    rng = np.random.default_rng(0)
+    x = (rng.choice([-1, 1], 4000) * np.exp2(rng.uniform(-12, 127.9, 4000))).astype(np.float32)
+    for value, n, r in zip(x, *elementary.quarter_turns(x), strict=True):
+        whole = Fraction(float(value if abs(value) < 120 else abs(value)))
+        left = whole - round(whole / quarter) * quarter
+        assert (int(n) - round(whole / quarter)) % 4 == 0, value
+        assert abs(Fraction(float(r)) - left) <= Fraction(1, 2**40) + abs(left) / 2**20, value
+
+
 def test_every_function_is_tested_and_named_in_its_source() -> None:
     public = {
         n for n, f in vars(elementary).items() if inspect.isfunction(f) and not n.startswith("_") and n != "wraps"
     }
-    assert public == {*ONE, *TWO, "logistic"}
+    assert public == {*ONE, *TWO, "logistic", "quarter_turns"}
     for name in public:
         text = getattr(elementary, name).__doc__
         assert "Source:" in text, name
