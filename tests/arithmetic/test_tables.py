@@ -45,6 +45,11 @@ def random_parameters(count: int, seed: int):
 def test_table_256(name):
     fast, slow = EXACT_FUNCTIONS[name]
     for parameters in random_parameters(25, 1):
+        unlimited = exact.table_256(slow, *parameters[:4], -(2**40), 2**40)
+        if parameters[4] == 0 and max(map(abs, unlimited)) >= 2**31:
+            with pytest.raises(ValueError, match="leave 32 bits"):
+                tables.table_256(fast, *parameters)
+            continue
         got = tables.table_256(fast, *parameters)
         assert got.dtype == np.int64
         assert got.tolist() == exact.table_256(slow, *parameters), parameters
@@ -59,7 +64,7 @@ def test_table_256_ties_saturation_and_order():
     assert table[[0, 255]].tolist() == [-64, 64]
     assert tables.table_256(np.exp, 1.0, 0, 1.0, 0, -128, 127)[[0, 128, 255]].tolist() == [0, 1, 127]
     assert tables.table_256(lambda x: x * np.inf, 1.0, 0, 1.0, 5, -128, 127)[[0, 128, 255]].tolist() == [-128, 0, 127]
-    assert len(tables.table_256(np.exp, 1.0, 0, 1.0, 0, 0, 255)) == 256
+    assert len(tables.table_256(np.exp, 1 / 16, 0, 1.0, 0, 0, 255)) == 256
 
 
 def test_logistic_is_three_binary32_steps():
