@@ -28,14 +28,17 @@ def _between(
     maximum: int,
     steps: Callable[[float, float], np.ndarray],
 ) -> tuple[int, int]:
-    """[max(minimum, Q(lower)), min(maximum, Q(upper))] with Q(f) = zero_point + steps(f, scale)."""
+    """[max(minimum, Q(lower)), min(maximum, Q(upper))] with Q(f) = zero_point + steps(f, scale), which fits 32 bits."""
 
     def quantized(bound: float) -> int:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             found = float(steps(bound, scale))
         if not -(2.0**31) <= found < 2.0**31:
             raise OverflowError(f"{bound} / {scale} does not fit 32 bits")
-        return zero_point + int(found)
+        moved = zero_point + int(found)
+        if not -(2**31) <= moved < 2**31:
+            raise OverflowError(f"{bound} / {scale} beside zero point {zero_point} does not fit 32 bits")
+        return moved
 
     lower, upper = _BOUNDS[activation]
     low = minimum if lower is None else max(minimum, quantized(lower))
