@@ -97,7 +97,7 @@ ROWS: tuple[Row, ...] = (
             stem,
             types,
             _PRODUCT,
-            "run: 27 of 52 random single-node models with other bits",
+            "run: 28 of 52 random single-node models with other bits",
             when=(("one_channel_spans_rows",),),
             requires=(_UNDILATED,),
             limit="filters of one channel with one window along the last axis: the order of additions, another one than"
