@@ -186,6 +186,8 @@ void TransposedConvolution::copy_picture(const uint8_t* in, uint8_t* copy) const
     std::memcpy(copy + before, in + from * body, static_cast<size_t>(body));
     std::memset(copy + before + body, in_zero_point_, static_cast<size_t>(line - before - body));
   }
+  // The last row is read to the end of its last word.
+  std::memset(copy, in_zero_point_, kSlack);
 }
 
 // Lines [first, first + count) of a part: every panel of weights meets all of them.

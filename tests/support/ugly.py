@@ -69,6 +69,7 @@ UNDEFINED = frozenset(
         "BT-COMPARE-SCALE",
         "BT-CONV-CHANNELS",
         "BT-DIAGONAL",
+        "BT-DILATE",
         "BT-DIVIDE-RANGE",
         "BT-EMBEDDING",
         "BT-FC-DEPTH",
