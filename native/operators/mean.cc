@@ -228,6 +228,13 @@ class SumReal final : public Kernel {
   bool named_, first_;
 };
 
+// Which of several NaNs a sum keeps depends on the order inside of vectors; the reference has one.
+void leave_nan_to_the_reference(const float* out, int64_t count) {
+  bool nan = false;
+  for (int64_t i = 0; i < count; ++i) nan |= out[i] != out[i];
+  if (nan) throw Undefined();
+}
+
 // four_lanes_twice: rows of neighbours, summed in two vectors of four lanes from the first 16-byte boundary on.
 class RowMeans final : public Kernel {
  public:
@@ -246,6 +253,7 @@ class RowMeans final : public Kernel {
     } else {
       run.pool.parallel(outputs_, one);
     }
+    leave_nan_to_the_reference(out, outputs_);
   }
 
  private:
@@ -345,6 +353,7 @@ class PartSums final : public Kernel {
     } else {
       run.pool.parallel(outputs_, one);
     }
+    leave_nan_to_the_reference(out, outputs_ * channels_);
   }
 
  private:

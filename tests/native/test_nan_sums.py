@@ -54,3 +54,17 @@ def test_native_keeps_the_reference_s_nans(operator: str, constant_nan: bool) ->
         met += sum(int(np.isnan(value).sum()) for value in values.values())
         check_native(session, feeds, values)
     assert met
+
+
+@pytest.mark.parametrize("numerics", ["litert", "litert-optimized", "xnnpack"])
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((23, 17), (0,)), ((8, 9), (0, 1)), ((5, 40), (1,)), ((3, 4, 5, 6), (1, 2))]
+)
+def test_means_keep_the_reference_s_nans(numerics: str, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    options = ("ReducerOptions", {"keepDims": True})
+    content = single("MEAN", options, [T("f32", shape), T("s32", (len(axes),), data=np.int32(axes))], [T("f32", ())])
+    session = bittrue.load(content).prepare(numerics, executor="reference")
+    rng = np.random.default_rng(0)
+    for seed in range(4):
+        x = np.where(rng.random(shape) < 0.4, rng.choice(NANS, shape), reals(seed, *shape)).astype(np.float32)
+        check_native(session, [[x]], session.trace(x))
