@@ -291,7 +291,7 @@ def read_image(path: Path, port: Port, image_range: tuple[float, float] | None) 
             are decoded), or values that have no known range or mean nothing without a background.
     """
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
     except ImportError:
         raise InputError("BT-IMAGE", "images need Pillow", place=str(path), advice="pip install pillow") from None
     last = len(port.shape) == 4 and port.shape[3] in (1, 3, 4)
@@ -316,7 +316,9 @@ def read_image(path: Path, port: Port, image_range: tuple[float, float] | None) 
                 )
             converted, done = _eight_bits(image, {1: "L", 3: "RGB", 4: "RGBA"}[channels], path)
             resized = converted.resize((width, height), Image.Resampling.BICUBIC)
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # whatever Pillow meets in a damaged file: TypeError, RuntimeError and EOFError too
         raise InputError("BT-IMAGE", f"no readable image or array: {error}", place=str(path)) from None
     pixels = np.asarray(resized, np.uint8).reshape(1, height, width, channels)
     if not last:
