@@ -45,14 +45,15 @@ def random_parameters(count: int, seed: int):
 def test_table_256(name):
     fast, slow = EXACT_FUNCTIONS[name]
     for parameters in random_parameters(25, 1):
-        unlimited = exact.table_256(slow, *parameters[:4], -(2**40), 2**40)
-        if parameters[4] == 0 and max(map(abs, unlimited)) >= 2**31:
+        try:
+            expected = exact.table_256(slow, *parameters)
+        except ValueError:
             with pytest.raises(ValueError, match="leave 32 bits"):
                 tables.table_256(fast, *parameters)
             continue
         got = tables.table_256(fast, *parameters)
         assert got.dtype == np.int64
-        assert got.tolist() == exact.table_256(slow, *parameters), parameters
+        assert got.tolist() == expected, parameters
     for parameters in [(1 / 16, 0, 1 / 256, -128, -128, 127), (1e30, 0, 1 / 128, 0, -128, 127)]:
         assert tables.table_256(fast, *parameters).tolist() == exact.table_256(slow, *parameters)
 

@@ -526,6 +526,8 @@ def table_256(
     for q in range(minimum, maximum + 1):
         value = function(_times(scale_in, float(q - input_zero_point), 24))
         y = _add(round_away(_times(value, inverse, 24)), float(output_zero_point), 24)
+        if minimum == 0 and not abs(y) < 2**31:
+            raise ValueError("an entry leaves 32 bits")
         table.append(max(minimum, min(maximum, saturate_to_s32(y))))
     return table
 
