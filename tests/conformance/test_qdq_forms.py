@@ -11,8 +11,7 @@ import pytest
 from bittrue.check.specification import SPECIFICATION
 from bittrue.conformance.expected import Expected
 from bittrue.conformance.suite import SuiteCase, find_suite
-from bittrue.conformance.suite.qdq import as_qdq_onnx, qdq_form
-from bittrue.conformance.suite.qdq_operators import MAPPERS
+from bittrue.conformance.suite.qdq import MAPPERS, as_qdq_onnx, qdq_form
 from bittrue.conformance.suite.tflite import Operand, one_operator
 from support.onnx_models import Refused, run_runtime
 

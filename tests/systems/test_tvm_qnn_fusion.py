@@ -9,7 +9,7 @@ import pytest
 
 from bittrue import Model, qnn
 from bittrue.errors import BittrueError, UnsupportedError
-from bittrue.qnn.expr import build
+from bittrue.qnn.building import build
 
 NUMERICS = [
     f"tvm-qnn{kind}" for kind in ("", "-tonearest", "-float32", "-float32-tonearest", "-float64", "-float64-tonearest")

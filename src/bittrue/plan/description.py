@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..graph import Graph, Quantization
-from .plan import Plan, Source
+
+if TYPE_CHECKING:
+    from .plan import Plan, Source
 
 Entry = dict[str, Any]
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ..graph import Graph, Node
 from ..numerics import Numerics
-from .plan import Plan
 from .support import node_types
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 # The condition that a node alone decides, without shapes and values.
 _OF_NODES = "attribute_is"

@@ -15,6 +15,9 @@ from ..graph import DataType, Graph, Quantization, data_type
 from ..names import brief
 from ..numerics import Numerics
 from ..operators import Step
+from .description import InlineArrays, plan_entry
+from .inexact import inexact
+from .text import plan_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +186,6 @@ class Plan:
 
         Those of called graphs are among them, and those of later stages that may get such a row.
         """
-        from .inexact import inexact
-
         return inexact(self)
 
     def to_dict(self, constants: bool = False) -> dict[str, Any]:
@@ -193,8 +194,6 @@ class Plan:
         Args:
             constants: the values of weights and other constants, too.
         """
-        from .description import InlineArrays, plan_entry
-
         return plan_entry(self, InlineArrays(constants))
 
     def save(self, path: object) -> None:
@@ -211,6 +210,4 @@ class Plan:
         )
 
     def __str__(self) -> str:
-        from .text import plan_text
-
         return plan_text(self)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from ..errors import InputError, ResourceError, UnsupportedError
 from ..graph import Graph, Node, Tensor
 from ..numerics import Numerics, Row
 from ..operators import find
 from .calls import find_called
-from .plan import Source
+
+if TYPE_CHECKING:
+    from .plan import Source
 
 # Far above any real model; bounds the planner's own time on hostile files.
 MAX_NODES = 20_000

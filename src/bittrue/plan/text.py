@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..operators import Step
 from ..visible import visible
 from .inexact import counted, without_steps
-from .plan import Plan
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 _GEOMETRY = ("filter_h", "filter_w", "stride_h", "stride_w", "dilation_h", "dilation_w")
 _PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..graph import Attribute, data_type
 from . import checks
+from .building import build
 from .config import resolved
-from .expr import Expr, Tensor, build
+from .expr import Expr, Tensor
 
 _DATA = ("s8", "u8", "s16")
 

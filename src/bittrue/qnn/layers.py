@@ -8,7 +8,8 @@ import numpy as np
 
 from ..graph import Attribute
 from . import checks
-from .expr import Expr, Tensor, build
+from .building import build
+from .expr import Expr, Tensor
 
 KERNELS = {"OIHW": (0, 1, 2, 3), "HWIO": (3, 2, 0, 1), "HWOI": (2, 3, 0, 1), "OHWI": (0, 3, 1, 2)}
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..graph import Attribute
 from . import checks
-from .expr import Expr, Tensor, build
+from .building import build
+from .expr import Expr, Tensor
 
 _MOVED = ("s8", "u8", "s16", "s32", "f32")
 

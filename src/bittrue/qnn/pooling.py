@@ -6,8 +6,9 @@ from typing import Any
 
 from ..graph import Attribute
 from . import checks
+from .building import build
 from .config import resolved
-from .expr import Expr, Tensor, build
+from .expr import Expr, Tensor
 from .layers import laid_out, padding_of
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..graph import Attribute, data_type
 from . import checks
+from .building import build
 from .config import OPEN, resolved
-from .expr import Expr, Tensor, build, constant
+from .expr import Expr, Tensor, constant
 
 
 def _first(function: str, argument: str, *given: Any) -> Any:

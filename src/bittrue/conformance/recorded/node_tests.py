@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import InputError, ModelFormatError, UnsupportedError
+from ...errors import InputError
 from ...files import read_file as whole_file
-from ...graph import data_type
 from ...importers import read_model
 from ...importers.onnx import onnx_package
-from ...importers.onnx_tensors import constant
 from .adapters import Trial
-from .stored import read_file
+from .stored import from_pb, read_file
 from .vectors import Recorded
 
 _MODEL = "model.onnx"
@@ -89,19 +87,5 @@ def _arrays(folder: Path, role: str, names: list[str]) -> list[Recorded]:
 
 def read_tensor(path: Path, name: str) -> Recorded:
     """The tensor of a .pb file, called `name`."""
-    return tensor_of(read_file(path.parent, path.name, str(path)), name, str(path))
-
-
-def tensor_of(content: bytes, name: str, place: str) -> Recorded:
-    """The tensor of a serialized TensorProto, called `name`."""
-    from google.protobuf.message import DecodeError
-
-    proto = onnx_package().TensorProto()
-    try:
-        proto.ParseFromString(content)
-    except (DecodeError, RuntimeError) as error:
-        raise ModelFormatError("BT-VECTORS-FORMAT", f"no TensorProto: {error}", place=place) from None
-    if not proto.data_type:
-        raise UnsupportedError("BT-VECTORS-FORMAT", "only tensors are read", place=place)
-    tensor = constant(proto, name, None)
-    return Recorded(name, data_type(tensor.dtype), tensor.values())
+    dtype, value = from_pb(read_file(path.parent, path.name, str(path)), name, str(path))
+    return Recorded(name, dtype, value)

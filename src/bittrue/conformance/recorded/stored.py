@@ -20,8 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ModelFormatError, ResourceError
-from ...graph import data_type
+from ...errors import ModelFormatError, ResourceError, UnsupportedError
+from ...graph import DataType, data_type
+from ...importers.onnx import onnx_package
+from ...importers.onnx_tensors import constant
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 # What the archive reader of Python raises for files that are none, or damaged ones.
@@ -200,9 +202,7 @@ def read_array(folder: Source, entry: Mapping[str, Any], place: str) -> np.ndarr
     if suffix == ".bin":
         return _from_raw(read_part(folder, entry, place), entry, place)
     if suffix == ".pb":
-        from .node_tests import tensor_of
-
-        return tensor_of(read_file(folder, name, place), str(entry.get("name", "")), place).value
+        return from_pb(read_file(folder, name, place), str(entry.get("name", "")), place)[1]
     if isinstance(folder, Archive):
         raise damaged(f"{name} is an archive in an archive", place)
     return _from_archive(inside(folder, name, place), entry.get("key"), place)
@@ -220,6 +220,21 @@ def from_npy(content: bytes, name: str, place: str) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         raise damaged(f"{name} is no .npy file", place)
     return array
+
+
+def from_pb(content: bytes, name: str, place: str) -> tuple[DataType, np.ndarray]:
+    """Type and values of a serialized TensorProto, called `name`."""
+    from google.protobuf.message import DecodeError
+
+    proto = onnx_package().TensorProto()
+    try:
+        proto.ParseFromString(content)
+    except (DecodeError, RuntimeError) as error:
+        raise ModelFormatError("BT-VECTORS-FORMAT", f"no TensorProto: {error}", place=place) from None
+    if not proto.data_type:
+        raise UnsupportedError("BT-VECTORS-FORMAT", "only tensors are read", place=place)
+    tensor = constant(proto, name, None)
+    return data_type(tensor.dtype), tensor.values()
 
 
 def _from_raw(content: bytes, entry: Mapping[str, Any], place: str) -> np.ndarray:

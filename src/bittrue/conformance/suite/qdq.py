@@ -179,14 +179,318 @@ class Writer:
 Mapper = Callable[[Writer], str]
 
 
+def _window(w: Writer, kernel: tuple[int, int], dilations: tuple[int, int] = (1, 1)) -> dict[str, list[int]]:
+    """Attributes of a window; padding as numbers, since runtimes differ about SAME with dilation."""
+    strides = [int(w.attributes["stride_h"]), int(w.attributes["stride_w"])]
+    found = {"kernel_shape": list(kernel), "strides": strides}
+    if dilations != (1, 1):
+        found["dilations"] = list(dilations)
+    if w.attributes["padding"] == "same":
+        begins, ends = [], []
+        for extent, taps, stride, dilation in zip(w.tensor(0).shape[1:3], kernel, strides, dilations, strict=True):
+            total = max((-(-extent // stride) - 1) * stride + (taps - 1) * dilation + 1 - extent, 0)
+            begins.append(total // 2)
+            ends.append(total - total // 2)
+        found["pads"] = begins + ends
+    return found
+
+
+def _bias_scale(w: Writer, weights: int = 1) -> np.ndarray | None:
+    one, two = w.tensor(0).quantization, w.tensor(weights).quantization
+    return None if one is None or two is None else np.asarray(one.scales * two.scales, np.float32)
+
+
+def _convolution(w: Writer, order: tuple[int, int, int, int], depthwise: bool) -> str:
+    filters = w.tensor(1).shape
+    kernel = filters[1], filters[2]
+    attributes: dict[str, object] = dict(
+        _window(w, kernel, (int(w.attributes["dilation_h"]), int(w.attributes["dilation_w"])))
+    )
+    channels = w.tensor(0).shape[3]
+    group = channels if depthwise else channels // max(filters[3], 1)
+    if group > 1:
+        attributes["group"] = group
+    operands = [w.real(0, CHANNELS_FIRST), w.real(1, order)]
+    if w.has(2):
+        operands.append(w.real(2, product=_bias_scale(w)))
+    made = w.clamped(w.add("Conv", *operands, **attributes))
+    return w.transposed(w.quantized(made), CHANNELS_LAST)
+
+
+def _conv2d(w: Writer) -> str:
+    return _convolution(w, (0, 3, 1, 2), False)
+
+
+def _depthwise(w: Writer) -> str:
+    return _convolution(w, (3, 0, 1, 2), True)
+
+
+def _fully_connected(w: Writer) -> str:
+    if w.attributes.get("weights_format", "default") != "default":
+        raise NotSaid("shuffled weights")
+    shape = w.tensor(0).shape
+    terms = w.tensor(1).shape[1]
+    rows = int(np.prod(shape)) // max(terms, 1)
+    operands = [w.real(0, shape=() if len(shape) == 2 else (rows, terms)), w.real(1)]
+    if w.has(2):
+        operands.append(w.real(2, product=_bias_scale(w)))
+    made = w.quantized(w.clamped(w.add("Gemm", *operands, transB=1)))
+    wanted = w.result.shape
+    return made if len(wanted) == 2 else w.shaped(made, wanted)
+
+
+def _pool(operator: str) -> Mapper:
+    def mapper(w: Writer) -> str:
+        kernel = int(w.attributes["filter_h"]), int(w.attributes["filter_w"])
+        made = w.add(operator, w.real(0, CHANNELS_FIRST), **_window(w, kernel))
+        return w.transposed(w.quantized(w.clamped(made)), CHANNELS_LAST)
+
+    return mapper
+
+
+def _binary(operator: str) -> Mapper:
+    def mapper(w: Writer) -> str:
+        return w.quantized(w.clamped(w.add(operator, w.real(0), w.real(1))))
+
+    return mapper
+
+
+def _compare(operator: str, negated: bool = False) -> Mapper:
+    def mapper(w: Writer) -> str:
+        made = w.add(operator, w.real(0), w.real(1))
+        return w.add("Not", made) if negated else made
+
+    return mapper
+
+
+def _unary(operator: str) -> Mapper:
+    def mapper(w: Writer) -> str:
+        return w.quantized(w.add(operator, w.real(0)))
+
+    return mapper
+
+
+def _clamp(low: float | None, high: float | None) -> Mapper:
+    def mapper(w: Writer) -> str:
+        return w.quantized(w.clamp(w.real(0), low, high))
+
+    return mapper
+
+
+def _leaky_relu(w: Writer) -> str:
+    return w.quantized(w.add("LeakyRelu", w.real(0), alpha=float(w.attributes["alpha"])))
+
+
+def _hard_swish(w: Writer) -> str:
+    x = w.real(0)
+    moved = w.add("Add", x, w.model.constant(np.float32(3)))
+    gate = w.add("Mul", w.clamp(moved, 0.0, 6.0), w.model.constant(np.float32(1 / 6)))
+    return w.quantized(w.add("Mul", x, gate))
+
+
+def _softmax(w: Writer) -> str:
+    x = w.real(0)
+    beta = float(w.attributes.get("beta", 1.0))
+    if beta != 1:
+        x = w.add("Mul", x, w.model.constant(np.float32(beta)))
+    return w.quantized(w.add("Softmax", x, axis=-1))
+
+
+def _log_softmax(w: Writer) -> str:
+    return w.quantized(w.add("LogSoftmax", w.real(0), axis=-1))
+
+
+def _l2_normalization(w: Writer) -> str:
+    return w.quantized(w.clamped(w.add("LpNormalization", w.real(0), axis=-1, p=2)))
+
+
+def _concatenation(w: Writer) -> str:
+    parts = [w.real(position) for position in range(len(w.node.inputs))]
+    return w.quantized(w.clamped(w.add("Concat", *parts, axis=int(w.attributes["axis"]))))
+
+
+def _reduce(operator: str) -> Mapper:
+    def mapper(w: Writer) -> str:
+        rank = len(w.tensor(0).shape)
+        axes = sorted({axis % rank for axis in w.integers(1)})
+        keep = int(bool(w.attributes["keep_dims"]))
+        if operator == "ReduceSum" or w.opset >= 18:
+            made = w.add(operator, w.real(0), w.model.constant(np.array(axes, np.int64)), keepdims=keep)
+        else:
+            made = w.add(operator, w.real(0), axes=axes, keepdims=keep)
+        return w.quantized(made)
+
+    return mapper
+
+
+def _shape_change(w: Writer) -> str:
+    """RESHAPE, SQUEEZE, EXPAND_DIMS: the shape that the file says."""
+    return w.quantized(w.shaped(w.real(0), w.result.shape))
+
+
+def _transpose(w: Writer) -> str:
+    return w.quantized(w.add("Transpose", w.real(0), perm=w.integers(1)))
+
+
+def _pad(w: Writer) -> str:
+    pairs = np.array(w.integers(1), np.int64).reshape(-1, 2)
+    operands = [w.real(0), w.model.constant(pairs.T.reshape(-1))]
+    if w.has(2):
+        operands.append(w.real(2, shape=()) if not w.tensor(2).shape else w.shaped(w.real(2), ()))
+    return w.quantized(w.add("Pad", *operands))
+
+
+def _slice(w: Writer) -> str:
+    begins, sizes = w.integers(1), w.integers(2)
+    shape = w.tensor(0).shape
+    ends = [extent if size == -1 else begin + size for begin, size, extent in zip(begins, sizes, shape, strict=True)]
+    parts = (begins, ends, list(range(len(shape))))
+    return w.quantized(w.add("Slice", w.real(0), *(w.model.constant(np.array(part, np.int64)) for part in parts)))
+
+
+def _gather(w: Writer) -> str:
+    if w.attributes.get("batch_dims", 0):
+        raise NotSaid("batch dimensions")
+    return w.quantized(w.add("Gather", w.real(0), w.name(1), axis=int(w.attributes["axis"])))
+
+
+def _blocks(operator: str) -> Mapper:
+    def mapper(w: Writer) -> str:
+        made = w.add(operator, w.real(0, CHANNELS_FIRST), blocksize=int(w.attributes["block_size"]))
+        return w.transposed(w.quantized(made), CHANNELS_LAST)
+
+    return mapper
+
+
+def _resize_bilinear(w: Writer) -> str:
+    height, width = w.integers(1)
+    shape = w.tensor(0).shape
+    sizes = w.model.constant(np.array([shape[0], shape[3], height, width], np.int64))
+    mode = "half_pixel" if w.attributes["half_pixel_centers"] else "asymmetric"
+    if w.attributes["align_corners"]:
+        mode = "align_corners"
+    made = w.add("Resize", w.real(0, CHANNELS_FIRST), "", "", sizes, mode="linear", coordinate_transformation_mode=mode)
+    return w.transposed(w.quantized(made), CHANNELS_LAST)
+
+
+def _space_to_batch(w: Writer) -> str:
+    """Pad, then split every spatial axis and bring the parts to the front."""
+    x, shape = w.tensor(0), list(w.tensor(0).shape)
+    blocks, pads = w.integers(1), np.array(w.integers(2), np.int64).reshape(-1, 2)
+    count, rank = len(blocks), len(shape)
+    before = [0] + [int(p) for p in pads[:, 0]] + [0] * (rank - count - 1)
+    after = [0] + [int(p) for p in pads[:, 1]] + [0] * (rank - count - 1)
+    real = w.add("Pad", w.real(0), w.model.constant(np.array(before + after, np.int64)))
+    padded = [extent + a + b for extent, a, b in zip(x.shape, before, after, strict=True)]
+    split = [padded[0]]
+    for axis, block in enumerate(blocks):
+        split += [padded[1 + axis] // block, block]
+    split += padded[1 + count :]
+    # [n, h', bh, w', bw, ...] -> [bh, bw, n, h', w', ...]
+    order = [2 + 2 * axis for axis in range(count)] + [0] + [1 + 2 * axis for axis in range(count)]
+    order += list(range(1 + 2 * count, len(split)))
+    return w.quantized(w.shaped(w.add("Transpose", w.shaped(real, split), perm=order), w.result.shape))
+
+
+def _batch_to_space(w: Writer) -> str:
+    """The other way round: parts back beside their axes, then the margins go."""
+    shape = list(w.tensor(0).shape)
+    blocks, crops = w.integers(1), np.array(w.integers(2), np.int64).reshape(-1, 2)
+    count = len(blocks)
+    batch = shape[0] // int(np.prod(blocks))
+    split = [*blocks, batch, *shape[1:]]
+    order = [count]
+    for axis in range(count):
+        order += [count + 1 + axis, axis]
+    order += list(range(2 * count + 1, len(split)))
+    whole = [batch, *(shape[1 + axis] * block for axis, block in enumerate(blocks)), *shape[1 + count :]]
+    made = w.shaped(w.add("Transpose", w.shaped(w.real(0), split), perm=order), whole)
+    begins = [int(pair[0]) for pair in crops]
+    ends = [whole[1 + axis] - int(pair[1]) for axis, pair in enumerate(crops)]
+    parts = (begins, ends, list(range(1, 1 + count)))
+    return w.quantized(w.add("Slice", made, *(w.model.constant(np.array(part, np.int64)) for part in parts)))
+
+
+def _arg(operator: str) -> Mapper:
+    def mapper(w: Writer) -> str:
+        made = w.add(operator, w.real(0), axis=w.integers(1)[0], keepdims=0)
+        return w.add("Cast", made, to=6) if w.result.dtype == "s32" else made
+
+    return mapper
+
+
+def _shape(w: Writer) -> str:
+    made = w.add("Shape", w.name(0))
+    return w.add("Cast", made, to=6) if w.result.dtype == "s32" else made
+
+
+def _quantize(w: Writer) -> str:
+    return w.quantized(w.real(0))
+
+
+MAPPERS: Mapping[str, Mapper] = {
+    "abs": _unary("Abs"),
+    "add": _binary("Add"),
+    "arg_max": _arg("ArgMax"),
+    "arg_min": _arg("ArgMin"),
+    "average_pool2d": _pool("AveragePool"),
+    "batch_to_space": _batch_to_space,
+    "concatenation": _concatenation,
+    "conv2d": _conv2d,
+    "depth_to_space": _blocks("DepthToSpace"),
+    "depthwise_conv2d": _depthwise,
+    "dequantize": _quantize,
+    "div": _binary("Div"),
+    "elu": _unary("Elu"),
+    "equal": _compare("Equal"),
+    "expand_dims": _shape_change,
+    "fully_connected": _fully_connected,
+    "gather": _gather,
+    "greater": _compare("Greater"),
+    "greater_equal": _compare("GreaterOrEqual"),
+    "hard_swish": _hard_swish,
+    "l2_normalization": _l2_normalization,
+    "leaky_relu": _leaky_relu,
+    "less": _compare("Less"),
+    "less_equal": _compare("LessOrEqual"),
+    "log_softmax": _log_softmax,
+    "logistic": _unary("Sigmoid"),
+    "max_pool2d": _pool("MaxPool"),
+    "maximum": _binary("Max"),
+    "mean": _reduce("ReduceMean"),
+    "minimum": _binary("Min"),
+    "mul": _binary("Mul"),
+    "neg": _unary("Neg"),
+    "not_equal": _compare("Equal", negated=True),
+    "pad": _pad,
+    "pad_v2": _pad,
+    "quantize": _quantize,
+    "reduce_max": _reduce("ReduceMax"),
+    "reduce_min": _reduce("ReduceMin"),
+    "relu": _clamp(0.0, None),
+    "relu6": _clamp(0.0, 6.0),
+    "relu_n1_to_1": _clamp(-1.0, 1.0),
+    "reshape": _shape_change,
+    "resize_bilinear": _resize_bilinear,
+    "shape": _shape,
+    "slice": _slice,
+    "softmax": _softmax,
+    "space_to_batch": _space_to_batch,
+    "space_to_depth": _blocks("SpaceToDepth"),
+    "squeeze": _shape_change,
+    "sub": _binary("Sub"),
+    "sum": _reduce("ReduceSum"),
+    "tanh": _unary("Tanh"),
+    "transpose": _transpose,
+}
+
+
 def qdq_form(case: SuiteCase) -> QdqForm:
     """The ONNX form of a .tflite case, or why there is none.
 
     Raises:
         UnsupportedError: the package `onnx` is not installed.
     """
-    from .qdq_operators import MAPPERS
-
     if case.format != "tflite":
         return QdqForm(None, f"it is a model of the format {case.format}")
     if case.rejects:
