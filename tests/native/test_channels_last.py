@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import NodeProto, helper
+from onnx import NodeProto, TensorProto, helper
 
 import bittrue
 from support.native import needs_native
@@ -123,7 +123,12 @@ class Network:
         """Through real numbers and back."""
         x, shape = self.last, self.shapes[self.last]
         self._emit("DequantizeLinear", [x, *self.scales[x]], shape)
-        self._emit("Relu", [self.last], shape)
+        kind = ("Relu", "Abs", "Ceil", "Sign", "PRelu", "Max")[int(self.rng.integers(6))]
+        operands = [self.last]
+        if kind in ("PRelu", "Max"):
+            per_channel = self.rng.normal(size=(shape[1], *(1,) * self.spatial)).astype(np.float32)
+            operands.append(self._constant(f"t{len(self.nodes)}_other", per_channel))
+        self._emit(kind, operands, shape)
         name, quantization = self._out()
         self._emit("QuantizeLinear", [self.last, *quantization], shape)
         self.scales[name] = quantization
@@ -187,6 +192,31 @@ def test_random_networks(request: pytest.FixtureRequest, part: int) -> None:
 
 
 @needs_native
+@pytest.mark.parametrize("kind", ["Abs", "Sign", "PRelu", "Max", "Gelu", "IsNaN"])
+def test_every_element_wise_operator_follows(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    network = Network(rng)
+    network.shapes["x"] = (1, 8, 6, 6)
+    network.convolution()
+    x, shape = network.last, network.shapes[network.last]
+    network._emit("DequantizeLinear", [x, *network.scales[x]], shape)
+    operands = [network.last]
+    if kind in ("PRelu", "Max"):
+        operands.append(network._constant("other", rng.normal(size=(shape[1], 1, 1)).astype(np.float32)))
+    network._emit(kind, operands, shape)
+    if kind == "IsNaN":
+        network._emit("Cast", [network.last], shape, to=TensorProto.FLOAT)
+    network._emit("QuantizeLinear", [network.last, *network.scales[x]], shape)
+    network.scales[network.last] = network.scales[x]
+    network.pool()
+    content, feeds = network.content()
+    assert check(content, feeds) == "equal"
+    program = bittrue.load(content).prepare("onnxruntime", executor="native")._executor._main
+    turned = [step for step in program.schedule.steps if step.operator == "transpose"]
+    assert len(turned) <= 2
+
+
+@needs_native
 def test_layouts_change_at_the_ends_only() -> None:
     rng = np.random.default_rng(1)
     network = Network(rng)
@@ -204,3 +234,20 @@ def test_layouts_change_at_the_ends_only() -> None:
     assert not program.missing, text
     without = bittrue.load(content).prepare("onnxruntime", executor="native", passes=[])
     assert without._executor._main.missing
+
+
+@needs_native
+def test_a_function_of_one_value_becomes_the_table_of_the_convolution_before_it() -> None:
+    network = Network(np.random.default_rng(3))
+    network.shapes["x"] = (1, 8, 6, 6)
+    network.convolution()
+    network.table()
+    content, feeds = network.content()
+    assert check(content, feeds) == "equal"
+    session = bittrue.load(content).prepare("onnxruntime", executor="native")
+    schedule = session._executor._main.schedule
+    assert not [step for step in schedule.steps if step.operator == "qlinear_sigmoid"]
+    assert any("fused_table" in step.arrays for step in schedule.steps)
+    feed = {session.inputs[0].name: feeds[0]}
+    without = bittrue.load(content).prepare("onnxruntime", executor="native", passes=[]).run(feed)
+    assert all(session.run(feed)[name].tobytes() == value.tobytes() for name, value in without.items())

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import bittrue
+from bittrue.operators import find
 from bittrue.runtime import Profile, StepTime, profile
+from support.layer_models import LAYERS
 from support.shared import SHARED, needs_shared
+from support.system_plans import made_plans
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +64,31 @@ def test_rates_by_hand() -> None:
     assert "25.0 %" in text
     assert "measured peak of one core 4.00 GMAC/s" in text
     assert "66.7 %" in text
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_products_of_layers_are_counted_in_every_format(name: str) -> None:
+    content, numerics = LAYERS[name]()
+    plan = bittrue.load(content).prepare(numerics, executor="reference").plan
+    times = [profile.step_time(plan, position, 1.0) for position in range(len(plan.steps))]
+    for time, step in zip(times, plan.steps, strict=True):
+        operator = find(step.operator)
+        assert operator is not None
+        assert time.multiply_adds == (step.work if operator.multiplies else 0)
+    assert sum(time.multiply_adds for time in times) >= 5 * np.prod(plan.tensors[plan.outputs[0]].shape)
+
+
+def test_products_are_counted_in_systems_that_are_gone() -> None:
+    counted = {
+        step.operator
+        for plan in made_plans()
+        for position, step in enumerate(plan.steps)
+        if profile.step_time(plan, position, 1.0).multiply_adds
+    }
+    assert counted >= {
+        *("conv2d", "conv_integer", "depthwise_conv2d", "fully_connected", "matmul_integer", "qlinear_conv"),
+        *("qlinear_matmul", "transpose_conv", "whole_conv", "whole_fully_connected"),
+    }
 
 
 def test_medians_are_per_step() -> None:

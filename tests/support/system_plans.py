@@ -32,7 +32,7 @@ def plan_files(folder: Path) -> list[bytes]:
     """Contents of plan files; each has a step that no plan before it has, by its operator and rules."""
     seen: set[object] = set()
     found = []
-    for plan in _plans():
+    for plan in made_plans():
         kinds = {(step.operator, *sorted(step.rules.items())) for step in plan.steps}
         if kinds <= seen:
             continue
@@ -43,13 +43,14 @@ def plan_files(folder: Path) -> list[bytes]:
     return found
 
 
-def operators_of_plans() -> set[str]:
+def operators_ofmade_plans() -> set[str]:
     """Stems of all steps."""
-    return {step.operator for plan in _plans() for step in plan.steps}
+    return {step.operator for plan in made_plans() for step in plan.steps}
 
 
 @cache
-def _plans() -> tuple[Plan, ...]:
+def made_plans() -> tuple[Plan, ...]:
+    """The plans of all recorded cases and expressions that differ in more than numbers."""
     return (*_recorded(), *_expressions())
 
 

@@ -19,7 +19,7 @@ from .explanation import Explanation
 from .general import general
 from .late import settled
 from .layers import layer, real_layer
-from .movement import MOVES, filled, joined, moved
+from .movement import filled, joined, moved
 from .site import Number, Site, Work, shown_name
 from .terms import FAMILIES
 
@@ -55,12 +55,12 @@ _TOLD: dict[str, tuple[Narrator, ...]] = {
 }
 
 
-def narrators(operator: str) -> tuple[Narrator, ...]:
+def narrators(stem: str) -> tuple[Narrator, ...]:
     """Those that may know an operator, in order; the first that knows the step tells, else `general`."""
-    told = _TOLD.get(operator, ())
-    if operator in MOVES:
+    told, operator = _TOLD.get(stem, ()), find(stem)
+    if operator is not None and operator.moves:
         return (*told, moved, filled)
-    return (*told, elementwise.pointwise) if operator in elementwise.POINTWISE else told
+    return (*told, elementwise.pointwise) if operator is not None and operator.elementwise else told
 
 
 def explain_element(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arithmetic import fixed_point, floats
+from ..operators import find
 from ..operators.lanes import tail_rules
 from ..rules import affine_product, affine_sum, align, center, compare, formula, product
 from .decimals import TIES, decimal, factor, integer, nearness, place, real, rounded, signed
@@ -373,28 +374,21 @@ def comparison(site: Site, work: Work) -> Number | None:
     return result
 
 
-# Operators that look at one element of each input, broadcast to the result.
-POINTWISE = frozenset(
-    (
-        "abs add add_n atan2 bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_mean broadcast_sum cast ceil celu"
-        " choose clip complex_abs convert cos div elu equal erf exp fake_quant floor floor_div floor_mod gelu"
-        " hard_sigmoid hard_swish imag is_infinite is_nan leaky_relu log logical_and logical_not logical_or logistic"
-        " maximum_or_nan minimum_or_nan mish modulo mul neg parametric_elu plain_add plain_maximum plain_minimum"
-        " plain_multiply pow power prelu quick_gelu real reciprocal relu relu6 relu_0_to_1 relu_n1_to_1 remainder"
-        " right_shift round_even rsqrt select_v2 selu shift_left shift_right sign simulated_dequantize"
-        " simulated_quantize sin softplus softsign sqrt square squared_difference sub tanh thresholded_relu"
-    ).split()
-)
-
-
 def pointwise(site: Site, work: Work) -> Number | None:
     """The elements that one result is made of, the rules, and the result; the rules' roundings are not told apart."""
-    shapes = [array.shape for array in site.inputs if array is not None]
-    if not shapes or np.broadcast_shapes(*shapes, site.shape) != site.shape:
+    operator = find(site.step.operator)
+    assert operator is not None
+    looked_at = [
+        (position, array)
+        for position, array in enumerate(site.inputs)
+        if array is not None and (position < operator.elementwise or array.size == 1)
+    ]
+    # Where scales are operands, other inputs stand between those that are looked at.
+    if not looked_at or (site.step.parameters.get("late") and operator.elementwise > 1):
         return None
-    for position, array in enumerate(site.inputs):
-        if array is None:
-            continue
+    if np.broadcast_shapes(*(array.shape for _, array in looked_at), site.shape) != site.shape:
+        return None
+    for position, array in looked_at:
         index = place_in(array.shape, site.element)
         work.add(f"input {position}", str(array[index]), f"'{site.name(position)}' {place(index)}")
     for slot, rule in site.step.rules.items():

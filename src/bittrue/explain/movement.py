@@ -17,17 +17,6 @@ from ..runtime.graphs import carry_out
 from .decimals import place
 from .site import Number, Site, Work, shown_name
 
-# What these operators store are input elements, or one value that fills what no input reaches.
-MOVES = frozenset(
-    (
-        "batch_to_space blocks_to_channels border broadcast_to channels_to_blocks choose compress concat concatenation"
-        " depth_to_space dilate dynamic_update_slice embedding_lookup expand expand_dims flatten gather gather_nd"
-        " identity insert_axes matrix_diag matrix_set_diag mirror_pad pack pad pad_v2 put_along put_nd"
-        " resample_nearest reshape reshape_axes reshape_to resize_nearest reverse_sequence reverse_v2 select select_v2"
-        " slice slice_axes space_to_batch space_to_depth split split_parts split_v squeeze squeeze_axes"
-        " stablehlo_gather stablehlo_pad strided_slice take take_along take_nd tile transpose triangle unpack"
-    ).split()
-)
 # Values that a type holds without loss, so that they serve as digits.
 _BASES = {"b": 2, "i": 2**7, "u": 2**7}
 # Runs of the operator at most.

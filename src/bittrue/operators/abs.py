@@ -36,4 +36,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(one, [inputs[0]], DATA_TYPES[step["dtype"]].numpy)]
 
 
-OPERATOR = Operator("abs", ("scale_form", "rescale", "store"), same_shape, lower, reference, "magnitude")
+OPERATOR = Operator("abs", ("scale_form", "rescale", "store"), same_shape, lower, reference, "magnitude", elementwise=1)

@@ -235,6 +235,6 @@ _SLOTS = (
 _AFFINE = ("affine_sum", "affine_sum_tail", "affine_sum_of_many")
 
 OPERATORS = (
-    Operator("add", (*_SLOTS, *_AFFINE), broadcast_shape, lower, reference, "element-wise sum"),
-    Operator("sub", _SLOTS, broadcast_shape, lower, reference, "element-wise difference"),
+    Operator("add", (*_SLOTS, *_AFFINE), broadcast_shape, lower, reference, "element-wise sum", elementwise=2),
+    Operator("sub", _SLOTS, broadcast_shape, lower, reference, "element-wise difference", elementwise=2),
 )

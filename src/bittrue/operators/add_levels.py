@@ -15,7 +15,7 @@ import numpy as np
 
 from ..graph import DATA_TYPES
 from ..rules import level_sum, levels
-from .base import Call, Lowered, Operand, Operator, Shape, Step
+from .base import EVERY, Call, Lowered, Operand, Operator, Shape, Step
 from .elementwise import blockwise
 from .level_storage import check, limits, pair, scale_and_zero_point, store, stored_blocks, undefined
 
@@ -178,7 +178,13 @@ def reference_combine(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 OPERATORS = (
     Operator(
-        "add_levels", ("level_sum",), infer_sum, lower_sum, reference_sum, "sum of levels as a level of a third scale"
+        "add_levels",
+        ("level_sum",),
+        infer_sum,
+        lower_sum,
+        reference_sum,
+        "sum of levels as a level of a third scale",
+        elementwise=EVERY,
     ),
     Operator(
         "bias_levels", ("levels",), infer_bias, lower_bias, reference_bias, "sum of real numbers as levels, by channel"

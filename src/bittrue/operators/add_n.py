@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import plain_range
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import EVERY, Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
 
 
@@ -53,4 +53,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [total]
 
 
-OPERATOR = Operator("add_n", ("plain_range",), infer, lower, reference, "sum of many tensors")
+OPERATOR = Operator("add_n", ("plain_range",), infer, lower, reference, "sum of many tensors", elementwise=EVERY)

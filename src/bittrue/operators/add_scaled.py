@@ -10,7 +10,7 @@ from ..rules import affine_sum_of_many
 from .accumulator import fused_range
 from .add import pair_of, prepared_or_refused
 from .add_n import same_shapes
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import EVERY, Call, Lowered, Operator, Shape, Step
 from .elementwise import blockwise
 
 
@@ -44,4 +44,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "sum of one or more quantized tensors",
+    elementwise=EVERY,
 )

@@ -19,4 +19,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [blockwise(elementary.atan2, [y, x], y.dtype, np.dtype(np.float32))]
 
 
-OPERATOR = Operator("atan2", (), same_shapes, nothing_to_prepare, reference, "angle of the point (second, first)")
+OPERATOR = Operator(
+    "atan2", (), same_shapes, nothing_to_prepare, reference, "angle of the point (second, first)", elementwise=2
+)

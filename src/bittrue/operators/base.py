@@ -365,6 +365,10 @@ Lower = Callable[[Call], Lowered]
 Reference = Callable[..., "list[np.ndarray]"]
 
 
+# `Operator.elementwise` of operators that take any number of inputs.
+EVERY = 1 << 16
+
+
 @dataclass(frozen=True)
 class Role:
     """What one operand of an operator is for.
@@ -406,6 +410,11 @@ class Operator:
             all spatial axes, ``1`` an axis of one element.
         channels_last: the image has its channels last, whatever the step says.
         transposed: windows lie in the result: the input's elements are spread over them.
+        multiplies: `Lowered.work` counts multiply-accumulates; elsewhere it counts elements.
+        moves: results are elements of the inputs as they are, or one value that fills what no input reaches.
+        keeps_order: the result is the first input's elements in the same order.
+        elementwise: so many inputs, the first ones of a step whose scales are known, broadcast to the result: an
+            element follows from one element of each and from what is the same for all; `EVERY` for all inputs.
     """
 
     stem: str
@@ -422,6 +431,10 @@ class Operator:
     weights: str = ""
     channels_last: bool = False
     transposed: bool = False
+    multiplies: bool = False
+    moves: bool = False
+    keeps_order: bool = False
+    elementwise: int = 0
 
 
 def nothing_to_prepare(call: Call) -> Lowered:

@@ -225,4 +225,5 @@ OPERATOR = Operator(
     reference,
     "matrix products of two operands, either of which may be computed",
     roles=PAIR,
+    multiplies=True,
 )

@@ -132,4 +132,5 @@ OPERATOR = Operator(
     reference,
     "two cells of long short-term memory along time, forward and backward",
     stateful=True,
+    multiplies=True,
 )

@@ -47,13 +47,17 @@ def reference(
 
 
 def _operator(stem: str, function: Callable[[np.ndarray, np.ndarray], np.ndarray], summary: str) -> Operator:
-    return Operator(stem, (), broadcast_shape, nothing_to_prepare, partial(reference, function=function), summary)
+    return Operator(
+        stem, (), broadcast_shape, nothing_to_prepare, partial(reference, function=function), summary, elementwise=2
+    )
 
 
 OPERATORS = (
     _operator("bitwise_and", np.bitwise_and, "bits that two integers share"),
     _operator("bitwise_or", np.bitwise_or, "bits that one of two integers has"),
-    Operator("bitwise_not", (), same_shape, nothing_to_prepare, reference_not, "every bit the other way"),
+    Operator(
+        "bitwise_not", (), same_shape, nothing_to_prepare, reference_not, "every bit the other way", elementwise=1
+    ),
     _operator("bitwise_xor", np.bitwise_xor, "bits in which two integers differ"),
     _operator("shift_left", _shifted(np.left_shift), "bits moved up, others lost"),
     _operator("shift_right", _shifted(np.right_shift), "bits moved down, others lost"),

@@ -109,4 +109,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [out.copy() if out is inputs[0] else out]
 
 
-OPERATOR = Operator("border", (), infer, lower, reference, "a border around a tensor, or pieces cut off")
+OPERATOR = Operator("border", (), infer, lower, reference, "a border around a tensor, or pieces cut off", moves=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import real_sum
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import EVERY, Call, Lowered, Operator, Shape, Step
 from .elementwise import BLOCK
 
 
@@ -53,6 +53,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("broadcast_sum", ("real_sum",), infer, lower, reference, "sum of any number of tensors"),
-    Operator("broadcast_mean", ("real_sum",), infer, lower, reference, "mean of any number of tensors"),
+    Operator(
+        "broadcast_sum", ("real_sum",), infer, lower, reference, "sum of any number of tensors", elementwise=EVERY
+    ),
+    Operator(
+        "broadcast_mean", ("real_sum",), infer, lower, reference, "mean of any number of tensors", elementwise=EVERY
+    ),
 )

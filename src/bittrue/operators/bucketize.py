@@ -28,4 +28,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.searchsorted(boundaries, x, side="right").astype(np.int32).reshape(x.shape)]
 
 
-OPERATOR = Operator("bucketize", (), same_shape, lower, reference, "the number of boundaries not above each element")
+OPERATOR = Operator(
+    "bucketize", (), same_shape, lower, reference, "the number of boundaries not above each element", elementwise=1
+)

@@ -54,4 +54,4 @@ def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return result
 
 
-OPERATOR = Operator("cast", ("cast",), same_shape, lower, reference, "change of the element type")
+OPERATOR = Operator("cast", ("cast",), same_shape, lower, reference, "change of the element type", elementwise=1)

@@ -25,4 +25,6 @@ def lower(call: Call) -> Lowered:
     return Lowered({"shape": call.output.shape, "by_row": False}, operator="select_v2")
 
 
-OPERATOR = Operator("choose", (), infer, lower, reference, "one of two elements by a condition")
+OPERATOR = Operator(
+    "choose", (), infer, lower, reference, "one of two elements by a condition", moves=True, elementwise=3
+)

@@ -27,6 +27,14 @@ def reference_infinite(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
 
 
 OPERATORS = (
-    Operator("is_nan", (), same_shape, nothing_to_prepare, reference_nan, "whether an element is NaN"),
-    Operator("is_infinite", (), same_shape, lower_infinite, reference_infinite, "whether an element is infinite"),
+    Operator("is_nan", (), same_shape, nothing_to_prepare, reference_nan, "whether an element is NaN", elementwise=1),
+    Operator(
+        "is_infinite",
+        (),
+        same_shape,
+        lower_infinite,
+        reference_infinite,
+        "whether an element is infinite",
+        elementwise=1,
+    ),
 )

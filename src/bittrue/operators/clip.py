@@ -49,4 +49,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(block, [x], x.dtype, x.dtype)]
 
 
-OPERATOR = Operator("clip", (), infer, lower, reference, "min(max(x, low), high), ends as operands")
+OPERATOR = Operator("clip", (), infer, lower, reference, "min(max(x, low), high), ends as operands", elementwise=1)

@@ -27,7 +27,9 @@ def reference(
 
 
 def _operator(stem: str, function: Callable[[np.ndarray], np.ndarray], summary: str) -> Operator:
-    return Operator(stem, (), same_shape, nothing_to_prepare, partial(reference, function=function), summary)
+    return Operator(
+        stem, (), same_shape, nothing_to_prepare, partial(reference, function=function), summary, elementwise=1
+    )
 
 
 OPERATORS = (

@@ -37,4 +37,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.take(x, np.flatnonzero(inputs[1][: x.shape[axis]]), axis=axis)]
 
 
-OPERATOR = Operator("compress", (), infer, lower, reference, "slices where a condition holds")
+OPERATOR = Operator("compress", (), infer, lower, reference, "slices where a condition holds", moves=True)

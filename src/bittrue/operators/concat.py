@@ -59,6 +59,8 @@ def lower_split(call: Call) -> Lowered:
 
 
 OPERATORS = (
-    Operator("concat", (), infer_concat, lower_concat, reference_concat, "tensors side by side, as they are"),
-    Operator("split_parts", (), infer_split, lower_split, reference_split, "parts along one axis"),
+    Operator(
+        "concat", (), infer_concat, lower_concat, reference_concat, "tensors side by side, as they are", moves=True
+    ),
+    Operator("split_parts", (), infer_split, lower_split, reference_split, "parts along one axis", moves=True),
 )

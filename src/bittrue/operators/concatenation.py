@@ -103,4 +103,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "inputs side by side along one axis",
+    moves=True,
 )

@@ -168,6 +168,23 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 _SLOTS = ("real_product",)
 OPERATORS = (
-    Operator("conv", _SLOTS, infer, lower, reference, "convolution of real numbers, channels first", roles=LAYER),
-    Operator("conv_onto", _SLOTS, infer_onto, lower, reference, "a convolution whose sums begin with another tensor"),
+    Operator(
+        "conv",
+        _SLOTS,
+        infer,
+        lower,
+        reference,
+        "convolution of real numbers, channels first",
+        roles=LAYER,
+        multiplies=True,
+    ),
+    Operator(
+        "conv_onto",
+        _SLOTS,
+        infer_onto,
+        lower,
+        reference,
+        "a convolution whose sums begin with another tensor",
+        multiplies=True,
+    ),
 )

@@ -246,4 +246,5 @@ OPERATOR = Operator(
     roles=LAYER,
     weights="OSI",
     channels_last=True,
+    multiplies=True,
 )

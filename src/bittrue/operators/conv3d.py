@@ -153,7 +153,17 @@ def reference_transposed(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
 
 
 OPERATORS = (
-    Operator("conv3d", ("plain_range",), infer, lower, reference, "3-D convolution", roles=LAYER, channels_last=True),
+    Operator(
+        "conv3d",
+        ("plain_range",),
+        infer,
+        lower,
+        reference,
+        "3-D convolution",
+        roles=LAYER,
+        channels_last=True,
+        multiplies=True,
+    ),
     Operator(
         "conv3d_transpose",
         ("plain_range",),
@@ -161,5 +171,6 @@ OPERATORS = (
         lower_transposed,
         reference_transposed,
         "transposed 3-D convolution",
+        multiplies=True,
     ),
 )

@@ -177,4 +177,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "transposed convolution of real numbers, channels first",
+    multiplies=True,
 )

@@ -128,4 +128,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "transposed convolution of integers that gives its sums",
+    multiplies=True,
 )

@@ -99,4 +99,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "the same number in another type",
+    elementwise=1,
 )

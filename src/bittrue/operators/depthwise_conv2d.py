@@ -209,4 +209,5 @@ OPERATOR = Operator(
     roles=LAYER,
     weights="1SO",
     channels_last=True,
+    multiplies=True,
 )

@@ -46,4 +46,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "integers to real numbers",
+    elementwise=1,
 )

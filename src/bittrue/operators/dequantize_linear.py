@@ -59,4 +59,5 @@ OPERATOR = Operator(
     reference,
     "narrow integers or floats to real numbers; scales and zero points are operands",
     roles=(Role("input", 0, 1, 2),),
+    elementwise=1,
 )

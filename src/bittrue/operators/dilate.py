@@ -87,8 +87,14 @@ def reference_pad(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("dilate", (), infer, lower, reference, "elements spread apart, one value between them"),
+    Operator("dilate", (), infer, lower, reference, "elements spread apart, one value between them", moves=True),
     Operator(
-        "stablehlo_pad", (), infer_pad, lower_pad, reference_pad, "one value between and around elements, or a crop"
+        "stablehlo_pad",
+        (),
+        infer_pad,
+        lower_pad,
+        reference_pad,
+        "one value between and around elements, or a crop",
+        moves=True,
     ),
 )

@@ -97,4 +97,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "element-wise quotient",
+    elementwise=2,
 )

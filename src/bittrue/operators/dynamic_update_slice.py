@@ -41,4 +41,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [out]
 
 
-OPERATOR = Operator("dynamic_update_slice", (), infer, lower, reference, "a box of a tensor overwritten")
+OPERATOR = Operator("dynamic_update_slice", (), infer, lower, reference, "a box of a tensor overwritten", moves=True)

@@ -92,4 +92,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         return [real.astype(data_type(step["output_dtype"]).numpy).reshape(step["output_shape"])]
 
 
-OPERATOR = Operator("embedding_lookup", (), infer, lower, reference, "rows of a table by position")
+OPERATOR = Operator("embedding_lookup", (), infer, lower, reference, "rows of a table by position", moves=True)

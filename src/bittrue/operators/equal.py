@@ -63,6 +63,14 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = tuple(
-    Operator(stem, ("compare", "rescale"), broadcast_shape, lower, reference, f"element-wise {stem.replace('_', ' ')}")
+    Operator(
+        stem,
+        ("compare", "rescale"),
+        broadcast_shape,
+        lower,
+        reference,
+        f"element-wise {stem.replace('_', ' ')}",
+        elementwise=2,
+    )
     for stem in _COMPARISONS
 )

@@ -25,4 +25,4 @@ def lower(call: Call) -> Lowered:
     return Lowered({"shape": call.output.shape}, operator="broadcast_to", inputs=(0,))
 
 
-OPERATOR = Operator("expand", (), infer, lower, reference_broadcast, "extents of 1 repeated")
+OPERATOR = Operator("expand", (), infer, lower, reference_broadcast, "extents of 1 repeated", moves=True)

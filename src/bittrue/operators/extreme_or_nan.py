@@ -37,6 +37,22 @@ def _choose(beyond: Any) -> Any:
 
 
 OPERATORS = (
-    Operator("maximum_or_nan", (), broadcast_shape, lower, _choose(np.greater), "the larger of two numbers, or NaN"),
-    Operator("minimum_or_nan", (), broadcast_shape, lower, _choose(np.less), "the smaller of two numbers, or NaN"),
+    Operator(
+        "maximum_or_nan",
+        (),
+        broadcast_shape,
+        lower,
+        _choose(np.greater),
+        "the larger of two numbers, or NaN",
+        elementwise=2,
+    ),
+    Operator(
+        "minimum_or_nan",
+        (),
+        broadcast_shape,
+        lower,
+        _choose(np.less),
+        "the smaller of two numbers, or NaN",
+        elementwise=2,
+    ),
 )

@@ -43,4 +43,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(one, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
 
 
-OPERATOR = Operator("fake_quant", (), same_shape, lower, reference, "real numbers on a grid with a zero")
+OPERATOR = Operator("fake_quant", (), same_shape, lower, reference, "real numbers on a grid with a zero", elementwise=1)

@@ -78,6 +78,22 @@ def reference_mod(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("floor_div", (), broadcast_shape, nothing_to_prepare, reference_div, "quotient toward minus infinity"),
-    Operator("floor_mod", (), broadcast_shape, nothing_to_prepare, reference_mod, "remainder with the divisor's sign"),
+    Operator(
+        "floor_div",
+        (),
+        broadcast_shape,
+        nothing_to_prepare,
+        reference_div,
+        "quotient toward minus infinity",
+        elementwise=2,
+    ),
+    Operator(
+        "floor_mod",
+        (),
+        broadcast_shape,
+        nothing_to_prepare,
+        reference_mod,
+        "remainder with the divisor's sign",
+        elementwise=2,
+    ),
 )

@@ -175,4 +175,5 @@ OPERATOR = Operator(
     "matrix product with a constant or computed matrix",
     roles=LAYER,
     weights="OI",
+    multiplies=True,
 )

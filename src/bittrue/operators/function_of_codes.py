@@ -83,5 +83,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "function_of_codes", ("table",), same_shape, lower, reference, "a real function of 8-bit codes, by a table"
+    "function_of_codes",
+    ("table",),
+    same_shape,
+    lower,
+    reference,
+    "a real function of 8-bit codes, by a table",
+    elementwise=1,
 )

@@ -48,7 +48,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[n
 
 def _operator(stem: str, summary: str) -> Operator:
     slots = ("table", "real_function") if stem in _TABLED else ("real_function",)
-    return Operator(stem, slots, same_shape, partial(lower, function=stem), partial(reference, function=stem), summary)
+    return Operator(
+        stem,
+        slots,
+        same_shape,
+        partial(lower, function=stem),
+        partial(reference, function=stem),
+        summary,
+        elementwise=1,
+    )
 
 
 OPERATORS = (

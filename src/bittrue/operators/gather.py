@@ -122,6 +122,6 @@ def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("gather", (), infer, lower, reference, "slices picked along one axis"),
-    Operator("gather_nd", (), infer_nd, lower_nd, reference_nd, "slices picked by coordinates"),
+    Operator("gather", (), infer, lower, reference, "slices picked along one axis", moves=True),
+    Operator("gather_nd", (), infer_nd, lower_nd, reference_nd, "slices picked by coordinates", moves=True),
 )

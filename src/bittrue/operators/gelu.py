@@ -49,5 +49,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "gelu", ("table", "real_gelu"), same_shape, lower, reference, "x times the normal distribution function"
+    "gelu",
+    ("table", "real_gelu"),
+    same_shape,
+    lower,
+    reference,
+    "x times the normal distribution function",
+    elementwise=1,
 )

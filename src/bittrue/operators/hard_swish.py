@@ -55,5 +55,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "hard_swish", ("hard_swish", "real_function", "table"), same_shape, lower, reference, "x * clamp(x / 6 + 1/2, 0, 1)"
+    "hard_swish",
+    ("hard_swish", "real_function", "table"),
+    same_shape,
+    lower,
+    reference,
+    "x * clamp(x / 6 + 1/2, 0, 1)",
+    elementwise=1,
 )

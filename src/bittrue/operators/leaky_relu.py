@@ -76,4 +76,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "x where x >= 0, else alpha * x",
+    elementwise=1,
 )

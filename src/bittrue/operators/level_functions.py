@@ -177,7 +177,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray], stem: str) -> list[np.nd
 
 
 def _operator(stem: str, slots: tuple[str, ...], summary: str) -> Operator:
-    return Operator(stem, slots, infer, partial(lower, stem=stem), partial(reference, stem=stem), summary)
+    return Operator(
+        stem, slots, infer, partial(lower, stem=stem), partial(reference, stem=stem), summary, elementwise=1
+    )
 
 
 OPERATORS = (

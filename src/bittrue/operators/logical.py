@@ -21,7 +21,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("logical_and", (), broadcast_shape, nothing_to_prepare, reference, "both"),
-    Operator("logical_or", (), broadcast_shape, nothing_to_prepare, reference, "at least one"),
-    Operator("logical_not", (), same_shape, nothing_to_prepare, reference, "the other truth value"),
+    Operator("logical_and", (), broadcast_shape, nothing_to_prepare, reference, "both", elementwise=2),
+    Operator("logical_or", (), broadcast_shape, nothing_to_prepare, reference, "at least one", elementwise=2),
+    Operator("logical_not", (), same_shape, nothing_to_prepare, reference, "the other truth value", elementwise=1),
 )

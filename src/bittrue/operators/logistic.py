@@ -94,6 +94,7 @@ def _operator(stem: str, summary: str) -> Operator:
         partial(lower, function=stem),
         partial(reference, function=stem),
         summary,
+        elementwise=1,
     )
 
 

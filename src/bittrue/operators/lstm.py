@@ -49,6 +49,7 @@ def _operator(stem: str, sequence: bool, summary: str) -> Operator:
         reference,
         summary,
         stateful=True,
+        multiplies=True,
     )
 
 

@@ -135,4 +135,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "matrix product with weights of 2, 4 or 8 bits that have a scale and a zero point per block",
+    multiplies=True,
 )

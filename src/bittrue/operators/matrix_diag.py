@@ -62,6 +62,8 @@ def reference_set(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("matrix_diag", (), infer, lower, reference, "matrices with given diagonals"),
-    Operator("matrix_set_diag", (), infer_set, lower, reference_set, "matrices whose diagonals are replaced"),
+    Operator("matrix_diag", (), infer, lower, reference, "matrices with given diagonals", moves=True),
+    Operator(
+        "matrix_set_diag", (), infer_set, lower, reference_set, "matrices whose diagonals are replaced", moves=True
+    ),
 )

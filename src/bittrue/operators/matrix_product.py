@@ -124,7 +124,15 @@ def reference_gemm(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 
 OPERATORS = (
     Operator(
-        "matmul", ("real_product",), infer_matmul, lower_matmul, reference_matmul, "matrix product of real numbers"
+        "matmul",
+        ("real_product",),
+        infer_matmul,
+        lower_matmul,
+        reference_matmul,
+        "matrix product of real numbers",
+        multiplies=True,
     ),
-    Operator("gemm", ("real_product",), infer_gemm, lower_gemm, reference_gemm, "alpha * a b + beta * c"),
+    Operator(
+        "gemm", ("real_product",), infer_gemm, lower_gemm, reference_gemm, "alpha * a b + beta * c", multiplies=True
+    ),
 )

@@ -26,6 +26,22 @@ def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Calla
 
 
 OPERATORS = (
-    Operator("maximum", (), broadcast_shape, nothing_to_prepare, _choose(np.greater), "the larger of two elements"),
-    Operator("minimum", (), broadcast_shape, nothing_to_prepare, _choose(np.less), "the smaller of two elements"),
+    Operator(
+        "maximum",
+        (),
+        broadcast_shape,
+        nothing_to_prepare,
+        _choose(np.greater),
+        "the larger of two elements",
+        elementwise=2,
+    ),
+    Operator(
+        "minimum",
+        (),
+        broadcast_shape,
+        nothing_to_prepare,
+        _choose(np.less),
+        "the smaller of two elements",
+        elementwise=2,
+    ),
 )

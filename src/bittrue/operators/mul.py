@@ -64,4 +64,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "element-wise product",
+    elementwise=2,
 )

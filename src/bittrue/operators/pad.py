@@ -117,7 +117,9 @@ def reference_mirror(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 OPERATORS = (
-    Operator("pad", (), infer, lower, reference, "a border of real zeros"),
-    Operator("pad_v2", (), infer, lower, reference, "a border of one stored value"),
-    Operator("mirror_pad", (), infer_mirror, lower_mirror, reference_mirror, "a border of mirrored elements"),
+    Operator("pad", (), infer, lower, reference, "a border of real zeros", moves=True),
+    Operator("pad_v2", (), infer, lower, reference, "a border of one stored value", moves=True),
+    Operator(
+        "mirror_pad", (), infer_mirror, lower_mirror, reference_mirror, "a border of mirrored elements", moves=True
+    ),
 )

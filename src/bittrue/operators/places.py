@@ -123,5 +123,5 @@ OPERATORS = (
     Operator("nonzero_places", (), infer_nonzero, nothing_to_prepare, reference_nonzero, "where elements are not zero"),
     Operator("mark_places", (), infer_mark, lower_mark, reference_mark, "a new axis that marks positions"),
     Operator("eye", (), infer_eye, lower_eye, reference_eye, "ones on a diagonal", needs_only_shapes=True),
-    Operator("triangle", (), infer_triangle, lower_triangle, reference_triangle, "one side of a diagonal"),
+    Operator("triangle", (), infer_triangle, lower_triangle, reference_triangle, "one side of a diagonal", moves=True),
 )

@@ -42,7 +42,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray], function: Function) -> l
 
 
 def _operator(stem: str, function: Function, summary: str) -> Operator:
-    return Operator(stem, (), same_shapes, nothing_to_prepare, partial(reference, function=function), summary)
+    return Operator(
+        stem, (), same_shapes, nothing_to_prepare, partial(reference, function=function), summary, elementwise=2
+    )
 
 
 OPERATORS = (

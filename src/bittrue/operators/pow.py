@@ -89,4 +89,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(block, [base, exponent], base.dtype)]
 
 
-OPERATOR = Operator("pow", (), broadcast_shape, lower, reference, "first to the power of second")
+OPERATOR = Operator("pow", (), broadcast_shape, lower, reference, "first to the power of second", elementwise=2)

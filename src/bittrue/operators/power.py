@@ -24,4 +24,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(lambda x, y: rule(x, y, step["one_exponent"]), [base, exponent], base.dtype, real)]
 
 
-OPERATOR = Operator("power", ("power",), broadcast_shape, lower, reference, "first ^ second of real numbers")
+OPERATOR = Operator(
+    "power", ("power",), broadcast_shape, lower, reference, "first ^ second of real numbers", elementwise=2
+)

@@ -71,5 +71,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "prelu", ("scale_form", "rescale", "store"), infer, lower, reference, "x where x >= 0, else alpha * x"
+    "prelu",
+    ("scale_form", "rescale", "store"),
+    infer,
+    lower,
+    reference,
+    "x where x >= 0, else alpha * x",
+    elementwise=2,
 )

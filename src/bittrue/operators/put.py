@@ -127,6 +127,8 @@ def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("put_along", (), infer_along, lower_along, reference_along, "elements replaced along one axis"),
-    Operator("put_nd", (), infer_nd, lower_nd, reference_nd, "slices replaced by coordinates"),
+    Operator(
+        "put_along", (), infer_along, lower_along, reference_along, "elements replaced along one axis", moves=True
+    ),
+    Operator("put_nd", (), infer_nd, lower_nd, reference_nd, "slices replaced by coordinates", moves=True),
 )

@@ -113,4 +113,5 @@ OPERATOR = Operator(
     "matrix product with addend, whose scales and zero points are operands",
     roles=(Role("input", 0, 1, 2), Role("weights", 3, 4, 5), Role("output", -1, 7, 8), Role("bias", 6)),
     weights="IO",
+    multiplies=True,
 )

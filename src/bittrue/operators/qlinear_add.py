@@ -100,6 +100,7 @@ def _operator(stem: str, summary: str) -> Operator:
         partial(reference, stem=stem),
         summary,
         roles=OPERAND_PAIR,
+        elementwise=2,
     )
 
 

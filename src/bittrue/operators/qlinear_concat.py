@@ -139,5 +139,6 @@ OPERATORS = (
         lower_where,
         reference_where,
         "one of two elements, their scales being operands",
+        elementwise=3,
     ),
 )

@@ -254,6 +254,7 @@ OPERATORS = (
         "convolution over one to three axes whose scales and zero points are operands",
         roles=OPERAND_LAYER,
         weights="OIS",
+        multiplies=True,
     ),
     Operator(
         "conv_integer",
@@ -264,5 +265,6 @@ OPERATORS = (
         "convolution of integers over one to three axes that gives its sums",
         roles=(Role("input", 0, None, 2), Role("weights", 1, None, 3)),
         weights="OIS",
+        multiplies=True,
     ),
 )

@@ -218,6 +218,7 @@ OPERATORS = (
         "matrix product whose scales and zero points are operands",
         roles=OPERAND_PAIR,
         weights="IO",
+        multiplies=True,
     ),
     Operator(
         "matmul_integer",
@@ -228,6 +229,7 @@ OPERATORS = (
         "matrix product of integers that gives its sums",
         roles=(Role("first input", 0, None, 2), Role("second input", 1, None, 3)),
         weights="IO",
+        multiplies=True,
     ),
     Operator(
         "matmul_integer_to_float",
@@ -236,5 +238,6 @@ OPERATORS = (
         lower_to_float,
         reference_to_float,
         "matrix product of integers whose sums are scaled to real numbers",
+        multiplies=True,
     ),
 )

@@ -89,6 +89,7 @@ OPERATORS = (
         reference,
         "1 / (1 + exp(-x)), the scales being operands",
         roles=OPERAND_UNARY,
+        elementwise=1,
     ),
     Operator(
         "qlinear_leaky_relu",
@@ -98,5 +99,6 @@ OPERATORS = (
         reference,
         "x where x >= 0, else alpha * x, the scales being operands",
         roles=OPERAND_UNARY,
+        elementwise=1,
     ),
 )

@@ -156,4 +156,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "real numbers to integers, or a change of scale",
+    elementwise=1,
 )

@@ -95,4 +95,5 @@ OPERATOR = Operator(
     reference,
     "real numbers to narrow integers or floats; scales and zero points are operands",
     roles=(Role("output", -1, 1, 2),),
+    elementwise=1,
 )

@@ -64,7 +64,15 @@ def reference_requantize(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
 
 
 OPERATORS = (
-    Operator("range_quantize", ("range_quantize",), infer, lower, reference, "real numbers to codes of a range"),
+    Operator(
+        "range_quantize",
+        ("range_quantize",),
+        infer,
+        lower,
+        reference,
+        "real numbers to codes of a range",
+        elementwise=1,
+    ),
     Operator(
         "range_dequantize",
         ("range_dequantize",),
@@ -72,6 +80,7 @@ OPERATORS = (
         lower_dequantize,
         reference_dequantize,
         "codes of a range to real numbers",
+        elementwise=1,
     ),
     Operator(
         "range_requantize",
@@ -80,5 +89,6 @@ OPERATORS = (
         lower,
         reference_requantize,
         "sums that have a range to codes of another one",
+        elementwise=1,
     ),
 )

@@ -71,4 +71,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(lambda a, b: apply(a, b, step.arrays, low, high), inputs[:2], dtype)]
 
 
-OPERATOR = Operator("ranged_add", ("range_sum",), infer, lower, reference, "sum of two tensors with ranges")
+OPERATOR = Operator(
+    "ranged_add", ("range_sum",), infer, lower, reference, "sum of two tensors with ranges", elementwise=2
+)

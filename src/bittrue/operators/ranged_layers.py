@@ -150,6 +150,7 @@ OPERATORS = (
         "sums of a convolution of codes",
         roles=LAYER[:2],
         weights="OIS",
+        multiplies=True,
     ),
     Operator(
         "ranged_conv",
@@ -160,6 +161,7 @@ OPERATORS = (
         "convolution of codes that have a range",
         roles=_ROLES,
         weights="OIS",
+        multiplies=True,
     ),
     Operator(
         "ranged_matmul",
@@ -170,5 +172,6 @@ OPERATORS = (
         "matrix product of codes that have a range",
         roles=_ROLES,
         weights="IO",
+        multiplies=True,
     ),
 )

@@ -45,5 +45,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "ranged_multiply", ("range_product",), infer, lower, reference, "product of two s8 tensors with ranges"
+    "ranged_multiply",
+    ("range_product",),
+    infer,
+    lower,
+    reference,
+    "product of two s8 tensors with ranges",
+    elementwise=2,
 )

@@ -61,7 +61,13 @@ def _single(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[Step, Seq
 def _operator(stem: str, summary: str) -> Operator:
     names = _PARAMETERS[stem]
     return Operator(
-        stem, ("real_function",), same_shape, partial(lower, names=names), partial(reference, names=names), summary
+        stem,
+        ("real_function",),
+        same_shape,
+        partial(lower, names=names),
+        partial(reference, names=names),
+        summary,
+        elementwise=1,
     )
 
 
@@ -82,8 +88,27 @@ OPERATORS = (
         partial(lower, names=_PARAMETERS["thresholded_relu"]),
         _thresholded,
         "x where x > alpha, else 0",
+        elementwise=1,
     ),
-    Operator("ceil", (), same_shape, nothing_to_prepare, _single(np.ceil), "smallest whole number that is not less"),
-    Operator("round_even", (), same_shape, nothing_to_prepare, _single(np.rint), "nearest whole number, ties to even"),
-    Operator("reciprocal", (), same_shape, nothing_to_prepare, _single(lambda x: x.dtype.type(1) / x), "1 / x"),
+    Operator(
+        "ceil",
+        (),
+        same_shape,
+        nothing_to_prepare,
+        _single(np.ceil),
+        "smallest whole number that is not less",
+        elementwise=1,
+    ),
+    Operator(
+        "round_even",
+        (),
+        same_shape,
+        nothing_to_prepare,
+        _single(np.rint),
+        "nearest whole number, ties to even",
+        elementwise=1,
+    ),
+    Operator(
+        "reciprocal", (), same_shape, nothing_to_prepare, _single(lambda x: x.dtype.type(1) / x), "1 / x", elementwise=1
+    ),
 )

@@ -72,7 +72,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 def _operator(stem: str, summary: str) -> Operator:
     slots = ("scale_form", "rescale", "store", "activation_range", "input_range")
-    return Operator(stem, slots, same_shape, partial(lower, activation=stem), reference, summary)
+    return Operator(stem, slots, same_shape, partial(lower, activation=stem), reference, summary, elementwise=1)
 
 
 OPERATORS = (

@@ -47,8 +47,15 @@ OPERATORS = (
         nothing_to_prepare,
         reference,
         "what truncated division leaves, dividend's sign",
+        elementwise=2,
     ),
     Operator(
-        "modulo", (), broadcast_shape, nothing_to_prepare, reference_modulo, "what division leaves, divisor's sign"
+        "modulo",
+        (),
+        broadcast_shape,
+        nothing_to_prepare,
+        reference_modulo,
+        "what division leaves, divisor's sign",
+        elementwise=2,
     ),
 )

@@ -60,4 +60,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "codes requantized, those below the zero point scaled",
+    elementwise=1,
 )

@@ -228,7 +228,13 @@ def reference_linear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 OPERATORS = (
     Operator(
-        "resample_nearest", ("nearest",), infer, lower_nearest, reference_nearest, "another size, nearest element"
+        "resample_nearest",
+        ("nearest",),
+        infer,
+        lower_nearest,
+        reference_nearest,
+        "another size, nearest element",
+        moves=True,
     ),
     Operator(
         "resample_linear", ("weighted",), infer_linear, lower_linear, reference_linear, "another size, interpolated"

@@ -82,7 +82,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("reshape", (), infer_reshape, lower, reference, "same elements, new shape"),
-    Operator("squeeze", (), infer_squeeze, lower, reference, "drops extents of 1"),
-    Operator("expand_dims", (), infer_expand_dims, lower, reference, "inserts an extent of 1"),
+    Operator("reshape", (), infer_reshape, lower, reference, "same elements, new shape", moves=True, keeps_order=True),
+    Operator("squeeze", (), infer_squeeze, lower, reference, "drops extents of 1", moves=True, keeps_order=True),
+    Operator(
+        "expand_dims", (), infer_expand_dims, lower, reference, "inserts an extent of 1", moves=True, keeps_order=True
+    ),
 )

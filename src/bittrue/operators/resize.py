@@ -143,5 +143,6 @@ OPERATORS = (
         lower_nearest,
         reference_nearest,
         "pictures of another size, nearest pixel",
+        moves=True,
     ),
 )

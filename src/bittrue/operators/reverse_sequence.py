@@ -55,4 +55,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.take_along_axis(x, np.broadcast_to(index, x.shape), axis=along)]
 
 
-OPERATOR = Operator("reverse_sequence", (), infer, lower, reference, "the beginning of one axis backwards")
+OPERATOR = Operator("reverse_sequence", (), infer, lower, reference, "the beginning of one axis backwards", moves=True)

@@ -58,4 +58,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [fresh(np.flip(inputs[0], axes), step["shape"])]
 
 
-OPERATOR = Operator("reverse_v2", (), infer, lower, reference, "neighbouring axes read backwards")
+OPERATOR = Operator("reverse_v2", (), infer, lower, reference, "neighbouring axes read backwards", moves=True)

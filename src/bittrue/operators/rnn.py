@@ -205,6 +205,7 @@ def _operator(stem: str, sequence: bool, both: bool, summary: str) -> Operator:
         reference,
         summary,
         stateful=True,
+        multiplies=True,
     )
 
 

@@ -70,6 +70,17 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("select", (), infer_select, lower, reference, "one of two elements, without broadcasting of values"),
-    Operator("select_v2", (), infer_select_v2, lower, reference, "one of two elements, with broadcasting"),
+    Operator(
+        "select", (), infer_select, lower, reference, "one of two elements, without broadcasting of values", moves=True
+    ),
+    Operator(
+        "select_v2",
+        (),
+        infer_select_v2,
+        lower,
+        reference,
+        "one of two elements, with broadcasting",
+        moves=True,
+        elementwise=3,
+    ),
 )

@@ -163,4 +163,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return results(step, ys, lasts)
 
 
-OPERATOR = Operator("sequence_gru", ("real_product", "recurrence"), infer, lower, reference, "GRU over whole sequences")
+OPERATOR = Operator(
+    "sequence_gru", ("real_product", "recurrence"), infer, lower, reference, "GRU over whole sequences", multiplies=True
+)

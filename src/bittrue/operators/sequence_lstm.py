@@ -268,7 +268,15 @@ def reference_quantized(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nda
 
 
 OPERATORS = (
-    Operator("sequence_lstm", ("real_product", "recurrence"), infer, lower, reference, "LSTM over whole sequences"),
+    Operator(
+        "sequence_lstm",
+        ("real_product", "recurrence"),
+        infer,
+        lower,
+        reference,
+        "LSTM over whole sequences",
+        multiplies=True,
+    ),
     Operator(
         "dynamic_quantize_lstm",
         ("dynamic_range", "quotient", "to_integer", "accumulate", "scale_back", "recurrence"),
@@ -276,5 +284,6 @@ OPERATORS = (
         lower_quantized,
         reference_quantized,
         "LSTM over whole sequences, whose weights are integers and whose inputs are quantized step by step",
+        multiplies=True,
     ),
 )

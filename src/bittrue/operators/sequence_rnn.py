@@ -114,4 +114,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return results(step, ys, lasts)
 
 
-OPERATOR = Operator("sequence_rnn", ("real_product", "recurrence"), infer, lower, reference, "RNN over whole sequences")
+OPERATOR = Operator(
+    "sequence_rnn", ("real_product", "recurrence"), infer, lower, reference, "RNN over whole sequences", multiplies=True
+)

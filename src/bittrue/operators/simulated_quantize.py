@@ -79,9 +79,21 @@ def reference_dequantize(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
 
 OPERATORS = (
     Operator(
-        "simulated_quantize", (), infer, lower, reference_quantize, "codes of real numbers that stay real numbers"
+        "simulated_quantize",
+        (),
+        infer,
+        lower,
+        reference_quantize,
+        "codes of real numbers that stay real numbers",
+        elementwise=1,
     ),
     Operator(
-        "simulated_dequantize", (), infer, lower, reference_dequantize, "real numbers of codes that are real numbers"
+        "simulated_dequantize",
+        (),
+        infer,
+        lower,
+        reference_dequantize,
+        "real numbers of codes that are real numbers",
+        elementwise=1,
     ),
 )

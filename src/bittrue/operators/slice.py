@@ -61,4 +61,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [fresh(view, view.shape)]
 
 
-OPERATOR = Operator("slice", (), infer, lower, reference, "a box of the tensor")
+OPERATOR = Operator("slice", (), infer, lower, reference, "a box of the tensor", moves=True)

@@ -128,6 +128,7 @@ OPERATORS = (
         lower,
         reference_space_to_batch,
         "blocks of positions become batches",
+        moves=True,
     ),
     Operator(
         "batch_to_space",
@@ -136,5 +137,6 @@ OPERATORS = (
         lower,
         reference_batch_to_space,
         "batches become blocks of positions",
+        moves=True,
     ),
 )

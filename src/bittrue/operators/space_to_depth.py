@@ -62,7 +62,21 @@ _depth_to_space = _space_to_depth
 
 OPERATORS = (
     Operator(
-        "space_to_depth", (), infer_space_to_depth, lower, _space_to_depth, "squares of positions become channels"
+        "space_to_depth",
+        (),
+        infer_space_to_depth,
+        lower,
+        _space_to_depth,
+        "squares of positions become channels",
+        moves=True,
     ),
-    Operator("depth_to_space", (), infer_depth_to_space, lower, _depth_to_space, "groups of channels become positions"),
+    Operator(
+        "depth_to_space",
+        (),
+        infer_depth_to_space,
+        lower,
+        _depth_to_space,
+        "groups of channels become positions",
+        moves=True,
+    ),
 )

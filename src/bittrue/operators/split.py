@@ -98,7 +98,15 @@ def reference_unpack(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 OPERATORS = (
-    Operator("split", (), infer, lower, reference, "equal parts along one axis"),
-    Operator("split_v", (), infer, lower, reference, "parts of given extents along one axis"),
-    Operator("unpack", (), infer_unpack, lower_unpack, reference_unpack, "slices along one axis, which is dropped"),
+    Operator("split", (), infer, lower, reference, "equal parts along one axis", moves=True),
+    Operator("split_v", (), infer, lower, reference, "parts of given extents along one axis", moves=True),
+    Operator(
+        "unpack",
+        (),
+        infer_unpack,
+        lower_unpack,
+        reference_unpack,
+        "slices along one axis, which is dropped",
+        moves=True,
+    ),
 )

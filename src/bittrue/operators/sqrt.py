@@ -99,6 +99,14 @@ def reference_rsqrt(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
 
 
 OPERATORS = (
-    Operator("sqrt", ("square_root",), same_shape, lower_sqrt, reference_sqrt, "square root"),
-    Operator("rsqrt", ("inverse_root", "table"), same_shape, lower_rsqrt, reference_rsqrt, "one over the square root"),
+    Operator("sqrt", ("square_root",), same_shape, lower_sqrt, reference_sqrt, "square root", elementwise=1),
+    Operator(
+        "rsqrt",
+        ("inverse_root", "table"),
+        same_shape,
+        lower_rsqrt,
+        reference_rsqrt,
+        "one over the square root",
+        elementwise=1,
+    ),
 )

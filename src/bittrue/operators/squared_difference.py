@@ -62,4 +62,5 @@ OPERATOR = Operator(
     lower,
     reference,
     "element-wise squared difference",
+    elementwise=2,
 )

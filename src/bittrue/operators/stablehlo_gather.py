@@ -93,4 +93,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [fresh(np.moveaxis(picked, range(len(batch), picked.ndim), offsets), shape)]
 
 
-OPERATOR = Operator("stablehlo_gather", (), infer, lower, reference, "boxes of one size cut out at given corners")
+OPERATOR = Operator(
+    "stablehlo_gather", (), infer, lower, reference, "boxes of one size cut out at given corners", moves=True
+)

@@ -186,5 +186,5 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "strided_slice", (), infer, lower, reference, "every n-th element between two positions of each axis"
+    "strided_slice", (), infer, lower, reference, "every n-th element between two positions of each axis", moves=True
 )

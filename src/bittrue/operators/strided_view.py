@@ -158,7 +158,31 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("slice_axes", (), infer_slice, lower_slice, reference, "every n-th element between two places of axes"),
-    Operator("blocks_to_channels", (), infer_blocks, lower_blocks, reference, "squares of positions become channels"),
-    Operator("channels_to_blocks", (), infer_channels, lower_channels, reference, "groups of channels become squares"),
+    Operator(
+        "slice_axes",
+        (),
+        infer_slice,
+        lower_slice,
+        reference,
+        "every n-th element between two places of axes",
+        moves=True,
+    ),
+    Operator(
+        "blocks_to_channels",
+        (),
+        infer_blocks,
+        lower_blocks,
+        reference,
+        "squares of positions become channels",
+        moves=True,
+    ),
+    Operator(
+        "channels_to_blocks",
+        (),
+        infer_channels,
+        lower_channels,
+        reference,
+        "groups of channels become squares",
+        moves=True,
+    ),
 )

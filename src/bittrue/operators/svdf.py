@@ -153,4 +153,5 @@ OPERATOR = Operator(
     reference,
     "low-rank layer along features and time, with memory",
     stateful=True,
+    multiplies=True,
 )

@@ -147,7 +147,9 @@ def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("take", (), infer, lower, reference, "slices picked along one axis, from either end"),
-    Operator("take_along", (), infer_along, lower_along, reference_along, "elements picked along one axis"),
-    Operator("take_nd", (), infer_nd, lower_nd, reference_nd, "slices picked by coordinates, from either end"),
+    Operator("take", (), infer, lower, reference, "slices picked along one axis, from either end", moves=True),
+    Operator("take_along", (), infer_along, lower_along, reference_along, "elements picked along one axis", moves=True),
+    Operator(
+        "take_nd", (), infer_nd, lower_nd, reference_nd, "slices picked by coordinates, from either end", moves=True
+    ),
 )

@@ -70,7 +70,9 @@ def lower(call: Call) -> Lowered:
 
 
 OPERATORS = (
-    Operator("tile", (), infer_tile, lower_tile, reference_tile, "the tensor repeated along each axis"),
-    Operator("broadcast_to", (), infer_broadcast, lower, reference_broadcast, "extents of 1 repeated to a shape"),
+    Operator("tile", (), infer_tile, lower_tile, reference_tile, "the tensor repeated along each axis", moves=True),
+    Operator(
+        "broadcast_to", (), infer_broadcast, lower, reference_broadcast, "extents of 1 repeated to a shape", moves=True
+    ),
     Operator("fill", (), infer_fill, lower, reference_fill, "one value in a given shape"),
 )

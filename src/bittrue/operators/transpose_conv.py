@@ -316,4 +316,5 @@ OPERATOR = Operator(
     weights="OSI",
     channels_last=True,
     transposed=True,
+    multiplies=True,
 )

@@ -32,11 +32,21 @@ def _sign(x: np.ndarray) -> np.ndarray:
 
 
 def _operator(stem: str, function: Callable[[np.ndarray], np.ndarray], summary: str) -> Operator:
-    return Operator(stem, (), same_shape, nothing_to_prepare, partial(reference, function=function), summary)
+    return Operator(
+        stem, (), same_shape, nothing_to_prepare, partial(reference, function=function), summary, elementwise=1
+    )
 
 
 OPERATORS = (
-    Operator("neg", ("real_function",), same_shape, nothing_to_prepare, _negated, "the number with the opposite sign"),
+    Operator(
+        "neg",
+        ("real_function",),
+        same_shape,
+        nothing_to_prepare,
+        _negated,
+        "the number with the opposite sign",
+        elementwise=1,
+    ),
     _operator("square", np.square, "the number times itself"),
     _operator("floor", np.floor, "largest whole number that is not greater"),
     _operator("sign", _sign, "-1, 0 or 1"),

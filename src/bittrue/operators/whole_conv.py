@@ -256,6 +256,7 @@ OPERATORS = (
         "convolution of whole numbers, channels first",
         roles=OPERAND_LAYER,
         weights="OIS",
+        multiplies=True,
     ),
     Operator(
         "whole_conv_transpose",
@@ -264,5 +265,6 @@ OPERATORS = (
         lower_transpose,
         reference_transpose,
         "transposed convolution of whole numbers, channels first",
+        multiplies=True,
     ),
 )

@@ -86,4 +86,5 @@ OPERATOR = Operator(
     "matrix product of whole numbers with constant weights",
     roles=OPERAND_LAYER,
     weights="OI",
+    multiplies=True,
 )

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import Step
+from ..operators import Step, find
 from .plan import PlanTensor
 from .schedule import Schedule
 
 # Axes of channels-first pictures in the order of channels-last ones, and back.
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
-_SAME_ELEMENTS = frozenset({"reshape", "squeeze", "expand_dims"})
 
 
 class Layout:
@@ -68,10 +67,8 @@ class Layout:
         """Whether a tensor exists with its channels last only."""
         return index is not None and index in self._only_twin
 
-    def constant(self, name: str, value: np.ndarray) -> int:
+    def constant(self, name: str, value: np.ndarray, dtype: str) -> int:
         """A new constant."""
-        dtype = {"float32": "f32", "int32": "s32", "int64": "s64"}.get(value.dtype.name)
-        dtype = dtype or {"int8": "s8", "uint8": "u8"}[value.dtype.name]
         return self._add(PlanTensor(name, dtype, value.shape, "folded", None, np.ascontiguousarray(value)))
 
     def produce(self, index: int) -> int:
@@ -190,9 +187,13 @@ def last_axis_of(axis: int, rank: int) -> int:
 Handler = Callable[[Step, Layout], bool]
 
 
-def _follow(step: Step, layout: Layout, data: Sequence[int]) -> bool:
-    """An element-wise step whose operands at `data` are pictures: done with channels last when one of them is there."""
-    operands = [step.inputs[position] for position in data if position < len(step.inputs)]
+def _follow(step: Step, layout: Layout) -> bool:
+    """An element-wise step on pictures: done with channels last when one of its operands is there."""
+    operator = find(step.operator)
+    if operator is None or step.parameters.get("late"):
+        return False
+    data = range(min(operator.elementwise, len(step.inputs)))
+    operands = [step.inputs[position] for position in data]
     pictures = [index for index in operands if index is not None]
     target = step.outputs[0]
     if not any(layout.only_twin(index) for index in pictures) or not layout.is_picture(target):
@@ -201,6 +202,9 @@ def _follow(step: Step, layout: Layout, data: Sequence[int]) -> bool:
     # What depends on places in memory stays where it is.
     tails = any(slot.endswith("_tail") for slot in step.rules)
     if tails or "lanes" in step.rules or step.parameters.get("block_size", 0):
+        return False
+    # Arrays that lie along the picture's axes as they are.
+    if any(array.ndim > 1 for array in step.arrays.values()):
         return False
     for index in pictures:
         single = math.prod(layout.shape(index)) == 1
@@ -213,8 +217,7 @@ def _follow(step: Step, layout: Layout, data: Sequence[int]) -> bool:
         # Fewer bytes change their layout before it.
         return False
     inputs: list[int | None] = list(step.inputs)
-    for position in data:
-        operand = step.inputs[position] if position < len(step.inputs) else None
+    for position, operand in zip(data, operands, strict=True):
         if operand is None:
             continue
         if len(layout.shape(operand)) == rank:
@@ -224,7 +227,9 @@ def _follow(step: Step, layout: Layout, data: Sequence[int]) -> bool:
             assert value is not None, "looked at above"
             spread = value.reshape((1,) * (rank - value.ndim) + value.shape)
             turned = _picture(spread).transpose(TO_LAST)
-            inputs[position] = layout.constant(f"{layout.tensors[operand].name} (channels last)", turned)
+            inputs[position] = layout.constant(
+                f"{layout.tensors[operand].name} (channels last)", turned, layout.tensors[operand].dtype
+            )
     parameters: dict[str, Any] = dict(step.parameters)
     if parameters.get("axis", -1) >= 0:
         parameters["axis"] = last_axis_of(parameters["axis"], rank)
@@ -281,21 +286,16 @@ def _concatenation(step: Step, layout: Layout) -> bool:
 # Rewrites by operator, apart from those of layers.
 MOVEMENT: dict[str, Handler] = {
     "transpose": _transpose,
-    **dict.fromkeys(_SAME_ELEMENTS, _reshape),
     "concatenation": _concatenation,
 }
-# Element-wise operators, with the positions of the operands that are pictures (or constants that broadcast to them).
-FOLLOWERS: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(("qlinear_add", "qlinear_mul", "add", "sub", "mul", "div"), (0, 1)),
-    **dict.fromkeys(("ranged_add", "ranged_multiply"), (0, 1)),
-    **dict.fromkeys(("quantize_linear", "dequantize_linear", "convert", "clip"), (0,)),
-    **dict.fromkeys(("range_quantize", "range_dequantize", "range_requantize"), (0,)),
-    **dict.fromkeys(("relu", "leaky_relu", "logistic", "tanh", "hard_swish", "hard_sigmoid", "exp", "erf"), (0,)),
-    **dict.fromkeys(("neg", "abs", "sqrt", "floor", "ceil"), (0,)),
-    "add_levels": (0, 1),
-    **dict.fromkeys(("relevel", "scale_levels", "rectify_levels", "leaky_levels", "sigmoid_levels"), (0,)),
-    "limit_levels": (0,),
-}
+
+
+def _by_trait(stem: str) -> Handler | None:
+    """The rewrite of an operator that has none of its own."""
+    operator = find(stem)
+    if operator is not None and operator.keeps_order:
+        return _reshape
+    return _follow if operator is not None and operator.elementwise else None
 
 
 def rewrite(schedule: Schedule, anchors: Mapping[str, Handler], layers: Mapping[str, Handler]) -> Schedule:
@@ -307,15 +307,12 @@ def rewrite(schedule: Schedule, anchors: Mapping[str, Handler], layers: Mapping[
     """
     if not any(step.operator in anchors for step in schedule.steps):
         return schedule
-    handlers = {**anchors, **layers, **MOVEMENT}
-    layout = Layout(schedule, frozenset({*handlers, *FOLLOWERS}))
+    special = {**anchors, **layers, **MOVEMENT}
+    handlers = {stem: special.get(stem) or _by_trait(stem) for stem in {step.operator for step in schedule.steps}}
+    layout = Layout(schedule, frozenset(stem for stem, handler in handlers.items() if handler is not None))
     for step in schedule.steps:
-        handler = handlers.get(step.operator)
-        if step.operator in FOLLOWERS and not step.parameters.get("late"):
-            done = _follow(step, layout, FOLLOWERS[step.operator])
-        else:
-            done = handler is not None and handler(step, layout)
-        if done:
+        handler = handlers[step.operator]
+        if handler is not None and handler(step, layout):
             layout.rewritten += 1
         else:
             layout.keep(step)

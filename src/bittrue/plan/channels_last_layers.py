@@ -62,7 +62,7 @@ def _exact_sums(step: Step, layout: Layout) -> tuple[Step, int | None]:
         return step, None
     arrays = {name: array for name, array in step.arrays.items() if name != "addend"}
     rules = {**step.rules, "rescale": "binary32_multiply_even"}
-    bias = layout.constant(f"{layout.tensors[step.outputs[0]].name} (addend)", addend.astype(np.int32))
+    bias = layout.constant(f"{layout.tensors[step.outputs[0]].name} (addend)", addend.astype(np.int32), "s32")
     return replace(step, rules=rules, arrays=arrays, accumulator=Bound(worst, False)), bias
 
 
@@ -108,7 +108,9 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
         "rules": step.rules,
         "accumulator": step.accumulator,
     }
-    _emit(step, layout, changed, source, (layout.constant(name, turned), bias))
+    _emit(
+        step, layout, changed, source, (layout.constant(name, turned, "u8" if turned.dtype == np.uint8 else "s8"), bias)
+    )
     return True
 
 
@@ -123,7 +125,9 @@ def _conv_integer(step: Step, layout: Layout) -> bool:
     value = layout.value(filters)
     assert value is not None, "looked at above"
     if rank == 3:
-        filters = layout.constant(f"{layout.tensors[filters].name} (picture)", value[:, :, None])
+        filters = layout.constant(
+            f"{layout.tensors[filters].name} (picture)", value[:, :, None], layout.tensors[filters].dtype
+        )
     parameters = {**step.parameters, "channels_last": True}
     _emit(step, layout, {"parameters": parameters}, source, (filters, *step.inputs[2:]))
     return True

@@ -19,16 +19,6 @@ from .channels_last_layers import ANCHORS, LAYERS
 from .plan import Plan
 from .schedule import Part, Schedule, Then
 
-# Operators whose result is their first input's elements in the same order.
-_SAME_ELEMENTS = frozenset({"reshape", "squeeze", "expand_dims"})
-# Operators of one 8-bit input whose result depends on nothing but the element itself.
-_BYTEWISE = frozenset(
-    {
-        *("quantize", "logistic", "tanh", "leaky_relu", "rsqrt", "sqrt", "abs", "neg"),
-        *("relu", "relu6", "relu_n1_to_1", "relu_0_to_1"),
-        *("elu", "exp", "gelu", "hard_swish", "log"),
-    }
-)
 # Operators whose kernels can write rows that are not side by side, and those that can read them.
 _WRITES_PARTS = frozenset({"conv2d", "max_pool2d", "average_pool2d", "concatenation"})
 _READS_PARTS = frozenset({"conv2d", "concatenation"})
@@ -66,17 +56,16 @@ def stored_table(step: Step, plan: Plan) -> np.ndarray | None:
 
     None when the step is not of that kind.
     """
-    if step.operator not in _BYTEWISE or len(step.inputs) != 1 or step.inputs[0] is None:
+    operator = find(step.operator)
+    if operator is None or operator.elementwise != 1 or len(step.inputs) != 1 or step.inputs[0] is None:
         return None
     source, target = plan.tensors[step.inputs[0]].type, plan.tensors[step.outputs[0]].type
-    operator = find(step.operator)
-    if source.name not in ("s8", "u8") or target.name not in ("s8", "u8") or operator is None:
-        return None
-    if any(array.size > 256 or (name == "scales") for name, array in step.arrays.items()):
+    if source.name not in ("s8", "u8") or target.name not in ("s8", "u8") or _along_an_axis(step):
         return None
     values = np.arange(source.minimum, source.maximum + 1).astype(source.numpy)
     # Where places in the tensor decide, both functions must be the same one.
-    splits = (values.size, 0) if "lanes" in step.rules else (None,)
+    placed_anywhere = not any(slot == "lanes" or slot.endswith("_tail") for slot in step.rules)
+    splits = (None,) if placed_anywhere else (values.size, 0)
     results = []
     for split in splits:
         placed = step if split is None else replace(step, parameters={**step.parameters, "body": split})
@@ -89,6 +78,13 @@ def stored_table(step: Step, plan: Plan) -> np.ndarray | None:
     if not np.array_equal(results[0], results[-1]):
         return None
     return (result.astype(np.int64) - target.minimum).astype(np.uint8)
+
+
+def _along_an_axis(step: Step) -> bool:
+    """Whether the place of an element along some axis decides which parameters it meets."""
+    if "axis" in step.parameters or "scales" in step.arrays:
+        return True
+    return any(array.ndim > 1 or array.size > 256 for array in step.arrays.values())
 
 
 def _channels_last(schedule: Schedule) -> Schedule:
@@ -104,8 +100,9 @@ def _identities(schedule: Schedule) -> Schedule:
     gone: list[str] = []
     for step in schedule.steps:
         source = step.inputs[0] if step.inputs else None
-        same = step.operator in _SAME_ELEMENTS
-        if not same and source is not None and step.operator in _BYTEWISE:
+        operator = find(step.operator)
+        same = operator is not None and operator.keeps_order
+        if not same and source is not None:
             table = stored_table(step, plan)
             same = table is not None and bool((table == np.arange(256)).all())
         root = source if source is None or source not in parts else parts[source].root

@@ -8,20 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..names import brief, distinct
-from ..operators import Step
+from ..operators import Step, find
 from ..plan import Plan
 from ..visible import visible
 from .isa import native_module
 
-# Operators whose `work` counts multiply-accumulates; for all others it counts elements.
-MULTIPLY_ADD = frozenset(
-    {
-        *("batch_matmul", "conv2d", "conv3d", "conv3d_transpose", "depthwise_conv2d", "fully_connected"),
-        *("conv_integer", "qlinear_conv", "qlinear_matmul"),
-        *("lstm", "rnn", "svdf", "transpose_conv"),
-    }
-    | {f"{direction}_sequence_{cell}" for direction in ("unidirectional", "bidirectional") for cell in ("lstm", "rnn")}
-)
 _NAME_WIDTH = 28
 
 
@@ -54,7 +45,8 @@ class StepTime:
     @property
     def multiply_adds(self) -> int:
         """Multiply-accumulates; 0 for operators that have none."""
-        return self.work if self.operator in MULTIPLY_ADD else 0
+        operator = find(self.operator)
+        return self.work if operator is not None and operator.multiplies else 0
 
     @property
     def multiply_adds_per_second(self) -> float | None:
