@@ -18,7 +18,7 @@ _BINARY = (
 )
 _UNARY = "x, scale, zero_point, output_scale, output_zero_point"
 _WINDOWS = "strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1"
-# python/tvm/relay/qnn/op/qnn.py of v0.18.0 (facts/tvm_qnn.md 1).
+# python/tvm/relay/qnn/op/qnn.py of v0.18.0 (docs/facts/tvm_qnn.md 1).
 RELAY = {
     "requantize": "data, input_scale, input_zero_point, output_scale, output_zero_point, axis=-1, rounding='None', "
     "compute_dtype='None', out_dtype='int8'",

@@ -186,7 +186,7 @@ def tanh(x: F32) -> F32:
 def logistic(x: F32) -> F32:
     """1 / (1 + e^-x) in binary32 steps; from 16.619047 upwards 1, below -9 e^x.
 
-    Source: fact sheet litert.md 2.3 (LOGISTIC f32), read; LiteRT's reference kernel, run.
+    Source: docs/facts/litert.md 2.3 (LOGISTIC f32), read; LiteRT's reference kernel, run.
 
     >>> logistic([0.0, -1.0, 17.0, -20.0]).tolist()
     [0.5, 0.2689414322376251, 1.0, 2.06115369216775e-09]

@@ -37,7 +37,7 @@ def wrap_s32(x: npt.ArrayLike) -> S64:
     """Keep the low 32 bits, read as two's complement: x - 2^32 * floor((x + 2^31) / 2^32).
 
     Domain: all s64. No ties, no saturation.
-    Source: fact sheet litert.md 1 (w32), read and run.
+    Source: docs/facts/litert.md 1 (w32), read and run.
 
     >>> wrap_s32([2**31 - 1, 2**31, -(2**31) - 1]).tolist()
     [2147483647, -2147483648, 2147483647]
@@ -49,7 +49,7 @@ def wrap_s16(x: npt.ArrayLike) -> S64:
     """Keep the low 16 bits, read as two's complement: x - 2^16 * floor((x + 2^15) / 2^16).
 
     Domain: all s64. No ties, no saturation.
-    Source: fact sheet litert.md 1 (w16), read and run.
+    Source: docs/facts/litert.md 1 (w16), read and run.
 
     >>> wrap_s16([32767, 32768, -32769]).tolist()
     [32767, -32768, 32767]
@@ -62,7 +62,7 @@ def doubling_high_multiply_up(a: npt.ArrayLike, b: npt.ArrayLike) -> S64:
 
     Ties: up (toward +infinity). Saturates only for a = b = -2^31.
     Domain: a and b s32 (not checked; |a*b| <= 2^62, so the sum fits s64). Result s32.
-    Source: fact sheet litert.md 1.2 (SRDHM); gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.2 (SRDHM); gemmlowp fixedpoint.h, read and compiled.
 
     >>> doubling_high_multiply_up([1, -1, -(2**31)], [2**30, 2**30, -(2**31)]).tolist()
     [1, 0, 2147483647]
@@ -79,7 +79,7 @@ def doubling_high_multiply_up_s16(a: npt.ArrayLike, b: npt.ArrayLike) -> S64:
 
     Ties: up (toward +infinity). Saturates only for a = b = -2^15.
     Domain: a and b s16 (not checked). Result s16.
-    Source: fact sheet litert.md 1.2 (SRDHM16); gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.2 (SRDHM16); gemmlowp fixedpoint.h, read and compiled.
 
     >>> doubling_high_multiply_up_s16([1, -1, -32768], [2**14, 2**14, -32768]).tolist()
     [1, 0, 32767]
@@ -104,7 +104,7 @@ def divide_by_power_of_two_away(x: npt.ArrayLike, right_shift: npt.ArrayLike) ->
 
     Domain: |x| <= 2^62 (not checked; then x plus half the divisor fits s64), right_shift in 0..62, scalar or array.
     Errors: ValueError for a right_shift outside 0..62. No saturation.
-    Source: fact sheet litert.md 1.2 (RDP); gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.2 (RDP); gemmlowp fixedpoint.h, read and compiled.
 
     >>> divide_by_power_of_two_away([5, -5, 6, -6, 7, -7], 2).tolist()
     [1, -1, 2, -2, 2, -2]
@@ -127,7 +127,7 @@ def divide_by_power_of_two_up(x: npt.ArrayLike, right_shift: npt.ArrayLike) -> S
 
     Domain: |x| <= 2^62 (not checked), right_shift in 0..62, scalar or array.
     Errors: ValueError for a right_shift outside 0..62. No saturation.
-    Source: fact sheet litert.md 1.3 (second step of MBQMup), read.
+    Source: docs/facts/litert.md 1.3 (second step of MBQMup), read.
 
     >>> divide_by_power_of_two_up([5, -5, 6, -6, 7, -7], 2).tolist()
     [1, -1, 2, -1, 2, -2]
@@ -201,7 +201,7 @@ def saturating_multiply_by_power_of_two(x: npt.ArrayLike, exponent: npt.ArrayLik
 
     Domain: x s32 (s16 for bits = 16; not checked), exponent in -62..31, scalar or array. Result s`bits`.
     Errors: ValueError for an exponent outside -62..31.
-    Source: fact sheet litert.md 1.8 (SML); gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.8 (SML); gemmlowp fixedpoint.h, read and compiled.
 
     >>> saturating_multiply_by_power_of_two([6, -6, 2**30, -(2**30), -(2**31)], [-2, -2, 1, 1, 1]).tolist()
     [2, -2, 2147483647, -2147483648, -2147483648]
@@ -220,7 +220,7 @@ def count_leading_zeros_s32(x: npt.ArrayLike) -> S64:
     """Number of zero bits above the highest one of the 32-bit pattern of x: 32 for 0, 0 for negative x.
 
     Domain: s32 (other values are taken modulo 2^32). No ties, no saturation.
-    Source: fact sheet litert.md 1.8 (clz32), read.
+    Source: docs/facts/litert.md 1.8 (clz32), read.
 
     >>> count_leading_zeros_s32([0, 1, 2**31 - 1, -1]).tolist()
     [32, 31, 1, 0]
@@ -234,7 +234,7 @@ def half_sum_away(a: npt.ArrayLike, b: npt.ArrayLike) -> S64:
     """Return (a + b) / 2, ties away from zero; the sum does not overflow.
 
     Domain: |a + b| <= 2^62. No saturation (two s32 values have an s32 half sum).
-    Source: fact sheet litert.md 1.8 (half-sum); gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.8 (half-sum); gemmlowp fixedpoint.h, read and compiled.
 
     >>> half_sum_away([1, -1, 2**31 - 1], [2, -2, 2**31 - 1]).tolist()
     [2, -2, 2147483647]
@@ -246,7 +246,7 @@ def saturating_add_s32(a: npt.ArrayLike, b: npt.ArrayLike) -> S64:
     """Return a + b limited to [-2^31, 2^31 - 1].
 
     Domain: |a + b| < 2^63. No ties.
-    Source: fact sheet litert.md 2.5 (satadd), read.
+    Source: docs/facts/litert.md 2.5 (satadd), read.
 
     >>> saturating_add_s32([1, 2**31 - 1, -(2**31)], [1, 1, -1]).tolist()
     [2, 2147483647, -2147483648]
@@ -258,7 +258,7 @@ def saturating_add_s16(a: npt.ArrayLike, b: npt.ArrayLike) -> S64:
     """Return a + b limited to [-2^15, 2^15 - 1].
 
     Domain: |a + b| < 2^63. No ties.
-    Source: fact sheet litert.md 1.8 (16-bit flavour), read.
+    Source: docs/facts/litert.md 1.8 (16-bit flavour), read.
 
     >>> saturating_add_s16([1, 32767, -32768], [1, 1, -1]).tolist()
     [2, 32767, -32768]

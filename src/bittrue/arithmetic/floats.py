@@ -30,7 +30,7 @@ def round_away(x: npt.ArrayLike) -> Floats:
     NaN, infinities and signed zero pass through; huge values are already integral and stay.
     Adding the float just below one half, not one half itself, keeps 0.49999999999999994 from reaching 1: the sum
     reaches the next integer only for a true fraction of one half or more. Domain: all. No saturation.
-    Source: fact sheet litert.md 1 (rha), read; C standard function `round`, run.
+    Source: docs/facts/litert.md 1 (rha), read; C standard function `round`, run.
 
     >>> round_away([0.5, -0.5, 2.5, -2.5, 0.49999999999999994, 2.0**53 - 1]).tolist()
     [1.0, -1.0, 3.0, -3.0, 0.0, 9007199254740991.0]
@@ -47,7 +47,7 @@ def round_even(x: npt.ArrayLike) -> Floats:
     """Nearest integral value, ties to even (C `nearbyint` in the default mode), in the type of x.
 
     NaN, infinities and signed zero pass through. Domain: all. No saturation.
-    Source: fact sheet litert.md 1 (rne), read.
+    Source: docs/facts/litert.md 1 (rne), read.
 
     >>> round_even([0.5, -0.5, 1.5, -2.5]).tolist()
     [0.0, -0.0, 2.0, -2.0]

@@ -18,7 +18,7 @@ def encode_q31(real: npt.ArrayLike) -> tuple[S64, S64]:
 
     Ties: away from zero. Domain: finite binary64 (binary32 and integers are converted). Types: two int64 arrays.
     Errors: ValueError for NaN and infinities.
-    Source: fact sheet litert.md 1.1 (QM), read and run.
+    Source: docs/facts/litert.md 1.1 (QM), read and run.
 
     A tie, a negative tie, the carry to the next power of two, and a flush to zero:
 
@@ -44,7 +44,7 @@ def reduce_to_q15(multiplier: npt.ArrayLike) -> S64:
     """Shorten a 31-bit multiplier to 15 bits: floor(multiplier / 2^16 + 1/2), at most 2^15 - 1.
 
     Ties: up. Domain: 0..2^31 - 1. Errors: ValueError outside.
-    Source: fact sheet litert.md 1.4 (first step of MBQM64), read and run.
+    Source: docs/facts/litert.md 1.4 (first step of MBQM64), read and run.
 
     >>> reduce_to_q15([(1 << 30) + (1 << 15), 2**31 - 1]).tolist()
     [16385, 32767]

@@ -47,7 +47,7 @@ def logistic_binary64(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
 def logistic(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """1 / (1 + e^-x) in binary32 steps, for every x: how tables of 8 bits are filled.
 
-    Source: fact sheet litert.md 1.9, verified by running.
+    Source: docs/facts/litert.md 1.9, verified by running.
 
     >>> logistic(np.float32([0.0, -1.0, 17.0])).tolist()
     [0.5, 0.2689414322376251, 1.0]
@@ -60,7 +60,7 @@ def logistic(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
 def tanh_by_exponentials(x: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """(1 - e) / (1 + e) with e = exp(-2x) where x >= 0, else (e - 1) / (e + 1) with e = exp(2x), in binary32 steps.
 
-    Source: facts/tvm_qnn.md 12, there src/target/llvm/intrin_rule_llvm.cc, read.
+    Source: docs/facts/tvm_qnn.md 12, there src/target/llvm/intrin_rule_llvm.cc, read.
 
     >>> tanh_by_exponentials(np.float32([0.0, -1.0, 17.0])).tolist()
     [0.0, -0.7615941166877747, 1.0]
@@ -122,7 +122,7 @@ def table_256(
     entry = y limited to [minimum, maximum], infinities included; NaN counts as 0. Unsigned bytes (minimum 0) raise
     ValueError when some y is no number of 32 bits: conversions to them have no defined result there.
     Ties: away from zero for the quantization. Types: scales are taken as binary32; returns int64.
-    Source: fact sheet litert.md 1.9 (LUT8), read and run; the rule for NaN is ours.
+    Source: docs/facts/litert.md 1.9 (LUT8), read and run; the rule for NaN is ours.
 
     A tie, a negative tie and a saturation (output scale 2, zero point 0, values -3, 3, 508):
 
@@ -159,7 +159,7 @@ def table_513(
     output zero point enters only through the output range's ends, it is not added.
     Types: scales are taken in `precision`; returns 513 int64 values. NaN entries count as 0. Raises ValueError when the
     input's range overflows.
-    Source: fact sheet litert.md 1.9 (LUT16), read and run.
+    Source: docs/facts/litert.md 1.9 (LUT16), read and run.
 
     >>> table_513(lambda x: x, 1.0, 0, 1.0, 0)[[0, 256, 512]].tolist()
     [-32768, -1, 32767]
@@ -199,7 +199,7 @@ def lookup_513(table: npt.ArrayLike, x: npt.ArrayLike) -> S64:
 
     slope = table[i + 1] - table[i] and the result wrap to 16 bits (a slope leaves s16 when neighbours differ by
     2^15 or more). Ties: up. Domain: x s16, table of 513 s16 values.
-    Source: fact sheet litert.md 1.9 (lookup), read and run; the wraps read in the sources.
+    Source: docs/facts/litert.md 1.9 (lookup), read and run; the wraps read in the sources.
 
     >>> table = table_513(lambda x: x / 2, 1.0, 0, 1.0, 0)
     >>> lookup_513(table, [0, 1, -1, 3, -3, 32767, -32768]).tolist()
@@ -217,7 +217,7 @@ def sigmoid_table_s16() -> S64:
     """256 samples of 65536 / (1 + exp(-i / 24)), as published: 44 of them are one above the rounded value.
 
     Ties: up (none occurs). Types: int64 values in 32768..65535.
-    Source: fact sheet litert.md 1.9 (T), read and compared with the published table.
+    Source: docs/facts/litert.md 1.9 (T), read and compared with the published table.
 
     >>> sigmoid_table_s16()[[0, 1, 4, 254, 255]].tolist()
     [32768, 33451, 35493, 65534, 65535]

@@ -118,7 +118,7 @@ def exp_on_minus_quarter_to_zero(raw: npt.ArrayLike) -> S64:
     """Compute exp(x) for x in [-1/4, 0), F0 to F0: a Taylor polynomial of degree 4 around -1/8.
 
     Domain: raw in [-2^29, -1]. Error below 2^-22 (the Taylor term x^5/120 that is left out).
-    Source: fact sheet litert.md 1.8; gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.8; gemmlowp fixedpoint.h, read and compiled.
 
     >>> exp_on_minus_quarter_to_zero([-(2**28), -1]).tolist()
     [1895147668, 2147483155]
@@ -130,7 +130,7 @@ def exp_on_negative(raw: npt.ArrayLike, integer_bits: int) -> S64:
     """Compute exp(x) for x <= 0, F(integer_bits) to F0; exp(0) is 2^31 - 1, exp below -32 is 0.
 
     Domain: raw in [-2^31, 0], integer_bits in 0..29. Error below 2^-22. Errors: ValueError for other integer_bits.
-    Source: fact sheet litert.md 1.8; gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.8; gemmlowp fixedpoint.h, read and compiled.
 
     >>> exp_on_negative([0, -(2**26), -(2**31)], 5).tolist()
     [2147483647, 790015308, 0]
@@ -142,7 +142,7 @@ def reciprocal_of_one_plus(raw: npt.ArrayLike) -> S64:
     """1 / (1 + x) for x in [0, 1), F0 to F0.
 
     Domain: raw in [0, 2^31 - 1]. Saturates at 2^31 - 1 for x near 0.
-    Source: fact sheet litert.md 1.8; gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.8; gemmlowp fixedpoint.h, read and compiled.
 
     >>> reciprocal_of_one_plus([0, 2**30]).tolist()
     [2147483647, 1431655762]
@@ -154,7 +154,7 @@ def one_minus_x_over_one_plus_x(raw: npt.ArrayLike) -> S64:
     """(1 - x) / (1 + x) for x in [0, 1), F0 to F0.
 
     Domain: raw in [0, 2^31 - 1]. Saturates at 2^31 - 1 for x near 0.
-    Source: fact sheet litert.md 1.8; gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.8; gemmlowp fixedpoint.h, read and compiled.
 
     >>> one_minus_x_over_one_plus_x([0, 2**30]).tolist()
     [2147483647, 715827876]
@@ -167,7 +167,7 @@ def reciprocal(x: npt.ArrayLike, integer_bits: int) -> tuple[S64, S64]:
 
     The leading one of x becomes the 1 of 1/(1 + fraction); bits = integer_bits - clz(x).
     Domain: x in [1, 2^31 - 1]. Errors: ValueError for x <= 0.
-    Source: fact sheet litert.md 1.8 (Recip); its kernels/internal/common.h, read and compiled.
+    Source: docs/facts/litert.md 1.8 (Recip); its kernels/internal/common.h, read and compiled.
 
     >>> [values.tolist() for values in reciprocal([2**19, 3 * 2**18], 12)]
     [[2147483647, 1431655762], [0, 0]]
@@ -185,7 +185,7 @@ def inverse_square_root(value: npt.ArrayLike) -> tuple[S64, S64]:
     Five Newton steps x += x * (1 - v * x^2) / 2 in F3 from x = 1, on v = value scaled by a power of four into
     [1/4, 1). exponent <= 0. Values up to 1 give (2^31 - 1, 0).
     Domain: [0, 2^31 - 1]. Errors: ValueError for negative values.
-    Source: fact sheet litert.md 1.8 (InvSqrt); its kernels/internal/common.h, read and compiled.
+    Source: docs/facts/litert.md 1.8 (InvSqrt); its kernels/internal/common.h, read and compiled.
 
     >>> [values.tolist() for values in inverse_square_root([0, 1, 4, 2**31 - 1])]
     [[2147483647, 2147483647, 1073741828, 189812531], [0, 0, 0, -12]]
@@ -218,7 +218,7 @@ def logarithm(raw_f12: npt.ArrayLike) -> S64:
     the smaller r and the larger p is taken.
     Domain: raw in [1, 2^31 - 1]. Errors: ValueError for raw <= 0. The result is off by less than 2^-24, except for
     raw = 1 (by 0.17) and raw = 5 (by 0.023), where the two ways to split disagree; kept because it is what is computed.
-    Source: fact sheet litert.md 2.5 (ln); its kernels/internal/common.h, read and compiled.
+    Source: docs/facts/litert.md 2.5 (ln); its kernels/internal/common.h, read and compiled.
 
     >>> logarithm([2**19, 2**20, 1]).tolist()
     [0, 46516320, -872959256]
@@ -254,7 +254,7 @@ def logistic_s16(raw_f3: npt.ArrayLike) -> S64:
 
     x > 0: 1/(1 + exp(-x)); x < 0: 32767 minus the value for -x; 0 gives 2^14.
     Domain: s16 (-32768 included).
-    Source: fact sheet litert.md 1.8 (16-bit flavour); gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.8 (16-bit flavour); gemmlowp fixedpoint.h, read and compiled.
 
     >>> logistic_s16([0, 4096, -4096, 32767, -32768]).tolist()
     [16384, 23952, 8815, 32756, 11]
@@ -269,7 +269,7 @@ def tanh_s16(raw: npt.ArrayLike, integer_bits: int) -> S64:
 
     -2|x| is the same raw number read with one integer bit more. Odd: tanh(-x) = -tanh(x), 0 gives 0.
     Domain: s16 (-32768 included), integer_bits in 0..12. Errors: ValueError for other integer_bits.
-    Source: fact sheet litert.md 1.8 (16-bit flavour); gemmlowp fixedpoint.h, read and compiled.
+    Source: docs/facts/litert.md 1.8 (16-bit flavour); gemmlowp fixedpoint.h, read and compiled.
 
     >>> tanh_s16([0, 4096, -4096, 32767, -32768], 3).tolist()
     [0, 24964, -24964, 32767, -32767]
@@ -282,7 +282,7 @@ def tanh_s16(raw: npt.ArrayLike, integer_bits: int) -> S64:
 def logistic_f4(raw: npt.ArrayLike) -> S64:
     """1 / (1 + exp(-x)) of x = raw / 2^27, as a fraction of 2^31 (32 bits).
 
-    Source: facts/litert.md 1.8 (gemmlowp's logistic), verified by running.
+    Source: docs/facts/litert.md 1.8 (gemmlowp's logistic), verified by running.
 
     >>> logistic_f4([0, 1 << 27, -(1 << 27)]).tolist()
     [1073741824, 1569936226, 577547421]
@@ -295,7 +295,7 @@ def logistic_f4(raw: npt.ArrayLike) -> S64:
 def tanh_f4(raw: npt.ArrayLike) -> S64:
     """tanh(x) of x = raw / 2^27, as a fraction of 2^31 (32 bits).
 
-    Source: facts/litert.md 1.8 (gemmlowp's tanh), verified by running.
+    Source: docs/facts/litert.md 1.8 (gemmlowp's tanh), verified by running.
 
     >>> tanh_f4([0, 1 << 27, -(1 << 27)]).tolist()
     [0, 1635510876, -1635510876]

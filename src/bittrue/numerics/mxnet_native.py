@@ -9,7 +9,7 @@ from .mxnet.layers import ROWS as LAYERS
 from .mxnet.pointwise import KERNELS, MOVED, PRODUCTS
 from .table import Numerics, Row
 
-_RUN = "run: random tensors and ranges, ties, NaN, infinities; facts/mxnet.md 4"
+_RUN = "run: random tensors and ranges, ties, NaN, infinities; docs/facts/mxnet.md 4"
 _PAIR, _RANGE = "f32 f32 f32 f32", "f32 f32 -> f32 f32"
 _NONE = "this build has no kernel of it for processors: it needs oneDNN (numerics 'mxnet')"
 # Fully-connected layers turn constants and flatten pictures like everybody else.

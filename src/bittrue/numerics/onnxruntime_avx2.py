@@ -33,7 +33,7 @@ ROWS: tuple[Row, ...] = tuple(
         row,
         types=_mixed(row),
         rules={**row.rules, "accumulate": "s16_pairs_s32_wrap"},
-        evidence="run under emulation of a Haswell; facts/onnxruntime.md 2.1",
+        evidence="run under emulation of a Haswell; docs/facts/onnxruntime.md 2.1",
     )
     for row in layers.ROWS
     if row.operator in FACTORS

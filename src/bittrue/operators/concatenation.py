@@ -39,7 +39,7 @@ def infer(call: Call) -> list[Shape]:
     if call.attribute("activation") != "none":
         raise call.invalid("BT-CONCATENATION", f"fused activation '{call.attribute('activation')}' is not allowed")
     if first.rank == 0:
-        # Source: facts/litert.md 2.7; the kernel joins scalars only while it prepares.
+        # Source: docs/facts/litert.md 2.7; the kernel joins scalars only while it prepares.
         if call.attribute("axis") != 0 or any(part.rank for part in parts):
             raise call.invalid("BT-CONCATENATION", "scalars can only be joined to scalars, along axis 0")
         for position in range(len(parts)):

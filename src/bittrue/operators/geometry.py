@@ -37,8 +37,8 @@ def window(
     truncated for ``valid`` (so a window that does not fit may give an empty output);
     total = max(0, (out - 1) * stride + reach - extent), half of it (rounded down) before.
     Padding given as numbers of positions before and after: out = floor((extent + both - reach) / stride) + 1.
-    Raises InvalidModelError for values that no kernel accepts. Source: facts/litert.md 1.7, facts/caffe2.md 0,
-    verified by running.
+    Raises InvalidModelError for values that no kernel accepts. Source: docs/facts/litert.md 1.7, docs/facts/caffe2.md
+    0, verified by running.
     """
     for name, value in (("extent", extent), ("filter extent", taps), ("stride", stride), ("dilation", dilation)):
         if not 1 <= value < 2**31:

@@ -35,7 +35,7 @@ def bounded(call: Call, shape: Sequence[int]) -> Shape:
 def parameters_or_zero(operand: Operand) -> tuple[float, int]:
     """Binary32 scale and zero point of a tensor; (0, 0) without quantization and for per-axis parameters.
 
-    This is what kernels see that read only the per-tensor fields. Source: facts/litert.md 2.2 (MUL), run.
+    This is what kernels see that read only the per-tensor fields. Source: docs/facts/litert.md 2.2 (MUL), run.
     """
     quantization = operand.tensor.quantization
     if quantization is None or quantization.per_axis:

@@ -13,7 +13,7 @@ import numpy as np
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded, parameters_or_zero
 
-# Source: facts/litert.md 2.7; the kernel's rank limit, run.
+# Source: docs/facts/litert.md 2.7; the kernel's rank limit, run.
 _PAD_RANK = 5
 
 

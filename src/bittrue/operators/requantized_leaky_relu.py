@@ -2,7 +2,7 @@
 
 With r = requantize(q) in 32 bits (the output's zero point z included): r where q >= input zero point, else
 r * alpha + z * (1 - alpha), both products by the rule of the slot `slope_rescale`, their sum modulo 2^32; then clamped.
-8 bits: a table with one entry per code, which the rule of the slot `table` reads. Source: facts/tvm_qnn.md 10, read.
+8 bits: a table with one entry per value, which the rule of the slot `table` reads. Source: docs/facts/tvm_qnn.md 10.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded, fresh
 
-# Source: facts/litert.md 2.7; the kernel's rank limit, run.
+# Source: docs/facts/litert.md 2.7; the kernel's rank limit, run.
 _SQUEEZE_RANK = 8
 BATCH_ADVICE = (
     "where this comes from another batch than the file's: its runtime refuses it, too; prepare the model for the file's"

@@ -91,7 +91,7 @@ def nearest_positions(extent: int, out: int, align_corners: bool, half_pixel: bo
     """min(f((i + h) * s), extent - 1) in binary32, h = 1/2 with half-pixel centres.
 
     s = extent / out and f rounds down; with `align_corners` s = (extent - 1) / (out - 1) (for out > 1) and f rounds to
-    nearest, ties away from zero. Source: facts/litert.md 2.4 (RESIZE_NEAREST_NEIGHBOR), verified by running.
+    nearest, ties away from zero. Source: docs/facts/litert.md 2.4 (RESIZE_NEAREST_NEIGHBOR), verified by running.
 
     >>> nearest_positions(2, 4, False, False).tolist(), nearest_positions(3, 5, True, False).tolist()
     ([0, 0, 1, 1], [0, 1, 1, 2, 2])

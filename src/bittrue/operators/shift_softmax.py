@@ -4,7 +4,7 @@ Along attribute `axis`, with x = q - zero point - max and x0 = round_away(f32(1 
 p = x + (x >> 1) - (x >> 4), about x * log2(e); n = clamp(trunc(p / -x0), 0, 20); r = p + n * x0; b = (r >> 1) + x0;
 e = b << (max n - n); S = sum e; y = (trunc(2^30 / S) * e) >> 23 has scale 1 / 128 and is requantized to the output's
 scale and zero point.
-Sums and products are modulo 2^32. Source: facts/tvm_qnn.md 10, read.
+Sums and products are modulo 2^32. Source: docs/facts/tvm_qnn.md 10, read.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def lower(call: Call) -> Lowered:
     sizes, pairs = _blocks(call, "borders")
     one = call.input(0).rank == 3
     sizes, pairs = ([*sizes, 1], [*pairs, (0, 0)]) if one else (sizes, pairs)
-    # Source: facts/litert.md 2.7; only one- and two-byte types are filled with the zero point.
+    # Source: docs/facts/litert.md 2.7; only one- and two-byte types are filled with the zero point.
     narrow = call.output.type.bits <= 16
     biggest = max(call.input(0).size, call.output.size)
     return Lowered(

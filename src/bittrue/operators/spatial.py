@@ -64,8 +64,8 @@ def spatial_windows(
     Pools find these pads for reach = taps, whatever the dilation, and ask for pads smaller than taps. A convolution's
     window has to fit.
 
-    Raises InvalidModelError for lists of other lengths and values that no kernel accepts. Source: facts/onnxruntime.md,
-    and run: shapes of 3 000 random convolutions and pools agree.
+    Raises InvalidModelError for lists of other lengths and values that no kernel accepts. Source:
+    docs/facts/onnxruntime.md 2.6, verified by running.
     """
     count = len(shape) - 2
     if not 1 <= count <= len(_LETTERS):

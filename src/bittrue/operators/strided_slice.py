@@ -33,7 +33,7 @@ class _Axis:
     shrink: bool = False
 
     def span(self, begin: int, offset: bool) -> range:
-        """Positions that are read. Source: facts/litert.md 2.7, run; start and end are clamped before masks apply."""
+        """Positions that are read; start and end are clamped before masks apply. Source: docs/facts/litert.md 2.7."""
         forward = self.stride > 0
         low, high = (0, self.extent) if forward else (-1, self.extent - 1)
         start = min(max(begin + self.extent if begin < 0 else begin, low), high)

@@ -9,7 +9,7 @@ import numpy as np
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import fresh
 
-# Source: facts/litert.md 2.7; the kernel's rank limit, run.
+# Source: docs/facts/litert.md 2.7; the kernel's rank limit, run.
 _MAX_RANK = 8
 
 

@@ -51,7 +51,7 @@ def binary32_quotient_away(
 ) -> tuple[int, int]:
     """[max(minimum, Q(lower)), min(maximum, Q(upper))] with Q(f) = zero_point + round_away(f32(f / scale)).
 
-    Raises OverflowError when f / scale leaves 32 bits. Source: facts/litert.md 1.6, verified by running.
+    Raises OverflowError when f / scale leaves 32 bits. Source: docs/facts/litert.md 1.6, verified by running.
 
     >>> binary32_quotient_away("relu6", 0.1, -128, -128, 127)
     (-128, -68)
@@ -87,7 +87,7 @@ def binary64_quotient_even(
 ) -> tuple[int, int]:
     """[max(minimum, Q(lower)), min(maximum, Q(upper))] with Q(f) = zero_point + round_even(f64(f / scale)).
 
-    Raises OverflowError when f / scale leaves 32 bits. Source: facts/tvm_qnn.md 12 (fused activations), read.
+    Raises OverflowError when f / scale leaves 32 bits. Source: docs/facts/tvm_qnn.md 12 (fused activations), read.
 
     >>> binary64_quotient_even("relu6", 4.0, 1, -128, 127), binary64_quotient_even("relu_n1_to_1", 0.4, 0, -128, 127)
     ((1, 3), (-2, 2))
@@ -100,7 +100,7 @@ def binary64_quotient_even(
 
 
 def type_alone(activation: str, scale: float, zero_point: int, minimum: int, maximum: int) -> tuple[int, int]:
-    """[minimum, maximum]: the activation plays no part. Source: facts/tvm_qnn.md 12 (transposed convolutions), read.
+    """[minimum, maximum]: the activation plays no part. Source: docs/facts/tvm_qnn.md 12 (transposed convolutions).
 
     >>> type_alone("relu6", 4.0, 1, -128, 127)
     (-128, 127)

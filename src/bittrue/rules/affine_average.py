@@ -106,14 +106,14 @@ RULES: dict[str, AffineAverageRule] = {
         _finish_binary32,
         "clamp(round_even(f32(f32(f32(total / count) / output scale) + output zero point))), total in binary32 of "
         "f32(scale * (q - zero point)); what does not fit 32 bits becomes -2^31",
-        "facts/onnxruntime.md 2, verified by running",
+        "docs/facts/onnxruntime.md 3.2, verified by running",
     ),
     "codes_binary32_even": AffineAverageRule(
         _prepare_codes,
         _finish_codes,
         "clamp(round_even(f32(f32(total) / f32(count)))), total the exact sum of the stored integers, whose scales and "
         "zero points are not looked at",
-        "facts/mxnet.md 1, verified by running",
+        "docs/facts/mxnet.md 1, verified by running",
     ),
     "exact_even": AffineAverageRule(
         _prepare_exact,

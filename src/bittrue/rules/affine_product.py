@@ -70,7 +70,7 @@ RULES: dict[str, AffineRule] = {
         _apply_binary32,
         "clamp(round_even(f32(f32(f32((a - za)(b - zb)) * f32(f32(sa * sb) / s)) + f32(z)))); what does not fit 32 "
         "bits becomes -2^31",
-        "facts/onnxruntime.md 2, verified by running",
+        "docs/facts/onnxruntime.md 3.6, verified by running",
     ),
     "exact_even": AffineRule(
         _prepare_exact,

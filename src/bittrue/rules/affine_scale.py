@@ -79,7 +79,7 @@ _FORMULA = (
     "from an estimate of 12 bits in groups of four channels, f32(1 / f32(sqrt)) in what is left; "
     "what does not fit {bits} bits becomes -2^{last}"
 )
-_SOURCE = "facts/caffe2.md 2 (Int8SpatialBN), verified by running"
+_SOURCE = "docs/facts/caffe2.md 2 (Int8SpatialBN), verified by running"
 
 RULES: dict[str, AffineScaleRule] = {
     "binary32_fused_even": AffineScaleRule(_prepare, _apply, _FORMULA.format(bits=32, last=31), _SOURCE),

@@ -113,7 +113,7 @@ RULES: dict[str, AffineSoftmaxRule] = {
         "1 / output scale)), S = sum of e from left to right in binary32, e = f32(exp((d + k) * scale)), d = x - row "
         "maximum, k = max(0, f32(ln(f32(largest binary32 / length))) - 5) / scale in binary64; what does not fit "
         "becomes -2^31 as a signed integer, its low half as an unsigned one",
-        "facts/onnxruntime.md 2 (QLinearSoftmax), verified by running",
+        "docs/facts/onnxruntime.md 3.5, verified by running",
     ),
     "exact_even": AffineSoftmaxRule(
         _prepare_exact,

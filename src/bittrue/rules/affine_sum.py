@@ -139,21 +139,21 @@ RULES: dict[str, AffineRule] = {
         _apply_fused,
         "clamp(round_even(fma(a, r, fma(b, t, c)))), r and t = f32(scale / output scale), c = f32(output zero point - "
         "fma(r, first zero point, f32(t * second zero point))); what does not fit 32 bits becomes -2^31",
-        "facts/onnxruntime.md 2 (machines with fused multiply-add), verified by running",
+        "docs/facts/onnxruntime.md 3.1 (machines with fused multiply-add), verified by running",
     ),
     "binary32_fused_reciprocal_even": AffineRule(
         _prepare_scales,
         _apply_reciprocal,
         "clamp(round_even(fma(fma(b, t, fma(a, s, c)), f32(1 / output scale), output zero point))), s and t the "
         "scales, c = fma(-first zero point, s, -f32(second zero point * t)); what does not fit 32 bits becomes -2^31",
-        "facts/caffe2.md 2.2 (blocks of 32), verified by running",
+        "docs/facts/caffe2.md 2.2 (blocks of 32), verified by running",
     ),
     "binary32_fused_quotient_even": AffineRule(
         _prepare_scales,
         _apply_quotient,
         "clamp(round_even(f32(output zero point + f32(fma(b - second zero point, t, f32((a - first zero point) * s)) / "
         "output scale)))), s and t the scales",
-        "facts/caffe2.md 2.2 (the rest), verified by running",
+        "docs/facts/caffe2.md 2.2 (the rest), verified by running",
     ),
     "exact_even": AffineRule(
         _prepare_exact,

@@ -86,6 +86,6 @@ RULES: dict[str, ManyRule] = {
         "clamp(round_even(f32(f32(sum of q' - n Z) * f32(S / output scale))) + output zero point), "
         "q' = clamp(round_even(f32((q - zero point) * f32(scale / S))) + Z, 0, 65535), S and Z such that 16 bits hold "
         "every input; what does not fit 64 bits becomes -2^63",
-        "facts/caffe2.md 2.3, verified by running",
+        "docs/facts/caffe2.md 2.3, verified by running",
     ),
 }

@@ -35,7 +35,7 @@ class AlignRule:
     powers_of_two: bool = False
     exponent: str = ""
     formula: str = "A = rescale((q - zero_point) * 2^left) with real multiplier scale / T"
-    source: str = "facts/litert.md 1.5 and 2.2, verified by running"
+    source: str = "docs/facts/litert.md 1.5 and 2.2, verified by running"
     shared_bits: int = 0
     shared_ties: str = "up"
 
@@ -63,7 +63,7 @@ RULES: dict[str, AlignRule] = {
         shared_ties="away",
         formula="as shared_21_bits_even, but the larger of both integers has 22 bits, and ties of the sum's division "
         "go away from zero",
-        source="facts/caffe2.md 1.1, verified by running",
+        source="docs/facts/caffe2.md 1.1, verified by running",
     ),
     "left_20_exponent_first": AlignRule(
         20,

@@ -15,7 +15,7 @@ def integer_half_away(total: np.ndarray, count: np.ndarray) -> np.ndarray:
     """trunc(wrap32(total + sign(total) * (count div 2)) / count): to nearest, ties away from zero.
 
     Zero points play no part. Domain: total s32, count in 1..2^31 - 1, broadcastable. Returns int64.
-    Source: facts/litert.md 2.4 (AVERAGE_POOL_2D), verified by running.
+    Source: docs/facts/litert.md 2.4 (AVERAGE_POOL_2D), verified by running.
 
     A tie, a negative tie, odd counts, and a sum so large that adding half of the count wraps:
 
@@ -43,7 +43,7 @@ def integer_half_up(total: np.ndarray, count: np.ndarray) -> np.ndarray:
 def integer_trunc(total: np.ndarray, count: np.ndarray) -> np.ndarray:
     """trunc(total / count): toward zero.
 
-    Domain: total s32, count in 1..2^31 - 1, broadcastable. Returns int64. Source: facts/tvm_qnn.md 10, read.
+    Domain: total s32, count in 1..2^31 - 1, broadcastable. Returns int64. Source: docs/facts/tvm_qnn.md 10, read.
 
     >>> [int(v) for v in integer_trunc(np.array([3, -3, 4, -4, 2**31 - 1]), np.array([2, 2, 3, 3, 1]))]
     [1, -1, 1, -1, 2147483647]
@@ -55,7 +55,7 @@ def integer_trunc(total: np.ndarray, count: np.ndarray) -> np.ndarray:
 def binary32_divide(total: np.ndarray, count: np.ndarray) -> np.ndarray:
     """f32(total / f32(count)) on binary32 sums; one rounding, ties to even. No saturation.
 
-    A counter in binary32 stops at 2^24. Source: facts/litert.md 2.4, verified by running.
+    A counter in binary32 stops at 2^24. Source: docs/facts/litert.md 2.4, verified by running.
 
     >>> binary32_divide(np.float32([3, -3, 1]), np.array([2, 2, 3])).tolist()
     [1.5, -1.5, 0.3333333432674408]

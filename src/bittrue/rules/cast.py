@@ -24,7 +24,7 @@ def _truncated(x: np.ndarray, minimum: int, maximum: int, nan: int) -> np.ndarra
 def truncate_saturate_nan_maximum(x: np.ndarray, minimum: int, maximum: int) -> np.ndarray:
     """The fraction is dropped, values beyond the type become its ends, NaN becomes the maximum.
 
-    Source: facts/litert.md 2.3 (CAST), read and verified by running.
+    Source: docs/facts/litert.md 2.3 (CAST), read and verified by running.
 
     >>> truncate_saturate_nan_maximum(np.array([1.5, -1.5, 300, -300, np.nan]), -128, 127).tolist()
     [1, -1, 127, -128, 127]

@@ -13,7 +13,7 @@ CenterRule = Callable[[np.ndarray, "np.ndarray | np.int64"], np.ndarray]
 
 
 def s32_wrap(q: np.ndarray, zero_point: np.ndarray | np.int64) -> np.ndarray:
-    """wrap32(q - zero_point), as s64. Source: facts/tvm_qnn.md 4 (int64), read.
+    """wrap32(q - zero_point), as s64. Source: docs/facts/tvm_qnn.md 4 (int64), read.
 
     >>> s32_wrap(np.array([5, -(2**31)]), np.int64(1)).tolist()
     [4, 2147483647]
@@ -22,7 +22,7 @@ def s32_wrap(q: np.ndarray, zero_point: np.ndarray | np.int64) -> np.ndarray:
 
 
 def binary32(q: np.ndarray, zero_point: np.ndarray | np.int64) -> np.ndarray:
-    """f32(f32(q) - f32(zero_point)). Source: facts/tvm_qnn.md 4 (float32), read.
+    """f32(f32(q) - f32(zero_point)). Source: docs/facts/tvm_qnn.md 4 (float32), read.
 
     >>> binary32(np.array([16777217, 5]), np.int64(1)).tolist()
     [16777215.0, 4.0]
@@ -31,7 +31,7 @@ def binary32(q: np.ndarray, zero_point: np.ndarray | np.int64) -> np.ndarray:
 
 
 def binary64(q: np.ndarray, zero_point: np.ndarray | np.int64) -> np.ndarray:
-    """f64(q) - f64(zero_point). Source: facts/tvm_qnn.md 4 (float64), read.
+    """f64(q) - f64(zero_point). Source: docs/facts/tvm_qnn.md 4 (float64), read.
 
     >>> binary64(np.array([16777217, -(2**31)]), np.int64(1)).tolist()
     [16777216.0, -2147483649.0]

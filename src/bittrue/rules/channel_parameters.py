@@ -22,7 +22,7 @@ def of_axis(values: np.ndarray, shape: Sequence[int], axis: int) -> np.ndarray:
 def of_equal_slices(values: np.ndarray, shape: Sequence[int], axis: int) -> np.ndarray:
     """Channel c goes with the c-th of as many equal slices of the whole memory: right for one picture only.
 
-    Source: facts/snps_caffe.md 1, verified by running.
+    Source: docs/facts/snps_caffe.md 1, verified by running.
 
     >>> of_equal_slices(np.array([10, 20]), (2, 2, 1), 1).tolist()
     [[[10], [10]], [[20], [20]]]

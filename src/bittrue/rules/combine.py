@@ -18,7 +18,7 @@ def copy(
     """q: the parameters are not looked at.
 
     Domain: every integer. There is no rounding, so no ties, and nothing saturates.
-    Source: facts/litert.md 2.7 (CONCATENATION), verified by running.
+    Source: docs/facts/litert.md 2.7 (CONCATENATION), verified by running.
 
     >>> copy(np.uint8([0, 5, 255]), 0.5, 0, 1.0, 10, 0, 255).tolist()
     [0, 5, 255]
@@ -36,7 +36,7 @@ def binary32_affine_away(
     `low`, far too large ones included. Scales may be 0 (no parameters). Domain: 8-bit integers.
 
     Returns:
-        int64 array. Source: facts/litert.md 2.7 (CONCATENATION of uint8), verified by running.
+        int64 array. Source: docs/facts/litert.md 2.7 (CONCATENATION of uint8), verified by running.
 
     >>> def away(q, zero_point, output_zero_point, scale=0.5):
     ...     return int(binary32_affine_away(np.uint8(q), scale, zero_point, 1.0, output_zero_point, 0, 255))
@@ -62,7 +62,7 @@ def binary32_divide_even(
     """clamp(round_even(f32(f32(scale * (q - zero_point)) / output_scale)) + output_zero_point); equal parameters copy.
 
     Ties to even. Infinities saturate, NaN gives `low`. Domain: 8-bit integers. Returns int64.
-    Source: facts/onnxruntime.md 2 (QLinearConcat), verified by running.
+    Source: docs/facts/onnxruntime.md 3.3, verified by running.
 
     >>> binary32_divide_even(np.int8([5, -5, 127]), 0.5, 0, 1.0, 0, -128, 127).tolist()  # 2.5, -2.5
     [2, -2, 64]
@@ -82,7 +82,7 @@ def binary32_multiply_even(
     """clamp(to_s64(round_even(f32((q - zero_point) * f32(scale / output_scale)))) + output_zero_point).
 
     Ties to even. What does not fit 64 bits becomes -2^63, so `low`. Domain: 8-bit integers. Returns int64.
-    Source: facts/caffe2.md 2 (Int8Concat), verified by running.
+    Source: docs/facts/caffe2.md 2 (Int8Concat), verified by running.
 
     >>> binary32_multiply_even(np.int8([5, -5, 127]), 0.5, 0, 1.0, 0, -128, 127).tolist()  # 2.5, -2.5
     [2, -2, 64]

@@ -17,7 +17,7 @@ def rescaled_left_8(
 
     Ties: those of the rescale rule; values closer than about 1/256 compare as equal. Domain: scale below 1 (the
     encoded exponent must not be positive), s16 and narrower. The shifted value wraps to 32 bits.
-    Source: facts/litert.md 2.2, verified by running.
+    Source: docs/facts/litert.md 2.2, verified by running.
 
     >>> small = rescale.prepare("q31_two_step_up_away", 2.0**-9, "a_")
     >>> rescaled_left_8(np.int64([1, -1, 1 << 23]), 0, "q31_two_step_up_away", small, "a_").tolist()
@@ -29,7 +29,7 @@ def rescaled_left_8(
 def raw(q: np.ndarray, zero_point: int, rescale_rule: str, arrays: Mapping[str, np.ndarray], prefix: str) -> np.ndarray:
     """The stored integer itself: scales and zero points are ignored. No ties, no saturation.
 
-    Source: facts/litert.md 2.2 (16-bit order comparisons), verified by running.
+    Source: docs/facts/litert.md 2.2 (16-bit order comparisons), verified by running.
 
     >>> raw(np.int64([-3, 7]), 5, "", {}, "").tolist()
     [-3, 7]

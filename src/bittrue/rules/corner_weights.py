@@ -17,7 +17,7 @@ ONE = 255
 def binary32_times_255_even(down: np.ndarray, across: np.ndarray) -> np.ndarray:
     """round_even(f32(f32(wy * wx) * 255)) with weights w and f32(1 - w), ties to even; they need not add up to 255.
 
-    Source: facts/caffe2.md 1 (Int8RoIAlign), verified by running.
+    Source: docs/facts/caffe2.md 1 (Int8RoIAlign), verified by running.
 
     >>> binary32_times_255_even(np.float32([0.5]), np.float32([0.0])).tolist()  # 127.5
     [[128, 0, 128, 0]]

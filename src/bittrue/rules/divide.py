@@ -27,7 +27,7 @@ def q31_reciprocal_up_away(
     bits of a. quotient = round_up(a * 2^h * R / 2^31); result = round_away(round_up(quotient * M / 2^31) / 2^n) with
     n = bits + h - exponent, which has a meaning for n in 0..31 only: small |a| over large |b| lies outside, and so
     does 0 / b unless b or the output scale is small. Domain: second != 0, both s17. Elsewhere the result is 0.
-    Source: facts/litert.md 2.2 (DIV), verified by running.
+    Source: docs/facts/litert.md 2.2 (DIV), verified by running.
 
     A tie, a negative one that the first rounding has moved, a saturated reciprocal (of 1), an undefined zero:
 

@@ -74,7 +74,7 @@ def binary32_over_255_by_eights(x: np.ndarray) -> tuple[np.float32, int]:
 
     lo = min(0, x), hi = max(0, x), found by vectors of 8 numbers, whose lanes forget what they held before a NaN; so
     NaN matters by its place. A NaN in place of the zero point counts as 255. No numbers: scale 1, zero point 0.
-    Source: facts/onnxruntime.md 1.4, verified by running on one thread (others split the numbers among them).
+    Source: docs/facts/onnxruntime.md 1.4, verified by running on one thread (others split the numbers among them).
 
     >>> binary32_over_255_by_eights(np.float32([-1, 0, 1.55]))
     (np.float32(0.01), 100)

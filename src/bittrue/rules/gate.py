@@ -28,6 +28,6 @@ RULES: dict[str, GateRule] = {
         transcendental.logistic_s16,
         transcendental.tanh_s16,
         "16-bit exponential by a polynomial and factors, reciprocal by three Newton steps",
-        "facts/litert.md 1.8 (16-bit flavour), verified by running",
+        "docs/facts/litert.md 1.8 (16-bit flavour), verified by running",
     ),
 }

@@ -45,7 +45,7 @@ def q15_gate_trunc(
     Multipliers of 15 bits come from binary32 quotients. Ties: up in products, away from zero in divisions by powers of
     two; the last product is truncated. The sum with the zero point wraps to 16 bits. Domain: 8-bit q.
     Raises OverflowError when output scales are too small (e > 0) or exponents leave the register.
-    Source: facts/litert.md 2.3 (HARD_SWISH), its reference/hard_swish.h, read and run.
+    Source: docs/facts/litert.md 2.3 (HARD_SWISH), its reference/hard_swish.h, read and run.
 
     >>> q = np.int64([-128, -64, -32, 32, 48, 127])
     >>> q15_gate_trunc(q, 1 / 16, 0, 1 / 16, 0, -128, 127).tolist()

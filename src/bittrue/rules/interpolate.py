@@ -231,7 +231,7 @@ RULES: dict[str, InterpolateRule] = {
         _apply_tenths,
         "step = (1024 * extent + out div 2) div out; position and weights in 1/1024; "
         "the exact sum over 2^20, to nearest, ties away from zero",
-        "facts/litert.md 2.4 (RESIZE_BILINEAR int8, int16), verified by running",
+        "docs/facts/litert.md 2.4 (RESIZE_BILINEAR int8, int16), verified by running",
     ),
     "ten_bits_half_up": InterpolateRule(
         _prepare_tenths,
@@ -244,7 +244,7 @@ RULES: dict[str, InterpolateRule] = {
         _apply_binary32_up,
         "weights in binary32; p00*(1-wy)*(1-wx) + p10*wy*(1-wx) + p01*(1-wy)*wx + p11*wy*wx + 0.5, each operation "
         "rounded to binary32 in this order, then truncated",
-        "facts/litert.md 2.4 (RESIZE_BILINEAR uint8), verified by running",
+        "docs/facts/litert.md 2.4 (RESIZE_BILINEAR uint8), verified by running",
     ),
     "binary32_products": InterpolateRule(
         _prepare_binary32,
@@ -271,7 +271,7 @@ RULES: dict[str, InterpolateRule] = {
         _apply_differences,
         "positions (i + 1/2) * step - 1/2 or i * step in binary32, not limited before they are split; t = low + (high "
         "- low) * wx in both rows, then t + (b - t) * wy, every operation rounded to binary32",
-        "facts/snps_caffe.md 8 (ResizeBilinear), verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 8 (ResizeBilinear), verified by replaying its vectors",
     ),
     "binary32_weights_half_up": InterpolateRule(
         _prepare_binary32,

@@ -22,7 +22,7 @@ def q31_newton_away(
     M stands for 1 / f64(f32(f32(sqrt(scale)) * output_scale)). Both rescales are the two-step ones: doubling high
     multiply with ties up, then a power of two with ties away from zero. Domain: values = q - zero_point >= 0.
     Raises OverflowError when M < 2^-12, since the second right shift would exceed 31, and when M is infinite.
-    Source: facts/litert.md 2.3 (RSQRT of 8 bits), verified by running.
+    Source: docs/facts/litert.md 2.3 (RSQRT of 8 bits), verified by running.
 
     >>> q31_newton_away(np.array([0, 1, 4, 16, 64]), 1.0, 0.125, 0, -128, 127).tolist()
     [127, 8, 4, 2, 1]

@@ -158,7 +158,7 @@ RULES: dict[str, LevelSumRule] = {
         _apply_twenty,
         "t = 2 * max(scales); R(R((a - za) * 2^20, sa / t) + R((b - zb) * 2^20, sb / t), t / (2^20 * output scale)) + "
         "output zero point, R = q31_two_step_up_away, ratios in binary64; levels are truncated to whole numbers",
-        "facts/snps_caffe.md 5 (EltwiseSum t), verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 5 (EltwiseSum t), verified by replaying its vectors",
     ),
     "binary32_of_21_bits_away": LevelSumRule(
         _prepare_21_bits,
@@ -166,6 +166,6 @@ RULES: dict[str, LevelSumRule] = {
         "round_away(f32(f32(acc) / 2^k)) + output zero point, acc = (a - za) * A + (b - zb) * B in 64 bits, A and B = "
         "round_away(2^k * f32(f32(scale) / f32(output scale))), k the smallest number >= 0 with 2^k * f32(f32(larger "
         "scale) / f32(output scale)) >= 2^21; levels are rounded to whole numbers, ties away from zero",
-        "facts/snps_caffe.md 5 (EltwiseSum c), verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 5 (EltwiseSum c), verified by replaying its vectors",
     ),
 }

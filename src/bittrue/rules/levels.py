@@ -108,32 +108,32 @@ RULES: dict[str, LevelsRule] = {
     "binary32_divide_away": LevelsRule(
         _divide_away,
         "f32(round_away(f32(x / f32(scale))) + f32(zero point)); nothing is rounded where the scale is 1",
-        "facts/snps_caffe.md 0 (QUANT), verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 0 (QUANT), verified by replaying its vectors",
     ),
     "binary32_divide_even": LevelsRule(
         _divide_even,
         "f32(round_even(f32(x / f32(scale))) + f32(zero point)); nothing is rounded where the scale is 1",
-        "facts/snps_caffe.md 9 (the document's table), read",
+        "docs/facts/snps_caffe.md 9 (the document's table), read",
     ),
     "binary32_multiply_away": LevelsRule(
         _multiply_away,
         "f32(round_away(f32(x * f32(scale))) + f32(zero point))",
-        "facts/snps_caffe.md 7, verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 7, verified by replaying its vectors",
     ),
     "binary32_multiply_even": LevelsRule(
         _multiply_even,
         "f32(round_even(f32(x * f32(scale))) + f32(zero point))",
-        "facts/snps_caffe.md 7, verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 7, verified by replaying its vectors",
     ),
     "binary32_multiply_add": LevelsRule(
         _multiply,
         "f32(f32(x * f32(scale)) + f32(zero point))",
-        "facts/snps_caffe.md 7, verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 7, verified by replaying its vectors",
     ),
     "whole_away": LevelsRule(
         _whole_away,
         "round_away(x) of stored numbers, whatever scale and zero point are",
-        "facts/snps_caffe.md 8 (ResizeBilinear), verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 8 (ResizeBilinear), verified by replaying its vectors",
         stored=True,
     ),
 }
@@ -142,7 +142,7 @@ RULES: dict[str, LevelsRule] = {
 def real(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
     """f32(f32(x - f32(zero point)) * f32(scale)) of stored numbers in binary32.
 
-    Source: facts/snps_caffe.md 0 (DEQ), verified by replaying its vectors.
+    Source: docs/facts/snps_caffe.md 0 (DEQ), verified by replaying its vectors.
 
     >>> real(np.float32([3, 5]), 0.1, 1).tolist()
     [0.20000000298023224, 0.4000000059604645]

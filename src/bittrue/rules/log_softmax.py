@@ -94,7 +94,7 @@ RULES: dict[str, LogSoftmaxRule] = {
         _apply,
         "S = sum of round_away(exp(x - max) / 2^12) in F12; round_away((scale * (x - max) - ln S in F5) / 2^22) where "
         "x - max > max(smallest - 1, (ln S - 2^31) / scale), else the smallest output",
-        "facts/litert.md 2.5 (LOG_SOFTMAX), verified by running",
+        "docs/facts/litert.md 2.5 (LOG_SOFTMAX), verified by running",
     ),
     "binary32_table_even": LogSoftmaxRule(
         _prepare_binary32,

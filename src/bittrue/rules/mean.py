@@ -195,7 +195,7 @@ RULES: dict[str, MeanRule] = {
         _two_step,
         "M' = floor(M * 2^k / count), e' = e - k, k = min(floor(log2 count), 32, 31 + e); then, on 32-bit sums, "
         "round_away(round_up(total * 2^max(e',0) * M' / 2^31) / 2^max(-e',0))",
-        "facts/litert.md 2.4 (MEAN), verified by running",
+        "docs/facts/litert.md 2.4 (MEAN), verified by running",
     ),
     "q31_count_folded_one_step_up": MeanRule(
         _fold_count,

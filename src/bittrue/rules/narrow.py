@@ -42,7 +42,7 @@ def even_overflow(x: np.ndarray, dtype: str) -> np.ndarray:
 
     Compared with the largest number is the value rounded to the type's mantissa. Types with neither (f6, f4) saturate.
     NaN keeps its sign, is quiet and has no payload (in f32 it stays as it is); it is -0 in types without NaN.
-    Source: facts/onnxruntime.md 1.3 and the vectors of the specification's Cast.
+    Source: docs/facts/onnxruntime.md 1.3 and the vectors of the specification's Cast.
 
     >>> x = np.float32([17.0, 19.0, 464.0, 465.0, -np.inf, np.nan])
     >>> [hex(v) for v in even_overflow(x, "f8e4m3fn")]
@@ -70,7 +70,7 @@ def even_saturate(x: np.ndarray, dtype: str) -> np.ndarray:
 def even_saturate_nan_ones(x: np.ndarray, dtype: str) -> np.ndarray:
     """As `even_saturate`, but all bits of NaN below its sign are ones.
 
-    Source: facts/onnxruntime.md 1.3, verified by running.
+    Source: docs/facts/onnxruntime.md 1.3, verified by running.
 
     >>> [hex(v) for v in even_saturate_nan_ones(np.float32([np.nan, np.inf]), "f8e5m2")]
     ['0x7f', '0x7b']
@@ -84,7 +84,7 @@ def even_overflow_by_carry(x: np.ndarray, dtype: str) -> np.ndarray:
 
     f8e4m3fn: magnitudes in [480, 496), which cut off to NaN's code and are not rounded up, become 448. f8e5m2: those
     in [61440, 65536), which are rounded up into infinity's code, become NaN.
-    Source: facts/onnxruntime.md 1.3 (a defect of that version), verified by running.
+    Source: docs/facts/onnxruntime.md 1.3 (a defect of that version), verified by running.
 
     >>> [hex(v) for v in even_overflow_by_carry(np.float32([479.0, 480.0, 495.0, 496.0]), "f8e4m3fn")]
     ['0x7f', '0x7e', '0x7e', '0x7f']

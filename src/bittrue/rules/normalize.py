@@ -25,7 +25,7 @@ def q31_exponent_plus_7_two_step_up_away(rows: np.ndarray) -> np.ndarray:
     """M, e = 1 / sqrt(sum of squares); then x * M * 2^(e + 7) in two steps, the left part of e + 7 first.
 
     Ties: up in the doubling high product, then away from zero. Domain: int64 rows of centred values along the last
-    axis. Not clamped. Source: facts/litert.md 2.3 (L2_NORMALIZATION int8), verified by running.
+    axis. Not clamped. Source: docs/facts/litert.md 2.3 (L2_NORMALIZATION int8), verified by running.
 
     >>> q31_exponent_plus_7_two_step_up_away(np.array([[3, 4], [-1, 0], [18, 9]])).tolist()
     [[77, 102], [-128, 0], [114, 57]]
@@ -52,7 +52,7 @@ def q31_times_128_two_step_up_away(rows: np.ndarray) -> np.ndarray:
     """M, e = 1 / sqrt(sum of squares); then (128 * x) * M * 2^e in two steps.
 
     Ties: up in the doubling high product, then away from zero. Domain: int64 rows of centred values along the last
-    axis. Not clamped. Source: facts/litert.md 2.3 (L2_NORMALIZATION uint8), verified by running.
+    axis. Not clamped. Source: docs/facts/litert.md 2.3 (L2_NORMALIZATION uint8), verified by running.
 
     >>> q31_times_128_two_step_up_away(np.array([[3, 4], [-1, 0], [18, 9]])).tolist()
     [[77, 102], [-128, 0], [115, 57]]

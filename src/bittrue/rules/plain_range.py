@@ -28,7 +28,7 @@ def type_limits(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[flo
     """[lower, upper] of the activation, where an open side is the type's own limit: for floats the largest finite one.
 
     So infinities become finite even without an activation. A bound outside the type wraps (-1 as u32 is 2^32 - 1).
-    No ties. Domain: binary32 and integers. Source: facts/litert.md 2.2; the kernels, read and run.
+    No ties. Domain: binary32 and integers. Source: docs/facts/litert.md 2.2; the kernels, read and run.
 
     >>> type_limits("relu6", np.dtype(np.int32)), type_limits("relu_n1_to_1", np.dtype(np.uint32))
     ((0, 6), (4294967295, 1))

@@ -15,7 +15,7 @@ def exact_s32(first: np.ndarray, second: np.ndarray, rescale_rule: str, arrays: 
     """rescale(first * second), the product being exact for 8 and 16 bits (|product| <= 2^30); it wraps to 32 bits.
 
     `first` and `second` have their zero points removed. Ties and saturation: those of the rescale rule.
-    Source: facts/litert.md 2.2 (MUL), verified by running.
+    Source: docs/facts/litert.md 2.2 (MUL), verified by running.
 
     >>> half = rescale.prepare("q31_two_step_up_away", 0.25)
     >>> exact_s32(np.int64([1, -1, -3]), np.int64([2, 2, 2]), "q31_two_step_up_away", half).tolist()
@@ -30,7 +30,7 @@ def q15_up_then_256_away(
     """round_away(min(round_up(first * second / 2^15), 2^15 - 1) / 2^8): 16-bit fractions to 8 bits, no scale is used.
 
     Ties: up, then away from zero. Saturates only for -32768 * -32768. Domain: s16.
-    Source: facts/litert.md 2.2 (MUL i16 to i8), verified by running.
+    Source: docs/facts/litert.md 2.2 (MUL i16 to i8), verified by running.
 
     >>> q15_up_then_256_away(np.int64([128, -128, -32768]), np.int64([32767, 32767, -32768]), "", {}).tolist()
     [1, -1, 128]

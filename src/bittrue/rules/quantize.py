@@ -26,7 +26,7 @@ def binary32_divide_away(
         scale, zero_point: float32 and int64, broadcastable to `x`.
 
     Returns:
-        int64 array. Source: facts/litert.md 2.3 (QUANTIZE), verified by running.
+        int64 array. Source: docs/facts/litert.md 2.3 (QUANTIZE), verified by running.
 
     >>> one = np.float32(1)
     >>> [int(v) for v in binary32_divide_away(np.float32([0.5, -0.5, 1000]), one, np.int64(0), -128, 127)]
@@ -42,8 +42,8 @@ def binary64_divide_away(
 ) -> np.ndarray:
     """clamp(wrap32(to_s32(round_away(f64(x) / f64(scale))) + zero_point)), otherwise as `binary32_divide_away`.
 
-    Source: facts/litert.md 2.3 (QUANTIZE, scalar loop), verified by running. 0.35 / 0.1 is less than 3.5 in binary64,
-    but 3.5 in binary32:
+    Source: docs/facts/litert.md 2.3 (QUANTIZE, scalar loop), verified by running. 0.35 / 0.1 is less than 3.5 in
+    binary64, but 3.5 in binary32:
 
     >>> rules = binary32_divide_away, binary64_divide_away
     >>> [int(rule(np.float32([0.35]), np.float32(0.1), np.int64(0), -128, 127)[0]) for rule in rules]
@@ -59,7 +59,7 @@ def binary32_divide_even(
 ) -> np.ndarray:
     """clamp(wrap32(to_s32(round_even(f32(x / scale))) + zero_point)), otherwise as `binary32_divide_away`.
 
-    Source: facts/caffe2.md 1 (Int8Quantize), verified by running.
+    Source: docs/facts/caffe2.md 1 (Int8Quantize), verified by running.
 
     >>> one = np.float32(1)
     >>> [int(v) for v in binary32_divide_even(np.float32([0.5, -1.5, 1000]), one, np.int64(0), -128, 127)]
@@ -75,7 +75,7 @@ def binary32_divide_away_sum(
     """to_s32(clamp(f32(round_away(f32(x / scale)) + f32(zero_point)))): clamped as real numbers.
 
     NaN gives the maximum. The largest 32-bit integer is no binary32 number: 2^31 stands for it, which to_s32 (the x86
-    conversion) makes -2^31. Source: facts/tvm_qnn.md 2, read.
+    conversion) makes -2^31. Source: docs/facts/tvm_qnn.md 2, read.
 
     >>> one = np.float32(1)
     >>> [int(v) for v in binary32_divide_away_sum(np.float32([0.5, -0.5, 3e9, -3e9]), one, np.int64(-1), -128, 127)]
@@ -90,7 +90,7 @@ def binary32_reciprocal_even_wrap(
 ) -> np.ndarray:
     """clamp(wrap32(to_s32(round_even(f32(x * f32(1 / scale)))) + zero_point)), ties to even; to_s32 as above.
 
-    Source: facts/litert.md 2.3 (QUANTIZE, vector loop), verified by running.
+    Source: docs/facts/litert.md 2.3 (QUANTIZE, vector loop), verified by running.
 
     >>> half = np.float32(0.5)
     >>> [int(v) for v in binary32_reciprocal_even_wrap(np.float32([0.25, 0.75, -0.75]), half, np.int64(0), -128, 127)]
@@ -129,7 +129,7 @@ def binary32_reciprocal_fused_even(
 
     The zero point is added before rounding: 0.5 becomes 0 for a zero point of 0, and 2 for one of 1. NaN becomes
     `maximum`; what lies below 32 bits becomes -2^31, so `minimum`. Args and result: as `binary32_divide_away`.
-    Source: facts/caffe2.md 2 (Int8Quantize), verified by running.
+    Source: docs/facts/caffe2.md 2 (Int8Quantize), verified by running.
 
     >>> one = np.float32(1)
     >>> [int(v) for v in binary32_reciprocal_fused_even(np.float32([0.5, -0.5, 1e9]), one, np.int64(1), -128, 127)]
@@ -145,7 +145,7 @@ def binary32_reciprocal_fused_even(
 def binary64_multiply(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
     """f32(f64(scale) * (q - zero_point)): one rounding.
 
-    Source: facts/litert.md 2.3 (DEQUANTIZE), verified by running.
+    Source: docs/facts/litert.md 2.3 (DEQUANTIZE), verified by running.
 
     >>> binary64_multiply(np.int8([3]), np.float32([0.1]), np.int64([1])).tolist()
     [0.20000000298023224]
@@ -156,7 +156,7 @@ def binary64_multiply(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) 
 def binary32_multiply_add(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
     """f32(f32(f32(q) * scale) + f32(-zero_point * f64(scale))): three roundings.
 
-    Source: facts/litert.md 2.3 (DEQUANTIZE, vector loop), verified by running.
+    Source: docs/facts/litert.md 2.3 (DEQUANTIZE, vector loop), verified by running.
 
     >>> binary32_multiply_add(np.int8([4]), np.float32([0.1]), np.int64([1])).tolist()
     [0.30000001192092896]
@@ -170,7 +170,7 @@ def binary32_multiply(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) 
     """f32(f32(wrap32(q - zero_point)) * f32(scale)): two roundings, the first one above 2^24 only.
 
     q holds integers, or floats of 8 bits and fewer, all of them exact in binary64. Infinity * 0 is negative NaN.
-    Source: facts/onnxruntime.md 1.2, verified by running.
+    Source: docs/facts/onnxruntime.md 1.2, verified by running.
 
     >>> binary32_multiply(np.int32([16777217, 3]), np.float32([0.1]), np.int64([0])).tolist()
     [1677721.625, 0.30000001192092896]

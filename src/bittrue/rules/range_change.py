@@ -16,7 +16,7 @@ def binary32_quotients_even(
     quotients are equal, q itself.
 
     Ties to even. Domain: 8-bit integers; ranges that are numbers, else ValueError. Returns int64.
-    Source: facts/mxnet.md 1 (concat), verified by running.
+    Source: docs/facts/mxnet.md 1 (concat), verified by running.
 
     >>> binary32_quotients_even(np.int8([5, -5, 7]), 127.5, 1.0, 127.5, 2.0, -128, 127).tolist()  # 2.5, -2.5, 3.5
     [2, -2, 4]

@@ -27,7 +27,7 @@ def binary64_root(
     Args:
         weights: f32 [O, K]; bias: f32 [O] or None; numbers: gamma, beta, mean, variance, f32 [O].
 
-    Source: facts/mxnet.md 2, verified by running.
+    Source: docs/facts/mxnet.md 2, verified by running.
     """
     gamma, beta, mean, variance = (array.astype(np.float32) for array in numbers)
     with np.errstate(all="ignore"):
@@ -45,7 +45,7 @@ def binary32_half_levels(weights: np.ndarray, bias: np.ndarray, ends: Ends, dtyp
         weights: f32 [O, K]; bias: f32 [O]; ends, dtype: of the data that the weights meet.
 
     Returns:
-        s8 [O, K], s32 [O], f32 [O] or [1]. Source: facts/mxnet.md 2, verified by running.
+        s8 [O, K], s32 [O], f32 [O] or [1]. Source: docs/facts/mxnet.md 2, verified by running.
     """
     data_scale = scale_of(ends, dtype)
     with np.errstate(all="ignore"):
@@ -70,7 +70,7 @@ def binary32_rescale_away(weights: np.ndarray, bias: np.ndarray, ends: tuple[End
         weights: s8 [O, K]; bias: s8 [O]; ends: ranges of the data, the weights and the bias; dtype: of the data.
 
     Returns:
-        s8 [O, K], s32 [O], f32 [1]. Source: facts/mxnet.md 2, verified by running.
+        s8 [O, K], s32 [O], f32 [1]. Source: docs/facts/mxnet.md 2, verified by running.
     """
     data_scale, scale, bias_scale = (scale_of(e, t) for e, t in zip(ends, (dtype, "s8", "s8"), strict=True))
     with np.errstate(all="ignore"):
@@ -88,7 +88,7 @@ def binary32_rescale_away(weights: np.ndarray, bias: np.ndarray, ends: tuple[End
 def binary32_rescale_trunc(weights: np.ndarray, bias: np.ndarray, ends: tuple[Ends, Ends, Ends], dtype: str) -> Codes:
     """b32 = trunc(f32(b) * rs), rs = (((L / R_data) * (127.5 / R_weight)) * R_bias) / 127.5.
 
-    Args and result: as `binary32_rescale_away`. Source: facts/mxnet.md 1, verified by running.
+    Args and result: as `binary32_rescale_away`. Source: docs/facts/mxnet.md 1, verified by running.
     """
     data_scale, scale = scale_of(ends[0], dtype), scale_of(ends[1], "s8")
     with np.errstate(all="ignore"):
@@ -98,7 +98,7 @@ def binary32_rescale_trunc(weights: np.ndarray, bias: np.ndarray, ends: tuple[En
 
 
 def binary32_sum(acc: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """to_s32(f32(f32(acc) + f32(bias))): exact below 2^24. Source: facts/mxnet.md 3, verified by running.
+    """to_s32(f32(f32(acc) + f32(bias))): exact below 2^24. Source: docs/facts/mxnet.md 3, verified by running.
 
     >>> binary32_sum(np.int64([2**24 + 1, 5]), np.int64([1, 2])).tolist()
     [16777216, 7]
@@ -109,7 +109,7 @@ def binary32_sum(acc: np.ndarray, bias: np.ndarray) -> np.ndarray:
 def fused_multiply_even(value: np.ndarray, previous: np.ndarray, factor: np.float32, dtype: str) -> np.ndarray:
     """saturate(round_even(fma(f32(previous), factor, value))): the sum is rounded once.
 
-    Source: facts/mxnet.md 2, verified by running.
+    Source: docs/facts/mxnet.md 2, verified by running.
 
     >>> fused_multiply_even(np.float32([1.5]), np.int8([2]), np.float32(0.5), "s8").tolist()
     [2]

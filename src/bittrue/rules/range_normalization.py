@@ -63,6 +63,6 @@ RULES: dict[str, RangeNormalizationRule] = {
         "clamp(round_even(f32(f32(x * w) + h))), x = q or, for u8, clamp_s8(round_even(f32(q * f32(127.5 / 255.5)))), "
         "i = f32(1 / sqrt(variance + epsilon)) in binary64, w = gamma * i * range / output range / sqrt(1 + epsilon), "
         "h = (beta - mean * gamma * i) * 127.5 / output range, each operation rounded to binary32, from left to right",
-        "facts/mxnet.md 1.2, verified by running",
+        "docs/facts/mxnet.md 1.2, verified by running",
     ),
 }

@@ -59,6 +59,6 @@ RULES: dict[str, RangeProductRule] = {
         "s8: low_bits(to_s32(f32(a * b * s))), s = f32(f32(f32(127.5 / output range) / f32(127.5 / first range)) / "
         "f32(127.5 / second range)), to_s32 drops the fraction and makes -2^31 of what does not fit; s32: a * b; f32: "
         "f32(a * b * f32(1 / f32(127.5 / first range) / f32(127.5 / second range))), these quotients in binary64",
-        "facts/mxnet.md 1, verified by running",
+        "docs/facts/mxnet.md 1, verified by running",
     ),
 }

@@ -27,7 +27,7 @@ def _multiply_even(x: np.ndarray, ends: Ends, dtype: str, levels: dict[str, np.f
 def binary32_whole_levels_even(x: np.ndarray, ends: Ends, dtype: str) -> np.ndarray:
     """saturate(round_even(f32(x * f32(L / R)))), L = 127 (s8) or 255 (u8); NaN becomes 127 (s8) or 0 (u8).
 
-    Source: facts/mxnet.md 1 (quantize), verified by running.
+    Source: docs/facts/mxnet.md 1 (quantize), verified by running.
 
     >>> binary32_whole_levels_even(np.float32([0.5, -1, 2]), (np.float32(-1), np.float32(1)), "s8").tolist()
     [64, -127, 127]
@@ -38,7 +38,7 @@ def binary32_whole_levels_even(x: np.ndarray, ends: Ends, dtype: str) -> np.ndar
 def binary32_half_levels_even(x: np.ndarray, ends: Ends, dtype: str) -> np.ndarray:
     """saturate(round_even(f32(x * f32(L / R)))), L = 127.5 (s8) or 255.5 (u8); NaN becomes 127 (s8) or 0 (u8).
 
-    Source: facts/mxnet.md 1 (quantize_v2), verified by running.
+    Source: docs/facts/mxnet.md 1 (quantize_v2), verified by running.
 
     >>> binary32_half_levels_even(np.float32([0.5, -1, 2]), (np.float32(-1), np.float32(1)), "s8").tolist()
     [64, -128, 127]
@@ -47,7 +47,7 @@ def binary32_half_levels_even(x: np.ndarray, ends: Ends, dtype: str) -> np.ndarr
 
 
 def binary32_half_level_step(q: np.ndarray, ends: Ends, dtype: str) -> np.ndarray:
-    """f32(f32(q) * f32(R / L)), L = 127.5 (s8) or 255.5 (u8). Source: facts/mxnet.md 1, verified by running.
+    """f32(f32(q) * f32(R / L)), L = 127.5 (s8) or 255.5 (u8). Source: docs/facts/mxnet.md 1, verified by running.
 
     >>> binary32_half_level_step(np.int8([1, -128]), (np.float32(-1), np.float32(2)), "s8").tolist()
     [0.01568627543747425, -2.007843255996704]
@@ -59,7 +59,7 @@ def binary32_half_level_step(q: np.ndarray, ends: Ends, dtype: str) -> np.ndarra
 def binary32_product_even(acc: np.ndarray, given: Ends, wanted: Ends, dtype: str) -> np.ndarray:
     """saturate(round_even(f32(f32(acc) * s))), s = f32(f32(R_given / 2^31) * f32(L / R_wanted)), L = 127 or 255.
 
-    Source: facts/mxnet.md 1 (requantize), verified by running.
+    Source: docs/facts/mxnet.md 1 (requantize), verified by running.
 
     >>> ends = (np.float32(-1), np.float32(2)), (np.float32(0), np.float32(0.5))
     >>> binary32_product_even(np.int32([2**24 + 1, 12345678, -(2**31)]), *ends, "u8").tolist()
@@ -83,7 +83,7 @@ def binary32_symmetric_away_or_affine_up(x: np.ndarray, ends: Ends, dtype: str) 
     f32(255 / f32(high - low))) + 1/2)), the last sum in binary64, so that nothing saturates.
 
     Ties away from zero, never -128; in u8 ties up, and numbers outside of the range keep their low 8 bits (what does
-    not fit 32 bits: 0). Source: facts/mxnet.md 4 (quantize, quantize_v2), verified by running.
+    not fit 32 bits: 0). Source: docs/facts/mxnet.md 4 (quantize, quantize_v2), verified by running.
 
     >>> one = np.float32(-127), np.float32(127)
     >>> binary32_symmetric_away_or_affine_up(np.float32([2.5, -2.5, -300]), one, "s8").tolist()
@@ -104,7 +104,7 @@ def binary32_symmetric_away_or_affine_up(x: np.ndarray, ends: Ends, dtype: str) 
 def binary32_whole_level_step_or_affine(q: np.ndarray, ends: Ends, dtype: str) -> np.ndarray:
     """s8: f32(q * f32(R / 127)); u8: f32(f32(q * f32(f32(high - low) / 255)) + low).
 
-    Source: facts/mxnet.md 4 (dequantize), verified by running.
+    Source: docs/facts/mxnet.md 4 (dequantize), verified by running.
 
     >>> ends = np.float32(-127), np.float32(128)
     >>> binary32_whole_level_step_or_affine(np.int8([-127, 1]), (ends[0], -ends[0]), "s8").tolist()
@@ -122,7 +122,7 @@ def binary32_whole_level_step_or_affine(q: np.ndarray, ends: Ends, dtype: str) -
 def binary32_two_products_away(acc: np.ndarray, given: Ends, wanted: Ends, dtype: str) -> np.ndarray:
     """truncate(sign(v) * min(f32(f32(|v| * f32(127 / R_wanted)) + 1/2), 127)), v = f32(f32(acc) * f32(R_given / 2^31)).
 
-    Ties away from zero, never -128. Only s8. Source: facts/mxnet.md 4 (requantize), verified by running.
+    Ties away from zero, never -128. Only s8. Source: docs/facts/mxnet.md 4 (requantize), verified by running.
 
     >>> ends = (np.float32(-(2.0**31)), np.float32(2.0**31)), (np.float32(-254), np.float32(254))
     >>> binary32_two_products_away(np.int32([5, -5, -1000]), *ends, "s8").tolist()

@@ -72,6 +72,6 @@ RULES: dict[str, RangeSumRule] = {
         "l and L of 127.5 (s8) and 255.5 (u8); without an output range L = 2^31 and r = f32(f32(range * L) / f32(f32("
         "sum of both ranges) * l)); of two types the u8 operand becomes clamp_s8(round_even(f32(q * r))) first and "
         "counts once; s32 ends at 2147483520",
-        "facts/mxnet.md 1.1, verified by running",
+        "docs/facts/mxnet.md 1.1, verified by running",
     ),
 }

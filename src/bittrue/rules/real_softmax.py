@@ -188,7 +188,7 @@ RULES: dict[str, RealSoftmaxRule] = {
         _softmax,
         _log_softmax,
         "e = exp((x - max) * beta), sums of e from the first element to the last, e / sum; x - max - log(sum)",
-        "facts/litert.md 2.5 (for integers); the reference kernels for real numbers, read and run",
+        "docs/facts/litert.md 2.5 (for integers); the reference kernels for real numbers, read and run",
     ),
     "binary32_fused_16_lanes": RealSoftmaxRule(
         _softmax_16_lanes,

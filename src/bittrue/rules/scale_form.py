@@ -45,7 +45,7 @@ def binary32_quotient_first(first: npt.ArrayLike, second: npt.ArrayLike, output:
 def binary32_over_product(first: npt.ArrayLike, second: npt.ArrayLike, output: npt.ArrayLike) -> np.ndarray:
     """f64(f32(first / f32(output * second))): `second` is a divisor, like the count of an average.
 
-    Source: facts/onnxruntime.md 2 (global average), verified by running.
+    Source: docs/facts/onnxruntime.md 3.2, verified by running.
     """
     return (_f32(first) / (_f32(output) * _f32(second))).astype(np.float64)
 
@@ -53,7 +53,7 @@ def binary32_over_product(first: npt.ArrayLike, second: npt.ArrayLike, output: n
 def given_binary64(first: npt.ArrayLike, second: npt.ArrayLike, output: npt.ArrayLike) -> np.ndarray:
     """(first * second) / output of binary64 numbers, as they are given.
 
-    Source: facts/snps_caffe.md 1, verified by running.
+    Source: docs/facts/snps_caffe.md 1, verified by running.
     """
     return np.asarray(first, np.float64) * np.asarray(second, np.float64) / np.asarray(output, np.float64)
 
@@ -61,7 +61,7 @@ def given_binary64(first: npt.ArrayLike, second: npt.ArrayLike, output: npt.Arra
 def binary32_step_by_step(first: npt.ArrayLike, second: npt.ArrayLike, output: npt.ArrayLike) -> np.ndarray:
     """f64(f32(f64(f32(f64(f32(first)) * second)) / output)): both steps in binary64, each stored as binary32.
 
-    Source: facts/snps_caffe.md 1, verified by running.
+    Source: docs/facts/snps_caffe.md 1, verified by running.
     """
     product = (_f64(first) * np.asarray(second, np.float64)).astype(np.float32)
     return (product.astype(np.float64) / np.asarray(output, np.float64)).astype(np.float32).astype(np.float64)
@@ -79,6 +79,6 @@ RULES: dict[str, ScaleForm] = {
 
 
 def form(rule: str, first: npt.ArrayLike, second: npt.ArrayLike, output: npt.ArrayLike) -> np.ndarray:
-    """The real multiplier under `rule`. Sources: facts/litert.md 1.5, verified by running."""
+    """The real multiplier under `rule`. Sources: docs/facts/litert.md 1.5, verified by running."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         return RULES[rule](first, second, output)

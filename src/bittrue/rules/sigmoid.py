@@ -125,7 +125,7 @@ RULES: dict[str, SigmoidRule] = {
         logistic,
         tanh,
         "argument rescaled with ties up, 256 samples of the logistic function, linear interpolation",
-        "facts/litert.md 2.3 (LOGISTIC and TANH of 16 bits), verified by running",
+        "docs/facts/litert.md 2.3 (LOGISTIC and TANH of 16 bits), verified by running",
     ),
     "s16_polynomial_or_table_256": SigmoidRule(
         _prepare_or_exponent,

@@ -10,7 +10,7 @@ import numpy as np
 def scaled_unless_above_zero(x: np.ndarray, slope: np.ndarray | np.float32) -> np.ndarray:
     """x where x > 0, else f32(x * slope): zeros take the slope's sign, NaN is multiplied, too.
 
-    Source: facts/litert.md 2.3 (LEAKY_RELU), verified by running.
+    Source: docs/facts/litert.md 2.3 (LEAKY_RELU), verified by running.
 
     >>> scaled_unless_above_zero(np.float32([2, -2, 0]), np.float32(-0.5)).tolist()
     [2.0, 1.0, -0.0]

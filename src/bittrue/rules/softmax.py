@@ -49,7 +49,7 @@ def scaled_differences(input_scale: float, beta: float) -> tuple[np.ndarray, int
 
     v = min(beta * scale * 2^26, 2^31 - 1) must exceed 1; M * 2^(e - 31) = v; differences below
     -floor(31 * 2^26 / 2^e) do not count (their entries are 0). Raises ValueError for other v, NaN included.
-    Source: facts/litert.md 2.5, verified by running.
+    Source: docs/facts/litert.md 2.5, verified by running.
 
     >>> raw, smallest, encoded, exponent = scaled_differences(1.0, 1.0)
     >>> raw[-3:].tolist(), smallest, encoded, exponent
@@ -257,14 +257,14 @@ RULES: dict[str, SoftmaxRule] = {
         _apply_fixed,
         "e = exp(x - max) in F0 by polynomial from F5; S = sum of round_away(e / 2^12) in F12; "
         "round_away(round_up(e * (1/S) / 2^31) / 2^(31 - bits + integer bits of S))",
-        "facts/litert.md 2.5 (SOFTMAX int8, uint8), verified by running",
+        "docs/facts/litert.md 2.5 (SOFTMAX int8, uint8), verified by running",
     ),
     "tables_513_one_step_up": SoftmaxRule(
         _prepare_tables,
         _apply_tables,
         "e = table of exp on [-10, 0]; S = sum of e; r = table of 1 / (1 + x) of the normalised S; "
         "round_up(e * r / 2^(31 - clz S))",
-        "facts/litert.md 2.5 (SOFTMAX int16), verified by running",
+        "docs/facts/litert.md 2.5 (SOFTMAX int16), verified by running",
     ),
     "binary32_table_away": SoftmaxRule(
         _prepare_binary32,
@@ -280,7 +280,7 @@ RULES: dict[str, SoftmaxRule] = {
         _apply_counted,
         "e = round_even(U exp(x - max)) with U = min((2^32 - 1) / length, 2^23 - 1); S = sum of e "
         "modulo 2^32; (2^8 e + S div 2) div S",
-        "facts/caffe2.md 1.3, verified by running",
+        "docs/facts/caffe2.md 1.3, verified by running",
         counted=True,
     ),
     "binary32_table_half_up": SoftmaxRule(
@@ -295,7 +295,7 @@ RULES: dict[str, SoftmaxRule] = {
         _binary32_reals_away,
         "x = f32((q - zero point) * scale); e = exp(f32(x - max)) in binary32; S = sum of e from left to right; "
         "round_away(f32(f32(e / S) / output scale)) + zero point; beta plays no part",
-        "facts/tvm_qnn.md 2, 3 and 12, read",
+        "docs/facts/tvm_qnn.md 2, 3 and 12, read",
         scaled=True,
         moved=True,
         centered=True,

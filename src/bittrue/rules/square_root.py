@@ -17,7 +17,7 @@ def binary32_divide_trunc(
     """clamp(trunc(f32(f32(sqrt(f32(scale * (q - zero_point)))) / output_scale)) + output_zero_point).
 
     There is no rounding to nearest: the fraction is dropped. Domain: q >= zero_point. A quotient that does not fit
-    32 bits becomes -2^31 (x86 conversion). Source: facts/litert.md 2.3 (SQRT), verified by running.
+    32 bits becomes -2^31 (x86 conversion). Source: docs/facts/litert.md 2.3 (SQRT), verified by running.
 
     >>> binary32_divide_trunc(np.int8([0, 7, 9, 100]), 1.0, 0, 0.5, -128, -128, 127).tolist()
     [-128, -123, -122, -108]

@@ -16,7 +16,7 @@ BLOCK = 1 << 15
 def zero_point_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, high: int) -> np.ndarray:
     """min(max(wrap32(rescaled + zero_point), low), high): if low > high the result is high.
 
-    Source: facts/litert.md 1.6, verified by running.
+    Source: docs/facts/litert.md 1.6, verified by running.
 
     >>> [int(v) for v in zero_point_then_clamp(np.array([2**31 - 1, 5, -400]), 1, -128, 127)]
     [-128, 6, -128]
@@ -72,7 +72,7 @@ def zero_point_half_up_then_clamp(rescaled: np.ndarray, zero_point: int, low: in
     """clamp(to_s32(floor(rescaled + zero_point + 1/2))), both sums rounded to the type of `rescaled`, a real number.
 
     to_s32 is the x86 conversion: what 32 bits do not hold becomes -2^31. The sum with 1/2 can reach the next integer:
-    Source: facts/tvm_qnn.md 4 (UPWARD, float32 and float64), read.
+    Source: docs/facts/tvm_qnn.md 4 (UPWARD, float32 and float64), read.
 
     >>> [int(v) for v in zero_point_half_up_then_clamp(np.float32([2.5, -2.5, 0.49999997, 3e9]), 0, -128, 127)]
     [3, -2, 1, -128]
@@ -85,7 +85,7 @@ def zero_point_away_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, 
     """clamp(to_s32(round_away(rescaled + zero_point))), the sum rounded to the type of `rescaled`, a real number.
 
     Ties go away from zero as the sum has its sign, not `rescaled`. to_s32 as above.
-    Source: facts/tvm_qnn.md 4 (TONEAREST, float32 and float64), read.
+    Source: docs/facts/tvm_qnn.md 4 (TONEAREST, float32 and float64), read.
 
     >>> [int(v) for v in zero_point_away_then_clamp(np.float32([2.5, -2.5, 0.49999997, 3e9]), 0, -128, 127)]
     [3, -3, 0, -128]

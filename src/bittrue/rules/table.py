@@ -287,7 +287,7 @@ RULES: dict[str, TableRule] = {
         tables.table_256,
         _read_direct,
         "one entry per input: clamp(round_away(f32(f(x) * f32(1 / output scale))) + zero point)",
-        "facts/litert.md 1.9 (LUT8), verified by running",
+        "docs/facts/litert.md 1.9 (LUT8), verified by running",
     ),
     "binary32_reciprocal_sum_256_even": TableRule(
         _build_256_even,
@@ -302,21 +302,21 @@ RULES: dict[str, TableRule] = {
         _read_direct,
         "one entry per input: clamp(round_even(f32(f(x) / output scale)) + zero point), "
         "x = f32((q - zero point) * scale)",
-        "facts/onnxruntime.md 2 (tables), verified by running",
+        "docs/facts/onnxruntime.md 3.3, verified by running",
     ),
     "binary32_ratio_256_even": TableRule(
         _build_ratio_even,
         _read_direct,
         "one entry per input: clamp(round_even(f(x)) + zero point), "
         "x = f32(f32(scale / output scale) * (q - zero point))",
-        "facts/caffe2.md 1 (Int8LeakyRelu), verified by running",
+        "docs/facts/caffe2.md 1 (Int8LeakyRelu), verified by running",
     ),
     "binary32_divide_256_away": TableRule(
         _build_divide_away,
         _read_direct,
         "one entry per input: clamp(f32(round_away(f32(f(x) / output scale)) + zero point)), "
         "x = f32((q - zero point) * scale)",
-        "facts/tvm_qnn.md 2, 3 and 12, read",
+        "docs/facts/tvm_qnn.md 2, 3 and 12, read",
         exponentials=True,
     ),
     "exact_256_even": TableRule(
@@ -332,13 +332,13 @@ RULES: dict[str, TableRule] = {
         _read_direct,
         "one entry per input, whatever the scales are: 128 + sign(q - 128) round_even(127 (tanh((k - 1/2) d) + "
         "tanh((k + 1/2) d)) / 2), k = |q - 128| < 127, d = 3 / 127; 127 steps beyond",
-        "facts/caffe2.md 2 (Int8Tanh), verified by running",
+        "docs/facts/caffe2.md 2 (Int8Tanh), verified by running",
     ),
     "tanh_midpoints_127_even_less_1": TableRule(
         _build_midpoints_less_1,
         _read_direct,
         "tanh_midpoints_127_even less 1: the logistic function of twice the argument",
-        "facts/caffe2.md 2 (Int8Sigmoid), verified by running",
+        "docs/facts/caffe2.md 2 (Int8Sigmoid), verified by running",
     ),
     "f4_newton_256_one_step_up": TableRule(
         _build_f4,
@@ -351,6 +351,6 @@ RULES: dict[str, TableRule] = {
         _build_513,
         _read_interpolated,
         "one entry per 128 inputs, corrected by half the error in the middle, then linear interpolation with ties up",
-        "facts/litert.md 1.9 (LUT16), verified by running",
+        "docs/facts/litert.md 1.9 (LUT16), verified by running",
     ),
 }

@@ -16,7 +16,7 @@ def clamp_even(quotient: np.ndarray, zero_point: np.ndarray, minimum: int, maxim
     """round_even(clamp(quotient, minimum - zero_point, maximum - zero_point)) + zero_point.
 
     The same as to round first and to limit the sum, for all numbers; infinities saturate, NaN gives the minimum.
-    Source: facts/onnxruntime.md 1.2, verified by running.
+    Source: docs/facts/onnxruntime.md 1.2, verified by running.
 
     >>> q = np.float32([0.5, 1.5, -2.5, 300, np.inf, np.nan])
     >>> clamp_even(q, np.int64(1), -128, 127).tolist()
@@ -32,7 +32,7 @@ def even_wrap(quotient: np.ndarray, zero_point: np.ndarray, minimum: int, maximu
     """clamp(wrap32(to_s32(round_even(quotient)) + zero_point)), to_s32 being the x86 conversion.
 
     NaN, infinities and what 32 bits do not hold become -2^31; so they give the minimum where the zero point is 0 or
-    more, else the maximum. Source: facts/onnxruntime.md 1.2, verified by running.
+    more, else the maximum. Source: docs/facts/onnxruntime.md 1.2, verified by running.
 
     >>> q = np.float32([0.5, 1.5, -2.5, 300, np.inf, np.nan])
     >>> even_wrap(q, np.int64(0), -128, 127).tolist(), even_wrap(q[-2:], np.int64(-1), -128, 127).tolist()
@@ -46,7 +46,7 @@ def away_sum_clamp(quotient: np.ndarray, zero_point: np.ndarray, minimum: int, m
     """to_s32(clamp(f32(round_away(quotient) + f32(zero_point)))), clamped as real numbers; NaN gives the maximum.
 
     The ends are binary32 numbers: 2^31 for the largest 32-bit integer, which to_s32 (the x86 conversion) makes -2^31.
-    Source: facts/tvm_qnn.md 2, read.
+    Source: docs/facts/tvm_qnn.md 2, read.
 
     >>> q = np.float32([0.5, 1.5, -2.5, 300, np.inf, np.nan])
     >>> away_sum_clamp(q, np.int64(1), -128, 127).tolist()

@@ -84,13 +84,13 @@ RULES: dict[str, WindowAverageRule] = {
         _apply_q24,
         "clamp(round_away(sum * m / 2^r) + zero point), m / 2^r = f32(input scale / f32(output scale * taps)) with m "
         "of 24 bits; padding counts as zeros",
-        "facts/caffe2.md 1.2, verified by running",
+        "docs/facts/caffe2.md 1.2, verified by running",
     ),
     "binary32_fused_inside_even": WindowAverageRule(
         _prepare_factor,
         _apply_fused,
         "clamp(round_even(fma(f32(sum), f32(f32(input scale / output scale) / count), zero point))), count of the "
         "elements inside the picture; what does not fit 32 bits becomes -2^31",
-        "facts/caffe2.md 2 (Int8AveragePool), verified by running",
+        "docs/facts/caffe2.md 2 (Int8AveragePool), verified by running",
     ),
 }

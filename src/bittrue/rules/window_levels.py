@@ -96,22 +96,22 @@ RULES: dict[str, WindowRule] = {
         _two_step,
         "equal scales: round_away(S / n), whatever the zero points are; else round_away(R(S - z * n, scale / output "
         "scale) / n) + output zero point, R = q31_two_step_up_away, the quotient in binary64; S is truncated",
-        "facts/snps_caffe.md 6 (t), verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 6 (t), verified by replaying its vectors",
     ),
     "binary32_over_product_even": WindowRule(
         _scaled_even,
         "f32(round_even(f32(f32(S - f32(z * n)) * f32(f32(scale) / f32(f32(output scale) * f32(n))))) + output zero "
         "point)",
-        "facts/snps_caffe.md 6 (o), verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 6 (o), verified by replaying its vectors",
     ),
     "binary32_over_product_away": WindowRule(
         _scaled_away,
         "as binary32_over_product_even with ties away from zero",
-        "facts/snps_caffe.md 6 (c without padding), verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 6 (c without padding), verified by replaying its vectors",
     ),
     "binary32_quotient": WindowRule(
         _quotient,
         "f32(S / f32(n)), whatever scales and zero points are",
-        "facts/snps_caffe.md 6, verified by replaying its vectors",
+        "docs/facts/snps_caffe.md 6, verified by replaying its vectors",
     ),
 }

@@ -17,7 +17,7 @@ def used(values: np.ndarray) -> np.ndarray:
 def ignored(values: np.ndarray) -> np.ndarray:
     """They count as 0, whatever they are.
 
-    Source: facts/onnxruntime.md 1.3 (8-bit floats), verified by running.
+    Source: docs/facts/onnxruntime.md 1.3 (8-bit floats), verified by running.
     """
     return np.zeros_like(values)
 

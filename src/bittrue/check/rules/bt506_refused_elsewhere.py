@@ -43,9 +43,9 @@ RULE = Rule(
     enforced="XNNPACK: per-tensor s8 filters of convolutions with a zero point, weights and bias of different"
     " granularity, multipliers of 256 and more, subnormal scales, unequal parameters of PAD, SLICE, STRIDED_SLICE,"
     " TRANSPOSE, SPLIT, SPACE_TO_DEPTH and DEPTH_TO_SPACE (docs/facts/xnnpack.md 1.2, run). Reference kernels lack ELU"
-    " and the newest versions of some operators (LiteRT fact sheet 2.0, run).",
+    " and the newest versions of some operators (docs/facts/litert.md 2.0, run).",
     fix="Fix what the finding names, or pin the kernels that the application uses.",
-    source="docs/facts/xnnpack.md 1.2, LiteRT fact sheet 2.0 (run)",
+    source="docs/facts/xnnpack.md 1.2, docs/facts/litert.md 2.0 (run)",
     find=find,
     formats=("tflite",),
 )

@@ -71,5 +71,5 @@ RULE = Rule(
     " and several microcontroller kernels assert M < 1.",
     fix="Look at the calibration of the output (too narrow) or at the weights of the channel (all near zero).",
     find=find,
-    source="LiteRT 2.3.0 (run), facts 1.1 and 2.2; docs/facts/xnnpack.md 1.2 (run)",
+    source="docs/facts/litert.md 1.1 and 2.2 (run); docs/facts/xnnpack.md 1.2 (run)",
 )

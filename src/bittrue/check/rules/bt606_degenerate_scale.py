@@ -107,5 +107,5 @@ RULE = Rule(
     fix="Calibrate again with data that moves the tensor. A tensor that really is constant needs scale 1 and any zero"
     " point, or should be folded away.",
     find=find,
-    source="LiteRT 2.3.0 facts 1.1, docs/facts/xnnpack.md 1.2 (run)",
+    source="docs/facts/litert.md 1.1, docs/facts/xnnpack.md 1.2 (run)",
 )

@@ -61,6 +61,6 @@ RULE = Rule(
     " the range; older ones, and many home-made quantizers, clamp.",
     fix="Convert with a newer converter, or give the channel a weight scale of at least |bias| / (2^30 * input scale).",
     find=find,
-    source="TensorFlow Lite converter, quantization_utils (AdjustWeightsForBiasScale), read; LiteRT 2.3.0 facts 1.3"
+    source="TensorFlow Lite converter, quantization_utils (AdjustWeightsForBiasScale), read; docs/facts/litert.md 1.3"
     " (run)",
 )

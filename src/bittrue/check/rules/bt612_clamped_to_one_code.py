@@ -44,5 +44,5 @@ RULE = Rule(
     " model when RELU leaves one code (docs/facts/xnnpack.md, run).",
     fix="Calibrate the output behind its activation: for RELU the zero point is the smallest code of the type.",
     find=find,
-    source="LiteRT 2.3.0 facts 1.6 (run)",
+    source="docs/facts/litert.md 1.6 (run)",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..table import Row
 
-_RUN = "run: recorded vectors and thousands of random operators on PyTorch 1.8.1; facts/caffe2.md 2"
+_RUN = "run: recorded vectors and thousands of random operators on PyTorch 1.8.1; docs/facts/caffe2.md 2"
 _FIT = ("zero_points_fit",)
 _RANGE = {"activation_range": "binary32_quotient_away"}
 _STORED = {**_RANGE, "scale_form": "binary32", "store": "clamp_then_zero_point"}

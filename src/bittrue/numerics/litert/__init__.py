@@ -1,7 +1,7 @@
 """Numerics `litert`: the reference kernels (BUILTIN_REF) of ai-edge-litert 2.3 on x86-64.
 
 Evidence: "run" = the single-operator differential tests of tests/operators against ai-edge-litert 2.3.0 and, where
-named, whole models; the counts in facts/litert.md are earlier, independent runs of the same formulas.
+named, whole models.
 """
 
 from __future__ import annotations

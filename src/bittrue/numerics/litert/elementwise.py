@@ -45,13 +45,17 @@ _PLAIN_TYPES = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "f3
 _WIDTHS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "c64", "bool")
 
 ROWS: tuple[Row, ...] = (
-    Row("add", ("s8 s8 -> s8",), _ALIGNED, "run; facts 2.2: 0.85 M values of real models", requires=(_RANK_ONES,)),
-    Row("add", ("u8 u8 -> u8",), _ALIGNED, "run; facts 2.2: 1.87 M values of real models", requires=(_RANK_ONES,)),
+    Row(
+        "add", ("s8 s8 -> s8",), _ALIGNED, "run, in whole models, too; docs/facts/litert.md 2.2", requires=(_RANK_ONES,)
+    ),
+    Row(
+        "add", ("u8 u8 -> u8",), _ALIGNED, "run, in whole models, too; docs/facts/litert.md 2.2", requires=(_RANK_ONES,)
+    ),
     Row(
         "add",
         ("s16 s16 -> s16",),
         _ALIGNED_S16,
-        "run; facts 2.2: 1.7 k values",
+        "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_are_zero",), ("rank_without_scale_within", 8), _RANK_ONES),
     ),
     Row("add", ("T T -> T",), _PLAIN, "run", where=("s32", "s64"), requires=(_RANK_ONES,)),
@@ -61,7 +65,7 @@ ROWS: tuple[Row, ...] = (
         "sub",
         ("T T -> T",),
         _ALIGNED,
-        "run; facts 2.2: 0.30 M values of real models",
+        "run, in whole models, too; docs/facts/litert.md 2.2",
         where=("s8", "u8"),
         requires=(("zero_points_fit",), _RANK_ONES),
     ),
@@ -69,7 +73,7 @@ ROWS: tuple[Row, ...] = (
         "sub",
         ("s16 s16 -> s16",),
         _ALIGNED_S16,
-        "run; facts 2.2: 1.7 k values",
+        "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_are_zero",), _RANK_ONES),
     ),
     Row("sub", ("T T -> T",), _PLAIN, "run", where=("s32", "s64", "f32"), requires=(_RANK,)),
@@ -77,7 +81,7 @@ ROWS: tuple[Row, ...] = (
         "mul",
         ("T T -> T",),
         _MULTIPLIED,
-        "run; facts 2.2: 0.19 M values of real models",
+        "run, in whole models, too; docs/facts/litert.md 2.2",
         where=("s8", "u8"),
         requires=(_RANK_ONES,),
         limit=_LEFT_SHIFT,
@@ -86,7 +90,7 @@ ROWS: tuple[Row, ...] = (
         "mul",
         ("s16 s16 -> s16",),
         {**_MULTIPLIED, **_PLAIN},
-        "run; facts 2.2: 1.2 k values",
+        "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_are_zero",), _RANK_ONES),
         limit=_LEFT_SHIFT,
     ),
@@ -98,7 +102,7 @@ ROWS: tuple[Row, ...] = (
             "store": "clamp_then_zero_point",
             "activation_range": "binary32_quotient_away",
         },
-        "run; facts 2.2: 0.5 k values",
+        "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_fit",),),
     ),
     Row("mul", ("T T -> T",), _PLAIN, "run", where=("s32", "s64", "u32"), requires=(_RANK_ONES,)),
@@ -108,7 +112,7 @@ ROWS: tuple[Row, ...] = (
         "div",
         ("T T -> T",),
         _DIVIDED,
-        "run; facts 2.2: 23.8 k values",
+        "run; docs/facts/litert.md 2.2",
         where=("s8", "u8", "s16"),
         requires=(_RANK_ONES,),
         limit=_DIV_LIMIT,
@@ -119,14 +123,14 @@ ROWS: tuple[Row, ...] = (
             stem,
             ("T T -> T",),
             {},
-            "run; facts 2.2: stored numbers, scales ignored",
+            "run: scales are ignored; docs/facts/litert.md 2.2",
             where=("s8", "u8", "s16", "s32", "s64", "f32", "f16", "bf16"),
             requires=(_RANK,),
         )
         for stem in ("maximum", "minimum")
     ),
     *(
-        Row(stem, ("T T -> bool",), _COMPARED, "run; facts 2.2: 120 k values", where=("s8", "u8"), requires=(_RANK,))
+        Row(stem, ("T T -> bool",), _COMPARED, "run; docs/facts/litert.md 2.2", where=("s8", "u8"), requires=(_RANK,))
         for stem in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
     ),
     Row("equal", ("s16 s16 -> bool",), _COMPARED, "run", requires=(_RANK,)),
@@ -172,7 +176,7 @@ ROWS: tuple[Row, ...] = (
         "squared_difference",
         ("s8 s8 -> s8",),
         {**_ALIGNED, "align": "left_7"},
-        "run; facts 2.2: 12 k values",
+        "run; docs/facts/litert.md 2.2",
         requires=(("zero_points_fit",), _RANK),
     ),
     Row("squared_difference", ("T T -> T",), {}, "run", where=("s32", "f32"), requires=(_RANK,)),

@@ -9,7 +9,7 @@ _WIDE_TYPES = ("s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "
 _EVERY = _BYTES + _WIDE_TYPES
 _SIZED = ("s4", "u4", *_EVERY, "c128")
 _COMMON = ("s8", "u8", "s16", "s32", "s64", "f32")
-_MOVED = "run; facts 2.7"
+_MOVED = "run; docs/facts/litert.md 2.7"
 _HALF_BYTES = "an odd number of elements behind the axis is refused: the kernel leaves parts of the output unwritten"
 
 

@@ -46,7 +46,7 @@ ROWS: tuple[Row, ...] = (
                 stem,
                 _LSTM_INTEGER,
                 {**_INTEGER, "gate": "s16_polynomial_newton", "layer_norm": "s32_newton_inverse_root"},
-                "run; facts 2.6: 865 values; a whole model over several runs",
+                "run, a whole model over several runs; docs/facts/litert.md 2.6",
             ),
             Row(
                 stem,
@@ -114,7 +114,7 @@ ROWS: tuple[Row, ...] = (
         ("s8", "u8"),
         limit=_ROWS,
     ),
-    Row("svdf", ("s8 s8 s16 s32|- s16 -> s8",), _INTEGER, "run; facts 2.1: 132 values, 12 stateful steps"),
+    Row("svdf", ("s8 s8 s16 s32|- s16 -> s8",), _INTEGER, "run over several steps; docs/facts/litert.md 2.1"),
     Row(
         "svdf",
         ("f32 f32 f32 f32|- f32 -> f32",),
@@ -126,7 +126,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "svdf",
         ("s8 s8 s8 s32|- s8|s16 -> s8", "s8 s8 s16 s32|- s8 -> s8"),
-        evidence="run: heap corruption, facts 4.3",
+        evidence="run: heap corruption; docs/facts/litert.md 2.1",
         refuses=(
             "SVDF with an int8 state or int8 weights_time is a microcontroller extension: this runtime's kernel takes "
             "both for int16 without a check and reads and writes past their ends"

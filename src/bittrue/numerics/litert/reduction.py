@@ -28,7 +28,7 @@ _LIBRARY = (
 _LOG_SOFTMAX = {"log_softmax": "exp_f5_sum_f12_logarithm_away"}
 _ONE_THREAD = "with several threads the kernel adds parts of large tensors in another order"
 _SUM_READS_BYTES = (
-    "the reference kernel reads and writes this type's buffers as uint8 (facts 2.4; LiteRT issue 4079), so its results "
+    "the reference kernel reads and writes this type's buffers as uint8 (docs/facts/litert.md 2.4), so its results "
     "mean nothing; the formula meant, which is the one of uint8, is used"
 )
 _NAN_LANES = (
@@ -38,21 +38,21 @@ _NAN_LANES = (
 _LONG_ROWS = "rows whose exponentials add up to 4096 or more are refused: the kernel's sum overflows"
 
 ROWS: tuple[Row, ...] = (
-    Row("average_pool2d", ("T -> T",), _AVERAGE, "run; facts 2.4: 8 k values", where=("s8", "u8", "s16")),
+    Row("average_pool2d", ("T -> T",), _AVERAGE, "run; docs/facts/litert.md 2.4", where=("s8", "u8", "s16")),
     Row("average_pool2d", ("f32 -> f32",), {**_PLAIN, "average": "binary32_divide"}, "run"),
-    Row("max_pool2d", ("T -> T",), _POOL, "run; facts 2.4", where=("s8", "u8", "s16")),
+    Row("max_pool2d", ("T -> T",), _POOL, "run; docs/facts/litert.md 2.4", where=("s8", "u8", "s16")),
     Row("max_pool2d", ("f32 -> f32",), _PLAIN, "run"),
-    Row("mean", ("T s32 -> T",), _FOLDED, "run; facts 2.4: 3.2 k values", where=("s8", "u8")),
+    Row("mean", ("T s32 -> T",), _FOLDED, "run; docs/facts/litert.md 2.4", where=("s8", "u8")),
     Row(
         "mean",
         ("s16 s32 -> s16",),
         _FOLDED,
-        "run; facts 2.4: 3.2 k values",
+        "run; docs/facts/litert.md 2.4",
         requires=(("zero_points_are_zero", 0),),
     ),
     Row("mean", ("f32 s32 -> f32",), {"mean": "binary32_divide"}, "run"),
     Row("mean", ("T s32 -> T",), {"mean": "integer_trunc"}, "run", where=("s32", "s64")),
-    Row("sum", ("u8 s32 -> u8",), _SUM, "run; facts 2.4: 0.9 k values"),
+    Row("sum", ("u8 s32 -> u8",), _SUM, "run; docs/facts/litert.md 2.4"),
     Row("sum", ("s8 s32 -> s8",), _SUM, "run on shifted uint8 models", limit=_SUM_READS_BYTES, inexact=True),
     Row(
         "sum",
@@ -86,35 +86,35 @@ ROWS: tuple[Row, ...] = (
         "reduce_prod",
         ("s8 s32 -> s8",),
         {"rescale": "q15_one_step_up"},
-        "run; facts 2.4",
+        "run; docs/facts/litert.md 2.4",
         limit="a tensor without elements that has outputs is refused: the kernel writes nothing",
     ),
     Row(
         "reduce_prod",
         ("s16 s32 -> s16",),
         {"rescale": "q15_one_step_up"},
-        "run; facts 2.4",
+        "run; docs/facts/litert.md 2.4",
         requires=(("zero_points_are_zero", 0),),
         limit="as for s8",
     ),
     Row("reduce_any", ("bool s32 -> bool",), {}, "run"),
     Row("reduce_all", ("bool s32 -> bool",), {}, "run"),
-    Row("arg_max", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; facts 2.4"),
+    Row("arg_max", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; docs/facts/litert.md 2.4"),
     Row("arg_max", ("f32 s32|s64 -> s32|s64",), {}, "run", limit=_NAN_LANES),
-    Row("arg_min", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; facts 2.4"),
+    Row("arg_min", ("u8|s8|s32|bool s32|s64 -> s32|s64",), {}, "run; docs/facts/litert.md 2.4"),
     Row("arg_min", ("f32 s32|s64 -> s32|s64",), {}, "run", limit=_NAN_LANES),
     Row(
         "l2_normalization",
         ("s8 -> s8",),
         {"normalize": "q31_exponent_plus_7_two_step_up_away"},
-        "run; facts 2.3: 3 k values",
+        "run; docs/facts/litert.md 2.3",
         requires=(("output_is", 1 / 128, 0),),
     ),
     Row(
         "l2_normalization",
         ("u8 -> u8",),
         {"normalize": "q31_times_128_two_step_up_away"},
-        "run; facts 2.3: 198 values",
+        "run; docs/facts/litert.md 2.3",
         requires=(("output_is", 1 / 128, 128),),
     ),
     Row("l2_normalization", ("f32 -> f32",), {"normalize": "binary32_divide"}, "run"),
@@ -122,16 +122,16 @@ ROWS: tuple[Row, ...] = (
         "softmax",
         ("s8 -> s8",),
         _FIXED_SOFTMAX,
-        "run; facts 2.5: 7 k values and 13 nodes of real models",
+        "run, in whole models, too; docs/facts/litert.md 2.5",
         requires=(("output_is", 1 / 256, -128, 0.001),),
     ),
-    Row("softmax", ("u8 -> u8",), _FIXED_SOFTMAX, "run; facts 2.5: 7 k values and nodes of real models"),
-    Row("softmax", ("s8|u8 -> s16",), _FIXED_SOFTMAX, "run; facts 2.5: 7 k values", limit=_LONG_ROWS),
+    Row("softmax", ("u8 -> u8",), _FIXED_SOFTMAX, "run, in whole models, too; docs/facts/litert.md 2.5"),
+    Row("softmax", ("s8|u8 -> s16",), _FIXED_SOFTMAX, "run; docs/facts/litert.md 2.5", limit=_LONG_ROWS),
     Row(
         "softmax",
         ("s16 -> s16",),
         {"softmax": "tables_513_one_step_up"},
-        "run; facts 2.5: 3.4 k values",
+        "run; docs/facts/litert.md 2.5",
         requires=(("zero_points_are_zero",), ("output_is", 1 / 32768, 0, 0.001)),
         limit="refused, because undefined: scale times beta above 1.6e5, and rows whose sum overflows",
     ),
@@ -141,7 +141,7 @@ ROWS: tuple[Row, ...] = (
         "log_softmax",
         ("s8 -> s8",),
         _LOG_SOFTMAX,
-        "run; facts 2.5: 5.7 k values",
+        "run; docs/facts/litert.md 2.5",
         requires=(("output_is", 1 / 16, 127),),
         limit=_LONG_ROWS,
     ),
@@ -149,7 +149,7 @@ ROWS: tuple[Row, ...] = (
         "log_softmax",
         ("u8 -> u8",),
         _LOG_SOFTMAX,
-        "run; facts 2.5: 5.7 k values",
+        "run; docs/facts/litert.md 2.5",
         requires=(("output_is", 1 / 16, 255),),
         limit=_LONG_ROWS,
     ),
@@ -157,7 +157,7 @@ ROWS: tuple[Row, ...] = (
         "resize_bilinear",
         ("T s32 -> T",),
         {"interpolate": "ten_bits_half_away"},
-        "run; facts 2.4: 16.6 k values",
+        "run; docs/facts/litert.md 2.4",
         where=("s8", "s16"),
         limit="sizes for which the kernel reads beyond the picture are refused",
     ),
@@ -165,7 +165,7 @@ ROWS: tuple[Row, ...] = (
         "resize_bilinear",
         ("u8 s32 -> u8",),
         {"interpolate": "binary32_products_half_up"},
-        "run; facts 2.4: 21 k values",
+        "run; docs/facts/litert.md 2.4",
     ),
     Row(
         "resize_bilinear",
@@ -178,7 +178,7 @@ ROWS: tuple[Row, ...] = (
         "resize_nearest",
         ("T s32 -> T",),
         {},
-        "run; facts 2.4",
+        "run; docs/facts/litert.md 2.4",
         where=("s8", "u8", "bool", "s16", "f16", "s32", "u32", "f32"),
     ),
 )

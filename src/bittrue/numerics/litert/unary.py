@@ -30,7 +30,7 @@ ROWS: tuple[Row, ...] = (
         "logistic",
         ("T -> T",),
         _TABLE,
-        "run; facts 2.3: 15 k values",
+        "run; docs/facts/litert.md 2.3",
         ("s8", "u8"),
         requires=(("output_is", 1 / 256, None),),
     ),
@@ -38,15 +38,15 @@ ROWS: tuple[Row, ...] = (
         "logistic",
         ("s16 -> s16",),
         _SIGMOID,
-        "run; facts 2.3: 1.3 M values",
+        "run; docs/facts/litert.md 2.3",
         requires=(("zero_points_are_zero",), ("output_is", 1 / 32768, 0)),
     ),
-    Row("tanh", ("T -> T",), _TABLE, "run; facts 2.3", ("s8", "u8")),
+    Row("tanh", ("T -> T",), _TABLE, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
     Row(
         "tanh",
         ("s16 -> s16",),
         _SIGMOID,
-        "run; facts 2.3: 1.3 M values",
+        "run; docs/facts/litert.md 2.3",
         requires=(("zero_points_are_zero",), ("output_is_power_of_two", -15)),
     ),
     Row("logistic", ("T -> T",), _REAL, "run", ("f32", "f16", "bf16"), limit=_LIBRARY),
@@ -72,7 +72,7 @@ ROWS: tuple[Row, ...] = (
         row
         for stem in ("relu", "relu6")
         for row in (
-            Row(stem, ("T -> T",), _RELU_RANGE, "run; facts 2.3: 12 k values", ("s8", "u8")),
+            Row(stem, ("T -> T",), _RELU_RANGE, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
             Row(stem, ("s16 -> s16",), _RELU_RANGE, "run", requires=(("zero_points_are_zero",),)),
             Row(stem, ("f32 -> f32",), {}, "run"),
         )
@@ -81,7 +81,7 @@ ROWS: tuple[Row, ...] = (
         row
         for stem in ("relu_n1_to_1", "relu_0_to_1")
         for row in (
-            Row(stem, ("T -> T",), _RELU_RANGE, "run; facts 2.3: 12 k values", ("s8", "u8")),
+            Row(stem, ("T -> T",), _RELU_RANGE, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
             Row(stem, ("f32 -> f32",), {}, "run"),
         )
     ),
@@ -94,8 +94,8 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_fit_16_bits",),),
     ),
     Row("hard_swish", ("f32 -> f32",), {}, "run"),
-    Row("leaky_relu", ("T -> T",), _RELU, "run; facts 2.3: 12 k values", ("s8", "u8")),
-    Row("leaky_relu", ("s16 -> s16",), _RELU, "run; facts 2.3", requires=(("zero_points_are_zero",),)),
+    Row("leaky_relu", ("T -> T",), _RELU, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
+    Row("leaky_relu", ("s16 -> s16",), _RELU, "run; docs/facts/litert.md 2.3", requires=(("zero_points_are_zero",),)),
     Row("leaky_relu", ("f32 -> f32",), {"slope": "scaled_unless_above_zero"}, "run"),
     Row(
         "prelu",
@@ -109,21 +109,21 @@ ROWS: tuple[Row, ...] = (
         "quantize",
         ("f32 -> s8|u8|s16|s4|u4",),
         {"quantize": "binary32_divide_away"},
-        "run; facts 2.3: 80 k values, NaN and infinities included",
+        "run, NaN and infinities included; docs/facts/litert.md 2.3",
     ),
-    Row("quantize", ("s16 -> s16",), _RESCALE, "run; facts 2.3", requires=(("zero_points_are_zero",),)),
+    Row("quantize", ("s16 -> s16",), _RESCALE, "run; docs/facts/litert.md 2.3", requires=(("zero_points_are_zero",),)),
     Row(
         "quantize",
         ("s8|u8 -> s8|u8|s16", "s16 -> s8|s32", "s32 -> s8|s16"),
         _RESCALE,
-        "run; facts 2.3: 107 k values",
+        "run; docs/facts/litert.md 2.3",
     ),
-    Row("dequantize", ("s8|u8|s4|u4|s2 -> f32",), {"dequantize": "binary64_multiply"}, "run; facts 2.3: 40 k values"),
+    Row("dequantize", ("s8|u8|s4|u4|s2 -> f32",), {"dequantize": "binary64_multiply"}, "run; docs/facts/litert.md 2.3"),
     Row(
         "dequantize",
         ("s16 -> f32",),
         {"dequantize": "binary64_multiply"},
-        "run; facts 2.3",
+        "run; docs/facts/litert.md 2.3",
         requires=(("input_zero_points_are_zero", 0),),
     ),
     Row("dequantize", ("f16 -> f32",), {}, "run"),
@@ -133,7 +133,7 @@ ROWS: tuple[Row, ...] = (
         {"cast": "truncate_saturate_nan_maximum"},
         "run: every pair of types",
     ),
-    Row("sqrt", ("s8 -> s8",), {"square_root": "binary32_divide_trunc"}, "run; facts 2.3: 7.7 k values"),
+    Row("sqrt", ("s8 -> s8",), {"square_root": "binary32_divide_trunc"}, "run; docs/facts/litert.md 2.3"),
     Row(
         "sqrt",
         ("s16 -> s16",),
@@ -142,7 +142,7 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero",),),
     ),
     Row("sqrt", ("f32 -> f32",), {}, "run"),
-    Row("rsqrt", ("s8 -> s8",), {"inverse_root": "q31_newton_away"}, "run; facts 2.3: 7.7 k values"),
+    Row("rsqrt", ("s8 -> s8",), {"inverse_root": "q31_newton_away"}, "run; docs/facts/litert.md 2.3"),
     Row(
         "rsqrt",
         ("s16 -> s16",),
@@ -151,10 +151,10 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_are_zero",),),
     ),
     Row("rsqrt", ("f32 -> f32",), {}, "run"),
-    Row("abs", ("s8 -> s8",), _RELU, "run; facts 2.3"),
+    Row("abs", ("s8 -> s8",), _RELU, "run; docs/facts/litert.md 2.3"),
     Row("abs", ("s16 -> s16",), _RELU, "run", requires=(("zero_points_are_zero",),)),
     Row("abs", ("T -> T",), {}, "run", ("s32", "f32")),
-    Row("neg", ("T -> T",), {}, "run; facts 2.3", ("s8", "s16", "s32", "s64", "f32", "f16", "bf16")),
+    Row("neg", ("T -> T",), {}, "run; docs/facts/litert.md 2.3", ("s8", "s16", "s32", "s64", "f32", "f16", "bf16")),
     Row("square", ("f32 -> f32",), {}, "run"),
     Row("sign", ("T -> T",), {}, "run", ("f32", "f64", "s32")),
     Row("fake_quant", ("f32 -> f32",), {}, "run"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..table import Row
 
-_RUN = "run: random tensors and ranges, ties; facts/mxnet.md 1"
+_RUN = "run: random tensors and ranges, ties; docs/facts/mxnet.md 1"
 _RANGE = "f32 f32 -> f32 f32"
 
 ROWS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..table import Row
 
-_RUN = "run: random layers, with and without bias; facts/mxnet.md 1 to 3"
-_FUSED = "run: random fused layers in all forms; facts/mxnet.md 2"
+_RUN = "run: random layers, with and without bias; docs/facts/mxnet.md 1 to 3"
+_FUSED = "run: random fused layers in all forms; docs/facts/mxnet.md 2"
 _SUMS = {"accumulate": "s32_wrap"}
 _LAYER = {**_SUMS, "rescale": "binary32_add_multiply_even", "store": "clamp_then_zero_point"}
 _OPERANDS = "s8|u8 f32 f32 s8 f32 s32 f32 {0} f32 -> {0}"

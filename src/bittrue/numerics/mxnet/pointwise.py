@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..table import Row
 
-_RUN = "run: random tensors, ranges and attributes, ties; facts/mxnet.md 1"
+_RUN = "run: random tensors, ranges and attributes, ties; docs/facts/mxnet.md 1"
 _NO_RANGE = "ranges with which the runtime computes 0 * infinity are refused"
 _PAIR = "f32 f32 f32 f32"
 

@@ -17,7 +17,7 @@ UNDILATED = (("undilated_same",),)
 # Codes and their zero points are of one type.
 PAIRS = tuple(f"{a} {b} {a}|- {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))
 _AXES = "more than three spatial axes, and convolutions of no channels, are refused"
-_RUN = "run; facts/onnxruntime.md 2"
+_RUN = "run; docs/facts/onnxruntime.md 2"
 
 _N_BITS = ("f32 u8 f32 u8|f32|- - f32|- -> f32",)
 _PRODUCT = {"real_product": "binary32_fused_blocks"}

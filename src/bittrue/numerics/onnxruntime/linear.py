@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..table import Row
 
-_RUN = "run: random models, ties, one-ulp-off ties and every zero point; facts/onnxruntime.md 1.2"
-_RUN_8 = "run: all codes, every binade, both sides of every tie; facts/onnxruntime.md 1.3"
+_RUN = "run: random models, ties, one-ulp-off ties and every zero point; docs/facts/onnxruntime.md 1.2"
+_RUN_8 = "run: all codes, every binade, both sides of every tie; docs/facts/onnxruntime.md 1.3"
 _EIGHT = ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")
 _CONTRIBUTED = ("attribute_is", "domain", "com.microsoft")
 # Opsets up to 26 load; `precision` is read by nobody: the quotient is binary32, for binary16 operands, too.
@@ -115,7 +115,7 @@ ROWS: tuple[Row, ...] = (
         "dynamic_quantize_linear",
         ("f32 -> u8 f32 u8",),
         {"dynamic_range": "binary32_over_255_by_eights", "quotient": "binary32", "to_integer": "clamp_even"},
-        "run on one thread: random tensors with and without NaN and infinities; facts/onnxruntime.md 1.4",
+        "run on one thread: random tensors with and without NaN and infinities; docs/facts/onnxruntime.md 1.4",
         limit="with several threads, what a NaN does depends on how the runtime divides the tensor among them",
     ),
 )

@@ -18,7 +18,7 @@ _WHOLE_PICTURE = {
     "store": "clamp_then_zero_point",
 }
 _NO_NUMBER = "scales whose quotient is NaN are refused, which the runtime takes"
-_RUN = "run: random single-node models, recorded vectors; facts/onnxruntime.md 2"
+_RUN = "run: random single-node models, recorded vectors; docs/facts/onnxruntime.md 2 and 3"
 
 ROWS: tuple[Row, ...] = (
     Row(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ..table import Row
 
-_RUN = "run: recorded cases of the built system, 4,700 random layers of its sources; facts/snps_caffe.md 1 to 4"
+_RUN = "run: recorded cases of the built system, 4,700 random layers of its sources; docs/facts/snps_caffe.md 1 to 4"
 _READ = "read: QUANTIZED_OP.md of SNPS Caffe"
 _WHOLE = "u8|s8 f64 s32 u8|s8 f64 s32 f64 s32 -|s32 -> f32|u8|s8"
 _ANY = "f32|u8|s8 f64 s32 f32|u8|s8 f64 s32 f64 s32 -|s32|f32 -> f32|u8|s8"

@@ -7,7 +7,7 @@ from ..table import Row
 _ONE = ("f32|u8|s8 -> f32|u8|s8",)
 _TWO = ("f32|u8|s8 f32|u8|s8 -> f32|u8|s8",)
 _ANY = ("f32|u8|s8 f32|u8|s8... -> f32|u8|s8",)
-_RUN = "run: recorded cases of the built system; ../shared/facts/snps_caffe.md"
+_RUN = "run: recorded cases of the built system; docs/facts/snps_caffe.md"
 _AWAY = {"levels": "binary32_divide_away"}
 _LEVEL = "a number that is no whole one of 8 bits has no place in a result of 8 bits: refused while running"
 _RESTORED = (
@@ -37,7 +37,7 @@ ROWS: tuple[Row, ...] = (
         "combine_levels",
         _ONE + _ANY,
         {},
-        "run: random cases of the original layer sources; ../shared/facts/snps_caffe.md 5",
+        "run: random cases of the original layer sources; docs/facts/snps_caffe.md 5",
         limit="coefficients that are no powers of two, whose products some processors do not round, are refused",
     ),
     Row("concat", ("T T... -> T",), {}, f"{_RUN} 8", where=("f32", "u8", "s8")),

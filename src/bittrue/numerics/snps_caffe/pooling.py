@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..table import Row
 
 _ONE = ("f32|u8|s8 -> f32|u8|s8",)
-_RUN = "run: recorded cases of the built system; ../shared/facts/snps_caffe.md"
+_RUN = "run: recorded cases of the built system; docs/facts/snps_caffe.md"
 _UNQUANTIZED = ("attribute_is", "quantized", False)
 _EMPTY = "windows without an element, for which the runtime divides by 0, are refused"
 
