@@ -21,11 +21,9 @@ from .late import settled
 from .layers import layer, real_layer
 from .movement import filled, joined, moved
 from .site import Number, Site, Work, shown_name
-from .terms import FAMILIES
 
 Narrator = Callable[[Site, Work], "Number | None"]
 _TOLD: dict[str, tuple[Narrator, ...]] = {
-    **dict.fromkeys(FAMILIES, (layer, real_layer)),
     **dict.fromkeys(("add", "sub"), (elementwise.add,)),
     **dict.fromkeys(("qlinear_add", "qlinear_mul"), (elementwise.affine_operands,)),
     **dict.fromkeys(("relu", "relu6", "relu_n1_to_1", "relu_0_to_1"), (elementwise.change_of_scale,)),
@@ -60,6 +58,8 @@ def narrators(stem: str) -> tuple[Narrator, ...]:
     told, operator = _TOLD.get(stem, ()), find(stem)
     if operator is not None and operator.moves:
         return (*told, moved, filled)
+    if operator is not None and operator.multiplies:
+        return (layer, real_layer)
     return (*told, elementwise.pointwise) if operator is not None and operator.elementwise else told
 
 

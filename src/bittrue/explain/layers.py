@@ -29,7 +29,7 @@ def layer(site: Site, work: Work) -> Number | None:
     if terms is None or "accumulate" not in site.step.rules or terms.products.dtype != np.int64:
         return None
     if site.step.rules["accumulate"] == "binary32":
-        return None
+        return _integers_as_reals(site, work, terms)
     site = site.with_rules(_rules_here(site, terms))
     if "rescale" not in site.step.rules and "requantize" not in site.step.rules:
         if set(site.step.rules) - {"accumulate"}:
@@ -52,6 +52,44 @@ def layer(site: Site, work: Work) -> Number | None:
         work.exact(found.exact)
         rescaled = found.value
     return _stored(site, work, rescaled)
+
+
+# Below it, sums of integers are exact in binary32, in any order.
+_EXACT = 2**24
+
+
+def _integers_as_reals(site: Site, work: Work, terms: Terms) -> Number | None:
+    """A layer whose integers lie in binary32; None where its sums may depend on their order."""
+    step = site.step
+    bias = int(terms.bias or 0)
+    placed = step.rules.get("channel_parameters", "of_axis") == "of_axis" or all(
+        a.size == 1 for a in step.arrays.values()
+    )
+    known = {"low", "high", "output_zero_point"} <= step.parameters.keys()
+    if int(np.abs(terms.products).sum()) + abs(bias) >= _EXACT or not (placed and known):
+        return None
+    _window(site, work, terms)
+    _products(site, work, terms)
+    total = int(terms.products.sum())
+    work.add("sum", integer(total), f"{_count(len(terms.products), 'product')}, exact in binary32")
+    if terms.bias is not None:
+        work.add("bias", integer(bias), f"'{site.name(terms.bias_input)}' {place(terms.bias_place)}")
+    work.add("accumulator", integer(total + bias), f"|sum| < {integer(_EXACT)}: nothing is lost")
+    work.numbers["accumulator"] = total + bias
+    result = np.float32(total + bias)
+    if "rescale" in step.rules:
+        found = rescale(step.rules["rescale"], total + bias, pick(step.arrays, terms.channel))
+        work.extend(found.lines)
+        work.numbers |= found.numbers
+        work.exact(found.exact)
+        result = np.float32(found.value)
+    if step["output_zero_point"]:
+        result = np.float32(result + np.float32(step["output_zero_point"]))
+        work.add("zero point", real(result), f"{signed(int(step['output_zero_point']))}")
+    low, high = np.float32(step["low"]), np.float32(step["high"])
+    result = min(max(result, low), high)
+    work.add("clamp", real(result), f"to {real(low)} .. {real(high)}")
+    return float(result)
 
 
 def real_layer(site: Site, work: Work) -> Number | None:

@@ -1,17 +1,20 @@
 """Which products make one sum of a layer: the codes, where they lie, their zero points, and the bias.
 
-One function per geometry, from the definition of the layer (index arithmetic alone), so that it is independent of how
-the reference unfolds windows; `accumulators` of `accumulators.py` come from the reference, and both are compared.
+From the definition of convolutions and matrix products (index arithmetic alone) and the roles that operators state, so
+that it is independent of how the reference unfolds windows; `accumulators` of `accumulators.py` come from the
+reference, and both are compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ..operators import Step
+from ..operators import Operator, Step, find
+from ..operators.roles import Seats, position_of
 from .late import settled
 
 Inputs = Sequence["np.ndarray | None"]
@@ -97,59 +100,116 @@ def _grid(*axes: np.ndarray | range | int) -> np.ndarray:
     return np.stack(np.meshgrid(*parts, indexing="ij"), axis=-1).reshape(-1, len(parts))
 
 
-def _points(step: Step) -> tuple[int, int]:
-    return int(step.parameters.get("input_zero_point", 0)), int(step.parameters.get("weight_zero_point", 0))  # type: ignore[arg-type]
+def terms_of(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms | None:
+    """The products of the sum behind one element; None for other steps, and where scales are operands of the run."""
+    step, operator = settled(step, inputs), find(step.operator)
+    x, w = (position_of(operator, *names) for names in (("input", "first input"), ("weights", "second input")))
+    if operator is None or not operator.multiplies or x is None or w is None:
+        return None
+    if step.parameters.get("late") or any(array is not None and not array.size for array in inputs):
+        return None
+    layer = _Layer(operator, step, inputs, Seats(x, w, position_of(operator, "bias")))
+    terms = _convolution(layer, element) if "S" in operator.weights else _product(layer, element)
+    if "accumulate" not in step.rules:
+        return terms
+    terms = _integers(terms)
+    # Some layers take differences modulo 2^16.
+    centered = np.concatenate([terms.x - terms.x_zero_point, terms.w - terms.w_zero_point])
+    return terms if np.abs(centered).max(initial=0) <= 2**15 else None
 
 
-def _window(step: Step, axis: str, side: str, at: int) -> np.ndarray:
-    taps = np.arange(step[f"filter_{axis}"], dtype=np.int64)
-    return at * step[f"stride_{axis}"] - step[side] + taps * step[f"dilation_{axis}"]
+@dataclass(frozen=True)
+class _Layer:
+    operator: Operator
+    step: Step
+    inputs: Inputs
+    seats: Seats
+
+    def array(self, position: int) -> np.ndarray:
+        array = self.inputs[position]
+        assert array is not None
+        return array
+
+    def known(self, *names: str) -> Any:
+        """The first of these parameters that the step has."""
+        return next((self.step[name] for name in names if name in self.step.parameters), None)
+
+    def weight_point(self, channel: int) -> int:
+        """The zero point of the filters of one output channel, which may be an operand."""
+        role = next((role for role in self.operator.roles if role.position == self.seats.weights), None)
+        points = self.step.arrays.get("weight_zero_points", self.known("weight_zero_point"))
+        if points is None and role is not None and role.zero_point is not None:
+            points = self.array(role.zero_point)
+        flat = np.asarray(0 if points is None else points).reshape(-1)
+        return int(flat[channel % flat.size])
+
+    def image_point(self) -> int:
+        """The zero point of the image, which may be an operand."""
+        role = next(role for role in self.operator.roles if role.position == self.seats.image)
+        point = self.known("input_zero_point")
+        if point is None and role.zero_point is not None:
+            point = self.array(role.zero_point).reshape(-1)[0]
+        return int(point or 0)
 
 
-def _conv2d(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms:
-    weights = _present(inputs, 1)
-    n, y, x, o = element
-    depth = weights.shape[3]
-    first = o // (weights.shape[0] // step["groups"]) * depth
-    rows, columns = _window(step, "h", "pad_top", y), _window(step, "w", "pad_left", x)
-    places = _grid(n, rows, columns, range(first, first + depth))
-    return _made(inputs, 0, 1, places, _grid(o, *(range(e) for e in weights.shape[1:])), _points(step), o, 2)
+_SIDES = {"d": "front", "h": "top", "w": "left"}
 
 
-def _depthwise(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms:
-    weights = _present(inputs, 1)
-    n, y, x, o = element
-    per_channel = weights.shape[3] // _present(inputs, 0).shape[3]
-    rows, columns = _window(step, "h", "pad_top", y), _window(step, "w", "pad_left", x)
-    filters = _grid(0, range(weights.shape[1]), range(weights.shape[2]), o)
-    return _made(inputs, 0, 1, _grid(n, rows, columns, o // per_channel), filters, _points(step), o, 2)
+def _axes(layer: _Layer, rank: int) -> list[tuple[int, int, int]]:
+    """Stride, dilation and pad before every spatial axis."""
+    if layer.known("stride", "strides") is not None:
+        dilations = layer.known("dilation", "dilations")
+        return list(
+            zip(layer.known("stride", "strides"), dilations, layer.known("pad", "pads", "before"), strict=False)
+        )
+    found = []
+    for axis in "dhw"[-rank:]:
+        dilation = layer.known(f"dilation_{axis}")
+        before = layer.step[f"pad_{_SIDES[axis]}"]
+        found.append((layer.step[f"stride_{axis}"], 1 if dilation is None else dilation, before))
+    return found
 
 
-def _fully_connected(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms:
-    x, weights = _present(inputs, 0), _present(inputs, 1)
-    units, depth = weights.shape
-    flat = int(np.ravel_multi_index(element, step["output_shape"]))
-    first = flat // units * depth
-    places = np.stack(np.unravel_index(np.arange(first, first + depth), x.shape), axis=-1)
-    return _made(inputs, 0, 1, places, _grid(flat % units, range(depth)), _points(step), flat % units, 2)
-
-
-def _transpose_conv(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms:
-    x = _present(inputs, 2)
-    n, y, column, o = element
-    pairs = []
-    for at, axis, side, extent in ((y, "h", "pad_top", x.shape[1]), (column, "w", "pad_left", x.shape[2])):
-        taps = [
-            (tap, (at + step[side] - tap) // step[f"stride_{axis}"])
-            for tap in range(step[f"filter_{axis}"])
-            if not (at + step[side] - tap) % step[f"stride_{axis}"]
-        ]
-        pairs.append([(tap, source) for tap, source in taps if 0 <= source < extent])
-    met = [(u, i, v, j) for u, i in pairs[0] for v, j in pairs[1]]
-    channels = range(x.shape[3])
-    places = np.array([(n, i, j, c) for u, i, v, j in met for c in channels], np.int64).reshape(-1, 4)
-    filters = np.array([(o, u, v, c) for u, i, v, j in met for c in channels], np.int64).reshape(-1, 4)
-    return _made(inputs, 2, 1, places, filters, _points(step), o, 3)
+def _convolution(layer: _Layer, element: tuple[int, ...]) -> Terms:
+    """Windows over one to three axes, in any layout; those of transposed convolutions lie in the result."""
+    seats, order = layer.seats, layer.operator.weights
+    x, weights = layer.array(seats.image), layer.array(seats.weights)
+    rank = weights.ndim - 2
+    last = layer.operator.channels_last or bool(layer.known("channels_last"))
+    n, o, *at = (element[0], element[-1], *element[1:-1]) if last else element
+    letters = order.replace("S", "dhw"[-rank:])
+    filters, channels = weights.shape[letters.index("O")], x.shape[-1 if last else 1]
+    groups = layer.known("groups") or 1
+    ranges: dict[str, range] = {axis: range(weights.shape[letters.index(axis)]) for axis in "dhw"[-rank:]}
+    if "I" not in letters:
+        first, ranges["1"] = o // (filters // channels), range(1)
+    elif layer.operator.transposed:
+        group = o // filters
+        first, ranges["I"] = 0, range(group * (channels // groups), (group + 1) * (channels // groups))
+    else:
+        depth = weights.shape[letters.index("I")]
+        first, ranges["I"] = o // (filters // groups) * depth, range(depth)
+    own = o % filters if layer.operator.transposed else o
+    ranges["O"] = range(own, own + 1)
+    places = _grid(*(ranges[letter] for letter in letters))
+    column = {letter: places[:, number] for number, letter in enumerate(letters)}
+    inside = np.ones(len(places), bool)
+    spatial = []
+    for axis, (stride, dilation, before), to, extent in zip(
+        "dhw"[-rank:], _axes(layer, rank), at, x.shape[1:-1] if last else x.shape[2:], strict=True
+    ):
+        if layer.operator.transposed:
+            source, rest = np.divmod(to + before - column[axis] * dilation, stride)
+            inside &= (rest == 0) & (source >= 0) & (source < extent)
+        else:
+            source = to * stride - before + column[axis] * dilation
+        spatial.append(source)
+    channel = first + column.get("I", np.zeros(len(places), np.int64))
+    sources = [np.full(len(places), n), *spatial, channel] if last else [np.full(len(places), n), channel, *spatial]
+    points = layer.image_point(), layer.weight_point(o)
+    # Taps of transposed convolutions that meet nothing are no padding.
+    x_places, w_places = np.stack(sources, axis=1)[inside], places[inside]
+    return _made(layer.inputs, seats.image, seats.weights, x_places, w_places, points, o, seats.bias)
 
 
 def _aligned(shape: tuple[int, ...], batch: tuple[int, ...]) -> list[int]:
@@ -158,87 +218,50 @@ def _aligned(shape: tuple[int, ...], batch: tuple[int, ...]) -> list[int]:
     return [0 if extent == 1 else int(at) for extent, at in zip(own, batch[len(batch) - len(own) :], strict=True)]
 
 
-def _batch_matmul(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms:
-    x, y = _present(inputs, 0), _present(inputs, 1)
-    *batch, row, column = element
-    inner = np.arange(x.shape[-2 if step["adj_x"] else -1])
-    left = (inner, row) if step["adj_x"] else (row, inner)
-    right = (column, inner) if step["adj_y"] else (inner, column)
+def _product(layer: _Layer, element: tuple[int, ...]) -> Terms:
+    """NumPy's matrix products, vectors included, with parameters per row and column; of filters [O, K], rows of x."""
+    seats, step = layer.seats, layer.step
+    a, b = layer.array(seats.image), layer.array(seats.weights)
+    if layer.operator.weights == "OI":
+        units, depth = b.shape
+        flat = int(np.ravel_multi_index(element, step["output_shape"]))
+        first, unit = flat // units * depth, flat % units
+        places = np.stack(np.unravel_index(np.arange(first, first + depth), a.shape), axis=-1)
+        points = layer.image_point(), layer.weight_point(unit)
+        return _made(
+            layer.inputs, seats.image, seats.weights, places, _grid(unit, range(depth)), points, unit, seats.bias
+        )
+    turned_a, turned_b = layer.known("adj_x", "trans_a", "transpose_a"), layer.known("adj_y", "trans_b", "transpose_b")
+    rest = list(element)
+    column = rest.pop() if b.ndim > 1 else 0
+    row = rest.pop() if a.ndim > 1 else 0
+    inner = np.arange(a.shape[-2 if turned_a and a.ndim > 1 else -1])
+    left = (inner,) if a.ndim == 1 else (inner, row) if turned_a else (row, inner)
+    right = (inner,) if b.ndim == 1 else (column, inner) if turned_b else (inner, column)
+    at_a = _aligned(a.shape, tuple(rest)) if a.ndim > 1 else []
+    at_b = _aligned(b.shape, tuple(rest)) if b.ndim > 1 else []
+    points = (
+        _point(step, "input_zero_point", (*at_a, row, 0)),
+        _point(step, "weight_zero_point", (*at_b, 0, column)),
+    )
+    bias = None if seats.bias is None or seats.bias >= len(layer.inputs) else layer.inputs[seats.bias]
+    bias_at: tuple[int, ...] | None = None
+    if bias is not None:
+        bias_at = tuple(0 if e == 1 else i for e, i in zip(bias.shape, (row, column)[2 - bias.ndim :], strict=True))
     return _made(
-        inputs,
-        0,
-        1,
-        _grid(*_aligned(x.shape, tuple(batch)), *left),
-        _grid(*_aligned(y.shape, tuple(batch)), *right),
-        _points(step),
+        layer.inputs,
+        seats.image,
+        seats.weights,
+        _grid(*at_a, *left),
+        _grid(*at_b, *right),
+        points,
         column,
+        seats.bias,
+        bias_at,
     )
 
 
-_SPATIAL = (("d", "pad_front"), ("h", "pad_top"), ("w", "pad_left"))
-
-
-def _spatial(x_input: int, w_input: int, bias_input: int | None) -> Callable[[Step, Inputs, tuple[int, ...]], Terms]:
-    """Convolutions over one to three axes, channels first or last, weights [O, C / groups, ...]."""
-
-    def terms(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms:
-        weights = _present(inputs, w_input)
-        last = bool(step.parameters.get("channels_last", False))
-        n, o, *at = (element[0], element[-1], *element[1:-1]) if last else element
-        filters, depth = weights.shape[:2]
-        first = o // (filters // step["groups"]) * depth
-        windows = [
-            _window(step, axis, side, position) for (axis, side), position in zip(_SPATIAL[-len(at) :], at, strict=True)
-        ]
-        channels = range(first, first + depth)
-        places = _grid(n, channels, *windows)
-        if last:
-            places = np.concatenate([places[:, :1], places[:, 2:], places[:, 1:2]], axis=1)
-        points = _points(step)[0], _weight_point(step, o)
-        weights_at = _grid(o, *(range(extent) for extent in weights.shape[1:]))
-        return _made(inputs, x_input, w_input, places, weights_at, points, o, bias_input)
-
-    return terms
-
-
-def _weight_point(step: Step, channel: int) -> int:
-    if "weight_zero_points" in step.arrays:
-        points = step.arrays["weight_zero_points"].reshape(-1)
-        return int(points[channel if points.size > 1 else 0])
-    return _points(step)[1]
-
-
-def _matmul(x_input: int, w_input: int, bias_input: int | None = None) -> Callable[..., Terms]:
-    """NumPy's matrix products, vectors included, with parameters per row and column."""
-
-    def terms(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms:
-        a, b = _present(inputs, x_input), _present(inputs, w_input)
-        turned_a, turned_b = (bool(step.parameters.get(name, False)) for name in ("trans_a", "trans_b"))
-        rest = list(element)
-        column = rest.pop() if b.ndim > 1 else 0
-        row = rest.pop() if a.ndim > 1 else 0
-        inner = np.arange(a.shape[0] if turned_a or a.ndim == 1 else a.shape[-1])
-        left = (inner,) if a.ndim == 1 else (inner, row) if turned_a else (row, inner)
-        right = (inner,) if b.ndim == 1 else (column, inner) if turned_b else (inner, column)
-        at_a = _aligned(a.shape, tuple(rest)) if a.ndim > 1 else []
-        at_b = _aligned(b.shape, tuple(rest)) if b.ndim > 1 else []
-        shape_a, shape_b = a.shape[:-2] + (1,) * 2, b.shape[:-2] + (1,) * 2
-        points = (
-            _point(step, "input_zero_point", (*at_a, row, 0), (*shape_a[:-2], row + 1, 1)),
-            _point(step, "weight_zero_point", (*at_b, 0, column), (*shape_b[:-2], 1, column + 1)),
-        )
-        bias = None if bias_input is None or bias_input >= len(inputs) else inputs[bias_input]
-        bias_at: tuple[int, ...] | None = None
-        if bias is not None:
-            bias_at = tuple(0 if e == 1 else i for e, i in zip(bias.shape, (row, column)[2 - bias.ndim :], strict=True))
-        return _made(
-            inputs, x_input, w_input, _grid(*at_a, *left), _grid(*at_b, *right), points, column, bias_input, bias_at
-        )
-
-    return terms
-
-
-def _point(step: Step, name: str, index: tuple[int, ...], shape: tuple[int, ...]) -> int:
+def _point(step: Step, name: str, index: tuple[int, ...]) -> int:
     """A zero point of one row or column; arrays broadcast against the operand."""
     if f"{name}s" not in step.arrays:
         return int(step.parameters.get(name, 0))  # type: ignore[arg-type]
@@ -247,47 +270,13 @@ def _point(step: Step, name: str, index: tuple[int, ...], shape: tuple[int, ...]
     return int(points[tuple(0 if extent == 1 else i for extent, i in zip(points.shape, aligned, strict=True))])
 
 
-def _whole_fully_connected(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms:
-    x, weights = _present(inputs, 0), _present(inputs, 3)
-    units, depth = weights.shape
-    flat = int(np.ravel_multi_index(element, step["output_shape"]))
-    first = flat // units * depth
-    places = np.stack(np.unravel_index(np.arange(first, first + depth), x.shape), axis=-1)
-    points = int(step["input_zero_point"]), _weight_point(step, flat % units)
-    return _made(inputs, 0, 3, places, _grid(flat % units, range(depth)), points, flat % units, 8)
-
-
-def _sizes(inputs: Inputs) -> list[int]:
-    return [array.size for array in inputs if array is not None]
-
-
-def _present(inputs: Inputs, position: int) -> np.ndarray:
-    array = inputs[position]
-    assert array is not None
-    return array
-
-
-FAMILIES: dict[str, Callable[[Step, Inputs, tuple[int, ...]], Terms]] = {
-    "batch_matmul": _batch_matmul,
-    "conv": _spatial(0, 1, 2),
-    "conv2d": _conv2d,
-    "conv_integer": _spatial(0, 1, None),
-    "depthwise_conv2d": _depthwise,
-    "fully_connected": _fully_connected,
-    "matmul": _matmul(0, 1),
-    "matmul_integer": _matmul(0, 1),
-    "qgemm": _matmul(0, 3, 6),
-    "qlinear_conv": _spatial(0, 3, 8),
-    "qlinear_matmul": _matmul(0, 3),
-    "transpose_conv": _transpose_conv,
-    "whole_conv": _spatial(0, 3, 8),
-    "whole_fully_connected": _whole_fully_connected,
-}
-
-
-def terms_of(step: Step, inputs: Inputs, element: tuple[int, ...]) -> Terms | None:
-    """The products of the sum behind one element; None for other steps, and where scales are operands of the run."""
-    step, family = settled(step, inputs), FAMILIES.get(step.operator)
-    if family is None or step.parameters.get("late") or 0 in _sizes(inputs):
-        return None
-    return family(step, inputs, element)
+def _integers(terms: Terms) -> Terms:
+    """Integers that lie in tensors of real numbers, as integers."""
+    if terms.x.dtype.kind in "iu" and terms.w.dtype.kind in "iu":
+        return terms
+    bias = 0.0 if terms.bias is None else float(terms.bias)
+    numbers = np.concatenate([terms.x, terms.w, [bias]]).astype(np.float64)
+    if not (np.isfinite(numbers) & (np.rint(numbers) == numbers)).all():
+        return terms
+    whole = None if terms.bias is None else int(bias)
+    return replace(terms, x=terms.x.astype(np.int64), w=terms.w.astype(np.int64), bias=whole)

@@ -176,6 +176,7 @@ OPERATORS = (
         reference,
         "convolution of real numbers, channels first",
         roles=LAYER,
+        weights="OIS",
         multiplies=True,
     ),
     Operator(

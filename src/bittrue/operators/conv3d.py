@@ -17,7 +17,7 @@ from ..arithmetic.ordered_sums import add_products
 from ..graph import Attribute
 from ..rules import plain_range
 from .add import plain_parameters
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Operator, Role, Shape, Step
 from .geometry import LARGEST, Window, meeting, window
 from .roles import LAYER
 from .transpose_conv import check_shape_input, planned_shape
@@ -161,6 +161,7 @@ OPERATORS = (
         reference,
         "3-D convolution",
         roles=LAYER,
+        weights="SIO",
         channels_last=True,
         multiplies=True,
     ),
@@ -171,6 +172,10 @@ OPERATORS = (
         lower_transposed,
         reference_transposed,
         "transposed 3-D convolution",
+        roles=(Role("input", 2), Role("weights", 1), Role("bias", 3)),
+        weights="SOI",
+        channels_last=True,
+        transposed=True,
         multiplies=True,
     ),
 )

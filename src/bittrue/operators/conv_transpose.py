@@ -12,6 +12,7 @@ from ..rules import real_product
 from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import meeting
+from .roles import LAYER
 
 
 def _list(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
@@ -177,5 +178,8 @@ OPERATOR = Operator(
     lower,
     reference,
     "transposed convolution of real numbers, channels first",
+    roles=LAYER,
+    weights="IOS",
+    transposed=True,
     multiplies=True,
 )

@@ -15,7 +15,7 @@ from ..arithmetic import fixed_point
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import DATA_TYPES
 from .accumulator import finish_accumulator
-from .base import Bound, Call, Lowered, Operator, Shape, Step
+from .base import Bound, Call, Lowered, Operator, Role, Shape, Step
 from .geometry import meeting, numbers
 from .indexing import bounded
 from .integer_layers import check_single
@@ -128,5 +128,8 @@ OPERATOR = Operator(
     lower,
     reference,
     "transposed convolution of integers that gives its sums",
+    roles=(Role("input", 0, None, 2), Role("weights", 1, None, 3)),
+    weights="IOS",
+    transposed=True,
     multiplies=True,
 )

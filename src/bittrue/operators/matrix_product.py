@@ -11,6 +11,7 @@ from ..rules import real_product
 from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
 from .qlinear_matmul import matmul_shape
+from .roles import PAIR
 
 
 def infer_matmul(call: Call) -> list[Shape]:
@@ -130,6 +131,7 @@ OPERATORS = (
         lower_matmul,
         reference_matmul,
         "matrix product of real numbers",
+        roles=PAIR,
         multiplies=True,
     ),
     Operator(

@@ -265,6 +265,9 @@ OPERATORS = (
         lower_transpose,
         reference_transpose,
         "transposed convolution of whole numbers, channels first",
+        roles=OPERAND_LAYER,
+        weights="IOS",
+        transposed=True,
         multiplies=True,
     ),
 )
