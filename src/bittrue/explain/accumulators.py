@@ -10,19 +10,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..operators import Step, find
-from ..operators.integer_layers import centered_product
-from ..operators.qlinear_conv import sums_alone
+from ..graph import Attribute
+from ..operators import Operator, Step, find
 from ..plan import Plan
-from ..rules import accumulate
 from .late import settled
 
 Inputs = Sequence["np.ndarray | None"]
 # The rule that leaves integers below 2^53 alone when the factor is 1.
 _PLAIN = {"rescale": "binary64_multiply_even", "store": "clamp_alone"}
-_OPEN = {"low": -(2**62), "high": 2**62, "output_zero_point": 0}
-# Steps whose reference stores accumulators in the type of its input, or in the one that a parameter names.
-_LAYERS = {"conv2d": 0, "depthwise_conv2d": 0, "fully_connected": 0, "transpose_conv": 2, "batch_matmul": 0}
+_OPEN: dict[str, Attribute] = {
+    "low": -(2**62),
+    "high": 2**62,
+    "output_zero_point": 0,
+    "dtype": "s64",
+    "output_dtype": "s64",
+}
 
 
 def accumulators(plan: Plan, step: Step, inputs: Inputs) -> np.ndarray | None:
@@ -40,29 +42,18 @@ def accumulators(plan: Plan, step: Step, inputs: Inputs) -> np.ndarray | None:
         return None
     if step.rules["accumulate"] not in ("s32_wrap", "s16_pairs_s32_wrap", "s64"):
         return None
-    if step.operator in _LAYERS:
-        return _layer(step, list(inputs)) if "rescale" in step.rules else _as_it_is(step, inputs)
-    if step.operator == "qlinear_conv":
-        return _convolution(step, inputs, (0, 3), 8, False)
-    if step.operator == "conv_integer":
-        return _convolution(step, inputs, (0, 1), None, True)
-    if step.operator in ("qlinear_matmul", "matmul_integer", "qgemm"):
-        return _product(step, inputs).reshape(plan.tensors[step.outputs[0]].shape)
-    return None
-
-
-def _layer(step: Step, inputs: list[np.ndarray | None]) -> np.ndarray | None:
     operator = find(step.operator)
-    source = inputs[_LAYERS[step.operator]]
-    if operator is None or source is None or source.dtype.kind not in "iu":
-        return None
-    inputs[_LAYERS[step.operator]] = source.astype(np.int64)
-    names = {name: "s64" for name in ("dtype", "output_dtype") if name in step.parameters}
+    if operator is None or not operator.multiplies or not {"rescale", "requantize"} & step.rules.keys():
+        return _as_it_is(step, inputs)
+    return _layer(operator, step, list(inputs))
+
+
+def _layer(operator: Operator, step: Step, inputs: list[np.ndarray | None]) -> np.ndarray:
     alone = replace(
         step,
         rules={"accumulate": step.rules["accumulate"], **_PLAIN},
-        parameters={**step.parameters, **_OPEN, **names},
-        arrays={"factor": np.ones(1)},
+        parameters={**step.parameters, **_OPEN},
+        arrays={**{name: a for name, a in step.arrays.items() if "zero_point" in name}, "factor": np.ones(1)},
     )
     return np.asarray(operator.reference(alone, inputs)[0])
 
@@ -74,38 +65,12 @@ def _as_it_is(step: Step, inputs: Inputs) -> np.ndarray | None:
     return np.asarray(operator.reference(step, inputs)[0]).astype(np.int64)
 
 
-def _convolution(
-    step: Step, inputs: Inputs, codes: tuple[int, int], bias_at: int | None, weights_first: bool
-) -> np.ndarray:
-    x, weights = (inputs[position] for position in codes)
-    assert x is not None
-    assert weights is not None
-    wide = replace(step, parameters={**step.parameters, "dtype": "s64"})
-    total = sums_alone(wide, [x, weights], weights_first)[0]
-    bias = inputs[bias_at] if bias_at is not None and bias_at < len(inputs) else None
-    if bias is None:
-        return total
-    shape = (-1,) if step["channels_last"] else (1, -1, *(1,) * (total.ndim - 2))
-    # Both are modulo the same power of two, or exact: so is their sum.
-    return accumulate.RULES[step.rules["accumulate"]].finish(total + bias.astype(np.int64).reshape(shape))
-
-
-def _product(step: Step, inputs: Inputs) -> np.ndarray:
-    second = 1 if step.operator == "matmul_integer" else 3
-    a, b = inputs[0], inputs[second]
-    assert a is not None
-    assert b is not None
-    a, b = a.T if step.parameters.get("trans_a") else a, b.T if step.parameters.get("trans_b") else b
-    acc = centered_product(step, a, b)
-    if step.operator == "qgemm" and len(inputs) > 6 and inputs[6] is not None:
-        acc = accumulate.RULES[step.rules["accumulate"]].finish(acc + inputs[6].astype(np.int64))
-    return acc
-
-
 def channel_axis(step: Step, rank: int) -> int:
     """The axis of the output that prepared multipliers go with."""
-    first = step.operator in ("qlinear_conv", "conv_integer") and not step["channels_last"]
-    return 1 if first else rank - 1
+    operator = find(step.operator)
+    if operator is None or "S" not in operator.weights:
+        return rank - 1
+    return rank - 1 if operator.channels_last or step.parameters.get("channels_last") else 1
 
 
 def _channelwise(step: Step, rank: int, name: str) -> np.ndarray | None:

@@ -378,13 +378,16 @@ def pointwise(site: Site, work: Work) -> Number | None:
     """The elements that one result is made of, the rules, and the result; the rules' roundings are not told apart."""
     operator = find(site.step.operator)
     assert operator is not None
+    positions = {*range(operator.elementwise)}
+    if site.step.parameters.get("late") and operator.roles:
+        # Scales that are operands stand between the inputs that are looked at.
+        positions = {role.position for role in operator.roles}
     looked_at = [
         (position, array)
         for position, array in enumerate(site.inputs)
-        if array is not None and (position < operator.elementwise or array.size == 1)
+        if array is not None and (position in positions or array.size == 1)
     ]
-    # Where scales are operands, other inputs stand between those that are looked at.
-    if not looked_at or (site.step.parameters.get("late") and operator.elementwise > 1):
+    if not looked_at:
         return None
     if np.broadcast_shapes(*(array.shape for _, array in looked_at), site.shape) != site.shape:
         return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ..operators import Step
+from ..operators import Operator, Step, find
 from ..operators.integer_layers import of_columns, of_rows, weight_zero_points, zero_point_of, zero_points
 from ..operators.late import Prepared
 
@@ -18,25 +18,22 @@ def _at(inputs: Inputs, position: int) -> np.ndarray | None:
     return inputs[position] if position < len(inputs) else None
 
 
-def _convolution(inputs: Inputs) -> Prepared:
-    parameters, arrays = weight_zero_points(_at(inputs, 3))
-    return {**parameters, "input_zero_point": zero_point_of(_at(inputs, 2))}, arrays
-
-
-def _product(inputs: Inputs) -> Prepared:
-    first, second = _at(inputs, 2), _at(inputs, 3)
+def _zero_points(operator: Operator, inputs: Inputs) -> Prepared:
+    first, second = (None if role.zero_point is None else _at(inputs, role.zero_point) for role in operator.roles[:2])
+    if "S" in operator.weights:
+        parameters, arrays = weight_zero_points(second)
+        return {**parameters, "input_zero_point": zero_point_of(first)}, arrays
     rows, row_arrays = zero_points(None if first is None else of_rows(first), "input_zero_point", "input_zero_points")
     columns, column_arrays = weight_zero_points(None if second is None else of_columns(second))
     return {**rows, **columns}, {**row_arrays, **column_arrays}
 
 
-# Layers that give their sums: nothing but zero points is prepared.
-_LATE: dict[str, Callable[[Inputs], Prepared]] = {"conv_integer": _convolution, "matmul_integer": _product}
-
-
 def settled(step: Step, inputs: Inputs) -> Step:
     """The step with the zero points of this run, where they are operands and nothing else is."""
-    if not step.parameters.get("late") or step.operator not in _LATE:
+    operator = find(step.operator)
+    if operator is None or not operator.weights or any(role.scale is not None for role in operator.roles):
         return step
-    parameters, arrays = _LATE[step.operator](inputs)
+    if not step.parameters.get("late") or not any(role.zero_point is not None for role in operator.roles):
+        return step
+    parameters, arrays = _zero_points(operator, inputs)
     return replace(step, parameters={**step.parameters, **parameters, "late": False}, arrays={**step.arrays, **arrays})

@@ -78,8 +78,6 @@ def origin(site: Site, position: int) -> tuple[int, ...] | None:
 
 def moved(site: Site, work: Work) -> Number | None:
     """Where the element comes from."""
-    if site.step.rules and site.step.operator not in ("concatenation", "resample_nearest"):
-        return None
     if site.stored.dtype.kind not in "biuf":
         return None
     for position, array in enumerate(site.inputs):
@@ -117,14 +115,14 @@ def joined(site: Site, work: Work) -> Number | None:
 
 def filled(site: Site, work: Work) -> Number | None:
     """An element that no input reaches: what fills it is the same whatever the inputs hold."""
-    if site.step.operator not in ("pad", "border", "mirror_pad", "space_to_batch", "dilate") or site.step.rules:
-        return None
-    array = site.array(0)
-    if _base(array.dtype) < 2:
-        return None
     stored = site.stored
+    if site.step.rules or _base(stored.dtype) < 2:
+        return None
     for value in (0, 1):
-        inputs = (np.full_like(array, value), *site.inputs[1:])
+        inputs = tuple(
+            np.full_like(array, value) if array is not None and array.dtype == stored.dtype else array
+            for array in site.inputs
+        )
         again = replace(site, results=tuple(carry_out(site.plan, site.step, inputs)), inputs=inputs)
         if again.stored.tobytes() != stored.tobytes():
             return None

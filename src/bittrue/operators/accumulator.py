@@ -51,9 +51,9 @@ def signed_span(operand: Operand, zero_point: int) -> int:
     return max(abs(operand.type.minimum - zero_point), abs(operand.type.maximum - zero_point))
 
 
-def stored_type(step: Step, x: np.ndarray) -> np.dtype:
-    """The type of a layer's result: what the step names, else that of its input."""
-    return data_type(step["dtype"]).numpy if "dtype" in step.parameters else x.dtype
+def stored_type(step: Step, usual: np.dtype) -> np.dtype:
+    """The type of a layer's result: what the step names, else the usual one."""
+    return data_type(step["dtype"]).numpy if "dtype" in step.parameters else usual
 
 
 # Weights converted at a time: temporaries stay in cache, and a large matrix is never held twice.

@@ -201,7 +201,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for g in range(groups)
     ]
     out_h, out_w = step["out_h"], step["out_w"]
-    out = np.empty((x.shape[0], out_h, out_w, out_channels), stored_type(step, x))
+    out = np.empty((x.shape[0], out_h, out_w, out_channels), stored_type(step, x.dtype))
     if not out.size:
         return [out]
     rows = max(1, PATCH_BYTES // max(1, out_w * taps_h * taps_w * depth * work_type.itemsize))

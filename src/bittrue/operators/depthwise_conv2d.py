@@ -158,7 +158,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     stride_h, stride_w = step["stride_h"], step["stride_w"]
     dilation_h, dilation_w = step["dilation_h"], step["dilation_w"]
     out_h, out_w = step["out_h"], step["out_w"]
-    out = np.empty((x.shape[0], out_h, out_w, channels), stored_type(step, x))
+    out = np.empty((x.shape[0], out_h, out_w, channels), stored_type(step, x.dtype))
     if not out.size:
         return [out]
     rows = max(1, BLOCK // max(1, out_w * channels))

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..graph import Attribute, data_type
 from ..rules import accumulate, scale_back
+from .accumulator import stored_type
 from .base import Call, Lowered, Operator, Role, Shape, Step
 from .integer_layers import (
     REQUANTIZE_SLOTS,
@@ -99,7 +100,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if len(inputs) > 6 and inputs[6] is not None:
         acc = accumulate.RULES[step.rules["accumulate"]].finish(acc + inputs[6].astype(np.int64))
     if "low" in step.parameters:
-        return [requantized(step, acc, np.dtype(np.int8 if step["low"] < 0 else np.uint8))]
+        return [requantized(step, acc, stored_type(step, np.dtype(np.int8 if step["low"] < 0 else np.uint8)))]
     factor = step.arrays["factor" if "factor" in step.arrays else "open_factor"]
     return [scale_back.RULES[step.rules["scale_back"]](acc, factor, np.float32(1))]
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import data_type
 from ..rules import accumulate
-from .accumulator import finish_accumulator
+from .accumulator import finish_accumulator, stored_type
 from .base import Call, Lowered, Operator, Role, Shape, Step
 from .geometry import Window
 from .integer_layers import (
@@ -219,7 +219,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The filter matrix times unfolded windows; exact because every partial sum is below the float's bound."""
     step = prepare_late(step, inputs, _prepare)
     weights, bias = inputs[3], inputs[8] if len(inputs) > 8 else None
-    x, out = _outputs(step, inputs[0], weights, np.dtype(np.int8 if step["low"] < 0 else np.uint8))
+    x, out = _outputs(step, inputs[0], weights, stored_type(step, np.dtype(np.int8 if step["low"] < 0 else np.uint8)))
     if out.size:
         for (n, d, rows), sums in _sums(step, x, weights, False):
             if bias is not None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..graph import Attribute, data_type
 from ..rules import scale_back
+from .accumulator import stored_type
 from .base import Call, Lowered, Operand, Operator, Role, Shape, Step
 from .integer_layers import (
     REQUANTIZE_SLOTS,
@@ -175,7 +176,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """An exact matrix product of the centred operands."""
     step = prepare_late(step, inputs, _prepare)
     acc = centered_product(step, inputs[0], inputs[3])
-    return [requantized(step, acc, inputs[7].dtype).reshape(step["output_shape"])]
+    return [requantized(step, acc, stored_type(step, inputs[7].dtype)).reshape(step["output_shape"])]
 
 
 def reference_integer(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -17,7 +17,15 @@ from ..errors import RunError
 from ..graph import Attribute
 from ..rules import lanes, plain_range, sum_of_products
 from . import hybrid_layers
-from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
+from .accumulator import (
+    finish_accumulator,
+    fused_range,
+    multiplier_arrays,
+    proven_bound,
+    signed_span,
+    stored_type,
+    weight_sums,
+)
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Role, Shape, Step
 from .conv2d import PATCH_BYTES, check_bias, check_bias_type, check_weight_scales
@@ -276,7 +284,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     matrix = weights.astype(work_type) - work_type.type(step["weight_zero_point"])
     matrix = np.ascontiguousarray(matrix.reshape(-1, depth).T)
     batch, height, width, _ = x.shape
-    out = np.empty((batch, step["out_h"], step["out_w"], filters), x.dtype)
+    out = np.empty((batch, step["out_h"], step["out_w"], filters), stored_type(step, x.dtype))
     rows = max(1, PATCH_BYTES // max(1, width * matrix.shape[1] * work_type.itemsize))
     for n, picture in enumerate(x):
         acc = np.zeros(out.shape[1:], np.int64)
@@ -296,9 +304,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
         if "flat_body" in step.parameters:
             body = min(max(step["flat_body"] - n * acc.size, 0), acc.size)
-            out[n] = stored_in_lanes(step, acc.reshape(1, -1), body, x.dtype).reshape(acc.shape)
+            out[n] = stored_in_lanes(step, acc.reshape(1, -1), body, out.dtype).reshape(acc.shape)
         else:
-            out[n] = stored_in_lanes(step, acc, step["body"] if "body" in step.parameters else 0, x.dtype)
+            out[n] = stored_in_lanes(step, acc, step["body"] if "body" in step.parameters else 0, out.dtype)
     return [out]
 
 
