@@ -32,7 +32,12 @@ def traced(plan: Plan, rng: np.random.Generator) -> dict[str, np.ndarray] | None
 def test_every_operator() -> None:
     rng = np.random.default_rng(7)
     told: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    met: Counter[object] = Counter()
     for plan in made_plans():
+        kinds = tuple((step.operator, *sorted(step.rules.items())) for step in plan.steps)
+        met[kinds] += 1
+        if met[kinds] > 4:
+            continue
         values = traced(plan, rng)
         for step in plan.steps if values is not None else ():
             tensor = plan.tensors[step.outputs[0]].name
