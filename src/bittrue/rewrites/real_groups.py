@@ -208,7 +208,19 @@ def _adds_vector(editor: Editor, shapes: Shapes, node: Node, after: Node) -> boo
     value, shape = editor.value(node.inputs[1]), known_shape(editor, shapes, node.inputs[0])
     if value is None or shape is None or len(shape) != 3 or editor.only_reader(node) is not after:
         return False
-    return value.shape == shape[2:]
+    return value.shape == shape[2:] and not _is_integer_product(editor, editor.writer(node.inputs[0]), node)
+
+
+def _is_integer_product(editor: Editor, product: Node | None, biased: Node) -> bool:
+    """Whether `biased` adds to a product of integers in real numbers: the runtime's product holds the bias already."""
+    if product is None or product.source != "Mul" or editor.only_reader(product) is not biased:
+        return False
+    parts = {part.source: part for part in map(editor.writer, product.inputs) if part is not None}
+    cast, factors = parts.get("Cast"), parts.get("Mul")
+    sums = None if cast is None else editor.writer(cast.inputs[0])
+    if cast is None or sums is None or sums.source != "MatMulInteger" or factors is None:
+        return False
+    return all(editor.only_reader(one) is two for one, two in ((sums, cast), (cast, product), (factors, product)))
 
 
 def _add_later(editor: Editor, first: Node, second: Node, position: int) -> None:
