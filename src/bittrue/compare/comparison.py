@@ -345,6 +345,15 @@ class Comparison:
                 f"the search for causes ended early on '{first}'{behind}: not everything was tried; compare with the "
                 "numerics that B is said to have (MODEL@NUMERICS), or reduce the model first (bittrue reduce)"
             )
+        if explainer is not None and explainer.untried:
+            count = len(explainer.untried)
+            self.note(
+                f"{count} tensors were not searched for causes: the search was in vain on others that are computed "
+                "in the same way"
+                if count > 1
+                else f"'{explainer.untried[0]}' was not searched for causes: the search was in vain on others that are "
+                "computed in the same way"
+            )
         pairs += [self._misfit(*names, isolation if explain else None) for names in self.misshapen.items()]
         order = {tensor.name: position for position, tensor in enumerate(self.recordings[0][0])}
         return sorted(pairs, key=lambda pair: order[pair.a])

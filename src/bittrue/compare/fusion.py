@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import BittrueError
-from ..graph import Node, Quantization
+from ..graph import Quantization
 from ..runners.base import Runner
 from ..runners.recording import Recording
 from .files import same_file
@@ -40,6 +40,7 @@ class OtherGraph:
         self, host: Host, runner: Runner, recordings: Sequence[Recording], label: str, partners: Mapping[str, str]
     ) -> None:
         self.runner, self.recordings, self.label = runner, recordings, label
+        self._own = host
         self.numerics = runner.numerics
         self.partners = partners
         own = host.runner.arithmetic
@@ -53,6 +54,8 @@ class OtherGraph:
         """The other side as a host; None where its arithmetic is unknown."""
         if not self._planned:
             return None
+        if self._same_graph and self._own.numerics is self.runner.arithmetic:
+            return self._own
         first = self.recordings[0]
         try:
             return Host(self.runner, {name: first[name].shape for name in first.inputs if name in first})
@@ -83,7 +86,8 @@ class OtherGraph:
         if part is None or not self._reproduces(part):
             return False
         if self.same_file:
-            return _ways(part.graph.nodes) != _ways(segment.graph.nodes)
+            theirs, mine = _ways(part, segment)
+            return theirs != mine
         partners = {self.partners.get(mine) for mine in segment.shapes}
         return (
             partners == set(part.shapes)
@@ -110,7 +114,7 @@ class OtherGraph:
             and differing.largest <= 1
             and segment.graph.tensors[segment.target].dtype[0] in "su"
         )
-        names = [" + ".join(way) for way in (_ways(part.graph.nodes), _ways(segment.graph.nodes))]
+        names = [" + ".join(way) for way in _ways(part, segment)]
         text = f"{self.label}'s operators {names[0]} in `{self.numerics}` instead of {names[1]}"
         text += ": another way to cut the model" if self.same_file else ": another way to compute it"
         cause = Cause(
@@ -119,18 +123,8 @@ class OtherGraph:
             kind="order",
             benign=benign,
             numerics=(self.numerics,),
-            elements=verdict.differing,
         )
-        start = verdict.text.partition(";")[0]
-        return replace(
-            verdict,
-            causes=(cause,),
-            exact=True,
-            unexplained=0,
-            also=(),
-            text=f"{start}; all are explained by {cause.text}",
-            witness={key: value for key, value in verdict.witness.items() if key != "other"},
-        )
+        return explained_by(verdict, cause)
 
     def _reproduces(self, part: Segment) -> bool:
         try:
@@ -155,6 +149,20 @@ class OtherGraph:
         return True
 
 
+def explained_by(verdict: Verdict, cause: Cause) -> Verdict:
+    """The verdict that this one cause gives every bit."""
+    start = verdict.text.partition(";")[0]
+    return replace(
+        verdict,
+        causes=(replace(cause, elements=verdict.differing),),
+        exact=True,
+        unexplained=0,
+        also=(),
+        text=f"{start}; all are explained by {cause.text}",
+        witness={key: value for key, value in verdict.witness.items() if key != "other"},
+    )
+
+
 def _weighs(part: Segment) -> bool:
     """Whether constants are more than shapes and single parameters."""
     tensors = part.graph.tensors
@@ -162,5 +170,8 @@ def _weighs(part: Segment) -> bool:
     return any(int(np.prod(t.shape)) > (1 if t.dtype in ("s4", "u4", "s8", "u8", "s16", "u16") else _FEW) for t in read)
 
 
-def _ways(nodes: Sequence[Node]) -> list[str]:
-    return [node.operator for node in nodes]
+def _ways(*parts: Segment) -> list[list[str]]:
+    """The operators of each part; what the runtime calls them where that alone tells them apart."""
+    operators = [[node.operator for node in part.graph.nodes] for part in parts]
+    sources = [[node.source for node in part.graph.nodes] for part in parts]
+    return sources if all(way == operators[0] for way in operators) else operators

@@ -11,7 +11,6 @@ from ..api import Session
 from ..graph import Graph, Node, Quantization
 from ..numerics import Numerics
 from ..plan import Plan, make_plan
-from ..plan.planner import rewritten_graph
 from ..runners.base import Runner
 from ..runners.ours import Ours
 from .segments import Segment, segments
@@ -37,12 +36,13 @@ class Host:
         self.runner = runner
         self.numerics: Numerics = runner.arithmetic
         model = runner.model
-        self.graph: Graph = rewritten_graph(model.graph, self.numerics)[0]
         self.reproduces = isinstance(runner, Ours)
         if isinstance(runner, Ours):
             self.plan: Plan = runner.session(dict(shapes)).plan
         else:
             self.plan = make_plan(model.graph, self.numerics, shapes=shapes, graphs=model.graphs)
+        assert self.plan.source is not None
+        self.graph: Graph = self.plan.source.graphs[self.plan.source.main]
 
     @cached_property
     def producers(self) -> dict[str, Node]:

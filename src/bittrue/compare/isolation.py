@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,9 @@ from ..errors import BittrueError
 from .alignment import as_a
 from .elsewhere import Read, elsewhere, shown_otherwise
 from .files import files_of
-from .fusion import OtherGraph
+from .fusion import OtherGraph, explained_by
 from .host import Host
+from .joined import Joined
 from .matching import Match
 from .result import Cause, Statistics, Verdict
 from .segments import Segment
@@ -66,6 +67,8 @@ class Isolation:
         names = [comparison.matches[self.by_name[name]] for name in shown]
         partners = {self._name(m): (m.b if self.place == 0 else m.a).name for m in names}
         self.other = OtherGraph(host, guest, others, "BA"[self.place], partners)
+        ends = partners.values()
+        self.joined = Joined(guest, others, "BA"[self.place], ends, host.numerics.name, self.other.same_file)
         own = comparison.recordings[0][self.place]
         self.parameters = {name: own[name].quantization for name in shown}
         self.files = files_of(host, guest, (self.label, "BA"[self.place]))
@@ -107,6 +110,7 @@ class Isolation:
         name = (pair.b if self.place == 0 else pair.a).name
         # Two files of one format are compared node by node, which says more than that B's own graph gives B's bits.
         settled = self.files is None and self.other.settles(segment, name, self.parameters)
+        joined = None if settled else self._joined(segment, pair, name, known)
         verdict = explainer.explain(
             segment,
             known,
@@ -115,15 +119,25 @@ class Isolation:
             files=() if self.files is None else self.files.of(segment.graph.nodes),
             more=lambda: elsewhere("BA"[self.place], *self._elsewhere(segment, found.index), known, wanted),
             rules=self.other.rules(name),
-            settled=settled,
+            settled=settled or joined is not None,
         )
-        if settled and found.statistics is not None:
+        if joined is not None:
+            verdict = verdict if verdict.exact else explained_by(verdict, joined)
+        elif settled and found.statistics is not None:
             verdict = self.other.explain(segment, name, verdict, found.statistics)
         if not verdict.command:
             return verdict
         number = verdict.witness.get("input_set", 0)
         command = self.comparison.command(number)
         return replace(verdict, command=verdict.command.replace("COMMAND", command, 1) if command else "")
+
+    def _joined(
+        self, segment: Segment, pair: Match, name: str, known: Sequence[Mapping[str, np.ndarray]]
+    ) -> Cause | None:
+        """What the other side's optimiser has joined here."""
+        if self.place != 0 or str(pair.layout) != "same" or pair.a.dtype != pair.b.dtype:
+            return None
+        return self.joined.cause(name, [segment.run(values) for values in known])
 
     def of_shape(self, name: str, note: str) -> Verdict | None:
         """Why a tensor of this name has another shape: what the other file has otherwise there, if that gives the other

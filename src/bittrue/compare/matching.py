@@ -26,6 +26,8 @@ from .alignment import Layout, Meaning, layouts, meaning, real_sample, sample
 _SAME = 0.35
 _DOUBTFUL = 0.9
 _RUNNER_UP = 2.0
+# Roundings leave some of so many elements equal.
+_MANY = 16
 # Pairs of tensors of one size that are tried, and how far apart two may stand in the order where there are more.
 _MOST_CANDIDATES = 20_000
 _WINDOW = 32
@@ -278,7 +280,7 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
             continue
         pair = _fit(found.sides, one, two, how, trusted=False)
         score = math.inf if pair is None else _apart(found.sides, one, two, pair.layout)
-        if pair is not None and score <= _SAME:
+        if pair is not None and score <= _SAME and not (how == "values" and _nowhere_equal(found.sides, pair)):
             good[one, two] = score, pair
     of_ours: dict[str, list[tuple[str, str]]] = {}
     of_theirs: dict[str, list[tuple[str, str]]] = {}
@@ -296,6 +298,14 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
             ambiguous.add(one)
         else:
             found.put(good[one, two][1])
+
+
+def _nowhere_equal(sides: tuple[_Side, _Side], pair: Match) -> bool:
+    """Whether tensors of real numbers share none of many: one is the other before something was added to it."""
+    if pair.a.dtype != pair.b.dtype or not data_type(pair.a.dtype).is_float:
+        return False
+    x = sides[0].sample(pair.a.name, Layout(pair.layout.shape))
+    return x.size >= _MANY and not np.equal(x, sides[1].sample(pair.b.name, pair.layout)).any()
 
 
 def _candidates(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -17,8 +17,6 @@ _NEAREST = 10
 _SHARE, _LEAST = 0.9, 8
 # Or when it is right about every element of a channel in which at least so many differ.
 _LEAST_IN_CHANNEL = 6
-# What accounting for elements may cost, as `Case.budget`.
-_ACCOUNTING = 2_000_000_000
 # Seats of hypotheses about a tensor as a whole.
 _WHOLE = ("stale", "result", "codes", "layout")
 
@@ -63,9 +61,8 @@ def account(case: Case, bases: list[tuple[Hypothesis, ...]]) -> tuple[tuple[Caus
     """Elements accounted for one by one: causes with their counts, and how many elements no cause gives.
 
     A hypothesis is taken for what it gives when it is right about nearly all that it changes, or about every single
-    element of some channels; otherwise what it gives is chance.
+    element of some channels; otherwise what it gives is chance. It ends when the case's budget does.
     """
-    case.budget = _ACCOUNTING
     singles = [(h,) for h, trial in case.trials.items() if trial is not None and _promising(trial)]
     others = [h for h, trial in case.trials.items() if trial is not None]
     candidates = [*bases[1:], *singles, *((*base, h) for base in bases[1:] for h in others)]

@@ -33,6 +33,10 @@ _FEW, _VERY_FEW = 24, 12
 _MOST_ALSO = 12
 # With more of them, only so many others that touch the same thing are tried.
 _MOST_TRIED = 16
+# What accounting for single elements of a tensor may cost, as `Case.budget`.
+_ACCOUNTING = 2_000_000_000
+# After so many tensors of one form on which the search was in vain, others of it are not searched.
+_ENOUGH = 2
 # On so many further inputs causes that fit are told from each other.
 _FURTHER = 3
 # What the search for causes that no numerics has may cost in one comparison, as `Case.budget`: about 20 seconds.
@@ -53,13 +57,18 @@ class Explainer:
 
     Attributes:
         unfinished: tensors on which the search ended before everything was tried, and found nothing.
+        untried: tensors on which it did not begin: it was in vain on others of the same form.
     """
 
     def __init__(self, own: Numerics, other: Numerics | None, search: int | None = None) -> None:
         self.own = own
         self.unfinished: list[str] = []
+        self.untried: list[str] = []
         self._in_vain, self._left = 0, _SEARCH if search is None else search
+        self._vain: dict[Hashable, list[str]] = {}
         self._others = () if other is None else (other,)
+        # A's own arithmetic is no other one.
+        self._wholes = tuple(n for n in self._others if (n.name, n.rewrites) != (own.name, own.rewrites))
         self._known: dict[tuple[Hashable, ...], tuple[rows.Slot, ...]] = {}
 
     # Rules meet numbers that they were not made for: what comes out then is compared with B like anything else.
@@ -99,7 +108,7 @@ class Explainer:
             causes=causes,
             exact=bool(causes) and not unexplained,
             unexplained=unexplained,
-            text=verdict_text(case, causes, unexplained, also, alike),
+            text=verdict_text(case, causes, unexplained, also, alike, self._alike_in_vain(case)),
             also=also,
             witness=witness.work_out(),
             command=f"{command} {place}" if command else "",
@@ -125,10 +134,13 @@ class Explainer:
             if case.holds(hypothesis):
                 self._remember(case, (hypothesis,))
                 return (replace(hypothesis.cause, elements=case.differing),), {}, 0, (hypothesis,)
+        if len(self._vain.get(case.form, ())) >= _ENOUGH:
+            self.untried.append(case.segment.name)
+            return (), {}, case.differing, ()
         for stage, limited in self._known_stages(case) if settled else self._stages(case, bases, more):
             before = case.budget
             found = self._first(case, stage, limited)
-            self._left -= before - case.budget if limited else 0
+            self._left -= before - case.budget
             if found is None:
                 continue
             hypotheses, also = found
@@ -144,7 +156,10 @@ class Explainer:
             self.unfinished.append(case.segment.name)
         # A device that does many things otherwise would take as long over every tensor.
         self._in_vain += 1
+        self._vain.setdefault(case.form, []).append(case.segment.name)
+        before = case.budget = max(0, min(_ACCOUNTING, self._left))
         counted, unexplained = account(case, bases)
+        self._left -= before - case.budget
         return counted, {}, unexplained, ()
 
     def _known_stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
@@ -166,6 +181,10 @@ class Explainer:
             yield lambda: ((h,) for h in more()), True
         case.budget = min(BUDGET >> self._in_vain, self._left // 2)
         yield lambda: pairs(case, bases), True
+
+    def _alike_in_vain(self, case: Case) -> str:
+        """The first tensor of this form, where the search was in vain on enough of them for this one to be left out."""
+        return self._vain[case.form][0] if case.segment.name in self.untried else ""
 
     def _remember(self, case: Case, hypotheses: tuple[Hypothesis, ...]) -> None:
         """Rules that explain so many elements need no other evidence on the next tensor of such an operator."""
@@ -226,7 +245,7 @@ class Explainer:
 
     def _of_numerics(self, case: Case) -> Iterator[tuple[Hypothesis, ...]]:
         """What is said to be B's arithmetic: the smallest part of its differences that suffices, else all of it."""
-        for other in self._others:
+        for other in self._wholes:
             whole = rows.whole_row(case, other)
             if not case.holds(whole):
                 continue
@@ -251,7 +270,7 @@ class Explainer:
         """Arithmetics on which faults may sit: A's own, and what is said to be B's."""
         # All of the step's rules at once come last.
         step = list(self._of_step(case, rules))[-1:]
-        return [(), *((rows.whole_row(case, other),) for other in self._others), *((one,) for one in step)]
+        return [(), *((rows.whole_row(case, other),) for other in self._wholes), *((one,) for one in step)]
 
 
 def told_apart(
@@ -283,9 +302,18 @@ def _contains(hypotheses: tuple[Hypothesis, ...], first: tuple[Hypothesis, ...])
 
 
 def verdict_text(
-    case: Case, causes: Sequence[Cause], unexplained: int, also: Sequence[str] = (), alike: Sequence[str] = ()
+    case: Case,
+    causes: Sequence[Cause],
+    unexplained: int,
+    also: Sequence[str] = (),
+    alike: Sequence[str] = (),
+    untried: str = "",
 ) -> str:
-    """One sentence on a tensor."""
+    """One sentence on a tensor.
+
+    Args:
+        untried: a tensor that is computed in the same way and on which the search was in vain, so this has had none.
+    """
     total = sum(b.size for b in case.theirs)
     differing = case.differing
     by = ""
@@ -294,6 +322,9 @@ def verdict_text(
         by = f", all by {case.largest:.9g}" if len(same) == 1 else f", by at most {case.largest:.9g}"
         by = by.replace(", all", ",") if differing == 1 else by
     start = f"{_count(differing)} of {_count(total)} elements {'differs' if differing == 1 else 'differ'}{by}"
+    if untried:
+        why = f"not searched, since nothing was found for '{untried}', which is computed in the same way"
+        return f"{start}{_where(case)}; unexplained: {why}"
     if not causes:
         return f"{start}{_where(case)}; unexplained: no known rule and no known fault gives these bits"
     if unexplained:

@@ -197,7 +197,9 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
 
     def shapes(graph: Graph) -> Settled:
         # Two small sizes that broadcast with nothing by chance.
-        some, others = walk(graph, 2), walk(graph, 3)
+        some = walk(graph, 2)
+        free = any(-1 in (graph.tensors[i].shape_signature or ()) for i in graph.inputs)
+        others = walk(graph, 3) if free else some
         found = {
             index: tuple(a if a == b else -1 for a, b in zip(shape, others.shapes[index], strict=True))
             for index, shape in some.shapes.items()

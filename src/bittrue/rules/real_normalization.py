@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -70,11 +71,15 @@ def _rows_rounded_once(
         off = np.abs(scales) * (off_apart * inverse + np.abs(apart) * off_inverse) * 1.01
         off = off + (np.abs(value) + np.abs(biases)) * 4 * unit
 
+    @cache
     def moments(row: int) -> tuple[Fraction, Decimal]:
-        values = [fraction(v) for v in x[row]]
-        middle = sum(values, Fraction(0)) / count if centred else Fraction(0)
-        spread = sum(((v - middle) ** 2 for v in values), Fraction(0)) / count
-        return middle, inverse_root(spread + fraction(epsilon))
+        # Integers of one unit: sums of fractions would look for common divisors all the time.
+        ratios = [float(v).as_integer_ratio() for v in x[row]]
+        unit = max(denominator for _, denominator in ratios)
+        values = [numerator * (unit // denominator) for numerator, denominator in ratios]
+        total = sum(values) if centred else 0
+        spread = Fraction(sum((count * v - total) ** 2 for v in values), unit**2 * count**3)
+        return Fraction(total, unit * count), inverse_root(spread + fraction(epsilon))
 
     @in_digits
     def inverse_root(under: Fraction) -> Decimal:

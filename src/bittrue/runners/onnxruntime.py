@@ -61,7 +61,7 @@ class Settings:
     integers: bool = True
 
 
-def _session(module: Any, path: Path, settings: Settings, optimised: Path | None = None) -> Any:
+def _session(module: Any, model: Path | bytes, settings: Settings, optimised: Path | None = None) -> Any:
     options = module.SessionOptions()
     options.graph_optimization_level = getattr(module.GraphOptimizationLevel, LEVELS[settings.level])
     options.intra_op_num_threads = settings.threads
@@ -74,7 +74,10 @@ def _session(module: Any, path: Path, settings: Settings, optimised: Path | None
         options.add_session_config_entry(f"{prefix}_file_name", f"{optimised.stem}.weights")
         options.add_session_config_entry(f"{prefix}_min_size_in_bytes", str(_LARGE))
     return module.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(settings.disable)
+        model if isinstance(model, bytes) else str(model),
+        options,
+        providers=["CPUExecutionProvider"],
+        disabled_optimizers=list(settings.disable),
     )
 
 
@@ -197,6 +200,24 @@ class OnnxRuntime(Runner):
         if any(attribute.HasField("g") for node in opened.nodes for attribute in node.attribute):
             notes.append("tensors of called graphs are not shown")
         return Recording(tuple(found.values()), tuple(values), tuple(outputs), tuple(notes))
+
+    def nodes(self) -> Sequence[Any]:
+        """The nodes of the optimised model (`onnx.NodeProto`), in execution order."""
+        return self._open().nodes
+
+    def node_by_node(self, content: bytes, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """What another model gives that nothing has optimised.
+
+        Raises:
+            RunError: the runtime refuses it, or it fails.
+        """
+        try:
+            with quiet():
+                session = _session(self._module, content, replace(self.settings, level="disable", disable=()))
+        except Exception as error:
+            raise RunError("BT-RUNNER-RUN", f"{self.title}: {_message(error)}", place=str(self.path)) from None
+        names = [port.name for port in session.get_outputs()]
+        return list(self._run(session, names, {port.name: values[port.name] for port in session.get_inputs()}).values())
 
     def with_model(self, path: Path) -> OnnxRuntime:
         return OnnxRuntime(self.spec_with(path), path, load(path), self.settings, self.memory)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 Values = Mapping[str, np.ndarray]
 # What a search costs is counted in multiply-accumulates of NumPy, about 400 million a second: planning and starting a
 # run costs as much as so many of them, kernels do so many in the time of one, and one tensor's combinations may cost
-# so much.
-_OVERHEAD, _FASTER, BUDGET = 4_000_000, 16, 6_000_000_000
+# so much. What takes longer than its count (exact fractions near ties, long recurrences) is charged by the clock.
+_OVERHEAD, _FASTER, BUDGET, _PER_SECOND = 4_000_000, 16, 6_000_000_000, 400_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +122,12 @@ class Case:
         """A's step that writes the tensor."""
         return self.segment.step
 
+    @property
+    def form(self) -> Hashable:
+        """What it has in common with the same part of another layer: operators, rules, types and shapes."""
+        steps = tuple((step.operator, *sorted(step.rules.items())) for step in self.plan.steps)
+        return steps, tuple((t.dtype, t.shape, t.kind) for t in self.plan.tensors)
+
     @cached_property
     def differing(self) -> int:
         return sum(int(mask.sum()) for mask in self.differs)
@@ -166,11 +173,14 @@ class Case:
         Rules and parameters are put into places that they were not made for, so any exception means just that.
         """
         slow = any(h.layer or h.compute or h.reference for h in hypotheses)
-        self.budget -= _OVERHEAD + self.plan.work // (1 if slow else _FASTER)
+        begin = time.thread_time()
         try:
             return self._predict(hypotheses, position)
         except Exception:
             return None
+        finally:
+            counted = _OVERHEAD + self.plan.work // (1 if slow else _FASTER)
+            self.budget -= max(counted, int((time.thread_time() - begin) * _PER_SECOND))
 
     def _predict(self, hypotheses: Sequence[Hypothesis], position: int) -> np.ndarray | None:
         given = self.values[position]

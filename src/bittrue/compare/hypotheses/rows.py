@@ -232,11 +232,12 @@ def sufficient(slots: list[Slot]) -> Iterator[tuple[Slot, ...]]:
 
 def whole_row(case: Case, numerics: Numerics) -> Hypothesis:
     """The segment planned as another numerics has it, rewrites and conditions included."""
-    name = numerics.name
+    name, own = numerics.name, case.segment.numerics.name
+    what = f"the whole arithmetic of `{name}` instead of `{own}`"
     return Hypothesis(
         Cause(
             f"arithmetic of {name}",
-            f"the whole arithmetic of `{name}` instead of `{case.segment.numerics.name}`: another legal one, benign",
+            f"{what if name != own else f'the graph that `{name}` has at another level'}: another legal one, benign",
             "rounding",
             True,
             numerics=(name,),

@@ -1,0 +1,103 @@
+"""What a runtime's optimiser has joined, where that changes bits: proven by the runtime itself, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import BittrueError
+from ..runners.base import Runner
+from ..runners.onnxruntime import OnnxRuntime
+from ..runners.recording import Recording
+from .result import Cause
+from .surgery.document import Document, open_document
+
+
+class Joined:
+    """The nodes that a runtime really runs, beside those of its file.
+
+    Args:
+        runner, recordings: the side that is judged, and its runs.
+        label: ``"A"`` or ``"B"``: that side.
+        shown: names of its tensors that both sides show: where parts end.
+        own: the numerics of the other side.
+        same_file: both sides read this file, so no parameter can be wrong.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        recordings: Sequence[Recording],
+        label: str,
+        shown: Iterable[str],
+        own: str,
+        same_file: bool,
+    ) -> None:
+        self.runner = runner if isinstance(runner, OnnxRuntime) else None
+        self.recordings, self.label, self.own, self.same_file = recordings, label, own, same_file
+        self.ends = {*shown, *recordings[0].inputs}
+
+    def cause(self, name: str, ours: Sequence[np.ndarray]) -> Cause | None:
+        """The joined nodes that compute the tensor `name`, where they give other bits than the file's nodes one by one.
+
+        Args:
+            name: of the judged side's tensor.
+            ours: per run what the other side's arithmetic gives; in another file it has to be that of single nodes.
+        """
+        theirs, ends = self._operators(name)
+        if self.runner is None or not theirs or self._document is None:
+            return None
+        try:
+            values = [{end: recording[end].load() for end in (*ends, name)} for recording in self.recordings]
+            part = self._document.cut(ends, [name], values[0])
+            single = [operator.source for operator in part.operators]
+            if sorted(single) == sorted(theirs) or not {*part.inputs} <= {*values[0]}:
+                return None
+            content = part.content()
+            found = [self.runner.node_by_node(content, given)[0] for given in values]
+        except (BittrueError, KeyError):
+            # A part that does not run alone proves nothing.
+            return None
+        if all(f.tobytes() == v[name].tobytes() for f, v in zip(found, values, strict=True)):
+            return None
+        same = all(f.tobytes() == o.tobytes() for f, o in zip(found, ours, strict=True))
+        if not same and not self.same_file:
+            return None
+        new, old = (" + ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) for names in (theirs, single))
+        text = f"{self.label}'s operators {new}, which its optimiser makes of {old}: one by one, these give "
+        text += "the other side's bits" if same else f"other bits, and so does what `{self.own}` makes of them"
+        return Cause(f"operators={new}", text, "order", False)
+
+    @cached_property
+    def _document(self) -> Document | None:
+        assert self.runner is not None
+        try:
+            return open_document(self.runner.path, self.runner.model)
+        except BittrueError:
+            return None
+
+    @cached_property
+    def _writers(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+        """Tensor to what writes it in the optimised model: an operator, and what that reads."""
+        if self.runner is None:
+            return {}
+        found = {}
+        for node in self.runner.nodes():
+            operator = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
+            found |= {output: (operator, tuple(filter(None, node.input))) for output in node.output if output}
+        return found
+
+    def _operators(self, name: str) -> tuple[list[str], list[str]]:
+        """The operators between the nearest shown tensors and this one, in execution order, and those tensors."""
+        written, ends = set[str](), dict[str, None]()
+        wanted = [name]
+        while wanted:
+            one = wanted.pop()
+            if one in self.ends and one != name:
+                ends[one] = None
+            elif one in self._writers and one not in written:
+                written.add(one)
+                wanted.extend(self._writers[one][1])
+        return [operator for one, (operator, _) in self._writers.items() if one in written], list(ends)

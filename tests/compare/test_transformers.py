@@ -1,0 +1,101 @@
+"""Dynamically quantized transformers against ONNX Runtime: equal, or the runtime's fusions are named, without a search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bittrue
+from bittrue.compare.hypotheses.case import Case
+from bittrue.compare.joined import Joined
+from bittrue.compare.result import CompareResult
+from bittrue.rewrites import fuse_reals
+from support.onnx_models import needs_wide
+from support.transformers import encoder
+
+pytestmark = needs_wide
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return encoder(tmp_path_factory.mktemp("encoder") / "model.onnx", layers=2)
+
+
+@pytest.mark.parametrize("bias_first", [False, True])
+@pytest.mark.parametrize("opset", [13, 17])
+def test_equal(tmp_path: Path, opset: int, bias_first: bool) -> None:
+    """Also where the runtime's products hold their bias, which is then not added behind the residual."""
+    path = encoder(tmp_path / "model.onnx", opset=opset, bias_first=bias_first)
+    result = bittrue.compare_models(path, f"ort:{path}", seeds=range(3))
+    assert result.equal
+    assert {pair.how for pair in result.pairs} == {"name"}
+
+
+@pytest.fixture
+def predictions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often a hypothesis has been computed: one entry."""
+    count, predict = [0], Case.predict
+
+    def counted(self: Case, *given: object) -> np.ndarray | None:
+        count[0] += 1
+        return predict(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Case, "predict", counted)
+    return count
+
+
+def _names(result: CompareResult) -> set[str]:
+    """Names of the causes; every difference has a proven one."""
+    verdicts = [pair.verdict for pair in result.pairs if pair.verdict is not None and pair.verdict.differing]
+    assert verdicts
+    assert all(v.exact and not v.unexplained for v in verdicts)
+    assert not any("instead of `onnxruntime`" in v.text for v in verdicts)
+    return {cause.name for v in verdicts for cause in v.causes}
+
+
+@pytest.mark.parametrize("level", ["disable", "basic", "extended"])
+def test_levels(model: Path, level: str) -> None:
+    result = bittrue.compare_models(model, f"ort:{model}?level={level}")
+    if level == "extended":
+        assert result.equal
+    else:
+        single = {"matmul + div", "LayerNormalization", "div + erf + add + mul + mul"}
+        assert _names(result) == {f"operators={names}" for names in single}
+
+
+def test_fusion_that_is_not_modelled(model: Path, monkeypatch: pytest.MonkeyPatch, predictions: list[int]) -> None:
+    """Node by node the runtime gives A's bits: its fused operator is the whole difference."""
+    monkeypatch.setattr(fuse_reals, "join_skipped_sums", lambda *_: None)
+    result = bittrue.compare_models(model, f"ort:{model}")
+    assert _names(result) == {"operators=SkipLayerNormalization"}
+    verdicts = [p.verdict for p in result.pairs if p.verdict is not None and p.verdict.differing]
+    assert all(
+        "makes of Add + LayerNormalization: one by one, these give the other side's bits" in v.text for v in verdicts
+    )
+    # Rules that tables have, and nothing else: faults are thousands.
+    assert predictions[0] < 40 * len(verdicts)
+
+
+def test_search_in_vain(model: Path, monkeypatch: pytest.MonkeyPatch, predictions: list[int]) -> None:
+    """What nothing explains is searched on two tensors of one form, and the others say so; the search as a whole ends."""
+    monkeypatch.setattr(fuse_reals, "join_skipped_sums", lambda *_: None)
+    monkeypatch.setattr(Joined, "cause", lambda *_: None)
+    result = bittrue.compare_models(model, f"ort:{model}")
+    verdicts = [p.verdict for p in result.pairs if p.verdict is not None and p.verdict.differing]
+    assert len(verdicts) == 4
+    assert all(v.unexplained == v.differing for v in verdicts)
+    assert ["not searched" in v.text for v in verdicts] == [False, False, True, True]
+    assert not any("instead of `onnxruntime`" in v.text for v in verdicts)
+    assert any(note.startswith("2 tensors were not searched") for note in result.notes)
+
+
+def test_bias_that_moved_into_a_product(model: Path, monkeypatch: pytest.MonkeyPatch, predictions: list[int]) -> None:
+    """A adds the bias last, B holds it in the product: sums with and without it are no partners."""
+    monkeypatch.setattr("bittrue.rewrites.real_groups._is_integer_product", lambda *_: False)
+    result = bittrue.compare_models(model, f"ort:{model}")
+    assert _names(result) == {"operators=DynamicQuantizeMatMul + SkipLayerNormalization"}
+    assert all(pair.a == pair.b for pair in result.pairs)
+    verdicts = [p.verdict for p in result.pairs if p.verdict is not None and p.verdict.differing]
+    assert predictions[0] < 40 * len(verdicts)
