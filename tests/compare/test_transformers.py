@@ -1,4 +1,4 @@
-"""Dynamically quantized transformers against ONNX Runtime: equal, or the runtime's fusions are named, without a search."""
+"""Dynamically quantized transformers against ONNX Runtime: equal, or the runtime's fusions are named."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_fusion_that_is_not_modelled(model: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_search_in_vain(model: Path, monkeypatch: pytest.MonkeyPatch, predictions: list[int]) -> None:
-    """What nothing explains is searched on two tensors of one form, and the others say so; the search as a whole ends."""
+    """What nothing explains is searched on two tensors of one form, and the others say so."""
     monkeypatch.setattr(fuse_reals, "join_skipped_sums", lambda *_: None)
     monkeypatch.setattr(Joined, "cause", lambda *_: None)
     result = bittrue.compare_models(model, f"ort:{model}")

@@ -83,7 +83,7 @@ class Joined:
         """Tensor to what writes it in the optimised model: an operator, and what that reads."""
         if self.runner is None:
             return {}
-        found = {}
+        found = dict[str, tuple[str, Sequence[str]]]()
         for node in self.runner.nodes():
             operator = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
             found |= {output: (operator, tuple(filter(None, node.input))) for output in node.output if output}
