@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import bittrue
 from support.differential import assert_same
-from support.onnx_models import HERE, cases, needs_wide, run_runtime
+from support.onnx_models import HERE, cases, needs_wide, run_runtime, value_info
 from support.real_graphs import RealGraphMaker
 
 
@@ -31,3 +32,65 @@ def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
                 assert_same(f"{name} ({executor})", ours[name], np.asarray(value))
         seen.update(step.operator for step in session.plan.steps)
     assert {"conv_onto", "gelu", "gemm", "layer_normalization"} <= seen
+
+
+@needs_wide
+def test_bias_of_integer_products(request: pytest.FixtureRequest) -> None:
+    """Where the runtime puts a bias into the product before it, a normalized sum with a residual adds it first."""
+    fused = 0
+    for rng in cases(request, usual=80):
+        content, x = _normalized_product(rng)
+        theirs = run_runtime(content, [x])
+        assert isinstance(theirs, dict)
+        session = bittrue.load(content).prepare(HERE)
+        ours = session.run(x)
+        for name, value in theirs.items():
+            assert_same(name, ours[name], np.asarray(value))
+        fused += any(step.source == "SkipLayerNormalization" for step in session.plan.steps)
+    assert fused > 40
+
+
+def _normalized_product(rng: np.random.Generator) -> tuple[bytes, np.ndarray]:
+    """Layer normalization of a dynamically quantized product, a bias and a residual; operands in any order, and now and
+    then another reader or a bias that is no vector.
+    """
+    rows, size = int(rng.choice([1, 5])), int(rng.choice([8, 16]))
+    per_column = bool(rng.random() < 0.5)
+    bias_shape = (size,) if rng.random() < 0.8 else (1, size) if rng.random() < 0.5 else ()
+    constants = {
+        "w": rng.integers(-128, 128, (size, size)).astype(np.int8),
+        "sw": np.asarray(rng.random(size if per_column else None) * 0.02 + 0.01, np.float32),
+        "zw": np.zeros(size if per_column else (), np.int8),
+        "b": np.asarray(rng.standard_normal(bias_shape), np.float32),
+        "g": (1 + rng.random(size)).astype(np.float32),
+        "c": rng.standard_normal(size).astype(np.float32),
+    }
+
+    def pair(one: str, two: str, turned: float) -> list[str]:
+        return [two, one] if rng.random() < turned else [one, two]
+
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "w", "z", "zw"], ["sums"]),
+        helper.make_node("Cast", ["sums"], ["real"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", pair("s", "sw", 0.3), ["factor"]),
+        helper.make_node("Mul", pair("real", "factor", 0.15), ["product"]),
+        helper.make_node("Add", pair("product", "b", 0.3), ["biased"]),
+        helper.make_node("Add", pair("biased", "x", 0.5), ["total"]),
+        helper.make_node("LayerNormalization", ["total", "g", "c"], ["y"], epsilon=1e-5),
+    ]
+    outputs = ["y"]
+    for name in ("real", "factor", "product", "biased", "total"):
+        if rng.random() < 0.06:
+            outputs.append(name if rng.random() < 0.5 else f"{name}_negative")
+            nodes += [] if outputs[-1] == name else [helper.make_node("Neg", [name], outputs[-1:])]
+    x = rng.standard_normal((1, rows, size)).astype(np.float32)
+    graph = helper.make_graph(
+        nodes,
+        "product",
+        [value_info("x", x)],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString()), x
