@@ -27,14 +27,16 @@ ROWS: tuple[Row, ...] = (
     Row("reshape", ("T s32|- -> T",), {}, _MOVED, where=_SIZED),
     Row("squeeze", ("T -> T",), {}, _MOVED, where=_SIZED),
     *_same_or_zero("expand_dims", "T s32|s64 -> T", 0, where=_SIZED),
+    # Constant scalars are joined while the kernel prepares, before it looks at parameters.
     Row(
         "concatenation",
-        ("s8... -> s8",),
+        ("T... -> T",),
         {"combine": "copy"},
         _MOVED,
-        requires=(("same_parameters",),),
-        limit="scalars need equal parameters here; the kernel does not compare those of constant scalars",
+        where=("s8", "u8", "s16"),
+        when=(("input_rank", 0, 0),),
     ),
+    Row("concatenation", ("s8... -> s8",), {"combine": "copy"}, _MOVED, requires=(("same_parameters",),)),
     Row("concatenation", ("u8... -> u8",), {"combine": "binary32_affine_away"}, _MOVED),
     Row("concatenation", ("s16... -> s16",), {"combine": "copy"}, _MOVED, requires=(("zero_points_are_zero",),)),
     Row(
