@@ -16,6 +16,7 @@ import numpy as np
 
 from ..graph import data_type
 from ..operators import Step, find
+from ..operators.geometry import Window, step_windows
 from ..operators.roles import LayerForm, layer_form, seats_of
 from ..plan.survey import Survey
 from ..rules import accumulate, store
@@ -173,9 +174,9 @@ def _places(form: LayerForm, step: Step, shape: tuple[int, ...]) -> np.ndarray |
     spatial = shape[1:-1] if form.channels_last else shape[2:]
     channels = shape[-1] if form.channels_last else shape[1]
     flat, outside = np.zeros(1, np.int64), np.zeros(1, bool)
-    for axis, extent in zip(form.axes[-len(spatial) :], spatial, strict=True):
-        taps = _taps(step, axis, extent)
-        flat = (flat[:, None] * extent + taps).reshape(-1)
+    for one in step_windows(step, spatial)[-len(spatial) :]:
+        taps = _taps(one)
+        flat = (flat[:, None] * one.extent + taps).reshape(-1)
         outside = (outside[:, None] | (taps < 0)).reshape(-1)
     step_channel = 1 if form.channels_last else math.prod(spatial)
     step_pixel = channels if form.channels_last else 1
@@ -185,21 +186,12 @@ def _places(form: LayerForm, step: Step, shape: tuple[int, ...]) -> np.ndarray |
     return np.where(outside.reshape(1, -1, 1), -1, places).reshape(form.groups, -1)
 
 
-def _taps(step: Step, axis: str, extent: int) -> np.ndarray:
+def _taps(one: Window) -> np.ndarray:
     """Where the taps of the window with the most of them inside lie along one axis; -1 outside."""
-    before = step[{"d": "pad_front", "h": "pad_top", "w": "pad_left"}[axis]]
-    reach = np.arange(step[f"filter_{axis}"]) * step[f"dilation_{axis}"] - before
-    best = np.full(reach.size, -1)
-    count = -1
-    # Windows repeat themselves in the middle of a picture: those that touch an end, and one that does not, are enough.
-    out = step[f"out_{axis}"]
-    near = {*range(min(out, 64)), *range(max(0, out - 64), out), out // 2}
-    for position in sorted(near):
-        found = reach + position * step[f"stride_{axis}"]
-        inside = (found >= 0) & (found < extent)
-        if inside.sum() > count:
-            best, count = np.where(inside, found, -1), int(inside.sum())
-    return best
+    if not one.out:
+        return np.full(one.taps, -1)
+    found = int(one.counts().argmax()) * one.stride - one.before + np.arange(one.taps) * one.dilation
+    return np.where((found >= 0) & (found < one.extent), found, -1)
 
 
 def multipliers(step: Step) -> np.ndarray | None:

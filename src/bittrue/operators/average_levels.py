@@ -20,11 +20,13 @@ import numpy as np
 from ..graph import DATA_TYPES
 from ..rules import window_levels
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST, Window
+from .geometry import LARGEST, Window, counts, spatial_bytes, spatial_parameters, step_windows, tap_count, windows
 from .level_storage import limits, pair, scale_and_zero_point, store, undefined
-from .spatial import padded, sliding, spatial_bytes, spatial_parameters, step_windows
+from .spatial import padded, sliding
 
 _F32 = np.float32
+# Which taps count, without and with `count_padding`.
+_COUNTED = ("inside", "padded")
 
 
 def _pair_of(call: Call, name: str, count: int = 2) -> tuple[int, ...]:
@@ -34,42 +36,18 @@ def _pair_of(call: Call, name: str, count: int = 2) -> tuple[int, ...]:
     return given
 
 
-def _same_pads(extent: int, taps: int, stride: int) -> tuple[int, int]:
-    total = max(0, taps - (extent % stride or stride))
-    return total // 2, total - total // 2
-
-
-def _windows(call: Call) -> tuple[Window, Window]:
+def _windows(call: Call) -> tuple[Window, ...]:
     """The vertical and the horizontal window; typed errors for what the runtime refuses."""
     source = call.input(0)
     call.rank(source, 4)
-    extents = source.shape[2:]
-    kernel = tuple(int(v) for v in call.attribute("kernel")) or extents
-    strides, pads, same = _pair_of(call, "strides"), _pair_of(call, "pads", 4), bool(call.attribute("same"))
-    round_up, clips = bool(call.attribute("ceil_mode")), any(pads)
-    if len(kernel) != 2 or min(kernel) < 1 or not 1 <= min(strides) <= max(strides) <= LARGEST:
-        raise call.invalid("BT-WINDOW", f"a window of {list(kernel)} moved by {list(strides)} is none")
-    if min(pads) < 0 or max(pads) > LARGEST or max(kernel) > LARGEST:
-        raise call.invalid("BT-WINDOW", f"padding {list(pads)} or window {list(kernel)} is out of range")
-    found = []
-    for axis, name in enumerate(("height", "width")):
-        extent, taps, stride, before, after = extents[axis], kernel[axis], strides[axis], pads[axis], pads[axis + 2]
-        if extent < 1:
-            raise call.invalid("BT-WINDOW", f"shape {list(source.shape)} has no pixels")
-        if same:
-            before, after = _same_pads(extent, taps, stride)
-            out = -(-extent // stride)
-        else:
-            steps = _F32(extent + before + after - taps) / _F32(stride)
-            out = int(np.ceil(steps) if round_up else np.floor(steps)) + 1
-        if clips and (out - 1) * stride >= extent + before:
-            out -= 1
-            if (out - 1) * stride >= extent + before:
-                raise call.invalid("BT-WINDOW", f"two windows begin behind {name} {extent} padded by {before}")
-        if out < 1:
-            raise call.invalid("BT-WINDOW", f"a window over {taps} does not fit {name} {extent} padded by {before}")
-        found.append(Window(extent, taps, stride, 1, before, after, out))
-    return found[0], found[1]
+    extents, pads = source.shape[2:], _pair_of(call, "pads", 4)
+    kernel = tuple(call.attribute("kernel")) or extents
+    if max(kernel) > LARGEST:
+        raise call.invalid("BT-WINDOW", f"window {list(kernel)} is out of range")
+    if call.attribute("same"):
+        return windows(call, extents, kernel, _pair_of(call, "strides"), padding="same_upper")
+    size = f"{'ceil' if call.attribute('ceil_mode') else 'floor'}_binary32{'_clipped' if any(pads) else ''}"
+    return windows(call, extents, kernel, _pair_of(call, "strides"), pads=pads, size=size)
 
 
 def infer(call: Call) -> list[Shape]:
@@ -78,53 +56,35 @@ def infer(call: Call) -> list[Shape]:
     return [(*call.input(0).shape[:2], *(one.out for one in _windows(call)))]
 
 
-def _ends(one: Window) -> tuple[np.ndarray, np.ndarray]:
-    """Where windows begin, padding before the picture being negative, and where they end."""
-    start = np.arange(one.out, dtype=np.int64) * one.stride - one.before
-    return start, np.minimum(start + one.taps, one.extent + one.after)
-
-
-def _inside(one: Window) -> np.ndarray:
-    """Pixels of every window."""
-    start, end = _ends(one)
-    return np.minimum(end, one.extent) - np.maximum(start, 0)
-
-
-def _counted(one: Window, padding: bool) -> np.ndarray:
-    start, end = _ends(one)
-    return end - start if padding else _inside(one)
-
-
 def lower_average(call: Call) -> Lowered:
     """Geometry and scales."""
-    windows, padding = _windows(call), bool(call.attribute("count_padding"))
-    if any((_counted(one, padding) < 1).any() for one in windows):
+    found, padding = _windows(call), bool(call.attribute("count_padding"))
+    if not counts(found, _COUNTED[padding]).all():
         raise call.unsupported(
             "BT-WINDOW-EMPTY",
-            f"a window over {[one.taps for one in windows]} lies beside the picture {list(call.input(0).shape[2:])}",
+            f"a window over {[one.taps for one in found]} lies beside the picture {list(call.input(0).shape[2:])}",
             "the runtime divides by 0 or by a negative count there; choose ceil_mode or pads without such windows",
         )
     parameters = {
-        **spatial_parameters(windows),
+        **spatial_parameters(found),
         **limits(call),
         **scale_and_zero_point(call, "input"),
         **scale_and_zero_point(call, "output"),
         "count_padding": padding,
         "channels_last": False,
     }
-    taps = math.prod(one.taps for one in windows)
     return Lowered(
         parameters,
-        work=call.output.size * taps,
-        scratch=spatial_bytes(windows, call.input(0).shape[1], 4) + 32 * call.output.size,
+        work=call.output.size * tap_count(found),
+        scratch=spatial_bytes(found, call.input(0).shape[1], 4) + 32 * call.output.size,
     )
 
 
 def reference_average(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sums tap by tap in binary32, picture by picture."""
     x = np.moveaxis(inputs[0], -1, 1) if step["channels_last"] else inputs[0]
-    windows = step_windows(step, x.shape)
-    count = _counted(windows[1], step["count_padding"])[:, None] * _counted(windows[2], step["count_padding"])
+    windows = step_windows(step, x.shape[2:])
+    count = counts(windows[1:], _COUNTED[step["count_padding"]])
     rule, dtype = window_levels.RULES[step.rules["window_levels"]], DATA_TYPES[step["dtype"]].numpy
     out = np.empty((*x.shape[:2], windows[1].out, windows[2].out), dtype)
     for n in range(x.shape[0] if out.size else 0):
@@ -145,23 +105,23 @@ def reference_average(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
 
 def lower_max(call: Call) -> Lowered:
     """The step of max_pool, which takes the lowest number where a window holds nothing."""
-    windows = _windows(call)
-    if call.input(0).type.is_integer and any((_inside(one) < 1).any() for one in windows):
+    found = _windows(call)
+    if call.input(0).type.is_integer and not counts(found).all():
         raise call.unsupported(
             "BT-WINDOW-EMPTY",
             "a window lies beside the picture, where the runtime gives the lowest binary32 number",
             "choose ceil_mode or pads without such windows",
         )
     parameters = {
-        **spatial_parameters(windows),
+        **spatial_parameters(found),
         "output_shape": call.output.shape,
-        "after": tuple(one.after for one in windows),
+        "after": tuple(one.after for one in found),
     }
-    taps = math.prod(one.taps for one in windows)
+    work = call.output.size * tap_count(found)
     return Lowered(
         parameters,
-        work=call.output.size * taps,
-        scratch=2 * spatial_bytes(windows, math.prod(call.input(0).shape[:2]), 8) + 24 * call.output.size * taps,
+        work=work,
+        scratch=2 * spatial_bytes(found, math.prod(call.input(0).shape[:2]), 8) + 24 * work,
         operator="max_pool",
     )
 

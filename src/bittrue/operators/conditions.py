@@ -12,7 +12,7 @@ import numpy as np
 
 from ..rules import accumulate, scale_form
 from .base import Call
-from .geometry import windows
+from .geometry import windows_by_letter
 from .granularity import blocks_interleave
 from .lanes import broadcast_runs
 from .partition import PARTITION
@@ -152,7 +152,7 @@ def taps_in_pairs(call: Call) -> bool:
         return False
     if filters[0 if call.node.operator == "depthwise_conv2d" else 3] != 1:
         return False
-    sides = windows(call, source[1], source[2], 3, 3)
+    sides = windows_by_letter(call, source[1:3], (3, 3))
     return {pad for side in sides for pad in (side.before, side.after)} == {1}
 
 

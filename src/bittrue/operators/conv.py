@@ -14,9 +14,9 @@ import numpy as np
 from ..rules import real_product
 from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import Window
+from .geometry import Window, spatial_parameters, spatial_shape, step_windows
 from .roles import LAYER
-from .spatial import padded, sliding, spatial_parameters, spatial_shape, spatial_windows, step_windows
+from .spatial import padded, sliding, spatial_windows
 
 # Elements of unfolded pictures held at a time.
 _BLOCK = 1 << 22
@@ -141,7 +141,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = np.empty((shape[0], groups, shape[1] // groups, math.prod(shape[2:])), np.float32)
     if not out.size:
         return [out.reshape(shape)]
-    windows = step_windows(step, x.shape)
+    windows = step_windows(step, x.shape[2:])
     rule = real_product.RULES[step.rules["real_product"]]
     block = step["block"] or 1
     weights = _by_blocks(w.reshape(*w.shape[:2], -1), 1, block).reshape(groups, shape[1] // groups, -1)

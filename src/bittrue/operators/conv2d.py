@@ -19,7 +19,7 @@ from .accumulator import (
     weight_sums,
 )
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import Window, padded_bytes, window_parameters, windows
+from .geometry import Window, spatial_bytes, spatial_parameters, windows_by_letter
 from .hybrid_layers import HYBRID_SLOTS
 from .real_layers import REAL_SLOTS
 from .roles import LAYER
@@ -48,7 +48,7 @@ def _geometry(call: Call) -> tuple[Window, Window, int]:
         )
     if weights.shape[0] % groups:
         raise call.invalid("BT-CONV-CHANNELS", f"{weights.shape[0]} filters cannot be split into {groups} groups")
-    vertical, horizontal = windows(call, source.shape[1], source.shape[2], weights.shape[1], weights.shape[2])
+    vertical, horizontal = windows_by_letter(call, source.shape[1:3], weights.shape[1:3])
     return vertical, horizontal, groups
 
 
@@ -123,7 +123,7 @@ def lower(call: Call) -> Lowered:
         sums = np.asarray(per_filter * signed_span(weights, weight_zero_point))
     return Lowered(
         parameters={
-            **window_parameters(vertical, horizontal),
+            **spatial_parameters((vertical, horizontal)),
             **fused_range(call),
             "groups": groups,
             "input_zero_point": source.zero_point,
@@ -132,7 +132,7 @@ def lower(call: Call) -> Lowered:
         arrays=multiplier_arrays(call, source.scale, scales),
         accumulator=proven_bound(call, sums, span, call.input(2) if call.has(2) else None),
         work=call.output.size * per_filter,
-        scratch=2 * padded_bytes(vertical, horizontal, source.shape[3], 4),
+        scratch=2 * spatial_bytes((vertical, horizontal), source.shape[3], 4),
     )
 
 
@@ -149,7 +149,7 @@ def _lower_hybrid(call: Call, vertical: Window, horizontal: Window, groups: int)
             call,
             "asymmetric",
             scales,
-            {"output_shape": tuple(call.output.shape), **window_parameters(vertical, horizontal), "groups": groups},
+            {"output_shape": tuple(call.output.shape), **spatial_parameters((vertical, horizontal)), "groups": groups},
             scratch=24 * (call.input(0).size + call.output.size),
         )
     if "quantize_symmetric" not in call.rules:

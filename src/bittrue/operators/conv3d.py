@@ -18,21 +18,11 @@ from ..graph import Attribute
 from ..rules import plain_range
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Role, Shape, Step
-from .geometry import LARGEST, Window, meeting, window
+from .geometry import Window, meeting, windows_by_letter
 from .roles import LAYER
 from .transpose_conv import check_shape_input, planned_shape
 
-_AXES = (("depth", "d"), ("height", "h"), ("width", "w"))
-
-
-def _windows(call: Call, extents: Sequence[int], taps: Sequence[int]) -> list[Window]:
-    found = []
-    for (name, suffix), extent, count in zip(_AXES, extents, taps, strict=True):
-        stride, dilation = call.attribute(f"stride_{suffix}"), call.attribute(f"dilation_{suffix}")
-        found.append(window(call, name, extent, count, stride, dilation, call.attribute("padding")))
-        if found[-1].before > LARGEST:
-            raise call.invalid("BT-WINDOW", f"{name} padding is {found[-1].before}, at most {LARGEST} is possible")
-    return found
+_MOST = 2**31 - 1
 
 
 def _check_channels(call: Call, channels: int, depth: int, filters: int, bias: int) -> None:
@@ -42,13 +32,13 @@ def _check_channels(call: Call, channels: int, depth: int, filters: int, bias: i
         raise call.invalid("BT-BIAS-LENGTH", f"bias has {call.input(bias).size} values for {filters} filters")
 
 
-def _geometry(call: Call) -> list[Window]:
+def _geometry(call: Call) -> tuple[Window, ...]:
     call.expect((2, 3))
     source, weights = call.input(0), call.input(1, "weights")
     call.rank(source, 5)
     call.rank(weights, 5)
     _check_channels(call, source.shape[4], weights.shape[3], weights.shape[4], 2)
-    return _windows(call, source.shape[1:4], weights.shape[:3])
+    return windows_by_letter(call, source.shape[1:4], weights.shape[:3], most=_MOST)
 
 
 def infer(call: Call) -> list[Shape]:
@@ -57,7 +47,7 @@ def infer(call: Call) -> list[Shape]:
     return [(call.input(0).shape[0], *(found.out for found in windows), call.input(1).shape[4])]
 
 
-def _transposed_geometry(call: Call) -> tuple[Shape, list[Window]]:
+def _transposed_geometry(call: Call) -> tuple[Shape, tuple[Window, ...]]:
     """The output shape, and the windows of the convolution that would turn the output into the input."""
     call.expect((3, 4))
     weights, source = call.input(1, "weights"), call.input(2)
@@ -65,7 +55,7 @@ def _transposed_geometry(call: Call) -> tuple[Shape, list[Window]]:
     call.rank(weights, 5)
     shape = planned_shape(call, 5)
     _check_channels(call, source.shape[4], weights.shape[4], weights.shape[3], 3)
-    found = _windows(call, shape[1:4], weights.shape[:3])
+    found = windows_by_letter(call, shape[1:4], weights.shape[:3], most=_MOST)
     expected = (source.shape[0], *(one.out for one in found), weights.shape[3])
     if (shape[0], *source.shape[1:4], shape[4]) != expected:
         raise call.invalid(

@@ -11,7 +11,7 @@ import numpy as np
 from ..rules import real_product
 from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import meeting
+from .geometry import Window, meeting, transposed_windows
 from .roles import LAYER
 
 
@@ -22,8 +22,8 @@ def _list(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
     return given
 
 
-def _geometry(call: Call) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Strides, dilations, padding before every axis, and output extents."""
+def _windows(call: Call) -> tuple[Window, ...]:
+    """Windows that gaps are left out of: those of the convolution that would turn the result into x."""
     x, w = call.input(0), call.input(1, "weights")
     call.rank(x, 3, 5)
     call.rank(w, x.rank)
@@ -36,61 +36,38 @@ def _geometry(call: Call) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, 
     if call.has(2) and call.input(2).shape != (w.shape[1] * groups,):
         raise call.invalid("BT-CONV-BIAS", f"bias has shape {list(call.input(2).shape)}")
     strides, dilations = _list(call, "strides", count, 1), _list(call, "dilations", count, 1)
-    more, pads = _list(call, "output_padding", count, 0), list(_list(call, "pads", 2 * count, 0))
-    auto, wanted = str(call.attribute("auto_pad")), tuple(int(v) for v in call.attribute("output_shape"))
-    if min(strides) < 1 or min(dilations) < 1 or min(more) < 0 or min(pads) < 0 or 0 in taps:
-        raise call.invalid("BT-WINDOW", "strides and dilations begin at 1, pads at 0")
+    more, pads = _list(call, "output_padding", count, 0), _list(call, "pads", 2 * count, 0)
+    auto, wanted = str(call.attribute("auto_pad")), tuple(call.attribute("output_shape"))
+    if min(more) < 0 or min(pads) < 0:
+        raise call.invalid("BT-WINDOW", "pads begin at 0")
     if any(extra >= max(both) for extra, *both in zip(more, strides, dilations, strict=True)):
         raise call.invalid("BT-WINDOW", f"output_padding {list(more)} reaches strides and dilations")
     if auto not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         raise call.invalid("BT-WINDOW", f"attribute 'auto_pad' is '{auto}'")
-    before, out = [], []
-    for axis in range(count):
-        full = (x.shape[axis + 2] - 1) * strides[axis] + more[axis] + (taps[axis] - 1) * dilations[axis] + 1
-        if wanted:
-            if len(wanted) != count:
-                raise call.invalid("BT-WINDOW", f"output_shape has {len(wanted)} entries, expected {count}")
-            total = max(0, full - wanted[axis])
-            first = total - total // 2 if auto in ("NOTSET", "VALID", "SAME_LOWER") else total // 2
-            extent = wanted[axis]
-            expected = (extent + total - full) // strides[axis] + x.shape[axis + 2]
-            if expected != x.shape[axis + 2]:
-                raise call.invalid(
-                    "BT-WINDOW", f"an output extent of {extent} on axis {axis + 2} needs {expected} input positions"
-                )
-        elif auto.startswith("SAME"):
-            # Windows that leave gaps are not padded, and the last gap is left out.
-            total = max(0, full - x.shape[axis + 2] * strides[axis])
-            extent = full - total
-            first = total // 2 if auto == "SAME_UPPER" else total - total // 2
-        else:
-            first = pads[axis] if auto == "NOTSET" else 0
-            extent = full - (pads[axis] + pads[axis + count] if auto == "NOTSET" else 0)
-        if extent < 1:
-            raise call.invalid("BT-WINDOW", f"axis {axis + 2} of the result would have extent {extent}")
-        before.append(first)
-        out.append(extent)
-    return strides, dilations, tuple(before), tuple(out)
+    padding = auto.lower() if auto.startswith("SAME") else "same_lower" if wanted else "explicit"
+    return transposed_windows(
+        call, x.shape[2:], taps, strides, dilations, pads if auto == "NOTSET" else (), more, padding, wanted
+    )
 
 
 def infer(call: Call) -> list[Shape]:
     """[N, C, ...] and weights [C, M / groups, ...] give [N, M, ...]."""
     call.expect((2, 3))
     x, w = call.input(0), call.input(1, "weights")
-    out = _geometry(call)[3]
-    return [(x.shape[0], w.shape[1] * int(call.attribute("groups")), *out)]
+    found = _windows(call)
+    return [(x.shape[0], w.shape[1] * int(call.attribute("groups")), *(one.extent for one in found))]
 
 
 def lower(call: Call) -> Lowered:
     """Geometry."""
-    strides, dilations, before, _ = _geometry(call)
+    found = _windows(call)
     x, w = call.input(0), call.input(1)
     terms = math.prod(w.shape[1:])
     return Lowered(
         parameters={
-            "strides": strides,
-            "dilations": dilations,
-            "before": before,
+            "strides": tuple(one.stride for one in found),
+            "dilations": tuple(one.dilation for one in found),
+            "before": tuple(one.before for one in found),
             "packed": w.value is not None and terms > 1 and not call.node.attributes.get("computed_weights", False),
             "groups": int(call.attribute("groups")),
             "output_shape": call.output.shape,

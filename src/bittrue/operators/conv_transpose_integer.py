@@ -16,7 +16,7 @@ from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import DATA_TYPES
 from .accumulator import finish_accumulator
 from .base import Bound, Call, Lowered, Operator, Role, Shape, Step
-from .geometry import meeting, numbers
+from .geometry import meeting, numbers, transposed_windows
 from .indexing import bounded
 from .integer_layers import check_single
 
@@ -35,18 +35,12 @@ def _geometry(call: Call) -> tuple[Shape, Shape, int, tuple[int, int]]:
         )
     strides, dilations = numbers(call, "strides", 2, 1), numbers(call, "dilations", 2, 1)
     more, pads = numbers(call, "output_padding", 2, 0), numbers(call, "pads", 4, 0)
-    out = []
-    for at in (0, 1):
-        reach = (weights.shape[2 + at] - 1) * dilations[at] + 1
-        extent = (first[2 + at] - 1) * strides[at] + reach - pads[at] - pads[at + 2] + more[at]
-        if extent < 1:
-            raise call.invalid("BT-WINDOW", f"the result would have the extent {extent}")
-        out.append(extent)
+    found = transposed_windows(call, first[2:], weights.shape[2:], strides, dilations, pads, more)
     check_single(call, 2, "x_zero_point")
     per_group = weights.shape[1]
     if call.has(3) and (call.input(3).rank > 1 or call.input(3).size not in (1, per_group)):
         raise call.invalid("BT-QUANT-AXIS", f"w_zero_point has shape {list(call.input(3).shape)}")
-    return first, weights.shape, groups * per_group, (out[0], out[1])
+    return first, weights.shape, groups * per_group, (found[0].extent, found[1].extent)
 
 
 def infer(call: Call) -> list[Shape]:

@@ -16,60 +16,25 @@ import numpy as np
 from ..graph import Attribute
 from ..rules import affine_average
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST, Window
-from .spatial import spatial_bytes, spatial_parameters, spatial_shape
+from .geometry import Window, spatial_bytes, spatial_parameters, spatial_shape, tap_count, windows
 from .spatial_pool import reference_average, reference_max
 
-_CONVENTIONS = ("valid", "full", "same")
-
-
-def _listed(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
-    given = tuple(int(v) for v in call.attribute(name)) or (default,) * count
-    if len(given) != count:
-        raise call.invalid("BT-WINDOW", f"attribute '{name}' has {len(given)} entries, expected {count}")
-    return given
-
-
-def _after(call: Call, extent: int, taps: int, stride: int, pad: int) -> int:
-    """Padding behind the picture: `full` adds what the last window lacks, `same` must lack nothing."""
-    lacking = -(extent + 2 * pad - taps) % stride
-    if call.attribute("convention") == "valid" or not lacking:
-        return pad
-    if call.attribute("convention") == "same":
-        raise call.invalid(
-            "BT-WINDOW",
-            f"windows of {taps} with stride {stride} do not fill {extent + 2 * pad} positions",
-            "use the convention 'valid' or 'full'",
-        )
-    return pad + lacking
+# Windows that leave positions over are refused by `same`, and get one more window by `full`.
+_SIZES = {"valid": "floor", "full": "ceil", "same": "exact"}
 
 
 def _windows(call: Call) -> tuple[Window, ...]:
     x = call.input(0)
     call.rank(x, 3, 5)
-    count, kernel = x.rank - 2, tuple(int(v) for v in call.attribute("kernel"))
-    if call.attribute("convention") not in _CONVENTIONS:
-        raise call.invalid("BT-WINDOW", f"convention '{call.attribute('convention')}' is not among {_CONVENTIONS}")
+    extents, kernel, pads = x.shape[2:], tuple(call.attribute("kernel")), tuple(call.attribute("pads"))
+    size = _SIZES.get(str(call.attribute("convention")))
+    if size is None:
+        raise call.invalid("BT-WINDOW", f"convention '{call.attribute('convention')}' is not among {list(_SIZES)}")
     whole = bool(call.attribute("whole"))
-    if len(kernel) != count and (kernel or not whole):
-        raise call.invalid("BT-WINDOW", f"a window over {len(kernel)} axes, but the tensor has {count}")
-    strides, pads = _listed(call, "strides", count, 1), _listed(call, "pads", count, 0)
-    found = []
-    for extent, taps, stride, pad in zip(x.shape[2:], kernel or x.shape[2:], strides, pads, strict=True):
-        if not (extent >= 1 and 1 <= taps < 2**31 and 1 <= stride <= LARGEST and 0 <= pad <= LARGEST):
-            raise call.invalid("BT-WINDOW", f"a window of {taps} over {extent}, stride {stride}, padded by {pad}")
-        if taps > extent + 2 * pad:
-            raise call.invalid(
-                "BT-WINDOW", f"a window of {taps} does not fit {extent} positions padded to {extent + 2 * pad}"
-            )
-        if whole:
-            found.append(Window(extent, extent, 1, 1, 0, 0, 1))
-            continue
-        if pad >= taps:
-            raise call.invalid("BT-WINDOW", f"padded by {pad}, a window of {taps} takes at most {taps - 1}")
-        after = _after(call, extent, taps, stride, pad)
-        found.append(Window(extent, taps, stride, 1, pad, after, 1 + (extent + pad + after - taps) // stride))
-    return tuple(found)
+    taps, padding = (kernel or extents, "explicit") if whole else (kernel, "explicit_below_taps")
+    size = "floor" if whole else size
+    found = windows(call, extents, taps, call.attribute("strides"), (), (*pads, *pads), padding, size)
+    return windows(call, extents, extents) if whole else found
 
 
 def infer(call: Call) -> list[Shape]:
@@ -89,7 +54,7 @@ def _geometry(call: Call, windows: Sequence[Window]) -> dict[str, Attribute]:
 def lower_max(call: Call) -> Lowered:
     """As max_pool."""
     windows, shape = _windows(call), call.input(0).shape
-    work = call.output.size * math.prod(one.taps for one in windows)
+    work = call.output.size * tap_count(windows)
     scratch = 2 * spatial_bytes(windows, math.prod(shape[:2]), 8) + 24 * work
     return Lowered(_geometry(call, windows), work=work, scratch=scratch, operator="max_pool")
 
@@ -97,9 +62,9 @@ def lower_max(call: Call) -> Lowered:
 def lower_average(call: Call) -> Lowered:
     """As qlinear_average_pool or, of real numbers, average_pool; padding counts for whole windows."""
     windows, x, output = _windows(call), call.input(0), call.output
-    taps = math.prod(one.taps for one in windows)
+    taps = tap_count(windows)
     counted = bool(call.attribute("count_include_pad"))
-    if not counted and any((one.out - 1) * one.stride >= one.extent + one.before for one in windows):
+    if not counted and any(one.behind for one in windows):
         raise call.invalid(
             "BT-WINDOW", "the last window lies behind the picture: no element counts", "use the convention 'valid'"
         )

@@ -20,7 +20,7 @@ from .accumulator import (
 )
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_weight_scales, pad_and_center, tap_windows
-from .geometry import Window, padded_bytes, window_parameters, windows
+from .geometry import Window, spatial_bytes, spatial_parameters, step_windows, windows_by_letter
 from .lanes import stored_in_lanes
 from .real_layers import REAL_SLOTS
 from .roles import LAYER
@@ -30,7 +30,7 @@ from .stopping import check_stop
 BLOCK = 1 << 16
 
 
-def _geometry(call: Call) -> tuple[Window, Window]:
+def _geometry(call: Call) -> tuple[Window, ...]:
     call.expect((2, 3))
     if len(call.inputs) == 3 and not call.has(2):
         raise call.invalid("BT-NODE-INPUT", "input 2 (bias) is named, but absent", "leave the input out altogether")
@@ -48,7 +48,7 @@ def _geometry(call: Call) -> tuple[Window, Window]:
         raise call.invalid(
             "BT-CONV-CHANNELS", f"{source.shape[3]} input channels are no {call.attribute('groups')} groups of one"
         )
-    return windows(call, source.shape[1], source.shape[2], weights.shape[1], weights.shape[2])
+    return windows_by_letter(call, source.shape[1:3], weights.shape[1:3])
 
 
 def infer(call: Call) -> list[Shape]:
@@ -86,7 +86,7 @@ def lower(call: Call) -> Lowered:
         bound = replace(bound, wraps=True)
     return Lowered(
         parameters={
-            **window_parameters(vertical, horizontal),
+            **spatial_parameters((vertical, horizontal)),
             **fused_range(call),
             "multiplier": channels // source.shape[3],
             "input_zero_point": source.zero_point,
@@ -96,7 +96,7 @@ def lower(call: Call) -> Lowered:
         arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
         accumulator=bound,
         work=call.output.size * taps,
-        scratch=2 * padded_bytes(vertical, horizontal, channels, 4),
+        scratch=2 * spatial_bytes((vertical, horizontal), channels, 4),
     )
 
 
@@ -115,13 +115,6 @@ def _lower_hybrid(call: Call, vertical: Window, horizontal: Window) -> Lowered:
             "this kernel goes by the attribute and would leave outputs unwritten or write beyond them",
         )
     return hybrid_layers.lower_windows(call, vertical, horizontal, "asymmetric", -1, call.input(0).shape[3])
-
-
-def _useful_taps(step: Step, axis: str, side: str, extent: int) -> range:
-    """Taps that meet the picture for some output: the others only ever multiply padding, which is real zero."""
-    dilation, before = step[f"dilation_{axis}"], step[f"pad_{side}"]
-    first = max(0, -(-(before - (step[f"out_{axis}"] - 1) * step[f"stride_{axis}"]) // dilation))
-    return range(first, min(step[f"filter_{axis}"], (before + extent - 1) // dilation + 1))
 
 
 def _lost(
@@ -153,8 +146,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     filters = weights[0].astype(work_type) - work_type.type(step["weight_zero_point"])
     channels = filters.shape[2]
     lost = accumulate.RULES[step.rules["accumulate"]].lost
-    rows_of_taps = _useful_taps(step, "h", "top", x.shape[1])
-    columns_of_taps = _useful_taps(step, "w", "left", x.shape[2])
+    # Other taps only ever multiply padding, which is real zero.
+    rows_of_taps, columns_of_taps = (one.taps_met() for one in step_windows(step, x.shape[1:3])[1:])
     stride_h, stride_w = step["stride_h"], step["stride_w"]
     dilation_h, dilation_w = step["dilation_h"], step["dilation_w"]
     out_h, out_w = step["out_h"], step["out_w"]

@@ -15,8 +15,8 @@ from ..graph import Attribute
 from ..rules import byte_products, plain_range, quantize_rows, row_sums, scale_back
 from .accumulator import finish_accumulator, proven_bound, weight_sums
 from .base import Call, Lowered, Step
-from .geometry import Window, padded_bytes, window_parameters
-from .real_layers import inside, real_range
+from .geometry import Window, spatial_bytes, spatial_parameters, step_windows
+from .real_layers import real_range
 from .stopping import check_stop
 
 # Slots that a hybrid row fills, beside `accumulate` and `plain_range`.
@@ -72,9 +72,9 @@ def lower_windows(call: Call, vertical: Window, horizontal: Window, mode: str, a
         call,
         mode,
         scales if mode == "asymmetric" else scales[:1],
-        {**window_parameters(vertical, horizontal), "groups": groups},
+        {**spatial_parameters((vertical, horizontal)), "groups": groups},
         axis,
-        4 * source.size + 2 * padded_bytes(vertical, horizontal, source.shape[3], 8),
+        4 * source.size + 2 * spatial_bytes((vertical, horizontal), source.shape[3], 8),
     )
 
 
@@ -150,21 +150,21 @@ def _bound(step: Step) -> int:
 
 def _patches(step: Step, picture: np.ndarray, top: int, count: int) -> np.ndarray:
     """[count, W', h, w, C] of a picture of integers; positions outside hold 0."""
-    height, width, channels = picture.shape
-    found = np.zeros((count, step["out_w"], step["filter_h"], step["filter_w"], channels), picture.dtype)
-    for i in range(step["filter_h"]):
-        lines = inside(step, "h", "top", height, i, top, top + count)
-        for j in range(step["filter_w"]):
-            across = inside(step, "w", "left", width, j, 0, step["out_w"])
-            if lines is not None and across is not None:
-                found[lines[0], across[0], i, j] = picture[lines[1], across[1]]
+    _, vertical, horizontal = step_windows(step, picture.shape[:2])
+    found = np.zeros((count, horizontal.out, vertical.taps, horizontal.taps, picture.shape[2]), picture.dtype)
+    for i in vertical.taps_met():
+        lines = vertical.met(i, top, top + count)
+        for j in horizontal.taps_met():
+            across = horizontal.met(j)
+            found[lines[0], across[0], i, j] = picture[lines[1], across[1]]
     return found
 
 
 def convolve_depthwise(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One multiply-add pass per tap over weights[1, h, w, outputs]."""
     x, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
-    out_h, out_w, channels = step["out_h"], step["out_w"], weights.shape[3]
+    _, vertical, horizontal = step_windows(step, x.shape[1:3])
+    out_h, out_w, channels = vertical.out, horizontal.out, weights.shape[3]
     filters = weights[0].astype(np.int64).reshape(*weights.shape[1:3], x.shape[3], -1)
     start = None if bias is None else bias.reshape(-1)
     out = np.empty((x.shape[0], out_h, out_w, channels), np.float32)
@@ -178,12 +178,11 @@ def convolve_depthwise(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
             check_stop()
             count = min(rows, out_h - top)
             acc = np.zeros((count, out_w, *filters.shape[2:]), np.int64)
-            for i in range(filters.shape[0]):
-                lines = inside(step, "h", "top", x.shape[1], i, top, top + count)
-                for j in range(filters.shape[1]):
-                    across = inside(step, "w", "left", x.shape[2], j, 0, out_w)
-                    if lines is not None and across is not None:
-                        acc[lines[0], across[0]] += centered[lines[1], across[1]] * filters[i, j]
+            for i in vertical.taps_met():
+                lines = vertical.met(i, top, top + count)
+                for j in horizontal.taps_met():
+                    across = horizontal.met(j)
+                    acc[lines[0], across[0]] += centered[lines[1], across[1]] * filters[i, j]
             out[n, top : top + count] = finish(step, acc.reshape(count, out_w, channels), scale, start)
     return [out]
 

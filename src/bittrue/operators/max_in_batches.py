@@ -22,7 +22,7 @@ import numpy as np
 
 from ..graph import DATA_TYPES
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST
+from .geometry import LARGEST, SIZES, Window, numbers, windows
 from .level_storage import limits, store
 from .stopping import check_stop
 
@@ -31,54 +31,42 @@ _F32 = np.float32
 _ABSENT, _ZERO = -2, -1
 
 
-def _pair(call: Call, name: str, low: int, count: int = 2) -> tuple[int, ...]:
-    given = tuple(int(v) for v in call.attribute(name))
-    if len(given) != count or any(not low <= value <= LARGEST for value in given):
-        raise call.invalid("BT-WINDOW", f"attribute '{name}' is {list(given)}, expected {count} of {low} to {LARGEST}")
-    return given
-
-
 def _floor(value: int, divisor: int) -> int:
     return int(np.floor(_F32(value) / _F32(divisor)))
 
 
-def _axes(call: Call) -> list[tuple[int, ...]]:
-    """extent, taps, stride, before, after, small pictures, their extent, skip, and outputs: of height and width."""
+def _axes(call: Call) -> list[tuple[Window, int, int, int]]:
+    """The window, small pictures, their extent, and skip: of height and width. A window ends before what is skipped."""
     source = call.input(0)
     call.rank(source, 4)
-    kernel = _pair(call, "kernel", 1) if call.attribute("kernel") else source.shape[2:]
-    strides, pads = _pair(call, "strides", 1), _pair(call, "pads", 0, 4)
-    grid, batch, skip = _pair(call, "grid", 2), _pair(call, "batch", 1), _pair(call, "skip", 0)
+    kernel = numbers(call, "kernel", 2, 1) if call.attribute("kernel") else source.shape[2:]
+    strides, pads = numbers(call, "strides", 2, 1), numbers(call, "pads", 4, 0)
+    grid, batch, skip = numbers(call, "grid", 2, 2), numbers(call, "batch", 2, 1), numbers(call, "skip", 2, 0)
     if not any(pads):
         raise call.unsupported(
             "BT-WINDOW", "no pads: the runtime leaves the extents of small pictures undefined", "give one of the pads"
         )
-    found: list[tuple[int, ...]] = []
-    for axis in (0, 1):
-        extent, before, after = source.shape[2 + axis], pads[axis], pads[axis + 2]
-        span = extent + before + after - kernel[axis] - (grid[axis] - 1) * skip[axis]
-        out = _floor(span, strides[axis]) + 1
-        if (out - 1) * strides[axis] >= extent + before:
-            out -= 1
-        if out < 1 or (out - 1) * strides[axis] >= extent + before:
-            raise call.invalid("BT-WINDOW", f"a window of {kernel[axis]} does not fit an extent of {extent}")
-        found.append((extent, kernel[axis], strides[axis], before, after, grid[axis], batch[axis], skip[axis], out))
-    return found
+    skipped = [(small - 1) * each for small, each in zip(grid, skip, strict=True)]
+    sides = (*pads[:2], pads[2] - skipped[0], pads[3] - skipped[1])
+    rules = ("explicit_or_cropping", "floor_binary32_clipped")
+    found = windows(call, source.shape[2:], kernel, strides, (), sides, *rules)
+    return list(zip(found, grid, batch, skip, strict=True))
 
 
 def infer(call: Call) -> list[Shape]:
     """[N, C, H, W] gives [N, C, H', W']."""
     call.expect(1)
-    return [(*call.input(0).shape[:2], *(axis[-1] for axis in _axes(call)))]
+    return [(*call.input(0).shape[:2], *(one.out for one, *_ in _axes(call)))]
 
 
-def _positions(axis: tuple[int, ...]) -> np.ndarray:
+def _positions(one: Window, grid: int, batch: int, skip: int) -> np.ndarray:
     """Position of every tap of every output, [outputs, taps], or what stands in its place."""
-    extent, taps, stride, before, after, grid, batch, skip, out = axis
-    # The formula of `out` before the last window may be dropped.
-    whole = _floor(extent + before + after - taps - (grid - 1) * skip, stride) + 1
+    extent, taps, stride, before, out = one.extent, one.taps, one.stride, one.before, one.out
+    after, count = one.after + (grid - 1) * skip, SIZES["floor_binary32"].count
+    # As many as there were before the last window was left out.
+    whole = count(extent + before + one.after - taps, stride)
     gap = _floor(extent - batch * grid, grid - 1)
-    out_batch = _floor(batch + before + after - taps, stride) + 1
+    out_batch = count(batch + before + after - taps, stride)
     share = out_batch + _floor(whole - out_batch * grid, grid - 1)
     found = np.full((out, taps), _ABSENT, np.int64)
     for picture in range(grid if share > 0 else 0):
@@ -96,20 +84,21 @@ def _positions(axis: tuple[int, ...]) -> np.ndarray:
 
 def lower(call: Call) -> Lowered:
     """Positions of taps; those outside of the picture's memory are refused."""
-    height, width = _axes(call)
-    rows, columns = _positions(height), _positions(width)
-    last = rows.max(initial=0) * width[0] + columns.max(initial=0)
-    if last >= height[0] * width[0]:
+    sides = _axes(call)
+    (height, *_), (width, *_) = sides
+    rows, columns = (_positions(*side) for side in sides)
+    last = rows.max(initial=0) * width.extent + columns.max(initial=0)
+    if last >= height.extent * width.extent:
         raise call.unsupported(
             "BT-WINDOW",
-            f"windows read element {int(last)} of a picture of {height[0] * width[0]}",
+            f"windows read element {int(last)} of a picture of {height.extent * width.extent}",
             "the runtime reads past the picture; give pads behind it, or a skip",
         )
     size = math.prod(call.output.shape)
     return Lowered(
-        {**limits(call), "width": width[0]},
+        {**limits(call), "width": width.extent},
         {"rows": rows, "columns": columns},
-        work=size * height[1] * width[1],
+        work=size * height.taps * width.taps,
         scratch=32 * size,
     )
 

@@ -11,7 +11,7 @@ from ..graph import Attribute
 from ..rules import average, order, plain_range
 from .accumulator import finish_accumulator, fused_range, proven_bound
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import LARGEST, Window, meeting, sides, window, window_parameters
+from .geometry import Window, WindowError, counts, named_rules, spatial_parameters, step_windows, window
 
 # Grouped sums walk over taps that miss the picture, too.
 _MOST_GROUPED = 1 << 20
@@ -19,14 +19,19 @@ _MOST_GROUPED = 1 << 20
 
 def _side(call: Call, name: str, extent: int, suffix: str) -> Window | None:
     """The window along one axis; None when it has no taps or does not fit, which is no error in a pool."""
-    taps, stride, padding = call.attribute(f"filter_{suffix}"), call.attribute(f"stride_{suffix}"), sides(call, suffix)
-    if not isinstance(padding, str):
-        return window(call, name, extent, extent if call.attribute("whole") else taps, stride, 1, padding)
-    if stride >= 1 and (taps < 1 or (padding == "valid" and taps >= extent + 2 * stride)):
+    taps, stride = call.attribute(f"filter_{suffix}"), call.attribute(f"stride_{suffix}")
+    pads, padding, size = named_rules(call, 2)
+    before, after = pads["hw".index(suffix) :: 2]
+    if call.attribute("padding") == "explicit":
+        taps = extent if call.attribute("whole") else taps
+    elif stride >= 1 and (taps < 1 or (size == "truncated_sum" and taps >= extent + 2 * stride)):
         return None
-    if stride >= 1 and not extent:
-        return Window(0, taps, stride, 1, max(0, taps - stride) >> 1, 0, 0)
-    return window(call, name, extent, taps, stride, 1, padding)
+    elif stride >= 1 and not extent:
+        return Window(0, taps, stride, 1, 0, 0, 0)
+    try:
+        return window(extent, taps, stride, 1, (before, after), padding, size, 2**31 - 1)
+    except WindowError as error:
+        raise call.invalid("BT-WINDOW", f"{name}: {error}") from None
 
 
 def pool_geometry(call: Call) -> tuple[Window, Window]:
@@ -36,9 +41,6 @@ def pool_geometry(call: Call) -> tuple[Window, Window]:
     call.rank(source, 4)
     horizontal = _side(call, "width", source.shape[2], "w")
     vertical = _side(call, "height", source.shape[1], "h")
-    if horizontal and vertical and max(horizontal.before, vertical.before) > LARGEST:
-        before = max(horizontal.before, vertical.before)
-        raise call.invalid("BT-WINDOW", f"{before} padded positions on one side, at most {LARGEST} are possible")
     nothing = Window(0, 1, 1, 1, 0, 0, 0)
     return (vertical if horizontal else None) or nothing, horizontal or nothing
 
@@ -91,7 +93,7 @@ def lower(call: Call) -> Lowered:
     picture = max(source.size, call.output.size) // max(1, source.shape[0])
     return Lowered(
         parameters={
-            **window_parameters(vertical, horizontal),
+            **spatial_parameters((vertical, horizontal)),
             **_clamp_range(call),
             **({"outside": outside} if (outside := call.node.attributes.get("outside")) else {}),
         },
@@ -101,78 +103,52 @@ def lower(call: Call) -> Lowered:
     )
 
 
-def _taps(step: Step, side: str, extent: int) -> Iterator[tuple[slice, slice]]:
-    """For every tap that any window uses: (window positions, picture positions), in ascending order of the tap.
+def _taps(one: Window) -> Iterator[tuple[slice, slice]]:
+    """For every tap that any window uses: (windows, positions in the image), in ascending order of the tap.
 
-    Taps that only ever meet padding are skipped, so a huge filter costs no more than the picture.
+    Taps that only ever meet padding are skipped, so a huge filter costs no more than the image.
     """
-    before, stride, out = step[f"pad_{'top' if side == 'h' else 'left'}"], step[f"stride_{side}"], step[f"out_{side}"]
-    for tap in range(max(0, before - (out - 1) * stride), min(step[f"filter_{side}"], extent + before)):
-        met = meeting(out, extent, stride, tap - before)
-        if met[0].stop:
-            yield met
+    return (met for met in map(one.met, one.taps_met()) if met[0].stop)
 
 
-def _counts(step: Step, side: str, extent: int) -> np.ndarray:
-    """How many taps of every window lie inside the picture."""
-    before = step[f"pad_{'top' if side == 'h' else 'left'}"]
-    origin = np.arange(step[f"out_{side}"], dtype=np.int64) * step[f"stride_{side}"] - before
-    return np.minimum(origin + step[f"filter_{side}"], extent) - np.maximum(origin, 0)
-
-
-def _edges(step: Step, side: str, extent: int) -> list[tuple[int, int]]:
-    """(window, nearest position) for windows that miss the picture, where such read its edge."""
+def _edges(step: Step, one: Window) -> list[tuple[int, int]]:
+    """(window, nearest position) for windows that miss the image, where such read its edge."""
     if step.parameters.get("outside") != "edge":
         return []
-    missed = np.flatnonzero(_counts(step, side, extent) <= 0)
-    before, stride = step[f"pad_{'top' if side == 'h' else 'left'}"], step[f"stride_{side}"]
-    return [(int(window), 0 if window * stride < before else extent - 1) for window in missed]
-
-
-def inside_counts(step: Step, height: int, width: int) -> np.ndarray:
-    """How many positions of every window lie inside the picture, [H', W', 1]."""
-    down, across = (np.maximum(_counts(step, side, extent), 0) for side, extent in (("h", height), ("w", width)))
-    return (down[:, None] * across)[..., None]
+    missed = np.flatnonzero(one.counts() == 0)
+    return [(int(at), 0 if at * one.stride < one.before else one.extent - 1) for at in missed]
 
 
 def picture_sums(picture: np.ndarray, step: Step) -> np.ndarray:
     """Sums over windows of one picture [H, W, C]: integers along one axis after the other, binary32 in tap order."""
-    height, width, channels = picture.shape
+    (height, _, channels), (_, down, across) = picture.shape, step_windows(step, picture.shape[:2])
     if picture.dtype == np.float32:
-        sums = np.zeros((step["out_h"], step["out_w"], channels), np.float32)
+        sums = np.zeros((down.out, across.out, channels), np.float32)
         with np.errstate(all="ignore"):
-            for rows, from_rows in _taps(step, "h", height):
-                for columns, from_columns in _taps(step, "w", width):
+            for rows, from_rows in _taps(down):
+                for columns, from_columns in _taps(across):
                     sums[rows, columns] += picture[from_rows, from_columns]
         return sums
     # Sums of a row of taps fit 32 bits whenever whole windows do.
     exact = np.int32 if step.accumulator is not None and not step.accumulator.wraps else np.int64
-    lines = np.zeros((height, step["out_w"], channels), exact)
-    for columns, from_columns in _taps(step, "w", width):
+    lines = np.zeros((height, across.out, channels), exact)
+    for columns, from_columns in _taps(across):
         lines[:, columns] += picture[:, from_columns]
-    sums = np.zeros((step["out_h"], step["out_w"], channels), exact)
-    for rows, from_rows in _taps(step, "h", height):
+    sums = np.zeros((down.out, across.out, channels), exact)
+    for rows, from_rows in _taps(down):
         sums[rows] += lines[from_rows]
     return sums
 
 
 def _grouped_sums(picture: np.ndarray, step: Step) -> np.ndarray:
     """Binary32 sums over windows of one picture [H, W, C], grouped as the slot `order` says; missing taps are zeros."""
-    height, width, channels = picture.shape
-
-    def side(name: str, extent: int, before: int) -> list[tuple[slice, slice] | None]:
-        found: list[tuple[slice, slice] | None] = [None] * step[f"filter_{name}"]
-        for windows, pixels in _taps(step, name, extent):
-            found[pixels.start - windows.start * step[f"stride_{name}"] + before] = (windows, pixels)
-        return found
+    _, down, across = step_windows(step, picture.shape[:2])
 
     def taps() -> Iterator[np.ndarray]:
-        rows, columns = side("h", height, step["pad_top"]), side("w", width, step["pad_left"])
-        for column in columns:
-            for row in rows:
-                tap = np.zeros((step["out_h"], step["out_w"], channels), np.float32)
-                if row is not None and column is not None:
-                    tap[row[0], column[0]] = picture[row[1], column[1]]
+        for column in map(across.met, range(across.taps)):
+            for row in map(down.met, range(down.taps)):
+                tap = np.zeros((down.out, across.out, picture.shape[2]), np.float32)
+                tap[row[0], column[0]] = picture[row[1], column[1]]
                 yield tap
 
     grouped = order.RULES[step.rules["order"]].taps
@@ -184,7 +160,7 @@ def average_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     """Window sums picture by picture, divided by the number of taps inside."""
     x = inputs[0]
     out = np.empty((x.shape[0], step["out_h"], step["out_w"], x.shape[3]), x.dtype)
-    count = (_counts(step, "h", x.shape[1])[:, None] * _counts(step, "w", x.shape[2]))[..., None]
+    count = counts(step_windows(step, x.shape[1:3])[1:])[..., None]
     if count.size and (count == count.flat[0]).all():
         count = count[:1, :1]
     divide = average.RULES[step.rules["average"]]
@@ -203,7 +179,7 @@ def l2_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The root of the average of squares, each operation rounded to binary32, squares added in tap order."""
     x = inputs[0]
     out = np.empty((x.shape[0], step["out_h"], step["out_w"], x.shape[3]), x.dtype)
-    count = (_counts(step, "h", x.shape[1])[:, None] * _counts(step, "w", x.shape[2]))[..., None]
+    count = counts(step_windows(step, x.shape[1:3])[1:])[..., None]
     divide = average.RULES[step.rules["average"]]
     with np.errstate(all="ignore"):
         for n in range(x.shape[0] if out.size else 0):
@@ -217,16 +193,17 @@ def max_reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     x = inputs[0]
     out = np.empty((x.shape[0], step["out_h"], step["out_w"], x.shape[3]), x.dtype)
     least = np.finfo(np.float32).min if x.dtype == np.float32 else np.iinfo(x.dtype).min
+    _, down, across = step_windows(step, x.shape[1:3])
     for n in range(x.shape[0] if out.size else 0):
         lines = np.full((x.shape[1], *out.shape[2:]), least, x.dtype)
-        for columns, from_columns in _taps(step, "w", x.shape[2]):
+        for columns, from_columns in _taps(across):
             _keep_larger(lines[:, columns], x[n][:, from_columns])
-        for column, pixel in _edges(step, "w", x.shape[2]):
+        for column, pixel in _edges(step, across):
             lines[:, column] = x[n][:, pixel]
         largest = np.full(out.shape[1:], least, x.dtype)
-        for rows, from_rows in _taps(step, "h", x.shape[1]):
+        for rows, from_rows in _taps(down):
             _keep_larger(largest[rows], lines[from_rows])
-        for row, line in _edges(step, "h", x.shape[1]):
+        for row, line in _edges(step, down):
             largest[row] = lines[line]
         out[n] = plain_range.clamp(largest, step["low"], step["high"])
     return [out]

@@ -7,7 +7,6 @@ are for windows that are the whole picture, without padding: then it is qlinear_
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -18,12 +17,12 @@ import numpy as np
 from ..graph import DATA_TYPES
 from ..rules import affine_average
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import Window
+from .geometry import Window, counts, spatial_bytes, spatial_parameters, spatial_shape, step_windows, tap_count
 from .late import Prepared, Values, prepare_late, prepare_now
 from .qlinear_global_average_pool import lower as lower_global
 from .roles import OPERAND_UNARY
 from .scalar_operands import check_scalars, pair
-from .spatial import padded, sliding, spatial_bytes, spatial_parameters, spatial_shape, spatial_windows, step_windows
+from .spatial import padded, sliding, spatial_windows
 
 _PARAMETERS = (1, 2, 3, 4)
 
@@ -38,7 +37,7 @@ def _windows(call: Call) -> tuple[Window, ...]:
         raise call.invalid("BT-SHAPE-RANK", f"a picture with channels has rank 3 or more, found {call.input(0).rank}")
     if not _channels_first(call)[1]:
         raise call.invalid("BT-WINDOW", f"shape {list(call.input(0).shape)} has no channels; only a batch may be empty")
-    return spatial_windows(call, _channels_first(call), call.attribute("kernel_shape"), pooling=True, crops=True)
+    return spatial_windows(call, _channels_first(call), call.attribute("kernel_shape"), pooling=True)
 
 
 def infer(call: Call) -> list[Shape]:
@@ -77,33 +76,19 @@ def lower(call: Call) -> Lowered:
     return Lowered(
         parameters,
         arrays,
-        work=output.size * math.prod(one.taps for one in windows),
+        work=output.size * tap_count(windows),
         scratch=spatial_bytes(windows, planes, 8) + 32 * output.size,
         inputs=None if parameters["late"] else (0,),
     )
-
-
-def _inside(one: Window) -> np.ndarray:
-    """How many taps of every window lie inside of the picture."""
-    taps = np.arange(one.out)[:, None] * one.stride - one.before + np.arange(one.taps) * one.dilation
-    return np.asarray(((taps >= 0) & (taps < one.extent)).sum(axis=1))
-
-
-def _counts(step: Step, windows: Sequence[Window]) -> np.ndarray:
-    """Elements per window, of shape [D', H', W'] or of one that broadcasts to it."""
-    if step["count_include_pad"]:
-        return np.asarray(math.prod(one.taps for one in windows))
-    depth, height, width = (_inside(one) for one in windows)
-    return depth[:, None, None] * height[:, None] * width
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sums tap by tap, picture by picture."""
     step = prepare_late(step, inputs, _prepare)
     x = np.moveaxis(inputs[0], -1, 1) if step["channels_last"] else inputs[0]
-    windows = step_windows(step, x.shape)
+    windows = step_windows(step, x.shape[2:])
     rule, values, low = affine_average.RULES[step.rules["affine_average"]], step.arrays["values"], step["low"]
-    counts = _counts(step, windows)
+    divisors = counts(windows, "taps" if step["count_include_pad"] else "inside")
     pictures = x.reshape(*x.shape[:2], *(one.extent for one in windows))
     out = np.empty((*x.shape[:2], *(one.out for one in windows)), DATA_TYPES[step["dtype"]].numpy)
     for n in range(len(pictures) if out.size else 0):
@@ -113,7 +98,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             for tap in product(*(range(one.taps) for one in windows)):
                 place: tuple[Any, ...] = (..., *tap)
                 total += view[place]
-        out[n] = rule.finish(total, counts, step.arrays, low, step["high"])
+        out[n] = rule.finish(total, divisors, step.arrays, low, step["high"])
     out = out.reshape(*x.shape[:2], *(one.out for one in windows[3 - (x.ndim - 2) :]))
     return [np.ascontiguousarray(np.moveaxis(out, 1, -1)) if step["channels_last"] else out]
 

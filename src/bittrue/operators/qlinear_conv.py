@@ -18,7 +18,7 @@ from ..graph import data_type
 from ..rules import accumulate
 from .accumulator import finish_accumulator, stored_type
 from .base import Call, Lowered, Operator, Role, Shape, Step
-from .geometry import Window
+from .geometry import Window, spatial_bytes, spatial_parameters, spatial_shape, step_windows
 from .integer_layers import (
     REQUANTIZE_SLOTS,
     bound,
@@ -34,7 +34,7 @@ from .integer_layers import (
 )
 from .late import Prepared, Values, prepare_late, prepare_now
 from .roles import OPERAND_LAYER
-from .spatial import padded, sliding, spatial_bytes, spatial_parameters, spatial_shape, spatial_windows, step_windows
+from .spatial import padded, sliding, spatial_windows
 
 # Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
 PATCH_BYTES = 4 << 20
@@ -180,7 +180,7 @@ def _sums(
     step: Step, x: np.ndarray, weights: np.ndarray, weights_first: bool
 ) -> Iterator[tuple[tuple[int, int, slice], np.ndarray]]:
     """(picture, depth, rows) of the output and its sums [O, rows, W'], exact but for what the rule loses, in blocks."""
-    windows = step_windows(step, x.shape)
+    windows = step_windows(step, x.shape[2:])
     limit = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(limit)
     groups, filters = step["groups"], weights.shape[0]
@@ -206,7 +206,7 @@ def _sums(
 def _outputs(step: Step, x: np.ndarray, weights: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """x with its channels first, and an output [N, O, D', H', W'] to fill."""
     first = np.moveaxis(x, -1, 1) if step["channels_last"] else x
-    out = np.empty((x.shape[0], weights.shape[0], *spatial_shape(step_windows(step, first.shape))), dtype)
+    out = np.empty((x.shape[0], weights.shape[0], *spatial_shape(step_windows(step, first.shape[2:]))), dtype)
     return first, out
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..graph import Attribute
 from ..rules import plain_range, sum_of_products
 from .base import Call, Lowered, Step
-from .geometry import Window, meeting, window_parameters
+from .geometry import Window, spatial_parameters, step_windows
 from .stopping import check_stop
 
 # Slots that a row for real numbers fills.
@@ -32,7 +32,7 @@ def lower_windows(call: Call, vertical: Window, horizontal: Window, groups: int)
     weights, channels = call.input(1), call.output.shape[3]
     terms = weights.size // channels
     return Lowered(
-        parameters={**window_parameters(vertical, horizontal), **real_range(call), "groups": groups},
+        parameters={**spatial_parameters((vertical, horizontal)), **real_range(call), "groups": groups},
         work=call.output.size * terms,
         scratch=4 * weights.size + 8 * max(_SUMS, call.output.shape[2] * channels),
     )
@@ -62,13 +62,6 @@ def finish(step: Step, total: np.ndarray, bias: np.ndarray | None, x: np.ndarray
     return plain_range.clamp(total, step["low"], step["high"])
 
 
-def inside(step: Step, axis: str, side: str, extent: int, tap: int, low: int, high: int) -> tuple[slice, slice] | None:
-    """Positions in [low, high) of the output for which a tap meets the picture, counted from low, and what it meets."""
-    stride, moved = step[f"stride_{axis}"], tap * step[f"dilation_{axis}"] - step[f"pad_{side}"]
-    met = meeting(high - low, extent, stride, low * stride + moved)
-    return met if met[0].stop else None
-
-
 def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> list[np.ndarray]:
     """A convolution with filters[h, w, depth, outputs]: one pass per tap and channel over blocks of rows.
 
@@ -78,14 +71,15 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
     rule = sum_of_products.RULES[step.rules["sum_of_products"]]
     filters = np.ascontiguousarray(filters)
     depth, channels, groups = *filters.shape[2:], step["groups"]
-    height, width, out_h, out_w = *x.shape[1:3], step["out_h"], step["out_w"]
+    _, vertical, horizontal = step_windows(step, x.shape[1:3])
+    out_h, out_w = vertical.out, horizontal.out
     grouped = filters.reshape(*filters.shape[:3], groups, channels // groups)
     out = np.empty((x.shape[0], out_h, out_w, channels), np.float32)
     if not out.size:
         return [out]
     rows = max(1, _SUMS // (out_w * channels))
-    columns = [inside(step, "w", "left", width, tap, 0, out_w) for tap in range(step["filter_w"])]
-    taps = [(i, j) for i in range(step["filter_h"]) for j in range(step["filter_w"])]
+    columns = [horizontal.met(tap) for tap in range(horizontal.taps)]
+    taps = [(i, j) for i in range(vertical.taps) for j in range(horizontal.taps)]
     if rule.by_columns:
         taps.sort(key=lambda tap: tap[::-1])
     nothing = np.zeros((1, 1, groups, 1), np.float32)
@@ -95,12 +89,12 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
         total = _start(rule, (bottom - top, out_w, groups, channels // groups), bias)
         room = np.empty_like(total)
         for i, j in taps:
-            lines, across = inside(step, "h", "top", height, i, top, bottom), columns[j]
+            lines, across = vertical.met(i, top, bottom), columns[j]
             if rule.from_bias:
                 for where in _outside(lines, across, *total.shape[:2]):
                     for c in range(depth):
                         rule(total[where], nothing, grouped[i, j, c], room[where])
-            if lines is None or across is None:
+            if not lines[0].stop or not across[0].stop:
                 continue
             met = x[n, lines[1], across[1]]
             met = met.reshape(*met.shape[:2], groups, 1, depth)
@@ -112,11 +106,9 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
 
 
 def _outside(
-    lines: tuple[slice, slice] | None, across: tuple[slice, slice] | None, height: int, width: int
+    lines: tuple[slice, slice], across: tuple[slice, slice], height: int, width: int
 ) -> list[tuple[slice, slice]]:
     """The up to four parts of a block of the output where a tap lies outside of the picture."""
-    if lines is None or across is None:
-        return [(slice(0, height), slice(0, width))]
     rows, columns = lines[0], across[0]
     parts = [
         (slice(0, rows.start), slice(0, width)),

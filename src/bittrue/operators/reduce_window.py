@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .base import Call, Lowered, Operator, Shape, Step
+from .geometry import spatial_shape, windows
 from .indexing import bounded
 
 _MOST_AXES = 6
+# Operands have 64 bits.
+_MOST = 2**63 - 1
 _ROLES = ("window", "strides", "dilations")
 Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -27,13 +30,8 @@ _FUNCTIONS: dict[str, Combine] = {
 
 
 def _geometry(call: Call) -> dict[str, tuple[int, ...]]:
-    source = call.input(0)
-    call.rank(source, 1, _MOST_AXES)
-    found = {role: tuple(call.integers(place, role)) for place, role in enumerate(_ROLES, 2)}
-    for role, numbers in found.items():
-        if len(numbers) != source.rank or any(number < 1 for number in numbers):
-            raise call.invalid("BT-WINDOW", f"{role} {list(numbers)} must be {source.rank} numbers of at least 1")
-    return found
+    call.rank(call.input(0), 1, _MOST_AXES)
+    return {role: tuple(call.integers(place, role)) for place, role in enumerate(_ROLES, 2)}
 
 
 def infer(call: Call) -> list[Shape]:
@@ -46,8 +44,9 @@ def infer(call: Call) -> list[Shape]:
         raise call.invalid("BT-WINDOW", f"function '{function}' is not one of {', '.join(_FUNCTIONS)}")
     if call.input(0).dtype == "bool" and function == "add":
         raise call.invalid("BT-WINDOW", "sums of truth values are no truth values", "use the function any")
-    geometry = zip(call.input(0).shape, *_geometry(call).values(), strict=True)
-    return [bounded(call, [max(0, (e - (w - 1) * d - 1) // s + 1) for e, w, s, d in geometry])]
+    taps, strides, dilations = _geometry(call).values()
+    found = windows(call, call.input(0).shape, taps, strides, dilations, size="floor_or_none", most=_MOST)
+    return [bounded(call, spatial_shape(found))]
 
 
 def lower(call: Call) -> Lowered:

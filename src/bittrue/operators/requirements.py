@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arithmetic.powers import nearly_power_of_two
 from .base import Call, Operand
+from .geometry import lacking
 from .granularity import refuse_block_size_per_tensor
 from .indexing import parameters_or_zero
 from .whole_numbers import significand_within_31_bits
@@ -381,7 +382,7 @@ def same_padding_adds(call: Call, latest: int) -> None:
         taps = call.attribute("kernel_shape")
         strides = tuple(call.attribute("strides")) or (1,) * len(taps)
         for extent, size, stride in zip(call.input(0).shape[2:], taps, strides, strict=True):
-            if (-(-extent // stride) - 1) * stride + size < extent:
+            if lacking(extent, size, stride) < 0:
                 raise call.invalid(
                     "BT-WINDOW", f"windows of {size} every {stride} leave some of {extent} positions out"
                 )

@@ -13,8 +13,8 @@ import numpy as np
 from ..rules import window_average
 from .accumulator import finish_accumulator, fused_range, proven_bound, signed_span
 from .base import Call, Lowered, Operator, Step
-from .geometry import window_parameters
-from .pool2d import infer, inside_counts, picture_sums, pool_geometry
+from .geometry import counts, spatial_parameters, step_windows
+from .pool2d import infer, picture_sums, pool_geometry
 
 
 def lower(call: Call) -> Lowered:
@@ -32,7 +32,7 @@ def lower(call: Call) -> Lowered:
     picture = max(source.size, output.size) // max(1, source.shape[0])
     return Lowered(
         parameters={
-            **window_parameters(vertical, horizontal),
+            **spatial_parameters((vertical, horizontal)),
             **fused_range(call),
             "input_zero_point": source.zero_point,
         },
@@ -47,12 +47,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Picture by picture: sums of stored integers, less the zero point of as many as lie inside."""
     x = inputs[0]
     rule = window_average.RULES[step.rules["window_average"]]
-    counts = inside_counts(step, x.shape[1], x.shape[2])
+    inside = counts(step_windows(step, x.shape[1:3])[1:])[..., None]
     out = np.empty((x.shape[0], step["out_h"], step["out_w"], x.shape[3]), x.dtype)
     for n, picture in enumerate(x):
-        sums = picture_sums(picture, step).astype(np.int64) - counts * step["input_zero_point"]
+        sums = picture_sums(picture, step).astype(np.int64) - inside * step["input_zero_point"]
         sums = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
-        out[n] = rule.apply(sums, counts, step.arrays, step["output_zero_point"], step["low"], step["high"])
+        out[n] = rule.apply(sums, inside, step.arrays, step["output_zero_point"], step["low"], step["high"])
     return [out]
 
 

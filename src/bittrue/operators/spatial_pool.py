@@ -11,16 +11,14 @@ import numpy as np
 
 from ..rules import real_sum
 from .base import Call, Lowered, Operator, Shape, Step
-from .geometry import Window
-from .spatial import padded, sliding, spatial_bytes, spatial_parameters, spatial_shape, spatial_windows, step_windows
+from .geometry import Window, counts, spatial_bytes, spatial_parameters, spatial_shape, step_windows, tap_count
+from .spatial import padded, sliding, spatial_windows
 
 
 def _windows(call: Call) -> tuple[Window, ...]:
     x = call.input(0)
     call.rank(x, 3, 5)
-    return spatial_windows(
-        call, x.shape, tuple(int(v) for v in call.attribute("kernel_shape")), pooling=True, crops=True
-    )
+    return spatial_windows(call, x.shape, call.attribute("kernel_shape"), pooling=True)
 
 
 def infer(call: Call) -> list[Shape]:
@@ -33,7 +31,7 @@ def infer(call: Call) -> list[Shape]:
 def lower(call: Call) -> Lowered:
     """Geometry, and what is counted."""
     windows, shape = _windows(call), call.input(0).shape
-    taps = math.prod(one.taps for one in windows)
+    taps = tap_count(windows)
     parameters = {
         **spatial_parameters(windows),
         "output_shape": call.output.shape,
@@ -51,7 +49,7 @@ def lower(call: Call) -> Lowered:
 
 def _patches(step: Step, x: np.ndarray, value: object) -> tuple[np.ndarray, tuple[Window, ...]]:
     """[planes, D', H', W', taps] of x [N, C, ...] with `value` around it."""
-    windows = step_windows(step, x.shape)
+    windows = step_windows(step, x.shape[2:])
     picture = x.reshape(-1, *(one.extent for one in windows))
     view = sliding(padded(picture, windows, value), windows)
     return view.reshape(*view.shape[:4], -1), windows
@@ -113,17 +111,6 @@ def _reference_max_one(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
     return reference_max(step, inputs)[: len(step.outputs)]
 
 
-def _counts(windows: Sequence[Window], after: Sequence[int]) -> np.ndarray:
-    """Taps of every window that lie in the picture or its declared padding: [D', H', W']."""
-    pads = (0,) * (3 - len(after)) + tuple(after)
-    found = []
-    for one, behind in zip(windows, pads, strict=True):
-        at = np.arange(one.out)[:, None] * one.stride + np.arange(one.taps) * one.dilation
-        found.append((at < one.before + one.extent + behind).sum(axis=1))
-    d, h, w = found
-    return d[:, None, None] * h[:, None] * w
-
-
 # Largest window of the vector kernels along an axis, and the largest padded row that they hold.
 _SMALL, _ROW = 32, 2048 - 8
 _CHANNELS = 16
@@ -156,11 +143,8 @@ def reference_average(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     if not math.prod(shape):
         return [np.zeros(shape, x.dtype)]
     patches, windows = _patches(step, x, 0)
-    inside = _positions(windows)[1].sum(axis=-1)
-    counts = inside
-    if step["count_include_pad"]:
-        counts = np.asarray(math.prod(one.taps for one in windows)) if step["full"] else _counts(windows, step["after"])
-    divisors = np.broadcast_to(counts, patches.shape[:4]).reshape(-1).astype(np.float64)
+    counted = ("taps" if step["full"] else "padded") if step["count_include_pad"] else "inside"
+    divisors = np.broadcast_to(counts(windows, counted), patches.shape[:4]).reshape(-1).astype(np.float64)
     total = real_sum.RULES[step.rules["real_sum"]].reductions["sum"]
     way = real_sum.Way(step["order"], width=windows[2].taps)
     return [total(patches.reshape(-1, patches.shape[-1]), divisors, way).reshape(shape)]

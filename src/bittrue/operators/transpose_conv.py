@@ -29,13 +29,11 @@ from .accumulator import (
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Role, Shape, Step
 from .conv2d import PATCH_BYTES, check_bias, check_bias_type, check_weight_scales
-from .geometry import LARGEST, Window, meeting, sides, window
+from .geometry import LARGEST, Window, by_letter, meeting, numbers, spatial_shape, transposed_windows, windows_by_letter
 from .lanes import stored_in_lanes
 
 # Positions of the inputs.
 _SHAPE, _WEIGHTS, _SOURCE, _BIAS = range(4)
-# Spatial axes: name, position, suffix of attributes.
-_AXES = (("height", 1, "h"), ("width", 2, "w"))
 
 
 def planned_shape(call: Call, rank: int) -> Shape:
@@ -61,31 +59,13 @@ def check_shape_input(step: Step, given: np.ndarray, planned: Sequence[int]) -> 
         )
 
 
-def _explicit(call: Call, name: str, position: int, suffix: str) -> Window:
-    """The window of one axis with explicit pads: output extent (in - 1) * stride + adjust + taps - pads."""
-    stride, padding = call.attribute(f"stride_{suffix}"), sides(call, suffix)
-    assert not isinstance(padding, str)
-    adjust = int(call.attribute("adjust")["hw".index(suffix)])
-    extent, taps = call.input(_SOURCE).shape[position], call.input(_WEIGHTS).shape[position]
-    if not 1 <= stride <= LARGEST or not 0 <= adjust <= stride or max(padding) > LARGEST or min(padding) < 0:
-        raise call.invalid(
-            "BT-WINDOW",
-            f"{name}: stride {stride}, adjustment {adjust} and pads {list(padding)}: strides are 1 to {LARGEST}, "
-            "adjustments 0 to the stride, pads at least 0",
-        )
-    out = (extent - 1) * stride + adjust + taps - sum(padding)
-    if taps < 1 or not 0 <= out < 2**31:
-        raise call.invalid("BT-SHAPE-OUTPUT", f"the output {name} would be {out}", "the pads are too large")
-    return Window(out, taps, stride, 1, padding[0], padding[1], extent)
-
-
-def _geometry(call: Call) -> tuple[Shape, Window, Window]:
+def _geometry(call: Call) -> tuple[Shape, tuple[Window, ...]]:
     """The output shape, and the windows of the convolution that would turn the output into the input."""
     call.expect((3, 4))
     source, weights = call.input(_SOURCE), call.input(_WEIGHTS, "weights")
     call.rank(source, 4)
     call.rank(weights, 4)
-    explicit = call.attribute("padding") == "explicit"
+    explicit, strides = call.attribute("padding") == "explicit", by_letter(call, "stride", 2)
     shape = () if explicit else planned_shape(call, 4)
     if min(source.shape[1:], default=0) < 1 or weights.shape[0] < 1 or source.shape[3] != weights.shape[3]:
         raise call.invalid(
@@ -94,36 +74,33 @@ def _geometry(call: Call) -> tuple[Shape, Window, Window]:
             "and have none of 0",
         )
     if explicit:
-        vertical, horizontal = (_explicit(call, name, position, suffix) for name, position, suffix in _AXES)
-        return (source.shape[0], vertical.extent, horizontal.extent, weights.shape[0]), vertical, horizontal
+        more, pads = numbers(call, "adjust", 2, 0), numbers(call, "pads", 4, 0)
+        if max(strides) > LARGEST or any(map(int.__gt__, more, strides)):
+            raise call.invalid(
+                "BT-WINDOW", f"strides {strides} and adjustments {more}: at most {LARGEST}, and at most the stride"
+            )
+        found = transposed_windows(call, source.shape[1:3], weights.shape[1:3], strides, (), pads, more, least=0)
+        return (source.shape[0], found[0].extent, found[1].extent, weights.shape[0]), found
     if (shape[0], shape[3]) != (source.shape[0], weights.shape[0]):
         raise call.invalid(
             "BT-SHAPE-OUTPUT",
             f"output shape {list(shape)} must begin with the batch {source.shape[0]} and end with the "
             f"{weights.shape[0]} filters",
         )
-
-    def axis(name: str, position: int, suffix: str) -> Window:
-        stride = call.attribute(f"stride_{suffix}")
-        if not 1 <= stride <= LARGEST:
-            raise call.invalid("BT-WINDOW", f"{name} stride must be 1 to {LARGEST}, found {stride}")
-        found = window(call, name, shape[position], weights.shape[position], stride, 1, call.attribute("padding"))
-        if found.out != source.shape[position]:
-            raise call.invalid(
-                "BT-SHAPE-OUTPUT",
-                f"an output {name} of {found.extent} belongs to an input {name} of {found.out} with stride {stride}, "
-                f"found {source.shape[position]}",
-                "export the model again; the output shape contradicts the input's",
-            )
-        return found
-
-    vertical, horizontal = (axis(*side) for side in _AXES)
-    return shape, vertical, horizontal
+    found = windows_by_letter(call, shape[1:3], weights.shape[1:3], dilated=False)
+    if spatial_shape(found) != source.shape[1:3]:
+        raise call.invalid(
+            "BT-SHAPE-OUTPUT",
+            f"an output of {list(shape[1:3])} belongs to an input of {list(spatial_shape(found))} with strides "
+            f"{list(strides)}, found {list(source.shape[1:3])}",
+            "export the model again; the output shape contradicts the input's",
+        )
+    return shape, found
 
 
 def infer(call: Call) -> list[Shape]:
     """The first input is the output's shape, but with explicit pads; filters [O, kh, kw, C], input [N, H, W, C]."""
-    shape, _, _ = _geometry(call)
+    shape, _ = _geometry(call)
     check_bias(call, shape[3], _BIAS)
     return [shape]
 
@@ -138,7 +115,7 @@ def _body(call: Call, shape: Shape) -> dict[str, Attribute]:
 
 def lower(call: Call) -> Lowered:
     """Multipliers per channel, clamps, geometry and the accumulator bound."""
-    shape, vertical, horizontal = _geometry(call)
+    shape, (vertical, horizontal) = _geometry(call)
     source, weights = call.input(_SOURCE), call.input(_WEIGHTS)
     geometry = {
         "filter_h": vertical.taps,

@@ -18,9 +18,18 @@ import numpy as np
 from . import qlinear_conv
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv_transpose import tap_slices
-from .geometry import LARGEST, Window, numbers
+from .geometry import (
+    LARGEST,
+    Window,
+    numbers,
+    spatial_parameters,
+    spatial_shape,
+    step_windows,
+    transposed_windows,
+    windows,
+)
 from .roles import OPERAND_LAYER
-from .spatial import padded, sliding, spatial_parameters, spatial_shape, step_windows
+from .spatial import padded, sliding
 from .whole_numbers import (
     BIAS,
     EXACT,
@@ -60,10 +69,6 @@ def groups_of(call: Call) -> int:
 
 
 def _windows(call: Call) -> tuple[Window, ...]:
-    """One window per axis: out = (extent + before + after - reach) / stride, truncated, plus 1.
-
-    With `same`: out = ceil(extent / stride), padded by what the windows lack, the odd one behind.
-    """
     strides, dilations, before, after = _attributes(call)
     source, weights, groups = call.input(X), call.input(W), groups_of(call)
     if groups < 1 or source.shape[1] != weights.shape[1] * groups or weights.shape[0] % groups:
@@ -71,24 +76,8 @@ def _windows(call: Call) -> tuple[Window, ...]:
             "BT-CONV-GROUPS",
             f"{source.shape[1]} channels in {groups} groups do not meet weights of shape {list(weights.shape)}",
         )
-    found = []
-    for axis, (extent, taps) in enumerate(zip(source.shape[2:], weights.shape[2:], strict=True)):
-        stride, dilation, first, last = strides[axis], dilations[axis], before[axis], after[axis]
-        reach = (taps - 1) * dilation + 1
-        if call.attribute("same"):
-            out = -(-extent // stride)
-            lacking = max(0, (out - 1) * stride + taps - extent)
-            first, last = lacking // 2, lacking - lacking // 2
-        else:
-            span = extent + first + last - reach
-            out = (span // stride if span >= 0 else -(-span // stride)) + 1
-        if out < 1:
-            raise call.invalid(
-                "BT-WINDOW",
-                f"a window that reaches over {reach} does not fit extent {extent} padded to {extent + first + last}",
-            )
-        found.append(Window(extent, taps, stride, dilation, first, last, out))
-    return tuple(found)
+    rules = ("same_upper", "floor") if call.attribute("same") else ("explicit_or_cropping", "truncated")
+    return windows(call, source.shape[2:], weights.shape[2:], strides, dilations, (*before, *after), *rules)
 
 
 def infer(call: Call) -> list[Shape]:
@@ -151,7 +140,7 @@ def lower(call: Call) -> Lowered:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The filter matrix times unfolded pictures."""
     x, weights = centered_reals(step, inputs[X], inputs[W])
-    windows = step_windows(step, x.shape)
+    windows = step_windows(step, x.shape[2:])
     groups = step["groups"]
     matrices = weights.reshape(groups, weights.shape[0] // groups, -1)
     shape = (x.shape[0], weights.shape[0], *spatial_shape(windows)[5 - x.ndim :])
@@ -178,13 +167,10 @@ def infer_transpose(call: Call) -> list[Shape]:
         )
     channels = weights.shape[1] * groups
     check_operands(call, channels)
-    out = tuple(
-        strides[axis] * (extent - 1) + (weights.shape[axis + 2] - 1) * dilations[axis] + 1 - before[axis] - after[axis]
-        for axis, extent in enumerate(source.shape[2:])
+    found = transposed_windows(
+        call, source.shape[2:], weights.shape[2:], strides, dilations, (*before, *after), least=1
     )
-    if min(out) < 1:
-        raise call.invalid("BT-WINDOW", f"the result would have extents {list(out)}")
-    return [(source.shape[0], channels, *out)]
+    return [(source.shape[0], channels, *(one.extent for one in found))]
 
 
 def lower_transpose(call: Call) -> Lowered:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..graph import Graph, Node, Tensor, data_type
+from ..operators.geometry import WindowError, window
 from . import elementwise, layers, nn, pooling, quantization
 from .expr import Expr, var
 
@@ -146,14 +147,17 @@ class _Converter:
         """Top, left, bottom, right."""
         if node.attributes["padding"] == "valid":
             return (0, 0, 0, 0)
-        pads = []
         extents = self._shape(node.inputs[0])[1:3]
-        for suffix, extent, tap in zip("hw", extents, taps, strict=True):
-            stride = int(str(node.attributes[f"stride_{suffix}"]))
-            reach = (tap - 1) * int(str(node.attributes.get(f"dilation_{suffix}", 1))) + 1
-            total = max(0, (-(-extent // stride) - 1) * stride + reach - extent)
-            pads.append((total // 2, total - total // 2))
-        return pads[0][0], pads[1][0], pads[0][1], pads[1][1]
+        strides, dilations = (
+            [int(str(node.attributes.get(f"{what}_{side}", 1))) for side in "hw"] for what in ("stride", "dilation")
+        )
+        try:
+            rows, columns = (
+                window(*one, padding="same_upper") for one in zip(extents, taps, strides, dilations, strict=True)
+            )
+        except WindowError as error:
+            raise self.unsupported(node, str(error)) from None
+        return rows.before, columns.before, rows.after, columns.after
 
     def _shape(self, index: int | None) -> tuple[int, ...]:
         return tuple(self.value(index).shape)

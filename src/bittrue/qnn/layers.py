@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..graph import Attribute
+from ..operators.geometry import WindowError, transposed_window
 from . import checks
 from .building import build
 from .expr import Expr, Tensor
+from .windows import placed
 
 KERNELS = {"OIHW": (0, 1, 2, 3), "HWIO": (3, 2, 0, 1), "HWOI": (2, 3, 0, 1), "OHWI": (0, 3, 1, 2)}
 
@@ -40,22 +42,6 @@ def reshaped(given: Expr, shape: tuple[int, ...]) -> Expr:
     if given.value is not None:
         return Expr(given.operator, (), shape, given.dtype, name=given.name, value=given.value.reshape(shape))
     return Expr("reshape", (given,), shape, given.dtype)
-
-
-def window_extent(
-    function: str, name: str, extent: int, taps: int, stride: int, dilation: int, before: int, after: int
-) -> int:
-    """Positions of a window along an axis."""
-    reach = (taps - 1) * dilation + 1
-    span = extent + before + after - reach
-    if span < 0:
-        raise checks.wrong(
-            function,
-            "kernel_size",
-            f"a window that reaches over {reach} does not fit the {name} {extent} padded to {extent + before + after}",
-            code="BT-QNN-SHAPE",
-        )
-    return span // stride + 1
 
 
 def conv2d(
@@ -161,8 +147,7 @@ def conv2d(
         raise checks.wrong(
             name, "data", f"shapes {list(x.shape)} and {list(w.shape)} hold nothing", code="BT-QNN-SHAPE"
         )
-    rows = window_extent(name, "height", height, taps[0], step[0], reach[0], pads[0], pads[2])
-    columns = window_extent(name, "width", width, taps[1], step[1], reach[1], pads[1], pads[3])
+    rows, columns = (one.out for one in placed(name, "kernel_size", (height, width), taps, step, reach, pads))
     attributes: dict[str, Attribute] = {
         "strides": step,
         "padding": pads,
@@ -256,12 +241,12 @@ def conv2d_transpose(
         "input_scale": checks.scale(name, "input_scale", input_scale, (1,)),
         "kernel_scale": checks.scale(name, "kernel_scale", kernel_scale, scales),
     }
-    extents = []
-    for at, extent in enumerate((height, width)):
-        found = (extent - 1) * step[at] + (taps[at] - 1) * reach[at] + 1 - pads[at] - pads[at + 2] + more[at]
-        if found < 1:
-            raise checks.wrong(name, "padding", f"the result would have the extent {found}", code="BT-QNN-SHAPE")
-        extents.append(found)
+    both = zip(pads[:2], pads[2:], strict=True)
+    try:
+        found = [transposed_window(*one) for one in zip((height, width), taps, step, reach, both, more, strict=True)]
+    except WindowError as error:
+        raise checks.wrong(name, "padding", str(error), code="BT-QNN-SHAPE") from None
+    extents = [one.extent for one in found]
     attributes: dict[str, Attribute] = {
         "strides": step,
         "padding": pads,

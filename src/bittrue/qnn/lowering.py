@@ -10,7 +10,7 @@ from ..graph import Attribute
 from .expr import Expr
 from .lowering_elementwise import ELEMENTWISE
 from .requantization import pair, requantized, rounding_of
-from .windows import fitted
+from .windows import fitted, placed
 from .writer import Writer, quantization
 
 _POINTS = ("input_zero_point", "kernel_zero_point")
@@ -201,18 +201,16 @@ def _maximum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         return writer.node("max_pool2d", expr.operator, inputs, expr.dtype, expr.shape, window, given, expr.name)
     index = writer.transpose(inputs[0], (0, 3, 1, 2)) if last else inputs[0]
     shape = [expr.shape[k] for k in (0, 3, 1, 2)] if last else expr.shape
-    pads = list(a["padding"])
-    for at in (0, 1):
-        taps, stride, reach = (a[name][at] for name in ("pool_size", "strides", "dilation"))
-        extent = writer.tensors[index].shape[2 + at]
-        # What the last windows of ceil_mode reach beyond the padding is padding, too.
-        missing = (shape[2 + at] - 1) * stride + (taps - 1) * reach + 1 - extent - pads[at] - pads[at + 2]
-        pads[at + 2] += max(0, missing)
+    geometry = a["pool_size"], a["strides"], a["dilation"], a["padding"]
+    size = "ceil" if a["ceil_mode"] else "floor"
+    found = placed(expr.operator, "pool_size", writer.tensors[index].shape[2:], *geometry, size)
+    # What the last windows of ceil_mode reach beyond the padding is padding, too.
+    behind = [max(one.after, one.reached - one.extent - one.before) for one in found]
     attributes: dict[str, Attribute] = {
         "kernel_shape": a["pool_size"],
         "strides": a["strides"],
         "dilations": a["dilation"],
-        "pads": tuple(pads),
+        "pads": (*a["padding"][:2], *behind),
         "auto_pad": "NOTSET",
         "ceil_mode": False,
         "storage_order": 0,

@@ -10,6 +10,7 @@ from .building import build
 from .config import resolved
 from .expr import Expr, Tensor
 from .layers import laid_out, padding_of
+from .windows import placed
 
 
 def _window(
@@ -22,15 +23,12 @@ def _window(
         for role, given in (("pool_size", pool_size), ("strides", strides), ("dilation", dilation))
     }
     pads, ceil = padding_of(name, padding), checks.truth(name, "ceil_mode", ceil_mode)
-    shape = list(x.shape)
-    for at, axis in enumerate((1, 2) if layout == "NHWC" else (2, 3)):
-        taps, stride, reach = (sizes[role][at] for role in ("pool_size", "strides", "dilation"))
-        span = shape[axis] + pads[at] + pads[at + 2] - (taps - 1) * reach - 1
-        if span < 0 or not shape[axis]:
-            raise checks.wrong(
-                name, "pool_size", f"a window of {taps} taps does not fit shape {list(x.shape)}", code="BT-QNN-SHAPE"
-            )
-        shape[axis] = (span + (stride - 1 if ceil else 0)) // stride + 1
+    shape, axes = list(x.shape), (1, 2) if layout == "NHWC" else (2, 3)
+    extents = [shape[axis] for axis in axes]
+    taps, steps, reach = sizes.values()
+    found = placed(name, "pool_size", extents, taps, steps, reach, pads, "ceil" if ceil else "floor")
+    for axis, one in zip(axes, found, strict=True):
+        shape[axis] = one.out
     attributes: dict[str, Attribute] = {
         **sizes,
         "padding": pads,

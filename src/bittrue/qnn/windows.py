@@ -1,28 +1,51 @@
-"""Windows of pools in the words of operators whose padding is `same` or `valid`."""
+"""Windows of layers and pools, and which of them the words `same` and `valid` say."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from ..graph import Attribute
+from ..operators.geometry import Window, WindowError, window
+from . import checks
 from .expr import Expr
 
 
+def placed(
+    function: str,
+    parameter: str,
+    extents: Sequence[int],
+    taps: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    pads: Sequence[int],
+    size: str = "floor",
+) -> list[Window]:
+    """The windows over height and width; InputError, about `parameter`, where there are none."""
+    axes = zip(extents, taps, strides, dilation, zip(pads[:2], pads[2:], strict=True), strict=True)
+    try:
+        return [window(*axis, "explicit", size) for axis in axes]
+    except WindowError as error:
+        raise checks.wrong(function, parameter, str(error), code="BT-QNN-SHAPE") from None
+
+
 def padding_name(
-    shape: tuple[int, ...], taps: Any, strides: Any, dilation: Any, pads: Any, out: tuple[int, ...]
+    shape: Sequence[int],
+    taps: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    pads: Sequence[int],
+    out: Sequence[int],
 ) -> str | None:
-    """`same` or `valid` where that means these pads (top, left, bottom, right) and extents; None where neither does."""
-    found = {"same", "valid"}
-    for at in (0, 1):
-        extent, stride, reach = shape[at], strides[at], (taps[at] - 1) * dilation[at] + 1
-        before, after = pads[at], pads[at + 2]
-        same = -(-extent // stride)
-        total = max(0, (same - 1) * stride + reach - extent)
-        if (before, after, out[at]) != (total // 2, total - total // 2, same):
-            found.discard("same")
-        if before or after or extent < reach or out[at] != (extent - reach) // stride + 1:
-            found.discard("valid")
-    return min(found, default=None, key=lambda name: name != "valid")
+    """`valid` or `same` where that means these pads (top, left, bottom, right) and extents; None where neither does."""
+    for name, rule in (("valid", "explicit"), ("same", "same_upper")):
+        try:
+            found = [window(*one, padding=rule) for one in zip(shape, taps, strides, dilation, strict=True)]
+        except WindowError:
+            continue
+        sides = (*(one.before for one in found), *(one.after for one in found))
+        if sides == tuple(pads) and [one.out for one in found] == list(out):
+            return name
+    return None
 
 
 def fitted(expr: Expr) -> dict[str, Attribute]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import data_type
+from ...operators.geometry import window
 from .draft import all_between, between
 from .onnx_aiming import Scales, Sums, accumulators, aimed_sums
 
@@ -407,16 +408,16 @@ def usual(
 
 def output_shape(x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
     """What a convolution of any number of axes makes."""
-    kernel = attributes["kernel_shape"]
-    count = len(kernel)
-    strides = attributes.get("strides", [1] * count)
-    dilations = attributes.get("dilations", [1] * count)
+    return (x[0], w[0], *window_counts(x[2:], attributes))
+
+
+def window_counts(extents: tuple[int, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
+    """Windows along every axis; `auto_pad`, where it is there, is one of the SAME ones."""
+    kernel, count = attributes["kernel_shape"], len(extents)
+    strides, dilations = (attributes.get(name, [1] * count) for name in ("strides", "dilations"))
     pads = attributes.get("pads", [0] * (2 * count))
-    found = []
-    for axis, extent in enumerate(x[2:]):
-        if "auto_pad" in attributes:
-            found.append(-(-extent // strides[axis]))
-        else:
-            reach = (kernel[axis] - 1) * dilations[axis] + 1
-            found.append((extent + pads[axis] + pads[axis + count] - reach) // strides[axis] + 1)
-    return (x[0], w[0], *found)
+    both = zip(pads[:count], pads[count:], strict=True)
+    padding = f"{attributes['auto_pad'].lower()}_cropping" if "auto_pad" in attributes else "explicit"
+    size = "ceil_clipped" if attributes.get("ceil_mode") else "floor"
+    axes = zip(extents, kernel, strides, dilations, both, strict=True)
+    return tuple(window(*axis, padding, size).out for axis in axes)

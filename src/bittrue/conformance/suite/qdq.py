@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import BittrueError
 from ...graph import Graph, Node, Tensor
+from ...operators.geometry import window
 from .case import SuiteCase
 from .onnx_model import OnnxModel
 
@@ -186,12 +187,9 @@ def _window(w: Writer, kernel: tuple[int, int], dilations: tuple[int, int] = (1,
     if dilations != (1, 1):
         found["dilations"] = list(dilations)
     if w.attributes["padding"] == "same":
-        begins, ends = [], []
-        for extent, taps, stride, dilation in zip(w.tensor(0).shape[1:3], kernel, strides, dilations, strict=True):
-            total = max((-(-extent // stride) - 1) * stride + (taps - 1) * dilation + 1 - extent, 0)
-            begins.append(total // 2)
-            ends.append(total - total // 2)
-        found["pads"] = begins + ends
+        axes = zip(w.tensor(0).shape[1:3], kernel, strides, dilations, strict=True)
+        sides = [window(*axis, padding="same_upper") for axis in axes]
+        found["pads"] = [one.before for one in sides] + [one.after for one in sides]
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....graph import data_type
 from ..draft import Draft, generator
+from ..onnx_layers import window_counts
 from ..onnx_model import declared
 from ..onnx_pairs import Codes, quantized
 
@@ -109,16 +110,6 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
 
 
 def _result_shape(shape: tuple[int, ...], attributes: dict[str, Any]) -> tuple[int, ...]:
-    kernel = attributes.get("kernel_shape")
-    if kernel is None:
+    if "kernel_shape" not in attributes:
         return (*shape[:2], *(1 for _ in shape[2:]))
-    count = len(kernel)
-    strides, pads = attributes.get("strides", [1] * count), attributes.get("pads", [0] * (2 * count))
-    found = []
-    for axis, extent in enumerate(shape[2:]):
-        if "auto_pad" in attributes:
-            found.append(-(-extent // strides[axis]))
-            continue
-        room = extent + pads[axis] + pads[axis + count] - kernel[axis]
-        found.append((-(-room // strides[axis]) if attributes.get("ceil_mode") else room // strides[axis]) + 1)
-    return (*shape[:2], *found)
+    return (*shape[:2], *window_counts(shape[2:], attributes))
