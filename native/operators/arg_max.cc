@@ -140,6 +140,7 @@ std::unique_ptr<Kernel> make(Type position, int64_t outer, int64_t extent, int64
 
 template <Order kIntegers, Order kBinary32>
 std::unique_ptr<Kernel> make_for(const Step& step) {
+  require(step.integer("last", 0, 1) == 0, "no native kernel for the last of equal values");
   const Operand &in = step.input(0), &out = step.output();
   require(in.rank() >= 1 && in.dense() && out.dense(), "both sides must be dense");
   const int64_t axis = step.integer("axis", 0, in.rank() - 1);

@@ -1,4 +1,4 @@
-// cumsum: running sums along one axis, element by element from +0; integers wrap.
+// cumsum: running sums along one axis, element by element from +0, or from the first element; integers wrap.
 #include "core/kernel.h"
 #include "operators/strided_copy.h"
 
@@ -9,8 +9,11 @@ namespace {
 template <class Sum>
 class CumSum final : public Kernel {
  public:
-  CumSum(int64_t outer, int64_t extent, int64_t inner, bool exclusive, bool reverse)
-      : outer_(outer), extent_(extent), inner_(inner), exclusive_(exclusive), reverse_(reverse) {}
+  CumSum(int64_t outer, int64_t extent, int64_t inner, const Step& step)
+      : outer_(outer), extent_(extent), inner_(inner), exclusive_(step.integer("exclusive", 0, 1) != 0),
+        reverse_(step.integer("reverse", 0, 1) != 0), from_first_(step.rules.count("start") != 0) {
+    require(!from_first_ || step.rule("start") == "first_element", "no native rule for this slot");
+  }
 
   void run(const Run& run) const override {
     const Sum* x = reinterpret_cast<const Sum*>(run.inputs[0]);
@@ -22,9 +25,12 @@ class CumSum final : public Kernel {
         const int64_t row = first + (reverse_ ? extent_ - 1 - i : i) * inner_;
         const int64_t before = row + (reverse_ ? inner_ : -inner_);
         for (int64_t k = 0; k < inner_; ++k) {
-          // Exclusive sums end one element earlier.
-          const Sum so_far = i == 0 ? Sum{0} : out[before + k];
-          out[row + k] = !exclusive_ ? so_far + x[row + k] : i == 0 ? Sum{0} : so_far + x[before + k];
+          if (i == 0) {
+            out[row + k] = exclusive_ ? Sum{0} : from_first_ ? x[row + k] : Sum{0} + x[row + k];
+          } else {
+            // Exclusive sums end one element earlier.
+            out[row + k] = out[before + k] + x[(exclusive_ ? before : row) + k];
+          }
         }
       }
     });
@@ -32,13 +38,12 @@ class CumSum final : public Kernel {
 
  private:
   int64_t outer_, extent_, inner_;
-  bool exclusive_, reverse_;
+  bool exclusive_, reverse_, from_first_;
 };
 
 template <class Sum>
 std::unique_ptr<Kernel> make(const Step& step, int64_t outer, int64_t extent, int64_t inner) {
-  return std::make_unique<CumSum<Sum>>(outer, extent, inner, step.integer("exclusive", 0, 1) != 0,
-                                       step.integer("reverse", 0, 1) != 0);
+  return std::make_unique<CumSum<Sum>>(outer, extent, inner, step);
 }
 
 }  // namespace

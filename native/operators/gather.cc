@@ -1,5 +1,5 @@
-// gather and gather_nd: slices picked by position. Positions outside of the tensor have no defined result; take and
-// take_nd count negative ones from the back.
+// gather and gather_nd: slices picked by position. Positions outside of the tensor have no defined result; with `wraps`,
+// negative ones count from the back.
 #include <limits>
 
 #include "core/kernel.h"
@@ -113,7 +113,7 @@ struct GatherShape {
 class Gather final : public Picked {
  public:
   Gather(const Step& step, const GatherShape& shape)
-      : Picked(step, shape.copy(), shape.entries()), shape_(shape), wraps_(step.name == "take") {
+      : Picked(step, shape.copy(), shape.entries()), shape_(shape), wraps_(step.integer("wraps", 0, 1) != 0) {
     prepare();
   }
 
@@ -143,44 +143,49 @@ class Gather final : public Picked {
   bool wraps_;
 };
 
-// The tensor as [extents..., inner], the positions as [slices, number of extents].
+// The tensor as [batch, extents..., inner], the positions as [batch, count, number of extents].
 struct GatherNdShape {
   std::vector<int64_t> extents;
-  int64_t slices, chunk;
+  int64_t batch, count, block = 1, chunk;
+  bool wraps;
 
-  explicit GatherNdShape(const Step& step) : extents(step.list("extents")) {
+  explicit GatherNdShape(const Step& step)
+      : extents(step.list("extents")),
+        batch(step.integer("batch")),
+        count(step.integer("count")),
+        wraps(step.integer("wraps", 0, 1) != 0) {
     require_movable(step);
-    const Operand &in = step.input(0), &out = step.output();
-    const auto depth = static_cast<int64_t>(extents.size());
-    require(depth <= in.rank(), "the shapes do not fit");
-    int64_t inner = 1;
-    for (int64_t a = 0; a < in.rank(); ++a) {
-      if (a < depth) require(in.shape[a] == extents[a], "extents differ");
-      if (a >= depth) inner *= in.shape[a];
+    const int64_t inner = step.integer("inner");
+    for (const int64_t extent : extents) {
+      require(extent >= 0 && (extent == 0 || block <= (int64_t{1} << 48) / extent), "impossible extents");
+      block *= extent;
     }
-    // Without coordinates every slice is the whole tensor.
-    slices = depth != 0 ? step.input(1).elements / depth : inner == 0 ? 0 : out.elements / inner;
-    require(slices * depth == step.input(1).elements && slices * inner == out.elements, "the shapes do not fit");
-    chunk = inner * type_bytes(out.type);
+    require_product({batch, block, inner}, step.input(0).elements);
+    require_product({batch, count, static_cast<int64_t>(extents.size())}, step.input(1).elements);
+    require_product({batch, count, inner}, step.output().elements);
+    // What nothing is read for needs no table, however often.
+    if (step.output().elements == 0 && step.input(1).elements == 0) count = 0;
+    chunk = inner * type_bytes(step.output().type);
   }
 };
 
 class GatherNd final : public Picked {
  public:
   GatherNd(const Step& step, const GatherNdShape& shape)
-      : Picked(step, TableCopy({}, shape.slices, shape.chunk, shape.chunk), shape.slices), shape_(shape) {
+      : Picked(step, TableCopy({}, shape.batch * shape.count, shape.chunk, shape.chunk), shape.batch * shape.count),
+        shape_(shape) {
     prepare();
   }
 
  private:
   bool make_table(const uint8_t* stored, int64_t* table) const override {
     int64_t i = 0;
-    for (int64_t slice = 0; slice < shape_.slices; ++slice) {
-      int64_t flat = 0;
+    for (int64_t slice = 0; slice < shape_.batch * shape_.count; ++slice) {
+      int64_t flat = slice / shape_.count;
       for (const int64_t extent : shape_.extents) {
         const int64_t p = positions_.at(stored, i++);
-        if (p < 0 || p >= extent) return false;
-        flat = flat * extent + p;
+        if (p < (shape_.wraps ? -extent : 0) || p >= extent) return false;
+        flat = flat * extent + p + (p < 0 ? extent : 0);
       }
       table[slice] = flat * shape_.chunk;
     }

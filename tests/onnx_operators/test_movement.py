@@ -1,5 +1,6 @@
-"""Data movement: reshape_to, flatten, squeeze_axes, insert_axes, identity, concat, split_parts, slice_axes, expand,
-tile, border, choose, fill, count_up, shape_of, size_of, blocks_to_channels, channels_to_blocks against ONNX Runtime.
+"""Data movement: reshape_to, flatten, squeeze, expand_dims, identity, concatenation, split_parts, slice_axes,
+broadcast_to, tile, border, select_v2, fill, count_up, shape, size_of, blocks_to_channels, channels_to_blocks
+against ONNX Runtime.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def test_results_are_new_arrays() -> None:
         ("SQUEEZE", ("SqueezeOptions", {"squeezeDims": [0]}), [T("s8", (2, 3))], "BT-SQUEEZE"),
         ("SQUEEZE", ("SqueezeOptions", {"squeezeDims": [2]}), [T("s8", (2, 3))], "BT-SHAPE-AXIS"),
         ("EXPAND_DIMS", None, [T("s8", (2, 3)), constant([4])], "BT-SHAPE-AXIS"),
-        ("EXPAND_DIMS", None, [T("s8", (2, 3)), constant([1, 2])], "BT-EXPAND-DIMS"),
+        ("EXPAND_DIMS", None, [T("s8", (2, 3)), constant([1, 2])], "BT-OPERAND-SIZE"),
         ("EXPAND_DIMS", None, [T("s8", (2, 3), 0.5, 1), constant([1])], "BT-QUANT-SAME"),
     ],
 )

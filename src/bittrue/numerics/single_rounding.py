@@ -160,8 +160,8 @@ _REDUCTIONS: tuple[Row, ...] = (
 
 _MOVEMENT: tuple[Row, ...] = (
     Row("reshape", ("T s32|- -> T",), {}, _RUN, where=_COMMON),
-    Row("squeeze", ("T -> T",), {}, _RUN, where=_COMMON),
-    Row("expand_dims", ("T s32 -> T",), {}, _RUN, where=("s8", "f32")),
+    Row("squeeze", ("T -> T",), {}, _RUN, where=_COMMON, requires=(("rank_within", 0, 0, 8),)),
+    Row("expand_dims", ("T s32 -> T",), {}, _RUN, where=("s8", "f32"), requires=(("one_element", 1),)),
     Row("concatenation", ("T... -> T",), {"combine": "copy"}, _RUN, where=("s8",), requires=(("same_parameters",),)),
     Row("concatenation", ("T... -> T",), {"combine": "copy"}, _RUN, where=("s16", "s32", "s64", "f32", "bool")),
     Row("pad", ("T s32|s64 -> T",), {}, _RUN, where=("s8", "s16", "s32", "f32")),

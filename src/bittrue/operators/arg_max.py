@@ -1,4 +1,4 @@
-"""arg_max and arg_min: the position of the first extreme value along one axis."""
+"""arg_max and arg_min: the position of the first (or `last`) extreme value along one axis."""
 
 from __future__ import annotations
 
@@ -39,23 +39,24 @@ def lower(call: Call) -> Lowered:
             f"the operator declares positions of type {declared}, but tensor '{call.output.name}' is {found}",
             "make them the same",
         )
-    source = call.input(0)
+    source, last = call.input(0), bool(call.node.attributes.get("last", False))
     return Lowered(
-        parameters={"axis": _axis(call), "output_dtype": call.output.type.numpy.name},
+        parameters={"axis": _axis(call), "output_dtype": call.output.type.numpy.name, "last": last},
         work=source.size,
         scratch=3 * source.size * source.type.numpy.itemsize + 8 * call.output.size,
     )
 
 
-def position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
-    """The reference for the largest, or the smallest value."""
-
+def _position_of(largest: bool) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         x, axis = inputs[0], step["axis"]
         refuse_odd_truths(step, x)
+        # The last one is the first one from behind.
+        x = np.flip(x, axis) if step["last"] else x
         with_nan = x.dtype == np.float32 and np.isnan(x).any()
         plain = np.argmax if largest else np.argmin
         position = _without_nan(x, axis, largest) if with_nan else plain(x, axis=axis)
+        position = x.shape[axis] - 1 - position if step["last"] else position
         return [np.asarray(position).astype(step["output_dtype"])]
 
     return reference
@@ -73,6 +74,6 @@ def _without_nan(x: np.ndarray, axis: int, largest: bool) -> np.ndarray:
 
 
 OPERATORS = (
-    Operator("arg_max", (), infer, lower, position_of(True), "position of the first largest value along an axis"),
-    Operator("arg_min", (), infer, lower, position_of(False), "position of the first smallest value along an axis"),
+    Operator("arg_max", (), infer, lower, _position_of(True), "position of the largest value along an axis"),
+    Operator("arg_min", (), infer, lower, _position_of(False), "position of the smallest value along an axis"),
 )

@@ -38,13 +38,14 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Sums begin at +0 and go element by element; integers wrap."""
+    """Sums begin at +0, or at the first element by the slot `start`, and go element by element; integers wrap."""
     x, axis = np.moveaxis(inputs[0], step["axis"], 0), step["axis"]
     if step["reverse"]:
         x = x[::-1]
     with np.errstate(all="ignore"):
-        # x + 0 first: a sum that begins at +0 is never -0.
-        sums = np.add.accumulate(x + x.dtype.type(0), axis=0, dtype=x.dtype)
+        # x + 0 first: a sum that begins at +0 is never -0. Exclusive sums begin at +0 in every rule.
+        begun = x if "start" in step.rules and not step["exclusive"] else x + x.dtype.type(0)
+        sums = np.add.accumulate(begun, axis=0, dtype=x.dtype)
     if step["exclusive"]:
         sums = np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
     if step["reverse"]:
@@ -52,4 +53,4 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.ascontiguousarray(np.moveaxis(sums, 0, axis))]
 
 
-OPERATOR = Operator("cumsum", (), infer, lower, reference, "running sums along one axis")
+OPERATOR = Operator("cumsum", ("start",), infer, lower, reference, "running sums along one axis")

@@ -1,4 +1,7 @@
-"""gather and gather_nd: elements or slices picked by position; a position outside the tensor is an error of the run."""
+"""gather, gather_nd and take_along: elements or slices picked by position.
+
+With `from_either_end`, negative positions count from the back. A position outside of the tensor is an error of the run.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,21 @@ def _axes(call: Call) -> tuple[int, int]:
     return axis, batch
 
 
+def wrapped(step: Step, positions: np.ndarray, extent: int) -> np.ndarray:
+    """Positions counted from the front; a RunError for one outside of [-extent, extent)."""
+    found = positions.astype(np.int64)
+    bad = found[(found < -extent) | (found >= extent)]
+    if bad.size:
+        raise RunError(
+            "BT-GATHER-POSITION", f"position {int(bad[0])} must lie in [{-extent}, {extent - 1}]", place=step.place
+        )
+    return np.where(found < 0, found + extent, found)
+
+
+def _wraps(call: Call) -> bool:
+    return bool(call.node.attributes.get("from_either_end", False))
+
+
 def infer(call: Call) -> list[Shape]:
     """The axis gives way to the axes of the positions that are not batch axes."""
     call.expect(2)
@@ -49,9 +67,10 @@ def lower(call: Call) -> Lowered:
             "extent": source[axis],
             "inner": sizes[2],
             "count": sizes[3],
+            "wraps": _wraps(call),
             "shape": call.output.shape,
         },
-        scratch=8 * call.input(1).size,
+        scratch=16 * call.input(1).size,
     )
 
 
@@ -59,9 +78,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Picked along axis 2 of [batch, outer, axis, inner]."""
     x = inputs[0].reshape(step["batch"], step["outer"], step["extent"], step["inner"])
     positions = inputs[1].astype(np.int64).reshape(step["batch"], step["count"])
-    # An upper bound is only met when something is read, a negative position never passes.
-    _check_positions(positions, step["extent"] if step["batch"] * step["outer"] else None)
-    if not x.size or not positions.size:
+    # From the front, an upper bound is only met when something is read, a negative position never passes.
+    read = step["wraps"] or step["batch"] * step["outer"]
+    positions = _checked(step, positions, step["extent"] if read else None)
+    if not math.prod(step["shape"]):
         return [np.empty(step["shape"], x.dtype)]
     if step["batch"] == 1:
         picked = np.take(x[0], positions[0], axis=1)
@@ -70,7 +90,10 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [picked.reshape(step["shape"])]
 
 
-def _check_positions(positions: np.ndarray, extent: int | None) -> None:
+def _checked(step: Step, positions: np.ndarray, extent: int | None) -> np.ndarray:
+    """Positions counted from the front; None: they may be as large as they like."""
+    if step["wraps"] and extent is not None:
+        return wrapped(step, positions, extent)
     bad = positions < 0
     if extent is not None:
         bad = bad | (positions >= extent)
@@ -81,47 +104,107 @@ def _check_positions(positions: np.ndarray, extent: int | None) -> None:
             f"position {int(positions[bad][0])} must be {limit}",
             advice="positions are neither wrapped nor clamped",
         )
+    return positions
+
+
+def infer_along(call: Call) -> list[Shape]:
+    """The positions' shape, which is within the tensor's but along the axis."""
+    call.expect(2)
+    source, positions = call.input(0), call.input(1, "positions")
+    call.rank(source, 1, max(1, source.rank))
+    call.rank(positions, source.rank)
+    axis = call.axis(call.attribute("axis"), source.rank)
+    beyond = [a for a in range(source.rank) if a != axis and positions.shape[a] > source.shape[a]]
+    if beyond:
+        raise call.invalid(
+            "BT-GATHER",
+            f"positions of shape {list(positions.shape)} reach beyond shape {list(source.shape)} at axis {beyond[0]}",
+        )
+    return [positions.shape]
+
+
+def lower_along(call: Call) -> Lowered:
+    """The axis."""
+    axis = call.axis(call.attribute("axis"), call.input(0).rank)
+    return Lowered({"axis": axis}, scratch=24 * call.input(1).size)
+
+
+def along(step: Step, positions: np.ndarray, shape: Shape) -> tuple[np.ndarray, ...]:
+    """Coordinates in `shape` of elements at `positions` along the step's axis, at their own place elsewhere."""
+    axis = step["axis"]
+    grids: list[np.ndarray] = list(np.indices(positions.shape, sparse=True))
+    grids[axis] = wrapped(step, positions, shape[axis])
+    return tuple(grids)
+
+
+def reference_along(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """out[i, j, ...] = in[i, positions[i, j, ...], ...] for axis 1."""
+    return [np.ascontiguousarray(inputs[0][along(step, inputs[1], inputs[0].shape)])]
+
+
+def _batch_axes(call: Call) -> int:
+    return int(str(call.node.attributes.get("batch_dims", 0)))
 
 
 def infer_nd(call: Call) -> list[Shape]:
-    """[..., k] positions pick slices of the axes after the first k."""
+    """[batch, ..., k] positions pick slices of the axes after the batch axes and the k that follow them."""
     call.expect(2)
-    source, positions = call.input(0), call.input(1, "positions")
-    if source.rank < 1 or positions.rank < 1 or positions.shape[-1] > source.rank:
+    source, positions, batch = call.input(0), call.input(1, "positions"), _batch_axes(call)
+    depth = positions.shape[-1] if positions.rank else 0
+    if (
+        not 0 <= batch < min(source.rank, positions.rank)
+        or batch + depth > source.rank
+        or source.shape[:batch] != positions.shape[:batch]
+    ):
         raise call.invalid(
-            "BT-GATHER", f"positions of shape {list(positions.shape)} cannot address shape {list(source.shape)}"
+            "BT-GATHER",
+            f"positions of shape {list(positions.shape)} with {batch} batch axes cannot address {list(source.shape)}",
         )
-    if source.size == 0 and positions.size:
+    if not _wraps(call) and positions.size and not source.size:
         raise call.invalid("BT-GATHER", "positions cannot address an empty tensor")
-    if positions.shape[-1] == 0 and 0 not in positions.shape[:-1] and positions.value is None:
+    if not _wraps(call) and depth == 0 and 0 not in positions.shape[:-1] and positions.value is None:
         raise call.invalid("BT-GATHER", "empty positions must be a constant")
-    return [bounded(call, positions.shape[:-1] + source.shape[positions.shape[-1] :])]
+    return [bounded(call, positions.shape[:-1] + source.shape[batch + depth :])]
 
 
 def lower_nd(call: Call) -> Lowered:
-    """Extents that positions address, and the shape of the result."""
-    depth = call.input(1).shape[-1]
+    """Extents that positions address, behind how many batches, and the shape of the result."""
+    source, positions, batch = call.input(0).shape, call.input(1).shape, _batch_axes(call)
     return Lowered(
-        parameters={"extents": call.input(0).shape[:depth], "shape": call.output.shape},
-        scratch=16 * call.input(1).size,
+        {
+            "batch": math.prod(source[:batch]),
+            "extents": source[batch : batch + positions[-1]],
+            "count": math.prod(positions[batch:-1]),
+            "inner": math.prod(source[batch + positions[-1] :]),
+            "wraps": _wraps(call),
+            "shape": call.output.shape,
+        },
+        scratch=24 * call.input(1).size,
     )
 
 
-def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Rows of the tensor with its addressed axes merged into one."""
-    extents, shape = step["extents"], step["shape"]
-    positions = inputs[1].astype(np.int64).reshape(math.prod(inputs[1].shape[:-1]), len(extents))
-    flat = np.zeros(positions.shape[0], np.int64)
+def merged(step: Step, positions: np.ndarray, rows: int, extents: Sequence[int]) -> np.ndarray:
+    """[rows, k] coordinates as positions in the merged axes of `extents`."""
+    columns = positions.astype(np.int64).reshape(rows, len(extents))
+    flat = np.zeros(rows, np.int64)
     for axis, extent in enumerate(extents):
-        _check_positions(positions[:, axis], extent)
-        flat = flat * extent + positions[:, axis]
-    if not math.prod(shape):
-        return [np.empty(shape, inputs[0].dtype)]
-    rows = inputs[0].reshape(math.prod(extents), -1)
-    return [np.take(rows, flat, axis=0).reshape(shape)]
+        flat = flat * extent + _checked(step, columns[:, axis], extent)
+    return flat
+
+
+def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Rows of the tensor with its addressed axes merged into one, batch by batch."""
+    extents, batch, count = step["extents"], step["batch"], step["count"]
+    flat = merged(step, inputs[1], batch * count, extents)
+    if not math.prod(step["shape"]):
+        return [np.empty(step["shape"], inputs[0].dtype)]
+    rows = inputs[0].reshape(batch * math.prod(extents), step["inner"])
+    first = np.repeat(np.arange(batch) * math.prod(extents), count)
+    return [np.take(rows, flat + first, axis=0).reshape(step["shape"])]
 
 
 OPERATORS = (
     Operator("gather", (), infer, lower, reference, "slices picked along one axis", moves=True),
     Operator("gather_nd", (), infer_nd, lower_nd, reference_nd, "slices picked by coordinates", moves=True),
+    Operator("take_along", (), infer_along, lower_along, reference_along, "elements picked along one axis", moves=True),
 )

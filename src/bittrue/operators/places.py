@@ -1,4 +1,4 @@
-"""nonzero_places, mark_places, eye and triangle: positions as numbers, and numbers by position."""
+"""mark_places, eye and triangle: numbers by position."""
 
 from __future__ import annotations
 
@@ -9,21 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..graph import DATA_TYPES
-from .base import Call, Lowered, Operator, Shape, Step, nothing_to_prepare
+from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded
-
-
-def infer_nonzero(call: Call) -> list[Shape]:
-    """[rank, how many], which is in the values; a scalar counts as a vector of one."""
-    call.expect(1)
-    source = call.input(0)
-    count = -1 if source.value is None else int(np.count_nonzero(source.value))
-    return [(max(1, source.rank), count)]
-
-
-def reference_nonzero(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """In row-major order. NaN is not zero."""
-    return [np.array(np.nonzero(np.atleast_1d(inputs[0])), np.int64)]
 
 
 def _axis(call: Call) -> int:
@@ -120,7 +107,6 @@ def reference_triangle(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
 
 
 OPERATORS = (
-    Operator("nonzero_places", (), infer_nonzero, nothing_to_prepare, reference_nonzero, "where elements are not zero"),
     Operator("mark_places", (), infer_mark, lower_mark, reference_mark, "a new axis that marks positions"),
     Operator("eye", (), infer_eye, lower_eye, reference_eye, "ones on a diagonal", needs_only_shapes=True),
     Operator("triangle", (), infer_triangle, lower_triangle, reference_triangle, "one side of a diagonal", moves=True),

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .base import Call, Lowered, Operator, Shape, Step
+from .gather import along, merged
 from .indexing import bounded
-from .take import along, merged
 
 _UFUNCS: dict[str, Any] = {"add": np.add, "multiply": np.multiply}
 _BEYOND: dict[str, Callable[[Any, Any], Any]] = {"largest": np.greater, "smallest": np.less}
@@ -108,6 +108,7 @@ def lower_nd(call: Call) -> Lowered:
             "extents": source[: positions[-1]],
             "count": math.prod(positions[:-1]),
             "inner": math.prod(source[positions[-1] :]),
+            "wraps": True,
             "reduction": call.attribute("reduction"),
         },
         work=call.input(0).size + call.input(2).size,

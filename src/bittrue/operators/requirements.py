@@ -14,7 +14,7 @@ from ..arithmetic.powers import nearly_power_of_two
 from .base import Call, Operand
 from .geometry import lacking
 from .granularity import refuse_block_size_per_tensor
-from .indexing import parameters_or_zero
+from .indexing import MAX_RANK, parameters_or_zero
 from .whole_numbers import significand_within_31_bits
 from .zero_points import differences_fit, products_fit, zero_points_fit, zero_points_fit_16_bits
 
@@ -55,7 +55,7 @@ def has_elements(call: Call, position: int) -> None:
         raise call.invalid(
             "BT-SHAPE-EMPTY",
             f"tensor '{call.input(position).name}' of shape {list(call.input(position).shape)} has no elements",
-            "the runtime makes no output of it",
+            "the runtime makes no output of it, or one of another shape",
         )
 
 
@@ -66,6 +66,27 @@ def has_windows_with_channels_last(call: Call) -> None:
             "BT-WINDOW-NONE",
             f"no window fits into shape {list(call.input(0).shape)}: the output has shape {list(call.output.shape)}",
             "the runtime divides by zero and dies; make the window smaller, or pad",
+        )
+
+
+def rank_within(call: Call, position: int, low: int, high: int = MAX_RANK) -> None:
+    """The input at `position`, where present, has `low` to `high` axes."""
+    if call.has(position):
+        call.rank(call.input(position), low, high)
+
+
+def not_negative(call: Call, position: int) -> None:
+    """The integers at `position`, which decide shapes, are 0 or more."""
+    if min(call.integers(position, "size"), default=0) < 0:
+        raise call.invalid("BT-OPERAND-NEGATIVE", f"input {position} holds {call.integers(position, 'size')}")
+
+
+def one_element(call: Call, position: int) -> None:
+    """The input at `position` holds one number."""
+    operand = call.input(position)
+    if operand.size != 1:
+        raise call.invalid(
+            "BT-OPERAND-SIZE", f"input {position} ('{operand.name}') must be one number, found {operand.size}"
         )
 
 
@@ -513,6 +534,9 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "pictures_are_not_empty": pictures_are_not_empty,
     "output_is_power_of_two": output_is_power_of_two,
     "same_quantization": same_quantization,
+    "not_negative": not_negative,
+    "one_element": one_element,
+    "rank_within": rank_within,
     "rank_zero": rank_zero,
     "zero_points_are_zero": zero_points_are_zero,
     "input_zero_points_are_zero": input_zero_points_are_zero,

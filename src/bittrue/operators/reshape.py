@@ -10,8 +10,6 @@ import numpy as np
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded, fresh
 
-# Source: docs/facts/litert.md 2.7; the kernel's rank limit, run.
-_SQUEEZE_RANK = 8
 BATCH_ADVICE = (
     "where this comes from another batch than the file's: its runtime refuses it, too; prepare the model for the file's"
     " batch and call session.run_each(...), which runs the samples one after the other"
@@ -49,11 +47,15 @@ def infer_reshape(call: Call) -> list[Shape]:
 
 
 def infer_squeeze(call: Call) -> list[Shape]:
-    """Drops the extents 1 that `squeeze_dims` names, or all of them when it names none."""
-    call.expect(1)
+    """Drops the extents 1 that the second input and `squeeze_dims` name; all of them when none is named."""
+    call.expect((1, 2))
     source = call.input(0)
-    call.rank(source, 0, _SQUEEZE_RANK)
-    named = {call.axis(axis, source.rank, "squeeze dimension") for axis in call.attribute("squeeze_dims")}
+    axes = tuple(call.integers(1, "axes")) if call.has(1) else ()
+    if "squeeze_dims" in call.node.attributes:
+        axes = (*axes, *call.attribute("squeeze_dims"))
+    named = {call.axis(axis, source.rank, "squeezed axis") for axis in axes}
+    if axes and not source.rank:
+        raise call.invalid("BT-SHAPE-AXIS", "a scalar has no axis to squeeze")
     for axis in named:
         if source.shape[axis] != 1:
             raise call.invalid("BT-SQUEEZE", f"extent {source.shape[axis]} of axis {axis} cannot be squeezed")
@@ -62,13 +64,15 @@ def infer_squeeze(call: Call) -> list[Shape]:
 
 
 def infer_expand_dims(call: Call) -> list[Shape]:
-    """Inserts an extent 1 at the axis that the second input holds."""
+    """Extents 1 at the axes of the second input, counted in the result."""
     call.expect(2)
-    source, axes = call.input(0), call.integers(1, "axis")
-    if len(axes) != 1:
-        raise call.invalid("BT-EXPAND-DIMS", f"the axis must be one number, found {len(axes)}")
-    axis = call.axis(axes[0], source.rank + 1)
-    return [bounded(call, (*source.shape[:axis], 1, *source.shape[axis:]))]
+    source, axes = call.input(0), call.integers(1, "axes")
+    rank = source.rank + len(axes)
+    places = {call.axis(axis, rank, "new axis") for axis in axes}
+    if len(places) != len(axes):
+        raise call.invalid("BT-SHAPE-AXIS", f"axes {axes} name a place of rank {rank} twice")
+    rest = iter(source.shape)
+    return [bounded(call, [1 if at in places else next(rest) for at in range(rank)])]
 
 
 def lower(call: Call) -> Lowered:
@@ -85,6 +89,6 @@ OPERATORS = (
     Operator("reshape", (), infer_reshape, lower, reference, "same elements, new shape", moves=True, keeps_order=True),
     Operator("squeeze", (), infer_squeeze, lower, reference, "drops extents of 1", moves=True, keeps_order=True),
     Operator(
-        "expand_dims", (), infer_expand_dims, lower, reference, "inserts an extent of 1", moves=True, keeps_order=True
+        "expand_dims", (), infer_expand_dims, lower, reference, "inserts extents of 1", moves=True, keeps_order=True
     ),
 )

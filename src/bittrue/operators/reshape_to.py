@@ -1,4 +1,4 @@
-"""reshape_to, reshape_axes, flatten, squeeze_axes, insert_axes and identity: the same elements in the same order.
+"""reshape_to, reshape_axes, flatten and identity: the same elements in the same order.
 
 All of them are carried out as a reshape. reshape_to takes extents from the input where the new shape holds 0;
 reshape_axes does so for some of the axes, the others stay as they are.
@@ -79,36 +79,6 @@ def infer_flatten(call: Call) -> list[Shape]:
     return [bounded(call, (math.prod(shape[:axis]), math.prod(shape[axis:])))]
 
 
-def infer_squeeze(call: Call) -> list[Shape]:
-    """Drops the extents 1 at the axes of the second input, or all of them without it."""
-    call.expect((1, 2))
-    source = call.input(0)
-    named: set[int] = set()
-    if call.has(1):
-        call.rank(call.input(1, "axes"), 1)
-        named = {call.axis(axis, source.rank, "squeezed axis") for axis in call.integers(1, "axes")}
-        if not source.rank and call.input(1).size:
-            raise call.invalid("BT-SHAPE-AXIS", "a scalar has no axis to squeeze")
-    for axis in named:
-        if source.shape[axis] != 1:
-            raise call.invalid("BT-SQUEEZE", f"extent {source.shape[axis]} of axis {axis} cannot be squeezed")
-    drop = named or {axis for axis, extent in enumerate(source.shape) if extent == 1}
-    return [tuple(extent for axis, extent in enumerate(source.shape) if axis not in drop)]
-
-
-def infer_insert(call: Call) -> list[Shape]:
-    """Extents 1 at the axes of the second input, counted in the result."""
-    call.expect(2)
-    source, axes = call.input(0), call.integers(1, "axes")
-    call.rank(call.input(1), 0, 1)
-    rank = source.rank + len(axes)
-    places = {call.axis(axis, rank, "new axis") for axis in axes}
-    if len(places) != len(axes):
-        raise call.invalid("BT-SHAPE-AXIS", f"axes {axes} name a place of rank {rank} twice")
-    rest = iter(source.shape)
-    return [bounded(call, [1 if at in places else next(rest) for at in range(rank)])]
-
-
 def lower(call: Call) -> Lowered:
     """The output shape."""
     return Lowered(parameters={"shape": call.output.shape}, operator="reshape", inputs=(0,))
@@ -136,25 +106,5 @@ OPERATORS = (
         keeps_order=True,
     ),
     Operator("flatten", (), infer_flatten, lower, reference, "same elements as a matrix", moves=True, keeps_order=True),
-    Operator(
-        "squeeze_axes",
-        (),
-        infer_squeeze,
-        lower,
-        reference,
-        "drops extents of 1 at given axes",
-        moves=True,
-        keeps_order=True,
-    ),
-    Operator(
-        "insert_axes",
-        (),
-        infer_insert,
-        lower,
-        reference,
-        "inserts extents of 1 at given axes",
-        moves=True,
-        keeps_order=True,
-    ),
     Operator("identity", (), same_shape, lower, reference, "the tensor itself", moves=True, keeps_order=True),
 )

@@ -16,10 +16,11 @@ def _shapes(call: Call) -> tuple[Shape, Shape, Shape]:
 
 
 def _single(call: Call) -> list[Shape] | None:
-    """The file's own output shape when everything holds one element: the kernels keep it then."""
+    """The file's own output shape when everything holds one element, unless `keeps_declared_shape` is false."""
     declared = call.output.tensor.shape
     shapes = (*_shapes(call), declared)
-    return [declared] if all(math.prod(shape) == 1 for shape in shapes) else None
+    kept = call.node.attributes.get("keeps_declared_shape", True)
+    return [declared] if kept and all(math.prod(shape) == 1 for shape in shapes) else None
 
 
 def infer_select(call: Call) -> list[Shape]:

@@ -1,4 +1,4 @@
-"""shape: the extents of a tensor as a vector, known as soon as the graph is planned."""
+"""shape and size_of: extents of a tensor, or its number of elements, known as soon as the graph is planned."""
 
 from __future__ import annotations
 
@@ -11,20 +11,35 @@ from ..graph import data_type
 from .base import Call, Lowered, Operator, Shape, Step
 
 
+def _part(call: Call) -> Shape:
+    """Extents from `start` up to `end`, negative ones counted from the back; all of them without these attributes."""
+    start, end = (call.node.attributes.get(name) for name in ("start", "end"))
+    return call.input(0).shape[None if start is None else int(str(start)) : None if end is None else int(str(end))]
+
+
 def infer(call: Call) -> list[Shape]:
-    """As many elements as the input has axes."""
+    """One number per extent."""
     call.expect(1)
-    if call.attribute("out_type") != call.output.dtype:
-        raise call.invalid(
-            "BT-SHAPE-TYPE",
-            f"out_type is {call.attribute('out_type')}, but the output tensor is {call.output.dtype}",
-        )
-    return [(call.input(0).rank,)]
+    wanted = call.node.attributes.get("out_type", call.output.dtype)
+    if wanted != call.output.dtype:
+        raise call.invalid("BT-SHAPE-TYPE", f"out_type is {wanted}, but the output tensor is {call.output.dtype}")
+    return [(len(_part(call)),)]
 
 
 def lower(call: Call) -> Lowered:
     """The extents themselves."""
-    return Lowered(parameters={"extents": call.input(0).shape, "type": call.output.dtype})
+    return Lowered(parameters={"extents": _part(call), "type": call.output.dtype})
+
+
+def infer_size(call: Call) -> list[Shape]:
+    """A scalar."""
+    call.expect(1)
+    return [()]
+
+
+def lower_size(call: Call) -> Lowered:
+    """The number of elements."""
+    return Lowered(parameters={"extents": call.input(0).size, "type": call.output.dtype}, operator="shape")
 
 
 def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
@@ -32,4 +47,7 @@ def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
     return [np.array(step["extents"], data_type(step["type"]).numpy)]
 
 
-OPERATOR = Operator("shape", (), infer, lower, reference, "extents of a tensor", needs_only_shapes=True)
+OPERATORS = (
+    Operator("shape", (), infer, lower, reference, "extents of a tensor", needs_only_shapes=True),
+    Operator("size_of", (), infer_size, lower_size, reference, "number of elements", needs_only_shapes=True),
+)

@@ -1,4 +1,4 @@
-"""split, split_v and unpack: one tensor cut along one axis into several."""
+"""split, split_v, split_parts and unpack: one tensor cut along one axis into several."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..graph import Attribute
 from .base import Call, Lowered, Operator, Shape, Step
 
 
@@ -75,6 +76,41 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return results
 
 
+def _parts(call: Call) -> tuple[int, list[int]]:
+    """Axis and extents: those of the second input, else equal ones (`uneven`: all but the last, which has the rest)."""
+    source, count = call.input(0), len(call.outputs)
+    call.rank(source, 1, source.rank or 1)
+    axis = call.axis(call.attribute("axis"), source.rank)
+    extent = source.shape[axis]
+    if call.has(1):
+        call.rank(call.input(1, "sizes"), 1)
+        sizes = call.integers(1, "sizes")
+    elif call.attribute("uneven"):
+        size = -(-extent // count)
+        sizes = [size] * (count - 1) + [extent - size * (count - 1)]
+    else:
+        sizes = [extent // count] * count
+    spare = not call.has(1) and call.attribute("uneven") and sizes[-1] <= 0
+    if len(sizes) != count or min(sizes, default=0) < 0 or sum(sizes) != extent or spare:
+        raise call.invalid("BT-SPLIT", f"sizes {sizes} do not cut an extent of {extent} into {count} parts")
+    return axis, sizes
+
+
+def infer_parts(call: Call) -> list[Shape]:
+    """The input's shape with the part's extent along the axis."""
+    call.expect((1, 2), None)
+    axis, sizes = _parts(call)
+    shape = call.input(0).shape
+    return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
+
+
+def lower_parts(call: Call) -> Lowered:
+    """The axis and the extents of the parts."""
+    axis, sizes = _parts(call)
+    parameters: dict[str, Attribute] = {"input": 0, "axis": axis, "sizes": tuple(sizes)}
+    return Lowered(parameters, operator="split", inputs=(0,))
+
+
 def infer_unpack(call: Call) -> list[Shape]:
     """The input's shape without the axis."""
     call.expect(1, None)
@@ -100,6 +136,7 @@ def reference_unpack(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 OPERATORS = (
     Operator("split", (), infer, lower, reference, "equal parts along one axis", moves=True),
     Operator("split_v", (), infer, lower, reference, "parts of given extents along one axis", moves=True),
+    Operator("split_parts", (), infer_parts, lower_parts, reference, "parts along one axis", moves=True),
     Operator(
         "unpack",
         (),

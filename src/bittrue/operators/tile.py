@@ -35,15 +35,19 @@ def reference_tile(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 
 
 def infer_broadcast(call: Call) -> list[Shape]:
-    """The second input; extents of 1 and missing leading axes are repeated."""
+    """The second input; extents of 1 and missing leading axes are repeated.
+
+    With `both_ways`, those of the second input are, too.
+    """
     call.expect(2)
-    source = call.input(0)
+    source, target = call.input(0), call.integers(1, "shape")
     call.rank(call.input(1, "shape"), 1)
-    target = bounded(call, call.integers(1, "shape"))
-    tail = target[len(target) - source.rank :] if source.rank <= len(target) else ()
-    if len(tail) != source.rank or any(a not in (1, b) for a, b in zip(source.shape, tail, strict=True)):
-        raise call.invalid("BT-SHAPE-BROADCAST", f"shape {list(source.shape)} cannot be broadcast to {list(target)}")
-    return [target]
+    both = bool(call.node.attributes.get("both_ways", False))
+    rank = max(source.rank, len(target)) if both else len(target)
+    one, two = ((1,) * (rank - len(part)) + tuple(part) for part in (source.shape, target))
+    if len(one) != rank or any(a not in (1, b) and not (both and b == 1) for a, b in zip(one, two, strict=True)):
+        raise call.invalid("BT-SHAPE-BROADCAST", f"shape {list(source.shape)} cannot be broadcast to {target}")
+    return [bounded(call, [b if a == 1 else a for a, b in zip(one, two, strict=True)])]
 
 
 def reference_broadcast(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

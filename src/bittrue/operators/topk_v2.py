@@ -1,4 +1,4 @@
-"""topk_v2: the largest elements of each row and their positions."""
+"""topk_v2: the largest, or smallest, elements along one axis in order, and their positions; the first of equal ones."""
 
 from __future__ import annotations
 
@@ -10,38 +10,50 @@ from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded
 
 
+def _axis(call: Call) -> int:
+    """The attribute `axis`; the last axis without it."""
+    source = call.input(0)
+    call.rank(source, 1, max(1, source.rank))
+    return call.axis(int(str(call.node.attributes.get("axis", -1))), source.rank)
+
+
 def infer(call: Call) -> list[Shape]:
-    """The last axis becomes k; a negative k counts as 0."""
+    """The axis becomes k; a negative k counts as 0."""
     call.expect(2, 2)
-    source, counts = call.input(0), call.integers(1, "k")
-    if len(counts) != 1:
-        raise call.invalid("BT-TOPK", f"k must be one number, found {len(counts)}")
-    if source.rank < 1 or counts[0] > source.shape[-1]:
-        raise call.invalid("BT-TOPK", f"k is {counts[0]}, but the last axis of {list(source.shape)} has fewer elements")
-    shape = bounded(call, (*source.shape[:-1], max(0, counts[0])))
+    counts, axis, extents = call.integers(1, "k"), _axis(call), call.input(0).shape
+    if len(counts) != 1 or counts[0] > extents[axis]:
+        raise call.invalid("BT-TOPK", f"k must be one number up to the extent {extents[axis]}, found {counts}")
+    shape = bounded(call, (*extents[:axis], max(0, counts[0]), *extents[axis + 1 :]))
     positions = call.outputs[1].type
-    if shape[-1] and 0 not in shape and source.shape[-1] > positions.maximum:
-        raise call.invalid(
-            "BT-TOPK", f"rows of {source.shape[-1]} elements have positions that {positions.title} cannot hold"
-        )
+    if 0 not in shape and extents[axis] > positions.maximum:
+        raise call.invalid("BT-TOPK", f"{extents[axis]} elements have positions that {positions.title} cannot hold")
     return [shape, shape]
 
 
 def lower(call: Call) -> Lowered:
-    """k and the type of the positions."""
-    source = call.input(0)
+    """Axis, direction, k and the type of the positions."""
+    source, axis = call.input(0), _axis(call)
     return Lowered(
-        parameters={"count": call.output.shape[-1], "position_dtype": call.outputs[1].type.numpy.name},
+        parameters={
+            "axis": axis,
+            "largest": bool(call.node.attributes.get("largest", True)),
+            "count": call.output.shape[axis],
+            "position_dtype": call.outputs[1].type.numpy.name,
+        },
         work=source.size,
-        scratch=(8 + 2 * source.type.numpy.itemsize) * source.size,
+        scratch=(16 + 2 * source.type.numpy.itemsize) * source.size,
     )
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Sorted downwards; equal elements by position; NaN is below every number."""
-    x = inputs[0]
-    order = np.argsort(~x if x.dtype.kind in "iu" else -x, axis=-1, kind="stable")[..., : step["count"]]
-    return [np.take_along_axis(x, order, axis=-1), order.astype(step["position_dtype"])]
+    """Equal elements by position; NaN comes last."""
+    x = np.moveaxis(inputs[0], step["axis"], -1)
+    key = x if not step["largest"] else ~x if x.dtype.kind in "iu" else -x
+    order = np.argsort(key, axis=-1, kind="stable")[..., : step["count"]]
+    results = np.take_along_axis(x, order, axis=-1), order.astype(step["position_dtype"])
+    return [np.ascontiguousarray(np.moveaxis(result, -1, step["axis"])) for result in results]
 
 
-OPERATOR = Operator("topk_v2", (), infer, lower, reference, "the largest elements of each row and their positions")
+OPERATOR = Operator(
+    "topk_v2", (), infer, lower, reference, "the largest or smallest elements along an axis and their positions"
+)

@@ -7,17 +7,25 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import RunError
-from .base import Call, Operator, Shape, Step, nothing_to_prepare
+from .base import Call, Lowered, Operator, Shape, Step
 
 
 def infer(call: Call) -> list[Shape]:
-    """[how many, rank]; how many is in the values."""
+    """[how many, rank], or the other way round by `axes_first`; how many is in the values.
+
+    A scalar counts as a vector of one with `axes_first`, and is refused without.
+    """
     call.expect(1)
-    source = call.input(0)
-    if not source.rank:
+    source, axes_first = call.input(0), bool(call.node.attributes.get("axes_first", False))
+    if not source.rank and not axes_first:
         raise call.invalid("BT-SHAPE-RANK", f"'{source.name}' must have an axis, found a scalar")
     count = -1 if source.value is None else int(np.count_nonzero(source.value))
-    return [(count, source.rank)]
+    return [(max(1, source.rank), count) if axes_first else (count, source.rank)]
+
+
+def lower(call: Call) -> Lowered:
+    """Which axis of the result counts the axes of the input."""
+    return Lowered(parameters={"axes_first": bool(call.node.attributes.get("axes_first", False))})
 
 
 def refuse_odd_truths(step: Step, x: np.ndarray) -> None:
@@ -34,8 +42,10 @@ def refuse_odd_truths(step: Step, x: np.ndarray) -> None:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """In row-major order. A NaN is not zero."""
-    refuse_odd_truths(step, inputs[0])
-    return [np.argwhere(inputs[0] != 0).astype(np.int64)]
+    if not step["axes_first"]:
+        refuse_odd_truths(step, inputs[0])
+    places = np.array(np.nonzero(np.atleast_1d(inputs[0]) != 0), np.int64)
+    return [places if step["axes_first"] else np.ascontiguousarray(places.T)]
 
 
-OPERATOR = Operator("where", (), infer, nothing_to_prepare, reference, "positions of elements that are not zero")
+OPERATOR = Operator("where", (), infer, lower, reference, "positions of elements that are not zero")

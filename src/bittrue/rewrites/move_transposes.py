@@ -20,7 +20,7 @@ _CODES = ("u8", "s8")
 # Codes whose channels lie last in the runtime leave these that way; others only where what follows wants them so.
 _STAYS = ("max_pool", "resample_linear")
 _PASSES = ("clip", "qlinear_average_pool", "qlinear_leaky_relu", "qlinear_sigmoid", "resample_nearest")
-_JOINS = {"concat": 1, "qlinear_add": 3, "qlinear_concat": 3, "qlinear_mul": 3}
+_JOINS = {"concatenation": 1, "qlinear_add": 3, "qlinear_concat": 3, "qlinear_mul": 3}
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:

@@ -1,7 +1,7 @@
-"""Slot `start`: what a reduction of binary32 numbers begins with. Integers do not care.
+"""Slot `start`: what a reduction or a running sum of binary32 numbers begins with. Integers do not care.
 
-Rows without the slot begin partial reductions with the neutral value (0, 1, or the far end of the finite range), and
-reductions of everything with the first element.
+Rows without the slot begin running sums and partial reductions with the neutral value (0, 1, or the far end of the
+finite range), and reductions of everything with the first element.
 """
 
 from __future__ import annotations

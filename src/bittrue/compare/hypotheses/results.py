@@ -29,7 +29,7 @@ _ORDERED = (
     "add",
     "mul",
 )
-_MANY = ("concatenation", "concat", "qlinear_concat", "pack")
+_MANY = ("concatenation", "qlinear_concat", "pack")
 
 
 def results(case: Case) -> Iterator[Hypothesis]:

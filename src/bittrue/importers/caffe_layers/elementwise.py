@@ -224,7 +224,7 @@ def _concat(layer: Layer) -> None:
         layer.emit(stem, dtype, given, inputs=(bottom,), top=None, role=f"part{position}") if stem else bottom
         for position, (stem, given, bottom) in enumerate(zip(stems, attributes, layer.bottoms, strict=True))
     ]
-    layer.emit("concat", dtype, {"axis": axis}, inputs=inputs)
+    layer.emit("concatenation", dtype, {"axis": axis, "activation": "none"}, inputs=inputs)
 
 
 MAPPERS: Mappers = {

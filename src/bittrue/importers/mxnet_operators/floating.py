@@ -211,7 +211,8 @@ def _softmax_activation(source: Source) -> None:
 def _concat(source: Source) -> None:
     source.expect(source.integer("num_args", len(source.inputs)))
     types = [source.type(position) for position in range(len(source.inputs))]
-    source.give(*source.emit("concat", source.inputs, types[:1], _OUTPUT, {"axis": source.integer("dim", 1)}))
+    attributes: dict[str, Attribute] = {"axis": source.integer("dim", 1), "activation": "none"}
+    source.give(*source.emit("concatenation", source.inputs, types[:1], _OUTPUT, attributes))
 
 
 def _flatten(source: Source) -> None:
@@ -251,13 +252,13 @@ def _with_integers(source: Source, stem: str, *operands: tuple[str, tuple[int, .
 
 def _expand_dims(source: Source) -> None:
     source.expect(1)
-    _with_integers(source, "insert_axes", ("axes", (source.integer("axis"),)))
+    _with_integers(source, "expand_dims", ("axes", (source.integer("axis"),)))
 
 
 def _squeeze(source: Source) -> None:
     source.expect(1)
     axes = source.integers("axis")
-    _with_integers(source, "squeeze_axes", *([("axes", axes)] if axes else []))
+    _with_integers(source, "squeeze", *([("axes", axes)] if axes else []))
 
 
 def _slice_axis(source: Source) -> None:

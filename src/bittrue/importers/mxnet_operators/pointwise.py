@@ -81,7 +81,8 @@ def _embedding(source: Source) -> None:
         (positions,) = source.emit("convert", [positions], ["s64"], ["_positions"])
     ends = [source.builder.constant(np.int64(end), f"{source.label}_{role}") for end, role in _span(rows)]
     (positions,) = source.emit("clip", [positions, *ends], ["s64"], ["_rows"])
-    (output,) = source.emit("take", [source.inputs[1], positions], [weight], [_OUTPUT], {"axis": 0})
+    attributes: dict[str, Attribute] = {"axis": 0, "batch_dims": 0}
+    (output,) = source.emit("gather", [source.inputs[1], positions], [weight], [_OUTPUT], attributes)
     _passed(source, output, 2, 3)
 
 

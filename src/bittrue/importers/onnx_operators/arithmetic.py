@@ -46,7 +46,7 @@ def _is_infinite(source: Source) -> None:
 
 def _cumulative_sum(source: Source) -> None:
     attributes = {name: source.flag(name, False) for name in ("exclusive", "reverse")}
-    source.emit("running_sum", source.type(0), attributes)
+    source.emit("cumsum", source.type(0), attributes)
 
 
 MAPPERS: Mappers = {

@@ -11,15 +11,18 @@ from .base import Mapper, Mappers, Source
 _REDUCTIONS = {"none": "replace", "add": "add", "mul": "multiply", "max": "largest", "min": "smallest"}
 
 
-def _along(operator: str) -> Mapper:
-    def mapper(source: Source) -> None:
-        source.emit(operator, source.type(0), {"axis": source.integer("axis", 0)})
+def _gather(source: Source) -> None:
+    attributes: dict[str, Attribute] = {"axis": source.integer("axis", 0), "batch_dims": 0, "from_either_end": True}
+    source.emit("gather", source.type(0), attributes)
 
-    return mapper
+
+def _gather_elements(source: Source) -> None:
+    source.emit("take_along", source.type(0), {"axis": source.integer("axis", 0)})
 
 
 def _gather_nd(source: Source) -> None:
-    source.emit("take_nd", source.type(0), {"batch_dims": source.integer("batch_dims", 0)})
+    attributes: dict[str, Attribute] = {"batch_dims": source.integer("batch_dims", 0), "from_either_end": True}
+    source.emit("gather_nd", source.type(0), attributes)
 
 
 def _reduction(source: Source) -> str:
@@ -40,14 +43,17 @@ def _scatter_nd(source: Source) -> None:
 
 def _position(operator: str) -> Mapper:
     def mapper(source: Source) -> None:
-        axis, keeps = source.integer("axis", 0), source.flag("keepdims", True, False)
-        attributes = {"axis": axis, "last": source.flag("select_last_index", False, True)}
-        if not keeps:
-            source.emit(operator, "s64", attributes)
+        axis = source.constant(np.array([source.integer("axis", 0)], np.int64), "axis")
+        attributes: dict[str, Attribute] = {
+            "output_type": "s64",
+            "last": source.flag("select_last_index", False, True),
+        }
+        inputs = [*source.inputs, axis]
+        if not source.flag("keepdims", True, False):
+            source.emit(operator, "s64", attributes, inputs=inputs)
             return
-        name = source.temporary("s64", "positions")
-        found = source.emit(operator, "s64", attributes, outputs=[name])
-        source.emit("insert_axes", "s64", inputs=[*found, source.constant(np.array([axis], np.int64), "axis")])
+        found = source.emit(operator, "s64", attributes, inputs=inputs, outputs=[source.temporary("s64", "positions")])
+        source.emit("expand_dims", "s64", inputs=[*found, axis])
 
     return mapper
 
@@ -65,7 +71,7 @@ def _top(source: Source) -> None:
         "sorted": source.flag("sorted", True, False),
     }
     names = [*source.outputs, "", ""][:2]
-    source.emit("extremes", [source.type(0), "s64"], attributes, inputs=inputs, outputs=_named(source, names))
+    source.emit("topk_v2", [source.type(0), "s64"], attributes, inputs=inputs, outputs=_named(source, names))
 
 
 def _named(source: Source, names: list[str]) -> list[str]:
@@ -84,7 +90,7 @@ def _reverse_sequence(source: Source) -> None:
 
 
 def _non_zero(source: Source) -> None:
-    source.emit("nonzero_places", "s64")
+    source.emit("where", "s64", {"axes_first": True})
 
 
 def _non_max_suppression(source: Source) -> None:
@@ -151,12 +157,12 @@ def _resize(source: Source) -> None:
 
 
 MAPPERS: Mappers = {
-    ("", "ArgMax"): _position("position_of_largest"),
-    ("", "ArgMin"): _position("position_of_smallest"),
+    ("", "ArgMax"): _position("arg_max"),
+    ("", "ArgMin"): _position("arg_min"),
     ("", "Compress"): _compress,
     ("", "EyeLike"): _eye_like,
-    ("", "Gather"): _along("take"),
-    ("", "GatherElements"): _along("take_along"),
+    ("", "Gather"): _gather,
+    ("", "GatherElements"): _gather_elements,
     ("", "GatherND"): _gather_nd,
     ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "NonZero"): _non_zero,

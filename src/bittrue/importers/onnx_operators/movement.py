@@ -49,11 +49,11 @@ def _flatten(source: Source) -> None:
 
 
 def _squeeze(source: Source) -> None:
-    source.emit("squeeze_axes", source.type(0), inputs=with_operand(source, 1, "axes"))
+    source.emit("squeeze", source.type(0), inputs=with_operand(source, 1, "axes"))
 
 
 def _unsqueeze(source: Source) -> None:
-    source.emit("insert_axes", source.type(0), inputs=with_operand(source, 1, "axes"))
+    source.emit("expand_dims", source.type(0), inputs=with_operand(source, 1, "axes"))
 
 
 def _dropout(source: Source) -> None:
@@ -70,7 +70,7 @@ def _dropout(source: Source) -> None:
     source.emit("identity", source.type(0), inputs=source.inputs[:1], outputs=source.outputs[:1])
     if kept:
         shape = source.temporary("s64", "shape")
-        source.emit("shape_of", "s64", {"start": 0}, inputs=source.inputs[:1], outputs=[shape])
+        source.emit("shape", "s64", inputs=source.inputs[:1], outputs=[shape])
         # Older versions leave the mask open; it is zeros in practice.
         dtype = "bool" if source.version >= 10 else source.type(0)
         value = np.full((), source.version >= 12, data_type(dtype).numpy)
@@ -80,7 +80,7 @@ def _dropout(source: Source) -> None:
 def _concat(source: Source) -> None:
     if not source.has("axis"):
         raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'axis' is missing")
-    source.emit("concat", source.type(0), {"axis": source.integer("axis", 0)})
+    source.emit("concatenation", source.type(0), {"axis": source.integer("axis", 0), "activation": "none"})
 
 
 def _split(source: Source) -> None:
@@ -131,7 +131,7 @@ def _shape(source: Source) -> None:
     attributes = {"start": source.integer("start", 0)}
     if source.has("end"):
         attributes["end"] = source.integer("end", 0)
-    source.emit("shape_of", "s64", attributes)
+    source.emit("shape", "s64", attributes)
 
 
 def _size(source: Source) -> None:
@@ -148,7 +148,7 @@ def _constant_of_shape(source: Source) -> None:
 
 
 def _where(source: Source) -> None:
-    source.emit("choose", source.type(1))
+    source.emit("select_v2", source.type(1), {"keeps_declared_shape": False})
 
 
 def _cast(source: Source) -> None:
@@ -194,7 +194,7 @@ MAPPERS: Mappers = {
     ("", "ConstantOfShape"): _constant_of_shape,
     ("", "DepthToSpace"): _block("channels_to_blocks"),
     ("", "Dropout"): _dropout,
-    ("", "Expand"): _same_type("expand"),
+    ("", "Expand"): _same_type("broadcast_to", both_ways=True),
     ("", "Flatten"): _flatten,
     ("", "Identity"): _same_type("identity"),
     ("", "Pad"): _pad,

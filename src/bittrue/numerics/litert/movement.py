@@ -13,20 +13,22 @@ _MOVED = "run; docs/facts/litert.md 2.7"
 _HALF_BYTES = "an odd number of elements behind the axis is refused: the kernel leaves parts of the output unwritten"
 
 
-def _same_or_zero(operator: str, types: str, *positions: int, where: tuple[str, ...]) -> tuple[Row, ...]:
+def _same_or_zero(
+    operator: str, types: str, *positions: int, where: tuple[str, ...], requires: tuple[tuple[object, ...], ...] = ()
+) -> tuple[Row, ...]:
     """Rows for `where` whose inputs at `positions` share the output's parameters; s16 with zero point 0."""
-    same = ("same_parameters", *positions)
-    rows = (Row(operator, (types,), {}, _MOVED, where=tuple(t for t in where if t != "s16"), requires=(same,)),)
+    same = (("same_parameters", *positions), *requires)
+    rows = (Row(operator, (types,), {}, _MOVED, where=tuple(t for t in where if t != "s16"), requires=same),)
     if "s16" not in where:
         return rows
     zero = ("zero_points_are_zero", *positions)
-    return (*rows, Row(operator, (types,), {}, _MOVED, where=("s16",), requires=(same, zero)))
+    return (*rows, Row(operator, (types,), {}, _MOVED, where=("s16",), requires=(*same, zero)))
 
 
 ROWS: tuple[Row, ...] = (
     Row("reshape", ("T s32|- -> T",), {}, _MOVED, where=_SIZED),
-    Row("squeeze", ("T -> T",), {}, _MOVED, where=_SIZED),
-    *_same_or_zero("expand_dims", "T s32|s64 -> T", 0, where=_SIZED),
+    Row("squeeze", ("T -> T",), {}, _MOVED, where=_SIZED, requires=(("rank_within", 0, 0, 8),)),
+    *_same_or_zero("expand_dims", "T s32|s64 -> T", 0, where=_SIZED, requires=(("one_element", 1),)),
     # Constant scalars are joined while the kernel prepares, before it looks at parameters.
     Row(
         "concatenation",

@@ -14,7 +14,7 @@ MOVED: tuple[Row, ...] = (
     Row("convert", ("f32|f64|f16 -> s64",), {"cast": "truncate_low_bits"}, _RUN),
     Row("convert", ("u8|s8|s32 -> s64",), {}, _RUN),
     Row("clip", ("s64 s64 s64 -> s64",), {}, _RUN),
-    Row("take", ("s8 s64 -> s8",), {}, _RUN),
+    Row("gather", ("s8 s64 -> s8",), {}, _RUN),
 )
 
 PRODUCTS: tuple[Row, ...] = (

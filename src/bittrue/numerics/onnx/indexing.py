@@ -9,10 +9,10 @@ from ..onnxruntime.movement import COMMON, EVERY
 from ..table import Row
 
 _WIDER = {
-    "position_of_largest": COMMON[:-1],
-    "position_of_smallest": COMMON[:-1],
-    "extremes": COMMON[:-1],
-    "nonzero_places": COMMON,
+    "arg_max": COMMON[:-1],
+    "arg_min": COMMON[:-1],
+    "topk_v2": COMMON[:-1],
+    "where": COMMON,
     "triangle": COMMON,
     "distinct": COMMON,
     "compress": EVERY,

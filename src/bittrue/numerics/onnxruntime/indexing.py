@@ -10,13 +10,24 @@ _ORDER = "sorted=0 leaves the order of results open: here they are sorted"
 _ARG = ("f32", "f64", "u8", "s8", "s32", "s64")
 _TOP = ("f32", "f64", "u8", "s8", "s16", "s32", "s64")
 
+_COUNT = (("rank_within", 1, 0, 1), ("not_negative", 1))
+
 ROWS: tuple[Row, ...] = (
     *(
-        Row(f"position_of_{which}", ("T -> s64",), {}, "run", where=_ARG, limit=_NAN)
-        for which in ("largest", "smallest")
+        Row(stem, ("T s64 -> s64",), {}, "run", where=_ARG, requires=(("has_elements", 0),), limit=_NAN)
+        for stem in ("arg_max", "arg_min")
     ),
-    Row("extremes", ("T s64 -> T s64",), {}, "run", where=_TOP, when=(("attribute_is", "sorted", True),), limit=_NAN),
-    Row("extremes", ("T s64 -> T s64",), {}, "run", where=_TOP, limit=_ORDER, inexact=True),
+    Row(
+        "topk_v2",
+        ("T s64 -> T s64",),
+        {},
+        "run",
+        where=_TOP,
+        when=(("attribute_is", "sorted", True),),
+        requires=_COUNT,
+        limit=_NAN,
+    ),
+    Row("topk_v2", ("T s64 -> T s64",), {}, "run", where=_TOP, requires=_COUNT, limit=_ORDER, inexact=True),
     Row(
         "best_boxes",
         ("f32 f32 s64|- f32|- f32|- -> s64",),
@@ -24,7 +35,7 @@ ROWS: tuple[Row, ...] = (
         "run",
         limit="NaN among boxes or scores: the runtime's order is its queue's",
     ),
-    Row("nonzero_places", ("T -> s64",), {}, "run", where=("f32", "u8", "s32", "s64", "bool")),
+    Row("where", ("T -> s64",), {}, "run", where=("f32", "u8", "s32", "s64", "bool")),
     Row(
         "mark_places",
         (

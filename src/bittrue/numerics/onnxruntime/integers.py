@@ -46,5 +46,12 @@ ROWS: tuple[Row, ...] = (
     Row("logical_not", ("bool -> bool",), {}, "run"),
     Row("is_nan", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
     Row("is_infinite", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
-    Row("running_sum", ("T s32|s64 -> T",), {}, "run", where=(*_REAL, "s32", "s64")),
+    Row(
+        "cumsum",
+        ("T s32|s64 -> T",),
+        {"start": "first_element"},
+        "run",
+        where=(*_REAL, "s32", "s64"),
+        requires=(("rank_within", 1, 0, 1),),
+    ),
 )

@@ -20,26 +20,33 @@ _POSITIONS = "s32|s64"
 _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("reshape_to", "s64", (*EVERY, *NARROW)),
     ("flatten", "", EVERY),
-    ("squeeze_axes", "s64|-", EVERY),
-    ("insert_axes", "s64", EVERY),
+    ("squeeze", "s64|-", EVERY),
+    ("expand_dims", "s64", EVERY),
     ("identity", "", (*EVERY, *NARROW)),
     ("transpose", "s64|-", (*EVERY, *NARROW, "u4", "s4")),
     ("slice_axes", "s64 s64 s64|- s64|-", EVERY),
     ("slice_axes", "s32 s32 s32|- s32|-", EVERY),
     ("split_parts", "s64|-", EVERY),
-    ("expand", "s64", COMMON),
+    ("broadcast_to", "s64", COMMON),
     ("tile", "s64", ("f32", "f64", *INTEGERS, "bool")),
     ("blocks_to_channels", "", ("f32", "f64", "u8", "s8")),
     ("channels_to_blocks", "", ("f32", "f64", "u8", "s8")),
-    ("take", _POSITIONS, EVERY),
+    ("gather", _POSITIONS, EVERY),
     ("take_along", _POSITIONS, EVERY),
-    ("take_nd", "s64", EVERY),
+    ("gather_nd", "s64", EVERY),
 )
+
+_CHECKED = {"squeeze": (("rank_within", 1, 1, 1),), "expand_dims": (("rank_within", 1, 0, 1),)}
 
 MOVED: tuple[Row, ...] = (
     *(
         Row(
-            stem, (f"T {more} -> T...".replace("...", "..." if stem == "split_parts" else ""),), {}, _MOVED, where=types
+            stem,
+            (f"T {more} -> T...".replace("...", "..." if stem == "split_parts" else ""),),
+            {},
+            _MOVED,
+            where=types,
+            requires=_CHECKED.get(stem, ()),
         )
         for stem, more, types in _ONE
     ),
@@ -47,7 +54,7 @@ MOVED: tuple[Row, ...] = (
         Row(stem, (f"f16 {more} -> f16",), {}, _MOVED, limit=QUIET)
         for stem, more in (("blocks_to_channels", ""), ("channels_to_blocks", ""), ("tile", "s64"))
     ),
-    Row("concat", ("T... -> T",), {}, _MOVED, where=EVERY),
+    Row("concatenation", ("T... -> T",), {"combine": "copy"}, _MOVED, where=EVERY, requires=(("rank_within", 0, 1),)),
     Row(
         "border",
         ("T s64 T|- s64|- -> T",),
@@ -56,15 +63,15 @@ MOVED: tuple[Row, ...] = (
         where=("f32", "f64", "u8", "s8", "s32", "s64", "u32", "u64", "bool"),
     ),
     Row("border", ("f16 s64 f16|- s64|- -> f16",), {}, _MOVED, limit=QUIET),
-    Row("choose", ("bool T T -> T",), {}, _MOVED, where=("f32", "f64", "u8", "s8", "s32", "s64", "u32")),
-    Row("choose", ("bool f16 f16 -> f16",), {}, _MOVED, limit=QUIET),
+    Row("select_v2", ("bool T T -> T",), {}, _MOVED, where=("f32", "f64", "u8", "s8", "s32", "s64", "u32")),
+    Row("select_v2", ("bool f16 f16 -> f16",), {}, _MOVED, limit=QUIET),
     Row("fill", ("s64 T -> T",), {}, _MOVED, where=COMMON),
     Row("put_along", (f"T {_POSITIONS} T -> T",), {}, "run", where=EVERY),
     Row("put_nd", ("T s64 T -> T",), {}, "run", where=EVERY),
 )
 
 SHAPES: tuple[Row, ...] = (
-    Row("shape_of", ("T -> s64",), {}, "run", where=(*EVERY, *NARROW)),
+    Row("shape", ("T -> s64",), {}, "run", where=(*EVERY, *NARROW)),
     Row("size_of", ("T -> s64",), {}, "run", where=COMMON),
     Row("count_up", ("T T T -> T",), {}, "run", where=("f32", "f64", "s16", "s32", "s64")),
 )

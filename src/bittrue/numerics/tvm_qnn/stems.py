@@ -198,7 +198,6 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
 def _movement(own: Variant) -> tuple[Row, ...]:
     moved = (
         ("squeeze", "T -> T"),
-        ("expand_dims", "T s32|s64 -> T"),
         ("slice", "T s32 s32 -> T"),
         ("strided_slice", "T s32 s32 s32 -> T"),
         ("split", "s32 T -> T..."),
@@ -222,6 +221,14 @@ def _movement(own: Variant) -> tuple[Row, ...]:
         *(
             Row(operator, (types,), {}, _MOVES, where=_CODES, requires=(("same_parameters", *positions),), limit=_LOOSE)
             for operator, types, positions in same
+        ),
+        Row(
+            "expand_dims",
+            ("T s32|s64 -> T",),
+            {},
+            _MOVES,
+            where=(*_CODES, "s32", "f32"),
+            requires=(("one_element", 1),),
         ),
         Row("unpack", ("T -> T...",), {}, _MOVES, where=(*_CODES, "s32", "f32")),
         Row("shape", ("* -> s32|s64",), {}, _MOVES),
