@@ -1,4 +1,4 @@
-// slice_axes, blocks_to_channels and channels_to_blocks: elements read in regular steps, which may run backwards.
+// slice_axes, space_to_depth and depth_to_space: elements read in regular steps, which may run backwards.
 #include "core/kernel.h"
 #include "operators/strided_copy.h"
 

@@ -1,4 +1,4 @@
-"""slice_axes, blocks_to_channels and channels_to_blocks: elements read in regular steps, written one after the other.
+"""slice_axes, space_to_depth and depth_to_space: elements read in regular steps, written one after the other.
 
 out[i, j, ...] = in[flat: start + i * s0 + j * s1 + ...] with i, j, ... below `extents`; negative steps run backwards.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -95,51 +96,49 @@ def _block(call: Call) -> int:
     return block
 
 
-def infer_blocks(call: Call) -> list[Shape]:
-    """[N, C, H, W] -> [N, C * b * b, H / b, W / b]; b divides H and W."""
-    block = _block(call)
-    batch, depth, height, width = call.input(0).shape
-    if height % block or width % block:
+def _orders(call: Call) -> tuple[str, str]:
+    """The axes of the wide and of the deep tensor; row i and column j of the blocks are axes of their own.
+
+    `channels_first`: the picture's two axes come last; `columns_first`: channels come before i and j in deep channels.
+    """
+    deep = "cij" if call.node.attributes.get("columns_first", False) else "ijc"
+    first = call.node.attributes.get("channels_first", False)
+    return ("nchiwj", f"n{deep}hw") if first else ("nhiwjc", f"nhw{deep}")
+
+
+def _blocks(call: Call, to_depth: bool) -> dict[str, int]:
+    """Extents of the axes of `_orders`; the block size divides height and width, or its square the channels."""
+    block, shape = _block(call), call.input(0).shape
+    first = call.node.attributes.get("channels_first", False)
+    batch, height, width, depth = (shape[axis] for axis in ((0, 2, 3, 1) if first else (0, 1, 2, 3)))
+    if to_depth and (height % block or width % block):
         raise call.invalid("BT-BLOCK-SIZE", f"{height} x {width} positions cannot be cut into blocks of {block}")
-    return [bounded(call, (batch, depth * block * block, height // block, width // block))]
-
-
-def infer_channels(call: Call) -> list[Shape]:
-    """[N, C, H, W] -> [N, C / (b * b), H * b, W * b]; b * b divides C."""
-    block = _block(call)
-    batch, depth, height, width = call.input(0).shape
-    if depth % (block * block):
+    if not to_depth and depth % (block * block):
         raise call.invalid("BT-BLOCK-SIZE", f"{depth} channels cannot be cut into {block} x {block} groups")
-    return [bounded(call, (batch, depth // (block * block), height * block, width * block))]
+    if to_depth:
+        height, width = height // block, width // block
+    else:
+        depth //= block * block
+    return {"n": batch, "h": height, "w": width, "c": depth, "i": block, "j": block}
 
 
-def _permuted(call: Call, split: Shape, order: Sequence[int]) -> Lowered:
-    steps = _steps(split)
-    return _view(call, 0, [split[axis] for axis in order], [steps[axis] for axis in order])
+def infer_block(call: Call, to_depth: bool) -> list[Shape]:
+    """Blocks of b x b positions against groups of b * b channels."""
+    batch, height, width, depth, block, _ = _blocks(call, to_depth).values()
+    if to_depth:
+        depth *= block * block
+    else:
+        height, width = height * block, width * block
+    first = call.node.attributes.get("channels_first", False)
+    return [bounded(call, (batch, depth, height, width) if first else (batch, height, width, depth))]
 
 
-def lower_blocks(call: Call) -> Lowered:
-    """out[n, (i * b + j) * C + c, h, w] = in[n, c, h * b + i, w * b + j].
-
-    `columns_first`: out[n, (c * b + i) * b + j, h, w].
-    """
-    b = _block(call)
-    batch, depth, height, width = call.input(0).shape
-    if call.node.attributes.get("columns_first", False):
-        return _permuted(call, (batch, depth, height // b, b, width // b, b), (0, 1, 3, 5, 2, 4))
-    return _permuted(call, (batch, depth, height // b, b, width // b, b), (0, 3, 5, 1, 2, 4))
-
-
-def lower_channels(call: Call) -> Lowered:
-    """out[n, c, h * b + i, w * b + j] = in[n, (i * b + j) * C + c, h, w].
-
-    `columns_first`: in[n, (c * b + i) * b + j, h, w].
-    """
-    b = _block(call)
-    batch, depth, height, width = call.input(0).shape
-    if call.attribute("columns_first"):
-        return _permuted(call, (batch, depth // (b * b), b, b, height, width), (0, 1, 4, 2, 5, 3))
-    return _permuted(call, (batch, b, b, depth // (b * b), height, width), (0, 3, 4, 1, 5, 2))
+def lower_block(call: Call, to_depth: bool) -> Lowered:
+    """The axes of the source in the order of the target."""
+    extents, (wide, deep) = _blocks(call, to_depth), _orders(call)
+    source, target = (wide, deep) if to_depth else (deep, wide)
+    steps = dict(zip(source, _steps(tuple(extents[axis] for axis in source)), strict=True))
+    return _view(call, 0, [extents[axis] for axis in target], [steps[axis] for axis in target])
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -157,6 +156,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.array(view, order="C").reshape(step["shape"])]
 
 
+def _exchange(stem: str, to_depth: bool, summary: str) -> Operator:
+    infer, lower = partial(infer_block, to_depth=to_depth), partial(lower_block, to_depth=to_depth)
+    return Operator(stem, (), infer, lower, reference, summary, moves=True)
+
+
 OPERATORS = (
     Operator(
         "slice_axes",
@@ -167,22 +171,6 @@ OPERATORS = (
         "every n-th element between two places of axes",
         moves=True,
     ),
-    Operator(
-        "blocks_to_channels",
-        (),
-        infer_blocks,
-        lower_blocks,
-        reference,
-        "squares of positions become channels",
-        moves=True,
-    ),
-    Operator(
-        "channels_to_blocks",
-        (),
-        infer_channels,
-        lower_channels,
-        reference,
-        "groups of channels become squares",
-        moves=True,
-    ),
+    _exchange("space_to_depth", True, "squares of positions become channels"),
+    _exchange("depth_to_space", False, "groups of channels become positions"),
 )

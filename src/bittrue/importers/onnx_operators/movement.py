@@ -174,8 +174,8 @@ def _emit_cast(source: Source, dtype: str) -> None:
 
 def _block(operator: str) -> Mapper:
     def mapper(source: Source) -> None:
-        attributes: dict[str, int | bool] = {"block_size": source.integer("blocksize", 0)}
-        if operator == "channels_to_blocks":
+        attributes: dict[str, int | bool] = {"block_size": source.integer("blocksize", 0), "channels_first": True}
+        if operator == "depth_to_space":
             mode = source.text("mode", "DCR")
             if mode not in ("DCR", "CRD"):
                 raise source.invalid("BT-ONNX-ATTRIBUTE", f"mode '{mode}' is neither DCR nor CRD")
@@ -192,7 +192,7 @@ MAPPERS: Mappers = {
     ("", "CastLike"): _cast_like,
     ("", "Concat"): _concat,
     ("", "ConstantOfShape"): _constant_of_shape,
-    ("", "DepthToSpace"): _block("channels_to_blocks"),
+    ("", "DepthToSpace"): _block("depth_to_space"),
     ("", "Dropout"): _dropout,
     ("", "Expand"): _same_type("broadcast_to", both_ways=True),
     ("", "Flatten"): _flatten,
@@ -203,7 +203,7 @@ MAPPERS: Mappers = {
     ("", "Shape"): _shape,
     ("", "Size"): _size,
     ("", "Slice"): _slice,
-    ("", "SpaceToDepth"): _block("blocks_to_channels"),
+    ("", "SpaceToDepth"): _block("space_to_depth"),
     ("", "Split"): _split,
     ("", "Squeeze"): _squeeze,
     ("", "Tile"): _same_type("tile"),

@@ -29,8 +29,8 @@ _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("split_parts", "s64|-", EVERY),
     ("broadcast_to", "s64", COMMON),
     ("tile", "s64", ("f32", "f64", *INTEGERS, "bool")),
-    ("blocks_to_channels", "", ("f32", "f64", "u8", "s8")),
-    ("channels_to_blocks", "", ("f32", "f64", "u8", "s8")),
+    ("space_to_depth", "", ("f32", "f64", "u8", "s8")),
+    ("depth_to_space", "", ("f32", "f64", "u8", "s8")),
     ("gather", _POSITIONS, EVERY),
     ("take_along", _POSITIONS, EVERY),
     ("gather_nd", "s64", EVERY),
@@ -52,7 +52,7 @@ MOVED: tuple[Row, ...] = (
     ),
     *(
         Row(stem, (f"f16 {more} -> f16",), {}, _MOVED, limit=QUIET)
-        for stem, more in (("blocks_to_channels", ""), ("channels_to_blocks", ""), ("tile", "s64"))
+        for stem, more in (("space_to_depth", ""), ("depth_to_space", ""), ("tile", "s64"))
     ),
     Row("concatenation", ("T... -> T",), {"combine": "copy"}, _MOVED, where=EVERY, requires=(("rank_within", 0, 1),)),
     Row(

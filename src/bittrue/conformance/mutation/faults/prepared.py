@@ -31,7 +31,6 @@ _UNREAD = {
     "max_pool": ("pad_bottom", "pad_right", "after", "storage_order"),
     "pad_v2": ("value",),
     "qlinear_average_pool": ("pad_bottom", "pad_right"),
-    "space_to_depth": ("block_size",),
     "tanh": ("minimum",),
 }
 
