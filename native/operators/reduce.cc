@@ -33,6 +33,17 @@ struct LastSmallest {
   float operator()(float kept, float x) const { return kept < x ? kept : x; }
 };
 
+// nan_else_first: a NaN stays, and replaces what is none; of equal values the first one stays.
+struct FirstLargest {
+  float start = std::numeric_limits<float>::lowest();
+  float operator()(float kept, float x) const { return kept == kept && !(x <= kept) ? x : kept; }
+};
+
+struct FirstSmallest {
+  float start = std::numeric_limits<float>::max();
+  float operator()(float kept, float x) const { return kept == kept && !(x >= kept) ? x : kept; }
+};
+
 // Integers wrap.
 template <class T>
 struct Product {
@@ -77,11 +88,12 @@ class Reduce final : public Kernel {
   bool from_first_;
 };
 
-template <template <class> class Operation, class Last>
+template <template <class> class Operation, class Last, class First>
 std::unique_ptr<Kernel> make_extreme(const Step& step) {
-  if (step.rules.count("extreme")) {
+  if (step.rules.count("extreme") && step.input(0).type == Type::f32) {
+    if (step.rule("extreme") == "nan_else_first") return std::make_unique<Reduce<float, First>>(step, true);
     require(step.rule("extreme") == "last_unless_beyond", "no native rule for this slot");
-    return step.input(0).type == Type::f32 ? std::make_unique<Reduce<float, Last>>(step, true) : nullptr;
+    return std::make_unique<Reduce<float, Last>>(step, true);
   }
   switch (step.input(0).type) {
     case Type::s8:  // stored unsigned, which keeps the order
@@ -137,9 +149,9 @@ Reduction::Reduction(const Step& step) {
   }
 }
 
-std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) { return make_extreme<Largest, LastLargest>(step); }
+std::unique_ptr<Kernel> make_reduce_max(const Step& step, const CoreSet&) { return make_extreme<Largest, LastLargest, FirstLargest>(step); }
 
-std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) { return make_extreme<Smallest, LastSmallest>(step); }
+std::unique_ptr<Kernel> make_reduce_min(const Step& step, const CoreSet&) { return make_extreme<Smallest, LastSmallest, FirstSmallest>(step); }
 
 std::unique_ptr<Kernel> make_reduce_prod(const Step& step, const CoreSet&) {
   switch (step.input(0).type) {

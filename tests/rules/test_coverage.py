@@ -33,6 +33,7 @@ SEPARATED = {
     "dequantize_tail": ("test_vector_rules", "test_dequantizations_against_fractions_and_apart"),
     "dot": ("test_recurrent_rules", "test_dot_rules_are_told_apart"),
     "dynamic_range": ("test_narrow_rules", "test_dynamic_range_rules_are_told_apart"),
+    "extreme": ("test_vector_rules", "test_extremes_are_told_apart"),
     "input_range": ("test_delegate_rules", "test_activation_range_rules_are_told_apart"),
     "interpolate": ("test_reduction_rules", "test_every_pair_of_rules_is_told_apart"),
     "lanes": ("test_vector_rules", "test_lanes"),

@@ -98,7 +98,7 @@ _FAMILIES: dict[str, str] = {
     "real_functions": "celu erf hard_sigmoid mish parametric_elu quick_gelu selu "
     "softplus softsign thresholded_relu ceil round_even reciprocal",
     "real_reduce": "reduce_sum reduce_mean reduce_sum_square reduce_l1 reduce_l2 reduce_log_sum "
-    "reduce_log_sum_exp axes_max axes_min axes_prod",
+    "reduce_log_sum_exp axes_prod",
     "reduce": "reduce_max reduce_min reduce_prod reduce_any reduce_all",
     "relu": "relu6 relu_n1_to_1 relu_0_to_1",
     "resample": "resample_nearest resample_linear",

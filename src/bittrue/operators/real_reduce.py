@@ -1,5 +1,4 @@
-"""Sums along axes, and functions of sums, of real numbers; integers saturate. Also the extremes and products of any
-type.
+"""Sums along axes, and functions of sums, of real numbers; integers saturate. Also products.
 
 Inputs: x and, optionally, the axes. Without axes everything is reduced, or every element on its own with
 `keeps_without_axes`.
@@ -7,7 +6,6 @@ Inputs: x and, optionally, the axes. Without axes everything is reduced, or ever
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -132,25 +130,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray], kind: str) -> list[np.nd
     return [out.astype(x.dtype, copy=False).reshape(step["shape"])]
 
 
-def _extreme(step: Step, inputs: Sequence[np.ndarray], sign: int) -> list[np.ndarray]:
-    """A NaN among the elements is the result; equal zeros give the first one. Without elements: the end of the type."""
-    x = inputs[0]
-    rows = row_major(x, step["axes"])
-    if not rows.shape[1]:
-        none = _end(x.dtype, -sign)
-        return [np.full(step["shape"], none, x.dtype)]
-    best = rows.argmax(axis=1) if sign > 0 else rows.argmin(axis=1)
-    return [rows[np.arange(rows.shape[0]), best].reshape(step["shape"])]
-
-
-def _end(dtype: np.dtype, sign: int) -> object:
-    if dtype.kind == "f":
-        return sign * math.inf
-    if dtype.kind == "b":
-        return sign > 0
-    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
-
-
 _SUMS = {
     "sum": "sum",
     "mean": "average",
@@ -166,7 +145,5 @@ OPERATORS = (
         Operator(f"reduce_{kind}", ("real_sum",), infer, lower, partial(reference, kind=kind), f"{summary}, along axes")
         for kind, summary in _SUMS.items()
     ),
-    Operator("axes_max", (), infer, lower, partial(_extreme, sign=1), "largest element along axes, NaN included"),
-    Operator("axes_min", (), infer, lower, partial(_extreme, sign=-1), "smallest element along axes, NaN included"),
     Operator("axes_prod", ("real_sum",), infer, lower, partial(reference, kind="prod"), "product along axes"),
 )

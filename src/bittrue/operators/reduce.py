@@ -14,12 +14,17 @@ from .elementwise import BLOCK
 
 
 def reduced_axes(call: Call) -> tuple[int, ...]:
-    """The axes that the second input names, counted from the front, each once; none for a scalar input."""
-    call.expect(2)
+    """The axes that the second input names, counted from the front, each once; none for a scalar input.
+
+    Where it names none, every element is reduced on its own, or everything with `keeps_without_axes` false.
+    """
+    call.expect((1, 2))
     source = call.input(0)
-    axes = call.integers(1, "axes")
+    axes = call.integers(1, "axes") if call.has(1) else []
     if source.rank == 0:
         return ()
+    if not axes and not call.node.attributes.get("keeps_without_axes", True):
+        return tuple(range(source.rank))
     return tuple(sorted({call.axis(axis, source.rank) for axis in axes}))
 
 
@@ -127,8 +132,9 @@ def _first_extreme(x: np.ndarray, axes: Sequence[int], sign: int) -> np.ndarray:
 def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         x, axes = inputs[0], step["axes"]
-        if "extreme" in step.rules and x.size:
-            result = extreme.RULES[step.rules["extreme"]].apply(row_major(x, axes), sign)
+        rule = extreme.RULES[step.rules["extreme"]] if "extreme" in step.rules else None
+        if rule is not None and (x.size or rule.of_nothing):
+            result = rule.apply(row_major(x, axes), sign)
         elif x.dtype == np.float32:
             result = _first_extreme(x, axes, sign)
         else:

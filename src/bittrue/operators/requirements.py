@@ -81,6 +81,12 @@ def not_negative(call: Call, position: int) -> None:
         raise call.invalid("BT-OPERAND-NEGATIVE", f"input {position} holds {call.integers(position, 'size')}")
 
 
+def axes_exist(call: Call, position: int) -> None:
+    """All axes that the input at `position` names, where present, are axes of input 0."""
+    for axis in call.integers(position, "axes") if call.has(position) else ():
+        call.axis(axis, call.input(0).rank)
+
+
 def one_element(call: Call, position: int) -> None:
     """The input at `position` holds one number."""
     operand = call.input(position)
@@ -535,6 +541,7 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "output_is_power_of_two": output_is_power_of_two,
     "same_quantization": same_quantization,
     "not_negative": not_negative,
+    "axes_exist": axes_exist,
     "one_element": one_element,
     "rank_within": rank_within,
     "rank_zero": rank_zero,

@@ -13,10 +13,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ExtremeRule:
-    """`apply(rows, sign)`: one value per row of a two-dimensional array, the largest for sign 1, else the smallest."""
+    """`apply(rows, sign)`: one value per row of a two-dimensional array, the largest for sign 1, else the smallest.
+
+    `of_nothing`: it takes rows without elements; other rules leave them to the operator.
+    """
 
     apply: Callable[[np.ndarray, int], np.ndarray]
     formula: str
+    of_nothing: bool = False
 
 
 def _last_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
@@ -35,8 +39,27 @@ def _last_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
     return rows[np.arange(rows.shape[0]), np.where(forgotten == last, last, best)]
 
 
+def _nan_else_first(rows: np.ndarray, sign: int) -> np.ndarray:
+    """The first NaN of a row, else the first of its extreme values; without elements, the other end of the type.
+
+    >>> rows = np.float32([[3, np.nan, 1], [-0.0, 0, -1], [4, 6, 5]])
+    >>> RULES["nan_else_first"].apply(rows, 1).tolist()
+    [nan, -0.0, 6.0]
+    """
+    if not rows.shape[1]:
+        ends = (-np.inf, np.inf) if rows.dtype.kind == "f" else (np.iinfo(rows.dtype).min, np.iinfo(rows.dtype).max)
+        return np.full(len(rows), ends[sign < 0], rows.dtype)
+    best = rows.argmax(axis=1) if sign > 0 else rows.argmin(axis=1)
+    return rows[np.arange(len(rows)), best]
+
+
 RULES: dict[str, ExtremeRule] = {
+    "nan_else_first": ExtremeRule(
+        _nan_else_first,
+        "the first NaN, else kept = x0; kept = x > kept ? x : kept for the others in row-major order (< for minima)",
+        of_nothing=True,
+    ),
     "last_unless_beyond": ExtremeRule(
         _last_unless_beyond, "kept = x0; kept = kept > x ? kept : x for the others in row-major order (< for minima)"
-    )
+    ),
 }

@@ -35,12 +35,13 @@ EXACT: tuple[Row, ...] = (
         Row(
             stem,
             ("T s64|- -> T",),
-            {},
+            {"extreme": "nan_else_first"},
             _RUN,
             where=_SELECTED,
+            requires=(("axes_exist", 1),),
             limit=_NAN,
         )
-        for stem in ("axes_max", "axes_min")
+        for stem in ("reduce_max", "reduce_min")
     ),
     *(
         Row(f"reduce_{kind}", ("T s64|- -> T",), {}, _RUN, where=_INTEGERS, limit=_LARGE_SUMS)
