@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import bittrue
+from bittrue import numerics
+from bittrue.numerics.table import Numerics, Row
 from support import differential, recorded
 
 FILES = sorted(recorded.FOLDER.glob("*.npz"))
@@ -36,5 +40,26 @@ def test_recorded_answers(path: recorded.Path, record_property: Callable[[str, o
 
 def test_every_numerics_without_an_installed_runtime_is_recorded() -> None:
     known = (name for name in bittrue.numerics_names() if name in differential.RUNTIMES)
-    needed = {name for name in known if differential.RUNTIMES[name].variable}
+    needed = {name for name in known if differential.RUNTIMES[name].recorded}
     assert needed == {path.stem for path in FILES}
+
+
+@pytest.mark.parametrize("name", [n for n, runtime in differential.RUNTIMES.items() if not runtime.resolver])
+def test_every_row_that_no_runtime_answers_for_is_recorded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, taken = numerics.find(name), set[int]()
+    choose = Numerics.candidates
+
+    def candidates(self: Numerics, *node: Any) -> tuple[Row, ...]:
+        rows = choose(self, *node)
+        taken.update(map(id, rows))
+        return rows
+
+    monkeypatch.setattr(Numerics, "candidates", candidates)
+    for case in recorded.read(recorded.FOLDER / f"{name}.npz"):
+        if case.answer.ran:
+            model = bittrue.load(case.content)
+            names = (model.graph.tensors[i].name for i in model.graph.inputs)
+            shapes = {key: value.shape for key, value in zip(names, case.feeds[0], strict=True)}
+            with contextlib.suppress(bittrue.BittrueError):
+                model.prepare(name, executor="reference", shapes=shapes)
+    assert [row for row in table.rows if id(row) not in taken and not row.refuses] == []

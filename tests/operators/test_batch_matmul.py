@@ -177,7 +177,7 @@ def test_contradictions_are_refused(left: tuple[int, ...], right: tuple[int, ...
 
 
 # The delegate of xnnpack gives up on empty tensors.
-@pytest.mark.numerics("litert", "litert@1.2", "litert-optimized", "single-rounding")
+@pytest.mark.numerics("litert", "litert@1.2", "litert-optimized")
 @pytest.mark.parametrize(("left", "right"), [((0, 3), (3, 2)), ((2, 0), (0, 2)), ((0, 2, 3), (1, 3, 2))])
 @pytest.mark.parametrize("kind", KINDS)
 def test_empty_operands(kind: str, left: tuple[int, ...], right: tuple[int, ...]) -> None:

@@ -79,7 +79,7 @@ def constants(draw: st.DrawFn) -> bytes:
 
 
 # The delegate of xnnpack fails here, or asks no kernel.
-@pytest.mark.numerics("litert", "litert@1.2", "litert-optimized", "single-rounding")
+@pytest.mark.numerics("litert", "litert@1.2", "litert-optimized")
 @given(constants())
 def test_densify(content: bytes) -> None:
     assert check(content, [[]]) == "equal"

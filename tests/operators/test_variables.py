@@ -57,7 +57,7 @@ def test_larger_than_the_variable() -> None:
 
 
 # The delegate of xnnpack fails here, or asks no kernel.
-@pytest.mark.numerics("litert", "litert@1.2", "litert-optimized", "single-rounding")
+@pytest.mark.numerics("litert", "litert@1.2", "litert-optimized")
 def test_unset_and_wrong_types() -> None:
     of, x, y = resource(), T("f32", (2,)), T("f32", (2,))
     unset = several(G([handle("v", of), read(of, y), ("NEG", None, [x], [T("f32", (2,))])], [x]))
@@ -68,7 +68,7 @@ def test_unset_and_wrong_types() -> None:
 
 
 # The delegate of xnnpack fails here, or asks no kernel.
-@pytest.mark.numerics("litert", "litert@1.2", "litert-optimized", "single-rounding")
+@pytest.mark.numerics("litert", "litert@1.2", "litert-optimized")
 def test_names_and_containers_tell_variables_apart() -> None:
     """Four variables, written and read through several handles in another order."""
     keys = [("a", ""), ("a", "box"), ("b", ""), ("b", "box")]

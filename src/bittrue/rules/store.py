@@ -20,8 +20,10 @@ def zero_point_then_clamp(rescaled: np.ndarray, zero_point: int, low: int, high:
 
     >>> [int(v) for v in zero_point_then_clamp(np.array([2**31 - 1, 5, -400]), 1, -128, 127)]
     [-128, 6, -128]
+    >>> [int(v) for v in zero_point_then_clamp(np.array([2**31]), 0, -128, 127)]
+    [-128]
     """
-    moved = fixed_point.wrap_s32(rescaled + zero_point) if zero_point else rescaled
+    moved = fixed_point.wrap_s32(rescaled + zero_point)
     return np.minimum(np.maximum(moved, low), high)
 
 

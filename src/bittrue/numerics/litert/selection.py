@@ -8,8 +8,8 @@ _RUN = "run; kernels read at f674577"
 _UNWRITTEN = (
     "places beyond the number of detections are 0; the kernel leaves them unwritten, so that they hold what the memory "
     "held before. Options without meaning (classes or room below 1, scales of 0) are refused; with several threads the "
-    "kernel may order equal scores of different classes otherwise (regular suppression). Where NaN scores meet others, "
-    "the best class of a box depends on lanes of the runtime's vector code"
+    "kernel may order equal scores of different classes differently (regular suppression). Where NaN scores meet "
+    "others, the best class of a box depends on lanes of the runtime's vector code"
 )
 _EXPONENTIAL = (
     "exp is rounded correctly up to double rounding; the C library's binary32 exp, which the kernel calls, may differ "
