@@ -74,7 +74,7 @@ class Specified:
         operands: what it says about tensors; tensors that are not named may be anything.
         same: inputs and outputs must all have the same scale and zero point.
         fixed: the parameters that its output must have; None when they are free.
-        same_enforced: LiteRT refuses int8 nodes that break `same`; what it does otherwise.
+        same_enforced: LiteRT refuses int8 nodes that break `same`; what it does differently.
     """
 
     name: str

@@ -81,7 +81,7 @@ def command(
     \b
     bittrue compare model.tflite model.tflite@xnnpack             # two arithmetics
     bittrue compare litert:builtin_ref m.tflite litert:xnnpack m.tflite
-    bittrue compare model.tflite ort:model.onnx -i picture.png    # two formats, two runtimes
+    bittrue compare model.tflite ort:model.onnx -i image.png    # two formats, two runtimes
     bittrue compare model.tflite trace:dump/                      # against what a device wrote
     bittrue compare ort:m.onnx?level=disable ort:m.onnx --passes  # which passes of the optimiser change bits
 

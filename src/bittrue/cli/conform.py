@@ -101,7 +101,7 @@ def _model_options(function: Any) -> Any:
                 "--inputs",
                 multiple=True,
                 metavar="[NAME=]FILE",
-                help="What models are fed: .npy, .npz, pictures, or a folder of them. Without it: random values.",
+                help="What models are fed: .npy, .npz, images, or a folder of them. Without it: random values.",
             ),
             _grouped(
                 _MODELS,

@@ -109,7 +109,7 @@ def _quantized(images: np.ndarray, port: api.Port) -> np.ndarray:
 
 
 def _choose(guesses: np.ndarray, labels: np.ndarray, count: int) -> list[int]:
-    """The first picture of several digits, and a wrongly recognised one when there is any."""
+    """The first image of several digits, and a wrongly recognised one when there is any."""
     wrong = [int(i) for i in np.flatnonzero(guesses != labels)[:1]]
     firsts = sorted(int(np.flatnonzero(labels == label)[0]) for label in np.unique(labels))
     return [i for i in firsts if i not in wrong][: max(count - len(wrong), 0)] + wrong
@@ -144,7 +144,7 @@ def _predictions(
         table.add_column(f"#{position}", justify="center")
     port = session.outputs[0]
     scale, zero_point = port.scale or 1.0, port.zero_point or 0
-    table.add_row("picture", *(_picture(images[i], coloured) for i in shown))
+    table.add_row("image", *(_picture(images[i], coloured) for i in shown))
     table.add_row("label", *(str(int(labels[i])) for i in shown))
     table.add_row(
         "prediction",
@@ -168,7 +168,7 @@ def _explain(out: Terminal, session: api.Session, inputs: np.ndarray) -> None:
                 continue
             explained = explain_element(session, traced, tensor, found[0])
             out.print()
-            out.print(f"one integer that the network computes for picture #{position}, step by step:")
+            out.print(f"one integer that the network computes for image #{position}, step by step:")
             show(out, explained)
             for name, plan in others.items():
                 stored = explain_under(plan, traced, explained).stored

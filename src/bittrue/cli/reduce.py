@@ -43,13 +43,13 @@ def command(
     It is saved with the input that shows the difference.
 
     A and B are what `bittrue compare` takes, over one .tflite or .onnx file (or two that differ in constants only).
-    Both run every smaller model that is tried: first fewer operators, then smaller batches, pictures and channels.
+    Both run every smaller model that is tried: first fewer operators, then smaller batches, images and channels.
     Beside the model it writes its inputs (.npz) and the answers of both sides (.a.npz, .b.npz).
 
     \b
     bittrue reduce litert:builtin_ref m.tflite litert:xnnpack m.tflite -o small.tflite
     bittrue reduce ort:m.onnx?level=disable ort:m.onnx -o small.onnx --runs 5
-    bittrue reduce m.tflite fixed.tflite -o small.tflite -i picture.png
+    bittrue reduce m.tflite fixed.tflite -o small.tflite -i image.png
 
     Exit code 0: the sides agree on every tensor, and nothing is written; 1: they differ, and the files are written.
     """

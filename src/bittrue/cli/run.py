@@ -81,7 +81,7 @@ def command(
 
     \b
     bittrue run model.tflite                                   # random input, seed 0
-    bittrue run model.tflite -i cat.jpg --labels labels.txt    # a picture
+    bittrue run model.tflite -i cat.jpg --labels labels.txt    # an image
     bittrue run model.tflite -i x.npy -o y.npz --trace trace/  # arrays in, arrays out, every tensor
     """
     if offset is not None and labels is None:

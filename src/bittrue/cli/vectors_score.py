@@ -55,9 +55,9 @@ def command(
 ) -> None:
     """Run every neighbouring wrong implementation (mutant) of OPERATORs (all without one) against the suite.
 
-    A mutant does one thing otherwise: another tie, another order, a zero point left out, padding off by one, a narrower
-    accumulator, another numerics' row. It is killed when a case's outputs have other bytes than they should. Beside
-    the whole suite its random cases are scored alone, and with so many more random inputs that both have as many
+    A mutant does one thing differently: another tie, another order, a zero point left out, padding off by one, a
+    narrower accumulator, another numerics' row. It is killed when a case's outputs have other bytes than they should.
+    Beside the whole suite its random cases are scored alone, and with so many more random inputs that both have as many
     elements. Exit code 1 when a mutant survives of which it is not known why.
 
     \b

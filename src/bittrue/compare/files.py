@@ -268,7 +268,7 @@ class Files:
                 return _with_tensor(graph, one.name, lambda t: replace(t, quantization=new))
 
             text = f"the {_whose(role)} scales belong to other slices"
-            yield Difference(node, f"{role} quantized otherwise", text, facts, "parameters", whole, tensor=one.name)
+            yield Difference(node, f"{role} quantized differently", text, facts, "parameters", whole, tensor=one.name)
             return
         if not np.array_equal(old.zero_points, new.zero_points):
             facts = _pair(f"zero point of {where}", old.zero_points, new.zero_points, self.labels)

@@ -72,7 +72,7 @@ class Interpreter:
             both = "only one of" if model_path else "one of"
             raise ArgumentError("BT-COMPAT-MODEL", f"{both} model_path and model_content must be given")
         if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 1):
-            raise ArgumentError("BT-THREADS", f"num_threads must be a whole number from 1, found {num_threads!r}")
+            raise ArgumentError("BT-THREADS", f"num_threads must be an integer from 1, found {num_threads!r}")
         if experimental_delegates:
             raise ArgumentError(
                 "BT-COMPAT-DELEGATE", "delegates cannot be loaded", advice="choose a numerics instead, e.g. 'xnnpack'"

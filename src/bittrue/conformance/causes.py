@@ -1,4 +1,4 @@
-"""What a device does otherwise: one cause, or two together, that give every byte of every case of an operator.
+"""What a device does differently: one cause, or two together, that give every byte of every case of an operator.
 
 Candidates come from `bittrue.compare`: rules that numerics have, rules that none has here, and faults. A cause must
 give all bytes of all failing cases, and must change nothing in the cases that are right. What nothing gives stays

@@ -150,7 +150,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Class:
-    """What the device does otherwise: with it the reference gives every byte of every case.
+    """What the device does differently: with it the reference gives every byte of every case.
 
     Attributes:
         name: stable, ``"input zero point ignored"`` or ``"rescale=q31_one_step_up"``; two are joined by ``"and"``.
@@ -251,7 +251,7 @@ class OperatorResult:
         matches: the numerics that are exact on every case.
         every: all numerics that run these cases are exact.
         reference: the numerics that cases were compared with.
-        cause: what the device does otherwise, where one thing explains every byte; None when it is exact or
+        cause: what the device does differently, where one thing explains every byte; None when it is exact or
             unexplained.
         known: what the reference records of the runtime's difference from it in these cases; empty where the device
             is exact, or nothing is recorded.

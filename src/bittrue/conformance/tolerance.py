@@ -244,7 +244,7 @@ def _values(cases: Mapping[str, SuiteCase], witness: Witness) -> tuple[int, ...]
 def _sums_differ(name: str, figures: Figures, sums: Sums) -> list[str]:
     again = _figures(sums, figures.largest_witness)
     same = (again.bias_witness, again.square_witness) == (figures.bias_witness, figures.square_witness)
-    return [] if same else [f"{name}: bias or mean square come out otherwise"]
+    return [] if same else [f"{name}: bias or mean square come out differently"]
 
 
 def bound_for(suite: Suite, operator: str, types: str) -> Bound:

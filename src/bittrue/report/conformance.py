@@ -35,7 +35,7 @@ class Report:
         kind: worst verdict as a badge.
         headline, sentence: the level, and the claim.
         groups: verdict to operators, as (place in the table, title), in the order of the table.
-        classes: what devices do otherwise, with the operators it was found in.
+        classes: what devices do differently, with the operators it was found in.
     """
 
     result: dict[str, Any]

@@ -103,13 +103,13 @@ def _flag(value: Any, place: str) -> bool:
 
 def _count(value: Any, place: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST_COUNT:
-        raise _wrong(place, "expected a whole number from 0 on", value)
+        raise _wrong(place, "expected an integer from 0 on", value)
     return value
 
 
 def _whole(value: Any, place: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= _LARGEST:
-        raise _wrong(place, "expected a whole number of a size that occurs", value)
+        raise _wrong(place, "expected an integer of a size that occurs", value)
     return value
 
 

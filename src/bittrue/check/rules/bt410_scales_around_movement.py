@@ -52,7 +52,7 @@ RULE = Rule(
     why="With equal parameters the pair around the operator disappears and codes are moved as they are. With different"
     " ones every code is dequantized, moved in binary32, and quantized again, which costs time and rounds once more.",
     enforced="ONNX Runtime 1.31 removes the pair only when both are equal (run: the optimised graph of a Reshape keeps"
-    " both otherwise). The LiteRT specification forbids it outright (BT305).",
+    " both if they are not). The LiteRT specification forbids it outright (BT305).",
     fix="Let quantizers give the output of these operators the input's parameters.",
     source="ONNX Runtime 1.31.1 (run)",
     find=find,

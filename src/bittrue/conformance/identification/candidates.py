@@ -45,7 +45,7 @@ class Candidate:
 
     Attributes:
         name: of the numerics.
-        changes: what it does otherwise: the same rule in a slot, at every place where the operator has it.
+        changes: what it does differently: the same rule in a slot, at every place where the operator has it.
     """
 
     name: str

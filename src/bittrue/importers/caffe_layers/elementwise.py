@@ -87,7 +87,9 @@ def _eltwise(layer: Layer) -> None:
     element_by_element = count == 2 and operation in ("product", "quotient", "sum" if quantized else "")
     if layer.in_place and not (element_by_element and layer.tops[0] == layer.proto.bottom[0]):
         raise layer.unsupported(
-            "BT-CAFFE-IN-PLACE", "an Eltwise layer in place: the system clears a bottom first", "name its top otherwise"
+            "BT-CAFFE-IN-PLACE",
+            "an Eltwise layer in place: the system clears a bottom first",
+            "give its top another name",
         )
     limits = _ends(layer, parameter.saturate)
     if quantized and operation == "sum":

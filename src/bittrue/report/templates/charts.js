@@ -138,7 +138,7 @@
 
   const plane = detail => {
     const found = nearest(detail)?.plane;
-    if (!found) return "This tensor is no picture [N, H, W, C], so there is no map.";
+    if (!found) return "This tensor is no feature map [N, H, W, C], so there is no map.";
     const bytes = atob(found.cells);
     const z = range(found.rows).map(i => range(found.columns).map(j =>
       (bytes.charCodeAt(i * found.columns + j) / 255) * found.top));
