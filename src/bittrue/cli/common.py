@@ -258,11 +258,11 @@ def progress(session: api.Session, title: str, runs: int = 1) -> Iterator[Callab
 
 
 @contextmanager
-def late_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
+def late_progress(title: str) -> Iterator[Callable[..., None] | None]:
     """A bar on standard error for work of unknown length, once it has taken long and if someone is looking.
 
     Yields:
-        What to call with the number of parts that are done, and of all (0 when nobody knows).
+        What to call with the number of parts that are done, of all (0 when nobody knows), and what is being done now.
     """
     if not sys.stderr.isatty():
         yield None
@@ -273,7 +273,11 @@ def late_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
     timer.daemon = True
     timer.start()
     try:
-        yield lambda done, count: bar.update(task, completed=done, total=count or None)
+
+        def tick(done: int, count: int, what: str = title) -> None:
+            bar.update(task, completed=done, total=count or None, description=what)
+
+        yield tick
     finally:
         timer.cancel()
         timer.join()

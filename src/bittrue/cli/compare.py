@@ -123,7 +123,7 @@ def command(
             match=given,
             explain=not no_explain,
             amplify=amplify is not None if amplify in (None, _FIRST) else str(amplify),
-            progress=None if tick is None else lambda text, done, total: tick(done, total),
+            progress=None if tick is None else lambda text, done, total: tick(done, total, text),
         )
         if optimised is not None:
             counter = None if tick is None else lambda text, done: tick(done, 0)

@@ -122,6 +122,7 @@ class Comparison:
         self.notes: dict[str, None] = {}
         self._side_notes: tuple[dict[str, None], dict[str, None]] = ({}, {})
         self._progress = progress or (lambda text, done, total: None)
+        self._explaining = 0
         self.sets: list[InputSet] = input_sets(a, b, given)
         recorded = len(a.recorded()), len(b.recorded())
         if all(recorded) and recorded[0] != recorded[1]:
@@ -291,7 +292,7 @@ class Comparison:
         explainer: Explainer | None = None
         if isolation is not None and self.host is not None:
             other = self.b if self.host.runner is self.a else self.a
-            explainer = Explainer(self.host.numerics, other.arithmetic)
+            explainer = Explainer(self.host.numerics, other.arithmetic, tried=self._tried)
         if isolation is not None and isolation.files is not None:
             for note in isolation.files.notes():
                 self.note(note)
@@ -310,7 +311,8 @@ class Comparison:
                 notes += [found.note] if found.note else []
             verdict = None
             if found is not None and explain and explainer is not None and found.explicable:
-                self._progress(f"explaining {name}", i, len(self.matches))
+                self._explaining = i
+                self._tried(0)
                 verdict = isolation.verdict(found, explainer) if isolation is not None else None
             if (verdict is None or not verdict.differing) and explain and not cumulative.equal:
                 verdict = self._misread(pair, cumulative) or verdict
@@ -357,6 +359,10 @@ class Comparison:
         pairs += [self._misfit(*names, isolation if explain else None) for names in self.misshapen.items()]
         order = {tensor.name: position for position, tensor in enumerate(self.recordings[0][0])}
         return sorted(pairs, key=lambda pair: order[pair.a])
+
+    def _tried(self, count: int) -> None:
+        tried = f", {count} causes tried" if count else ""
+        self._progress(f"explaining tensor {self._explaining + 1}{tried}", self._explaining, len(self.matches))
 
     def _told_by_readers(self, pairs: list[Pair], position: int, cause: Cause, explainer: Explainer) -> None:
         """A tensor that nothing explains, where an operator that reads it proves that its values were others."""

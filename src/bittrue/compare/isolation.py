@@ -69,6 +69,8 @@ class Isolation:
         self.other = OtherGraph(host, guest, others, "BA"[self.place], partners)
         ends = partners.values()
         self.joined = Joined(guest, others, "BA"[self.place], ends, host.numerics.name, self.other.same_file)
+        mine = [pair[self.place] for pair in comparison.recordings]
+        self.joined_here = Joined(host.runner, mine, self.label, shown, host.numerics.name, True)
         own = comparison.recordings[0][self.place]
         self.parameters = {name: own[name].quantization for name in shown}
         self.files = files_of(host, guest, (self.label, "BA"[self.place]))
@@ -247,6 +249,9 @@ class Isolation:
     def _unreproduced(self, index: int, same: list[bool]) -> Isolated:
         """Where both sides had equal inputs, what they show is the isolated difference all the same."""
         note = f"{self.label} itself is not reproduced here by numerics {self.host.numerics.name}"
+        joined = self.joined_here.cause(self._name(self.comparison.matches[index]))
+        if joined is not None:
+            note += f" ({joined.text})"
         if not all(same):
             return Isolated(index, note=f"{note}: no isolated difference")
         return Isolated(index, self.comparison.collectors[index].result(), f"{note}: not explained")

@@ -39,12 +39,13 @@ class Joined:
         self.recordings, self.label, self.own, self.same_file = recordings, label, own, same_file
         self.ends = {*shown, *recordings[0].inputs}
 
-    def cause(self, name: str, ours: Sequence[np.ndarray]) -> Cause | None:
+    def cause(self, name: str, ours: Sequence[np.ndarray] = ()) -> Cause | None:
         """The joined nodes that compute the tensor `name`, where they give other bits than the file's nodes one by one.
 
         Args:
             name: of the judged side's tensor.
-            ours: per run what the other side's arithmetic gives; in another file it has to be that of single nodes.
+            ours: per run what the other side's arithmetic gives on the same inputs, where that is of interest; in another
+                file it has to be that of single nodes.
         """
         theirs, ends = self._operators(name)
         if self.runner is None or not theirs or self._document is None:
@@ -62,12 +63,13 @@ class Joined:
             return None
         if all(f.tobytes() == v[name].tobytes() for f, v in zip(found, values, strict=True)):
             return None
-        same = all(f.tobytes() == o.tobytes() for f, o in zip(found, ours, strict=True))
+        same = len(found) == len(ours) and all(f.tobytes() == o.tobytes() for f, o in zip(found, ours, strict=True))
         if not same and not self.same_file:
             return None
         new, old = (" + ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) for names in (theirs, single))
         text = f"{self.label}'s operators {new}, which its optimiser makes of {old}: one by one, these give "
-        text += "the other side's bits" if same else f"other bits, and so does what `{self.own}` makes of them"
+        rest = f", and so does what `{self.own}` makes of them" if ours else ""
+        text += "the other side's bits" if same else f"other bits{rest}"
         return Cause(f"operators={new}", text, "order", False)
 
     @cached_property

@@ -54,15 +54,23 @@ class Explainer:
         own: A's arithmetic.
         other: what is said to be B's; None for a device.
         search: what the search for causes that no numerics has may cost, as `Case.budget`.
+        tried: called while it searches, with how many causes were tried on the tensor at hand.
 
     Attributes:
         unfinished: tensors on which the search ended before everything was tried, and found nothing.
         untried: tensors on which it did not begin: it was in vain on others of the same form.
     """
 
-    def __init__(self, own: Numerics, other: Numerics | None, search: int | None = None) -> None:
+    def __init__(
+        self,
+        own: Numerics,
+        other: Numerics | None,
+        search: int | None = None,
+        tried: Callable[[int], None] | None = None,
+    ) -> None:
         self.own = own
         self.unfinished: list[str] = []
+        self._tried = tried or (lambda count: None)
         self.untried: list[str] = []
         self._in_vain, self._left = 0, _SEARCH if search is None else search
         self._vain: dict[Hashable, list[str]] = {}
@@ -209,6 +217,7 @@ class Explainer:
                 if [h.seat for h in hypotheses] != [h.seat for h in first]:
                     continue
                 tried += 1
+            self._tried(case.tried)
             if case.holds(*hypotheses):
                 if first is None:
                     first = hypotheses

@@ -87,6 +87,7 @@ class Case:
         theirs: per input set: B's tensor.
         ours: per input set: A's arithmetic on the same inputs.
         budget: what combinations of hypotheses may still cost; single ones are always tried.
+        tried: how many hypotheses and combinations of them were put to the test.
         trials: how single hypotheses did; None for those that cannot be computed or change nothing.
     """
 
@@ -96,6 +97,7 @@ class Case:
         self.differs = [unequal(a, b) for a, b in zip(self.ours, theirs, strict=True)]
         self.budget = BUDGET
         self.trials: dict[Hypothesis, Trial | None] = {}
+        self.tried = 0
         self._sums: dict[int, layers.Sums] = {}
 
     def elsewhere(self, count: int) -> Case:
@@ -228,6 +230,7 @@ class Case:
 
     def holds(self, *hypotheses: Hypothesis) -> bool:
         """Whether `hypotheses` together give every bit of B's tensor, for all input sets."""
+        self.tried += 1
         for position, wanted in enumerate(self.theirs):
             found = self.predict(hypotheses, position)
             wrong = None if found is None else unequal(found, wanted)

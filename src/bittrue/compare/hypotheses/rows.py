@@ -251,6 +251,9 @@ def fused_otherwise(case: Case, plan: Plan, numerics: Numerics) -> Cause | None:
     """What to say where another numerics' rewrites make other steps of the segment; None where they do not."""
     mine, theirs = ([step.operator for step in p.steps] for p in (case.plan, plan))
     if mine == theirs:
+        # What is fused with a sum of rows stays the same operator of ours; the runtime has a name for it.
+        mine, theirs = ([step.source for step in p.steps] for p in (case.plan, plan))
+    if mine == theirs:
         return None
     one, two = (f"`{', '.join(operators)}`" for operators in (theirs, mine))
     what = f"fused into {', '.join(theirs)}" if len(theirs) < len(mine) else f"computed as {', '.join(theirs)}"
