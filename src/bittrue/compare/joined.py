@@ -44,8 +44,8 @@ class Joined:
 
         Args:
             name: of the judged side's tensor.
-            ours: per run what the other side's arithmetic gives on the same inputs, where that is of interest; in another
-                file it has to be that of single nodes.
+            ours: per run what the other side's arithmetic gives on the same inputs, where that is of interest; with
+                another file it has to be what single nodes give.
         """
         theirs, ends = self._operators(name)
         if self.runner is None or not theirs or self._document is None:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 
 import numpy as np
@@ -191,7 +191,7 @@ def _fit(sides: tuple[_Side, _Side], one: str, two: str, how: str, trusted: bool
     tell; others are refused when the values contradict.
     """
     a, b = sides[0].tensors[one], sides[1].tensors[two]
-    ways = list(layouts(a.shape, b.shape))
+    ways = _ways(a.shape, b.shape)
     if not ways:
         return None
     how_to = meaning(a, b)
@@ -278,9 +278,11 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
         types = found.sides[0].tensors[one].dtype, found.sides[1].tensors[two].dtype
         if alike and types[0] != types[1] and {*types} != {"u8", "s8"}:
             continue
+        if how == "values" and _nowhere_equal(found.sides, one, two):
+            continue
         pair = _fit(found.sides, one, two, how, trusted=False)
         score = math.inf if pair is None else _apart(found.sides, one, two, pair.layout)
-        if pair is not None and score <= _SAME and not (how == "values" and _nowhere_equal(found.sides, pair)):
+        if pair is not None and score <= _SAME:
             good[one, two] = score, pair
     of_ours: dict[str, list[tuple[str, str]]] = {}
     of_theirs: dict[str, list[tuple[str, str]]] = {}
@@ -300,12 +302,22 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
             found.put(good[one, two][1])
 
 
-def _nowhere_equal(sides: tuple[_Side, _Side], pair: Match) -> bool:
-    """Whether tensors of real numbers share none of many: one is the other before something was added to it."""
-    if pair.a.dtype != pair.b.dtype or not data_type(pair.a.dtype).is_float:
+def _nowhere_equal(sides: tuple[_Side, _Side], one: str, two: str) -> bool:
+    """Whether tensors of real numbers share none of many, however they are laid out: one is the other before something
+    was added to it, if it has to do with it at all.
+    """
+    a, b = sides[0].tensors[one], sides[1].tensors[two]
+    if a.dtype != b.dtype or not data_type(a.dtype).is_float or math.prod(a.shape) < _MANY:
         return False
-    x = sides[0].sample(pair.a.name, Layout(pair.layout.shape))
-    return x.size >= _MANY and not np.equal(x, sides[1].sample(pair.b.name, pair.layout)).any()
+    return not any(
+        np.equal(sides[0].sample(one, Layout(way.shape)), sides[1].sample(two, way)).any()
+        for way in _ways(a.shape, b.shape)
+    )
+
+
+@cache
+def _ways(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[Layout, ...]:
+    return tuple(layouts(a, b))
 
 
 def _candidates(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str]]:
