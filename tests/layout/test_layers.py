@@ -55,7 +55,7 @@ ALLOWED_EXCEPTIONS = {
 }
 # Inside conformance, likewise; what stands beside these folders judges devices, and imports none of `BESIDE`.
 CONFORMANCE = ("suite", "expected", "recorded", "formats", "devices")
-BESIDE = {"mutation": {"suite", "expected"}, "identification": {*CONFORMANCE, "causes", "result"}}
+BESIDE = {"mutation": {"suite", "expected"}, "identification": {*CONFORMANCE, "causes", "properties", "result"}}
 NAMES = re.compile(r"litert|tflite|xnnpack|onnx|caffe|mxnet|openvino|tvm", re.IGNORECASE)
 QUIET = ("arithmetic", "rules", "operators", "runtime", "plan", "graph", "rewrites")
 

@@ -130,6 +130,7 @@ class Verdict:
         command: replays that element.
         accumulators: smallest and largest accumulator of the tensor, and the bound that was proven; empty without them.
         ties: for up to 512 elements [distance to the nearest tie, b - a], differing ones first; empty without them.
+        described: where something is unexplained: what is true of all differing elements, `compare.description`.
     """
 
     differing: int
@@ -143,6 +144,7 @@ class Verdict:
     accumulators: tuple[int, int, int] | None = None
     ties: tuple[tuple[float, float], ...] = ()
     alike: tuple[str, ...] = ()
+    described: tuple[str, ...] = ()
 
     @property
     def benign(self) -> bool:

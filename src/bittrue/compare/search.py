@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .hypotheses import FAMILIES, Case, Hypothesis, Trial, unequal
+from .hypotheses import FAMILIES, RARE, UNCOUNTED, Case, Hypothesis, Trial, unequal
 from .result import Cause
 
 # How many of the hypotheses that come nearest to B are combined with all others.
@@ -33,6 +33,12 @@ def faults(case: Case, aliases: bool = False) -> Iterator[Hypothesis]:
             yield hypothesis
             if aliases:
                 yield from (replace(hypothesis, cause=cause, aliases=()) for cause in hypothesis.aliases)
+
+
+def rare_faults(case: Case) -> Iterator[Hypothesis]:
+    """What is tried when nothing else holds."""
+    for family in (*UNCOUNTED, *RARE):
+        yield from family(case)
 
 
 def pairs(case: Case, bases: list[tuple[Hypothesis, ...]]) -> Iterator[tuple[Hypothesis, ...]]:

@@ -18,12 +18,13 @@ from ..numerics import Numerics
 from ..numerics import find as find_numerics
 from ..numerics import names as numerics_names
 from ..plan import Plan
+from .description import describe
 from .files import Difference
 from .hypotheses import BUDGET, Case, Hypothesis, rows
-from .hypotheses.regions import span, words
 from .proof import of_files
 from .result import Cause, Verdict
-from .search import account, faults, pairs
+from .samples import samples_of
+from .search import account, faults, pairs, rare_faults
 from .segments import Segment
 from .witness import Witness
 
@@ -110,19 +111,21 @@ class Explainer:
         causes, fitting, unexplained, hypotheses = self._causes(case, files, more, rules or {}, settled)
         also, alike = told_apart(case, hypotheses, fitting)
         witness = Witness(case, hypotheses)
+        described = describe(samples_of(case)) if unexplained else ()
         place = f"--tensor {shlex.quote(segment.name)} --element {','.join(map(str, witness.element))}"
         return Verdict(
             differing=case.differing,
             causes=causes,
             exact=bool(causes) and not unexplained,
             unexplained=unexplained,
-            text=verdict_text(case, causes, unexplained, also, alike, self._alike_in_vain(case)),
+            text=verdict_text(case, causes, unexplained, also, alike, self._alike_in_vain(case), described),
             also=also,
             witness=witness.work_out(),
             command=f"{command} {place}" if command else "",
             accumulators=witness.accumulator_range(),
             ties=witness.ties(),
             alike=alike,
+            described=described,
         )
 
     def _causes(
@@ -187,6 +190,7 @@ class Explainer:
         yield lambda: ((h,) for h in self._all_numerics(case)), True
         if more is not None:
             yield lambda: ((h,) for h in more()), True
+        yield lambda: ((h,) for h in rare_faults(case)), True
         case.budget = min(BUDGET >> self._in_vain, self._left // 2)
         yield lambda: pairs(case, bases), True
 
@@ -317,6 +321,7 @@ def verdict_text(
     also: Sequence[str] = (),
     alike: Sequence[str] = (),
     untried: str = "",
+    described: Sequence[str] = (),
 ) -> str:
     """One sentence on a tensor.
 
@@ -331,14 +336,15 @@ def verdict_text(
         by = f", all by {case.largest:.9g}" if len(same) == 1 else f", by at most {case.largest:.9g}"
         by = by.replace(", all", ",") if differing == 1 else by
     start = f"{_count(differing)} of {_count(total)} elements {'differs' if differing == 1 else 'differ'}{by}"
+    seen = f"; seen: {'; '.join(described)}" if described else ""
     if untried:
         why = f"not searched, since nothing was found for '{untried}', which is computed in the same way"
-        return f"{start}{_where(case)}; unexplained: {why}"
+        return f"{start}; unexplained: {why}{seen}"
     if not causes:
-        return f"{start}{_where(case)}; unexplained: no known rule and no known fault gives these bits"
+        return f"{start}; unexplained: no known rule and no known fault gives these bits{seen}"
     if unexplained:
         parts = ", ".join(f"{_count(c.elements)} by {c.text}" for c in causes)
-        return f"{start}; explained: {parts}; unexplained: {_count(unexplained)} of {_count(differing)}"
+        return f"{start}; explained: {parts}; unexplained: {_count(unexplained)} of {_count(differing)}{seen}"
     if len(causes) > 1 and any(c.elements < differing for c in causes):
         return f"{start}; all are explained: {', '.join(f'{_count(c.elements)} by {c.text}' for c in causes)}"
     subject = "it is" if differing == 1 else "all are"
@@ -350,16 +356,6 @@ def verdict_text(
         subject = "1 other gives" if len(alike) == 1 else f"{len(alike)} others give"
         remarks.append(f"{subject} the same on further random inputs, too")
     return f"{text} ({'; '.join(remarks)})" if remarks else text
-
-
-def _where(case: Case) -> str:
-    """That all differing elements lie at one index of an axis."""
-    shape = case.theirs[0].shape
-    for axis, extent in enumerate(shape):
-        reach = span(case, axis)
-        if case.differing > 1 and extent > 1 and reach is not None and reach[0] == reach[1]:
-            return f", all at {words(axis, *reach, extent)}"
-    return ""
 
 
 def _others(count: int) -> str:

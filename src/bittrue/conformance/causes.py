@@ -7,19 +7,23 @@ unexplained.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
 from .. import numerics as numerics_tables
+from ..compare.description import Sample, describe
 from ..compare.hypotheses import BUDGET, Case, Hypothesis, rows
-from ..compare.search import faults, pairs
+from ..compare.samples import samples_of
+from ..compare.search import faults, pairs, rare_faults
 from ..compare.segments import segments
 from ..errors import BittrueError
 from ..plan.planner import rewritten_graph
 from .expected import Outputs, same_bytes
+from .properties import properties
 from .result import Class
 from .suite import SuiteCase
 
@@ -29,6 +33,7 @@ _COMBINATIONS = BUDGET // 3
 _MOST_ALSO = 6
 # Causes that hold for the largest failing case are looked at in the others; more are chance.
 _MOST_CANDIDATES = 60
+_MOST_ALIKE = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +50,33 @@ class Evidence:
 
 
 Names = tuple[str, ...]
+STAGES = ("likely", "rare", "two")
+SINGLE = STAGES[:2]
+
+
+class _Part(Case):
+    """One output of one case."""
+
+    @cached_property
+    def by_name(self) -> dict[str, list[Hypothesis]]:
+        """Hypotheses of one name may come in several ways (ports, axes): the first few of each."""
+        found: dict[str, list[Hypothesis]] = {}
+        for hypothesis in _hypotheses(self):
+            alike = found.setdefault(hypothesis.cause.name, [])
+            if len(alike) < _MOST_ALIKE:
+                alike.append(hypothesis)
+        return found
 
 
 # Rules meet numbers that they were not made for: what comes out then is compared with the device like anything else.
 @np.errstate(all="ignore")
-def find_class(evidence: Sequence[Evidence], numerics: str, together: bool = False) -> Class | None:
+def find_class(evidence: Sequence[Evidence], numerics: str, stages: Sequence[str] = SINGLE) -> Class | None:
     """The cause of all differences from `numerics`; None where none is known.
 
     Args:
         evidence: every case of the operator that ran and has a reference.
         numerics: the reference.
-        together: look for two at once; it is known that no single one will do.
+        stages: what to look for, one after the other, of `STAGES`.
     """
     failing = [e for e in evidence if e.fails]
     if not failing:
@@ -67,15 +88,48 @@ def find_class(evidence: Sequence[Evidence], numerics: str, together: bool = Fal
     # The more elements differ, the fewer causes fit by chance.
     failing.sort(key=lambda e: -sum(part.differing for part in parts[id(e)]))
     first, *others = failing
-    found = _singles(parts[id(first)])
-    if together:
-        found = _doubles(parts[id(first)])
-    found = _survivors(found, others, parts)
-    found = _unbelied(found, [e for e in evidence if not e.fails], numerics)
-    return _class(found) if found else None
+    right = [e for e in evidence if not e.fails]
+    # Small cases rule out what fits by chance at the least cost.
+    others.sort(key=lambda e: sum(value.size for value in (*e.case.inputs.values(), *e.outputs.values())))
+    for stage in stages:
+        found = _FIND[stage](parts[id(first)])
+        found = _survivors(found, others, parts)
+        found = _unbelied(found, right, numerics)
+        if found:
+            return _class(found)
+    return None
 
 
-def _parts(evidence: Evidence, numerics: str) -> list[Case]:
+@np.errstate(all="ignore")
+def describe_difference(evidence: Sequence[Evidence], numerics: str) -> tuple[str, ...]:
+    """What is true of all elements in which a device differs from `numerics`, and of the cases in which it does.
+
+    Args:
+        evidence: every case of the operator that ran and has a reference.
+        numerics: the reference.
+    """
+    samples: list[Sample] = []
+    for one in evidence:
+        try:
+            samples += [sample for part in _parts(one, numerics) for sample in samples_of(part)]
+        except (BittrueError, LookupError):
+            samples += [Sample(value, one.outputs[name]) for name, value in one.wanted.items()]
+    said = _common(evidence)
+    return (*describe(samples, "reference", "device"), *((said,) if said else ()))
+
+
+def _common(evidence: Sequence[Evidence]) -> str:
+    """What tells the failing cases from the others; empty where nothing does."""
+    described = [properties(one.case) for one in evidence]
+    found = []
+    for name, words in dict.fromkeys(item for known in described for item in known.items()):
+        having = [known.get(name) == words for known in described]
+        if having == [one.fails for one in evidence] and not all(having):
+            found.append(words)
+    return f"in all cases with {' or '.join(found[:2])}, and in no other" if found else ""
+
+
+def _parts(evidence: Evidence, numerics: str) -> list[_Part]:
     """One part per output of the case's model.
 
     Raises:
@@ -91,22 +145,29 @@ def _parts(evidence: Evidence, numerics: str) -> list[Case]:
     missing = [name for name in names if name not in found or not found[name].shapes.keys() <= given.keys()]
     if missing:
         raise LookupError(missing[0])
-    return [Case(found[name], [given], [evidence.outputs[name]]) for name in names]
+    return [_Part(found[name], [given], [evidence.outputs[name]]) for name in names]
 
 
 def _hypotheses(part: Case) -> Iterator[Hypothesis]:
     """Everything single: what numerics have first."""
+    yield from _likely(part)
+    yield from rare_faults(part)
+
+
+def _likely(part: Case) -> Iterator[Hypothesis]:
     yield from rows.used_slots(part)
     yield from rows.used_pairs(part)
     yield from faults(part, aliases=True)
     yield from rows.unused_slots(part)
 
 
-def _singles(parts: Sequence[Case]) -> dict[Names, tuple[Hypothesis, ...]]:
+def _singles(
+    parts: Sequence[_Part], make: Callable[[Case], Iterator[Hypothesis]] = _likely
+) -> dict[Names, tuple[Hypothesis, ...]]:
     """Single hypotheses, by name, that give every output of a case."""
     part = max(parts, key=lambda p: p.differing)
     found: dict[Names, tuple[Hypothesis, ...]] = {}
-    for hypothesis in _hypotheses(part):
+    for hypothesis in make(part):
         name = (hypothesis.cause.name,)
         if name not in found and part.holds(hypothesis) and _hold(name, [p for p in parts if p is not part]):
             found[name] = (hypothesis,)
@@ -115,8 +176,9 @@ def _singles(parts: Sequence[Case]) -> dict[Names, tuple[Hypothesis, ...]]:
     return found
 
 
-def _doubles(parts: Sequence[Case]) -> dict[Names, tuple[Hypothesis, ...]]:
-    """Two hypotheses together that give every output of a case; `_singles` must have been tried."""
+def _doubles(parts: Sequence[_Part]) -> dict[Names, tuple[Hypothesis, ...]]:
+    """Two hypotheses together that give every output of a case, where no single one does."""
+    _singles(parts)
     part = max(parts, key=lambda p: p.differing)
     part.budget = _COMBINATIONS
     found: dict[Names, tuple[Hypothesis, ...]] = {}
@@ -131,8 +193,16 @@ def _doubles(parts: Sequence[Case]) -> dict[Names, tuple[Hypothesis, ...]]:
     return found
 
 
+# What to look for, by stage; a rare fault is named where nothing likelier holds for all cases.
+_FIND: dict[str, Callable[[Sequence[_Part]], dict[Names, tuple[Hypothesis, ...]]]] = {
+    "likely": _singles,
+    "rare": lambda parts: _singles(parts, rare_faults),
+    "two": _doubles,
+}
+
+
 def _survivors(
-    found: dict[Names, tuple[Hypothesis, ...]], others: Sequence[Evidence], parts: dict[int, list[Case]]
+    found: dict[Names, tuple[Hypothesis, ...]], others: Sequence[Evidence], parts: dict[int, list[_Part]]
 ) -> dict[Names, tuple[Hypothesis, ...]]:
     """Those that give every byte of the other failing cases, too."""
     for evidence in others:
@@ -157,13 +227,13 @@ def _unbelied(
     return found
 
 
-def _hold(names: Names, parts: Sequence[Case]) -> bool:
+def _hold(names: Names, parts: Sequence[_Part]) -> bool:
     """Whether hypotheses of these names give every byte of all parts."""
     return all(_give(names, part) for part in parts)
 
 
-def _give(names: Names, part: Case) -> bool:
-    chosen = [_named(part, name) for name in names]
+def _give(names: Names, part: _Part) -> bool:
+    chosen = [part.by_name.get(name, []) for name in names]
     present = [h for h in chosen if h]
     if not part.differing:
         # What does not exist here changes nothing here.
@@ -172,17 +242,17 @@ def _give(names: Names, part: Case) -> bool:
 
 
 def _choices(present: Sequence[Sequence[Hypothesis]]) -> Iterator[tuple[Hypothesis, ...]]:
-    """Hypotheses of one name may come in several ways (ports, axes); the first few of each are tried."""
+    """Every way that the hypotheses of these names may come in."""
     if len(present) == 1:
         yield from ((h,) for h in present[0])
     else:
         yield from ((one, two) for one in present[0] for two in present[1])
 
 
-def _changes(names: Names, parts: Sequence[Case]) -> bool:
+def _changes(names: Names, parts: Sequence[_Part]) -> bool:
     """Whether hypotheses of these names would change a case that is right."""
     for part in parts:
-        present = [h for h in (_named(part, name) for name in names) if h]
+        present = [h for h in (part.by_name.get(name, []) for name in names) if h]
         if not present:
             continue
         predicted = [part.predict(one, 0) for one in _choices(present)]
@@ -190,10 +260,6 @@ def _changes(names: Names, parts: Sequence[Case]) -> bool:
         if known and not any(p.tobytes() == part.theirs[0].tobytes() for p in known):
             return True
     return False
-
-
-def _named(part: Case, name: str) -> list[Hypothesis]:
-    return list(islice((h for h in _hypotheses(part) if h.cause.name == name), 3))
 
 
 def _class(found: dict[Names, tuple[Hypothesis, ...]]) -> Class:

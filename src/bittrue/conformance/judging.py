@@ -14,7 +14,7 @@ from .. import numerics as numerics_tables
 from ..errors import BittrueError
 from ..plan.planner import rewritten_graph
 from ..plan.support import node_types
-from .causes import Evidence, find_class
+from .causes import SINGLE, STAGES, Evidence, describe_difference, find_class
 from .expected import Expected, Outputs, same_bytes
 from .failing import find_failing
 from .result import (
@@ -188,28 +188,37 @@ class _Judged:
         levels = {name: self._level(parts, found[name], bound) for name, parts in deviations.items()}
         order = sorted(found, key=lambda n: (-levels[n], sum(d.differing for d in deviations[n])))
         reference = order[0]
-        cause = None
-        # One thing done otherwise, from any arithmetic, is likelier than two.
-        for together in (False, True):
-            for name in order if not together else order[:1]:
-                evidence = [Evidence(r.case, r.outputs, found[name][id(r)]) for r in self.ran if id(r) in found[name]]
-                cause = find_class(evidence, name, together)
-                if cause is not None:
-                    break
-            if cause is not None:
-                # The arithmetic that the change is made to is the one to speak of, where it costs no level.
-                cause = cause if levels[name] == levels[reference] else _beside(cause, name)
-                reference = name if levels[name] == levels[reference] else reference
-                break
+        cause, name = self._cause(order, found)
+        if cause is not None:
+            # The arithmetic that the change is made to is the one to speak of, where it costs no level.
+            cause = cause if levels[name] == levels[reference] else _beside(cause, name)
+            reference = name if levels[name] == levels[reference] else reference
         level = levels[reference]
         result = self._result(reference, found[reference])
         verdict = COMBINED if cause is not None and cause.legal else TOLERATED if level else WRONG
-        text = _inexact_text(result.deviation, reference, verdict, level, cause, bound)
+        described = () if cause is not None else describe_difference(self._evidence(found[reference]), reference)
+        text = _inexact_text(result.deviation, reference, verdict, level, cause, bound, described)
         compared_ones = [r for r in self.ran if id(r) in found[reference]]
         failing = find_failing(compared_ones, found[reference], reference, self.device)
         known = "" if verdict == COMBINED else known_limits([r.case for r in compared_ones], reference)
         done = replace(result, verdict=verdict, level=level, text=text, cause=cause, bound=bound, failing=failing)
-        return self._finish(replace(done, known=known))
+        return self._finish(replace(done, known=known, described=described))
+
+    def _cause(self, order: Sequence[str], found: Mapping[str, dict[int, Outputs]]) -> tuple[Class | None, str]:
+        """One thing done otherwise, from any arithmetic, is likelier than two from the nearest."""
+        different: list[str] = []
+        for name in order:
+            if not any(_same_answers(found[name], found[other]) for other in different):
+                different.append(name)
+        for stage in STAGES:
+            for name in different if stage in SINGLE else order[:1]:
+                cause = find_class(self._evidence(found[name]), name, [stage])
+                if cause is not None:
+                    return cause, name
+        return None, order[0]
+
+    def _evidence(self, answers: dict[int, Outputs]) -> list[Evidence]:
+        return [Evidence(r.case, r.outputs, answers[id(r)]) for r in self.ran if id(r) in answers]
 
     def _level(self, parts: Sequence[Deviation], answers: dict[int, Outputs], bound: Bound) -> int:
         """1 or 2 within the bound, else 0: also where a case has no reference."""
@@ -323,6 +332,10 @@ class _Judged:
         return replace(result, verdict=worst, level=None, text=text)
 
 
+def _same_answers(one: Mapping[int, Outputs], two: Mapping[int, Outputs]) -> bool:
+    return one.keys() == two.keys() and all(same_bytes(one[key], two[key]) for key in one)
+
+
 def _within(found: Deviation, limit: Limit) -> bool:
     bias, square = found.bias, found.mean_square
     if found.largest is None or bias is None or square is None:
@@ -398,7 +411,13 @@ def _beside(cause: Class, name: str) -> Class:
 
 
 def _inexact_text(
-    deviation: Deviation, reference: str, verdict: str, level: int, cause: Class | None, bound: Bound
+    deviation: Deviation,
+    reference: str,
+    verdict: str,
+    level: int,
+    cause: Class | None,
+    bound: Bound,
+    described: Sequence[str],
 ) -> str:
     far = "" if deviation.largest is None else f" by at most {deviation.largest}"
     share = f"{deviation.differing:,} of {_many(deviation.elements, 'element')} differ from {reference}{far}"
@@ -407,7 +426,8 @@ def _inexact_text(
         share += f", bias {deviation.bias:+.3g}, mean square {deviation.mean_square:.3g}"
     limit = f"derived: {bound.largest}, {bound.bias:.3g}, {bound.mean_square:.3g}"
     limit += f"; {_many(len(bound.wide), 'case')} with limits of their own" if bound.wide else ""
-    why = f"; all of it is {cause.text}" if cause is not None else "; unexplained"
+    seen = f"; seen: {'; '.join(described)}" if described else ""
+    why = f"; all of it is {cause.text}" if cause is not None else f"; unexplained{seen}"
     if verdict == COMBINED and cause is not None:
         rules = cause.name.replace("=", " = ")
         return f"bit-exact to {reference} with {rules}, which no numerics has as a whole; {share} ({limit})"

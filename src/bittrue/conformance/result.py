@@ -253,6 +253,7 @@ class OperatorResult:
         reference: the numerics that cases were compared with.
         cause: what the device does differently, where one thing explains every byte; None when it is exact or
             unexplained.
+        described: where the device is not exact and nothing explains it: what is true of all differing elements.
         known: what the reference records of the runtime's difference from it in these cases; empty where the device
             is exact, or nothing is recorded.
         counts: outcome to number of cases.
@@ -273,6 +274,7 @@ class OperatorResult:
     every: bool = False
     reference: str = ""
     cause: Class | None = None
+    described: tuple[str, ...] = ()
     known: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)

@@ -273,6 +273,7 @@ _VERDICT = _record(
     text=(_text, ""),
     also=(_list(_text), []),
     alike=(_list(_text), []),
+    described=(_list(_text), []),
     witness=(_witness, None),
     command=(_text, ""),
     accumulators=(_optional(_list(_whole, 3)), None),

@@ -12,7 +12,17 @@ from bittrue.conformance.suite import SuiteCase
 
 from . import layers, others
 from .reading import read
-from .rounding import floored, one_step_away, one_step_up, real_even, truncated, two_step, two_step_up
+from .rounding import (
+    floored,
+    one_step_away,
+    one_step_up,
+    real_even,
+    truncated,
+    two_step,
+    two_step_down,
+    two_step_toward_zero,
+    two_step_up,
+)
 
 KERNELS = {
     "CONV_2D": layers.layer,
@@ -84,6 +94,11 @@ PLANTED = (
     Planted("CONV_2D", ("rescale=q31_one_step_away",), {"rounding": one_step_away}),
     Planted("CONV_2D", ("rescale=binary32_multiply_even",), {"rounding": real_even}),
     Planted("CONV_2D", ("product with a 31-bit multiplier, floor", "exact product, floor"), {"rounding": floored}),
+    Planted("CONV_2D", ("two steps, ties up then ties toward zero",), {"rounding": two_step_toward_zero}),
+    Planted("CONV_2D", ("two steps, ties up then ties down",), {"rounding": two_step_down}),
+    Planted("CONV_2D", ("weights shifted by one output channel",), {"neighbour": True}),
+    Planted("CONV_2D", ("bias added twice",), {"bias_twice": True}),
+    Planted("CONV_2D", ("exponent one too large",), {"exponent": 1}),
     Planted("CONV_2D", ("input zero point ignored",), {"no_input_zero": True}),
     Planted("CONV_2D", ("output zero point ignored",), {"no_output_zero": True}),
     Planted("CONV_2D", ("padding with code 0",), {"pad_code": 0}),
@@ -120,6 +135,14 @@ PLANTED = (
     Planted("ADD", ("second input zero point ignored",), {"no_second_zero": True}),
     Planted("ADD", ("first input and second input scales swapped",), {"scales_swapped": True}),
     Planted("ADD", ("rescale=q31_one_step_up",), {"rounding": one_step_up}),
+    Planted("ADD", ("product with a 31-bit multiplier, trunc",), {"rounding": truncated}),
+    Planted(
+        "ADD",
+        ("two steps, ties up then ties toward zero", "product with a 31-bit multiplier, ties toward zero"),
+        {"rounding": two_step_toward_zero},
+    ),
+    Planted("ADD", ("second exponent one too small",), {"exponents": (0, -1, 0)}),
+    Planted("ADD", ("exponent one too large",), {"exponents": (0, 0, 1)}),
     Planted("SUB", ("operands swapped",), {"operands_swapped": True}),
     Planted("SUB", ("sum instead of difference",), {"other_sign": True}),
     Planted("MUL", ("first input zero point ignored",), {"no_input_zero": True}),

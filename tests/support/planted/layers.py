@@ -80,6 +80,8 @@ def layer(op: Operation, **wrong: Any) -> Array:
     weights = w.value.astype(np.int64) - (0 if w.scales.size > 1 else w.zero)
     if wrong.get("no_minus_128"):
         weights = np.maximum(weights, -127)
+    if wrong.get("neighbour"):
+        weights = np.roll(weights, 1, 3 if op.name == "DEPTHWISE_CONV_2D" else 0)
     given = x.value.astype(np.int64)
     zero = 0 if wrong.get("no_input_zero") else x.zero
     if op.name == "FULLY_CONNECTED":
@@ -94,12 +96,15 @@ def layer(op: Operation, **wrong: Any) -> Array:
     if wrong.get("first_multiplier"):
         real = np.full_like(real, real[0])
     m, e = encode(real)
+    e = e + wrong.get("exponent", 0)
     if wrong.get("short_multiplier"):
         m = m >> 23 << 23
         real = np.ldexp(m.astype(np.float64), (e - 31).astype(np.int32))
     given_bias = np.zeros(channels, np.int64) if bias is None else np.asarray(bias.value, np.int64)
     if wrong.get("no_bias"):
         given_bias = given_bias * 0
+    if wrong.get("bias_twice"):
+        given_bias = 2 * given_bias
     rounding: Rounding = wrong.get("rounding") or two_step
     if op.name == "FULLY_CONNECTED" and "rounding" not in wrong:
         # Fully-connected layers multiply by the real number itself.
@@ -109,7 +114,8 @@ def layer(op: Operation, **wrong: Any) -> Array:
     if wrong.get("bias_behind"):
         value = rounding(acc, m, e) + rounding(given_bias, m, e)
     else:
-        acc = acc + given_bias
+        # Registers have 32 bits.
+        acc = (acc + given_bias + (1 << 31)) % (1 << 32) - (1 << 31)
         if wrong.get("register_wraps"):
             acc = (acc + 32768) % 65536 - 32768
         if wrong.get("register_saturates"):

@@ -27,15 +27,17 @@ def add(op: Operation, **wrong: Any) -> Array:
     unit = 2 * max(scales)
     rounding = wrong.get("rounding", two_step)
     parts = []
-    for tensor, scale, ignored in ((one, scales[0], False), (two, scales[1], wrong.get("no_second_zero"))):
+    exponents = wrong.get("exponents", (0, 0, 0))
+    for k, (tensor, ignored) in enumerate(((one, False), (two, wrong.get("no_second_zero")))):
         zero = 0 if ignored else tensor.zero
-        parts.append(rounding((_codes(tensor).astype(np.int64) - zero) << 20, *encode(scale / unit)))
+        m, e = encode(scales[k] / unit)
+        parts.append(rounding((_codes(tensor).astype(np.int64) - zero) << 20, m, e + exponents[k]))
     minus = (op.name == "SUB") != bool(wrong.get("other_sign"))
     total = parts[0] - parts[1] if minus else parts[0] + parts[1]
     if wrong.get("operands_swapped"):
         total = -total if minus else total
-    last = encode(unit / np.float64(np.float32(2**20) * op.output.scale))
-    return store(op, rounding(total, *last), **wrong)
+    m, e = encode(unit / np.float64(np.float32(2**20) * op.output.scale))
+    return store(op, rounding(total, m, e + exponents[2]), **wrong)
 
 
 def mul(op: Operation, **wrong: Any) -> Array:

@@ -33,6 +33,21 @@ def two_step(acc: Array, m: Array, e: Array) -> Array:
     return _down((raised * m + (1 << 30)) >> 31, np.maximum(-e, 0))
 
 
+def two_step_toward_zero(acc: Array, m: Array, e: Array) -> Array:
+    """Doubling high product, ties up; then the power of two, ties toward zero."""
+    high = (np.clip(acc << np.maximum(e, 0), -(1 << 31), (1 << 31) - 1) * m + (1 << 30)) >> 31
+    places = np.maximum(-e, 0)
+    half = np.where(places > 0, (np.int64(1) << np.maximum(places - 1, 0)) - 1, 0)
+    return np.sign(high) * ((np.abs(high) + half) >> places)
+
+
+def two_step_down(acc: Array, m: Array, e: Array) -> Array:
+    """Doubling high product, ties up; then the power of two, ties down."""
+    high = (np.clip(acc << np.maximum(e, 0), -(1 << 31), (1 << 31) - 1) * m + (1 << 30)) >> 31
+    places = np.maximum(-e, 0)
+    return (high + np.where(places > 0, (np.int64(1) << np.maximum(places - 1, 0)) - 1, 0)) >> places
+
+
 def two_step_up(acc: Array, m: Array, e: Array) -> Array:
     """Both ties up."""
     high = (np.clip(acc << np.maximum(e, 0), -(1 << 31), (1 << 31) - 1) * m + (1 << 30)) >> 31

@@ -85,13 +85,14 @@ def last_layer(plan: Plan) -> Step | None:
     """The last step with accumulators of integers that are rescaled and stored; None without one."""
     for step in reversed(plan.steps):
         scaled = {"rescale", "requantize"} & step.rules.keys() and {"accumulate", "store"} <= step.rules.keys()
-        if scaled and _form(plan, step) is not None:
+        if scaled and form_of(plan, step) is not None:
             whole = adds_exactly(step) and not step.parameters.get("late")
             return step if whole and "input_zero_point" in step.parameters else None
     return None
 
 
-def _form(plan: Plan, step: Step) -> LayerForm | None:
+def form_of(plan: Plan, step: Step) -> LayerForm | None:
+    """The form of a layer; None for other steps."""
     operator = find(step.operator)
     seats = seats_of(operator)
     if seats is None or max(seats.image, seats.weights) >= len(step.inputs):
@@ -125,7 +126,7 @@ def sums(plan: Plan, values: Mapping[str, Array], ways: Ways) -> Sums | None:
     for step in plan.steps:
         inputs = [None if i is None else known[i] for i in step.inputs]
         if step is changed:
-            layer, form = _layer(plan, step, inputs), _form(plan, step)
+            layer, form = _layer(plan, step, inputs), form_of(plan, step)
             assert form is not None, "it is a layer"
             acc = _accumulate(form, step, inputs, layer.bias if ways.bias is None else ways.bias(layer), ways)
             return Sums(layer, form, finish_accumulator(step.rules["accumulate"], step.accumulator, acc), known)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import BittrueError
 from ...explain import accumulators
-from ..causes import Evidence, find_class
+from ..causes import SINGLE, Evidence, describe_difference, find_class
 from ..result import Class
 from ..suite import SuiteCase
 from .candidates import Answers, Candidate
@@ -25,23 +25,30 @@ def nearest_of(names: Sequence[str], known: Answers, ran: Sequence[Asked]) -> Ne
         known: what numerics give.
         ran: questions that were answered with outputs.
     """
-    for name in names:
-        cause = _cause(name, known, ran)
-        if cause is not None:
-            return _counted(name, known, ran, cause)
+    for stage in SINGLE:
+        # What is rare is looked for beside the nearest alone.
+        for name in names if stage == SINGLE[0] else names[:1]:
+            cause = _cause(name, known, ran, stage)
+            if cause is not None:
+                return _counted(name, known, ran, cause)
     return _counted(names[0], known, ran, None)
 
 
-def _cause(name: str, known: Answers, ran: Sequence[Asked]) -> Class | None:
+def _cause(name: str, known: Answers, ran: Sequence[Asked], stage: str) -> Class | None:
+    evidence = _evidence(name, known, ran)
+    # What the numerics does not run, or other types and shapes, no cause explains.
+    return find_class(evidence, name, [stage]) if len(evidence) == len(ran) else None
+
+
+def _evidence(name: str, known: Answers, ran: Sequence[Asked]) -> list[Evidence]:
+    """The answers to questions that the numerics runs, of the same types and shapes."""
     evidence = []
     for one in ran:
         wanted = known.outputs(Candidate(name), one.case)
         got = {output: np.asarray(value) for output, value in one.answer.outputs.items()}
-        if wanted is None or difference(wanted, got) is None:
-            # What the numerics does not run, or other types and shapes, no cause explains.
-            return None
-        evidence.append(Evidence(one.case, got, wanted))
-    return find_class(evidence, name)
+        if wanted is not None and difference(wanted, got) is not None:
+            evidence.append(Evidence(one.case, got, wanted))
+    return evidence
 
 
 def _counted(name: str, known: Answers, ran: Sequence[Asked], cause: Class | None) -> Nearest:
@@ -59,7 +66,8 @@ def _counted(name: str, known: Answers, ran: Sequence[Asked], cause: Class | Non
             wrong.append(one)
     first = counter_example(name, known, wrong[0]) if wrong else None
     if cause is None:
-        return Nearest(name, differing, elements, right, len(ran), first)
+        described = describe_difference(_evidence(name, known, ran), name)
+        return Nearest(name, differing, elements, right, len(ran), first, described=described)
     return Nearest(name, differing, elements, right, len(ran), first, cause.name, cause.text, cause.legal, cause.also)
 
 

@@ -50,6 +50,7 @@ class Nearest:
         text: the same as a sentence.
         legal: the cause is another legal arithmetic, and no fault.
         also: names of other causes that fit as well.
+        described: where there is no cause: what is true of all differing elements.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Nearest:
     text: str = ""
     legal: bool = False
     also: tuple[str, ...] = ()
+    described: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from ... import numerics as numerics_tables
 from ...api import Session
-from ...compare.hypotheses import FAMILIES, Case, Hypothesis, rows
+from ...compare.hypotheses import FAMILIES, RARE, Case, Hypothesis, rows
 from ...compare.segments import segments
 from ...numerics import Numerics
 from ...plan import Plan
 from ...plan.planner import rewritten_graph
 from ..suite import SuiteCase
-from .faults import FAULTS
 from .known import known_results
 
 Outputs = Mapping[str, np.ndarray]
-Family = Callable[[Case], Iterable[Hypothesis]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +123,7 @@ def _hypotheses(case: Case) -> Iterator[tuple[str, Hypothesis]]:
             yield "numerics", rows.whole_row(case, numerics_tables.find(name))
     for hypothesis in (*rows.used_slots(case), *rows.unused_slots(case)):
         yield "rules", hypothesis
-    for family in (*FAMILIES, *FAULTS):
+    for family in (*FAMILIES, *RARE):
         for hypothesis in family(case):
             yield family.__name__.replace("_", " "), hypothesis
 

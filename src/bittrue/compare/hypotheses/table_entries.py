@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....compare.hypotheses import Case, Hypothesis
-from ....operators import Step
+from ...operators import Step
+from .case import Case, Hypothesis
 from .common import Array, of_computation, of_step
 
 Change = Callable[[Array], Array]
 
 
-def tables(case: Case) -> Iterator[Hypothesis]:
+def table_entries(case: Case) -> Iterator[Hypothesis]:
     """Every table of 256 numbers that the step has; steps of one 8-bit operand are tables as well."""
     step = case.step
     for name, array in step.arrays.items():

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ....compare.hypotheses import Case, Hypothesis
-from ....compare.hypotheses.case import Values
-from ....compare.hypotheses.roundings import TIES
-from ....operators import Step
-from ....plan import Plan
+from ...operators import Step
+from ...plan import Plan
+from .case import Case, Hypothesis, Values
 from .common import Array, of_computation
+from .roundings import TIES
 
 # From centred real inputs (each in its dtype) and the step to the real result.
 Formula = Callable[[Step, "list[Array]"], Array]

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ....compare.hypotheses import Hypothesis
-from ....compare.hypotheses.case import Values, change_steps
-from ....compare.result import Cause
-from ....operators import Step
-from ....plan import Plan
+from ...operators import Step
+from ...plan import Plan
+from ..result import Cause
+from .case import Hypothesis, Values, change_steps
 
 Array = np.ndarray
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ....compare.hypotheses import Case, Hypothesis
+from .case import Case, Hypothesis
 from .common import Array, of_result
 
 _BLOCKS = (2, 4, 8, 16, 32, 64)

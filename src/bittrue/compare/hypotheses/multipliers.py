@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ....compare.hypotheses import Case, Hypothesis
-from ....compare.hypotheses.layers import Layer, last_layer
+from .case import Case, Hypothesis
 from .common import Array, cause
+from .layers import Layer, last_layer
 
 
 def multipliers(case: Case) -> Iterator[Hypothesis]:

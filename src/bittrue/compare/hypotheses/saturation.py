@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ....compare.hypotheses import Case, Hypothesis
+from .case import Case, Hypothesis
 from .common import Array, of_result
 
 

@@ -8,10 +8,9 @@ from itertools import permutations
 
 import numpy as np
 
-from .... import numerics as numerics_tables
-from ....compare.hypotheses import Case, Hypothesis
-from ....compare.hypotheses.case import change_tensors
-from ....graph import Graph, Node, Tensor
+from ... import numerics as numerics_tables
+from ...graph import Graph, Node, Tensor
+from .case import Case, Hypothesis, change_tensors
 from .common import Array, cause
 
 # What a device may compute instead, by stem.
@@ -47,7 +46,7 @@ _SETS = ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")
 _MOST_ORDERED = 5
 
 
-def operands(case: Case) -> Iterator[Hypothesis]:
+def wrong_operands(case: Case) -> Iterator[Hypothesis]:
     """Every constant of whole numbers changed, and other operators."""
     node = case.segment.node
     graph = case.segment.graph

@@ -7,17 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....compare.hypotheses import Case, Hypothesis
-from ....compare.hypotheses.case import with_parameters
-from ....operators import Step, find
-from ....operators.roles import seats_of
+from ...operators import Step, find
+from ...operators.roles import seats_of
+from .case import Case, Hypothesis, with_parameters
 from .common import Array, of_step
 
 # What results are laid out by: other numbers give other shapes.
 _SHAPES = frozenset(
     ("shape", "output_shape", "out_h", "out_w", "bits", "size", "split", "outer", "inner", "count", "batch", "tables")
 )
-# Windows are moved in every way by `bittrue.compare.hypotheses.windows`.
+# Windows are moved in every way by `windows`.
 _WINDOWS = ("filter_", "stride_", "dilation_", "pad_", "groups", "multiplier")
 # Numbers that are kept for people and passes, and that no executor reads.
 _UNREAD = {

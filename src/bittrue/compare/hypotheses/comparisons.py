@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ....compare.hypotheses import Case, Hypothesis
-from ....compare.hypotheses.case import Values
-from ....plan import Plan
+from ...plan import Plan
+from .case import Case, Hypothesis, Values
 from .common import Array, of_computation
 
 _TRUTHS: dict[str, Callable[[Array, Array], Array]] = {
