@@ -95,7 +95,7 @@ class Isolation:
             return Isolated(index, note="no isolated difference: not every run shows all tensors")
         try:
             if not self.host.reproduces and not self._nothing_differs(index, same) and not self._reproduced(segment):
-                return self._unreproduced(index, same)
+                return self._unreproduced(index, segment, same)
             return self._run(index, segment, same)
         except BittrueError as error:
             return Isolated(index, note=f"no isolated difference: {error}")
@@ -139,7 +139,7 @@ class Isolation:
         """What the other side's optimiser has joined here."""
         if self.place != 0 or str(pair.layout) != "same" or pair.a.dtype != pair.b.dtype:
             return None
-        return self.joined.cause(name, [segment.run(values) for values in known])
+        return self.joined.cause(name, _sources(segment), [segment.run(values) for values in known])
 
     def of_shape(self, name: str, note: str) -> Verdict | None:
         """Why a tensor of this name has another shape: what the other file has otherwise there, if that gives the other
@@ -246,10 +246,10 @@ class Isolation:
                 return False
         return True
 
-    def _unreproduced(self, index: int, same: list[bool]) -> Isolated:
+    def _unreproduced(self, index: int, segment: Segment, same: list[bool]) -> Isolated:
         """Where both sides had equal inputs, what they show is the isolated difference all the same."""
         note = f"{self.label} itself is not reproduced here by numerics {self.host.numerics.name}"
-        joined = self.joined_here.cause(self._name(self.comparison.matches[index]))
+        joined = self.joined_here.cause(segment.name, _sources(segment))
         if joined is not None:
             note += f" ({joined.text})"
         if not all(same):
@@ -273,3 +273,8 @@ class Isolation:
             explicable = explicable and self._carried(pair, run) is not None
         statistics = collector.result()
         return Isolated(index, statistics, "", segment, explicable and not statistics.equal, all(same))
+
+
+def _sources(segment: Segment) -> list[str]:
+    """What the runtime calls the segment's operators."""
+    return [node.source for node in segment.graph.nodes]

@@ -1,4 +1,4 @@
-"""What a runtime's optimiser has joined, where that changes bits: proven by the runtime itself, node by node."""
+"""What a runtime's optimiser has joined where two sides differ, and what the runtime itself gives node by node."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ class Joined:
         self.recordings, self.label, self.own, self.same_file = recordings, label, own, same_file
         self.ends = {*shown, *recordings[0].inputs}
 
-    def cause(self, name: str, ours: Sequence[np.ndarray] = ()) -> Cause | None:
-        """The joined nodes that compute the tensor `name`, where they give other bits than the file's nodes one by one.
+    def cause(self, name: str, mine: Sequence[str], ours: Sequence[np.ndarray] = ()) -> Cause | None:
+        """The joined nodes that compute the tensor `name`, where the other side computes it with others.
 
         Args:
             name: of the judged side's tensor.
+            mine: the other side's operators, as the runtime calls them.
             ours: per run what the other side's arithmetic gives on the same inputs, where that is of interest; with
                 another file it has to be what single nodes give.
         """
@@ -54,22 +55,23 @@ class Joined:
             values = [{end: recording[end].load() for end in (*ends, name)} for recording in self.recordings]
             part = self._document.cut(ends, [name], values[0])
             single = [operator.source for operator in part.operators]
-            if sorted(single) == sorted(theirs) or not {*part.inputs} <= {*values[0]}:
+            if sorted(theirs) in (sorted(single), sorted(mine)) or not {*part.inputs} <= {*values[0]}:
                 return None
             content = part.content()
             found = [self.runner.node_by_node(content, given)[0] for given in values]
         except (BittrueError, KeyError):
             # A part that does not run alone proves nothing.
             return None
-        if all(f.tobytes() == v[name].tobytes() for f, v in zip(found, values, strict=True)):
-            return None
+        idle = all(f.tobytes() == v[name].tobytes() for f, v in zip(found, values, strict=True))
         same = len(found) == len(ours) and all(f.tobytes() == o.tobytes() for f, o in zip(found, ours, strict=True))
-        if not same and not self.same_file:
+        if not self.same_file and (idle or not same):
             return None
-        new, old = (" + ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) for names in (theirs, single))
+        new, old, own = (
+            " + ".join(dict.fromkeys(name.rpartition(".")[2] for name in names)) for names in (theirs, single, mine)
+        )
         text = f"{self.label}'s operators {new}, which its optimiser makes of {old}: one by one, these give "
-        rest = f", and so does what `{self.own}` makes of them" if ours else ""
-        text += "the other side's bits" if same else f"other bits{rest}"
+        rest = f"; `{self.own}` computes {own}" if ours else ""
+        text += "the other side's bits" if same else f"{'the same' if idle else 'other'} bits{rest}"
         return Cause(f"operators={new}", text, "order", False)
 
     @cached_property
