@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 import bittrue
 from bittrue.compare.hypotheses.case import Case
@@ -115,3 +117,19 @@ def test_bias_that_moved_into_a_product(model: Path, monkeypatch: pytest.MonkeyP
     assert not any("MatMul_output_0" in pair.a and not pair.cumulative.equal for pair in result.pairs)
     verdicts = [p.verdict for p in result.pairs if p.verdict is not None and p.verdict.differing]
     assert predictions[0] < 40 * len(verdicts)
+
+
+def test_another_file_is_no_fusion(model: Path, tmp_path: Path) -> None:
+    """Of a file with another constant the runtime's fusion explains nothing."""
+    proto = onnx.load(model)
+    weight = next(t for t in proto.graph.initializer if t.name == "encoder.layer.0.attention.LayerNorm.weight")
+    values = numpy_helper.to_array(weight).copy()
+    values[3] *= 1.5
+    weight.CopyFrom(numpy_helper.from_array(values, weight.name))
+    onnx.save(proto, tmp_path / "other.onnx")
+    result = bittrue.compare_models(model, f"ort:{tmp_path / 'other.onnx'}")
+    verdicts = [p.verdict for p in result.pairs if p.verdict is not None and p.verdict.differing]
+    assert len(verdicts) == 1
+    assert verdicts[0].exact
+    assert not any(cause.name.startswith("operators=") for cause in verdicts[0].causes)
+    assert "LayerNorm.weight" in verdicts[0].text
