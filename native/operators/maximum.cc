@@ -1,4 +1,5 @@
-// maximum and minimum of the stored numbers: a NaN on either side, or two equal zeros, give the second.
+// maximum and minimum of the stored numbers: without a rule, a NaN on either side, or two equal zeros, give the second;
+// with nan_else_last, the first NaN is the result.
 #include "operators/zip.h"
 
 namespace bittrue {
@@ -8,6 +9,14 @@ template <class Compare>
 std::unique_ptr<Kernel> make_chosen(const Step& step) {
   if (step.input(0).type != step.output().type) return nullptr;
   const auto choose = [](auto a, auto b) { return Compare()(a, b) ? a : b; };
+  if (step.rules.count("extreme")) {
+    require(step.rule("extreme") == "nan_else_last", "no native rule for this slot");
+    if (step.input(0).type != Type::f32) return nullptr;
+    return make_zip<float, float>(step, [exchanged = step.integer("exchanged", 0, 1) != 0](float x, float y) {
+      const float a = exchanged ? y : x, b = exchanged ? x : y;
+      return a != a || (b == b && Compare()(a, b)) ? a : b;
+    });
+  }
   switch (step.input(0).type) {
     case Type::s8:  // stored unsigned, which keeps the order
     case Type::u8: return make_zip<uint8_t, uint8_t>(step, choose);

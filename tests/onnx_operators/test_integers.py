@@ -1,4 +1,4 @@
-"""add, sub, mul, div, neg, abs, sign, maximum, minimum, maximum_or_nan, minimum_or_nan, floor_mod, remainder,
+"""add, sub, mul, div, neg, abs, sign, maximum, minimum, floor_mod, remainder,
 shift_left, shift_right, bitwise_and, bitwise_or, bitwise_xor, bitwise_not, equal, less, greater, less_equal,
 greater_equal, logical_and, logical_or, logical_not, not_equal, is_nan, is_infinite, cumsum against ONNX Runtime.
 """

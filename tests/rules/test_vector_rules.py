@@ -289,14 +289,17 @@ def test_extremes_against_a_loop() -> None:
                 first = next(x for x in row if x == (max(row) if sign > 0 else min(row)))
             found = extreme.RULES["nan_else_first"].apply(row[None], sign)
             assert found.tobytes() == first.tobytes(), (row, sign)
+            last = first if np.isnan(first) else next(x for x in row[::-1] if x == first)
+            found = extreme.RULES["nan_else_last"].apply(row[None], sign)
+            assert found.tobytes() == last.tobytes(), (row, sign)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_extremes_are_told_apart(sign: int) -> None:
-    row = np.float32([[np.nan, 1, 2]])
+    row = np.float32([[np.nan, 1, 2], [0.0, -0.0, -0.0]])
     results = {rule.apply(row, sign).tobytes() for rule in extreme.RULES.values()}
     assert len(results) == len(extreme.RULES)
-    assert extreme.RULES["nan_else_first"].apply(row[:, :0], sign).tolist() == [-sign * np.inf]
+    assert extreme.RULES["nan_else_first"].apply(row[:, :0], sign).tolist() == [-sign * np.inf] * 2
 
 
 def test_sums_begin_with_the_first_element() -> None:

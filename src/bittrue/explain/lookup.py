@@ -158,7 +158,7 @@ def _blend(corners: list[int], down: Fraction, across: Fraction) -> Fraction:
 
 
 def position(site: Site, work: Work) -> Number | None:
-    """arg_max and arg_min: the row, and the first extreme in it."""
+    """arg_max and arg_min: the row, and the first (or last) extreme in it."""
     step, x = site.step, site.array(0)
     axis = step.parameters.get("axis")
     if not isinstance(axis, int) or x.dtype.kind not in "iu":
@@ -170,9 +170,11 @@ def position(site: Site, work: Work) -> Number | None:
     else:
         index.insert(axis, slice(None))
     row = x[tuple(index)]
-    largest = "max" in step.operator or "largest" in step.operator
-    at = int(row.argmax() if largest else row.argmin())
+    largest, last = step.operator == "arg_max", bool(step["last"])
+    seen = row[::-1] if last else row
+    at = int(seen.argmax() if largest else seen.argmin())
+    at = row.size - 1 - at if last else at
     shown = ", ".join(str(v) for v in row[:9]) + (", ..." if row.size > 9 else "")
     work.add("values", shown, f"{row.size} along axis {axis} of '{site.name(0)}'")
-    work.add("largest" if largest else "smallest", str(row[at]), f"first at position {at}")
+    work.add("largest" if largest else "smallest", str(row[at]), f"{'last' if last else 'first'} at position {at}")
     return at

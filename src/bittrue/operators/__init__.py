@@ -62,7 +62,6 @@ _FAMILIES: dict[str, str] = {
     "convention_pool": "convention_average_pool convention_max_pool",
     "dilate": "stablehlo_pad",
     "equal": "not_equal greater greater_equal less less_equal",
-    "extreme_or_nan": "maximum_or_nan minimum_or_nan",
     "floor_div": "floor_mod",
     "functions": "exp log elu sin cos",
     "gather": "gather_nd take_along",

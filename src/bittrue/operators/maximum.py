@@ -1,4 +1,4 @@
-"""maximum and minimum: of the stored numbers, whatever their scales say."""
+"""maximum and minimum: of the stored numbers, whatever their scales say; slot `extreme`: what becomes of NaN."""
 
 from __future__ import annotations
 
@@ -6,17 +6,29 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .base import Operator, Step, broadcast_shape, nothing_to_prepare
+from ..rules import extreme
+from .base import Call, Lowered, Operator, Step, broadcast_shape
 from .elementwise import blockwise
 
 
-def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., list[np.ndarray]]:
-    """`first if comparison(first, second) else second`: a NaN on either side, or two equal zeros, give the second."""
+def lower(call: Call) -> Lowered:
+    """Whether operands change places where there is a rule: a first one that is repeated along the last axis does."""
+    shape = call.output.shape
+    axis = next((axis for axis in reversed(range(len(shape))) if shape[axis] != 1), None)
+    extents = (1,) * (len(shape) - call.input(0).rank) + call.input(0).shape
+    return Lowered({"exchanged": "extreme" in call.rules and axis is not None and extents[axis] == 1})
+
+
+def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray], sign: int) -> Callable[..., list[np.ndarray]]:
+    """`first if comparison(first, second) else second` without a rule: a NaN, or two equal zeros, give the second."""
 
     def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        first, second = inputs
+        first, second = inputs[::-1] if step["exchanged"] else inputs
+        rule = extreme.RULES[step.rules["extreme"]] if "extreme" in step.rules else None
 
         def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            if rule is not None:
+                return rule.apply(np.stack([a, b], axis=1), sign)
             with np.errstate(invalid="ignore"):
                 return np.where(comparison(a, b), a, b)
 
@@ -25,23 +37,9 @@ def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Calla
     return reference
 
 
-OPERATORS = (
-    Operator(
-        "maximum",
-        (),
-        broadcast_shape,
-        nothing_to_prepare,
-        _choose(np.greater),
-        "the larger of two elements",
-        elementwise=2,
-    ),
-    Operator(
-        "minimum",
-        (),
-        broadcast_shape,
-        nothing_to_prepare,
-        _choose(np.less),
-        "the smaller of two elements",
-        elementwise=2,
-    ),
-)
+def _operator(stem: str, comparison: Callable[[np.ndarray, np.ndarray], np.ndarray], sign: int, word: str) -> Operator:
+    reference = _choose(comparison, sign)
+    return Operator(stem, ("extreme",), broadcast_shape, lower, reference, f"the {word} of two elements", elementwise=2)
+
+
+OPERATORS = (_operator("maximum", np.greater, 1, "larger"), _operator("minimum", np.less, -1, "smaller"))

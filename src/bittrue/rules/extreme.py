@@ -1,4 +1,4 @@
-"""Slot `extreme`: which of binary32 numbers a chain of comparisons keeps, where they are equal or not numbers.
+"""Slot `extreme`: which of real numbers a chain of comparisons keeps, where they are equal or not numbers.
 
 Rows without the slot replace what is kept only by what is strictly beyond it.
 """
@@ -53,7 +53,22 @@ def _nan_else_first(rows: np.ndarray, sign: int) -> np.ndarray:
     return rows[np.arange(len(rows)), best]
 
 
+def _nan_else_last(rows: np.ndarray, sign: int) -> np.ndarray:
+    """The first NaN of a row, else the last of its extreme values.
+
+    >>> RULES["nan_else_last"].apply(np.float32([[3, np.nan, 1], [0, -0.0, -1]]), 1).tolist()
+    [nan, -0.0]
+    """
+    first, backwards = (part.argmax(axis=1) if sign > 0 else part.argmin(axis=1) for part in (rows, rows[:, ::-1]))
+    best = np.where(np.isnan(rows).any(axis=1), first, rows.shape[1] - 1 - backwards)
+    return rows[np.arange(len(rows)), best]
+
+
 RULES: dict[str, ExtremeRule] = {
+    "nan_else_last": ExtremeRule(
+        _nan_else_last,
+        "the first NaN, else kept = x0; kept = x >= kept ? x : kept for the others in row-major order (<= for minima)",
+    ),
     "nan_else_first": ExtremeRule(
         _nan_else_first,
         "the first NaN, else kept = x0; kept = x > kept ? x : kept for the others in row-major order (< for minima)",

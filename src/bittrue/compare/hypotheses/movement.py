@@ -44,7 +44,7 @@ def movement(case: Case) -> Iterator[Hypothesis]:
         yield from _pads(step)
     if step.operator == "transpose":
         yield _computed("permutation inverted", "the inverse permutation is applied", "order", _inverted)
-    if step.operator in ("arg_max", "arg_min"):
+    if step.operator in ("arg_max", "arg_min") and not step["last"]:
         yield _computed("last of equal values", "of equal values the last one is found", "order", _last)
     if step.operator in _EXTREMES:
         yield _unsigned()

@@ -6,10 +6,9 @@ from .base import Mapper, Mappers, Source, fixed_type, same_type
 
 
 def _extreme(operator: str) -> Mapper:
-    """One or more operands, combined from left to right; among real numbers, NaN wins."""
+    """One or more operands, combined from left to right."""
 
     def mapper(source: Source) -> None:
-        chosen = f"{operator}_or_nan" if source.tensor(0).type.is_float else operator
         inputs = list(source.inputs)
         if not inputs or None in inputs:
             raise source.invalid("BT-NODE-INPUT", "at least one operand is needed, and none may be missing")
@@ -20,8 +19,8 @@ def _extreme(operator: str) -> Mapper:
         result = inputs[0]
         for number, operand in enumerate(inputs[1:-1], 1):
             name = source.temporary(dtype, f"part{number}")
-            (result,) = source.emit(chosen, dtype, inputs=[result, operand], outputs=[name])
-        source.emit(chosen, dtype, inputs=[result, inputs[-1]])
+            (result,) = source.emit(operator, dtype, inputs=[result, operand], outputs=[name])
+        source.emit(operator, dtype, inputs=[result, inputs[-1]])
 
     return mapper
 

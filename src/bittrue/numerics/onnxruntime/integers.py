@@ -28,7 +28,10 @@ ROWS: tuple[Row, ...] = (
         Row(stem, ("T T -> T",), {}, "run", where=("u8", "s8", "s32", "s64", "u32", "u64"))
         for stem in ("maximum", "minimum")
     ),
-    *(Row(f"{stem}imum_or_nan", ("T T -> T",), {}, "run", where=_REAL, limit=_ZEROS) for stem in ("max", "min")),
+    *(
+        Row(stem, ("T T -> T",), {"extreme": "nan_else_last"}, "run", where=_REAL, limit=_ZEROS)
+        for stem in ("maximum", "minimum")
+    ),
     Row("floor_mod", ("T T -> T",), {}, "run; a divisor of 0 is an error", where=INTEGERS),
     Row("remainder", ("T T -> T",), {"remainder": "binary64"}, "run; a divisor of 0 is an error", where=INTEGERS),
     Row("remainder", ("T T -> T",), {}, "run", where=_REAL),
