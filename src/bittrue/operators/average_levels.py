@@ -1,11 +1,9 @@
 """average_levels and max_levels: windows over the stored numbers of [N, C, H, W].
 
-Attributes: `kernel` (height, width; empty: the whole picture), `strides`, `pads` (top, left, bottom, right), `same`
-(pads by the extent instead), `ceil_mode`; of averages also `count_padding` and scales and zero points in binary64.
-
-span = extent + before + after - taps; out = floor or ceil of f32(span) / f32(stride), plus 1, less one where pads are
-given and the last window would begin behind the picture or the padding before it. A window of an average ends with the
-padding behind the picture; padding counts with `count_padding`, and adds stored zeros. max_levels is done as max_pool.
+Attributes: `kernel` (height, width; empty: the whole picture), `strides`, `pads` (top, left, bottom, right), `padding`
+and `size` (rules: see `geometry`); of averages also `count_padding` and scales and zero points in binary64. A window of
+an average ends with the padding behind the picture; padding counts with `count_padding`, and adds stored zeros.
+max_levels is done as max_pool.
 """
 
 from __future__ import annotations
@@ -44,10 +42,8 @@ def _windows(call: Call) -> tuple[Window, ...]:
     kernel = tuple(call.attribute("kernel")) or extents
     if max(kernel) > LARGEST:
         raise call.invalid("BT-WINDOW", f"window {list(kernel)} is out of range")
-    if call.attribute("same"):
-        return windows(call, extents, kernel, _pair_of(call, "strides"), padding="same_upper")
-    size = f"{'ceil' if call.attribute('ceil_mode') else 'floor'}_binary32{'_clipped' if any(pads) else ''}"
-    return windows(call, extents, kernel, _pair_of(call, "strides"), pads=pads, size=size)
+    rules = str(call.attribute("padding")), str(call.attribute("size"))
+    return windows(call, extents, kernel, _pair_of(call, "strides"), (), pads, *rules)
 
 
 def infer(call: Call) -> list[Shape]:

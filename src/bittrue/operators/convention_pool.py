@@ -1,9 +1,9 @@
 """convention_max_pool and convention_average_pool: pools over [N, C, ...] whose output extents follow a convention.
 
-Attributes: `kernel`, `strides`, `pads` (one number per spatial axis, for both sides), `convention` (valid, full or
-same), `whole` (the window is the picture); of averages `count_include_pad`. The largest element of a window that lies
-behind the picture is the lowest one of the type. `max_pool`, `qlinear_average_pool` and, for real numbers,
-`average_pool` carry the steps out.
+Attributes: `kernel`, `strides`, `pads` (one number per spatial axis, for both sides), `size` (how many windows there
+are: see `geometry`), `whole` (the window is the picture); of averages `count_include_pad`. The largest element of a
+window that lies behind the picture is the lowest one of the type. `max_pool`, `qlinear_average_pool` and, for real
+numbers, `average_pool` carry the steps out.
 """
 
 from __future__ import annotations
@@ -19,20 +19,14 @@ from .base import Call, Lowered, Operator, Shape, Step
 from .geometry import Window, spatial_bytes, spatial_parameters, spatial_shape, tap_count, windows
 from .spatial_pool import reference_average, reference_max
 
-# Windows that leave positions over are refused by `same`, and get one more window by `full`.
-_SIZES = {"valid": "floor", "full": "ceil", "same": "exact"}
-
 
 def _windows(call: Call) -> tuple[Window, ...]:
     x = call.input(0)
     call.rank(x, 3, 5)
     extents, kernel, pads = x.shape[2:], tuple(call.attribute("kernel")), tuple(call.attribute("pads"))
-    size = _SIZES.get(str(call.attribute("convention")))
-    if size is None:
-        raise call.invalid("BT-WINDOW", f"convention '{call.attribute('convention')}' is not among {list(_SIZES)}")
     whole = bool(call.attribute("whole"))
     taps, padding = (kernel or extents, "explicit") if whole else (kernel, "explicit_below_taps")
-    size = "floor" if whole else size
+    size = "floor" if whole else str(call.attribute("size"))
     found = windows(call, extents, taps, call.attribute("strides"), (), (*pads, *pads), padding, size)
     return windows(call, extents, extents) if whole else found
 

@@ -192,6 +192,8 @@ def window(
     >>> window(5, 3, 2, padding="same_upper")
     Window(extent=5, taps=3, stride=2, dilation=1, before=1, after=1, out=3)
     """
+    if padding not in PADDINGS or size not in SIZES:
+        raise WindowError(f"padding '{padding}' and size '{size}' are no rules")
     rule, counted = PADDINGS[padding], SIZES[size]
     for name, value, low, high in (
         ("extent", extent, 1 - counted.empty, _MOST),

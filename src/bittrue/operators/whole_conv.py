@@ -76,7 +76,7 @@ def _windows(call: Call) -> tuple[Window, ...]:
             "BT-CONV-GROUPS",
             f"{source.shape[1]} channels in {groups} groups do not meet weights of shape {list(weights.shape)}",
         )
-    rules = ("same_upper", "floor") if call.attribute("same") else ("explicit_or_cropping", "truncated")
+    rules = str(call.attribute("padding")), str(call.attribute("size"))
     return windows(call, source.shape[2:], weights.shape[2:], strides, dilations, (*before, *after), *rules)
 
 
@@ -96,7 +96,11 @@ def _is_8_bit_convolution(call: Call) -> bool:
         and call.input(X).shape[0] != 1
     ):
         return False
-    if call.attribute("same") or not call.attribute("groups") or call.input(X).dtype != call.output.dtype:
+    if (
+        call.attribute("padding") == "same_upper"
+        or not call.attribute("groups")
+        or call.input(X).dtype != call.output.dtype
+    ):
         return False
     fit = all(one.extent + one.before + one.after >= one.reach for one in _windows(call))
     return fit and min(call.attribute("pads")) >= 0 and is_8_bit_layer(call)

@@ -41,7 +41,7 @@ def _kernel_axes(layer: Layer) -> int:
 
 
 def _window(layer: Layer) -> dict[str, Attribute]:
-    """Kernel, strides, dilations and pads; `same` where the runtime finds the pads itself."""
+    """Kernel, strides, dilations, pads, and how the runtime counts windows; it finds some pads itself."""
     parameter = layer.proto.convolution_param
     spatial = _kernel_axes(layer)
     if not 1 <= spatial <= 3 or parameter.axis != 1:
@@ -74,7 +74,8 @@ def _window(layer: Layer) -> dict[str, Attribute]:
         "dilations": tuple(dilations),
         "pads": (*before, *after),
         "auto_pad": "NOTSET",
-        "same": bool(parameter.pad_type),
+        "padding": "same_upper" if parameter.pad_type else "explicit_or_cropping",
+        "size": "floor" if parameter.pad_type else "truncated",
         "channels_last": False,
     }
 

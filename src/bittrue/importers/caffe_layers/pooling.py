@@ -88,7 +88,10 @@ def _pooling(layer: Layer) -> None:
     ):
         raise layer.invalid("BT-CAFFE-WINDOW", "pads are pad_type, or other fields", "the system stops there")
     ceil = parameter.round_mode != _FLOOR if parameter.HasField("round_mode") else parameter.ceil_mode
-    attributes = {**_sides(layer, parameter), "same": bool(same), "ceil_mode": bool(ceil)}
+    sides = _sides(layer, parameter)
+    clipped = "_clipped" if any(sides["pads"]) else ""  # type: ignore[arg-type]
+    size = "floor" if same else f"{'ceil' if ceil else 'floor'}_binary32{clipped}"
+    attributes = {**sides, "padding": "same_upper" if same else "explicit", "size": size}
     if parameter.pool == _MAX:
         dtype, saturate = layer.dtype(), parameter.saturate
         low, high = layer.saturation(saturate)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from ...graph import Attribute
 from .base import Source
 
+# Windows that leave positions over are refused by `same`, and get one more window by `full`.
+_SIZES = {"valid": "floor", "full": "ceil", "same": "exact"}
+
 
 def pool(source: Source, dtype: str, kernel: tuple[int, ...]) -> int:
     """The pool of input 0; an empty `kernel` is for windows that are the whole picture."""
@@ -14,7 +17,7 @@ def pool(source: Source, dtype: str, kernel: tuple[int, ...]) -> int:
         "kernel": kernel,
         "strides": source.integers("stride"),
         "pads": source.integers("pad"),
-        "convention": source.text("pooling_convention", "valid", ("valid", "full", "same")),
+        "size": _SIZES[source.text("pooling_convention", "valid", tuple(_SIZES))],
         "whole": source.flag("global_pool"),
     }
     counted = source.flag("count_include_pad", True)
