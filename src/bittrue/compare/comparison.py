@@ -344,8 +344,9 @@ class Comparison:
             first, *more = explainer.unfinished
             behind = f" and {len(more)} more" if more else ""
             self.note(
-                f"the search for causes ended early on '{first}'{behind}: not everything was tried; compare with the "
-                "numerics that B is said to have (MODEL@NUMERICS), or reduce the model first (bittrue reduce)"
+                f"the search for causes ended early on '{first}'{behind}; not tried, or not to the end: "
+                f"{', '.join(explainer.cut)}. To go on, compare with the numerics that B is said to have "
+                "(MODEL@NUMERICS), or reduce the model first (bittrue reduce)"
             )
         if explainer is not None and explainer.untried:
             count = len(explainer.untried)

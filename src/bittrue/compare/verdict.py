@@ -46,6 +46,8 @@ _SEARCH = 8_000_000_000
 
 # Name to hypotheses: what fits besides the cause that is named.
 Fitting = dict[str, tuple[Hypothesis, ...]]
+# Hypotheses, alone or together, and what they are in words where the case's budget limits them.
+_Stage = tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], str]
 
 
 class Explainer:
@@ -59,6 +61,7 @@ class Explainer:
 
     Attributes:
         unfinished: tensors on which the search ended before everything was tried, and found nothing.
+        cut: what was not tried to the end on some of them, in words.
         untried: tensors on which it did not begin: it was in vain on others of the same form.
     """
 
@@ -72,6 +75,7 @@ class Explainer:
         self.own = own
         self.unfinished: list[str] = []
         self._tried = tried or (lambda count: None)
+        self.cut: dict[str, None] = {}
         self.untried: list[str] = []
         self._in_vain, self._left = 0, _SEARCH if search is None else search
         self._vain: dict[Hashable, list[str]] = {}
@@ -148,11 +152,13 @@ class Explainer:
         if len(self._vain.get(case.form, ())) >= _ENOUGH:
             self.untried.append(case.segment.name)
             return (), {}, case.differing, ()
-        for stage, limited in self._known_stages(case) if settled else self._stages(case, bases, more):
+        for stage, what in self._known_stages(case) if settled else self._stages(case, bases, more):
             before = case.budget
-            found = self._first(case, stage, limited)
+            found = self._first(case, stage, bool(what))
             self._left -= before - case.budget
             if found is None:
+                if what and case.budget <= 0:
+                    self.cut[what] = None
                 continue
             hypotheses, also = found
             causes = tuple(h.cause for h in hypotheses)
@@ -173,26 +179,26 @@ class Explainer:
         self._left -= before - case.budget
         return counted, {}, unexplained, ()
 
-    def _known_stages(self, case: Case) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
-        """Arithmetics and rules that numerics have, and whether the case's budget limits the stage."""
-        yield lambda: self._of_numerics(case), False
-        yield lambda: ((h,) for h in rows.used_slots(case)), False
-        yield lambda: ((h,) for h in rows.used_pairs(case)), False
+    def _known_stages(self, case: Case) -> Iterator[_Stage]:
+        """Arithmetics and rules that numerics have; no budget limits them."""
+        yield lambda: self._of_numerics(case), ""
+        yield lambda: ((h,) for h in rows.used_slots(case)), ""
+        yield lambda: ((h,) for h in rows.used_pairs(case)), ""
 
     def _stages(
         self, case: Case, bases: list[tuple[Hypothesis, ...]], more: Callable[[], Iterator[Hypothesis]] | None
-    ) -> Iterator[tuple[Callable[[], Iterator[tuple[Hypothesis, ...]]], bool]]:
-        """What is tried, stage by stage, and whether the case's budget limits it."""
+    ) -> Iterator[_Stage]:
+        """What is tried, stage by stage."""
         yield from self._known_stages(case)
         case.budget = self._left
-        yield lambda: ((h,) for h in faults(case)), True
-        yield lambda: ((h,) for h in rows.unused_slots(case)), True
-        yield lambda: ((h,) for h in self._all_numerics(case)), True
+        yield lambda: ((h,) for h in faults(case)), "faults"
+        yield lambda: ((h,) for h in rows.unused_slots(case)), "rules that no numerics has there"
+        yield lambda: ((h,) for h in self._all_numerics(case)), "whole arithmetics of other numerics"
         if more is not None:
-            yield lambda: ((h,) for h in more()), True
-        yield lambda: ((h,) for h in rare_faults(case)), True
+            yield lambda: ((h,) for h in more()), "values of other tensors"
+        yield lambda: ((h,) for h in rare_faults(case)), "rare faults"
         case.budget = min(BUDGET >> self._in_vain, self._left // 2)
-        yield lambda: pairs(case, bases), True
+        yield lambda: pairs(case, bases), "two causes at once"
 
     def _alike_in_vain(self, case: Case) -> str:
         """The first tensor of this form, where the search was in vain on enough of them for this one to be left out."""
