@@ -26,6 +26,9 @@ def _steps(shape: Shape) -> list[int]:
 
 
 def _view(call: Call, start: int, extents: Sequence[int], steps: Sequence[int]) -> Lowered:
+    # A step along an axis of one element is never taken.
+    taken = [(extent, step) for extent, step in zip(extents, steps, strict=True) if extent != 1]
+    extents, steps = zip(*taken, strict=True) if taken else ((), ())
     if not call.output.size:
         start, extents, steps = 0, (0,), (0,)
     parameters: dict[str, Attribute] = {
@@ -82,8 +85,7 @@ def lower_slice(call: Call) -> Lowered:
     """The first element, and the steps in elements."""
     spans, apart = _spans(call), _steps(call.input(0).shape)
     start = sum(span.start * step for span, step in zip(spans, apart, strict=True))
-    # A step that is never taken may be huge.
-    steps = [span.step * step if len(span) > 1 else 0 for span, step in zip(spans, apart, strict=True)]
+    steps = [span.step * step for span, step in zip(spans, apart, strict=True)]
     return _view(call, start, call.output.shape, steps)
 
 
