@@ -6,10 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..graph import Graph, Node, Tensor
+from ..operators import find
 from .onnx_operands import known_shape
 from .rule import Subject
 
-_OPERATORS = ("quantize_linear", "dequantize_linear")
+
+def quantizes(node: Node) -> bool:
+    """Whether a node quantizes, real numbers or quantized values again."""
+    operator = find(node.operator)
+    return operator is not None and operator.quantizes
+
+
+def dequantizes(node: Node) -> bool:
+    """Whether a node makes real numbers of quantized values."""
+    operator = find(node.operator)
+    return operator is not None and operator.dequantizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +58,8 @@ class Linear:
 def linear_nodes(subject: Subject) -> Iterator[Linear]:
     """Every QuantizeLinear and DequantizeLinear of the file, in order."""
     for graph, node in subject.nodes():
-        if node.operator not in _OPERATORS or len(node.inputs) < 2 or None in node.inputs[:2]:
+        either = quantizes(node) or dequantizes(node)
+        if not either or len(node.inputs) < 2 or None in node.inputs[:2]:
             continue
         data, scale, *rest = (None if i is None else graph.tensors[i] for i in node.inputs)
         point = rest[0] if rest else None

@@ -1,4 +1,4 @@
-"""ONNX scales and zero points, which are operands of nodes: where they stand, and their constant values."""
+"""Scales and zero points that are operands of nodes: where they stand, and their constant values."""
 
 from __future__ import annotations
 
@@ -9,24 +9,9 @@ import numpy as np
 
 from ..graph import Graph, Node, Tensor, data_type
 from ..numerics import find as find_numerics
+from ..operators import find as find_operator
 from .rule import Subject
 from .surveys import survey
-
-# Operator -> (codes or -1 for the output, scale, zero point) by input position.
-PARAMETERS: dict[str, tuple[tuple[int, int, int], ...]] = {
-    "quantize_linear": ((-1, 1, 2),),
-    "dequantize_linear": ((0, 1, 2),),
-    "qlinear_conv": ((0, 1, 2), (3, 4, 5), (-1, 6, 7)),
-    "qlinear_matmul": ((0, 1, 2), (3, 4, 5), (-1, 6, 7)),
-    "qgemm": ((0, 1, 2), (3, 4, 5), (-1, 7, 8)),
-    "qlinear_add": ((0, 1, 2), (3, 4, 5), (-1, 6, 7)),
-    "qlinear_mul": ((0, 1, 2), (3, 4, 5), (-1, 6, 7)),
-    "qlinear_average_pool": ((0, 1, 2), (-1, 3, 4)),
-    "qlinear_global_average_pool": ((0, 1, 2), (-1, 3, 4)),
-    "qlinear_leaky_relu": ((0, 1, 2), (-1, 3, 4)),
-    "qlinear_sigmoid": ((0, 1, 2), (-1, 3, 4)),
-    "qlinear_softmax": ((0, 1, 2), (-1, 3, 4)),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +49,17 @@ class Parameters:
 
 def parameters_of(graph: Graph, node: Node) -> Iterator[Parameters]:
     """Scales and zero points of a node's operands, in the order of its inputs."""
-    for codes, scale, zero_point in PARAMETERS.get(node.operator, ()):
-        at = [node.inputs[p] if p < len(node.inputs) else None for p in (scale, zero_point)]
-        side: tuple[int | None, ...] = node.outputs if codes < 0 else node.inputs
-        place = max(codes, 0)
+    operator = find_operator(node.operator)
+    for role in operator.roles if operator is not None else ():
+        if role.scale is None:
+            continue
+        at = [None if p is None or p >= len(node.inputs) else node.inputs[p] for p in (role.scale, role.zero_point)]
+        side: tuple[int | None, ...] = node.outputs if role.position < 0 else node.inputs
+        place = max(role.position, 0)
         owner = side[place] if place < len(side) else None
         if at[0] is not None and owner is not None:
             point = None if at[1] is None else graph.tensors[at[1]]
-            yield Parameters(graph, node, graph.tensors[owner], graph.tensors[at[0]], point, codes < 0)
+            yield Parameters(graph, node, graph.tensors[owner], graph.tensors[at[0]], point, role.position < 0)
 
 
 def known_shape(subject: Subject, graph: Graph, index: int) -> tuple[int, ...] | None:

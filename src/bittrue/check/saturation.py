@@ -14,7 +14,7 @@ import numpy as np
 
 from ..graph import data_type
 from ..numerics.onnxruntime_avx2 import FACTORS
-from ..operators import Step
+from ..operators import Step, find
 from ..plan import Plan
 
 S16_MIN, S16_MAX = -(2**15), 2**15 - 1
@@ -94,6 +94,16 @@ def find_saturation(plan: Plan) -> tuple[MixedLayer, ...]:
     return tuple(found)
 
 
+def _has_windows(step: Step) -> bool:
+    operator = find(step.operator)
+    return operator is not None and "S" in operator.weights
+
+
+def _tap_by_tap(step: Step) -> bool:
+    """Whether the kernels multiply windows by weights, which go tap by tap then, and not weights by windows."""
+    return _has_windows(step) and FACTORS[step.operator][0] == 0
+
+
 def _layer(plan: Plan, step: Step) -> MixedLayer | None:
     if step.operator not in FACTORS:
         return None
@@ -103,7 +113,7 @@ def _layer(plan: Plan, step: Step) -> MixedLayer | None:
     left, right = (plan.tensors[index] for index in indices if index is not None)
     if (left.dtype, right.dtype) != ("u8", "s8"):
         return None
-    if step.operator == "qlinear_conv" and right.shape[1] == 1 and step["groups"] == right.shape[0]:
+    if _tap_by_tap(step) and right.shape[1] == 1 and step["groups"] == right.shape[0]:
         return None
     output = plan.tensors[step.outputs[0]].name
     constant, moving = (right, indices[0]) if right.value is not None else (left, indices[1])
@@ -141,11 +151,11 @@ def _range(plan: Plan, step: Step, index: int) -> tuple[int, int]:
 
 def _rows(step: Step, codes: np.ndarray, is_left: bool) -> np.ndarray:
     """Constant codes [channels, K] in the order in which kernels add up their products."""
-    if step.operator == "qlinear_conv":
+    if _tap_by_tap(step):
         return codes.reshape(*codes.shape[:2], -1).swapaxes(1, 2).reshape(codes.shape[0], -1)
-    if step.operator == "conv_integer":
+    if _has_windows(step):
         return codes.reshape(codes.shape[0], -1)
-    if step.operator == "qgemm":
+    if "trans_a" in step.parameters:
         # [M, K] of the left factor, [N, K] of the right one.
         turned = step["trans_a"] if is_left else not step["trans_b"]
         return codes.T if turned else codes

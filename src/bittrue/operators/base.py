@@ -415,6 +415,8 @@ class Operator:
         keeps_order: the result is the first input's elements in the same order.
         elementwise: so many inputs, the first ones of a step whose scales are known, broadcast to the result: an
             element follows from one element of each and from what is the same for all; `EVERY` for all inputs.
+        quantizes: it makes quantized values of real numbers, or of quantized values of other parameters.
+        dequantizes: it makes real numbers of quantized values.
     """
 
     stem: str
@@ -435,6 +437,8 @@ class Operator:
     moves: bool = False
     keeps_order: bool = False
     elementwise: int = 0
+    quantizes: bool = False
+    dequantizes: bool = False
 
 
 def nothing_to_prepare(call: Call) -> Lowered:

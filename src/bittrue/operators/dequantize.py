@@ -47,4 +47,5 @@ OPERATOR = Operator(
     reference,
     "integers to real numbers",
     elementwise=1,
+    dequantizes=True,
 )

@@ -60,4 +60,5 @@ OPERATOR = Operator(
     "narrow integers or floats to real numbers; scales and zero points are operands",
     roles=(Role("input", 0, 1, 2),),
     elementwise=1,
+    dequantizes=True,
 )

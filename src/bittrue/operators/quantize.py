@@ -157,4 +157,5 @@ OPERATOR = Operator(
     reference,
     "real numbers to integers, or a change of scale",
     elementwise=1,
+    quantizes=True,
 )

@@ -96,4 +96,5 @@ OPERATOR = Operator(
     "real numbers to narrow integers or floats; scales and zero points are operands",
     roles=(Role("output", -1, 1, 2),),
     elementwise=1,
+    quantizes=True,
 )

@@ -72,6 +72,7 @@ OPERATORS = (
         reference,
         "real numbers to codes of a range",
         elementwise=1,
+        quantizes=True,
     ),
     Operator(
         "range_dequantize",
@@ -81,6 +82,7 @@ OPERATORS = (
         reference_dequantize,
         "codes of a range to real numbers",
         elementwise=1,
+        dequantizes=True,
     ),
     Operator(
         "range_requantize",

@@ -19,7 +19,7 @@ from ..arithmetic.matmul import exact_matmul
 from ..graph import Attribute
 from ..rules import accumulate, dot, rescale, row_product, scale_form, store
 from .accumulator import prepare_rescale, signed_span, weight_sums
-from .base import Bound, Call, Lowered, Operator, Shape, Step
+from .base import Bound, Call, Lowered, Operator, Role, Shape, Step
 from .recurrent import activate, as_s8, check_activation, check_states, is_zero, need_shape, quantize_rows
 
 FEATURES, TIME, BIAS, STATE = 1, 2, 3, 4
@@ -154,4 +154,5 @@ OPERATOR = Operator(
     "low-rank layer along features and time, with memory",
     stateful=True,
     multiplies=True,
+    roles=(Role("bias", 3),),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...graph import data_type
 from ..finding import Finding
-from ..linear import linear_nodes
+from ..linear import linear_nodes, quantizes
 from ..rule import Rule, Subject
 
 _PRECISIONS = ("f32", "f16", "bf16")
@@ -15,7 +15,7 @@ _PRECISIONS = ("f32", "f16", "bf16")
 def find(subject: Subject) -> Iterator[Finding]:
     """Each `saturate` of integers and each `precision` that is not the type of the scale."""
     for one in linear_nodes(subject):
-        if one.node.operator != "quantize_linear":
+        if not quantizes(one.node):
             continue
         output = one.graph.tensors[one.node.outputs[0]]
         if one.node.attributes.get("saturate", 1) == 0 and data_type(output.dtype).is_integer:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...graph import Graph, Node
 from ..finding import Finding
+from ..linear import dequantizes
 from ..onnx_operands import writers
 from ..rule import Rule, Subject
 
@@ -21,7 +22,7 @@ def _scales(graph: Graph, written: dict[int, Node], node: Node, position: int) -
     """The constant scales that an input of a layer is dequantized with, and the node that does it."""
     index = node.inputs[position] if position < len(node.inputs) else None
     source = None if index is None else written.get(index)
-    if source is None or source.operator != "dequantize_linear" or source.inputs[1] is None:
+    if source is None or not dequantizes(source) or source.inputs[1] is None:
         return None
     scale = graph.tensors[source.inputs[1]]
     if not scale.is_constant or scale.dtype != "f32":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..finding import Finding
+from ..linear import dequantizes, quantizes
 from ..onnx_operands import parameters_of, readers, writers
 from ..rule import Rule, Subject
 
@@ -22,13 +23,13 @@ def find(subject: Subject) -> Iterator[Finding]:
             if node.source not in _MOVERS or not node.inputs or node.inputs[0] is None:
                 continue
             before = written.get(node.inputs[0])
-            if before is None or before.operator != "dequantize_linear":
+            if before is None or not dequantizes(before):
                 continue
             first = next((found.single for found in parameters_of(graph, before)), None)
             for index in node.outputs:
                 for reader in read.get(index, ()):
                     second = next((found.single for found in parameters_of(graph, reader)), None)
-                    if reader.operator != "quantize_linear" or first is None or second is None or first == second:
+                    if not quantizes(reader) or first is None or second is None or first == second:
                         continue
                     yield RULE.finding(
                         f"{node.source} stands between a dequantization with scale {first[0]:.9g}, zero point"

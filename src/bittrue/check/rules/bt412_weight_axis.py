@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...graph import Graph, Node
 from ..finding import Finding
+from ..linear import dequantizes
 from ..onnx_operands import known_shape, shown, writers
 from ..rule import Rule, Subject
 
@@ -28,7 +29,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             if node.source not in ("Conv", "Gemm", "MatMul") or len(node.inputs) < 2 or node.inputs[1] is None:
                 continue
             source = written.get(node.inputs[1])
-            if source is None or source.operator != "dequantize_linear" or source.attributes.get("block_size"):
+            if source is None or not dequantizes(source) or source.attributes.get("block_size"):
                 continue
             if len(source.inputs) < 2 or source.inputs[0] is None or source.inputs[1] is None:
                 continue

@@ -6,26 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...operators import find as find_operator
+from ...operators.roles import position_of
 from ..finding import Finding
 from ..rule import Rule, Subject
 
-# Operator -> position of the bias.
-_BIASES = {
-    "conv2d": 2,
-    "depthwise_conv2d": 2,
-    "fully_connected": 2,
-    "transpose_conv": 3,
-    "svdf": 3,
-    "qlinear_conv": 8,
-    "qgemm": 6,
-}
 S32_MIN, S32_MAX = -(2**31), 2**31 - 1
 
 
 def find(subject: Subject) -> Iterator[Finding]:
     """See `RULE`."""
     for graph, node in subject.nodes():
-        position = _BIASES.get(node.operator)
+        position = position_of(find_operator(node.operator), "bias")
         if position is None or position >= len(node.inputs) or node.inputs[position] is None:
             continue
         bias = graph.tensors[node.inputs[position] or 0]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...graph import Graph, Node
 from ..finding import Finding
+from ..linear import dequantizes, quantizes
 from ..onnx_operands import readers, writers
 from ..rule import Rule, Subject
 
@@ -27,7 +28,7 @@ def _dequantizes_constant(graph: Graph, node: Node) -> bool:
 def _islands(graph: Graph) -> Iterator[tuple[list[Node], list[Node], list[Node]]]:
     """Connected operators in real numbers, the DEQUANTIZE operators before and the QUANTIZE operators behind them."""
     written, read = writers(graph), readers(graph)
-    real = {node.index: node for node in graph.nodes if node.operator != "dequantize" and _is_real(graph, node)}
+    real = {node.index: node for node in graph.nodes if not dequantizes(node) and _is_real(graph, node)}
     seen: set[int] = set()
     for start in real.values():
         if start.index in seen:
@@ -41,8 +42,8 @@ def _islands(graph: Graph) -> Iterator[tuple[list[Node], list[Node], list[Node]]
             island.append(node)
             sources = [written[i] for i in node.inputs if i is not None and i in written]
             targets = [reader for i in node.outputs for reader in read.get(i, ())]
-            before.update({n.index: n for n in sources if n.operator == "dequantize"})
-            behind.update({n.index: n for n in targets if n.operator == "quantize"})
+            before.update({n.index: n for n in sources if dequantizes(n)})
+            behind.update({n.index: n for n in targets if quantizes(n)})
             for near in (*sources, *targets):
                 if near.index in real and near.index not in seen:
                     seen.add(near.index)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Tensor, data_type
 from ..finding import Finding
+from ..linear import dequantizes, quantizes
 from ..onnx_operands import parameters_of, writers
 from ..rule import Rule, Subject
 
@@ -38,20 +39,17 @@ def _pairs(graph: Graph) -> Iterator[tuple[Node, Tensor, Tensor, Parameters, Par
     written = writers(graph)
     for node in graph.nodes:
         index = _first(node)
-        if node.operator not in ("quantize", "quantize_linear") or index is None or not node.outputs:
+        if not quantizes(node) or index is None or not node.outputs:
             continue
         first, codes = node, index
         if not graph.tensors[index].type.is_integer:
             before_it = written.get(index)
             inside = None if before_it is None else _first(before_it)
-            if before_it is None or inside is None or before_it.operator not in ("dequantize", "dequantize_linear"):
+            if before_it is None or inside is None or not dequantizes(before_it):
                 continue
             first, codes = before_it, inside
         source, target = graph.tensors[codes], graph.tensors[node.outputs[0]]
-        if node.operator == "quantize":
-            before, behind = _single(source), _single(target)
-        else:
-            before, behind = _operand(graph, first), _operand(graph, node)
+        before, behind = _operand(graph, first) or _single(source), _operand(graph, node) or _single(target)
         if before is not None and behind is not None and not source.is_constant:
             yield node, source, target, before, behind
 
