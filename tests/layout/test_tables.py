@@ -56,6 +56,13 @@ def test_every_operator_has_a_row_and_a_test() -> None:
         assert all(slot in slots() for slot in operator.slots)
 
 
+def test_traits_name_what_exists() -> None:
+    for stem, operator in registry().items():
+        assert set(operator.mistaken_for) <= registry().keys() - {stem}
+        assert operator.moves >= operator.keeps_order
+        assert bool(operator.weights) <= operator.multiplies
+
+
 def test_every_rule_is_documented() -> None:
     for slot in slots():
         for name, rule in rules(slot).items():

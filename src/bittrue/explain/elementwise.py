@@ -225,7 +225,7 @@ def affine_operands(site: Site, work: Work) -> Number | None:
     """qlinear_add and qlinear_mul with constant scales."""
     if site.step["late"]:
         return None
-    if site.step.operator == "qlinear_add":
+    if "affine_sum" in site.step.rules:
         return _affine(site, work, affine_sum.RULES[site.step.rules["affine_sum"]].apply, "affine_sum")
     return _affine(site, work, affine_product.RULES[site.step.rules["affine_product"]].apply, "affine_product")
 

@@ -235,6 +235,24 @@ _SLOTS = (
 _AFFINE = ("affine_sum", "affine_sum_tail", "affine_sum_of_many")
 
 OPERATORS = (
-    Operator("add", (*_SLOTS, *_AFFINE), broadcast_shape, lower, reference, "element-wise sum", elementwise=2),
-    Operator("sub", _SLOTS, broadcast_shape, lower, reference, "element-wise difference", elementwise=2),
+    Operator(
+        "add",
+        (*_SLOTS, *_AFFINE),
+        broadcast_shape,
+        lower,
+        reference,
+        "element-wise sum",
+        elementwise=2,
+        mistaken_for=("mul", "maximum", "minimum"),
+    ),
+    Operator(
+        "sub",
+        _SLOTS,
+        broadcast_shape,
+        lower,
+        reference,
+        "element-wise difference",
+        elementwise=2,
+        mistaken_for=("mul", "maximum", "minimum"),
+    ),
 )

@@ -138,5 +138,5 @@ OPERATORS = (
         reference_average,
         "average over windows of stored numbers, as levels of another scale",
     ),
-    Operator("max_levels", (), infer, lower_max, reference_max, "largest stored number of a window"),
+    Operator("max_levels", (), infer, lower_max, reference_max, "largest stored number of a window", compares=True),
 )

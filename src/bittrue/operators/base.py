@@ -417,6 +417,11 @@ class Operator:
             element follows from one element of each and from what is the same for all; `EVERY` for all inputs.
         quantizes: it makes quantized values of real numbers, or of quantized values of other parameters.
         dequantizes: it makes real numbers of quantized values.
+        reduces: its second input or its attribute `axes` is a set of axes, along which it makes one element of many.
+        compares: which of its values are larger decides what it gives.
+        truth: for comparisons, what they say of two arrays of numbers.
+        mistaken_for: stems of operators of the same operands that a faulty device may compute instead; comparisons are
+            mistaken for each other anyway.
     """
 
     stem: str
@@ -439,6 +444,10 @@ class Operator:
     elementwise: int = 0
     quantizes: bool = False
     dequantizes: bool = False
+    reduces: bool = False
+    compares: bool = False
+    truth: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    mistaken_for: tuple[str, ...] = ()
 
 
 def nothing_to_prepare(call: Call) -> Lowered:

@@ -88,7 +88,15 @@ def _largest(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATORS = (
-    Operator("convention_max_pool", (), infer, lower_max, _largest, "largest element of windows by a convention"),
+    Operator(
+        "convention_max_pool",
+        (),
+        infer,
+        lower_max,
+        _largest,
+        "largest element of windows by a convention",
+        compares=True,
+    ),
     Operator(
         "convention_average_pool",
         ("affine_average", "real_sum"),

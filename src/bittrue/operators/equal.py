@@ -71,6 +71,8 @@ OPERATORS = tuple(
         reference,
         f"element-wise {stem.replace('_', ' ')}",
         elementwise=2,
+        compares=True,
+        truth=comparison,
     )
-    for stem in _COMPARISONS
+    for stem, comparison in _COMPARISONS.items()
 )

@@ -86,7 +86,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[n
     return [blockwise(lambda q: apply(q, multiplier, right_shift, samples), [inputs[0]], np.dtype(np.int16))]
 
 
-def _operator(stem: str, summary: str) -> Operator:
+def _operator(stem: str, summary: str, mistaken_for: tuple[str, ...]) -> Operator:
     return Operator(
         stem,
         ("table", "sigmoid", "real_function"),
@@ -95,10 +95,11 @@ def _operator(stem: str, summary: str) -> Operator:
         partial(reference, function=stem),
         summary,
         elementwise=1,
+        mistaken_for=mistaken_for,
     )
 
 
 OPERATORS = (
-    _operator("logistic", "1 / (1 + exp(-x))"),
-    _operator("tanh", "hyperbolic tangent"),
+    _operator("logistic", "1 / (1 + exp(-x))", ("tanh", "relu", "hard_swish")),
+    _operator("tanh", "hyperbolic tangent", ("logistic", "relu")),
 )

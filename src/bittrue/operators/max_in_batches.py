@@ -121,4 +121,6 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [store(best, step["low"], step["high"], dtype, step.place)]
 
 
-OPERATOR = Operator("max_in_batches", (), infer, lower, reference, "largest numbers of windows over a grid of pictures")
+OPERATOR = Operator(
+    "max_in_batches", (), infer, lower, reference, "largest numbers of windows over a grid of pictures", compares=True
+)

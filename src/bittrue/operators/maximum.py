@@ -39,7 +39,18 @@ def _choose(comparison: Callable[[np.ndarray, np.ndarray], np.ndarray], sign: in
 
 def _operator(stem: str, comparison: Callable[[np.ndarray, np.ndarray], np.ndarray], sign: int, word: str) -> Operator:
     reference = _choose(comparison, sign)
-    return Operator(stem, ("extreme",), broadcast_shape, lower, reference, f"the {word} of two elements", elementwise=2)
+    other = "minimum" if sign > 0 else "maximum"
+    return Operator(
+        stem,
+        ("extreme",),
+        broadcast_shape,
+        lower,
+        reference,
+        f"the {word} of two elements",
+        elementwise=2,
+        compares=True,
+        mistaken_for=(other, "add", "mul", "sub"),
+    )
 
 
 OPERATORS = (_operator("maximum", np.greater, 1, "larger"), _operator("minimum", np.less, -1, "smaller"))

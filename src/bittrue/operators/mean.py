@@ -166,6 +166,8 @@ OPERATORS = (
         lower_mean,
         reference_mean,
         "average along axes",
+        mistaken_for=("sum", "reduce_max", "reduce_min"),
+        reduces=True,
     ),
     Operator(
         "sum",
@@ -174,5 +176,7 @@ OPERATORS = (
         lower_sum,
         reference_sum,
         "sum along axes",
+        mistaken_for=("mean", "reduce_max", "reduce_min"),
+        reduces=True,
     ),
 )

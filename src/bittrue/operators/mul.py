@@ -65,4 +65,5 @@ OPERATOR = Operator(
     reference,
     "element-wise product",
     elementwise=2,
+    mistaken_for=("add", "maximum", "minimum"),
 )

@@ -117,7 +117,7 @@ def reference_mirror(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 OPERATORS = (
-    Operator("pad", (), infer, lower, reference, "a border of real zeros", moves=True),
+    Operator("pad", (), infer, lower, reference, "a border of real zeros", moves=True, mistaken_for=("mirror_pad",)),
     Operator("pad_v2", (), infer, lower, reference, "a border of one stored value", moves=True),
     Operator(
         "mirror_pad", (), infer_mirror, lower_mirror, reference_mirror, "a border of mirrored elements", moves=True

@@ -224,6 +224,7 @@ OPERATORS = (
         lower_average,
         average_reference,
         "average over windows, padding left out",
+        mistaken_for=("l2_pool2d",),
     ),
     Operator(
         "l2_pool2d",
@@ -240,5 +241,6 @@ OPERATORS = (
         lower,
         max_reference,
         "largest value of each window",
+        compares=True,
     ),
 )

@@ -118,5 +118,6 @@ OPERATORS = (
         lower,
         reference,
         "average along axes of a tensor whose scales are operands",
+        reduces=True,
     ),
 )

@@ -184,9 +184,43 @@ def _logical(operation: np.ufunc, start: int) -> Callable[[Step, Sequence[np.nda
 
 
 OPERATORS = (
-    Operator("reduce_max", ("extreme",), infer, lower, _extreme(np.maximum, 1), "largest value along axes"),
-    Operator("reduce_min", ("extreme",), infer, lower, _extreme(np.minimum, -1), "smallest value along axes"),
-    Operator("reduce_prod", ("rescale", "start"), infer, lower_product, _product, "product along axes"),
-    Operator("reduce_any", (), infer, lower, _logical(np.bitwise_or, 0), "whether any element along axes is true"),
-    Operator("reduce_all", (), infer, lower, _logical(np.bitwise_and, 1), "whether all elements along axes are true"),
+    Operator(
+        "reduce_max",
+        ("extreme",),
+        infer,
+        lower,
+        _extreme(np.maximum, 1),
+        "largest value along axes",
+        compares=True,
+        reduces=True,
+    ),
+    Operator(
+        "reduce_min",
+        ("extreme",),
+        infer,
+        lower,
+        _extreme(np.minimum, -1),
+        "smallest value along axes",
+        compares=True,
+        reduces=True,
+    ),
+    Operator("reduce_prod", ("rescale", "start"), infer, lower_product, _product, "product along axes", reduces=True),
+    Operator(
+        "reduce_any",
+        (),
+        infer,
+        lower,
+        _logical(np.bitwise_or, 0),
+        "whether any element along axes is true",
+        reduces=True,
+    ),
+    Operator(
+        "reduce_all",
+        (),
+        infer,
+        lower,
+        _logical(np.bitwise_and, 1),
+        "whether all elements along axes are true",
+        reduces=True,
+    ),
 )

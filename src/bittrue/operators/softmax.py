@@ -145,6 +145,7 @@ OPERATORS = (
         lower_softmax,
         reference_softmax,
         "probabilities along the last axis",
+        mistaken_for=("log_softmax", "logistic"),
     ),
     Operator(
         "log_softmax",
@@ -153,5 +154,6 @@ OPERATORS = (
         lower_log_softmax,
         reference_log_softmax,
         "logarithms of probabilities",
+        mistaken_for=("softmax",),
     ),
 )

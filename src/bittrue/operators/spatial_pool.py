@@ -201,7 +201,9 @@ def reference_global_max(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nd
 
 
 OPERATORS = (
-    Operator("max_pool", (), infer, lower, _reference_max_one, "largest element of a window, channels first"),
+    Operator(
+        "max_pool", (), infer, lower, _reference_max_one, "largest element of a window, channels first", compares=True
+    ),
     Operator(
         "average_pool", ("real_sum",), infer, lower_average, reference_average, "average of a window, channels first"
     ),
@@ -209,5 +211,13 @@ OPERATORS = (
     Operator(
         "global_average_pool", ("real_sum",), infer_global, lower_global, reference_global_average, "mean of a picture"
     ),
-    Operator("global_max_pool", (), infer_global, lower_global, reference_global_max, "largest element of a picture"),
+    Operator(
+        "global_max_pool",
+        (),
+        infer_global,
+        lower_global,
+        reference_global_max,
+        "largest element of a picture",
+        compares=True,
+    ),
 )

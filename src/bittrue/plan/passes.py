@@ -22,7 +22,6 @@ from .schedule import Part, Schedule, Then
 # Operators whose kernels can write rows that are not side by side, and those that can read them.
 _WRITES_PARTS = frozenset({"conv2d", "max_pool2d", "average_pool2d", "concatenation"})
 _READS_PARTS = frozenset({"conv2d", "concatenation"})
-_CONVOLUTIONS = frozenset({"conv2d", "depthwise_conv2d"})
 
 
 @dataclass
@@ -125,12 +124,12 @@ def _padding(schedule: Schedule) -> Schedule:
     shared = _shared(schedule)
     gone: list[str] = []
     for position, step in enumerate(schedule.steps):
-        reader = uses.only_reader(step.outputs[0]) if step.operator in ("pad", "pad_v2") else None
+        reader = uses.only_reader(step.outputs[0]) if "value_is_input" in step.parameters else None
         if reader is None or step.outputs[0] in plan.outputs or step.outputs[0] in shared:
             continue
         follower = steps[reader]
         source = step.inputs[0]
-        if follower is None or source is None or follower.operator not in _CONVOLUTIONS:
+        if follower is None or source is None or not _is_convolution(follower):
             continue
         shape, before = plan.tensors[source].shape, step["before"]
         if (
@@ -153,6 +152,14 @@ def _padding(schedule: Schedule) -> Schedule:
     return _noted(schedule, steps, schedule.parts, "padding folded into convolutions", gone)
 
 
+def _is_convolution(step: Step) -> bool:
+    """Whether a step is a convolution of images with their channels last."""
+    operator = find(step.operator)
+    if operator is None or operator.transposed or not operator.channels_last:
+        return False
+    return "S" in operator.weights and "filter_h" in step.parameters
+
+
 def _pad_value(step: Step, plan: Plan) -> int | None:
     if not step["value_is_input"]:
         return int(step["value"])
@@ -173,7 +180,7 @@ def _tables(schedule: Schedule) -> Schedule:
             continue
         before = uses.writer.get(source)
         writer = None if before is None else steps[before]
-        if before is None or writer is None or writer.operator not in _CONVOLUTIONS or "fused_table" in writer.arrays:
+        if before is None or writer is None or not _is_convolution(writer) or "fused_table" in writer.arrays:
             continue
         table = stored_table(step, plan)
         if table is None or plan.tensors[source].dtype != plan.tensors[step.outputs[0]].dtype:

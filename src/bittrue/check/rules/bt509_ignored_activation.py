@@ -22,7 +22,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         known = output.quantization
         if any(word in node.source for word in _RECURRENT):
             continue
-        if node.operator == "svdf":
+        if node.source == "SVDF":
             # The clamp of the type does the same where its smallest code is real zero.
             ignored = activation != "none" and (
                 known is None or known.per_axis or int(known.zero_points[0]) > output.type.minimum
@@ -36,7 +36,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                 graph=graph,
                 node=node,
                 tensor=output,
-                expected=", ".join(_DONE) if node.operator != "svdf" else "an output zero point of -128",
+                expected=", ".join(_DONE) if node.source != "SVDF" else "an output zero point of -128",
                 found=activation,
                 advice="write the activation as an operator of its own",
             )

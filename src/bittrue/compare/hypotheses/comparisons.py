@@ -6,18 +6,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ...operators import find
 from ...plan import Plan
 from .case import Case, Hypothesis, Values
 from .common import Array, of_computation
 
-_TRUTHS: dict[str, Callable[[Array, Array], Array]] = {
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "greater": np.greater,
-    "greater_equal": np.greater_equal,
-    "less": np.less,
-    "less_equal": np.less_equal,
-}
 _EXTREMES: dict[str, Callable[[Array, Array], Array]] = {"maximum": np.maximum, "minimum": np.minimum}
 
 
@@ -26,9 +19,10 @@ def comparisons(case: Case) -> Iterator[Hypothesis]:
     operator = case.step.operator
     if len(case.plan.steps) != 1:
         return
-    if operator in _TRUTHS:
+    found = find(operator)
+    if found is not None and found.truth is not None:
         for title, text, form in _FORMS:
-            yield of_computation(title, text, _compared(_TRUTHS[operator], form))
+            yield of_computation(title, text, _compared(found.truth, form))
     if operator in _EXTREMES:
         yield of_computation("codes compared unsigned", "codes are compared as unsigned numbers", _unsigned(operator))
     if operator in ("arg_max", "arg_min"):

@@ -9,30 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph
-from ...operators import Step
+from ...operators import Step, find, registry
 from ...plan import Plan
 from ..result import Cause
 from .case import Case, Hypothesis, Values
-
-_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-# What a comparison may be taken for.
-_INSTEAD = {
-    "less": ("less_equal", "greater", "greater_equal"),
-    "less_equal": ("less", "greater_equal", "greater"),
-    "greater": ("greater_equal", "less", "less_equal"),
-    "greater_equal": ("greater", "less_equal", "less"),
-    "equal": ("not_equal",),
-    "not_equal": ("equal",),
-}
-_EXTREMES = ("maximum", "minimum", "arg_max", "arg_min", "reduce_max", "reduce_min", "max_pool2d")
-_NUMPY = {
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "less": np.less,
-    "less_equal": np.less_equal,
-    "greater": np.greater,
-    "greater_equal": np.greater_equal,
-}
 
 
 def movement(case: Case) -> Iterator[Hypothesis]:
@@ -40,17 +20,19 @@ def movement(case: Case) -> Iterator[Hypothesis]:
     if len(case.plan.steps) != 1:
         return
     step = case.plan.steps[0]
-    if step.operator == "pad":
+    if "value_is_input" in step.parameters:
         yield from _pads(step)
     if step.operator == "transpose":
         yield _computed("permutation inverted", "the inverse permutation is applied", "order", _inverted)
     if step.operator in ("arg_max", "arg_min") and not step["last"]:
         yield _computed("last of equal values", "of equal values the last one is found", "order", _last)
-    if step.operator in _EXTREMES:
+    operator = find(step.operator)
+    if operator is not None and operator.compares and operator.truth is None:
         yield _unsigned()
-    if step.operator in _COMPARISONS:
-        for other in _INSTEAD[step.operator]:
-            yield _instead(case, other)
+    if operator is not None and operator.truth is not None:
+        for other in registry().values():
+            if other.truth is not None and other is not operator:
+                yield _instead(case, other.stem)
         yield _computed("codes compared", "codes are compared, whatever they stand for", "order", _codes)
 
 
@@ -106,7 +88,10 @@ def _last(plan: Plan, values: Values) -> np.ndarray:
 
 def _codes(plan: Plan, values: Values) -> np.ndarray:
     step = plan.steps[0]
-    return np.asarray(_NUMPY[step.operator](*(_operand(plan, values, step, k) for k in (0, 1))))
+    operator = find(step.operator)
+    assert operator is not None
+    assert operator.truth is not None, "it is a comparison"
+    return np.asarray(operator.truth(*(_operand(plan, values, step, k) for k in (0, 1))))
 
 
 def _unsigned() -> Hypothesis:

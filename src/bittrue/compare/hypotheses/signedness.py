@@ -15,18 +15,14 @@ from ..result import Cause
 from .case import Case, Hypothesis, Values, change_tensors
 from .layers import last_layer
 
-# Of these `movement` has the same fault under names that fit them better.
-_COMPARING = (
-    *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
-    *("maximum", "minimum", "arg_max", "arg_min", "reduce_max", "reduce_min", "max_pool2d"),
-)
-
 
 def signedness(case: Case) -> Iterator[Hypothesis]:
     """What comes of codes -128..127 that are taken for the bytes 0..255."""
     plan = case.plan
     # A table is indexed by the byte, whatever it is called; `lookups` has its faults.
-    if len(plan.steps) != 1 or plan.steps[0].operator in _COMPARING or "table" in plan.steps[0].rules:
+    operator = find(plan.steps[0].operator) if len(plan.steps) == 1 else None
+    # Of what compares, `movement` has the same fault under names that fit better.
+    if operator is None or operator.compares or "table" in plan.steps[0].rules:
         return
     read = [i for i in plan.inputs if plan.tensors[i].dtype == "s8"]
     if not read:

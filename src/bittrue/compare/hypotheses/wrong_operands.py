@@ -10,38 +10,12 @@ import numpy as np
 
 from ... import numerics as numerics_tables
 from ...graph import Graph, Node, Tensor
+from ...operators import find, registry
 from .case import Case, Hypothesis, change_tensors
 from .common import Array, cause
 
-# What a device may compute instead, by stem.
-_OTHERS = {
-    "less": ("less_equal", "greater", "greater_equal", "equal", "not_equal"),
-    "less_equal": ("less", "greater", "greater_equal", "equal", "not_equal"),
-    "greater": ("greater_equal", "less", "less_equal", "equal", "not_equal"),
-    "greater_equal": ("greater", "less", "less_equal", "equal", "not_equal"),
-    "equal": ("not_equal", "less", "less_equal", "greater", "greater_equal"),
-    "not_equal": ("equal", "less", "less_equal", "greater", "greater_equal"),
-    "maximum": ("minimum", "add", "mul", "sub"),
-    "minimum": ("maximum", "add", "mul", "sub"),
-    "add": ("mul", "maximum", "minimum"),
-    "mul": ("add", "maximum", "minimum"),
-    "sub": ("mul", "maximum", "minimum"),
-    "mean": ("sum", "reduce_max", "reduce_min"),
-    "sum": ("mean", "reduce_max", "reduce_min"),
-    "logistic": ("tanh", "relu", "hard_swish"),
-    "tanh": ("logistic", "relu"),
-    "softmax": ("log_softmax", "logistic"),
-    "log_softmax": ("softmax",),
-    "average_pool2d": ("l2_pool2d",),
-    "resize_bilinear": ("resize_nearest_neighbor",),
-    "space_to_depth": ("reshape",),
-    "pad": ("mirror_pad",),
-}
-# Operators and attributes about the shape of the result alone.
-_SHAPERS = ("reshape", "squeeze", "expand_dims")
+# Attributes about the shape of the result alone.
 _SHAPES = ("keep_dims", "keep_num_dims")
-# Operators whose numbers are a set of axes.
-_SETS = ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")
 # Up to so many numbers every order of them is tried.
 _MOST_ORDERED = 5
 
@@ -50,16 +24,20 @@ def wrong_operands(case: Case) -> Iterator[Hypothesis]:
     """Every constant of whole numbers changed, and other operators."""
     node = case.segment.node
     graph = case.segment.graph
+    operator = find(node.operator)
+    if operator is None:
+        return
     windows = "pad_top" in case.step.parameters
     for position, index in enumerate(node.inputs):
-        if index is None or node.operator in _SHAPERS:
+        if index is None or operator.keeps_order:
             continue
         tensor = graph.tensors[index]
         if tensor.is_constant and tensor.quantization is None and tensor.dtype in ("s32", "s64"):
-            for title, text, change in _numbers(tensor.values(), node.operator in _SETS):
+            for title, text, change in _numbers(tensor.values(), operator.reduces):
                 what = f"operand {position + 1}"
                 yield _constant(index, f"{what} {title}", f"{what}: {text}", change)
-    for other in _OTHERS.get(node.operator, ()):
+    truths = [o.stem for o in registry().values() if o.truth and operator.truth and o is not operator]
+    for other in (*operator.mistaken_for, *truths):
         yield _operator(node, other)
     for name, value in node.attributes.items():
         if name in _SHAPES or (windows and name.startswith(("stride_", "dilation_", "filter_"))):
