@@ -74,6 +74,10 @@ def _without_nan(x: np.ndarray, axis: int, largest: bool) -> np.ndarray:
 
 
 OPERATORS = (
-    Operator("arg_max", (), infer, lower, _position_of(True), "position of the largest value along an axis"),
-    Operator("arg_min", (), infer, lower, _position_of(False), "position of the smallest value along an axis"),
+    Operator(
+        "arg_max", (), infer, lower, _position_of(True), "position of the largest value along an axis", compares=True
+    ),
+    Operator(
+        "arg_min", (), infer, lower, _position_of(False), "position of the smallest value along an axis", compares=True
+    ),
 )

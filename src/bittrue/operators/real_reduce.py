@@ -142,8 +142,18 @@ _SUMS = {
 
 OPERATORS = (
     *(
-        Operator(f"reduce_{kind}", ("real_sum",), infer, lower, partial(reference, kind=kind), f"{summary}, along axes")
+        Operator(
+            f"reduce_{kind}",
+            ("real_sum",),
+            infer,
+            lower,
+            partial(reference, kind=kind),
+            f"{summary}, along axes",
+            reduces=True,
+        )
         for kind, summary in _SUMS.items()
     ),
-    Operator("axes_prod", ("real_sum",), infer, lower, partial(reference, kind="prod"), "product along axes"),
+    Operator(
+        "axes_prod", ("real_sum",), infer, lower, partial(reference, kind="prod"), "product along axes", reduces=True
+    ),
 )

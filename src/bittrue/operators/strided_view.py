@@ -160,7 +160,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 def _exchange(stem: str, to_depth: bool, summary: str) -> Operator:
     infer, lower = partial(infer_block, to_depth=to_depth), partial(lower_block, to_depth=to_depth)
-    return Operator(stem, (), infer, lower, reference, summary, moves=True)
+    mistaken_for = ("reshape",) if to_depth else ()
+    return Operator(stem, (), infer, lower, reference, summary, moves=True, mistaken_for=mistaken_for)
 
 
 OPERATORS = (

@@ -55,5 +55,11 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "topk_v2", (), infer, lower, reference, "the largest or smallest elements along an axis and their positions"
+    "topk_v2",
+    (),
+    infer,
+    lower,
+    reference,
+    "the largest or smallest elements along an axis and their positions",
+    compares=True,
 )
