@@ -45,7 +45,7 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "conformance/recorded/tvm_qnn_case.py": (1, "functions of one runtime that recorded cases call"),
     "explain/element.py": (7, _NARRATOR),
     "explain/elementwise.py": (2, _NARRATOR),
-    "explain/lookup.py": (3, _NARRATOR),
+    "explain/lookup.py": (4, _NARRATOR),
     "plan/channels_last.py": (1, _KERNEL),
     "plan/channels_last_layers.py": (3, _KERNEL),
     "plan/passes.py": (7, _KERNEL),
