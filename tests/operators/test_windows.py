@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -101,6 +102,15 @@ def test_a_last_window_behind_the_image_is_left_out_where_the_rule_says_so() -> 
     assert window(5, 2, 3, 1, (0, 2), "explicit", "ceil_clipped").out == 2
     with pytest.raises(WindowError, match="two windows begin behind"):
         window(2, 1, 1, 1, (0, 6), "explicit", "floor_binary32_clipped")
+
+
+@pytest.mark.parametrize("stride", [1.0, "2", None, (1,)])
+def test_what_is_no_integer_or_rule_is_an_error_of_windows(stride: Any) -> None:
+    for make in (window, transposed_window):
+        with pytest.raises(WindowError, match="not all integers"):
+            make(5, 2, stride)
+    with pytest.raises(WindowError, match="no rules"):
+        window(5, 2, size="round")
 
 
 def test_meeting_of_nothing_is_two_empty_slices() -> None:

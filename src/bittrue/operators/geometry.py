@@ -175,6 +175,12 @@ SIZES: dict[str, Size] = {
 }
 
 
+def _check_whole(*numbers: object) -> None:
+    """WindowError unless all are integers: attributes of plan files may be anything."""
+    if not all(isinstance(number, (int, np.integer)) for number in numbers):
+        raise WindowError(f"{list(numbers)} are not all integers")
+
+
 def window(
     extent: int,
     taps: int,
@@ -194,6 +200,7 @@ def window(
     """
     if padding not in PADDINGS or size not in SIZES:
         raise WindowError(f"padding '{padding}' and size '{size}' are no rules")
+    _check_whole(extent, taps, stride, dilation, *pads)
     rule, counted = PADDINGS[padding], SIZES[size]
     for name, value, low, high in (
         ("extent", extent, 1 - counted.empty, _MOST),
@@ -241,6 +248,7 @@ def transposed_window(
     Raises WindowError for results of less than `least`, and where `wanted` positions belong to another input.
     """
     rule = PADDINGS[padding]
+    _check_whole(extent, taps, stride, dilation, *pads, more, wanted or 0)
     if not (0 <= extent <= _MOST and all(1 <= value <= _MOST for value in (taps, stride, dilation))):
         raise WindowError(f"{taps} taps {dilation} apart, stride {stride} and {extent} positions are out of range")
     full = (extent - 1) * stride + (taps - 1) * dilation + 1 + more
