@@ -43,7 +43,7 @@ def plan_files(folder: Path) -> list[bytes]:
     return found
 
 
-def operators_ofmade_plans() -> set[str]:
+def operators_of_plans() -> set[str]:
     """Stems of all steps."""
     return {step.operator for plan in made_plans() for step in plan.steps}
 
