@@ -259,7 +259,6 @@ class GeneralDepthwise final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_general_conv2d(const Step& step, const CoreSet&) {
-  require(!step.has_array("fused_table"), "a fused table needs an 8-bit layer");
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
@@ -272,7 +271,6 @@ std::unique_ptr<Kernel> make_general_conv2d(const Step& step, const CoreSet&) {
 }
 
 std::unique_ptr<Kernel> make_general_depthwise_conv2d(const Step& step, const CoreSet&) {
-  require(!step.has_array("fused_table"), "a fused table needs an 8-bit layer");
   const Window window = read_full_window(step);
   const Operand& filter = step.input(1);
   const int64_t multiplier = step.integer("multiplier", 1, std::max<int64_t>(1, window.out_c));

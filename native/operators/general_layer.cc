@@ -179,6 +179,12 @@ Finish::Finish(const Step& step, int64_t columns) : requantize_(step.requantize(
   wrap_ = rule == "s32_wrap";
   require(step.output().dense(), "the output must be dense");
   bytes_ = type_bytes(step.output().type);
+  if (step.has_array("fused_table")) {
+    const Array& array = step.array("fused_table");
+    require(bytes_ == 1 && array.type == Type::u8 && array.count == 256, "a table has 256 bytes, for an 8-bit layer");
+    const auto* results = static_cast<const uint8_t*>(array.data);
+    table_.assign(results, results + array.count);
+  }
   store_ = choose(step.output().type, requantize_);
   body_ = columns;
   tail_store_ = store_;
@@ -218,6 +224,8 @@ void Finish::run(const int64_t* sums, const Bias& bias, const uint8_t* stored_bi
     if (inside == some) continue;
     tail_store_(requantize_, acc + inside, column + inside, some - inside, out + (i + inside) * bytes_);
   }
+  if (table_.empty()) return;
+  for (int64_t i = 0; i < count; ++i) out[i] = table_[out[i]];
 }
 
 }  // namespace bittrue

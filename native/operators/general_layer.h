@@ -60,7 +60,7 @@ class Bias {
   std::vector<int64_t> values_;
 };
 
-// From exact sums to stored integers.
+// From exact sums to stored integers, looked up in the step's array `fused_table` when there is one.
 class Finish {
  public:
   Finish(const Step& step, int64_t columns);
@@ -80,6 +80,7 @@ class Finish {
   bool wrap_;
   int64_t bytes_;
   int64_t body_;  // columns from here on are rescaled by the rule of the slot `rescale_tail`
+  std::vector<uint8_t> table_;
   Store store_, tail_store_;
 };
 
