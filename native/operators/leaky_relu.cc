@@ -17,10 +17,13 @@ std::unique_ptr<Kernel> make_leaky_relu(const Step& step, const CoreSet& cores) 
   const Rescaling identity = rescaling(step, "identity_"), slope = rescaling(step, "alpha_");
   const Storing store = storing(step);
   const int64_t zero_point = step.integer("input_zero_point", -kLargestZeroPoint, kLargestZeroPoint);
-  const int64_t sign = step.integer("negated", 0, 1) ? -1 : 1;
+  const bool negated = step.integer("negated", 0, 1) != 0;
+  const bool before = negated && step.rule("sign") == "before_rounding";
+  require(!negated || before || step.rule("sign") == "after_rounding", "no native rule for this slot");
+  const int64_t given = before ? -1 : 1, found = negated && !before ? -1 : 1;
   return make_integer_map(step, cores, [=](int64_t q) {
     const int64_t x = q - zero_point;
-    return store(x >= 0 ? identity(x) : sign * slope(x));
+    return store(x >= 0 ? identity(x) : found * slope(given * x));
   });
 }
 

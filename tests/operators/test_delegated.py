@@ -293,6 +293,20 @@ def test_delegated(build: Callable[[Draw], Case], dtype: str, slot: str, rule: s
     assert check(content, [feeds]) == "equal"
 
 
+def test_dynamic_filters_of_one_pixel() -> None:
+    """Each pixel is quantized on its own; the seeds of `test_delegated` seldom draw such filters."""
+    rng = np.random.default_rng(1)
+    x, y = T("f32", (1, 3, 4, 5)), T("f32", (1, 3, 4, 6))
+    weights = T(
+        "s8", (6, 1, 1, 5), [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0] * 6, data=rng.integers(-127, 128, (6, 1, 1, 5), np.int8)
+    )
+    bias = T("f32", (6,), data=rng.normal(size=6).astype(np.float32))
+    model = single("CONV_2D", ("Conv2DOptions", {"strideH": 1, "strideW": 1}), [x, weights, bias], [y], version=5)
+    (step,) = bittrue.load(model).prepare("xnnpack").plan.steps
+    assert step.rules["rows"] == "per_pixel"
+    assert check(model, [[rng.normal(size=(1, 3, 4, 5)).astype(np.float32)]]) == "equal"
+
+
 def test_a_node_whose_output_has_no_declared_shape_is_left_alone() -> None:
     """The same layer, but its file does not say that the result has rank 4."""
     x, w = T("s8", (1, 2, 2, 1), 0.1), T("s8", (1, 1, 1, 1), 0.1, data=np.int8([[[[3]]]]))

@@ -44,6 +44,13 @@ def test_every_input_of_16_bits(data: st.DataObject) -> None:
     assert check(model(T("s16", (65536,), x), T("s16", (), y), 0.3), [[values]]) == "equal"
 
 
+@pytest.mark.parametrize("alpha", [-0.5, -0.25, -0.3])
+def test_negative_slopes_of_16_bits(alpha: float) -> None:
+    """Ties show whether the sign enters before or after rounding."""
+    values = np.arange(-32768, 32768, dtype=np.int16)
+    assert check(model(T("s16", (65536,), 2**-10), T("s16", (), 2**-10), alpha), [[values]]) == "equal"
+
+
 def test_values_by_hand() -> None:
     """Alpha -0.25: -2 becomes 0.5, a tie away from zero, and the sign follows the rounding."""
     session = bittrue.load(model(T("s8", (5,), 1.0), T("s8", (), 1.0), -0.25)).prepare()

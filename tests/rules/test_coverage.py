@@ -71,6 +71,7 @@ SEPARATED = {
     "scale_back_per_axis": ("test_real_rules", "test_scale_back_rules_are_told_apart"),
     "scale_form": ("test_core_rules", "test_scale_forms_are_told_apart"),
     "scale_form_per_axis": ("test_core_rules", "test_scale_forms_are_told_apart"),
+    "sign": ("test_delegate_rules", "test_sign_rules_are_told_apart"),
     "sigmoid": ("test_vector_rules", "test_sigmoid_by_polynomial_against_integers_and_apart"),
     "slope_rescale": ("test_core_rules", "test_every_pair_of_rescale_rules_is_told_apart"),
     "slope": ("test_delegate_rules", "test_slope_rules_are_told_apart"),

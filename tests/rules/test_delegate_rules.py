@@ -20,6 +20,7 @@ from bittrue.rules import (
     quantize_rows,
     rescale,
     scale_back,
+    sign,
     slope,
     sum_of_products,
     table,
@@ -213,6 +214,16 @@ def test_slope_rules_are_told_apart() -> None:
         for name, rule in slope.RULES.items()
     }
     assert signs == {"scaled_unless_above_zero": [True, False], "scaled_below_zero": [False, True]}
+
+
+def test_sign_rules_are_told_apart() -> None:
+    """`sign`: half of -3, and half of 3 negated, where ties go up."""
+
+    def half(x: np.ndarray) -> np.ndarray:
+        return rescale.apply("q31_two_step_up_away", x, rescale.prepare("q31_two_step_up_away", 0.5))
+
+    found = {name: rule(half, np.array([-3])).tolist() for name, rule in sign.RULES.items()}
+    assert found == {"after_rounding": [1], "before_rounding": [2]}
 
 
 @given(st.integers(-(2**31), 2**31 - 1), scales, st.integers(1, 2000), st.integers(-128, 127), st.integers(-128, 127))

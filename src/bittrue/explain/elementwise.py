@@ -323,10 +323,14 @@ def leaky_relu(site: Site, work: Work) -> Number | None:
     centered = operand(site, work, 0, "input", int(step["input_zero_point"]))
     prefix = "identity_" if centered >= 0 else "alpha_"
     work.add("side", "not negative" if centered >= 0 else "negative", f"the multiplier of {prefix.removesuffix('_')}")
+    negated = centered < 0 and step["negated"]
+    if negated and step.rules["sign"] == "before_rounding":
+        centered, negated = -centered, False
+        work.add("negated", integer(centered), "alpha is negative")
     found = rescale(step.rules["rescale"], centered, _prefixed(pick(step.arrays, 0), prefix), "(input - zero point)")
     work.extend(found.lines)
     value = found.value
-    if centered < 0 and step["negated"]:
+    if negated:
         value = -value
         work.add("negated", integer(int(value)), "alpha is negative")
     work.numbers |= {"accumulator": centered, **found.numbers}

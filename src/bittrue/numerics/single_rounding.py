@@ -101,8 +101,13 @@ _UNARY: tuple[Row, ...] = (
     Row("logistic", ("s16 -> s16",), {"sigmoid": "s16_table_256_linear"}, _RUN, requires=_SIGMOID_CHECKS),
     Row("tanh", ("s8 -> s8",), {"table": "f4_newton_256_one_step_up"}, _RUN),
     Row("tanh", ("s16 -> s16",), {"sigmoid": "s16_table_256_linear"}, _RUN, requires=_SIGMOID_CHECKS),
-    Row("leaky_relu", ("s8 -> s8",), {**_RESCALE, "scale_form": "binary32"}, _RUN),
-    Row("leaky_relu", ("s16 -> s16",), {**_RESCALE, "scale_form": "binary32"}, _RUN),
+    Row(
+        "leaky_relu",
+        ("T -> T",),
+        {**_RESCALE, "scale_form": "binary32", "sign": "after_rounding"},
+        _RUN,
+        where=("s8", "s16"),
+    ),
     Row(
         "relu",
         ("s8 -> s8",),

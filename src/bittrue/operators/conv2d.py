@@ -237,6 +237,7 @@ OPERATOR = Operator(
         *REAL_SLOTS,
         *HYBRID_SLOTS,
         "rows",
+        "row_sums",
         "scale_back_per_axis",
     ),
     infer,

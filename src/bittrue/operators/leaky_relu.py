@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ..graph import DATA_TYPES
-from ..rules import rescale, slope, store
+from ..rules import rescale, sign, slope, store
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
@@ -25,8 +25,8 @@ def _bent(x: np.ndarray, alpha: np.float32) -> np.ndarray:
 def lower(call: Call) -> Lowered:
     """A table where the row has a rule for it.
 
-    Else two multipliers; the negative side's is that of |alpha|, the sign is applied after rounding, unless the rule
-    takes negative multipliers.
+    Else two multipliers; the negative side's is that of |alpha|, and the rule of the slot `sign` says where its sign
+    enters, unless the rule of `rescale` takes negative multipliers.
     """
     source, output, alpha = call.input(0), call.output, float(call.attribute("alpha"))
     if not output.type.is_integer:
@@ -57,12 +57,17 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         alpha, scaled = np.float32(step["alpha"]), slope.RULES[step.rules["slope"]]
         return [blockwise(lambda x: scaled(x, alpha), [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
     rule, finish = step.rules["rescale"], store.RULES[step.rules["store"]]
-    sign = -1 if step["negated"] else 1
     zero_point, low, high = step["output_zero_point"], step["low"], step["high"]
+
+    def below(x: np.ndarray) -> np.ndarray:
+        return rescale.apply(rule, x, step.arrays, "alpha_")
+
+    if step["negated"]:
+        below = partial(sign.RULES[step.rules["sign"]], below)
 
     def one(block: np.ndarray) -> np.ndarray:
         x = block - step["input_zero_point"]
-        negative = sign * rescale.apply(rule, x, step.arrays, "alpha_")
+        negative = below(x)
         rescaled = np.where(x >= 0, rescale.apply(rule, x, step.arrays, "identity_"), negative)
         return finish(rescaled, zero_point, low, high)
 
@@ -71,7 +76,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "leaky_relu",
-    ("scale_form", "rescale", "slope", "store", "table"),
+    ("scale_form", "rescale", "sign", "slope", "store", "table"),
     same_shape,
     lower,
     reference,

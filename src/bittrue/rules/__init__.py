@@ -92,6 +92,7 @@ _TABLES = {
     "scale_form": ("scale_form", "RULES"),
     "scale_form_per_axis": ("scale_form", "RULES"),
     "sigmoid": ("sigmoid", "RULES"),
+    "sign": ("sign", "RULES"),
     "slope_rescale": ("rescale", "RULES"),
     "slope": ("slope", "RULES"),
     "softmax": ("softmax", "RULES"),

@@ -6,6 +6,7 @@ from ..table import Row
 
 _RESCALE = {"scale_form": "binary64", "rescale": "q31_two_step_up_away", "store": "zero_point_then_clamp"}
 _RELU = {**_RESCALE, "scale_form": "binary32"}
+_LEAKY = {**_RELU, "sign": "after_rounding"}
 _RELU_RANGE = {**_RELU, "activation_range": "binary32_quotient_away"}
 _TABLE = {"table": "binary32_reciprocal_256_away"}
 _TABLE_S16 = {"table": "binary32_reciprocal_513_linear_up"}
@@ -94,8 +95,8 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_fit_16_bits",),),
     ),
     Row("hard_swish", ("f32 -> f32",), {}, "run"),
-    Row("leaky_relu", ("T -> T",), _RELU, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
-    Row("leaky_relu", ("s16 -> s16",), _RELU, "run; docs/facts/litert.md 2.3", requires=(("zero_points_are_zero",),)),
+    Row("leaky_relu", ("T -> T",), _LEAKY, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
+    Row("leaky_relu", ("s16 -> s16",), _LEAKY, "run; docs/facts/litert.md 2.3", requires=(("zero_points_are_zero",),)),
     Row("leaky_relu", ("f32 -> f32",), {"slope": "scaled_unless_above_zero"}, "run"),
     Row(
         "prelu",

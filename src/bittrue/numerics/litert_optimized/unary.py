@@ -51,6 +51,18 @@ ROWS: tuple[Row, ...] = (
         "run",
         requires=(("zero_points_are_zero",), ("output_is_power_of_two", -15)),
     ),
+    Row(
+        "leaky_relu",
+        ("s16 -> s16",),
+        {
+            "scale_form": "binary32",
+            "rescale": "q31_two_step_up_away",
+            "sign": "before_rounding",
+            "store": "zero_point_then_clamp",
+        },
+        "run; docs/facts/litert.md 2.3",
+        requires=(("zero_points_are_zero",),),
+    ),
     Row("elu", ("s8 -> s8",), {"table": "binary32_reciprocal_256_away"}, "run"),
     Row("elu", ("f32 -> f32",), {"real_function": "binary32_elementary"}, "run"),
 )

@@ -90,7 +90,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "conv2d",
         ("f32 s8 f32 -> f32",),
-        {**_DYNAMIC, "rows": "per_pixel"},
+        {**_DYNAMIC, "rows": "per_pixel", "row_sums": "exact"},
         "run",
         when=(("weights_scaled_along", 0), *_REAL_PICTURES, ("filters_of_one_pixel",)),
         requires=_SYMMETRIC_WEIGHTS,
