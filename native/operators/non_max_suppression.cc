@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "arithmetic/boxes.h"
+#include "arithmetic/elementary.h"
 #include "arithmetic/heap.h"
 #include "core/kernel.h"
 
@@ -57,7 +58,7 @@ class NonMaxSuppression final : public Kernel {
         dropped = overlap >= overlap_limit;
         if (dropped || !(sigma > 0)) continue;
         const float power = factor * overlap * overlap;
-        next.score = next.score * static_cast<float>(std::exp(static_cast<double>(power)));
+        next.score = next.score * arithmetic::exp(power);
         if (next.score <= score_limit) break;
       }
       if (dropped) continue;

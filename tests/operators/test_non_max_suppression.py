@@ -77,6 +77,18 @@ def test_literal() -> None:
     assert count == 3
 
 
+def test_scores_decay_by_the_exponential_of_the_c_library() -> None:
+    """exp of -0.046024140 lies 0.499979 units above a number of 32 bits, and the library takes the one above."""
+    rows = "0.43848777 0.7678015 0.7770276 0.45724383 0.37079996 0.15504979 0.7242851 0.31677192 0.10978527 0.2628105"
+    rows += " 0.60092306 0.64929205 0.4408319 0.24208042 0.8928163 0.48274407 0.7660181 0.79592556 0.18183205 0.2237106"
+    scores = np.float32([0.901126, 0.47183457, 0.50007355, 0.6956524, 0.6580353])
+    boxes = np.float32(rows.split()).reshape(5, 4)
+    case = case_of(boxes, scores, 3, score=-1.0, sigma=0.5)
+    check(*case)
+    found = bittrue.load(case[0]).prepare().run(boxes, scores)["t7"]
+    assert found[2] == np.float32(0.57393104)
+
+
 def test_refusals() -> None:
     refused_by_both(case_of(BOXES, SCORES, -1), "BT-SHAPE-NEGATIVE")
     refused_by_both(case_of(BOXES, SCORES[:2], 2), "BT-NMS")

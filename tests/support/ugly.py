@@ -89,6 +89,7 @@ UNDEFINED = frozenset(
         "BT-SHAPE-SAME",
         "BT-SOFTMAX-SCALE",
         "BT-SOFTMAX-SUM",
+        "BT-STRIDED-SLICE",
         "BT-STRIDED-SLICE-RANGE",
         "BT-TABLE",
         "BT-TRANSPOSE",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from ..arithmetic import elementary
 from ..arithmetic.boxes import intersection_over_union, sorted_corners
 from ..arithmetic.heap import pop, push
 from ..errors import RunError
@@ -98,10 +98,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _decayed(score: np.float32, factor: np.float32, overlap: np.float32) -> np.float32:
-    """score * exp(factor * overlap^2), every operation rounded to binary32."""
+    """score * exp(factor * overlap^2) in binary32; the C library's exp is not the nearest number everywhere."""
     with np.errstate(all="ignore"):
-        # The factor is negative, so that exp never overflows.
-        return np.float32(score * np.float32(math.exp(float(factor * overlap * overlap))))
+        return np.float32(score * elementary.exp(np.array([factor * overlap * overlap], np.float32))[0])
 
 
 def _results(room: int, chosen: list[int], values: list[np.float32] | None) -> list[np.ndarray]:
