@@ -10,6 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 import bittrue
+from bittrue.compare import search
 from bittrue.compare.hypotheses.case import Case
 from bittrue.compare.joined import Joined
 from bittrue.compare.result import CompareResult
@@ -95,6 +96,8 @@ def test_search_in_vain(model: Path, monkeypatch: pytest.MonkeyPatch, prediction
     """What nothing explains is searched on two tensors of one form, and the others say so."""
     monkeypatch.setattr(fuse_reals, "join_skipped_sums", lambda *_: None)
     monkeypatch.setattr(Joined, "cause", lambda *_: None)
+    # One of them is that the fused operator sums first, which is the truth.
+    monkeypatch.setattr(search, "RARE", ())
     said: list[tuple[str, int]] = []
     result = bittrue.compare_models(model, f"ort:{model}", progress=lambda text, done, _: said.append((text, done)))
     searched = [text for text, _ in said if "causes tried" in text]

@@ -78,7 +78,7 @@ _NODES = {
     "_contrib_quantized_concat": {"joined_range", "ranged_concat"},
     "_contrib_quantized_elemwise_add": {"ranged_add", "sum_range"},
     "_contrib_quantized_elemwise_mul": {"product_range", "ranged_multiply"},
-    "_contrib_quantized_embedding": {"clip", "convert", "identity", "take"},
+    "_contrib_quantized_embedding": {"clip", "convert", "identity", "gather"},
     "_contrib_quantized_flatten": {"flatten", "identity"},
     "_contrib_quantized_pooling": {"convention_average_pool", "convention_max_pool", "identity"},
 }

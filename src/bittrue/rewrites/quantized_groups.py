@@ -364,7 +364,7 @@ def _plain(
 
 def _concat_operands(editor: Editor, group: Group) -> Replacement:
     operands = [index for pair in group.before for index in _operand(editor, pair)]
-    return _result(editor, group) + operands, "qlinear_concat", group.target.attributes
+    return _result(editor, group) + operands, "qlinear_concat", {"axis": group.target.attributes["axis"]}
 
 
 def _where_operands(editor: Editor, group: Group) -> Replacement:

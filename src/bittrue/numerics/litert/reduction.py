@@ -28,8 +28,8 @@ _LIBRARY = (
 _LOG_SOFTMAX = {"log_softmax": "exp_f5_sum_f12_logarithm_away"}
 _ONE_THREAD = "with several threads the kernel adds parts of large tensors in another order"
 _SUM_READS_BYTES = (
-    "the reference kernel reads and writes this type's buffers as uint8 (docs/facts/litert.md 2.4), so its results "
-    "mean nothing; the formula meant, which is the one of uint8, is used"
+    "the reference kernel reads and writes this type's buffers as uint8 (docs/facts/litert.md 2.4; LiteRT issue 4079), "
+    "so its results mean nothing; the formula meant, which is the one of uint8, is used"
 )
 _NAN_LANES = (
     "where NaN meets neighbours in memory the runtime's vector code gives positions that depend on lanes; "
