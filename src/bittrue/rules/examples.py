@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -37,6 +38,7 @@ from . import (
     rescale,
     scale_form,
     sigmoid,
+    sign,
     softmax,
     store,
     table,
@@ -425,6 +427,16 @@ def _remainder(first: str, second: str) -> Iterator[Example]:
         yield Example("2^62 + 1 modulo 2", (str(one), str(other)))
 
 
+def _sign(first: str, second: str) -> Iterator[Example]:
+    """Small negative numbers times a negative factor."""
+    x, rule = np.arange(-1, -9, -1), "q31_two_step_up_away"
+    for real in _REALS:
+        rescaled = partial(rescale.apply, rule, arrays=rescale.prepare(rule, real))
+        one, other = (sign.RULES[name](rescaled, x) for name in (first, second))
+        for place in np.flatnonzero(one != other)[:1]:
+            yield Example(f"{x[place]} * -{real:g}", (str(one[place]), str(other[place])))
+
+
 def _affine(found: examples_affine.Found) -> Iterator[Example]:
     yield from (Example(given, results) for given, results in found)
 
@@ -462,6 +474,7 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "scale_form": _scale_form,
     "scale_form_per_axis": _scale_form,
     "sigmoid": _sigmoid,
+    "sign": _sign,
     "softmax": _softmax,
     "store": _store,
     "table": _table,
