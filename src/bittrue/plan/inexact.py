@@ -20,7 +20,8 @@ _OF_NODES = "attribute_is"
 def may_differ(graph: Graph, node: Node, numerics: Numerics, surely: bool = False) -> bool:
     """Whether a node without a plan may get a row that is marked inexact; `surely`: it gets one for certain."""
     for row in numerics.candidates(node.operator, *node_types(graph, node)):
-        known = [node.attributes.get(str(name)) in values for kind, name, *values in row.when if kind == _OF_NODES]
+        told = [condition[1:] for condition in row.when if condition[0] == _OF_NODES]
+        known = [node.attributes.get(str(name)) in values for name, *values in told]
         if not all(known) or (surely and len(known) < len(row.when)):
             continue
         if row.inexact:
