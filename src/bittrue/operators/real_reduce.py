@@ -131,27 +131,27 @@ def reference(step: Step, inputs: Sequence[np.ndarray], kind: str) -> list[np.nd
 
 
 _SUMS = {
-    "sum": "sum",
-    "mean": "average",
-    "sum_square": "sum of squares",
-    "l1": "sum of magnitudes",
-    "l2": "root of the sum of squares",
-    "log_sum": "logarithm of the sum",
-    "log_sum_exp": "logarithm of the sum of e^x",
+    "reduce_sum": "sum",
+    "reduce_mean": "average",
+    "reduce_sum_square": "sum of squares",
+    "reduce_l1": "sum of magnitudes",
+    "reduce_l2": "root of the sum of squares",
+    "reduce_log_sum": "logarithm of the sum",
+    "reduce_log_sum_exp": "logarithm of the sum of e^x",
 }
 
 OPERATORS = (
     *(
         Operator(
-            f"reduce_{kind}",
+            stem,
             ("real_sum",),
             infer,
             lower,
-            partial(reference, kind=kind),
+            partial(reference, kind=stem.removeprefix("reduce_")),
             f"{summary}, along axes",
             reduces=True,
         )
-        for kind, summary in _SUMS.items()
+        for stem, summary in _SUMS.items()
     ),
     Operator(
         "axes_prod", ("real_sum",), infer, lower, partial(reference, kind="prod"), "product along axes", reduces=True

@@ -82,13 +82,13 @@ def _smaller(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 _LARGEST = float(np.finfo(np.float32).max)
 _KINDS: tuple[tuple[str, Combine, int, float, str], ...] = (
-    ("sum", np.add, 0, 0.0, "sums, from 0"),
-    ("prod", np.multiply, 1, 1.0, "products, from 1"),
-    ("max", _larger, -(2**31), -_LARGEST, "maxima, from the lowest number; NaN is passed over"),
-    ("min", _smaller, 2**31 - 1, _LARGEST, "minima, from the largest number; NaN is passed over"),
+    ("unsorted_segment_sum", np.add, 0, 0.0, "sums, from 0"),
+    ("unsorted_segment_prod", np.multiply, 1, 1.0, "products, from 1"),
+    ("unsorted_segment_max", _larger, -(2**31), -_LARGEST, "maxima, from the lowest number; NaN is passed over"),
+    ("unsorted_segment_min", _smaller, 2**31 - 1, _LARGEST, "minima, from the largest number; NaN is passed over"),
 )
 
 OPERATORS = tuple(
-    Operator(f"unsorted_segment_{kind}", (), infer, lower, _reference(combine, integer, real), summary)
-    for kind, combine, integer, real, summary in _KINDS
+    Operator(stem, (), infer, lower, _reference(combine, integer, real), summary)
+    for stem, combine, integer, real, summary in _KINDS
 )
