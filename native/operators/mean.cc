@@ -424,6 +424,7 @@ int64_t count_of(const Step& step) {
 std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
+  if (step.rules.count("real_sum")) return make_real_sum(step, cores);
   const std::string& rule = step.rule("mean");
   if (step.rules.count("lanes")) {
     require(rule == "binary32_real_two_step_up_up" && step.rule("mean_tail") == "binary32_real_two_step_up_away" &&
@@ -462,6 +463,7 @@ std::unique_ptr<Kernel> make_mean(const Step& step, const CoreSet& cores) {
 std::unique_ptr<Kernel> make_sum(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (type != step.output().type) return nullptr;
+  if (step.rules.count("real_sum")) return make_real_sum(step, cores);
   if (step.rules.count("mean")) {
     return step.rule("mean") == "binary32_affine_even" ? make_affine(step, cores) : nullptr;
   }

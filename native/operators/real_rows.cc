@@ -1,4 +1,4 @@
-// softmax_along, layer_normalization, reduce_sum and reduce_mean of real numbers, in the orders of their rules.
+// softmax_along, layer_normalization, sum and mean of real numbers, in the orders of their rules.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -7,6 +7,7 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/reduce.h"
 
 namespace bittrue {
 namespace {
@@ -144,7 +145,7 @@ float packet_sum(const float* row, int64_t count, int64_t start) {
 // the other.
 class RealSums final : public Kernel {
  public:
-  explicit RealSums(const Step& step) : mean_(step.name == "reduce_mean") {
+  explicit RealSums(const Step& step) : mean_(step.name == "mean") {
     require_reals(step);
     require(step.rule("real_sum") == "binary32_packets_4", "no native rule for this slot");
     const Operand& in = step.input(0);

@@ -131,4 +131,7 @@ class Reduction {
   int64_t count_ = 1, outputs_ = 1;
 };
 
+// Sums and means in the orders of the slot `real_sum`.
+std::unique_ptr<Kernel> make_real_sum(const Step& step, const CoreSet& cores);
+
 }  // namespace bittrue

@@ -6,8 +6,10 @@ that round once.
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import reduce
 from itertools import combinations
 from typing import Any
 
@@ -260,6 +262,24 @@ def test_sums_are_rounded_once() -> None:
         same(reductions["log_sum"](np.abs(small), None, Way()), logs)
 
 
+def test_sums_of_integers_saturate() -> None:
+    """Against Python's own binary64 numbers, one operation after the other."""
+    ends = np.iinfo(np.int64)
+    rows = np.array([[2**53, 1, 1], [ends.max, ends.max, 3], [ends.min, -5, -7], [7, -2, 4]], np.int64)
+    reductions = real_sum.RULES["binary64_trunc_saturate"].reductions
+
+    def stored(value: float) -> int:
+        return max(ends.min, min(ends.max, math.trunc(value)))
+
+    for name, first in {"sum": float, "sum_square": lambda v: float(v) ** 2, "l1": abs}.items():
+        expected = [reduce(lambda a, b: a + b, (float(first(float(v))) for v in row)) for row in rows.tolist()]
+        assert reductions[name](rows, None, Way()).tolist() == [stored(v) for v in expected]
+        assert reductions[name](rows, np.full(4, 3.0), Way()).tolist() == [stored(v / 3) for v in expected]
+    expected = [reduce(lambda a, b: a * b, map(float, row)) for row in rows.tolist()]
+    assert reductions["prod"](rows, None, Way()).tolist() == [stored(v) for v in expected]
+    assert reductions["prod"](rows[:, :0], None, Way()).tolist() == [1] * 4
+
+
 @pytest.mark.parametrize("count", [1, 3, 4, 7, 8, 9, 15, 30])
 def test_packets_as_single_additions(count: int) -> None:
     rows = numbers(16, (8, count))
@@ -361,7 +381,10 @@ def _answers(slot: str, rule: Any) -> bytes:
     if slot == "real_product":
         return rule.apply(numbers(1, (3, 50)), numbers(2, (50, 3)), None, 1.0, 1.0, Layout()).tobytes()
     if slot == "real_sum":
-        return rule.reductions["sum"](numbers(3, (20, 50)), None, Way()).tobytes()
+        rows = numbers(3, (20, 50))
+        of_integers = "l2" not in rule.reductions
+        sums = rule.reductions["sum"](rows.astype(np.int64) if of_integers else rows, None, Way())
+        return np.asarray(sums, np.float64).tobytes()
     if slot == "real_normalization":
         rows = rule.by_rows(numbers(4, (9, 30)), None, None, 1e-5, True, "layer")[0]
         parts = (numbers(seed, (200,), 2) for seed in (6, 7, 8, 9))

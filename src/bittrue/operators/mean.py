@@ -1,4 +1,7 @@
-"""mean and sum: exact sums along axes, in binary32 in row-major order; integers are then rescaled and stored."""
+"""mean and sum: exact sums along axes, in binary32 in row-major order; integers are then rescaled and stored.
+
+Rules of the slot `real_sum` add up in orders of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import lanes, mean, order, rescale, scale_form, store
+from . import real_reduce
 from .accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
 from .base import Bound, Call, Lowered, Operator, Step
 from .reduce import in_order, infer, reduced_axes, row_major, starts_with_first
@@ -51,6 +55,8 @@ def _lowered(call: Call, parameters: dict[str, int], arrays: dict[str, np.ndarra
 
 def lower_mean(call: Call) -> Lowered:
     """The count as part of the multiplier (quantized types) or on its own, and the bound of the sum."""
+    if "real_sum" in call.rules:
+        return real_reduce.lower(call)
     count = _count(call)
     rule = mean.RULES[call.rules["mean"]]
     if "accumulate" not in call.rules:
@@ -90,6 +96,8 @@ def _lowered_by(call: Call, rule: mean.MeanRule, count: int, divisor: int) -> Lo
 
 def lower_sum(call: Call) -> Lowered:
     """The multiplier of the sum and its bound; nothing for types that are not quantized."""
+    if "real_sum" in call.rules:
+        return real_reduce.lower(call)
     if "accumulate" not in call.rules:
         return _lowered(call, {}, {}, None)
     if "mean" in call.rules:
@@ -113,6 +121,8 @@ def _store(step: Step, rescaled: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sum, divide, store. Without elements: NaN for binary32, 0 for integers, whatever the zero point."""
+    if "real_sum" in step.rules:
+        return real_reduce.reference(step, inputs, "mean")
     x = inputs[0]
     if not x.size:
         return [np.full(step["shape"], np.nan if x.dtype == np.float32 else 0, x.dtype)]
@@ -141,6 +151,8 @@ def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 
 def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sum, rescale, store; other integers wrap to their own width. Without elements: 0, whatever the zero point."""
+    if "real_sum" in step.rules:
+        return real_reduce.reference(step, inputs, "sum")
     x = inputs[0]
     if "order" in step.rules and x.size:
         scaled_sums = order.RULES[step.rules["order"]].scaled_sums
@@ -161,7 +173,7 @@ def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 OPERATORS = (
     Operator(
         "mean",
-        ("accumulate", "scale_form", "mean", "mean_tail", "lanes", "order", "rescale", "start", "store"),
+        ("accumulate", "scale_form", "mean", "mean_tail", "lanes", "order", "real_sum", "rescale", "start", "store"),
         infer,
         lower_mean,
         reference_mean,
@@ -171,7 +183,7 @@ OPERATORS = (
     ),
     Operator(
         "sum",
-        ("accumulate", "scale_form", "mean", "order", "rescale", "start", "store"),
+        ("accumulate", "scale_form", "mean", "order", "real_sum", "rescale", "start", "store"),
         infer,
         lower_sum,
         reference_sum,

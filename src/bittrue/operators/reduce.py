@@ -1,14 +1,12 @@
-"""reduce_max, reduce_min, reduce_prod, reduce_any and reduce_all: one value for all elements along some axes."""
+"""reduce_max, reduce_min, reduce_any and reduce_all: one value for all elements along some axes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..rules import extreme, rescale
-from .accumulator import prepare_rescale
+from ..rules import extreme
 from .base import Call, Lowered, Operator, Shape, Step
 from .elementwise import BLOCK
 
@@ -44,36 +42,6 @@ def lower(call: Call) -> Lowered:
         work=max(source.size, call.output.size),
         scratch=2 * source.size * source.type.numpy.itemsize + 16 * BLOCK,
     )
-
-
-def lower_product(call: Call) -> Lowered:
-    """Quantized integers: one multiplier, by which every partial product is scaled so that it fits its register."""
-    lowered = lower(call)
-    source, output = call.input(0), call.output
-    if source.dtype not in ("s8", "s16"):
-        return lowered
-    if source.tensor.quantization is None:
-        if output.tensor.quantization is not None:
-            raise call.invalid(
-                "BT-QUANT-SAME", f"output '{output.name}' has a scale and input '{source.name}' has none"
-            )
-        return lowered
-    parameters = {
-        **lowered.parameters,
-        "input_zero_point": source.zero_point,
-        "output_zero_point": output.zero_point,
-        "low": output.type.minimum,
-        "high": output.type.maximum,
-    }
-    if not source.size:
-        if output.size:
-            raise call.invalid(
-                "BT-REDUCE-EMPTY", f"'{source.name}' has no elements: the kernel leaves its output as it was"
-            )
-        return Lowered(parameters, work=0)
-    root = math.pow(float(output.scale), 1.0 / (source.size // output.size))
-    arrays = prepare_rescale(call, float(source.scale) / root)
-    return Lowered(parameters, arrays, work=lowered.work, scratch=9 * source.size + 64 * BLOCK)
 
 
 def row_major(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
@@ -145,34 +113,6 @@ def _extreme(operation: np.ufunc, sign: int) -> Callable[[Step, Sequence[np.ndar
     return reference
 
 
-def _scaled_product(step: Step, x: np.ndarray) -> list[np.ndarray]:
-    """P = x0 - z, then P = rescale(P * (x - z)) for the others in order, and rescale(P) at last."""
-    rows = row_major(x, step["axes"])
-    out = np.empty(rows.shape[0], x.dtype)
-    rule, zero_point = step.rules["rescale"], step["input_zero_point"]
-    per_block = max(1, BLOCK // max(1, rows.shape[1]))
-    for begin in range(0, rows.shape[0], per_block):
-        factors = rows[begin : begin + per_block].astype(np.int64) - zero_point
-        product = factors[:, 0]
-        for position in range(1, rows.shape[1]):
-            product = rescale.apply(rule, product * factors[:, position], step.arrays)
-        stored = rescale.apply(rule, product, step.arrays) + step["output_zero_point"]
-        out[begin : begin + per_block] = np.clip(stored, step["low"], step["high"])
-    return [out.reshape(step["shape"])]
-
-
-def _product(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    x, axes = inputs[0], step["axes"]
-    if step.arrays:
-        return _scaled_product(step, x)
-    if x.dtype == np.float32:
-        result = in_order(np.multiply, x, axes, 1.0, starts_with_first(step, x))
-    else:
-        # Wraps modulo 2^bits, so the order cannot matter.
-        result = np.multiply.reduce(x, axis=axes, dtype=x.dtype)
-    return [np.asarray(result, x.dtype).reshape(step["shape"])]
-
-
 def _logical(operation: np.ufunc, start: int) -> Callable[[Step, Sequence[np.ndarray]], list[np.ndarray]]:
     """Bit by bit from `start`, which shows where a byte is neither 0 nor 1, as in the kernels."""
 
@@ -204,7 +144,6 @@ OPERATORS = (
         compares=True,
         reduces=True,
     ),
-    Operator("reduce_prod", ("rescale", "start"), infer, lower_product, _product, "product along axes", reduces=True),
     Operator(
         "reduce_any",
         (),

@@ -14,7 +14,9 @@ from . import Shapes
 from .editing import Editor
 from .quantized_preparation import known_shape
 
-_SUMS = frozenset({f"reduce_{kind}" for kind in ("mean", "sum", "sum_square", "l1", "l2", "log_sum", "log_sum_exp")})
+_SUMS = frozenset(
+    "mean sum reduce_prod reduce_sum_square reduce_l1 reduce_l2 reduce_log_sum reduce_log_sum_exp".split()
+)
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 _CODES = ("u8", "s8")
 # Codes whose channels lie last in the runtime leave these that way; others only where what follows wants them so.
@@ -37,7 +39,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         order = _order(editor, turn)
         if turn is None or order is None or editor.value(turn.inputs[0]) is not None:
             continue
-        if (node.operator in _SUMS or node.operator == "axes_prod") and editor.type(node.outputs[0]) == "f32":
+        if node.operator in _SUMS and editor.type(node.outputs[0]) == "f32":
             _move_behind_sum(editor, shapes, turn, node, order)
     return (editor.finish(), ()) if editor.touched else (graph, ())
 

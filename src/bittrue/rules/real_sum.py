@@ -1,4 +1,4 @@
-"""Slot `real_sum`: sums of real numbers and functions of them, in binary32."""
+"""Slot `real_sum`: sums of real numbers and functions of them, in binary32; or of integers by way of binary64."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Way:
     by_reciprocal: bool = False
 
 
-# (rows [outputs, summands], divisor of each output or None, the order) to binary32 [outputs].
+# (rows [outputs, summands], divisor of each output or None, the order) to [outputs] of the type of the rows.
 Reduction = Callable[[np.ndarray, "np.ndarray | None", Way], np.ndarray]
 
 
 @dataclass(frozen=True)
 class RealSumRule:
-    """`reductions`: what is made of the rows of a binary32 matrix, by name.
+    """`reductions`: what is made of the rows of a matrix of binary32 numbers, or of 32 or 64-bit integers, by name.
 
     ``sum`` (over a divisor, where one is given), ``sum_square``, ``l1``, ``l2``, ``lp_1`` and ``lp_2`` (of
     windows), ``log_sum``, ``log_sum_exp`` and
@@ -261,6 +261,28 @@ def _ordered_log_sum_exp(rows: np.ndarray, divisor: np.ndarray | None, way: Way)
         return np.asarray(elementary.log(total) + shift[:, 0])
 
 
+def _saturated(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """binary64 without its fraction, limited to the type; NaN (infinity times 0) gives the smallest integer."""
+    info = np.iinfo(dtype)
+    total = np.where(np.isnan(total), -np.inf, total)
+    whole = np.trunc(total)
+    inside = np.where((whole >= float(info.min)) & (whole < float(info.max) + 1), whole, 0).astype(np.int64)
+    return np.where(whole >= float(info.max), info.max, np.where(whole <= float(info.min), info.min, inside)).astype(
+        dtype
+    )
+
+
+def _of_integers(first: Callable[[np.ndarray], np.ndarray], operation: np.ufunc) -> Reduction:
+    def reduction(rows: np.ndarray, divisor: np.ndarray | None, way: Way) -> np.ndarray:
+        if not rows.shape[1]:
+            return np.full(rows.shape[0], operation.identity, rows.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = operation.accumulate(first(rows.astype(np.float64)), axis=1)[:, -1]
+        return _saturated(total if divisor is None else total / divisor, rows.dtype)
+
+    return reduction
+
+
 RULES: dict[str, RealSumRule] = {
     "rounded_once": RealSumRule(
         {
@@ -293,5 +315,15 @@ RULES: dict[str, RealSumRule] = {
         "(l1 + l3), then what is not aligned; lanes of 4; columns or runs first; fours",
         "a linear algebra library and a library of vector kernels for x86-64, read; verified by running",
         ordered=True,
+    ),
+    "binary64_trunc_saturate": RealSumRule(
+        {
+            "sum": _of_integers(np.asarray, np.add),
+            "sum_square": _of_integers(np.square, np.add),
+            "l1": _of_integers(np.abs, np.add),
+            "prod": _of_integers(np.asarray, np.multiply),
+        },
+        "of integers: one after the other in binary64, the fraction dropped, limited to the type",
+        "what a runtime's reductions of integers give; verified by running",
     ),
 }

@@ -280,10 +280,10 @@ def _mean(source: Source) -> None:
     kept = source.flag("keepdims")
     attributes: dict[str, Attribute] = {"keep_dims": kept, "keeps_without_axes": False}
     if axes or kept:
-        source.give(*source.emit("reduce_mean", operands, _F32, _OUTPUT, attributes))
+        source.give(*source.emit("mean", operands, _F32, _OUTPUT, attributes))
         return
     # There are no scalars: the mean of everything has the shape [1].
-    whole = source.emit("reduce_mean", operands, _F32, ["_mean"], attributes)
+    whole = source.emit("mean", operands, _F32, ["_mean"], attributes)
     shape = source.builder.constant(np.array([1], np.int64), f"{source.label}_shape")
     source.give(*source.emit("reshape_to", [*whole, shape], _F32, _OUTPUT, {"allow_zero": False}))
 

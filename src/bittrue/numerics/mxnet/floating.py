@@ -58,7 +58,7 @@ ROWS: tuple[Row, ...] = (
     *(_inexact(stem, _ONE, "real_softmax") for stem in ("log_softmax_along", "softmax_along")),
     _inexact("convention_average_pool", _ONE, "real_sum"),
     *(_inexact(stem, ("f32 f32 f32|- -> f32",), "real_product") for stem in ("conv", "gemm")),
-    _inexact("reduce_mean", ("f32 s64|- -> f32",), "real_sum"),
+    _inexact("mean", ("f32 s64|- -> f32",), "real_sum"),
     _inexact("matmul", ("f32 f32 -> f32",), "real_product"),
     Row(
         "batch_normalization",

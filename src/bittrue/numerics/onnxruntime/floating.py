@@ -19,6 +19,9 @@ _SELECTED = ("s8", "u8", "s32", "s64", "f32", "f64")
 CLIPPED = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64")
 _ONE = ("f32 -> f32",)
 _POOL_TYPES = ("T -> T", "T -> T s64")
+REDUCTIONS = tuple(
+    "mean sum reduce_prod reduce_sum_square reduce_l1 reduce_l2 reduce_log_sum reduce_log_sum_exp".split()
+)
 _LARGE_SUMS = "64-bit integers beyond 2^53 are added up in another order"
 
 # What IEEE 754 or a comparison defines, so that every numerics of this format shares it.
@@ -44,10 +47,17 @@ EXACT: tuple[Row, ...] = (
         for stem in ("reduce_max", "reduce_min")
     ),
     *(
-        Row(f"reduce_{kind}", ("T s64|- -> T",), {}, _RUN, where=_INTEGERS, limit=_LARGE_SUMS)
-        for kind in ("sum", "mean", "sum_square", "l1")
+        Row(
+            stem,
+            ("T s64|- -> T",),
+            {"real_sum": "binary64_trunc_saturate"},
+            _RUN,
+            where=_INTEGERS,
+            requires=(("axes_exist", 1),),
+            limit=_LARGE_SUMS,
+        )
+        for stem in ("sum", "mean", "reduce_sum_square", "reduce_l1", "reduce_prod")
     ),
-    Row("axes_prod", ("T s64|- -> T",), {}, _RUN, where=_INTEGERS, limit=_LARGE_SUMS),
     Row("global_max_pool", _ONE, {}, _RUN, limit=_NAN),
 )
 
@@ -86,11 +96,7 @@ ROWS: tuple[Row, ...] = (
     Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "binary32_products_or_library"}, _RUN),
     *(Row(stem, _ONE, _SOFTMAX, _MACHINE, limit=_OTHER_MACHINES) for stem in ("softmax_along", "log_softmax_along")),
     *(Row(stem, ("f32... -> f32",), _SUM, _RUN) for stem in ("broadcast_sum", "broadcast_mean")),
-    *(
-        Row(f"reduce_{kind}", ("f32 s64|- -> f32",), _SUM, _RUN)
-        for kind in ("mean", "sum", "sum_square", "l1", "l2", "log_sum", "log_sum_exp")
-    ),
-    Row("axes_prod", ("f32 s64|- -> f32",), _SUM, _RUN),
+    *(Row(stem, ("f32 s64|- -> f32",), _SUM, _RUN, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),
     Row("average_pool", _ONE, _SUM, _RUN, requires=(("same_padding_adds", 18),)),
     *(Row(stem, _ONE, _SUM, _RUN) for stem in ("lp_pool", "global_average_pool")),
     *(
