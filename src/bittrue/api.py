@@ -527,7 +527,7 @@ def load_plan(
             do not fit their tensors.
         ResourceError: a run would exceed `memory_limit`.
     """
-    from .plan.file import load_plan as read_plan
+    from .plan.loading import load_plan as read_plan
 
     return Session(
         read_plan(path, memory_limit=memory_limit),

@@ -18,8 +18,9 @@ import numpy as np
 
 import bittrue
 from bittrue.errors import MISFITS
-from bittrue.plan.file import described, read_source
+from bittrue.plan.loading import read_source
 from bittrue.plan.planner import plan_source
+from bittrue.plan.saving import described
 
 # Of activations; runs of larger plans would only take time.
 MEMORY_LIMIT = 16 << 20

@@ -10,7 +10,6 @@ import pytest
 from bittrue import numerics
 from bittrue.operators import find, registry
 from bittrue.operators.conditions import CONDITIONS
-from bittrue.operators.partition import PARTITION
 from bittrue.operators.requirements import REQUIREMENTS
 from bittrue.rules import rules, slots
 from support.shared import REPOSITORY
@@ -35,13 +34,8 @@ def test_rows_name_what_exists(name: str) -> None:
             assert condition in CONDITIONS
 
 
-def test_conditions_of_the_two_files_have_different_names() -> None:
-    assert all(CONDITIONS[name].__module__ == PARTITION[name].__module__ for name in PARTITION)
-    assert len({function.__name__ for function in CONDITIONS.values()}) == len(CONDITIONS)
-    for path in ("conditions", "partition"):
-        text = (REPOSITORY / "src" / "bittrue" / "operators" / f"{path}.py").read_text()
-        other = PARTITION if path == "conditions" else set(CONDITIONS) - set(PARTITION)
-        assert not [name for name in other if f"def {name}(" in text]
+def test_conditions_are_named_as_their_functions() -> None:
+    assert [function.__name__ for function in CONDITIONS.values()] == list(CONDITIONS)
 
 
 def test_every_operator_has_a_row_and_a_test() -> None:

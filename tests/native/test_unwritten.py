@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bittrue
-from bittrue.plan.file import load_plan
+from bittrue.plan.loading import load_plan
 from support.graphs import growing, nested_loops, staged, stream
 from support.seeds import built_by_tests
 from support.shared import shared_models

@@ -14,8 +14,8 @@ import pytest
 
 import bittrue
 from bittrue.plan import layout as layouts
-from bittrue.plan.file import load_plan
 from bittrue.plan.layout import ALIGNMENT, Lifetime, layout
+from bittrue.plan.loading import load_plan
 from support.build import G, T, chain, several, single
 from support.graphs import ADD, NEG, calls_if, f32, number
 

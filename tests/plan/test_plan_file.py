@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import bittrue
 from bittrue.cli import cli
 from bittrue.numerics import find
-from bittrue.plan.file import load_plan
+from bittrue.plan.loading import load_plan
 from support.build import T, chain
 from support.graphs import nested_loops, staged
 from support.shared import REPOSITORY

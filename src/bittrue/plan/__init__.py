@@ -1,4 +1,4 @@
-"""graph + numerics -> Plan, and the plan's text and file forms (`file` is imported by those who need it)."""
+"""graph + numerics -> Plan, and the plan's text and file forms (`loading` is imported by those who need it)."""
 
 from .plan import Plan, PlanTensor
 from .planner import DEFAULT_MEMORY_LIMIT, make_plan

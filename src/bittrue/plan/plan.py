@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from ..numerics import Numerics
 from ..operators import Step
 from .description import InlineArrays, plan_entry
 from .inexact import inexact
+from .saving import save_plan
 from .text import plan_text
 
 
@@ -70,6 +71,7 @@ class Source:
         graphs: the graphs of the model file after the rewrites of `numerics`; the main graph alone when it needs no
             other one.
         memory_limit: as for `make_plan`.
+        planner: plans it, with the notes that the plan shall carry; saving asks it what a plan file will be held to.
         main: index of the graph that was asked for.
         shapes: shapes of its inputs that were asked for, by tensor index.
     """
@@ -77,6 +79,7 @@ class Source:
     numerics: Numerics
     graphs: tuple[Graph, ...]
     memory_limit: int
+    planner: Callable[[Source, Sequence[str]], Plan]
     main: int = 0
     shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
@@ -198,8 +201,6 @@ class Plan:
 
     def save(self, path: object) -> None:
         """Write the plan to `path`; `bittrue.load_plan` reads it back."""
-        from .file import save_plan
-
         save_plan(self, path)
 
     def __repr__(self) -> str:

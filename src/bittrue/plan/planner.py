@@ -157,7 +157,9 @@ def make_plan(
     graph, found = rewritten[id(graph)]
     kept = needed_graphs(graph, [rewritten[id(g)][0] for g in graphs])
     main = next(index for index, one in enumerate(kept) if one is graph)
-    return plan_source(Source(numerics, kept, memory_limit, main, _wanted(graph, shapes or {})), (*notes, *found))
+    return plan_source(
+        Source(numerics, kept, memory_limit, plan_source, main, _wanted(graph, shapes or {})), (*notes, *found)
+    )
 
 
 def plan_source(source: Source, notes: Sequence[str]) -> Plan:
@@ -182,7 +184,7 @@ def declared_shapes(numerics: Numerics, memory_limit: int) -> Callable[[Graph], 
     """
 
     def walk(graph: Graph, extent: int) -> _State:
-        state = _State(graph, _Job(Source(numerics, (graph,), memory_limit)))
+        state = _State(graph, _Job(Source(numerics, (graph,), memory_limit, plan_source)))
         signatures = ((i, graph.tensors[i].shape_signature) for i in graph.inputs)
         _seed(state, {i: tuple(extent if e == -1 else e for e in s) for i, s in signatures if s is not None})
         for node in graph.nodes:

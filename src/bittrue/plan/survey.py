@@ -12,7 +12,7 @@ from ..graph import Graph, Node
 from ..numerics import Numerics
 from ..operators import Step, ValueUnknown
 from .plan import Source
-from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, rewritten_graph
+from .planner import DEFAULT_MEMORY_LIMIT, _Job, _plan_node, _seed, _State, _wanted, plan_source, rewritten_graph
 from .support import MAX_NODES, check_graph
 
 
@@ -68,7 +68,7 @@ def survey_graph(
     try:
         rewritten = {id(g): rewritten_graph(g, numerics, memory_limit) for g in (graph, *graphs)}
         graph, notes = rewritten[id(graph)]
-        source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit)
+        source = Source(numerics, tuple(rewritten[id(g)][0] for g in graphs) or (graph,), memory_limit, plan_source)
         state = _State(graph, _Job(source))
         _seed(state, _wanted(graph, shapes or {}))
     except BittrueError as error:

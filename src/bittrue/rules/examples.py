@@ -17,17 +17,21 @@ from ..arithmetic import elementary, multiplier, tables
 from . import (
     accumulate,
     activation_range,
+    affine_average,
+    affine_product,
+    affine_softmax,
+    affine_sum,
     align,
     average,
     cast,
     center,
     channel_parameters,
+    combine,
     compare,
     dynamic_range,
-    examples_affine,
-    examples_levels,
-    examples_range,
     interpolate,
+    level_sum,
+    levels,
     mean,
     narrow,
     normalize,
@@ -43,7 +47,11 @@ from . import (
     store,
     table,
     to_integer,
+    window_average,
+    window_levels,
 )
+from .range_levels import Ends
+from .range_quantize import DEQUANTIZE, QUANTIZE, REQUANTIZE
 
 # Real multipliers of the kind that models have, simple ones first: ties of powers of two are the easiest to follow.
 _REALS = (0.25, 0.5, 0.0625, 0.0078125, 0.75, 0.3, 0.1, 0.0123, 0.00321, 0.000457, 1.7, 5000.0)
@@ -437,37 +445,211 @@ def _sign(first: str, second: str) -> Iterator[Example]:
             yield Example(f"{x[place]} * -{real:g}", (str(one[place]), str(other[place])))
 
 
-def _affine(found: examples_affine.Found) -> Iterator[Example]:
-    yield from (Example(given, results) for given, results in found)
+# Of rules between quantized tensors, of rules with binary64 scales, and of ranges.
+_BYTES = np.arange(-128, 128, dtype=np.int64)
+_SOME_SCALES = (0.5, 1.0, 0.1, 0.3, 0.0123)
+_BINARY64_SCALES = (0.5, 2.0, 1.0, 0.1, 0.3, 0.0123)
+_LOW, _HIGH = -128, 127
+
+
+def _scale(value: float) -> float:
+    return float(np.float32(value))
+
+
+def _different(one: np.ndarray, other: np.ndarray) -> Iterator[tuple[int, ...]]:
+    for place in np.argwhere(one != other)[:1]:
+        yield tuple(int(i) for i in place)
+
+
+def _affine_two(slot: str, first: str, second: str) -> Iterator[Example]:
+    """`affine_sum` and `affine_product`: every pair of quantized values."""
+    rules = {"affine_sum": affine_sum.RULES, "affine_product": affine_product.RULES}[slot]
+    a, b = _BYTES[:, None], _BYTES[None, :]
+    for scales in product(_SOME_SCALES, repeat=3):
+        for points in ((0, 0, 0), (0, 0, 1), (3, -5, 7)):
+            x, y, z = ((_scale(scale), point) for scale, point in zip(scales, points, strict=True))
+            one, other = (
+                rules[name].apply(a, b, rules[name].prepare(x, y, z), _LOW, _HIGH) for name in (first, second)
+            )
+            for i, j in _different(one, other):
+                given = (
+                    f"q {_BYTES[i]} of scale {scales[0]}, q {_BYTES[j]} of scale {scales[1]}, "
+                    f"to scale {scales[2]}, zero points {points}"
+                )
+                yield Example(given, (str(one[i, j]), str(other[i, j])))
+
+
+def _affine_average(first: str, second: str) -> Iterator[Example]:
+    """Two quantized values and their average."""
+    for scale, output, zero_point in product(_SOME_SCALES, _SOME_SCALES, (0, 1)):
+        results = []
+        for name in (first, second):
+            rule = affine_average.RULES[name]
+            prepared = rule.prepare((_scale(scale), 0), (_scale(output), zero_point), _LOW, _HIGH)
+            total = prepared["values"][:, None] + prepared["values"][None, :]
+            results.append(rule.finish(total, np.array(2), prepared, _LOW, _HIGH))
+        for i, j in _different(*results):
+            given = (
+                f"q {_BYTES[i]} and {_BYTES[j]} of scale {scale}, averaged to scale {output}, zero point {zero_point}"
+            )
+            yield Example(given, (str(results[0][i, j]), str(results[1][i, j])))
+
+
+def _affine_softmax(first: str, second: str) -> Iterator[Example]:
+    """Rows of two quantized values."""
+    rows = np.stack(np.meshgrid(_BYTES, _BYTES, indexing="ij"), -1).reshape(-1, 2)[::7]
+    for scale, output in product(_SOME_SCALES, (1 / 256, 0.0039, 0.3)):
+        one, other = (
+            affine_softmax.RULES[name].apply(
+                rows,
+                affine_softmax.RULES[name].prepare((_scale(scale), 0), (_scale(output), -128), 2),
+                _LOW,
+                _HIGH,
+            )
+            for name in (first, second)
+        )
+        for i, j in _different(one, other):
+            given = f"row {rows[i].tolist()} of scale {scale}, place {j}, to scale {output}, zero point -128"
+            yield Example(given, (str(one[i, j]), str(other[i, j])))
+
+
+def _combine(first: str, second: str) -> Iterator[Example]:
+    """`combine`: every quantized value at another scale."""
+    for scale, output in product(_SOME_SCALES, (1.0, *_SOME_SCALES, 0.7)):
+        one, other = (
+            np.asarray(combine.RULES[name](_BYTES, _scale(scale), 0, _scale(output), 1, _LOW, _HIGH))
+            for name in (first, second)
+        )
+        for (i,) in _different(one, other):
+            yield Example(
+                f"q {_BYTES[i]} of scale {scale}, to scale {output}, zero point 1", (str(one[i]), str(other[i]))
+            )
+
+
+def _window_average(first: str, second: str) -> Iterator[Example]:
+    """`window_average`: four elements inside the image, of a window of four taps."""
+    for scale, output, zero_point in product(_SOME_SCALES, _SOME_SCALES, (0, 1)):
+        one, other = (
+            rule.apply(_BYTES, np.array(4), rule.prepare(_scale(scale), _scale(output), 4), zero_point, _LOW, _HIGH)
+            for rule in (window_average.RULES[first], window_average.RULES[second])
+        )
+        for (i,) in _different(one, other):
+            given = f"four elements of sum {_BYTES[i]} and scale {scale}, to scale {output}, zero point {zero_point}"
+            yield Example(given, (str(one[i]), str(other[i])))
+
+
+def _levels(first: str, second: str) -> Iterator[Example]:
+    """`levels`: quarters, as real or quantized values."""
+    x = (np.arange(-400, 401) / 4).astype(np.float32)
+    for scale in _BINARY64_SCALES:
+        for zero_point in (0, 3):
+            one, other = (levels.RULES[name].apply(x, scale, zero_point) for name in (first, second))
+            for place in np.flatnonzero(one != other)[:1]:
+                given = f"{x[place]}, scale or factor {scale}, zero point or addend {zero_point}"
+                yield Example(given, (f"{one[place]:g}", f"{other[place]:g}"))
+
+
+def _level_sum(first: str, second: str) -> Iterator[Example]:
+    """`level_sum`: every pair of 8-bit quantized values."""
+    a, b = _BYTES[:, None], _BYTES[None, :]
+    for scale in _BINARY64_SCALES:
+        for output in _BINARY64_SCALES:
+            pairs = (scale, 0), (0.1, 0), (output, 0)
+            one, other = (
+                level_sum.RULES[name].apply(a, b, level_sum.RULES[name].prepare(*pairs)) for name in (first, second)
+            )
+            for i, j in zip(*np.nonzero(one != other), strict=True):
+                given = f"{_BYTES[i]} of scale {scale} and {_BYTES[j]} of scale 0.1, to scale {output}"
+                yield Example(given, (str(one[i, j]), str(other[i, j])))
+
+
+def _window_levels(first: str, second: str) -> Iterator[Example]:
+    """`window_levels`: sums of a few quantized values."""
+    total = np.arange(-400, 401).astype(np.float32)
+    for scale, output in ((1.0, 1.0), *((one, two) for one in _BINARY64_SCALES for two in _BINARY64_SCALES)):
+        for count in (2, 3, 4, 6, 9):
+            source, result = (scale, 0), (output, 0)
+            one, other = (
+                window_levels.RULES[name].apply(total, np.array([count]), source, result) for name in (first, second)
+            )
+            for place in np.flatnonzero(one != other)[:1]:
+                given = f"sum {total[place]:g} of {count} numbers, scale {scale} to {output}"
+                yield Example(given, (f"{one[place]:g}", f"{other[place]:g}"))
+
+
+_RANGES = ((-127.0, 127.0), (-1.0, 1.0), (0.0, 255.0), (-0.3, 0.7), (-1.5, 6.0))
+
+
+def _ends(given: tuple[float, float]) -> Ends:
+    return np.float32(given[0]), np.float32(given[1])
+
+
+def _first(one: np.ndarray, other: np.ndarray) -> int | None:
+    places = np.flatnonzero(one != other)
+    return int(places[0]) if places.size else None
+
+
+def _range_quantize(first: str, second: str) -> Iterator[Example]:
+    """Multiples of 1/512 of the range, as s8 and as u8."""
+    for given, dtype in product(_RANGES, ("s8", "u8")):
+        numbers = np.arange(-512, 513).astype(np.float32) * np.float32(max(map(abs, given)) / 512)
+        one, other = (QUANTIZE[name](numbers, _ends(given), dtype) for name in (first, second))
+        place = _first(one, other)
+        if place is not None:
+            yield Example(f"{numbers[place]} of the range {given}, as {dtype}", (str(one[place]), str(other[place])))
+
+
+def _range_dequantize(first: str, second: str) -> Iterator[Example]:
+    """Every quantized value."""
+    for given, (dtype, low) in product(_RANGES, (("s8", -128), ("u8", 0))):
+        values = np.arange(low, low + 256)
+        one, other = (DEQUANTIZE[name](values, _ends(given), dtype) for name in (first, second))
+        place = _first(one, other)
+        if place is not None:
+            results = str(float(one[place])), str(float(other[place]))
+            yield Example(f"{dtype} value {values[place]} of the range {given}", results)
+
+
+def _range_requantize(first: str, second: str) -> Iterator[Example]:
+    """Small sums, whose range is 2^31 units."""
+    sums = np.arange(-2000, 2001)
+    for unit, given in product((1.0, 2.0**-10, 0.003), _RANGES):
+        reach = np.float32(2.0**31 * unit)
+        one, other = (REQUANTIZE[name](sums, (-reach, reach), _ends(given), "s8") for name in (first, second))
+        place = _first(one, other)
+        if place is not None:
+            yield Example(
+                f"sum {sums[place]} of units of {unit}, to the range {given}", (str(one[place]), str(other[place]))
+            )
 
 
 _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "accumulate": _accumulate,
     "activation_range": _activation_range,
-    "affine_average": lambda first, second: _affine(examples_affine.average(first, second)),
-    "affine_product": lambda first, second: _affine(examples_affine.of_two("affine_product", first, second)),
-    "affine_softmax": lambda first, second: _affine(examples_affine.softmax(first, second)),
-    "affine_sum": lambda first, second: _affine(examples_affine.of_two("affine_sum", first, second)),
+    "affine_average": _affine_average,
+    "affine_product": partial(_affine_two, "affine_product"),
+    "affine_softmax": _affine_softmax,
+    "affine_sum": partial(_affine_two, "affine_sum"),
     "align": _align,
     "average": _average,
     "cast": _cast,
     "channel_parameters": _channel_parameters,
     "center": _center,
     "compare": _compare,
-    "combine": lambda first, second: _affine(examples_affine.rescaled(first, second)),
+    "combine": _combine,
     "dequantize": _dequantize,
     "dynamic_range": _dynamic_range,
     "interpolate": _interpolate,
-    "level_sum": lambda first, second: _affine(examples_levels.of_two(first, second)),
-    "levels": lambda first, second: _affine(examples_levels.of_real(first, second)),
+    "level_sum": _level_sum,
+    "levels": _levels,
     "mean": _mean,
     "narrow": _narrow,
     "normalize": _normalize,
     "quantize": _quantize,
     "quotient": _quotient,
-    "range_dequantize": lambda first, second: _affine(examples_range.dequantized(first, second)),
-    "range_quantize": lambda first, second: _affine(examples_range.quantized(first, second)),
-    "range_requantize": lambda first, second: _affine(examples_range.requantized(first, second)),
+    "range_dequantize": _range_dequantize,
+    "range_quantize": _range_quantize,
+    "range_requantize": _range_requantize,
     "real_function": _real_function,
     "remainder": _remainder,
     "rescale": _rescale,
@@ -479,6 +661,6 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "store": _store,
     "table": _table,
     "to_integer": _to_integer,
-    "window_average": lambda first, second: _affine(examples_affine.window(first, second)),
-    "window_levels": lambda first, second: _affine(examples_levels.of_window(first, second)),
+    "window_average": _window_average,
+    "window_levels": _window_levels,
 }

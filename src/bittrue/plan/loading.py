@@ -1,7 +1,7 @@
-"""Plan files: a zip of NumPy arrays with one JSON description. No pickles, so reading one never runs code.
+"""Plan files, which are untrusted, are read. Reading one never runs code: there are no pickles in it.
 
-A file holds what was planned (graphs, numerics, shapes) and, for whoever reads it, the plan itself. Only the first is
-believed: `load_plan` plans again and accepts the file only if it says what `save_plan` would write.
+Only what a file says was planned is believed: `load_plan` plans that again and accepts the file only if it says what
+`save_plan` would write.
 """
 
 from __future__ import annotations
@@ -20,70 +20,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import MISFITS, BittrueError, InputError, ModelFormatError, ResourceError
-from ..files import written
 from ..numerics import find as find_numerics
 from .calls import needed_graphs
-from .description import NamedArrays, as_bytes, plan_entry, source_entry
 from .graph_file import read_graph
 from .plan import Plan, Source
 from .planner import DEFAULT_MEMORY_LIMIT, plan_source
+from .saving import DATE, DESCRIPTION, FORMAT, as_text, described, first_array, first_difference
 
-FORMAT = "bittrue-plan-3"
-_DESCRIPTION = "plan.json"
-# Of all members: the same plan gives the same bytes.
-_DATE = (1980, 1, 1, 0, 0, 0)
 # Characters of one number: bounds of accumulators are the longest.
 _DIGITS = 100
 _AGAIN = "plan the model again with this version of bittrue: bittrue plan MODEL -o FILE"
-
-
-def save_plan(plan: Plan, path: object) -> None:
-    """Write `plan` to `path` (str or PathLike), whole or not at all. The same plan gives the same bytes.
-
-    Raises:
-        InputError: the plan does not follow from a numerics that has a name, so that nobody could check the file.
-        OutputError: the file could not be written.
-    """
-    description, arrays = described(plan)
-    if plan.source is None:
-        raise InputError("BT-PLAN-SAVE", "a plan made by hand, without what it was planned from, cannot be saved")
-    try:
-        source = replace(plan.source, numerics=find_numerics(plan.source.numerics.name))
-        derived, others = described(plan_source(source, plan.notes))
-        difference = _first_difference(description, derived) or _first_array(description, arrays, others)
-    except BittrueError as error:
-        difference = str(error)
-    if difference:
-        raise InputError(
-            "BT-PLAN-SAVE",
-            f"the plan was changed after planning, or is no whole plan of the table '{plan.numerics}' ({difference})",
-            place="plan",
-            advice="save the plan of a session that was prepared with a named numerics",
-        )
-    with written(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        _add(archive, _DESCRIPTION, _as_text(description))
-        for name, array in arrays.items():
-            buffer = io.BytesIO()
-            np.save(buffer, array, allow_pickle=False)
-            _add(archive, f"{name}.npy", buffer.getvalue())
-
-
-def described(plan: Plan) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What the file of a plan holds: its description, and the arrays that this names."""
-    from .. import __version__
-
-    kept = NamedArrays()
-    head = {"format": FORMAT, "version": __version__}
-    body = {**plan_entry(plan, kept), "source": source_entry(plan.source, kept) if plan.source else None}
-    return {**head, **body}, kept.arrays
-
-
-def _as_text(description: dict[str, Any]) -> bytes:
-    return json.dumps(description, indent=1, allow_nan=False).encode()
-
-
-def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    archive.writestr(zipfile.ZipInfo(name, _DATE), data)
 
 
 def load_plan(path: object, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> Plan:
@@ -122,7 +68,7 @@ def _load(path: Path, memory_limit: int) -> Plan:
     from .. import __version__
 
     members = _members(path)
-    text = members.pop(_DESCRIPTION)
+    text = members.pop(DESCRIPTION)
     description = json.loads(text, object_pairs_hook=_object, parse_int=_integer)
     if b"\\ud" in text:
         json.dumps(description, ensure_ascii=False).encode()  # an error where a surrogate stands alone
@@ -139,8 +85,8 @@ def _load(path: Path, memory_limit: int) -> Plan:
     derived, others = described(replace(plan, source=source))
     written_by = str(description["version"])
     derived["version"] = written_by
-    difference = _first_difference(description, derived) or _first_array(derived, arrays, others)
-    if not difference and (text != _as_text(derived) or list(arrays) != list(others)):
+    difference = first_difference(description, derived) or first_array(derived, arrays, others)
+    if not difference and (text != as_text(derived) or list(arrays) != list(others)):
         difference = "it says the same in other words than this version of bittrue (spaces, order, numbers, escapes)"
     if difference and written_by != __version__:
         raise ModelFormatError(
@@ -165,6 +111,7 @@ def read_source(description: dict[str, Any], arrays: Mapping[str, np.ndarray]) -
         find_numerics(str(entry["numerics"])),
         tuple(read_graph(graph, arrays) for graph in entry["graphs"]),
         entry["memory_limit"],
+        plan_source,
         entry["main"],
         {one["input"]: tuple(one["shape"]) for one in entry["shapes"]},
     )
@@ -191,7 +138,7 @@ def _members(path: Path) -> dict[str, bytes]:
         position = directory = 0
         for info in archive.infolist():
             name = info.filename
-            if name in found or (name != _DESCRIPTION and not name.endswith(".npy")):
+            if name in found or (name != DESCRIPTION and not name.endswith(".npy")):
                 raise ValueError(f"an unexpected member {name!r}")
             # Sizes beyond 32 bits stand in fields of their own.
             large = info.file_size > limit
@@ -200,11 +147,11 @@ def _members(path: Path) -> dict[str, bytes]:
                 raise ValueError(f"member {name!r} is not stored plainly")
             if info.header_offset != position or len(info.extra) != further + 4 * bool(further):
                 raise ValueError(f"bytes that belong to no member before {name!r}")
-            plain = zipfile.ZipInfo(name, _DATE)
+            plain = zipfile.ZipInfo(name, DATE)
             plain.CRC, plain.file_size, plain.compress_size = info.CRC, info.file_size, info.compress_size
             header = plain.FileHeader(large)
             stream.seek(position)
-            if stream.read(len(header)) != header or info.date_time != _DATE:
+            if stream.read(len(header)) != header or info.date_time != DATE:
                 raise ValueError(f"bytes that belong to no member in {name!r}")
             position += 30 + len(name) + 20 * large + info.file_size
             directory += 46 + len(name) + len(info.extra)
@@ -249,58 +196,3 @@ def _read_header(header: bytes) -> tuple[tuple[int, ...], np.dtype]:
     if fortran or min(shape, default=0) < 0 or dtype.kind not in "biufc" or not dtype.isnative:
         raise ValueError(f"an array of type {dtype} and shape {shape}")
     return shape, dtype
-
-
-def _first_difference(found: Any, derived: Any, place: str = "") -> str:
-    """Where two descriptions differ first, for people; empty when nowhere."""
-    if not place and json.dumps(found) == json.dumps(derived):
-        return ""
-    if isinstance(found, dict) and isinstance(derived, dict):
-        for key in (*derived, *found):
-            inner = f"{place}.{key}".removeprefix(".")
-            if key not in found:
-                return f"{inner} is missing"
-            if key not in derived:
-                return f"{inner} is unknown to this version of bittrue"
-            difference = _first_difference(found[key], derived[key], inner)
-            if difference:
-                return difference
-        return ""
-    if isinstance(found, list) and isinstance(derived, list):
-        pairs = enumerate(zip(found, derived, strict=False))
-        differences = (_first_difference(one, other, f"{place}[{i}]") for i, (one, other) in pairs)
-        lengths = f"{place}: the file has {len(found)} entries, this version of bittrue derives {len(derived)}"
-        return next(filter(None, differences), "") or lengths * (len(found) != len(derived))
-    if type(found) is type(derived) and repr(found) == repr(derived):
-        return ""
-    return f"{place}: the file says {_shown(found)}, this version of bittrue derives {_shown(derived)}"
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _first_array(description: dict[str, Any], found: dict[str, np.ndarray], derived: dict[str, np.ndarray]) -> str:
-    """The first array that differs, likewise; both descriptions are equal."""
-    for name, one in derived.items():
-        if name not in found:
-            return f"array '{name}' ({_user(description, name)}) is missing"
-        other = found[name]
-        if (one.dtype, one.shape) != (other.dtype, other.shape) or not np.array_equal(as_bytes(one), as_bytes(other)):
-            return f"array '{name}' ({_user(description, name)}) is not the one that this version of bittrue derives"
-    unused = [name for name in found if name not in derived]
-    return f"array '{unused[0]}' is used by nothing" if unused else ""
-
-
-def _user(value: Any, name: str, place: str = "") -> str:
-    """The first place that names an array."""
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in pairs:
-        where = f"{place}.{key}" if isinstance(key, str) else f"{place}[{key}]"
-        if inner == name and key != "name":
-            return where.removeprefix(".")
-        deeper = _user(inner, name, where)
-        if deeper:
-            return deeper
-    return ""
