@@ -10,6 +10,7 @@ import numpy as np
 from ..graph import Graph, Node, Tensor, data_type
 from ..numerics import find as find_numerics
 from ..operators import find as find_operator
+from ..operators.role_quantization import at
 from .rule import Subject
 from .surveys import survey
 
@@ -51,15 +52,11 @@ def parameters_of(graph: Graph, node: Node) -> Iterator[Parameters]:
     """Scales and zero points of a node's operands, in the order of its inputs."""
     operator = find_operator(node.operator)
     for role in operator.roles if operator is not None else ():
-        if role.scale is None:
-            continue
-        at = [None if p is None or p >= len(node.inputs) else node.inputs[p] for p in (role.scale, role.zero_point)]
-        side: tuple[int | None, ...] = node.outputs if role.position < 0 else node.inputs
-        place = max(role.position, 0)
-        owner = side[place] if place < len(side) else None
-        if at[0] is not None and owner is not None:
-            point = None if at[1] is None else graph.tensors[at[1]]
-            yield Parameters(graph, node, graph.tensors[owner], graph.tensors[at[0]], point, role.position < 0)
+        scale, point = at(node.inputs, role.scale), at(node.inputs, role.zero_point)
+        owner = at(node.outputs, 0) if role.position < 0 else at(node.inputs, role.position)
+        if scale is not None and owner is not None:
+            zero_point = None if point is None else graph.tensors[point]
+            yield Parameters(graph, node, graph.tensors[owner], graph.tensors[scale], zero_point, role.position < 0)
 
 
 def known_shape(subject: Subject, graph: Graph, index: int) -> tuple[int, ...] | None:

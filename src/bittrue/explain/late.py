@@ -10,16 +10,13 @@ import numpy as np
 from ..operators import Operator, Step, find
 from ..operators.integer_layers import of_columns, of_rows, weight_zero_points, zero_point_of, zero_points
 from ..operators.late import Prepared
+from ..operators.role_quantization import at
 
 Inputs = Sequence["np.ndarray | None"]
 
 
-def _at(inputs: Inputs, position: int) -> np.ndarray | None:
-    return inputs[position] if position < len(inputs) else None
-
-
 def _zero_points(operator: Operator, inputs: Inputs) -> Prepared:
-    first, second = (None if role.zero_point is None else _at(inputs, role.zero_point) for role in operator.roles[:2])
+    first, second = (at(inputs, role.zero_point) for role in operator.roles[:2])
     if "S" in operator.weights:
         parameters, arrays = weight_zero_points(second)
         return {**parameters, "input_zero_point": zero_point_of(first)}, arrays
@@ -31,7 +28,7 @@ def _zero_points(operator: Operator, inputs: Inputs) -> Prepared:
 def settled(step: Step, inputs: Inputs) -> Step:
     """The step with the zero points of this run, where they are operands and nothing else is."""
     operator = find(step.operator)
-    if operator is None or not operator.weights or any(role.scale is not None for role in operator.roles):
+    if operator is None or not operator.weights or any(at(inputs, role.scale) is not None for role in operator.roles):
         return step
     if not step.parameters.get("late") or not any(role.zero_point is not None for role in operator.roles):
         return step

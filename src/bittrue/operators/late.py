@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import RunError
 from ..graph import Attribute
-from .base import Call, Step
+from .base import Call, Role, Step
+from .role_quantization import at, settled_values
 
 # One array per operand, None where it is absent (or not named to `prepare_now` and not known).
 Values = Sequence[Any]
@@ -21,15 +22,27 @@ Prepare = Callable[[Mapping[str, str], Mapping[str, Any], Values], Prepared]
 
 
 def prepare_now(
-    call: Call, positions: Sequence[int], parameters: Mapping[str, Attribute], prepare: Prepare
+    call: Call,
+    positions: Sequence[int],
+    parameters: Mapping[str, Attribute],
+    prepare: Prepare,
+    roles: Sequence[Role] = (),
 ) -> tuple[dict[str, Attribute], dict[str, np.ndarray]]:
     """Parameters and arrays of a step whose operands at `positions` hold scales and zero points.
+
+    What belongs to tensors instead, `prepare` finds where the operands of `roles` would be.
 
     When all of those that are present are known, `prepare` runs now; else the step says `late`, and `prepare_late` runs
     it for every run. A ValueError of `prepare` becomes a typed error about the node.
     """
-    values = [None if operand is None else operand.value for operand in call.inputs]
+    values = settled_values(call, roles)
     if any(call.has(position) and values[position] is None for position in positions):
+        if any(at(values, position) is not None and not call.has(position) for position in positions):
+            raise call.unsupported(
+                "BT-QUANT-OPERAND",
+                "some scales and zero points belong to tensors, others are operands that only running tells",
+                "give all of them as operands",
+            )
         return {**parameters, "late": True}, {}
     try:
         more, arrays = prepare(call.rules, parameters, values)

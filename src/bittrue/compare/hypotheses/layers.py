@@ -11,6 +11,7 @@ import numpy as np
 from ...operators import Role, Step, find
 from ...operators.accumulator import finish_accumulator
 from ...operators.integer_layers import adds_exactly
+from ...operators.role_quantization import of_step, role_of
 from ...operators.roles import LayerForm, layer_form, seats_of
 from ...plan import Plan
 from ...rules import requantize, rescale, store
@@ -192,18 +193,9 @@ def scales_of(plan: Plan, step: Step, *names: str) -> Array | None:
 
     They are an operand of the step or belong to the tensor; None where there are none, or only running tells.
     """
-    operator = find(step.operator)
-    roles = () if operator is None else operator.roles
-    role = next((r for r in roles if r.name in names), Role(names[0], -1))
-    if role.scale is not None:
-        # Steps that have no need of their scales any more may have fewer inputs than the node.
-        given = max(r.scale or 0 for r in roles) < len(step.inputs)
-        index = step.inputs[role.scale] if given else None
-        value = None if index is None else plan.tensors[index].value
-        return None if value is None else value.reshape(-1).astype(np.longdouble)
-    index = step.outputs[0] if role.position < 0 else step.inputs[role.position]
-    quantization = None if index is None else plan.tensors[index].quantization
-    return None if quantization is None else quantization.scales.astype(np.longdouble)
+    role = role_of(find(step.operator), *names) or Role(names[0], -1)
+    scales = of_step(plan.tensors, step, role).scales
+    return None if scales is None else scales.reshape(-1).astype(np.longdouble)
 
 
 def _layer(plan: Plan, step: Step, inputs: list[Any]) -> Layer:

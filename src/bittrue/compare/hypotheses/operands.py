@@ -9,6 +9,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Tensor
 from ...operators import Role, find
+from ...operators.role_quantization import at, of_node
 from ...operators.roles import seats_of
 from .case import Case, change_tensors, with_quantization
 
@@ -37,7 +38,7 @@ def operands(case: Case) -> list[Operand]:
     """Operands of the segment's last quantized node, inputs first."""
     graph = case.segment.graph
     for node in reversed(graph.nodes):
-        found = _as_operands(graph, node) if _with_operands(node) else _as_tensors(graph, node)
+        found = _as_operands(graph, node) or _as_tensors(graph, node)
         if found:
             return found
     return []
@@ -59,22 +60,13 @@ def _roles(node: Node) -> tuple[Role, ...]:
     return () if operator is None else operator.roles
 
 
-def _with_operands(node: Node) -> list[Role]:
-    """Roles whose scales are operands."""
-    return [role for role in _roles(node) if role.scale is not None]
-
-
 def operand_roles(graph: Graph, node: Node) -> dict[int, str]:
     """Position of an operand to what people call it, as far as there are words for it."""
     found: dict[int, str] = {}
     for role in _roles(node):
         word = _WORDS.get(role.name, role.name)
-        if role.scale is not None:
-            found[role.scale] = f"{word} scale"
-        if role.zero_point is not None:
-            found[role.zero_point] = f"{word} zero point"
-        if role.position >= 0:
-            found[role.position] = word
+        named = ((role.scale, f"{word} scale"), (role.zero_point, f"{word} zero point"), (role.position, word))
+        found |= {position: text for position, text in named if position is not None and position >= 0}
     if found:
         return found
     data_at = [k for k, i in enumerate(node.inputs) if i is not None and graph.tensors[i].quantization is not None]
@@ -112,16 +104,13 @@ def _of_tensor(role: str, tensor: Tensor, index: int) -> Operand:
 
 def _as_operands(graph: Graph, node: Node) -> list[Operand]:
     found = []
-    for role in _with_operands(node):
-        scale = _input(node, role.scale)
-        point = _input(node, role.zero_point)
-        if scale is None or not graph.tensors[scale].is_constant:
+    for role in _roles(node):
+        given = of_node(graph.tensors, node, role)
+        scale, point = at(node.inputs, given.scale_at), at(node.inputs, given.zero_point_at)
+        if scale is None or given.scales is None:
             continue
-        scales = graph.tensors[scale].values().reshape(-1).astype(np.float32)
-        known = point is not None and graph.tensors[point].is_constant
-        points = np.zeros(1, np.int64)
-        if known and point is not None:
-            points = graph.tensors[point].values().reshape(-1).astype(np.int64)
+        scales = given.scales.reshape(-1).astype(np.float32)
+        points = np.zeros(1, np.int64) if given.zero_points is None else given.zero_points.reshape(-1).astype(np.int64)
         found.append(
             Operand(
                 _WORDS.get(role.name, role.name),
@@ -138,10 +127,6 @@ def _set_point(graph: Graph, index: int | None, value: object) -> Graph:
     if index is None or not graph.tensors[index].is_constant:
         raise ValueError("the zero point is not known")
     return change_tensors(graph, {index: lambda t: with_data(t, value)})
-
-
-def _input(node: Node, position: int | None) -> int | None:
-    return None if position is None or position >= len(node.inputs) else node.inputs[position]
 
 
 def with_data(tensor: Tensor, value: object) -> Tensor:

@@ -166,6 +166,10 @@ class Source(Refusing):
     def present(self, position: int) -> bool:
         return position < len(self.inputs) and self.inputs[position] is not None
 
+    def ordered(self, *positions: int) -> list[int | None]:
+        """The inputs in another order: the data first, then scale and zero point of every role."""
+        return [self.inputs[position] if self.present(position) else None for position in positions]
+
     def tensor(self, position: int) -> Tensor:
         """Input `position`; a typed error when it is absent."""
         index = self.inputs[position] if position < len(self.inputs) else None
