@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from bittrue import numerics
+from bittrue.importers.tflite_schema import ENUMS, operator
 from bittrue.numerics import Numerics, Row
 from bittrue.operators import registry
 
@@ -45,6 +46,18 @@ def notes_text(row: Row) -> str:
         return f"**refused**: {row.refuses}"
     limit = f"**Limit{', inexact' if row.inexact else ''}**: {row.limit}"
     return f"{row.evidence}. {limit}" if row.limit else row.evidence
+
+
+def versions_text(table: Numerics, stem: str) -> str:
+    """Oldest and newest version, for each operator of the schema that has this stem where they are not the same."""
+    if not table.versions:
+        return ""
+    sources = [name for number, name in enumerate(ENUMS["BuiltinOperator"]) if operator(number).stem == stem]
+    ranges = {source: table.versions.get(source, (1, 1)) for source in sources}
+    texts = {source: f"{low}-{high}" if low < high else f"{low}" for source, (low, high) in ranges.items()}
+    if len(set(texts.values())) <= 1:
+        return next(iter(texts.values()), "1")
+    return ", ".join(f"{source} {text}" for source, text in texts.items())
 
 
 # By how the names of their numerics begin; everything else is LiteRT's.
@@ -158,8 +171,7 @@ def page() -> str:
             ]
         lines += ["| operator | versions | types | when | rules | evidence and limits |", "|---|---|---|---|---|---|"]
         for row in sorted(own, key=lambda row: row.operator):
-            oldest, newest = table.versions.get(row.operator, (1, 1))
-            versions = "" if row.refuses else str(oldest) if oldest == newest else f"{oldest}-{newest}"
+            versions = "" if row.refuses else versions_text(table, row.operator)
             rules = ", ".join(f"{slot}=`{rule}`" for slot, rule in row.rules.items())
             when = ", ".join(f"`{' '.join(map(str, condition))}`" for condition in row.when)
             cells = (f"`{row.operator}`", versions, types_text(row), when, rules, notes_text(row))

@@ -62,7 +62,7 @@ def test_results(operator: str, options: object, inputs: list[T], count: int, tm
             options,
             inputs,
             outputs,
-            version=numerics.find("litert").versions.get(operator.lower(), (1, 1))[0],
+            version=numerics.find("litert").versions.get(operator, (1, 1))[0],
         )
     ).prepare()
     feed = np.arange(16, dtype=np.uint8).reshape(X) if operator != "FILL" else np.array(7, np.uint8)

@@ -6,17 +6,16 @@ import pytest
 
 import bittrue
 from bittrue import numerics
-from bittrue.importers import tflite_custom, tflite_schema
+from bittrue.importers import tflite_schema
 from bittrue.operators import registry
 from support.build import T, single
 from support.oracle import oracle
 from support.runtimes import RUNTIMES
 
-SOURCES = {
-    tflite_schema.operator(number).stem: name for number, name in enumerate(tflite_schema.ENUMS["BuiltinOperator"])
+# The schema's name of every operator, and ours.
+STEMS = {
+    name: tflite_schema.operator(number).stem for number, name in enumerate(tflite_schema.ENUMS["BuiltinOperator"])
 }
-# Custom operators are known by name; there is one version of them.
-CUSTOM = {custom.stem for custom in tflite_custom.CUSTOM.values()}
 UNKNOWN = "Didn't find op"
 # The numerics of the interpreter that the tests run in; older ones and microcontrollers have their own versions.
 NAMES = ["litert", "litert-optimized", "xnnpack"]
@@ -28,15 +27,13 @@ def runtime_knows(source: str, version: int, resolver: str) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("stem", sorted(set(registry()) - CUSTOM))
-def test_versions_are_those_of_the_runtime(stem: str, name: str) -> None:
+@pytest.mark.parametrize("source", sorted(source for source, stem in STEMS.items() if stem in registry()))
+def test_versions_are_those_of_the_runtime(source: str, name: str) -> None:
     table = numerics.find(name)
-    if stem not in table.operators():
+    if STEMS[source] not in table.operators():
         pytest.skip("the numerics has no row")
-    oldest, newest = table.versions.get(stem, (1, 1))
-    known = [
-        version for version in range(1, newest + 3) if runtime_knows(SOURCES[stem], version, RUNTIMES[name].resolver)
-    ]
+    oldest, newest = table.versions.get(source, (1, 1))
+    known = [version for version in range(1, newest + 3) if runtime_knows(source, version, RUNTIMES[name].resolver)]
     assert known == list(range(oldest, newest + 1))
 
 

@@ -114,7 +114,9 @@ def _able(graph: Graph, node: Node) -> list[str]:
     if not find(node.operator):
         return []
     types = node_types(graph, node)
-    return [name for name in numerics.names() if numerics.find(name).runs(node.operator, node.version, *types)]
+    return [
+        name for name in numerics.names() if numerics.find(name).runs(node.operator, node.source, node.version, *types)
+    ]
 
 
 def _whole(graphs: Sequence[Graph]) -> list[str]:

@@ -122,7 +122,8 @@ class Numerics:
         reproduces: the runtime, version and mode.
         verified: how the table was verified, in one sentence.
         rows: the first row whose types and conditions match a node is taken.
-        versions: oldest and newest version of an operator that the runtime knows; (1, 1) for operators not named.
+        versions: oldest and newest version that the runtime knows of an operator as files call it; (1, 1) for those not
+            named.
         rewrites: what the runtime does to a graph before it runs it, in order (see `bittrue.rewrites`).
     """
 
@@ -164,17 +165,19 @@ class Numerics:
         found = self.candidates(operator, inputs, outputs)
         return found[-1] if found and not found[-1].when else None
 
-    def knows(self, operator: str, version: int) -> bool:
-        """Whether the runtime has this version of an operator; without any `versions`, it has all of them."""
+    def knows(self, source: str, version: int) -> bool:
+        """Whether the runtime has this version of an operator, by the file's name for it; without any `versions`, it
+        has all of them.
+        """
         if not self.versions:
             return True
-        oldest, newest = self.versions.get(operator, (1, 1))
+        oldest, newest = self.versions.get(source, (1, 1))
         return oldest <= version <= newest
 
-    def runs(self, operator: str, version: int, inputs: Iterable[str], outputs: Iterable[str]) -> bool:
+    def runs(self, operator: str, source: str, version: int, inputs: Iterable[str], outputs: Iterable[str]) -> bool:
         """Whether a row gives this operator, version and types a defined result (under its conditions)."""
         rows = self.candidates(operator, inputs, outputs)
-        return any(not row.refuses for row in rows) and self.knows(operator, version)
+        return any(not row.refuses for row in rows) and self.knows(source, version)
 
     def alternatives(self, operator: str) -> tuple[str, ...]:
         """All type patterns that the table has for an operator, for error messages."""

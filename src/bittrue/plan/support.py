@@ -51,8 +51,8 @@ def _refuse_unsupported(graph: Graph, numerics: Numerics, called: Mapping[str, G
             first = first or (part, node)
         elif rows[0].refuses and not rows[0].when:
             raise undefined(place, rows[0], numerics)
-        elif not numerics.knows(node.operator, node.version):
-            oldest, newest = numerics.versions.get(node.operator, (1, 1))
+        elif not numerics.knows(node.source, node.version):
+            oldest, newest = numerics.versions.get(node.source, (1, 1))
             raise UnsupportedError(
                 "BT-OPERATOR-VERSION",
                 f"version {node.version} is asked for, numerics '{numerics.name}' knows versions {oldest} to {newest}",

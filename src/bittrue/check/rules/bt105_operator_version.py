@@ -12,9 +12,9 @@ def find(subject: Subject) -> Iterator[Finding]:
     """Nodes whose version lies outside of the runtime's range, for operators that it has at all."""
     known = set(subject.numerics.operators())
     for graph, node in subject.nodes():
-        if node.operator not in known or subject.numerics.knows(node.operator, node.version):
+        if node.operator not in known or subject.numerics.knows(node.source, node.version):
             continue
-        oldest, newest = subject.numerics.versions.get(node.operator, (1, 1))
+        oldest, newest = subject.numerics.versions.get(node.source, (1, 1))
         yield RULE.finding(
             f"version {node.version} of {node.source} is asked for; {subject.numerics.reproduces} knows {oldest} "
             f"to {newest}",

@@ -19,7 +19,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         if found.name == expected.name:
             continue
         inputs, outputs = node_types(place.graph, place.node)
-        runs = subject.numerics.runs(place.node.operator, place.node.version, inputs, outputs)
+        runs = subject.numerics.runs(place.node.operator, place.node.source, place.node.version, inputs, outputs)
         verdict = (
             f"numerics '{subject.numerics.name}' runs it, other implementations of the specification need not"
             if runs
