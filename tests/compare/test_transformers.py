@@ -14,7 +14,7 @@ from bittrue.compare import search
 from bittrue.compare.hypotheses.case import Case
 from bittrue.compare.joined import Joined
 from bittrue.compare.result import CompareResult
-from bittrue.rewrites import fuse_reals
+from bittrue.rewrites.onnxruntime_optimizer import fuse_reals
 from support.onnx_models import needs_wide
 from support.transformers import encoder
 
@@ -113,7 +113,7 @@ def test_search_in_vain(model: Path, monkeypatch: pytest.MonkeyPatch, prediction
 
 def test_bias_that_moved_into_a_product(model: Path, monkeypatch: pytest.MonkeyPatch, predictions: list[int]) -> None:
     """A adds the bias last, B holds it in the product: sums with and without it are no partners."""
-    monkeypatch.setattr("bittrue.rewrites.real_groups._is_integer_product", lambda *_: False)
+    monkeypatch.setattr("bittrue.rewrites.onnxruntime_optimizer.real_groups._is_integer_product", lambda *_: False)
     result = bittrue.compare_models(model, f"ort:{model}")
     assert _names(result) == {"operators=DynamicQuantizeMatMul + SkipLayerNormalization"}
     assert all(pair.a == pair.b for pair in result.pairs)

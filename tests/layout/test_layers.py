@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
+from bittrue.importers import caffe2_operators, caffe_layers, mxnet_operators, onnx_operators
+from bittrue.importers.tflite_schema import STEMS
 from support.shared import REPOSITORY
 
 PACKAGE = REPOSITORY / "src" / "bittrue"
@@ -58,6 +63,10 @@ CONFORMANCE = ("suite", "expected", "recorded", "formats", "devices")
 BESIDE = {"mutation": {"suite", "expected"}, "identification": {*CONFORMANCE, "causes", "properties", "result"}}
 NAMES = re.compile(r"litert|tflite|xnnpack|onnx|caffe|mxnet|openvino|tvm", re.IGNORECASE)
 QUIET = ("arithmetic", "rules", "operators", "runtime", "plan", "graph", "rewrites")
+# Rooms inside of quiet ones that say in their names whose way they follow.
+NAMED = ("rewrites/onnxruntime_optimizer",)
+# Says what a node keeps of its file.
+EXAMPLES_OF_NAMES = {("graph.py", 'source: what the file calls it, for example ``"CONV_2D"``.')}
 
 
 def python_files(folder: Path) -> list[Path]:
@@ -184,12 +193,56 @@ def test_nothing_is_printed_but_through_the_sink() -> None:
                 raise AssertionError(f"{path.relative_to(REPOSITORY)}:{node.lineno}: a TextColumn reads markup")
 
 
+def quiet_files(folder: str) -> Iterator[Path]:
+    for path in python_files(PACKAGE / folder):
+        if not str(path.relative_to(PACKAGE)).startswith(NAMED):
+            yield path
+
+
+def _without_sources(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Lines but those that cite a page or a file."""
+    for number, line in lines:
+        if not re.search(r"source:|facts/|https?://|\w\.(cc|h|py)\b", line, re.IGNORECASE):
+            yield number, line
+
+
+def _said(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines of comments and texts in a file of Python, of comments in one of C++."""
+    if path.suffix == ".py":
+        with path.open() as stream:
+            for token in tokenize.generate_tokens(stream.readline):
+                if token.type in (tokenize.COMMENT, tokenize.STRING):
+                    yield from enumerate(token.string.splitlines(), token.start[0])
+    else:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            yield number, line.partition("//")[2]
+
+
+@cache
+def _node_names() -> re.Pattern[str]:
+    """Names of nodes in files that are no English words (QLinearAdd, CONV_2D), and what counts their versions."""
+    mapped = (onnx_operators, caffe_layers, caffe2_operators, mxnet_operators)
+    names = {key if isinstance(key, str) else key[-1] for module in mapped for key in module._table()}
+    odd = {name for name in {*names, *STEMS} if re.search(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[A-Z]_[A-Z0-9]", name)}
+    assert {"QLinearAdd", "CONV_2D", "MatMulNBits", "TopK", "Int8Conv"} <= odd
+    return re.compile(rf"(?<!\w)({'|'.join(sorted(odd))}|(Depthwise)?Conv[123]D|ORT|[Oo]psets?|operator sets?)(?!\w)")
+
+
 @pytest.mark.parametrize("folder", QUIET)
 def test_runtimes_are_not_named_below_numerics(folder: str) -> None:
-    for path in python_files(PACKAGE / folder):
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            if NAMES.search(line) and not re.search(r"source:|facts/|https?://", line, re.IGNORECASE):
+    for path in quiet_files(folder):
+        for number, line in _without_sources(enumerate(path.read_text().splitlines(), 1)):
+            if NAMES.search(line):
                 raise AssertionError(f"{path.relative_to(REPOSITORY)}:{number} names a runtime: {line.strip()}")
+
+
+@pytest.mark.parametrize("folder", [*QUIET, "native"])
+def test_nodes_of_files_are_not_named_below_numerics(folder: str) -> None:
+    files = sorted((REPOSITORY / folder).rglob("*.[hc]*")) if folder == "native" else quiet_files(folder)
+    for path in files:
+        for number, line in _without_sources(_said(path)):
+            if _node_names().search(line) and (path.name, line.strip()) not in EXAMPLES_OF_NAMES:
+                raise AssertionError(f"{path.relative_to(REPOSITORY)}:{number} names a node of a file: {line.strip()}")
 
 
 def test_runtimes_are_not_named_in_native_code() -> None:

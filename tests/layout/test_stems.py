@@ -14,7 +14,7 @@ from support.shared import REPOSITORY
 PACKAGE = REPOSITORY / "src" / "bittrue"
 # Rooms that are about operators by their names: formats and tables of runtimes, functions of the same names, graphs
 # that are matched and made node by node as one runtime's optimiser does it, and cases that are written per operator.
-ROOMS = ("operators", "importers", "numerics", "arithmetic", "rules", "rewrites", "qnn", "conformance/suite")
+ROOMS = ("operators", "importers", "numerics", "arithmetic", "rules", "rewrites", "compat/tvm_qnn", "conformance/suite")
 # Stems that are ordinary words, too: a list of nothing but these says nothing.
 WORDS = frozenset(
     "distinct equal exp floor identity log maximum mean minimum pad power range rank real shape split square sum where"

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 import bittrue
 from bittrue.numerics import find as find_numerics
 from bittrue.plan.planner import declared_shapes
-from bittrue.rewrites.fuse_quantized import rewrite
+from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
 from support.onnx_models import HERE, build, cases, check, needs_wide, run_runtime
 from support.quantized_graphs import GraphMaker

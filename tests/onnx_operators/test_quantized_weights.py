@@ -10,7 +10,7 @@ import bittrue
 from bittrue.graph import Graph
 from bittrue.numerics import find as find_numerics
 from bittrue.plan.planner import declared_shapes
-from bittrue.rewrites.fuse_quantized import rewrite
+from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.fused_models import optimised
 from support.onnx_models import cases
 

@@ -10,7 +10,7 @@ import pytest
 import bittrue
 from bittrue.numerics import find
 from bittrue.plan.planner import declared_shapes
-from bittrue.rewrites.fuse_quantized import rewrite
+from bittrue.rewrites.onnxruntime_optimizer.fuse_quantized import rewrite
 from support.float_models import MODELS, forms, quantize
 from support.fused_models import Tally, all_values, compare_outputs, compare_steps, optimised, structure
 from support.native import check_native

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bittrue import Model, qnn
+from bittrue.compat.tvm_qnn.building import build
 from bittrue.errors import BittrueError, UnsupportedError
-from bittrue.qnn.building import build
 
 NUMERICS = [
     f"tvm-qnn{kind}" for kind in ("", "-tonearest", "-float32", "-float32-tonearest", "-float64", "-float64-tonearest")

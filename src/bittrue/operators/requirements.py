@@ -430,7 +430,7 @@ def version_at_most(call: Call, version: int) -> None:
         raise call.unsupported(
             "BT-OPERATOR-VERSION",
             f"version {call.node.version} of {call.node.source} is newer than {version}, the newest that runs",
-            "export the model for an older operator set",
+            "export the model with older versions of its operators",
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -27,17 +29,11 @@ class Settled:
 
 Shapes = Callable[[], Settled]
 
-# name -> module of this folder; its function `rewrite` does it
-REWRITES: dict[str, str] = {
-    "fold_constants": "fold_constants",
-    "fold_reals": "fold_reals",
-    "fuse_quantized": "fuse_quantized",
-    "fuse_reals": "fuse_reals",
-    "keep_planes": "keep_planes",
-    "mark_planes": "mark_planes",
-    "move_transposes": "move_transposes",
-    "prepare_pairs": "prepare_pairs",
-}
+
+@cache
+def _modules() -> dict[str, str]:
+    """Rewrites and their modules, each in the room of the runtime whose way it is."""
+    return {path.stem: f"{__name__}.{path.parent.name}.{path.stem}" for path in Path(__file__).parent.glob("*/*.py")}
 
 
 def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes]) -> tuple[Graph, tuple[str, ...]]:
@@ -51,7 +47,7 @@ def rewrite(graph: Graph, names: Sequence[str], shapes: Callable[[Graph], Shapes
     notes: list[str] = []
     known = shapes(graph)
     for name in names:
-        module = importlib.import_module(f"{__name__}.{REWRITES[name]}")
+        module = importlib.import_module(_modules()[name])
         try:
             rewritten, found = module.rewrite(graph, known)
         except MISFITS as error:

@@ -71,6 +71,6 @@ RULES: dict[str, RequantizeRule] = {
         _keep_exact,
         real_even,
         "round_even(acc * first * second / output) of real numbers",
-        "QLinearConv and QLinearMatMul of the specification, which leave the precision open: exact",
+        "specified layers that leave the precision open: exact",
     ),
 }

@@ -1,0 +1,423 @@
+"""From the graph of a quantized .tflite file to calls of `bittrue.qnn`, as TVM's frontend for such files makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import UnsupportedError
+from ...graph import Graph, Node, Tensor, data_type
+from ...operators.geometry import WindowError, window
+from . import elementwise, layers, nn, pooling, quantization
+from .expr import Expr, var
+
+if TYPE_CHECKING:
+    from ...api import Model
+
+_INTERVALS: dict[str, tuple[float, float | None]] = {
+    "relu": (0.0, None),
+    "relu6": (0.0, 6.0),
+    "relu_n1_to_1": (-1.0, 1.0),
+}
+# Function -> the module that has it, and what it is called by users.
+_WHERE: dict[str, tuple[ModuleType, str]] = {
+    **dict.fromkeys(("add", "subtract", "mul", "concatenate", "clip"), (elementwise, "qnn")),
+    **dict.fromkeys(("bias_add", "conv2d", "dense"), (layers, "qnn")),
+    **dict.fromkeys(("avg_pool2d", "max_pool2d"), (pooling, "qnn")),
+    **dict.fromkeys(("dequantize", "quantize", "requantize"), (quantization, "qnn")),
+    **dict.fromkeys(("cast", "mean", "pad", "reshape", "softmax", "strided_slice", "transpose"), (nn, "qnn.nn")),
+}
+_MOST_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What became of a file.
+
+    Attributes:
+        outputs: symbolic tensors, in the order of the file, named as there.
+        constants: weights and the like by the names that `source` gives them.
+        source: Python text that makes `outputs` from `qnn` (`bittrue.qnn`) and `constants`.
+    """
+
+    outputs: tuple[Expr, ...]
+    constants: dict[str, np.ndarray]
+    source: str
+
+    def model(self, fuse: bool = True) -> Model:
+        """`bittrue.qnn.model` of the outputs."""
+        from .model import model
+
+        return model(self.outputs, fuse)
+
+
+@dataclass
+class _Converter:
+    graph: Graph
+    values: dict[int, Any] = field(default_factory=dict)
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    kept: list[Any] = field(default_factory=list)
+
+    # -- calls and their text --------------------------------------------------------------------------------------
+    def text(self, value: Any) -> str:
+        """An argument as Python text; larger arrays become constants by name."""
+        if isinstance(value, Expr):
+            return self.names[id(value)]
+        if isinstance(value, np.ndarray) and value.ndim:
+            if value.size <= _MOST_SHOWN and value.dtype == np.float32:
+                return f"np.float32({value.tolist()})"
+            name = f"c{len(self.constants)}"
+            self.constants[name] = value
+            return f'constants["{name}"]'
+        if isinstance(value, np.float32 | np.ndarray):
+            return f"np.float32({float(value)!r})"
+        if isinstance(value, list | tuple) and any(isinstance(v, Expr | np.ndarray | np.float32) for v in value):
+            return f"[{', '.join(self.text(v) for v in value)}]"
+        return repr(int(value) if isinstance(value, np.integer) else value)
+
+    def call(self, function: str, *arguments: Any, **named: Any) -> Any:
+        """The result of a function of `bittrue.qnn`, and a line of text that says so."""
+        module, prefix = _WHERE[function]
+        result = getattr(module, function)(*arguments, **named)
+        return self.note(result, f"{prefix}.{function}", arguments, named)
+
+    def note(self, result: Any, function: str, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+        given = [self.text(a) for a in arguments] + [f"{key}={self.text(value)}" for key, value in named.items()]
+        name = f"t{len(self.names)}"
+        self.names[id(result)] = name
+        self.kept.append(result)  # keeps `id` unique
+        self.lines.append(f"{name} = {function}({', '.join(given)})")
+        return result
+
+    # -- tensors ---------------------------------------------------------------------------------------------------
+    def tensor(self, index: int | None) -> Tensor:
+        assert index is not None
+        return self.graph.tensors[index]
+
+    def value(self, index: int | None) -> Any:
+        """What a tensor is: symbolic, or an array."""
+        if index not in self.values:
+            self.values[index] = self.tensor(index).values()  # type: ignore[index]
+        return self.values[index]  # type: ignore[index]
+
+    def scale(self, index: int | None) -> np.float32 | np.ndarray:
+        scales = self._quantization(index).scales.astype(np.float32)
+        return scales if scales.size > 1 else np.float32(scales.reshape(-1)[0])
+
+    def zero_point(self, index: int | None) -> int:
+        return int(self._quantization(index).zero_points.reshape(-1)[0])
+
+    def _quantization(self, index: int | None) -> Any:
+        given = self.tensor(index).quantization
+        if given is None:
+            raise UnsupportedError(
+                "BT-QNN-CONVERT",
+                f"tensor '{self.tensor(index).name}' has no scale",
+                advice="only quantized operators are converted",
+            )
+        return given
+
+    def clamp(self, y: Any, node: Node) -> Any:
+        """The fused activation, as codes of the output."""
+        activation = str(node.attributes.get("activation", "none"))
+        if activation == "none":
+            return y
+        if activation not in _INTERVALS:
+            raise self.unsupported(node, f"fused activation '{activation}'")
+        out, kind = node.outputs[0], self.tensor(node.outputs[0]).type
+        lower, upper = _INTERVALS[activation]
+        real, point = float(self.scale(out)), self.zero_point(out)
+        low = max(kind.minimum, round(lower / real) + point)
+        high = kind.maximum if upper is None else min(kind.maximum, round(upper / real) + point)
+        return self.call("clip", y, low, high)
+
+    def unsupported(self, node: Node, what: str) -> UnsupportedError:
+        return UnsupportedError(
+            "BT-QNN-CONVERT", f"{what} has no form in bittrue.qnn", place=str(node), advice="run the file itself"
+        )
+
+    # -- operators -------------------------------------------------------------------------------------------------
+    def padding(self, node: Node, taps: Sequence[int]) -> tuple[int, int, int, int]:
+        """Top, left, bottom, right."""
+        if node.attributes["padding"] == "valid":
+            return (0, 0, 0, 0)
+        extents = self._shape(node.inputs[0])[1:3]
+        strides, dilations = (
+            [int(str(node.attributes.get(f"{what}_{side}", 1))) for side in "hw"] for what in ("stride", "dilation")
+        )
+        try:
+            rows, columns = (
+                window(*one, padding="same_upper") for one in zip(extents, taps, strides, dilations, strict=True)
+            )
+        except WindowError as error:
+            raise self.unsupported(node, str(error)) from None
+        return rows.before, columns.before, rows.after, columns.after
+
+    def _shape(self, index: int | None) -> tuple[int, ...]:
+        return tuple(self.value(index).shape)
+
+    def finish(self, node: Node, acc: Any, axis: int) -> Any:
+        """Bias, requantization and activation behind a layer."""
+        out = node.outputs[0]
+        if len(node.inputs) > 2 and node.inputs[2] is not None:
+            acc = self.call("bias_add", acc, self.value(node.inputs[2]).reshape(-1), axis)
+        y = self.call(
+            "requantize",
+            acc,
+            self.scale(node.inputs[0]) * self.scale(node.inputs[1]),
+            0,
+            self.scale(out),
+            self.zero_point(out),
+            axis=axis,
+            out_dtype=data_type(self.tensor(out).dtype).title,
+            **self.rounding(node),
+        )
+        return self.clamp(y, node)
+
+    def rounding(self, node: Node) -> dict[str, Any]:
+        """What nodes of graphs that were made here say about requantization; files say nothing."""
+        return {key: node.attributes[key] for key in ("rounding", "compute_dtype") if key in node.attributes}
+
+    def wide(self, node: Node) -> str:
+        return "int64" if self.tensor(node.outputs[0]).dtype == "s16" else "int32"
+
+    def conv2d(self, node: Node, depthwise: bool = False) -> Any:
+        x, w = node.inputs[:2]
+        kernel, channels = self.value(w), self._shape(x)[3]
+        if isinstance(kernel, Expr):
+            raise self.unsupported(node, "a kernel that is computed")
+        taps = kernel.shape[1:3]
+        if depthwise:
+            kernel = kernel.reshape(*taps, channels, -1)
+            groups, layout = channels, "HWIO" if channels == 1 else "HWOI"
+            count = kernel.shape[2] * kernel.shape[3]
+        else:
+            groups, layout, count = channels // kernel.shape[3], "HWIO", kernel.shape[0]
+            kernel = kernel.transpose(1, 2, 3, 0)
+            if groups > 1 and groups == channels:
+                # One channel per group: that is a depthwise layer, whose kernel is [height, width, channel, filter].
+                kernel, layout = kernel.reshape(*taps, channels, -1), "HWOI"
+        a = node.attributes
+        acc = self.call(
+            "conv2d",
+            self.value(x),
+            np.ascontiguousarray(kernel),
+            self.zero_point(x),
+            self.zero_point(w),
+            self.scale(x),
+            self.scale(w),
+            kernel_size=taps,
+            channels=count,
+            strides=(a["stride_h"], a["stride_w"]),
+            padding=self.padding(node, taps),
+            dilation=(a["dilation_h"], a["dilation_w"]),
+            groups=groups,
+            data_layout="NHWC",
+            kernel_layout=layout,
+            out_dtype=self.wide(node),
+        )
+        return self.finish(node, acc, 3)
+
+    def depthwise_conv2d(self, node: Node) -> Any:
+        return self.conv2d(node, depthwise=True)
+
+    def fully_connected(self, node: Node) -> Any:
+        x, w = node.inputs[:2]
+        weights, shape = self.value(w), self._shape(x)
+        if isinstance(weights, Expr):
+            raise self.unsupported(node, "weights that are computed")
+        data = self.value(x)
+        if len(shape) != 2 or shape[1] != weights.shape[1]:
+            data = self.call("reshape", data, (-1, weights.shape[1]))
+        acc = self.call(
+            "dense",
+            data,
+            weights,
+            self.zero_point(x),
+            self.zero_point(w),
+            self.scale(x),
+            self.scale(w),
+            weights.shape[0],
+            self.wide(node),
+        )
+        y = self.finish(node, acc, 1)
+        if not node.attributes["keep_num_dims"]:
+            return y
+        return self.call("reshape", y, (*shape[:-1], weights.shape[0]))
+
+    def binary(self, node: Node, function: str) -> Any:
+        parameters = [
+            p for index in (*node.inputs, node.outputs[0]) for p in (self.scale(index), self.zero_point(index))
+        ]
+        return self.clamp(self.call(function, *(self.value(i) for i in node.inputs), *parameters), node)
+
+    def concatenation(self, node: Node) -> Any:
+        out = node.outputs[0]
+        axis = int(str(node.attributes["axis"]))
+        parts = [self.value(i) for i in node.inputs]
+        scales = [self.scale(i) for i in node.inputs]
+        points = [self.zero_point(i) for i in node.inputs]
+        return self.call("concatenate", parts, scales, points, self.scale(out), self.zero_point(out), axis)
+
+    def _pool(self, node: Node) -> tuple[Any, ...]:
+        a = node.attributes
+        taps = int(str(a["filter_h"])), int(str(a["filter_w"]))
+        return taps, (a["stride_h"], a["stride_w"]), self.padding(node, taps)
+
+    def average_pool2d(self, node: Node) -> Any:
+        x, out = node.inputs[0], node.outputs[0]
+        self.same(node)
+        taps, strides, pads = self._pool(node)
+        parameters = (self.scale(x), self.zero_point(x), self.scale(out), self.zero_point(out))
+        y = self.call(
+            "avg_pool2d",
+            self.value(x),
+            *parameters,
+            taps,
+            strides,
+            pads,
+            (1, 1),
+            count_include_pad=False,
+            layout="NHWC",
+        )
+        return self.clamp(y, node)
+
+    def max_pool2d(self, node: Node) -> Any:
+        self.same(node)
+        taps, strides, pads = self._pool(node)
+        y = self.call("max_pool2d", self.value(node.inputs[0]), taps, strides, padding=pads, layout="NHWC")
+        return self.clamp(y, node)
+
+    def same(self, node: Node) -> None:
+        """Input and output must share their parameters, as the frontend asserts."""
+        given, out = self._quantization(node.inputs[0]), self._quantization(node.outputs[0])
+        if not given.same_as(out):
+            raise self.unsupported(node, "an operator on codes whose result has another scale or zero point")
+
+    def mean(self, node: Node) -> Any:
+        x, _out = node.inputs[0], node.outputs[0]
+        axes = [int(a) for a in np.asarray(self.value(node.inputs[1])).reshape(-1)]
+        y = self.call("mean", self.call("cast", self.value(x), "int32"), axes, bool(node.attributes["keep_dims"]))
+        return self._requantized(y, x, node)
+
+    def softmax(self, node: Node) -> Any:
+        if node.attributes["beta"] != 1.0:
+            raise self.unsupported(node, f"beta {node.attributes['beta']}")
+        x, out = node.inputs[0], node.outputs[0]
+        real = self.call("dequantize", self.value(x), self.scale(x), self.zero_point(x))
+        return self._quantized(self.call("softmax", real), out)
+
+    def _quantized(self, y: Any, out: int) -> Any:
+        name = data_type(self.tensor(out).dtype).title
+        return self.call("quantize", y, self.scale(out), self.zero_point(out), out_dtype=name)
+
+    def _requantized(self, y: Any, given: int | None, node: Node) -> Any:
+        out = node.outputs[0]
+        parameters = (self.scale(given), self.zero_point(given), self.scale(out), self.zero_point(out))
+        dtype = data_type(self.tensor(out).dtype).title
+        return self.call("requantize", y, *parameters, out_dtype=dtype, **self.rounding(node))
+
+    def quantize(self, node: Node) -> Any:
+        y = self.value(node.inputs[0])
+        if self.tensor(node.inputs[0]).dtype == "f32":
+            return self._quantized(y, node.outputs[0])
+        return self._requantized(y, node.inputs[0], node)
+
+    def dequantize(self, node: Node) -> Any:
+        x = node.inputs[0]
+        return self.call("dequantize", self.value(x), self.scale(x), self.zero_point(x))
+
+    def reshape(self, node: Node) -> Any:
+        self.same(node)
+        asked = self.value(node.inputs[1]) if len(node.inputs) > 1 else node.attributes["new_shape"]
+        return self.call("reshape", self.value(node.inputs[0]), [int(e) for e in np.asarray(asked).reshape(-1)])
+
+    def pad(self, node: Node) -> Any:
+        self.same(node)
+        widths = [tuple(int(w) for w in pair) for pair in np.asarray(self.value(node.inputs[1])).reshape(-1, 2)]
+        return self.call("pad", self.value(node.inputs[0]), widths, self.zero_point(node.inputs[0]))
+
+    def transpose(self, node: Node) -> Any:
+        self.same(node)
+        axes = [int(a) for a in np.asarray(self.value(node.inputs[1])).reshape(-1)]
+        return self.call("transpose", self.value(node.inputs[0]), axes)
+
+    def split(self, node: Node) -> list[Any]:
+        x = self.value(node.inputs[1])
+        axis = int(np.asarray(self.value(node.inputs[0])).reshape(-1)[0]) % len(x.shape)
+        size, parts = x.shape[axis] // len(node.outputs), []
+        for part in range(len(node.outputs)):
+            begin, end = [0] * len(x.shape), list(x.shape)
+            begin[axis], end[axis] = part * size, (part + 1) * size
+            parts.append(self.call("strided_slice", x, begin, end))
+        return parts
+
+
+_OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
+    "add": lambda c, node: c.binary(node, "add"),
+    "average_pool2d": _Converter.average_pool2d,
+    "concatenation": _Converter.concatenation,
+    "conv2d": _Converter.conv2d,
+    "depthwise_conv2d": _Converter.depthwise_conv2d,
+    "dequantize": _Converter.dequantize,
+    "fully_connected": _Converter.fully_connected,
+    "max_pool2d": _Converter.max_pool2d,
+    "mean": _Converter.mean,
+    "mul": lambda c, node: c.binary(node, "mul"),
+    "pad": _Converter.pad,
+    "quantize": _Converter.quantize,
+    "reshape": _Converter.reshape,
+    "softmax": _Converter.softmax,
+    "split": _Converter.split,
+    "sub": lambda c, node: c.binary(node, "subtract"),
+    "transpose": _Converter.transpose,
+}
+
+
+def from_tflite(model: Model) -> Conversion:
+    """The main graph of a quantized .tflite file as calls of `bittrue.qnn`.
+
+    Layers become conv2d or dense, bias_add, requantize and clip; sums, products and concatenations become theirs;
+    average and largest of windows, means, softmax and moved values become what TVM's frontend makes of them. The model
+    of the result has the operators of the file again, so that it gives the file's bytes in every numerics.
+
+    Args:
+        model: what `bittrue.load` gives for the file. Shapes of its inputs are taken as the file declares them.
+
+    Raises:
+        UnsupportedError: operators without a form here, kernels that are computed, activations that are not clamps.
+
+    Source: tvm v0.18.0, python/tvm/relay/frontend/tflite.py, read.
+    """
+    graph = model.graph
+    missing = sorted({node.source for node in graph.nodes if node.operator not in _OPERATORS})
+    if missing:
+        raise UnsupportedError(
+            "BT-QNN-CONVERT",
+            f"no form in bittrue.qnn for {', '.join(missing)}",
+            place=f"graph '{graph.name}'",
+            advice="run the file itself: `bittrue run MODEL --numerics tvm-qnn`",
+        )
+    converter = _Converter(graph)
+    for index in graph.inputs:
+        tensor = graph.tensors[index]
+        made = var(tensor.name, tensor.shape, data_type(tensor.dtype).title)
+        arguments = (tensor.name, tuple(tensor.shape), data_type(tensor.dtype).title)
+        converter.values[index] = converter.note(made, "qnn.var", arguments, {})
+    for node in graph.nodes:
+        found = _OPERATORS[node.operator](converter, node)
+        for index, result in zip(node.outputs, found if isinstance(found, list) else [found], strict=True):
+            converter.values[index] = result
+    wanted = [converter.values[index] for index in graph.outputs]
+    converter.lines.append(f"outputs = [{', '.join(converter.names[id(expr)] for expr in wanted)}]")
+    named = tuple(
+        replace(expr, name=expr.name or graph.tensors[index].name)
+        for expr, index in zip(wanted, graph.outputs, strict=True)
+    )
+    return Conversion(named, converter.constants, "\n".join(converter.lines) + "\n")

@@ -1,0 +1,239 @@
+"""Every function of `bittrue.qnn` as nodes of a graph, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...graph import Attribute
+from .expr import Expr
+from .lowering_elementwise import ELEMENTWISE
+from .requantization import pair, requantized, rounding_of
+from .windows import fitted, placed
+from .writer import Writer, quantization
+
+_POINTS = ("input_zero_point", "kernel_zero_point")
+Lowering = Callable[[Writer, Expr, Sequence[int]], int]
+
+
+def _axis(expr: Expr) -> int:
+    axis = expr.attributes["axis"]
+    assert isinstance(axis, int)
+    return axis
+
+
+def _linear(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    """Scales and zero points as operands."""
+    attributes: dict[str, Attribute] = {"axis": max(_axis(expr), 0), "block_size": 0, "domain": ""}
+    stem = "dequantize_linear"
+    if expr.operator == "qnn.quantize":
+        stem, attributes = "quantize_linear", {**attributes, "saturate": 1, "precision": "f32"}
+    return writer.node(stem, expr.operator, inputs, expr.dtype, expr.shape, attributes, name=expr.name)
+
+
+def _quantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    if len(inputs) > 1:
+        return _linear(writer, expr, inputs)
+    given = quantization(*pair(expr, "output"), _axis(expr))
+    return writer.node("quantize", expr.operator, inputs, expr.dtype, expr.shape, {}, given, expr.name)
+
+
+def _dequantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    if len(inputs) > 1:
+        return _linear(writer, expr, inputs)
+    scale, zero_point = pair(expr, "input")
+    several, source = scale.ndim or zero_point.ndim, writer.tensors[inputs[0]]
+    if expr.dtype == "f32" and not (several and source.type.bits > 8):
+        index = writer.quantized(inputs[0], quantization(scale, zero_point, _axis(expr)))
+        return writer.node("dequantize", expr.operator, (index,), "f32", expr.shape, name=expr.name)
+    scales, points = np.broadcast_arrays(scale, zero_point)
+    operands = (
+        inputs[0],
+        writer.constant(scales, "f32", "input_scale"),
+        writer.constant(points, "s32", "input_zero_point"),
+    )
+    attributes: dict[str, Attribute] = {"axis": _axis(expr), "block_size": 0, "domain": ""}
+    return writer.node("dequantize_linear", expr.operator, operands, expr.dtype, expr.shape, attributes, name=expr.name)
+
+
+def _requantize(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    return requantized(
+        writer,
+        inputs[0],
+        pair(expr, "input"),
+        pair(expr, "output"),
+        expr.dtype,
+        rounding_of(expr),
+        _axis(expr),
+        expr.name,
+        expr.operator,
+    )
+
+
+def _conv2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    """Kernels come as [O, I, h, w] here."""
+    a = expr.attributes
+    top, left, bottom, right = a["padding"]
+    points = [np.atleast_1d(expr.parameters[f"{role}_zero_point"]) for role in ("input", "kernel")]
+    operands = (
+        *inputs,
+        writer.constant(points[0], "s32", "input_zero_point"),
+        writer.constant(points[1], "s32", "kernel_zero_point"),
+    )
+    last = a["data_layout"] == "NHWC"
+    kernel = writer.tensors[inputs[1]].shape
+    attributes: dict[str, Attribute] = {
+        "channels_last": last,
+        "kernel_shape": kernel[2:],
+        "strides": a["strides"],
+        "dilations": a["dilation"],
+        "pads": (top, left, bottom, right),
+        "auto_pad": "NOTSET",
+        "groups": a["groups"],
+    }
+    return writer.node("conv_integer", expr.operator, operands, expr.dtype, expr.shape, attributes, name=expr.name)
+
+
+def _conv2d_transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    """Kernels come as [I, O, h, w] here."""
+    a = expr.attributes
+    points = [writer.constant(np.atleast_1d(expr.parameters[name]), "s32", name) for name in _POINTS]
+    attributes: dict[str, Attribute] = {
+        "channels_last": a["data_layout"] == "NHWC",
+        "strides": a["strides"],
+        "dilations": a["dilation"],
+        "pads": a["padding"],
+        "output_padding": a["output_padding"],
+        "groups": a["groups"],
+    }
+    return writer.node(
+        "conv_transpose_integer",
+        expr.operator,
+        (*inputs, *points),
+        expr.dtype,
+        expr.shape,
+        attributes,
+        name=expr.name,
+    )
+
+
+def _simulated(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    kind = "output" if expr.operator.endswith("simulated_quantize") else "input"
+    scale, point = (np.atleast_1d(array) for array in pair(expr, kind))
+    operands = (inputs[0], writer.constant(scale, "f32", "scales"), writer.constant(point, "s32", "zero_points"))
+    stem = expr.operator.removeprefix("qnn.")
+    return writer.node(stem, expr.operator, operands, "f32", expr.shape, expr.attributes, name=expr.name)
+
+
+def _matmul(writer: Writer, expr: Expr, inputs: Sequence[int], points: tuple[str, str]) -> int:
+    operands = [writer.constant(expr.parameters[name], "s32", name) for name in points]
+    rank = len(writer.tensors[inputs[1]].shape)
+    turned = writer.transpose(inputs[1], (*range(rank - 2), rank - 1, rank - 2))
+    return writer.node(
+        "matmul_integer", expr.operator, (inputs[0], turned, *operands), expr.dtype, expr.shape, {}, name=expr.name
+    )
+
+
+def _dense(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    return _matmul(writer, expr, inputs, ("input_zero_point", "kernel_zero_point"))
+
+
+def _batch_matmul(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    return _matmul(writer, expr, inputs, ("x_zero_point", "y_zero_point"))
+
+
+def _bias_add(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    shape = [1] * expr.rank
+    shape[_axis(expr)] = expr.shape[_axis(expr)]
+    bias = writer.tensors[inputs[1]]
+    if bias.data is not None:
+        addend = writer.constant(bias.values().reshape(shape), bias.dtype, bias.name)
+    else:
+        addend = writer.reshape(inputs[1], shape, expr.operator)
+    attributes: dict[str, Attribute] = {"activation": "none", "pot_scale_int16": False}
+    return writer.node("add", expr.operator, (inputs[0], addend), expr.dtype, expr.shape, attributes, name=expr.name)
+
+
+def _clip(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    ends = [writer.constant(np.asarray(expr.attributes[end]), expr.dtype, end) for end in ("a_min", "a_max")]
+    given = writer.tensors[inputs[0]].quantization
+    return writer.node("clip", expr.operator, (*inputs, *ends), expr.dtype, expr.shape, {}, given, expr.name)
+
+
+def _transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    return writer.transpose(inputs[0], expr.attributes["axes"], expr.operator)
+
+
+def _reshape(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    return writer.reshape(inputs[0], expr.shape, expr.operator, writer.tensors[inputs[0]].quantization)
+
+
+def _average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    """The operator that other formats have, too, where it says the same; else in 32 bits, padded with 0."""
+    a, source, output = expr.attributes, pair(expr, "input"), pair(expr, "output")
+    same = all(np.array_equal(one, other) for one, other in zip(source, output, strict=True))
+    window = fitted(expr)
+    padded = any(a["padding"])
+    if same and window and not (padded and a["count_include_pad"]):
+        given = quantization(*output)
+        index = writer.quantized(inputs[0], given)
+        return writer.node("average_pool2d", expr.operator, (index,), expr.dtype, expr.shape, window, given, expr.name)
+    wide = requantized(writer, inputs[0], source, output, "s32", rounding_of(expr))
+    names = ("pool_size", "strides", "dilation", "padding", "ceil_mode", "count_include_pad")
+    attributes = {**{name: a[name] for name in names}, "channels_last": a["layout"] == "NHWC"}
+    return writer.node(
+        "truncated_average_pool",
+        expr.operator,
+        (wide,),
+        expr.dtype,
+        expr.shape,
+        attributes,
+        quantization(*output),
+        expr.name,
+    )
+
+
+def _maximum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    a, given, last = expr.attributes, writer.tensors[inputs[0]].quantization, expr.attributes["layout"] == "NHWC"
+    window = fitted(expr)
+    if window:
+        return writer.node("max_pool2d", expr.operator, inputs, expr.dtype, expr.shape, window, given, expr.name)
+    index = writer.transpose(inputs[0], (0, 3, 1, 2)) if last else inputs[0]
+    shape = [expr.shape[k] for k in (0, 3, 1, 2)] if last else expr.shape
+    geometry = a["pool_size"], a["strides"], a["dilation"], a["padding"]
+    size = "ceil" if a["ceil_mode"] else "floor"
+    found = placed(expr.operator, "pool_size", writer.tensors[index].shape[2:], *geometry, size)
+    # What the last windows of ceil_mode reach beyond the padding is padding, too.
+    behind = [max(one.after, one.reached - one.extent - one.before) for one in found]
+    attributes: dict[str, Attribute] = {
+        "kernel_shape": a["pool_size"],
+        "strides": a["strides"],
+        "dilations": a["dilation"],
+        "pads": (*a["padding"][:2], *behind),
+        "auto_pad": "NOTSET",
+        "ceil_mode": False,
+        "storage_order": 0,
+    }
+    made = writer.node("max_pool", expr.operator, (index,), expr.dtype, shape, attributes, given, expr.name)
+    return writer.transpose(made, (0, 2, 3, 1)) if last else made
+
+
+LOWERINGS: dict[str, Lowering] = {
+    **ELEMENTWISE,
+    "clip": _clip,
+    "nn.bias_add": _bias_add,
+    "nn.max_pool2d": _maximum,
+    "qnn.avg_pool2d": _average,
+    "qnn.batch_matmul": _batch_matmul,
+    "qnn.conv2d": _conv2d,
+    "qnn.conv2d_transpose": _conv2d_transpose,
+    "qnn.dense": _dense,
+    "qnn.dequantize": _dequantize,
+    "qnn.quantize": _quantize,
+    "qnn.requantize": _requantize,
+    "qnn.simulated_dequantize": _simulated,
+    "qnn.simulated_quantize": _simulated,
+    "reshape": _reshape,
+    "transpose": _transpose,
+}

@@ -1,0 +1,140 @@
+"""add, subtract, mul, concatenate and functions of codes as nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...graph import Attribute
+from .expr import Expr
+from .requantization import EXACT, Pair, pair, requantized, rounding_of
+from .writer import Writer, quantization
+
+_ONE = np.asarray(1, np.float32)
+_ZERO = np.asarray(0, np.int32)
+# Zero points beyond this are rounded when they become binary32 numbers.
+_LARGEST_POINT = 1 << 23
+_PLAIN: dict[str, Attribute] = {"activation": "none", "pot_scale_int16": False}
+
+
+def _simple(*pairs: Pair) -> bool:
+    """Whether scales and zero points are those of whole tensors, and small enough for tables."""
+    return all(not s.ndim and not z.ndim and abs(int(z)) <= _LARGEST_POINT for s, z in pairs)
+
+
+def _joined(writer: Writer, stem: str, expr: Expr, operands: Sequence[int]) -> int:
+    """A plain operator on 32-bit integers."""
+    return writer.node(stem, expr.operator, operands, "s32", expr.shape, _PLAIN)
+
+
+def _stored(writer: Writer, expr: Expr, index: int) -> int:
+    """32-bit integers clamped to the type of the result."""
+    unit = (_ONE, _ZERO)
+    stored = requantized(writer, index, unit, unit, expr.dtype, EXACT, source=expr.operator, name=expr.name)
+    return writer.quantized(writer.reshape(stored, expr.shape, expr.operator), quantization(*pair(expr, "output")))
+
+
+def _same(one: Pair, other: Pair) -> bool:
+    return all(a.ndim == b.ndim == 0 and a == b for a, b in zip(one, other, strict=True))
+
+
+def _wide(writer: Writer, expr: Expr, prefix: str, index: int) -> int:
+    """An operand in the output's scale and zero point, as 32-bit integers."""
+    given, wanted = pair(expr, prefix), pair(expr, "output")
+    if _same(given, wanted):
+        return requantized(writer, index, (_ONE, _ZERO), (_ONE, _ZERO), "s32", EXACT, source=expr.operator)
+    axis = expr.attributes[f"{prefix}_axis"]
+    assert isinstance(axis, int)
+    return requantized(writer, index, given, wanted, "s32", rounding_of(expr), axis, source=expr.operator)
+
+
+def _sum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    first, second, output = pair(expr, "lhs"), pair(expr, "rhs"), pair(expr, "output")
+    minus = expr.operator == "qnn.subtract"
+    if _simple(first, second, output):
+        operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, (first, second), strict=True)]
+        attributes = {**_PLAIN, **rounding_of(expr)}
+        stem = "sub" if minus else "add"
+        return writer.node(
+            stem, expr.operator, operands, expr.dtype, expr.shape, attributes, quantization(*output), expr.name
+        )
+    sides = [_wide(writer, expr, prefix, index) for prefix, index in zip(("lhs", "rhs"), inputs, strict=True)]
+    total = _joined(writer, "sub" if minus else "add", expr, sides)
+    point = writer.constant(np.asarray(output[1]).reshape((1,) * len(expr.shape)), "s32", "output_zero_point")
+    return _stored(writer, expr, _joined(writer, "add" if minus else "sub", expr, (total, point)))
+
+
+def _product(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    first, second, output = pair(expr, "lhs"), pair(expr, "rhs"), pair(expr, "output")
+    if _simple(first, second, output):
+        operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, (first, second), strict=True)]
+        attributes = {**_PLAIN, **rounding_of(expr)}
+        return writer.node(
+            "mul", expr.operator, operands, expr.dtype, expr.shape, attributes, quantization(*output), expr.name
+        )
+    centered = []
+    for prefix, index, (_, point) in zip(("lhs", "rhs"), inputs, (first, second), strict=True):
+        axis = expr.attributes[f"{prefix}_axis"]
+        assert isinstance(axis, int)
+        centered.append(
+            requantized(writer, index, (_ONE, point), (_ONE, _ZERO), "s32", EXACT, axis, source=expr.operator)
+        )
+    product = _joined(writer, "mul", expr, centered)
+    scales = (first[0], second[0])
+    if any(scale.ndim for scale in scales):
+        # Vectors are multiplied in binary64, scalars in binary32.
+        scale = np.multiply(*(s.astype(np.float64) for s in scales)).astype(np.float32)
+    else:
+        scale = np.asarray(first[0] * second[0], np.float32)
+    axis = expr.attributes["lhs_axis"]
+    assert isinstance(axis, int)
+    # The operands' axis counts from the end where the shorter one of them lacks leading axes.
+    at = axis - len(expr.inputs[0].shape) + len(expr.shape) if scale.ndim else -1
+    return requantized(
+        writer, product, (scale, _ZERO), output, expr.dtype, rounding_of(expr), at, expr.name, expr.operator
+    )
+
+
+def _concatenate(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+    pairs, output = [pair(expr, f"input_{i}") for i in range(len(inputs))], pair(expr, "output")
+    attributes: dict[str, Attribute] = {"axis": expr.attributes["axis"], "activation": "none"}
+    given = quantization(*output)
+    if expr.dtype in ("s8", "u8") and _simple(*pairs, output):
+        operands = [writer.quantized(i, quantization(*p)) for i, p in zip(inputs, pairs, strict=True)]
+        attributes |= rounding_of(expr)
+    else:
+        operands = [
+            writer.quantized(index, given)
+            if _same(own, output)
+            else requantized(writer, index, own, output, expr.dtype, rounding_of(expr), source=expr.operator)
+            for index, own in zip(inputs, pairs, strict=True)
+        ]
+    return writer.node("concatenation", expr.operator, operands, expr.dtype, expr.shape, attributes, given, expr.name)
+
+
+def _on_codes(stem: str) -> Callable[[Writer, Expr, Sequence[int]], int]:
+    def lowering(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
+        index = writer.quantized(inputs[0], quantization(*pair(expr, "input")))
+        rounding = rounding_of(expr) if "rounding" in expr.attributes else {}
+        rest = {name: value for name, value in expr.attributes.items() if name not in ("rounding", "compute_dtype")}
+        given = quantization(*pair(expr, "output"))
+        return writer.node(
+            stem, expr.operator, (index,), expr.dtype, expr.shape, {**rest, **rounding}, given, expr.name
+        )
+
+    return lowering
+
+
+ELEMENTWISE: dict[str, Callable[[Writer, Expr, Sequence[int]], int]] = {
+    "qnn.add": _sum,
+    "qnn.concatenate": _concatenate,
+    "qnn.leaky_relu": _on_codes("requantized_leaky_relu"),
+    "qnn.mul": _product,
+    "qnn.softmax": _on_codes("shift_softmax"),
+    "qnn.subtract": _sum,
+    **{
+        f"qnn.{name}": _on_codes("function_of_codes")
+        for name in ("abs", "erf", "exp", "hardswish", "log", "rsqrt", "sigmoid", "sqrt", "tanh")
+    },
+}

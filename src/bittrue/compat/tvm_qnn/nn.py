@@ -1,0 +1,157 @@
+"""The plain operators of Relay that stand between those of `bittrue.qnn`: they know no scales.
+
+>>> import numpy as np
+>>> from bittrue.qnn import nn
+>>> nn.reshape(np.int8([1, 2, 3, 4]), (2, -1)).tolist()
+[[1, 2], [3, 4]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...graph import Attribute
+from . import checks
+from .building import build
+from .expr import Expr, Tensor
+
+_MOVED = ("s8", "u8", "s16", "s32", "f32")
+
+
+def softmax(data: Tensor, axis: int = -1) -> Any:
+    """exp(x - max) over the sum of these along the last axis, in binary32, added up from the first to the last.
+
+    Args:
+        data: float32 of rank 1 or more.
+        axis: the last one.
+
+    Raises:
+        InputError: other types and axes.
+
+    Source: tvm v0.18.0, topi/nn/softmax.py, read.
+
+    >>> softmax(np.float32([[0, 0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    x = checks.tensor("nn.softmax", "data", data, ("f32",), (1, 8))
+    if checks.axis("nn.softmax", "axis", axis, x.rank) != x.rank - 1:
+        raise checks.wrong("nn.softmax", "axis", f"found {axis!r}", "only the last axis is known; transpose before")
+    return build("nn.softmax", (x,), x.shape, "f32", {}, {})
+
+
+def cast(data: Tensor, dtype: Any) -> Any:
+    """The same integers in another integer type, modulo its width.
+
+    >>> cast(np.int8([-1]), "int32").tolist()
+    [-1]
+    """
+    x = checks.tensor("nn.cast", "data", data, ("s8", "u8", "s16", "s32"))
+    wanted = checks.element_type("nn.cast", "dtype", dtype, ("s8", "u8", "s16", "s32"))
+    return build("cast", (x,), x.shape, wanted, {}, {})
+
+
+def mean(data: Tensor, axis: Any, keepdims: bool = False) -> Any:
+    """Sums of int32 along axes, divided by the number of summands toward zero.
+
+    Args:
+        data: int32.
+        axis: one axis, or several.
+        keepdims: whether reduced axes stay with an extent of 1.
+
+    Raises:
+        InputError: other types, axes outside of the tensor.
+
+    Source: tvm v0.18.0, src/relay/op/tensor/reduce.cc, read.
+
+    >>> mean(np.int32([[3, -6], [-3, 1]]), 1).tolist()
+    [-1, -1]
+    """
+    x = checks.tensor("nn.mean", "data", data, ("s32",), (1, 8))
+    given = [axis] if isinstance(axis, int | np.integer) else list(axis)
+    axes = tuple(sorted({checks.axis("nn.mean", "axis", int(a), x.rank) for a in given}))
+    if not axes or not all(x.shape):
+        raise checks.wrong("nn.mean", "axis", f"nothing is reduced: axes {axes} of shape {list(x.shape)}")
+    shape = [1 if a in axes else e for a, e in enumerate(x.shape) if keepdims or a not in axes]
+    return build("mean", (x,), shape, "s32", {}, {"axes": axes, "keep_dims": bool(keepdims)})
+
+
+def reshape(data: Tensor, newshape: Sequence[int]) -> Any:
+    """The same elements in another shape; one extent may be -1.
+
+    >>> reshape(np.int8([[1, 2]]), (-1,)).tolist()
+    [1, 2]
+    """
+    x = checks.tensor("nn.reshape", "data", data, _MOVED)
+    wanted = [int(e) for e in newshape]
+    size = int(np.prod(x.shape, dtype=np.int64))
+    known = int(np.prod([e for e in wanted if e != -1], dtype=np.int64))
+    if wanted.count(-1) == 1 and known > 0 and size % known == 0:
+        wanted[wanted.index(-1)] = size // known
+    if min(wanted, default=0) < 0 or int(np.prod(wanted, dtype=np.int64)) != size:
+        raise checks.wrong(
+            "nn.reshape", "newshape", f"{list(newshape)} does not hold {list(x.shape)}", code="BT-QNN-SHAPE"
+        )
+    return build("reshape", (x,), wanted, x.dtype, {}, {})
+
+
+def transpose(data: Tensor, axes: Sequence[int]) -> Any:
+    """Axes in another order.
+
+    >>> transpose(np.int8([[1, 2]]), (1, 0)).tolist()
+    [[1], [2]]
+    """
+    x = checks.tensor("nn.transpose", "data", data, _MOVED)
+    order = tuple(int(a) for a in axes)
+    if sorted(order) != list(range(x.rank)):
+        raise checks.wrong("nn.transpose", "axes", f"{order} is no order of {x.rank} axes")
+    return build("transpose", (x,), [x.shape[a] for a in order], x.dtype, {}, {"axes": order})
+
+
+def pad(data: Tensor, pad_width: Sequence[Sequence[int]], pad_value: int) -> Any:
+    """A border of `pad_value` around a tensor of codes; use the zero point where it shall mean 0.
+
+    Args:
+        data: int8, uint8 or int16 of rank 5 or less.
+        pad_width: (before, after) for every axis.
+        pad_value: a code.
+
+    Raises:
+        InputError: other types, negative widths, a value outside of the type.
+
+    >>> pad(np.int8([1]), [(1, 2)], 7).tolist()
+    [7, 1, 7, 7]
+    """
+    x = checks.tensor("nn.pad", "data", data, ("s8", "u8", "s16"), (1, 5))
+    widths = [tuple(int(w) for w in pair) for pair in pad_width]
+    if len(widths) != x.rank or any(len(pair) != 2 or min(pair) < 0 for pair in widths):
+        raise checks.wrong("nn.pad", "pad_width", f"{widths} are no widths for shape {list(x.shape)}")
+    kind = np.iinfo(np.dtype({"s8": "i1", "u8": "u1", "s16": "i2"}[x.dtype]))
+    if not kind.min <= int(pad_value) <= kind.max:
+        raise checks.wrong("nn.pad", "pad_value", f"{pad_value} lies outside {kind.min}..{kind.max}")
+    shape = [before + extent + after for extent, (before, after) in zip(x.shape, widths, strict=True)]
+    flat: Attribute = tuple(width for pair in widths for width in pair)
+    return build("nn.pad", (x,), shape, x.dtype, {}, {"widths": flat, "value": int(pad_value)})
+
+
+def strided_slice(data: Tensor, begin: Sequence[int], end: Sequence[int]) -> Any:
+    """The elements from `begin` up to `end` of every axis.
+
+    >>> strided_slice(np.int8([1, 2, 3]), [1], [3]).tolist()
+    [2, 3]
+    """
+    x = checks.tensor("nn.strided_slice", "data", data, _MOVED, (1, 5))
+    first, last = [int(v) for v in begin], [int(v) for v in end]
+    if (
+        len(first) != x.rank
+        or len(last) != x.rank
+        or any(not 0 <= a <= b <= e for a, b, e in zip(first, last, x.shape, strict=True))
+    ):
+        raise checks.wrong("nn.strided_slice", "begin", f"{first} to {last} is no part of shape {list(x.shape)}")
+    shape = [b - a for a, b in zip(first, last, strict=True)]
+    return build("strided_slice", (x,), shape, x.dtype, {}, {"begin": tuple(first)})
+
+
+__all__ = ["Expr", "cast", "mean", "pad", "reshape", "softmax", "strided_slice", "transpose"]

@@ -1,0 +1,67 @@
+"""Windows of layers and pools, and which of them the words `same` and `valid` say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...graph import Attribute
+from ...operators.geometry import Window, WindowError, window
+from . import checks
+from .expr import Expr
+
+
+def placed(
+    function: str,
+    parameter: str,
+    extents: Sequence[int],
+    taps: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    pads: Sequence[int],
+    size: str = "floor",
+) -> list[Window]:
+    """The windows over height and width; InputError, about `parameter`, where there are none."""
+    axes = zip(extents, taps, strides, dilation, zip(pads[:2], pads[2:], strict=True), strict=True)
+    try:
+        return [window(*axis, "explicit", size) for axis in axes]
+    except WindowError as error:
+        raise checks.wrong(function, parameter, str(error), code="BT-QNN-SHAPE") from None
+
+
+def padding_name(
+    shape: Sequence[int],
+    taps: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    pads: Sequence[int],
+    out: Sequence[int],
+) -> str | None:
+    """`valid` or `same` where that means these pads (top, left, bottom, right) and extents; None where neither does."""
+    for name, rule in (("valid", "explicit"), ("same", "same_upper")):
+        try:
+            found = [window(*one, padding=rule) for one in zip(shape, taps, strides, dilation, strict=True)]
+        except WindowError:
+            continue
+        sides = (*(one.before for one in found), *(one.after for one in found))
+        if sides == tuple(pads) and [one.out for one in found] == list(out):
+            return name
+    return None
+
+
+def fitted(expr: Expr) -> dict[str, Attribute]:
+    """Attributes of a pool over a picture with its channels last; empty where such an operator cannot say the same."""
+    a, source = expr.attributes, expr.inputs[0].shape
+    if a["layout"] != "NHWC" or a["dilation"] != (1, 1):
+        return {}
+    taps, strides = a["pool_size"], a["strides"]
+    padding = padding_name(source[1:3], taps, strides, (1, 1), a["padding"], expr.shape[1:3])
+    if padding is None:
+        return {}
+    return {
+        "padding": padding,
+        "filter_h": taps[0],
+        "filter_w": taps[1],
+        "stride_h": strides[0],
+        "stride_w": strides[1],
+        "activation": "none",
+    }

@@ -1,0 +1,115 @@
+"""Products with weights that are dequantized constants become products with weights by blocks.
+
+A block is what shares a scale along the sum; weights with one scale, or one per column, are cut into blocks of 32.
+Rows are then allowed to become integers of 8 bits. Source: ONNX Runtime 1.31.1, what its optimised graphs show.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Node, data_type
+from ..editing import Editor
+from .quantized_pairs import DEQUANTIZE, zero_point_index
+
+_BITS = {"u2": 2, "s2": 2, "u4": 4, "s4": 4, "u8": 8, "s8": 8}
+_BLOCKS = (16, 32, 64, 128, 256)
+_USUAL_BLOCK = 32
+_ROWS_IN_8_BITS = 4
+
+
+def multiply_by_blocks(editor: Editor) -> None:
+    """Replaces the products that alone read their weights."""
+    for node in editor.nodes():
+        if editor.alive(node) and node.source in ("MatMul", "Gemm") and node.operator in ("matmul", "gemm"):
+            pair = editor.writer(node.inputs[1])
+            if pair is not None and pair.operator == DEQUANTIZE and _fits(editor, node, pair):
+                _replace(editor, node, pair)
+
+
+def _fits(editor: Editor, node: Node, pair: Node) -> bool:
+    codes, scale = pair.inputs[0], editor.value(pair.inputs[1])
+    if codes is None or scale is None or scale.dtype != np.float32 or editor.type(node.inputs[0]) != "f32":
+        return False
+    first = editor.writer(node.inputs[0])
+    if (first is not None and first.operator == DEQUANTIZE) or editor.only_reader(pair) is not node:
+        return False
+    weights, point = editor.value(codes), zero_point_index(pair)
+    if weights is None or weights.ndim != 2 or not weights.size or editor.type(codes) not in _BITS:
+        return False
+    if len(editor.readers(codes)) != 1 or (point is not None and editor.value(point) is None):
+        return False
+    if pair.attributes["domain"] or _block(pair, scale, weights.shape) is None:
+        return False
+    return node.operator == "matmul" or _is_plain(editor, node, weights.shape[1])
+
+
+def _is_plain(editor: Editor, node: Node, columns: int) -> bool:
+    """A product without factors and transpositions, to which one number per column may be added."""
+    given = node.attributes
+    if given["alpha"] != 1 or given["beta"] != 1 or given["transpose_a"] or given["transpose_b"]:
+        return False
+    bias = node.inputs[2] if len(node.inputs) > 2 else None
+    value = editor.value(bias)
+    return bias is None or (value is not None and value.shape == (columns,))
+
+
+def _block(pair: Node, scale: np.ndarray, shape: tuple[int, ...]) -> int | None:
+    block, axis = pair.attributes["block_size"], pair.attributes["axis"]
+    assert isinstance(block, int)
+    if block and scale.ndim == 2:
+        return block if axis == 0 and block in _BLOCKS else None
+    if scale.ndim == 0 or (scale.shape == (shape[1],) and axis == 1):
+        return _USUAL_BLOCK
+    return None
+
+
+def _pack(codes: np.ndarray, bits: int) -> np.ndarray:
+    """Numbers [..., n] to bytes, the first one in the lowest bits; a last byte is filled with 0."""
+    each = 8 // bits
+    rest = -codes.shape[-1] % each
+    padded = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, rest)])
+    parts = padded.reshape(*codes.shape[:-1], -1, each).astype(np.uint8)
+    return np.bitwise_or.reduce(parts << (np.arange(each, dtype=np.uint8) * bits), axis=-1).astype(np.uint8)
+
+
+def _replace(editor: Editor, node: Node, pair: Node) -> None:
+    kind, scale = data_type(editor.type(pair.inputs[0])), editor.value(pair.inputs[1])
+    weights, given = editor.value(pair.inputs[0]), editor.value(zero_point_index(pair))
+    assert weights is not None
+    assert scale is not None
+    block, bits = _block(pair, scale, weights.shape), _BITS[kind.name]
+    assert block is not None
+    depth, columns = weights.shape
+    blocks = -(-depth // block)
+    codes = np.zeros((columns, blocks * block), np.uint8)
+    codes[:, :depth] = (weights.T.astype(np.int16) - kind.minimum).astype(np.uint8)
+    point = np.zeros((), np.int16) if given is None else given.astype(np.int16)
+    points = np.broadcast_to((point - kind.minimum).astype(np.uint8), (blocks, columns)).T
+    scales = np.ascontiguousarray(np.broadcast_to(scale, (blocks, columns)).T)
+    packed = _pack(codes.reshape(columns, blocks, block), bits)
+    inputs = [
+        node.inputs[0],
+        editor.constant(packed, "codes", "u8"),
+        editor.constant(scales, "scales", "f32"),
+        editor.constant(_pack(points, bits), "zero_points", "u8"),
+        None,
+        node.inputs[2] if len(node.inputs) > 2 else None,
+    ]
+    editor.remove(node)
+    editor.add(
+        node,
+        "matmul_n_bits",
+        inputs,
+        node.outputs,
+        {
+            "n": columns,
+            "k": depth,
+            "bits": bits,
+            "block_size": block,
+            "accuracy_level": _ROWS_IN_8_BITS,
+            "from_dequantization": True,
+        },
+        source="MatMulNBits",
+    )
+    editor.drop_unread([pair])

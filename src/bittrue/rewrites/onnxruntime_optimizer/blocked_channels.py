@@ -1,0 +1,156 @@
+"""Tensors whose channels the runtime holds in blocks, and what is done there in another order.
+
+A sum of two such tensors begins a convolution that computes one of them; a batch normalization becomes a convolution.
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py compares bytes).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Attribute, Node
+from ...operators.conv import can_block
+from .. import Shapes
+from ..editing import Editor
+from .quantized_preparation import known_shape
+
+_POOLS, _GLOBAL_POOLS = ("MaxPool", "AveragePool"), ("GlobalMaxPool", "GlobalAveragePool")
+# Channels of a block, and what numbers of channels are multiples of where blocks are filled up.
+_BLOCK, _ALIGNED = 16, 4
+_ACTIVATIONS = ("Relu", "Sigmoid", "Tanh")
+# What only goes with the convolution whose result nothing else reads.
+_FINISHES = ("LeakyRelu", "Clip", "HardSigmoid")
+# Versions of convolutions that begin with a sum; later ones do not.
+_VERSIONS = (1, 11)
+
+
+def join_residual_sums(editor: Editor, shapes: Shapes) -> None:
+    """Sums with what a convolution computes, and batch normalizations behind blocks of channels."""
+    # Tensors in blocks, and those among them that a convolution without a sum in it computes.
+    blocked: set[int] = set()
+    for planned in editor.nodes():
+        node = editor.writer(planned.outputs[0]) if planned.outputs else None
+        if node is None or len(node.outputs) != 1 or editor.type(node.outputs[0]) != "f32":
+            continue
+        inside = bool(node.inputs) and all(index in blocked for index in node.inputs)
+        if node.source == "Conv":
+            if is_blocked(editor, node):
+                blocked.update(node.outputs)
+        elif node.source in _POOLS or (node.source in _GLOBAL_POOLS and inside):
+            shape = known_shape(editor, shapes, node.inputs[0])
+            if shape is not None and len(shape) == 4 and shape[1] > 0 and shape[1] % _ALIGNED == 0:
+                blocked.update(node.outputs)
+        elif node.source in ("Add", "Sum") and inside and len(node.inputs) == 2:
+            if _same_shape(editor, shapes, node):
+                _begin_with(editor, node, (1, 0), bias=False)
+                blocked.update(node.outputs)
+        elif node.source in (*_ACTIVATIONS, "Mul") and inside:
+            if len(node.inputs) == 1 or _same_shape(editor, shapes, node):
+                blocked.update(node.outputs)
+        elif node.source in _FINISHES and node.inputs[0] in blocked:
+            conv = editor.writer(node.inputs[0])
+            constant = all(editor.value(index) is not None for index in node.inputs[1:] if index is not None)
+            if conv is not None and conv.operator == "conv" and editor.only_reader(conv) is node and constant:
+                blocked.update(node.outputs)
+        elif node.source == "Mul" and not blocked.isdisjoint(node.inputs):
+            if _scale_channels(editor, shapes, node):
+                blocked.update(node.outputs)
+        elif node.source == "Concat" and inside and node.attributes.get("axis") == 1:
+            if all((known_shape(editor, shapes, i) or (0, 1))[1] % _BLOCK == 0 for i in node.inputs):
+                blocked.update(node.outputs)
+        elif node.source == "BatchNormalization" and node.inputs[0] in blocked and _as_convolution(editor, node):
+            blocked.update(node.outputs)
+    for node in editor.nodes():
+        if editor.alive(node) and node.source == "Add" and editor.type(node.outputs[0]) == "f32":
+            shape = known_shape(editor, shapes, node.inputs[0])
+            if shape is not None and len(shape) == 4 and _same_shape(editor, shapes, node):
+                _begin_with(editor, node, (1, 0), bias=True, besides=blocked)
+
+
+def _same_shape(editor: Editor, shapes: Shapes, node: Node) -> bool:
+    left, right = (known_shape(editor, shapes, index) for index in node.inputs)
+    return left is not None and left == right
+
+
+def is_blocked(editor: Editor, conv: Node) -> bool:
+    """Constant weights of two spatial axes and a constant bias or none, in numbers that fit."""
+    weights, groups = editor.value(conv.inputs[1]), conv.attributes["groups"]
+    if conv.operator != "conv" or weights is None or weights.ndim != 4 or conv.attributes.get("computed_weights"):
+        return False
+    if len(conv.inputs) > 2 and conv.inputs[2] is not None and editor.value(conv.inputs[2]) is None:
+        return False
+    assert isinstance(groups, int)
+    return can_block(weights.shape[0], weights.shape[1], groups)
+
+
+def _begin_with(
+    editor: Editor, total: Node, others: tuple[int, int], *, bias: bool, besides: set[int] | None = None
+) -> None:
+    """The first operand that a convolution computes for this sum alone: its sums begin with the other operand."""
+    for position, other in enumerate(others):
+        conv = editor.writer(total.inputs[position])
+        if conv is None or conv.operator != "conv" or editor.only_reader(conv) is not total:
+            continue
+        if besides is not None and (conv.outputs[0] in besides or conv.version not in _VERSIONS):
+            continue
+        has_bias = len(conv.inputs) > 2 and conv.inputs[2] is not None
+        if bias and not has_bias:
+            continue
+        third = conv.inputs[2] if has_bias else None
+        editor.remove(conv)
+        editor.change(
+            total,
+            operator="conv_onto",
+            source=conv.source,
+            version=conv.version,
+            inputs=(conv.inputs[0], conv.inputs[1], third, total.inputs[other]),
+            attributes=dict(conv.attributes),
+        )
+        return
+
+
+def _scale_channels(editor: Editor, shapes: Shapes, node: Node) -> bool:
+    """A product with one constant per channel as a convolution with a filter of one element per channel."""
+    for position in (0, 1):
+        shape, factor = known_shape(editor, shapes, node.inputs[1 - position]), editor.value(node.inputs[position])
+        if factor is None or shape is None or len(shape) != 4 or factor.dtype != np.float32:
+            continue
+        if factor.shape in ((shape[1], 1, 1), (1, shape[1], 1, 1)):
+            name = editor.tensors[node.outputs[0]].name
+            weights = editor.constant(factor.reshape(-1, 1, 1, 1), f"{name}/weights", "f32")
+            _per_channel(editor, node, (node.inputs[1 - position], weights), factor.size)
+            return True
+    return False
+
+
+def _as_convolution(editor: Editor, node: Node) -> bool:
+    """A batch normalization by constants as a convolution with a filter of one element per channel."""
+    parts = [editor.value(index) for index in node.inputs[1:]]
+    if any(part is None or part.dtype != np.float32 or part.ndim != 1 for part in parts):
+        return False
+    scale, bias, mean, variance = (np.asarray(part) for part in parts)
+    epsilon = node.attributes["epsilon"]
+    assert isinstance(epsilon, float)
+    with np.errstate(all="ignore"):
+        factor = scale / np.sqrt(variance + np.float32(epsilon))
+        shift = bias - mean * factor
+    name = editor.tensors[node.outputs[0]].name
+    inputs = (
+        node.inputs[0],
+        editor.constant(factor.reshape(-1, 1, 1, 1), f"{name}/weights", "f32"),
+        editor.constant(shift, f"{name}/bias", "f32"),
+    )
+    _per_channel(editor, node, inputs, factor.size)
+    return True
+
+
+def _per_channel(editor: Editor, node: Node, inputs: tuple[int | None, ...], channels: int) -> None:
+    attributes: dict[str, Attribute] = {
+        "kernel_shape": (),
+        "strides": (),
+        "dilations": (),
+        "pads": (),
+        "auto_pad": "NOTSET",
+        "groups": channels,
+    }
+    editor.change(node, operator="conv", source="Conv", version=11, inputs=inputs, attributes=attributes)

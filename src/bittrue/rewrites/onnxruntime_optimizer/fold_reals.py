@@ -1,0 +1,229 @@
+"""fold_reals: sums, products and normalizations with constants go into the real product or convolution before them.
+
+What is folded: scales into weights, addends into biases, each in one binary32 operation per constant; matrix products
+with a bias behind them become gemm; 1 / x times y becomes y / x. Weights that are computed stay.
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py compares bytes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...graph import Attribute, Graph, Node
+from .. import Shapes
+from ..editing import Editor
+from .quantized_preparation import join_products, known_shape, remove_idle
+from .real_groups import join_gelu, join_layer_normalization
+
+# How often the rules are tried; each round folds at most one neighbour into a node.
+_ROUNDS = 10
+
+
+def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+    """`graph` with constants folded; no notes.
+
+    Args:
+        graph: any graph.
+        shapes: of computed tensors, as far as they are known; -1 for a free extent.
+    """
+    editor = Editor(graph, shapes)
+    fold(editor, shapes)
+    join_gelu(editor)
+    join_layer_normalization(editor, shapes)
+    return (editor.finish(), ()) if editor.touched else (graph, ())
+
+
+def fold(editor: Editor, shapes: Shapes) -> None:
+    """Constants into the products before them, and products with a bias behind them into gemm."""
+    for _ in editor.rounds(_ROUNDS):
+        remove_idle(editor)
+        for node in editor.nodes():
+            for rule in _RULES.get(node.source, ()):
+                if editor.alive(node) and rule(editor, shapes, node):
+                    break
+    join_products(editor, shapes)
+
+
+# -- convolutions --------------------------------------------------------------------------------------------------
+def _real(editor: Editor, index: int | None) -> np.ndarray | None:
+    """A binary32 constant."""
+    value = editor.value(index)
+    return value if value is not None and value.dtype == np.float32 else None
+
+
+def _operands(editor: Editor, conv: Node) -> tuple[np.ndarray, np.ndarray | None] | None:
+    """Constant weights and bias; None when one of them is none."""
+    weights = _real(editor, conv.inputs[1])
+    if weights is None or weights.ndim < 3:
+        return None
+    if len(conv.inputs) < 3 or conv.inputs[2] is None:
+        return weights, None
+    bias = _real(editor, conv.inputs[2])
+    return None if bias is None or bias.ndim != 1 else (weights, bias)
+
+
+def _replace(editor: Editor, conv: Node, after: Node, weights: np.ndarray | None, bias: np.ndarray | None) -> None:
+    """The convolution with other constants (None: the old ones), in place of itself and of the node behind it."""
+    inputs = list(conv.inputs)
+    for position, value in ((1, weights), (2, bias)):
+        if value is not None:
+            inputs += [None] * (position + 1 - len(inputs))
+            name = editor.tensors[inputs[position] or after.outputs[0]].name
+            inputs[position] = editor.constant(np.asarray(value, np.float32), f"{name}/folded", "f32")
+    editor.remove(after)
+    editor.change(conv, inputs=tuple(inputs), outputs=after.outputs[:1])
+
+
+def _per_channel(value: np.ndarray, weights: np.ndarray) -> bool:
+    """One number per filter, with extents of 1 for space: [M, 1, ...] or [1, M, 1, ...]."""
+    count, rank = weights.shape[0], weights.ndim
+    return value.shape in ((count, *(1,) * (rank - 2)), (1, count, *(1,) * (rank - 2)))
+
+
+def _behind(editor: Editor, node: Node, source: str) -> tuple[Node, np.ndarray] | None:
+    """The operator that alone reads the node, as its first operand, and its constant second operand."""
+    after = editor.only_reader(node)
+    if after is None or after.source != source or len(after.inputs) != 2 or after.inputs[0] != node.outputs[0]:
+        return None
+    value = _real(editor, after.inputs[1])
+    return None if value is None else (after, value)
+
+
+def _fold_sum(editor: Editor, shapes: Shapes, conv: Node) -> bool:
+    found, operands = _behind(editor, conv, "Add"), _operands(editor, conv)
+    if found is None or operands is None or not _per_channel(found[1], operands[0]):
+        return False
+    added = found[1].reshape(-1)
+    with np.errstate(all="ignore"):
+        bias = added if operands[1] is None else operands[1] + added
+    _replace(editor, conv, found[0], None, bias)
+    return True
+
+
+def _fold_product(editor: Editor, shapes: Shapes, conv: Node) -> bool:
+    found, operands = _behind(editor, conv, "Mul"), _operands(editor, conv)
+    if found is None or operands is None:
+        return False
+    (weights, bias), factor = operands, found[1]
+    if not (factor.ndim == 0 or _per_channel(factor, weights)):
+        return False
+    with np.errstate(all="ignore"):
+        scaled = weights * factor.reshape(-1, *(1,) * (weights.ndim - 1))
+        shifted = None if bias is None else bias * factor.reshape(-1)
+    _replace(editor, conv, found[0], scaled, shifted)
+    return True
+
+
+def _normalization(editor: Editor, node: Node | None, count: int) -> tuple[np.ndarray, ...] | None:
+    """(scale / sqrt(variance + epsilon), mean, bias) of a batch normalization by constants, one per channel."""
+    if node is None or node.source != "BatchNormalization" or node.operator != "batch_normalization":
+        return None
+    parts = [_real(editor, index) for index in node.inputs[1:5]]
+    if len(node.outputs) != 1 or any(part is None or part.shape != (count,) for part in parts):
+        return None
+    scale, bias, mean, variance = (np.asarray(part) for part in parts)
+    epsilon = node.attributes["epsilon"]
+    assert isinstance(epsilon, float)
+    with np.errstate(all="ignore"):
+        return scale / np.sqrt(variance + np.float32(epsilon)), mean, bias
+
+
+def _fold_normalization(editor: Editor, shapes: Shapes, conv: Node) -> bool:
+    after, operands = editor.only_reader(conv), _operands(editor, conv)
+    if after is None or operands is None:
+        return False
+    weights, old = operands
+    turned = conv.source == "ConvTranspose"
+    groups = conv.attributes["groups"]
+    assert isinstance(groups, int)
+    count = weights.shape[1] * groups if turned else weights.shape[0]
+    found = _normalization(editor, after, count)
+    if found is None or (old is not None and old.shape != (count,)) or weights.shape[0] % max(1, groups):
+        return False
+    factor, mean, bias = found
+    ones = (1,) * (weights.ndim - 2)
+    with np.errstate(all="ignore"):
+        if turned:
+            grouped = weights.reshape(groups, -1, *weights.shape[1:])
+            scaled = (grouped * factor.reshape(groups, 1, -1, *ones)).reshape(weights.shape)
+        else:
+            scaled = weights * factor.reshape(-1, 1, *ones)
+        shifted = bias - mean * factor if old is None else (old - mean) * factor + bias
+    _replace(editor, conv, after, scaled, shifted)
+    return True
+
+
+# -- matrix products -----------------------------------------------------------------------------------------------
+def _fold_product_normalization(editor: Editor, shapes: Shapes, product: Node) -> bool:
+    """Also behind reshapes and transposes."""
+    weights = _real(editor, product.inputs[1])
+    after = first = editor.only_reader(product)
+    if weights is None or weights.ndim != 2 or first is None:
+        return False
+    while after is not None and after.source in ("Reshape", "Transpose"):
+        after = editor.only_reader(after)
+    found = _normalization(editor, after, weights.shape[1])
+    if after is None or found is None:
+        return False
+    left = known_shape(editor, shapes, product.inputs[0])
+    if left is None or len(left) != 2:
+        return False
+    factor, mean, bias = found
+    name = editor.tensors[after.outputs[0]].name
+    with np.errstate(all="ignore"):
+        scaled, shifted = weights * factor, bias - mean * factor
+    inputs = (
+        product.inputs[0],
+        editor.constant(scaled, f"{name}/weights", "f32"),
+        editor.constant(shifted, f"{name}/bias", "f32"),
+    )
+    attributes: dict[str, Attribute] = {"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": False}
+    outputs = product.outputs
+    last = editor.writer(after.inputs[0])
+    editor.remove(product, after)
+    if last is product:
+        outputs = after.outputs[:1]
+    elif last is not None:
+        editor.change(last, outputs=after.outputs[:1])
+    editor.add(product, "gemm", inputs, outputs, attributes, source="Gemm", version=13)
+    return True
+
+
+def _fold_addend(editor: Editor, shapes: Shapes, gemm: Node) -> bool:
+    """The sum of a gemm without a third operand and another tensor."""
+    after = editor.only_reader(gemm)
+    if after is None or after.source != "Sum" or len(after.inputs) != 2 or len(gemm.inputs) > 2:
+        return False
+    added = after.inputs[0 if after.inputs[1] == gemm.outputs[0] else 1]
+    whole, part = known_shape(editor, shapes, gemm.outputs[0]), known_shape(editor, shapes, added)
+    if whole is None or part is None or len(part) > 2 or -1 in part or -1 in whole:
+        return False
+    if any(e not in (1, w) for e, w in zip(part[::-1], whole[::-1], strict=False)):
+        return False
+    editor.remove(after)
+    attributes = {**gemm.attributes, "beta": 1.0}
+    editor.change(gemm, inputs=(*gemm.inputs, added), outputs=after.outputs, attributes=attributes)
+    return True
+
+
+def _join_quotient(editor: Editor, shapes: Shapes, quotient: Node) -> bool:
+    """1 / x times y."""
+    one, after = editor.value(quotient.inputs[0]), editor.only_reader(quotient)
+    if one is None or one.size != 1 or one.reshape(-1)[0] != 1 or after is None or after.source != "Mul":
+        return False
+    other = after.inputs[0 if after.inputs[1] == quotient.outputs[0] else 1]
+    editor.remove(after)
+    editor.change(quotient, inputs=(other, quotient.inputs[1]), outputs=after.outputs)
+    return True
+
+
+_Rule = Callable[[Editor, Shapes, Node], bool]
+_RULES: dict[str, tuple[_Rule, ...]] = {
+    "Conv": (_fold_sum, _fold_product, _fold_normalization),
+    "ConvTranspose": (_fold_normalization,),
+    "Div": (_join_quotient,),
+    "Gemm": (_fold_addend,),
+    "MatMul": (_fold_product_normalization,),
+}

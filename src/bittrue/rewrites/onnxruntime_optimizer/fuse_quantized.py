@@ -1,0 +1,153 @@
+"""fuse_quantized: operators between dequantizations and quantizations become operators on integers.
+
+First the graph is prepared until nothing changes: operators without effect go, double pairs merge, equal nodes are
+shared, a product and a sum become one, pairs move through data movement, real weights and biases are quantized, and
+every input gets a dequantization of its own. Then redundant clamps go, groups are replaced, and pairs that undo each
+other go.
+Inputs and outputs of the graph stay. Notes say which operators between pairs stay real, and why.
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_fusion.py compares them).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from ...graph import Graph, Node, data_type
+from .. import Shapes
+from ..editing import Editor
+from .block_weights import multiply_by_blocks
+from .quantized_groups import CHECKS, Group, clamp_limits, find_group, fuse
+from .quantized_pairs import (
+    DEQUANTIZE,
+    QUANTIZE,
+    is_quantize,
+    merge_double_pairs,
+    propagate_pairs,
+    remove_equal_pairs,
+    remove_inverse_pairs,
+    scalar,
+    split_dequantizations,
+    transpose_constants,
+    zero_point_index,
+)
+from .quantized_preparation import (
+    join_clamps,
+    join_products,
+    quantize_choices,
+    quantize_constants,
+    remove_idle,
+    share_equal,
+)
+
+# Real products whose kernels prepare constants.
+_PRODUCTS = ("conv", "conv_transpose", "gemm", "matmul")
+# Each round only enlarges what the one before it prepared.
+_ROUNDS = 10
+
+
+def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+    """`graph` with integer operators, and notes about what stays real.
+
+    Args:
+        graph: any graph; one without pairs comes back as it is.
+        shapes: of computed tensors, as far as they are known; -1 for a free extent.
+    """
+    if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in graph.nodes):
+        return graph, ()
+    editor = Editor(graph, shapes)
+    quantize_choices(editor)
+    split_dequantizations(editor)
+    for _ in editor.rounds(_ROUNDS):
+        remove_idle(editor)
+        join_clamps(editor)
+        merge_double_pairs(editor)
+        share_equal(editor)
+        join_products(editor, shapes)
+        propagate_pairs(editor)
+        transpose_constants(editor)
+        remove_equal_pairs(editor)
+        quantize_constants(editor, shapes)
+        split_dequantizations(editor)
+    for _ in editor.rounds(_ROUNDS):
+        _remove_clamps(editor)
+        _fuse_groups(editor)
+        remove_inverse_pairs(editor)
+    multiply_by_blocks(editor)
+    mark_computed_weights(editor)
+    return editor.finish(), _notes(editor)
+
+
+def _fuse_groups(editor: Editor) -> None:
+    for node in editor.nodes():
+        if editor.alive(node) and node.source in CHECKS:
+            group = find_group(editor, node)
+            if isinstance(group, Group) and not CHECKS[node.source](editor, group):
+                fuse(editor, group)
+
+
+def _remove_clamps(editor: Editor) -> None:
+    """A clamp goes when the quantization that alone reads it cannot tell."""
+    for node in editor.nodes():
+        if not editor.alive(node) or node.source not in ("Relu", "Clip"):
+            continue
+        reader = editor.only_reader(node)
+        if is_quantize(reader) and reader is not None and _cannot_tell(editor, node, reader):
+            source = node.inputs[0]
+            assert source is not None
+            editor.remove(node)
+            editor.redirect(reader, 0, source)
+
+
+def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
+    """Codes of the quantization lie inside of the clamp."""
+    scale, zero = scalar(editor, quantize.inputs[1]), scalar(editor, zero_point_index(quantize))
+    dtype = data_type(editor.type(quantize.outputs[0]))
+    if scale is None or zero is None or dtype.name not in ("u8", "s8", "u16", "s16"):
+        return False
+    if editor.type(clamp.inputs[0]) != "f32":
+        return False
+    if clamp.source == "Relu":
+        return int(zero) == dtype.minimum
+    limits = clamp_limits(editor, clamp)
+    if limits is None or scale.dtype != np.float32:
+        return False
+    low, high = (np.float32(scale) * np.float32(end - int(zero)) for end in (dtype.minimum, dtype.maximum))
+    epsilon = np.finfo(np.float32).eps
+    return not (epsilon < np.float32(limits[0]) - low or epsilon < high - np.float32(limits[1]))
+
+
+def mark_computed_weights(editor: Editor) -> None:
+    """Real products whose weights or bias come from a dequantization: to the runtime they are no constants."""
+    computed: set[int] = set()
+    for node in editor.nodes():
+        if node.operator == DEQUANTIZE or computed.intersection(i for i in node.inputs if i is not None):
+            computed.update(node.outputs)
+        weights = {i for i in node.inputs[1:] if i is not None}
+        if node.operator in _PRODUCTS and not computed.isdisjoint(weights):
+            editor.change(node, attributes={**node.attributes, "computed_weights": True})
+
+
+def _notes(editor: Editor) -> tuple[str, ...]:
+    """One note that counts the operators between pairs that stay real, by operator and reason."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for node in editor.nodes():
+        if node.operator in (QUANTIZE, DEQUANTIZE):
+            continue
+        before = [w for w in map(editor.writer, node.inputs) if w is not None and w.operator == DEQUANTIZE]
+        behind = [r for index in node.outputs for r, _ in editor.readers(index) if r.operator == QUANTIZE]
+        if not before and not behind:
+            continue
+        reason = "no integer kernel"
+        if node.source in ("Relu", "Clip"):
+            reason = "its quantization does not cover it" if behind else "its result is not quantized"
+        elif node.source in CHECKS:
+            group = find_group(editor, node)
+            reason = CHECKS[node.source](editor, group) if isinstance(group, Group) else group
+            reason = reason or "its operands are not dequantized"
+        counts[node.source, reason] += 1
+    if not counts:
+        return ()
+    parts = [f"{count} {source} ({reason})" for (source, reason), count in counts.most_common()]
+    return (f"stays float: {', '.join(parts)}",)

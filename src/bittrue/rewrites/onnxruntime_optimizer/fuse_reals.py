@@ -1,0 +1,35 @@
+"""fuse_reals: operators on real numbers that the runtime carries out together, in another order of operations.
+
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py compares bytes).
+"""
+
+from __future__ import annotations
+
+from ...graph import Graph
+from .. import Shapes
+from ..editing import Editor
+from .blocked_channels import join_residual_sums
+from .real_groups import join_gelu, join_layer_normalization, join_root_mean_square, join_skipped_sums
+from .real_products import mark_transposed, merge_factors
+
+# What one group leaves can be part of another one.
+_ROUNDS = 10
+
+
+def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+    """`graph` with groups of real operators joined; no notes.
+
+    Args:
+        graph: any graph.
+        shapes: of computed tensors, as far as they are known; -1 for a free extent.
+    """
+    editor = Editor(graph, shapes)
+    for _ in editor.rounds(_ROUNDS):
+        join_gelu(editor)
+        join_layer_normalization(editor, shapes)
+        join_root_mean_square(editor, shapes)
+        mark_transposed(editor)
+        join_skipped_sums(editor, shapes)
+        merge_factors(editor, shapes)
+    join_residual_sums(editor, shapes)
+    return (editor.finish(), ()) if editor.touched else (graph, ())

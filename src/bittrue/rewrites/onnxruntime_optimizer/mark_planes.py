@@ -1,0 +1,60 @@
+"""Rewrite `mark_planes`: global averages of pictures that the runtime keeps in planes, not in blocks of channels.
+
+Blocks are kept by convolutions with constant weights, by pools, and by some functions and sums of pictures that all are
+in blocks. What else computes a picture leaves it in planes, and global averages do not change that; other pools do.
+Pictures that the caller gives are put into blocks.
+"""
+
+from __future__ import annotations
+
+from ...graph import Graph, Node
+from .. import Shapes
+from ..editing import Editor
+from .blocked_channels import is_blocked
+
+_CHANNELS = 16
+_GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
+_FUNCTIONS = ("Relu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "BatchNormalization")
+# These only as parts of the convolution before them.
+_PARTS = ("LeakyRelu", "Clip")
+_SUMS = frozenset({"Add", "Mul", "Sum", "Concat"})
+
+
+def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+    """`graph` with the attribute `planes` at such averages."""
+    if not any(node.operator == "global_average_pool" for node in graph.nodes):
+        return graph, ()
+    editor, known = Editor(graph, shapes), shapes().shapes
+    blocked: set[int] = set()
+    read = {index for node in editor.nodes() for index in node.inputs if index is not None}
+    unknown = {index for index in read if editor.writer(index) is None}
+    for node in editor.nodes():
+        source = node.inputs[0] if node.inputs else None
+        given = source in unknown
+        if given and node.operator == "identity":
+            unknown.add(node.outputs[0])
+        if node.operator == "global_average_pool" and not given and source not in blocked:
+            editor.change(node, attributes={**node.attributes, "planes": True})
+        elif _keeps(editor, node, blocked, known.get(node.outputs[0], ()), given):
+            blocked.add(node.outputs[0])
+    return (editor.finish(), ()) if editor.changed else (graph, ())
+
+
+def _keeps(editor: Editor, node: Node, blocked: set[int], shape: tuple[int, ...], given: bool) -> bool:
+    """Whether the first output of a node is in blocks."""
+    if editor.type(node.outputs[0]) != "f32":
+        return False
+    if node.source in _FUNCTIONS or node.operator == "identity":
+        return node.inputs[0] in blocked
+    if node.source in _PARTS:
+        before = editor.writer(node.inputs[0])
+        alone = before is not None and before.operator == "conv" and editor.only_reader(before) == node
+        return alone and node.inputs[0] in blocked
+    if node.source in _SUMS:
+        return all(index in blocked for index in node.inputs)
+    whole = len(shape) == 4 and shape[1] % _CHANNELS == 0
+    if node.source in ("MaxPool", "AveragePool"):
+        return whole and len(node.outputs) == 1
+    if node.source in _GLOBAL:
+        return whole and (given or node.inputs[0] in blocked)
+    return node.operator == "conv" and is_blocked(editor, node)

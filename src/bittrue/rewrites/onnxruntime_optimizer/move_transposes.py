@@ -1,0 +1,160 @@
+"""move_transposes: transpositions go behind what is carried out in another way on the tensor before them.
+
+Real sums over axes, when that leaves less to transpose: they add in another order. Linear interpolation of 8-bit codes,
+whose channels come to lie last: weights have ten bits then.
+Source: ONNX Runtime 1.31.1, its optimised graphs (tests/onnx_operators/test_moved_transposes.py compares bytes).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Attribute, Graph, Node
+from .. import Shapes
+from ..editing import Editor
+from .quantized_preparation import known_shape
+
+_SUMS = frozenset(
+    "mean sum reduce_prod reduce_sum_square reduce_l1 reduce_l2 reduce_log_sum reduce_log_sum_exp".split()
+)
+_CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
+_CODES = ("u8", "s8")
+# Codes whose channels lie last in the runtime leave these that way; others only where what follows wants them so.
+_STAYS = ("max_pool", "resample_linear")
+_PASSES = ("clip", "qlinear_average_pool", "qlinear_leaky_relu", "qlinear_sigmoid", "resample_nearest")
+_JOINS = {"concatenation": 1, "qlinear_add": 3, "qlinear_concat": 3, "qlinear_mul": 3}
+
+
+def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
+    """`graph` with transpositions moved; no notes.
+
+    Args:
+        graph: any graph.
+        shapes: of computed tensors, as far as they are known; -1 for a free extent.
+    """
+    editor = Editor(graph, shapes)
+    _resample_channels_last(editor, shapes)
+    for node in editor.nodes():
+        turn = editor.writer(node.inputs[0]) if editor.alive(node) and node.inputs else None
+        order = _order(editor, turn)
+        if turn is None or order is None or editor.value(turn.inputs[0]) is not None:
+            continue
+        if node.operator in _SUMS and editor.type(node.outputs[0]) == "f32":
+            _move_behind_sum(editor, shapes, turn, node, order)
+    return (editor.finish(), ()) if editor.touched else (graph, ())
+
+
+def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
+    last: set[int] = set()
+    for node in editor.nodes():
+        result = node.outputs[0] if node.outputs else None
+        if result is None or not node.inputs or editor.type(result) not in _CODES:
+            continue
+        source = node.inputs[0]
+        if node.operator == "transpose" and editor.value(source) is None:
+            if _order(editor, node) == _CHANNELS_FIRST:
+                last.add(result)
+        elif node.operator == "qlinear_conv":
+            if len(known_shape(editor, shapes, node.inputs[3]) or ()) == 4 and not node.attributes["channels_last"]:
+                last.add(result)
+        elif _stays_last(editor, node, last):
+            last.add(result)
+            if node.operator == "resample_linear" and source is not None:
+                _resample_between(editor, node, source)
+
+
+def _stays_last(editor: Editor, node: Node, last: set[int]) -> bool:
+    if node.operator in _JOINS:
+        # Tensors stand at every so many places, behind the result's own scale and zero point where there are some.
+        first = 2 if node.operator == "qlinear_concat" else 0
+        operands = node.inputs[first :: _JOINS[node.operator]]
+        if node.operator in ("qlinear_add", "qlinear_mul"):
+            operands = operands[:2]
+        return all(index in last for index in operands)
+    if node.inputs[0] not in last:
+        return False
+    return node.operator in _STAYS or (node.operator in _PASSES and _leads_to_last(editor, node))
+
+
+def _leads_to_last(editor: Editor, node: Node) -> bool:
+    """What the node computes goes, perhaps through others, where channels lie last."""
+    queue, seen = [node], {node}
+    while queue:
+        for reader, position in editor.readers(queue.pop().outputs[0]):
+            if reader.operator == "qlinear_conv" and position == 0:
+                return True
+            if reader.operator == "transpose" and _order(editor, reader) == _CHANNELS_LAST:
+                return True
+            if reader.operator in (*_STAYS, *_PASSES, *_JOINS) and reader not in seen:
+                seen.add(reader)
+                queue.append(reader)
+    return False
+
+
+def _resample_between(editor: Editor, node: Node, source: int) -> None:
+    """The same with transpositions before and behind it, or without the one that is there before it."""
+    turn = editor.writer(source)
+    if turn is None or _order(editor, turn) != _CHANNELS_FIRST or editor.value(turn.inputs[0]) is not None:
+        name = editor.tensors[source].name
+        turned = editor.computed(source, f"{name}/turned", editor.type(source))
+        axes = editor.constant(np.array(_CHANNELS_LAST, np.int64), f"{name}/order", "s64")
+        editor.add(node, "transpose", (source, axes), (turned,), source="Transpose", version=13)
+    else:
+        turned = turn.inputs[0]  # type: ignore[assignment]
+    result = node.outputs[0]
+    before = editor.computed(result, f"{editor.tensors[result].name}/unturned", editor.type(result))
+    # What belonged to an axis belongs to the one that it came from.
+    axes_given, rank = node.attributes.get("axes"), len(_CHANNELS_FIRST)
+    named = range(rank) if not isinstance(axes_given, tuple) else [int(axis) % rank for axis in axes_given]
+    attributes: dict[str, Attribute] = {**node.attributes, "axes": tuple(_CHANNELS_FIRST[axis] for axis in named)}
+    editor.change(node, inputs=(turned, *node.inputs[1:]), outputs=(before,), attributes=attributes)
+    axes = editor.constant(np.array(_CHANNELS_FIRST, np.int64), f"{editor.tensors[result].name}/order", "s64")
+    editor.add(node, "transpose", (before, axes), (result,), source="Transpose", version=13)
+    if turn is not None and turn.operator == "transpose":
+        _drop(editor, turn)
+
+
+def _order(editor: Editor, turn: Node | None) -> tuple[int, ...] | None:
+    """The order of axes that a transposition writes out."""
+    if turn is None or turn.operator != "transpose" or len(turn.inputs) < 2:
+        return None
+    value = editor.value(turn.inputs[1])
+    order = () if value is None else tuple(int(axis) for axis in value)
+    return order if order and sorted(order) == list(range(len(order))) else None
+
+
+def _behind(editor: Editor, turn: Node, node: Node, order: tuple[int, ...]) -> int:
+    """A tensor for the result of the moved operator, which the transposition then turns; the old result stays."""
+    result = node.outputs[0]
+    before = editor.computed(result, f"{editor.tensors[result].name}/unturned", editor.type(result))
+    axes = editor.constant(np.array(order, np.int64), f"{editor.tensors[result].name}/order", "s64")
+    editor.add(node, turn.operator, (before, axes), (result,), dict(turn.attributes), version=turn.version)
+    return before
+
+
+def _drop(editor: Editor, turn: Node) -> None:
+    if not editor.edges(turn) and not editor.gives_result(turn):
+        editor.remove(turn)
+
+
+def _move_behind_sum(editor: Editor, shapes: Shapes, turn: Node, node: Node, order: tuple[int, ...]) -> None:
+    shape, value = known_shape(editor, shapes, node.inputs[0]), editor.value((*node.inputs, None)[1])
+    if shape is None or value is None or not value.size or editor.gives_result(turn):
+        return
+    rank, keeps = len(shape), bool(node.attributes["keep_dims"])
+    if len(order) != rank or any(not -rank <= axis < rank for axis in value.reshape(-1)):
+        return
+    axes = {int(axis) % rank for axis in value.reshape(-1)}
+    if all(shape[axis] == 1 for axis in axes):
+        return
+    result = order
+    if not keeps:
+        left = sorted(order[axis] for axis in range(rank) if axis not in axes)
+        result = tuple(left.index(order[axis]) for axis in range(rank) if axis not in axes)
+    moved = sorted(order[axis] for axis in axes)
+    constant = editor.constant(np.array(moved, np.int64), f"{editor.tensors[node.outputs[0]].name}/axes", "s64")
+    outputs = node.outputs
+    if result != tuple(range(len(result))):
+        outputs = (_behind(editor, turn, node, result),)
+    editor.change(node, inputs=(turn.inputs[0], constant), outputs=outputs)
+    _drop(editor, turn)

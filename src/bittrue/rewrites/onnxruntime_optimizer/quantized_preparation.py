@@ -1,0 +1,303 @@
+"""What is done to a graph of pairs before groups are looked for.
+
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_fusion.py compares them).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Attribute, Node, Tensor, data_type
+from .. import Shapes
+from ..editing import Editor
+from .quantized_pairs import DEQUANTIZE, QUANTIZE, is_quantize, pair_attributes, scalar
+
+# Never the same twice.
+_RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
+# Constants of so many elements and of these types are compared by content, others by identity.
+_SMALL, _SHARED = 8, ("f16", "f32", "f64", "s32", "s64")
+
+
+def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int, ...] | None:
+    """The shape of a tensor, -1 where an extent is free; None when it is not known."""
+    while index is not None:
+        tensor: Tensor = editor.tensors[index]
+        if tensor.is_constant:
+            return tensor.shape
+        if index in shapes().shapes:
+            return shapes().shapes[index]
+        writer = editor.writer(index)
+        if writer is None or writer.operator not in (QUANTIZE, DEQUANTIZE):
+            return None
+        index = writer.inputs[0]
+    return None
+
+
+# -- operators without effect --------------------------------------------------------------------------------------
+def remove_idle(editor: Editor) -> None:
+    """Identity, Dropout (whose mask is made by nodes of its own), and casts to the type that is there."""
+    for planned in editor.nodes():
+        # One that read what another of them gave has been replaced.
+        node = editor.writer(planned.outputs[0]) if planned.outputs else None
+        source = node.inputs[0] if node is not None and node.inputs else None
+        if node is None or source is None or editor.gives_result(node):
+            continue
+        if node.operator != "identity" and (
+            node.operator != "convert" or editor.type(source) != editor.type(node.outputs[0])
+        ):
+            continue
+        editor.replace_reads(node.outputs[0], source)
+        editor.remove(node)
+
+
+def join_clamps(editor: Editor) -> None:
+    """A Relu that only a clamp with a constant lower limit reads: the limit rises to 0."""
+    for relu in editor.nodes():
+        clip = editor.only_reader(relu) if editor.alive(relu) and relu.source == "Relu" else None
+        if clip is None or clip.source != "Clip" or clip.inputs[0] != relu.outputs[0] or relu.inputs[0] is None:
+            continue
+        low = editor.value(clip.inputs[1]) if len(clip.inputs) > 1 else None
+        if low is None or low.size != 1 or low.dtype != np.float32:
+            continue
+        inputs = [relu.inputs[0], *clip.inputs[1:]]
+        if not low.reshape(()) >= 0:
+            name = editor.tensors[clip.inputs[1] or 0].name
+            inputs[1] = editor.constant(np.float32(0), f"{name}/risen", "f32")
+        editor.remove(relu)
+        editor.change(clip, inputs=tuple(inputs))
+
+
+# -- equal nodes ---------------------------------------------------------------------------------------------------
+def share_equal(editor: Editor) -> None:
+    """Nodes that compute the same become one; dequantizations, which belong to their readers, do not."""
+    seen: dict[object, Node] = {}
+    for planned in editor.nodes_from_the_end():
+        # Sharing replaces the nodes behind it, but what they write stays.
+        node = editor.writer(planned.outputs[0]) if planned.outputs else None
+        if node is None or node.operator == DEQUANTIZE or node.source in _RANDOM:
+            continue
+        first = seen.setdefault(_key(editor, node), node)
+        if first is node or editor.gives_result(node):
+            continue
+        for new, old in zip(first.outputs, node.outputs, strict=True):
+            editor.replace_reads(old, new)
+        editor.remove(node)
+
+
+def _key(editor: Editor, node: Node) -> object:
+    operands: list[object] = []
+    for index in node.inputs:
+        value = editor.value(index)
+        small = value is not None and value.size <= _SMALL and editor.type(index) in _SHARED
+        operands.append(index if not small or value is None else (editor.type(index), value.shape, value.tobytes()))
+    types = tuple(map(editor.type, node.outputs))
+    attributes = tuple(sorted((name, repr(value)) for name, value in node.attributes.items()))
+    return node.operator, node.source, node.version, attributes, tuple(operands), types
+
+
+# -- products and sums ---------------------------------------------------------------------------------------------
+def join_products(editor: Editor, shapes: Shapes) -> None:
+    """A product of an operand with a matrix, and a sum with a bias behind it: gemm.
+
+    Operands of another rank are reshaped when all of their extents are known.
+    """
+    for product in editor.nodes():
+        if not editor.alive(product) or product.source != "MatMul" or len(product.inputs) != 2:
+            continue
+        total = editor.only_reader(product)
+        if total is None or total.source != "Add":
+            continue
+        if editor.type(product.outputs[0]) not in ("f32", "f16", "bf16"):
+            continue
+        a, b = (known_shape(editor, shapes, index) for index in product.inputs)
+        bias = total.inputs[0 if total.inputs[1] == product.outputs[0] else 1]
+        c = known_shape(editor, shapes, bias)
+        if a is None or b is None or c is None or len(b) != 2 or not a:
+            continue
+        plain = len(a) == 2
+        if not plain and (min(a) < 0 or min(b) < 0):
+            continue
+        rows = len(c) == 2 and ((c[0] in (1, a[0]) and c[1] == b[1]) or c == (a[0], 1))
+        if c == (b[1],) or (plain and rows and -1 not in c):
+            _join(editor, product, total, bias, a, b)
+
+
+def _join(editor: Editor, product: Node, total: Node, bias: int | None, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    operand, weights = product.inputs
+    result = total.outputs[0]
+    assert operand is not None
+    name = editor.tensors[result].name
+    editor.remove(product, total)
+    first, last = operand, result
+    if len(a) != 2:
+        first = editor.computed(operand, f"{name}/rows", editor.type(operand))
+        last = editor.computed(result, f"{name}/columns", editor.type(result))
+        rows = int(np.prod(a[:-1], dtype=np.int64))
+        _reshape(editor, product, operand, first, (rows, b[0]), f"{name}/rows_shape")
+        _reshape(editor, product, last, result, (*a[:-1], b[1]), f"{name}/columns_shape")
+    attributes: dict[str, Attribute] = {"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": False}
+    editor.add(product, "gemm", (first, weights, bias), (last,), attributes, source="Gemm", version=13)
+
+
+def _reshape(editor: Editor, near: Node, source: int, target: int, shape: tuple[int, ...], name: str) -> None:
+    extents = editor.constant(np.array(shape, np.int64), name, "s64")
+    editor.add(near, "reshape_to", (source, extents), (target,), {"allow_zero": False}, source="Reshape", version=14)
+
+
+# -- choices between codes and a real number -----------------------------------------------------------------------
+def quantize_choices(editor: Editor) -> None:
+    """A choice between dequantized codes and a constant real number, quantized: the number is dequantized, too.
+
+    Its code is the end of the type on its side, its zero point the middle, and its scale what gives the number back.
+    """
+    for node in editor.nodes():
+        if (
+            not editor.alive(node)
+            or node.source != "Where"
+            or len(node.inputs) != 3
+            or len(editor.readers(node.outputs[0])) != 1
+        ):
+            continue
+        after = editor.readers(node.outputs[0])[0][0]
+        for position, other in ((1, 2), (2, 1)):
+            pair, number = editor.writer(node.inputs[position]), editor.value(node.inputs[other])
+            if pair is None or pair.operator != DEQUANTIZE or after.operator != QUANTIZE or number is None:
+                continue
+            if number.ndim == 0 and _parameters_are_constant(editor, pair, after, number):
+                _quantize_number(editor, node, other, pair, np.float32(number))
+
+
+def _parameters_are_constant(editor: Editor, pair: Node, after: Node, number: np.ndarray) -> bool:
+    kind = editor.type(pair.inputs[0])
+    if kind != editor.type(after.outputs[0]) or kind not in ("u8", "s8", "u16", "s16") or len(pair.inputs) < 3:
+        return False
+    scale = editor.value(pair.inputs[1])
+    return scale is not None and scale.dtype == number.dtype == np.float32 and editor.value(pair.inputs[2]) is not None
+
+
+def _quantize_number(editor: Editor, node: Node, position: int, pair: Node, number: np.float32) -> None:
+    dtype = data_type(editor.type(pair.inputs[0]))
+    zero = 0 if dtype.minimum < 0 else dtype.maximum // 2
+    code = dtype.maximum if number > 0 else zero if number == 0 else dtype.minimum
+    scale = np.float32(1) if number == 0 else number / np.float32(code - zero)
+    index = node.inputs[position]
+    assert index is not None
+    name = editor.tensors[index].name
+    again = editor.computed(index, f"{name}/quantized", "f32")
+    operands = (
+        editor.constant(np.array(code, dtype.numpy), f"{name}/codes", dtype.name),
+        editor.constant(scale, f"{name}/scale", "f32"),
+        editor.constant(np.array(zero, dtype.numpy), f"{name}/zero_point", dtype.name),
+    )
+    attributes = pair_attributes(pair, "f32")[1]
+    editor.add(pair, DEQUANTIZE, operands, (again,), attributes, source=pair.source, version=pair.version)
+    editor.redirect(node, position, again)
+
+
+# -- real weights and biases ---------------------------------------------------------------------------------------
+def quantize_constants(editor: Editor, shapes: Shapes) -> None:
+    """Constant real weights and biases between a dequantized operand and a quantized result are quantized.
+
+    Weights: s8, one scale for all. Bias: s32 with the product of the other scales, round(bias / scale), ties to even.
+    """
+    for node in editor.nodes():
+        if editor.alive(node) and node.source in ("Conv", "ConvTranspose", "Gemm") and len(node.inputs) > 1:
+            _quantize_constants(editor, shapes, node)
+
+
+def _leads_to_quantize(editor: Editor, node: Node) -> bool:
+    while True:
+        readers = editor.readers(node.outputs[0])
+        if len(readers) != 1:
+            return False
+        node = readers[0][0]
+        if is_quantize(node):
+            return True
+        if node.source not in ("Relu", "Clip"):
+            return False
+
+
+def _quantize_constants(editor: Editor, shapes: Shapes, node: Node) -> None:
+    x, w = (editor.writer(index) for index in node.inputs[:2])
+    if x is None or x.operator != DEQUANTIZE or not _leads_to_quantize(editor, node):
+        return
+    scale = scalar(editor, x.inputs[1])
+    weights = editor.value(node.inputs[1])
+    quantized = w is not None and w.operator == DEQUANTIZE
+    if scale is None or scale.dtype != np.float32:
+        return
+    if not quantized and (weights is None or weights.dtype != np.float32):
+        return
+    bias = editor.value(node.inputs[2]) if len(node.inputs) > 2 else None
+    if len(node.inputs) > 2 and node.inputs[2] is not None and (bias is None or bias.ndim != 1):
+        return
+    if bias is None and quantized:
+        return
+    if quantized and w is not None and not _scale_fits(editor, shapes, node, w, -1 if bias is None else bias.size):
+        return
+    if not quantized and weights is not None:
+        node = _quantize_weights(editor, node, weights)
+        w = editor.writer(node.inputs[1])
+    factor = None if w is None else editor.value(w.inputs[1])
+    if bias is not None and factor is not None and factor.dtype == np.float32 and bias.dtype == np.float32:
+        _quantize_bias(editor, node, bias, np.float32(scale) * factor)
+
+
+def _scale_fits(editor: Editor, shapes: Shapes, node: Node, w: Node, count: int) -> bool:
+    """One scale, or one per element of the bias along the axis of results."""
+    scale = known_shape(editor, shapes, w.inputs[1])
+    if scale is None:
+        return False
+    if scale in ((), (1,)):
+        return True
+    if len(scale) != 1 or scale[0] != count or w.attributes.get("block_size", 0):
+        return False
+    axis = w.attributes.get("axis", 1)
+    assert isinstance(axis, int)
+    rank = len(known_shape(editor, shapes, w.inputs[0]) or ())
+    columns_last = node.source == "Gemm" and not node.attributes.get("transpose_b")
+    expected = 1 if columns_last or node.source == "ConvTranspose" else 0
+    return (axis + rank if axis < 0 else axis) == expected
+
+
+def _quantize_weights(editor: Editor, node: Node, weights: np.ndarray) -> Node:
+    name = editor.tensors[node.inputs[1] or 0].name
+    low = min(np.float32(weights.min(initial=0)), np.float32(0))
+    high = max(np.float32(weights.max(initial=0)), np.float32(0))
+    scale = np.float32(1) if high == low else (high - low) / np.float32(255)
+    with np.errstate(all="ignore"):
+        zero = np.rint(np.clip(np.float32(-128) - low / scale, np.float32(-128), np.float32(127)))
+    operands = (
+        editor.constant(np.float32(scale), f"{name}/scale", "f32"),
+        editor.constant(np.array(zero).astype(np.int8), f"{name}/zero_point", "s8"),
+    )
+    codes = editor.computed(node.inputs[1] or 0, f"{name}/codes", "s8")
+    again = editor.computed(node.inputs[1] or 0, f"{name}/quantized", "f32")
+    near = editor.writer(node.inputs[0])
+    assert near is not None
+    pair = pair_attributes(near, "f32")
+    editor.add(near, QUANTIZE, (node.inputs[1], *operands), (codes,), pair[0], version=near.version)
+    editor.add(near, DEQUANTIZE, (codes, *operands), (again,), pair[1], version=near.version)
+    return editor.redirect(node, 1, again)
+
+
+def _quantize_bias(editor: Editor, node: Node, bias: np.ndarray, scale: np.ndarray) -> None:
+    index = node.inputs[2]
+    assert index is not None
+    name = editor.tensors[index].name
+    with np.errstate(all="ignore"):
+        real = np.rint(bias / scale)
+        # Numbers outside of the type become its minimum, as the processor converts them.
+        inside = np.abs(real) < np.float32(2**31)
+        codes = np.where(inside, real, 0).astype(np.int32)
+    codes = np.where(inside, codes, np.int32(-(2**31))).astype(np.int32)
+    near = editor.writer(node.inputs[0])
+    assert near is not None
+    again = editor.computed(index, f"{name}/quantized", "f32")
+    operands = (
+        editor.constant(codes, f"{name}/codes", "s32"),
+        editor.constant(scale, f"{name}/scale", "f32"),
+    )
+    pair = {**pair_attributes(near, "f32")[1], "axis": 0 if scale.size > 1 else 1}
+    editor.add(near, DEQUANTIZE, operands, (again,), pair, version=near.version)
+    editor.redirect(node, 2, again)

@@ -1,0 +1,236 @@
+"""Groups of operators on real numbers that become one: the normal distribution's gate, normalizations of rows.
+
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py compares bytes).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Attribute, Node
+from .. import Shapes
+from ..editing import Editor
+from .quantized_preparation import known_shape
+
+_F32 = np.float32
+
+
+def _only(editor: Editor, node: Node | None, *sources: str) -> Node | None:
+    """The node's only reader, if it is one of these operators; the result of the node is no result of the graph."""
+    reader = None if node is None else editor.only_reader(node)
+    return reader if reader is not None and reader.source in sources else None
+
+
+def _other(node: Node, read: int) -> int | None:
+    """The other operand of a node with two."""
+    return node.inputs[1] if node.inputs[0] == read else node.inputs[0]
+
+
+def _is(editor: Editor, index: int | None, number: float) -> bool:
+    """A binary32 constant of one element, close to a number as the runtime checks it."""
+    value = editor.value(index)
+    if value is None or value.size != 1 or value.ndim > 1 or value.dtype != np.float32:
+        return False
+    found, wanted = float(value.reshape(-1)[0]), float(_F32(number))
+    return bool(abs(found - wanted) <= 1e-8 + 1e-5 * abs(wanted))
+
+
+# -- x / 2 * (1 + erf(x / sqrt 2)) ---------------------------------------------------------------------------------
+def join_gelu(editor: Editor) -> None:
+    """Quotient by sqrt 2, error function, plus 1, times x, times 1/2, or with the half of x first: gelu."""
+    for start in editor.nodes():
+        if not editor.alive(start) or start.source != "Div" or not _is(editor, start.inputs[1], 2**0.5):
+            continue
+        x = start.inputs[0]
+        erf = _only(editor, start, "Erf")
+        total = _only(editor, erf, "Add")
+        if erf is None or total is None or not _is(editor, _other(total, erf.outputs[0]), 1):
+            continue
+        product = _only(editor, total, "Mul")
+        if product is None or x is None or editor.type(x) != "f32":
+            continue
+        other = _other(product, total.outputs[0])
+        half = editor.writer(other)
+        last = _only(editor, product, "Mul")
+        # Source: ORT takes any product that x comes from for the half of x.
+        from_product = half is not None and half.source == "Mul"
+        if other == x and not from_product and last is not None and _is(editor, _other(last, product.outputs[0]), 0.5):
+            nodes, result = (start, erf, total, product, last), last.outputs
+        elif (
+            half is not None
+            and half.source == "Mul"
+            and editor.only_reader(half) is product
+            and x in half.inputs
+            and _is(editor, _other(half, x), 0.5)
+        ):
+            nodes, result = (start, erf, total, half, product), product.outputs
+        else:
+            continue
+        editor.remove(*nodes)
+        editor.add(start, "gelu", (x,), result, {"approximate": False}, source="Gelu", version=20)
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------
+def _axes(editor: Editor, mean: Node) -> tuple[int, ...]:
+    axes = editor.value(mean.inputs[1]) if len(mean.inputs) > 1 else None
+    return () if axes is None else tuple(int(axis) for axis in axes.reshape(-1))
+
+
+def _last_axis(editor: Editor, shapes: Shapes, mean: Node) -> bool:
+    """A mean over the last axis alone, whose extent stays as 1."""
+    shape, axes = known_shape(editor, shapes, mean.inputs[0]), _axes(editor, mean)
+    if len(axes) != 1:
+        return False
+    return axes[0] == -1 or (shape is not None and axes[0] == len(shape) - 1)
+
+
+def _vector(editor: Editor, shapes: Shapes, node: Node) -> int | None:
+    """The operand of rank 1, the last one of two."""
+    found = [i for i in node.inputs if len(known_shape(editor, shapes, i) or ()) == 1]
+    return found[-1] if found else None
+
+
+def _root(editor: Editor, quotient: Node) -> tuple[Node, Node, Node, Node] | None:
+    """(power, mean, sum, root) that a quotient divides by."""
+    root = editor.writer(quotient.inputs[1])
+    total = editor.writer(root.inputs[0]) if root is not None and root.source == "Sqrt" else None
+    if root is None or total is None or total.source != "Add" or editor.only_reader(root) is not quotient:
+        return None
+    means = [w for w in map(editor.writer, total.inputs) if w is not None and w.source == "ReduceMean"]
+    if not means or editor.only_reader(total) is not root or editor.only_reader(means[0]) is not total:
+        return None
+    power = editor.writer(means[0].inputs[0])
+    if power is None or power.source != "Pow" or editor.only_reader(power) is not means[0]:
+        return None
+    return power, means[0], total, root
+
+
+def _epsilon(editor: Editor, total: Node, centred: bool) -> float:
+    """The constant operand of the sum; behind a centred one it has to be the second operand.
+
+    Source: ORT takes 1e-5 for a constant that is the first operand there.
+    """
+    for index in total.inputs[1:] if centred else total.inputs:
+        value = editor.value(index)
+        if value is not None and value.dtype == np.float32 and value.size:
+            return float(value.reshape(-1)[0])
+    return float(_F32(1e-5))
+
+
+def join_layer_normalization(editor: Editor, shapes: Shapes) -> None:
+    """(x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias over the last axis: layer_normalization."""
+    for mean in editor.nodes():
+        if not editor.alive(mean) or mean.source != "ReduceMean" or editor.gives_result(mean):
+            continue
+        x = mean.inputs[0]
+        readers = [reader for reader, _ in editor.readers(mean.outputs[0])]
+        if x is None or editor.type(x) != "f32" or len(readers) not in (1, 2):
+            continue
+        if any(reader.source != "Sub" or set(reader.inputs) != {x, mean.outputs[0]} for reader in readers):
+            continue
+        if any(map(editor.gives_result, readers)) or sum(map(editor.edges, readers)) != 2:
+            continue
+        below = [reader for sub in readers for reader, _ in editor.readers(sub.outputs[0])]
+        quotient = next((node for node in below if node.source == "Div"), None)
+        parts = None if quotient is None else _root(editor, quotient)
+        if quotient is None or parts is None or parts[0] not in below:
+            continue
+        scaled = _only(editor, quotient, "Mul")
+        last = _only(editor, scaled, "Add")
+        if scaled is None or last is None or not all(_last_axis(editor, shapes, m) for m in (mean, parts[1])):
+            continue
+        scale, bias = (_vector(editor, shapes, node) for node in (scaled, last))
+        if scale is None or bias is None or _axes(editor, mean) != _axes(editor, parts[1]):
+            continue
+        if known_shape(editor, shapes, scale) != known_shape(editor, shapes, bias):
+            continue
+        _normalize(editor, (mean, *readers, *parts, quotient, scaled, last), (x, scale, bias), parts[2])
+
+
+def join_root_mean_square(editor: Editor, shapes: Shapes) -> None:
+    """x / sqrt(mean(x^2) + epsilon) * scale over the last axis: layer_normalization without a mean."""
+    for quotient in editor.nodes():
+        if not editor.alive(quotient) or quotient.source != "Div":
+            continue
+        parts, scaled, x = _root(editor, quotient), _only(editor, quotient, "Mul"), quotient.inputs[0]
+        if parts is None or scaled is None or x is None or parts[0].inputs[0] != x or editor.type(x) != "f32":
+            continue
+        scale = _vector(editor, shapes, scaled)
+        if scale is not None and _last_axis(editor, shapes, parts[1]):
+            _normalize(editor, (*parts, quotient, scaled), (x, scale), parts[2])
+
+
+def _normalize(editor: Editor, nodes: tuple[Node, ...], inputs: tuple[int, ...], total: Node) -> None:
+    attributes: dict[str, Attribute] = {
+        "axis": -1,
+        "epsilon": _epsilon(editor, total, len(inputs) == 3),
+        "centred": len(inputs) == 3,
+        "summed": False,
+    }
+    source = "LayerNormalization" if len(inputs) == 3 else "SimplifiedLayerNormalization"
+    outputs = nodes[-1].outputs
+    editor.remove(*dict.fromkeys(nodes))
+    editor.add(nodes[-1], "layer_normalization", inputs, outputs, attributes, source=source, version=17)
+
+
+def join_skipped_sums(editor: Editor, shapes: Shapes) -> None:
+    """A sum of two tensors [N, M, K] that only a layer normalization reads: its rows are summed in another order.
+
+    A constant vector that is added to one of the two is added last.
+    """
+    for node in editor.nodes():
+        if not editor.alive(node) or node.source != "LayerNormalization" or len(node.outputs) != 1:
+            continue
+        first = editor.writer(node.inputs[0])
+        if first is None or first.source != "Add" or editor.only_reader(first) is not node or node.attributes["summed"]:
+            continue
+        if not _same_three(editor, shapes, first) or editor.type(first.outputs[0]) != "f32":
+            continue
+        if any(len(known_shape(editor, shapes, part) or ()) > 1 for part in node.inputs[1:]):
+            continue
+        for position in (0, 1):
+            second = editor.writer(first.inputs[position])
+            if second is not None and second.source == "Add" and _adds_vector(editor, shapes, second, first):
+                _add_later(editor, first, second, position)
+                break
+        attributes = {**node.attributes, "axis": -1, "summed": True}
+        editor.change(node, attributes=attributes, source="SkipLayerNormalization")
+
+
+def _same_three(editor: Editor, shapes: Shapes, node: Node) -> bool:
+    left, right = (known_shape(editor, shapes, index) for index in node.inputs)
+    if left is None or right is None or len(left) != 3 or left != right:
+        return False
+    return -1 not in left[1:]
+
+
+def _adds_vector(editor: Editor, shapes: Shapes, node: Node, after: Node) -> bool:
+    value, shape = editor.value(node.inputs[1]), known_shape(editor, shapes, node.inputs[0])
+    if value is None or shape is None or len(shape) != 3 or editor.only_reader(node) is not after:
+        return False
+    return value.shape == shape[2:] and not _is_integer_product(editor, editor.writer(node.inputs[0]), node)
+
+
+def _is_integer_product(editor: Editor, product: Node | None, biased: Node) -> bool:
+    """Whether `biased` adds to a product of integers in real numbers: the runtime's product holds the bias already."""
+    if product is None or product.source != "Mul" or editor.only_reader(product) is not biased:
+        return False
+    parts = {part.source: part for part in map(editor.writer, product.inputs) if part is not None}
+    cast, factors = parts.get("Cast"), parts.get("Mul")
+    sums = None if cast is None else editor.writer(cast.inputs[0])
+    if cast is None or sums is None or sums.source != "MatMulInteger" or factors is None:
+        return False
+    return all(editor.only_reader(one) is two for one, two in ((sums, cast), (cast, product), (factors, product)))
+
+
+def _add_later(editor: Editor, first: Node, second: Node, position: int) -> None:
+    """(a + v) + b, or b + (a + v), as (a + b) + v with the order of a and b kept."""
+    total = first.outputs[0]
+    before = editor.computed(total, f"{editor.tensors[total].name}/skipped", editor.type(total))
+    inputs = list(first.inputs)
+    inputs[position] = second.inputs[0]
+    vector = second.inputs[1]
+    editor.remove(second)
+    editor.change(first, inputs=tuple(inputs), outputs=(before,))
+    attributes = dict(second.attributes)
+    editor.add(first, "add", (before, vector), (total,), attributes, source="Add", version=second.version)

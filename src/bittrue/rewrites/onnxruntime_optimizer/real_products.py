@@ -1,0 +1,110 @@
+"""What goes into the products of real matrices: factors next to them, and how their operands lie in memory.
+
+Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py compares bytes).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Attribute, Node
+from .. import Shapes
+from ..editing import Editor
+from .quantized_preparation import known_shape
+
+_F32 = np.float32
+
+
+def _order(editor: Editor, turn: Node | None) -> tuple[int, ...]:
+    """The order of axes that a transposition writes out."""
+    value = editor.value(turn.inputs[1]) if turn is not None and len(turn.inputs) > 1 else None
+    return () if value is None else tuple(int(axis) for axis in value)
+
+
+def _swaps(order: tuple[int, ...]) -> tuple[bool, bool]:
+    """(the last axis moves, the first axis moves behind the batch) of an order that a product can carry out itself."""
+    rank = len(order)
+    if rank < 2:
+        return False, False
+    plain, behind = tuple(range(rank - 2)), tuple(range(1, rank - 1))
+    swapped = order == (*plain, rank - 1, rank - 2)
+    batched = rank > 2 and order in ((*behind, 0, rank - 1), (*behind, rank - 1, 0))
+    return swapped or (batched and order[-1] == 0), batched
+
+
+def mark_transposed(editor: Editor) -> None:
+    """Products of a transposed operand: the runtime reads it where it lies, which single rows and columns depend on."""
+    for node in editor.nodes():
+        if not editor.alive(node) or node.operator not in ("matmul", "gemm") or "turned_a" in node.attributes:
+            continue
+        turned, apart = [False, False], False
+        for position, index in enumerate(node.inputs[:2]):
+            turn = editor.writer(index)
+            if turn is None or turn.source != "Transpose" or editor.gives_result(turn):
+                continue
+            if editor.value(turn.inputs[0]) is None:
+                turned[position], batched = _swaps(_order(editor, turn))
+                apart = apart or (position == 0 and (turned[0] or batched))
+        if any(turned) or apart:
+            marks: dict[str, Attribute] = {"turned_a": turned[0], "turned_b": turned[1], "apart": apart}
+            editor.change(node, attributes={**node.attributes, **marks})
+
+
+def merge_factors(editor: Editor, shapes: Shapes) -> None:
+    """Products with one constant number before and behind a matrix product become its factor alpha."""
+    for node in editor.nodes():
+        kept = editor.alive(node) and node.source == "MatMul" and node.operator == "matmul"
+        if kept and editor.type(node.outputs[0]) == "f32":
+            _merge(editor, shapes, node)
+
+
+def _factor(editor: Editor, shapes: Shapes, node: Node | None) -> tuple[np.float32, int] | None:
+    """What a product or quotient by a constant number multiplies by, and the position of its other operand."""
+    if node is None or node.source not in ("Mul", "Div") or len(node.inputs) != 2:
+        return None
+    for position in (0, 1) if node.source == "Mul" else (1,):
+        value = editor.value(node.inputs[position])
+        other = known_shape(editor, shapes, node.inputs[1 - position])
+        if value is None or value.dtype != np.float32 or value.size != 1 or value.ndim > len(other or ()):
+            continue
+        number = _F32(value.reshape(-1)[0])
+        with np.errstate(all="ignore"):
+            return (_F32(1) / number if node.source == "Div" else number), 1 - position
+    return None
+
+
+def _merge(editor: Editor, shapes: Shapes, product: Node) -> None:
+    known = product.attributes.get("alpha", 1.0)
+    assert isinstance(known, float)
+    alpha, inputs, left = _F32(known), list(product.inputs), []
+    turned = (product.attributes.get("turned_a"), product.attributes.get("turned_b"))
+    for position, index in enumerate(product.inputs):
+        turn = editor.writer(index) if turned[position] else None
+        scaled = editor.writer(index if turn is None else turn.inputs[0])
+        found = _factor(editor, shapes, scaled)
+        if found is None or scaled is None:
+            continue
+        source = scaled.inputs[found[1]]
+        if source is None or not known_shape(editor, shapes, source):
+            continue
+        alpha = alpha * found[0]
+        left += [turn, scaled]
+        inputs[position] = source
+        if turn is not None:
+            again = editor.computed(turn.outputs[0], f"{editor.tensors[turn.outputs[0]].name}/unscaled", "f32")
+            editor.add(
+                turn, "transpose", (source, *turn.inputs[1:]), (again,), dict(turn.attributes), version=turn.version
+            )
+            inputs[position] = again
+    outputs, after = product.outputs, editor.only_reader(product)
+    found = _factor(editor, shapes, after)
+    if after is not None and found is not None and after.inputs[found[1]] == product.outputs[0]:
+        alpha, outputs = alpha * found[0], after.outputs
+        editor.remove(after)
+    if outputs is product.outputs and not left:
+        return
+    attributes = {**product.attributes, "alpha": float(alpha)}
+    editor.change(product, inputs=tuple(inputs), outputs=outputs, attributes=attributes)
+    for node in left:
+        if node is not None and editor.alive(node) and not editor.edges(node) and not editor.gives_result(node):
+            editor.remove(node)
