@@ -14,6 +14,7 @@ PAIRS = [("litert", name) for name in numerics.names()[1:]] + [("litert-optimize
 # Slots whose rules differ in whole formulas or in which elements they hold for: the formulas are the answer there.
 BY_FORMULA = {
     "byte_products",
+    "extreme",
     "lanes",
     "log_softmax",
     "order",

@@ -284,6 +284,11 @@ def test_extremes_against_a_loop() -> None:
                 kept = kept if (kept > x if sign > 0 else kept < x) else x
             found = extreme.RULES["last_unless_beyond"].apply(row[None], sign)
             assert found.tobytes() == kept.tobytes(), (row, sign)
+            kept = row[0]
+            for x in row[1:]:
+                kept = x if (kept < x if sign > 0 else kept > x) else kept
+            found = extreme.RULES["first_unless_beyond"].apply(row[None], sign)
+            assert found.tobytes() == kept.tobytes(), (row, sign)
             first = next((x for x in row if np.isnan(x)), None)
             if first is None:
                 first = next(x for x in row if x == (max(row) if sign > 0 else min(row)))
@@ -296,10 +301,10 @@ def test_extremes_against_a_loop() -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_extremes_are_told_apart(sign: int) -> None:
-    row = np.float32([[np.nan, 1, 2], [0.0, -0.0, -0.0]])
+    row = np.float32([[np.nan, 1, 2], [0.0, -0.0, -0.0], [1, np.nan, 0]])
     results = {rule.apply(row, sign).tobytes() for rule in extreme.RULES.values()}
     assert len(results) == len(extreme.RULES)
-    assert extreme.RULES["nan_else_first"].apply(row[:, :0], sign).tolist() == [-sign * np.inf] * 2
+    assert extreme.RULES["nan_else_first"].apply(row[:, :0], sign).tolist() == [-sign * np.inf] * 3
 
 
 def test_sums_begin_with_the_first_element() -> None:

@@ -247,7 +247,8 @@ class _Reader:
                 return known.attributes(content, place)
             return {"custom_code": code.custom_code, "custom_options": content}
         options = self._options(table, code.operator, place)
-        return {name: self._attribute(options, field, place) for name, field in code.operator.fields}
+        read = {name: self._attribute(options, field, place) for name, field in code.operator.fields}
+        return {**read, **code.operator.attributes}
 
     def _custom_options(self, table: Table, place: str) -> tuple[int, ...]:
         """The bytes that only the custom operator itself understands."""

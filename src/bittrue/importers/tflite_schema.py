@@ -293,11 +293,17 @@ STEMS: dict[str, str] = {
     "PADV2": "pad_v2",
     "BATCH_TO_SPACE_ND": "batch_to_space",
     "SPACE_TO_BATCH_ND": "space_to_batch",
+    "POW": "power",
     "RESIZE_NEAREST_NEIGHBOR": "resize_nearest",
-    "STABLEHLO_ADD": "plain_add",
-    "STABLEHLO_MAXIMUM": "plain_maximum",
-    "STABLEHLO_MINIMUM": "plain_minimum",
-    "STABLEHLO_MULTIPLY": "plain_multiply",
+    "STABLEHLO_ADD": "add",
+    "STABLEHLO_MAXIMUM": "maximum",
+    "STABLEHLO_MINIMUM": "minimum",
+    "STABLEHLO_MULTIPLY": "mul",
+}
+
+# Builtin name -> attributes that tell it from another one of the same stem.
+ATTRIBUTES: dict[str, dict[str, bool]] = {
+    f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")
 }
 
 # Builtin name -> options table, where that table is not named after the operator.
@@ -337,6 +343,7 @@ class Operator:
         options: its options table, empty when it has none.
         fields: that table's fields that become attributes, as (attribute name, field).
         refused: names of its fields that must not be set.
+        attributes: attributes that say which of several operators of one stem it is.
     """
 
     source: str
@@ -344,6 +351,7 @@ class Operator:
     options: str
     fields: tuple[tuple[str, Field], ...]
     refused: tuple[str, ...]
+    attributes: Mapping[str, bool]
 
 
 @functools.cache
@@ -364,4 +372,4 @@ def operator(number: int) -> Operator:
     kept = [field for field in fields(options).values() if not field.deprecated] if options else []
     attributes = tuple((RENAMES.get(field.name, field.name), field) for field in kept if not field.refused)
     refused = tuple(field.name for field in kept if field.refused)
-    return Operator(source, STEMS.get(source, source.lower()), options, attributes, refused)
+    return Operator(source, STEMS.get(source, source.lower()), options, attributes, refused, ATTRIBUTES.get(source, {}))

@@ -7,9 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arithmetic import elementary
-from .base import Operator, Step, nothing_to_prepare
+from .add_n import same_shapes
+from .base import Call, Operator, Shape, Step, nothing_to_prepare
 from .elementwise import blockwise
-from .plain import same_shapes
+
+
+def infer(call: Call) -> list[Shape]:
+    """The shape that both have."""
+    call.expect(2)
+    return [same_shapes(call, 2)]
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -20,5 +26,5 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "atan2", (), same_shapes, nothing_to_prepare, reference, "angle of the point (second, first)", elementwise=2
+    "atan2", (), infer, nothing_to_prepare, reference, "angle of the point (second, first)", elementwise=2
 )

@@ -64,7 +64,25 @@ def _nan_else_last(rows: np.ndarray, sign: int) -> np.ndarray:
     return rows[np.arange(len(rows)), best]
 
 
+def _first_unless_beyond(rows: np.ndarray, sign: int) -> np.ndarray:
+    """A NaN is beyond nothing, and nothing is beyond it.
+
+    >>> nan = np.nan
+    >>> RULES["first_unless_beyond"].apply(np.float32([[3, nan, 1, 4], [-0.0, 0, -1, -2], [nan, 5, 6, 7]]), 1).tolist()
+    [4.0, -0.0, nan]
+    """
+    numbers = rows
+    if rows.dtype.kind == "f":
+        numbers = np.where(np.isnan(rows), rows.dtype.type(-sign * np.inf), rows)
+    best = numbers.argmax(axis=1) if sign > 0 else numbers.argmin(axis=1)
+    # Nothing differs from itself but a NaN.
+    return rows[np.arange(len(rows)), np.where(rows[:, 0] != rows[:, 0], 0, best)]
+
+
 RULES: dict[str, ExtremeRule] = {
+    "first_unless_beyond": ExtremeRule(
+        _first_unless_beyond, "kept = x0; kept = kept < x ? x : kept for the others in row-major order (> for minima)"
+    ),
     "nan_else_last": ExtremeRule(
         _nan_else_last,
         "the first NaN, else kept = x0; kept = x >= kept ? x : kept for the others in row-major order (<= for minima)",

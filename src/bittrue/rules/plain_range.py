@@ -54,11 +54,16 @@ def type_limits(activation: str, dtype: np.dtype) -> tuple[int, int] | tuple[flo
 def unlimited(activation: str, dtype: np.dtype) -> tuple[float, float]:
     """[lower, upper] of the activation, where an open side is infinite: infinities stay what they are.
 
-    No ties. Domain: binary32. Source: docs/facts/xnnpack.md 3.1, verified by running.
+    For integers, and without an activation for truth values, it is the type's own limit. No ties. Domain: real numbers,
+    integers and truth values. Source: docs/facts/xnnpack.md 3.1, verified by running.
 
     >>> unlimited("relu6", np.dtype(np.float32)), unlimited("none", np.dtype(np.float32))
     ((0.0, 6.0), (-inf, inf))
     """
+    if dtype.kind == "b":
+        return (0, 1)
+    if dtype.kind != "f":
+        return type_limits(activation, dtype)
     lower, upper = _ACTIVATIONS[activation]
     return (-np.inf if lower is None else float(lower), np.inf if upper is None else float(upper))
 

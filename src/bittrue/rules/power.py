@@ -3,37 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..arithmetic import elementary, rounded_functions
+from ..arithmetic import elementary, floats, rounded_functions
+from . import plain_range
 
-Power = Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
+Shape = tuple[int, ...]
 
 
-def rounded_once(x: np.ndarray, y: np.ndarray, one_exponent: bool) -> np.ndarray:
-    """x^y as a real number, rounded to binary32, ties to even.
+@dataclass(frozen=True)
+class PowerRule:
+    """`apply(x, y, alone)`; `alone(x's shape, y's shape, result's shape)` says whether the rule treats y, an only
+    exponent, on its own.
+    """
 
-    >>> rounded_once(np.float32([3, 0.1]), np.float32([3, 3]), False).tolist()
+    apply: Callable[[np.ndarray, np.ndarray, bool], np.ndarray]
+    alone: Callable[[Shape, Shape, Shape], bool]
+    formula: str
+
+
+def _one_of_another_shape(x: Shape, y: Shape, result: Shape) -> bool:
+    return set(y) <= {1} and x != y
+
+
+def _one_for_rows(x: Shape, y: Shape, result: Shape) -> bool:
+    return set(y) <= {1} and bool(result) and result[-1] > 1
+
+
+def _rounded_once(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
+    """The definition of correct rounding.
+
+    >>> _rounded_once(np.float32([3, 0.1]), np.float32([3, 3]), False).tolist()
     [27.0, 0.0010000000474974513]
     """
     return rounded_functions.power(x, y)
 
 
-def binary32_products_or_library(x: np.ndarray, y: np.ndarray, one_exponent: bool) -> np.ndarray:
-    """f32(x * x) for an only exponent of 2, f32(f32(x * x) * x) for one of 3, else the C library's power in binary32.
+def _products_or_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
+    """Squares and cubes are products.
 
-    >>> binary32_products_or_library(np.float32([0.1]), np.float32([3]), True).tolist()
+    >>> _products_or_library(np.float32([0.1]), np.float32([3]), True).tolist()
     [0.0010000000474974513]
     """
     with np.errstate(all="ignore"):
-        if one_exponent and y.size and y.reshape(-1)[0] in (2, 3):
+        if alone and y.size and y.reshape(-1)[0] in (2, 3):
             square = x * x
             return square if y.reshape(-1)[0] == 2 else square * x
         return elementary.power(x, y)
 
 
-RULES: dict[str, Power] = {
-    "rounded_once": rounded_once,
-    "binary32_products_or_library": binary32_products_or_library,
+def _near_integer(y: np.float32) -> int:
+    """The integer of 1 or more that fits 32 bits and is within 1e-5 of y, else 0."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        nearest = int(floats.truncate_to_s32(floats.round_away(np.float32(y))))
+        near = abs(y - np.float32(nearest)) < np.float32(1e-5)
+    return nearest if near and nearest >= 1 else 0
+
+
+def _finite_products_or_library(x: np.ndarray, y: np.ndarray, alone: bool) -> np.ndarray:
+    """Exponents that are integers, or nearly so, are products.
+
+    >>> _finite_products_or_library(np.float32([1e20, 3]), np.float32([2.000001, 2.000001]), True).tolist()
+    [3.4028234663852886e+38, 9.0]
+    """
+    exponent = _near_integer(y.reshape(-1)[0]) if alone and y.size else 0
+    if not exponent:
+        return elementary.power(x, y)
+    low, high = plain_range.type_limits("none", x.dtype)
+
+    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return plain_range.clamp(plain_range.with_first_nan(a * b, a, b), low, high)
+
+    result = x
+    for bit in range(exponent.bit_length() - 2, -1, -1):
+        result = product(result, result)
+        if exponent >> bit & 1:
+            result = product(x, result)
+    return result
+
+
+RULES: dict[str, PowerRule] = {
+    "rounded_once": PowerRule(_rounded_once, _one_for_rows, "x^y as a real number, rounded to binary32, ties to even"),
+    "binary32_products_or_library": PowerRule(
+        _products_or_library,
+        _one_for_rows,
+        "f32(x * x) for an only exponent of 2, f32(f32(x * x) * x) for one of 3, else the C library's power in "
+        "binary32",
+    ),
+    "finite_products_or_library": PowerRule(
+        _finite_products_or_library,
+        _one_of_another_shape,
+        "an only exponent within 1e-5 of an integer of 1 or more: products from its highest bit on, each one rounded "
+        "and limited to finite numbers; else the C library's power in binary32",
+    ),
 }

@@ -21,7 +21,7 @@ _ORDERED = (
     "div",
     "floor_div",
     "floor_mod",
-    "pow",
+    "power",
     "less",
     "less_equal",
     "greater",

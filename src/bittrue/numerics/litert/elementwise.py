@@ -44,7 +44,27 @@ _LEFT_SHIFT = (
 _PLAIN_TYPES = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "f32", "f64", "bool")
 _WIDTHS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "c64", "bool")
 
+# Operators on stored values, whatever the scales are; they stand ahead of all rows of tables that build on this one.
+STORED: tuple[Row, ...] = tuple(
+    Row(
+        stem,
+        ("T T -> T",),
+        {slot: rule},
+        "run",
+        where=_PLAIN_TYPES,
+        when=(("attribute_is", "stored_values", True),),
+        requires=(("equal_shapes",),),
+    )
+    for stem, slot, rule in (
+        ("add", "plain_range", "unlimited"),
+        ("mul", "plain_range", "unlimited"),
+        ("maximum", "extreme", "first_unless_beyond"),
+        ("minimum", "extreme", "first_unless_beyond"),
+    )
+)
+
 ROWS: tuple[Row, ...] = (
+    *STORED,
     Row(
         "add", ("s8 s8 -> s8",), _ALIGNED, "run, in whole models, too; docs/facts/litert.md 2.2", requires=(_RANK_ONES,)
     ),
@@ -186,7 +206,7 @@ ROWS: tuple[Row, ...] = (
     Row("select", ("bool T T -> T",), {}, "run", where=_WIDTHS),
     Row("select_v2", ("bool T T -> T",), {}, "run", where=_WIDTHS, requires=(_RANK,)),
     Row(
-        "pow",
+        "power",
         ("s32 s32 -> s32",),
         {},
         "run",
@@ -194,9 +214,9 @@ ROWS: tuple[Row, ...] = (
         limit="a single exponent above 0 is refused beyond rank 8 although the kernel does not broadcast it",
     ),
     Row(
-        "pow",
+        "power",
         ("f32 f32 -> f32",),
-        {},
+        {"power": "finite_products_or_library"},
         "run: 2^28 pairs against the C library",
         requires=(_RANK,),
         limit="the runtime calls the C library of its machine; the bits here are those of glibc 2.36 for x86-64; its "
@@ -222,9 +242,5 @@ ROWS: tuple[Row, ...] = (
     *(
         Row(stem, ("T T -> T",), {}, "run", where=("s8", "u8", "s16", "u16", "s32", "u32"), requires=(_RANK,))
         for stem in ("bitwise_xor", "right_shift")
-    ),
-    *(
-        Row(stem, ("T T -> T",), {}, "run", where=_PLAIN_TYPES)
-        for stem in ("plain_add", "plain_multiply", "plain_maximum", "plain_minimum")
     ),
 )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from ..litert import LITERT
 from ..litert.differences import with_differences
+from ..litert.elementwise import STORED
 from ..table import Numerics
 from . import convolution, elementwise, inexact, reduction, refused, unary
 from .versions import VERSIONS
 
-_OWN = convolution.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + inexact.ROWS + refused.ROWS
+_OWN = STORED + convolution.ROWS + elementwise.ROWS + reduction.ROWS + unary.ROWS + inexact.ROWS + refused.ROWS
 
 LITERT_OPTIMIZED = Numerics(
     "litert-optimized",

@@ -8,6 +8,7 @@ resolver.
 
 from __future__ import annotations
 
+from ..litert.elementwise import STORED
 from ..litert_optimized import LITERT_OPTIMIZED
 from ..table import Numerics
 from . import elementwise, matrix, movement, reduction
@@ -16,6 +17,6 @@ XNNPACK = Numerics(
     "xnnpack",
     "ai-edge-litert 2.3.0, OpResolverType.BUILTIN (default XNNPACK delegate), x86-64, one thread",
     "Hypothesis-built single-operator models and the outputs of real models, byte for byte",
-    matrix.ROWS + elementwise.ROWS + reduction.ROWS + movement.ROWS + LITERT_OPTIMIZED.rows,
+    STORED + matrix.ROWS + elementwise.ROWS + reduction.ROWS + movement.ROWS + LITERT_OPTIMIZED.rows,
     LITERT_OPTIMIZED.versions,
 )
