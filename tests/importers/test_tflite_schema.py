@@ -91,6 +91,7 @@ def test_every_option_decodes(code: int) -> None:
             value = shown = int(random.integers(1, 100))
         setattr(options, camel(field.name), value)
         expected[attribute] = shown
+    expected.update(entry.attributes)
     found = one_node(code, entry.options, options)
     if entry.source == "CUSTOM":
         expected = {"custom_code": "mine", "custom_options": ()}
@@ -117,8 +118,6 @@ def test_missing_options_give_defaults(code: int) -> None:
 
 
 def test_names_used_by_the_operators() -> None:
-    stems = [operator(code).stem for code in OPERATORS]
-    assert len(set(stems)) == len(stems)
     conv = one_node(tfl.BuiltinOperator.CONV_2D, "", None)
     assert conv.attributes == {
         "padding": "same",

@@ -1,6 +1,6 @@
 """add, sub, mul, div, neg, abs, sign, maximum, minimum, floor_mod, remainder,
 shift_left, shift_right, bitwise_and, bitwise_or, bitwise_xor, bitwise_not, equal, less, greater, less_equal,
-greater_equal, logical_and, logical_or, logical_not, not_equal, is_nan, is_infinite, cumsum against ONNX Runtime.
+greater_equal, not_equal, is_nan, is_infinite, cumsum against ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def test_random_models(request: pytest.FixtureRequest, number: int) -> None:
 
 @pytest.mark.parametrize("fmod", [0, 1])
 def test_modulo_of_the_specification(request: pytest.FixtureRequest, fmod: int) -> None:
-    """modulo and remainder under `onnx`: zeros, infinities and signs as the text of version 28 says."""
+    """floor_mod and remainder under `onnx`: zeros, infinities and signs as the text of version 28 says."""
     for rng in cases(request, usual=100):
         a, b = (numbers(rng, (20,), "f8") for _ in range(2))
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""logical_and, logical_or, logical_not against the real runtime."""
+"""bitwise_and, bitwise_or and bitwise_not of truth values against the real runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""unsorted_segment_sum, unsorted_segment_prod, unsorted_segment_max, unsorted_segment_min against the real runtime."""
+"""unsorted_segment, every reduction, against the real runtime."""
 
 from __future__ import annotations
 

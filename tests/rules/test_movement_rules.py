@@ -28,6 +28,13 @@ CASES = {
         ((np.array([np.nan]), -128, 127), {_SATURATE: [127], _LOW: [-(2**31)], _HALVES: [0], _AWAY: [-(2**31)]}),
         ((np.array([-1.75]), -128, 127), {_SATURATE: [-1], _LOW: [-1], _HALVES: [-1], _AWAY: [-2]}),
     ],
+    "shift": [
+        ((np.uint8([200]), np.uint8([9]), False), {"places_clamped": [1], "nothing_beyond": [0]}),
+        ((np.int8([-100]), np.int8([-1]), False), {"places_clamped": [-100], "nothing_beyond": [-1]}),
+        ((np.int8([-100]), np.int8([8]), False), {"places_clamped": [-1], "nothing_beyond": [-1]}),
+        ((np.uint8([3]), np.uint8([8]), True), {"places_clamped": [128], "nothing_beyond": [0]}),
+        ((np.uint8([200]), np.uint8([3]), False), {"places_clamped": [25], "nothing_beyond": [25]}),
+    ],
     "remainder": [
         ((np.array([-7]), np.array([3])), {"exact": [-1], "binary64": [-1]}),
         ((np.array([2**62 + 1]), np.array([2])), {"exact": [1], "binary64": [0]}),
@@ -136,6 +143,13 @@ def test_literal_cases(slot: str, arguments: tuple, expected: dict[str, list[int
 def test_every_pair_is_told_apart(slot: str) -> None:
     for first, second in combinations(rules(slot), 2):
         assert any(expected[first] != expected[second] for _, expected in CASES[slot]), (first, second)
+
+
+def test_modulo_rules_are_told_apart() -> None:
+    """-7, 1 and -6 modulo 3, -6 and 3: what is left has the divisor's sign, a zero that of either one."""
+    a, b = np.float32([-7, 1, -6]), np.float32([3, -6, 3])
+    found = {name: [str(v) for v in rule(a, b).tolist()] for name, rule in rules("modulo").items()}
+    assert found == {"zero_of_dividend": ["2.0", "-5.0", "-0.0"], "zero_of_divisor": ["2.0", "-5.0", "0.0"]}
 
 
 def test_weighted_rules_are_told_apart() -> None:

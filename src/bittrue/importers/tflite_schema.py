@@ -11,6 +11,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..graph import Attribute
 from .flatbuffer import Field, parse_fields
 
 # name, underlying type, enumerators from 0 on.
@@ -288,6 +289,10 @@ STEMS: dict[str, str] = {
     "CONV_3D_TRANSPOSE": "conv3d_transpose",
     "DEPTHWISE_CONV_2D": "depthwise_conv2d",
     "AVERAGE_POOL_2D": "average_pool2d",
+    "COMPLEX_ABS": "abs",
+    "LOGICAL_AND": "bitwise_and",
+    "LOGICAL_NOT": "bitwise_not",
+    "LOGICAL_OR": "bitwise_or",
     "MAX_POOL_2D": "max_pool2d",
     "L2_POOL_2D": "l2_pool2d",
     "PADV2": "pad_v2",
@@ -295,15 +300,24 @@ STEMS: dict[str, str] = {
     "SPACE_TO_BATCH_ND": "space_to_batch",
     "POW": "power",
     "RESIZE_NEAREST_NEIGHBOR": "resize_nearest",
+    "RIGHT_SHIFT": "shift_right",
     "STABLEHLO_ADD": "add",
     "STABLEHLO_MAXIMUM": "maximum",
     "STABLEHLO_MINIMUM": "minimum",
     "STABLEHLO_MULTIPLY": "mul",
+    "UNSORTED_SEGMENT_MAX": "unsorted_segment",
+    "UNSORTED_SEGMENT_MIN": "unsorted_segment",
+    "UNSORTED_SEGMENT_PROD": "unsorted_segment",
+    "UNSORTED_SEGMENT_SUM": "unsorted_segment",
 }
 
 # Builtin name -> attributes that tell it from another one of the same stem.
-ATTRIBUTES: dict[str, dict[str, bool]] = {
-    f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")
+ATTRIBUTES: dict[str, dict[str, Attribute]] = {
+    **{f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")},
+    "UNSORTED_SEGMENT_MAX": {"reduction": "largest"},
+    "UNSORTED_SEGMENT_MIN": {"reduction": "smallest"},
+    "UNSORTED_SEGMENT_PROD": {"reduction": "multiply"},
+    "UNSORTED_SEGMENT_SUM": {"reduction": "add"},
 }
 
 # Builtin name -> options table, where that table is not named after the operator.
@@ -351,7 +365,7 @@ class Operator:
     options: str
     fields: tuple[tuple[str, Field], ...]
     refused: tuple[str, ...]
-    attributes: Mapping[str, bool]
+    attributes: Mapping[str, Attribute]
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """Integers bit by bit, with NumPy broadcasting; scales and zero points are ignored.
 
-bitwise_and, bitwise_or, bitwise_xor, bitwise_not; right_shift limits its places to the width less one, shift_left and
-shift_right leave nothing but the sign when places reach the width, or are negative.
+A truth value is one bit in a byte of its own: bitwise_not turns that bit, the others work on the whole byte, which shows
+where a byte is neither 0 nor 1. What shifts do with places that reach the width, or are negative, is a rule.
 """
 
 from __future__ import annotations
@@ -11,39 +11,31 @@ from functools import partial
 
 import numpy as np
 
+from ..rules import shift
 from .base import Operator, Step, broadcast_shape, nothing_to_prepare, same_shape
 from .elementwise import blockwise
 
 
-def _right_shift(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Floor of x / 2^places; places are limited to 0 and the width less one."""
-    return x >> np.clip(places, 0, 8 * x.dtype.itemsize - 1).astype(x.dtype)
-
-
-def _shifted(operation: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
-    """What is left where the places reach the width: -1 for a negative number shifted right, else 0."""
-
-    def function(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-        width = x.dtype.type(8 * x.dtype.itemsize)
-        beyond = (places >= width) | (places < 0)
-        negative = (x < 0) & (operation is np.right_shift)
-        rest = np.where(negative, ~x.dtype.type(0), x.dtype.type(0))
-        return np.where(beyond, rest, operation(x, np.where(beyond, x.dtype.type(0), places)))
-
-    return function
+def _words(x: np.ndarray) -> np.ndarray:
+    return x.view(np.uint8) if x.dtype == np.bool_ else x
 
 
 def reference_not(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Every bit the other way."""
-    return [np.asarray(np.invert(inputs[0]))]
+    """Every bit the other way; of a truth value the only one."""
+    x = inputs[0]
+    return [np.asarray(_words(x) ^ np.uint8(1)).view(x.dtype) if x.dtype == np.bool_ else np.asarray(np.invert(x))]
 
 
-def reference(
-    step: Step, inputs: Sequence[np.ndarray], function: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> list[np.ndarray]:
+def reference(step: Step, inputs: Sequence[np.ndarray], function: Callable[..., np.ndarray]) -> list[np.ndarray]:
     """Element by element in the type of the inputs."""
-    first, second = inputs
-    return [blockwise(function, [first, second], first.dtype, first.dtype)]
+    first, second = (_words(x) for x in inputs)
+    return [blockwise(function, [first, second], first.dtype, first.dtype).view(inputs[0].dtype)]
+
+
+def reference_shift(step: Step, inputs: Sequence[np.ndarray], up: bool) -> list[np.ndarray]:
+    """The rule's way with places."""
+    rule = shift.RULES[step.rules["shift"]]
+    return reference(step, inputs, lambda x, places: rule(x, places, up))
 
 
 def _operator(stem: str, function: Callable[[np.ndarray, np.ndarray], np.ndarray], summary: str) -> Operator:
@@ -59,7 +51,19 @@ OPERATORS = (
         "bitwise_not", (), same_shape, nothing_to_prepare, reference_not, "every bit the other way", elementwise=1
     ),
     _operator("bitwise_xor", np.bitwise_xor, "bits in which two integers differ"),
-    _operator("shift_left", _shifted(np.left_shift), "bits moved up, others lost"),
-    _operator("shift_right", _shifted(np.right_shift), "bits moved down, others lost"),
-    _operator("right_shift", _right_shift, "floor of first / 2^second"),
+    *(
+        Operator(
+            stem,
+            ("shift",),
+            broadcast_shape,
+            nothing_to_prepare,
+            partial(reference_shift, up=up),
+            summary,
+            elementwise=2,
+        )
+        for stem, up, summary in (
+            ("shift_left", True, "bits moved up, others lost"),
+            ("shift_right", False, "bits moved down, others lost: floor of first / 2^second"),
+        )
+    ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import RunError
-from ..rules import plain_range
+from ..rules import modulo, plain_range
 from .base import Operator, Step, broadcast_shape, nothing_to_prepare
 from .div import refuse_divisor
 from .elementwise import blockwise
@@ -51,19 +51,11 @@ def reference_div(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(block, [first, second], first.dtype)]
 
 
-def _modulo_floats(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The exact remainder of the truncated quotient, plus b (one rounding) where their signs differ."""
-    with np.errstate(all="ignore"):
-        remainder = np.fmod(a, b)
-        moved = np.where((remainder != 0) & ((b < 0) != (remainder < 0)), remainder + b, remainder)
-    return plain_range.with_first_nan(moved, a, b)
-
-
 def reference_mod(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A float divisor may be 0 (the result is NaN), an integer one may not."""
     first, second = inputs
     if first.dtype.kind == "f":
-        return [blockwise(_modulo_floats, [first, second], first.dtype, first.dtype)]
+        return [blockwise(modulo.RULES[step.rules["modulo"]], [first, second], first.dtype, first.dtype)]
     refuse_divisor(step, second, 0, "0")
     lowest = int(np.iinfo(first.dtype).min)
 
@@ -89,7 +81,7 @@ OPERATORS = (
     ),
     Operator(
         "floor_mod",
-        (),
+        ("modulo",),
         broadcast_shape,
         nothing_to_prepare,
         reference_mod,

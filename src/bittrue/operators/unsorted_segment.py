@@ -1,4 +1,7 @@
-"""unsorted_segment_sum, _prod, _max and _min: slices with one number each, reduced by that number."""
+"""unsorted_segment: slices with one number each, those of a number combined.
+
+add and multiply begin with 0 and 1, largest and smallest with the other end of the type and pass over NaN.
+"""
 
 from __future__ import annotations
 
@@ -32,31 +35,15 @@ def lower(call: Call) -> Lowered:
     """Data as [slices, inner], the output as [segments, inner]."""
     shape = call.output.shape
     return Lowered(
-        parameters={"segments": shape[0], "inner": math.prod(shape[1:]), "shape": shape},
+        parameters={
+            "segments": shape[0],
+            "inner": math.prod(shape[1:]),
+            "shape": shape,
+            "reduction": call.attribute("reduction"),
+        },
         work=call.input(0).size,
         scratch=32 * call.input(1).size + 12 * call.input(0).size,
     )
-
-
-def _reference(combine: Combine, integer: int, real: float) -> Callable[..., list[np.ndarray]]:
-    def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        data, numbers = inputs[0], inputs[1].astype(np.int64).reshape(-1)
-        beyond = numbers[numbers >= step["segments"]]
-        if beyond.size:
-            raise RunError(
-                "BT-SEGMENT-NUMBER",
-                f"segment number {int(beyond[0])} must be below {step['segments']}",
-                advice="negative numbers are passed over, larger ones are not",
-            )
-        first = real if data.dtype == np.float32 else integer
-        out = np.full((step["segments"], step["inner"]), first, data.dtype)
-        rows = data.reshape(numbers.size, step["inner"])
-        for chosen in _rounds(numbers):
-            with np.errstate(all="ignore"):
-                out[numbers[chosen]] = combine(out[numbers[chosen]], rows[chosen])
-        return [out.reshape(step["shape"])]
-
-    return reference
 
 
 def _rounds(numbers: np.ndarray) -> list[np.ndarray]:
@@ -81,14 +68,33 @@ def _smaller(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 _LARGEST = float(np.finfo(np.float32).max)
-_KINDS: tuple[tuple[str, Combine, int, float, str], ...] = (
-    ("unsorted_segment_sum", np.add, 0, 0.0, "sums, from 0"),
-    ("unsorted_segment_prod", np.multiply, 1, 1.0, "products, from 1"),
-    ("unsorted_segment_max", _larger, -(2**31), -_LARGEST, "maxima, from the lowest number; NaN is passed over"),
-    ("unsorted_segment_min", _smaller, 2**31 - 1, _LARGEST, "minima, from the largest number; NaN is passed over"),
-)
+# What combines two slices, and what every segment begins with, for integers and for real numbers.
+_KINDS: dict[str, tuple[Combine, int, float]] = {
+    "add": (np.add, 0, 0.0),
+    "multiply": (np.multiply, 1, 1.0),
+    "largest": (_larger, -(2**31), -_LARGEST),
+    "smallest": (_smaller, 2**31 - 1, _LARGEST),
+}
 
-OPERATORS = tuple(
-    Operator(stem, (), infer, lower, _reference(combine, integer, real), summary)
-    for stem, combine, integer, real, summary in _KINDS
-)
+
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Slice after slice of every number."""
+    data, numbers = inputs[0], inputs[1].astype(np.int64).reshape(-1)
+    beyond = numbers[numbers >= step["segments"]]
+    if beyond.size:
+        raise RunError(
+            "BT-SEGMENT-NUMBER",
+            f"segment number {int(beyond[0])} must be below {step['segments']}",
+            advice="negative numbers are passed over, larger ones are not",
+        )
+    combine, integer, real = _KINDS[step["reduction"]]
+    first = real if data.dtype == np.float32 else integer
+    out = np.full((step["segments"], step["inner"]), first, data.dtype)
+    rows = data.reshape(numbers.size, step["inner"])
+    for chosen in _rounds(numbers):
+        with np.errstate(all="ignore"):
+            out[numbers[chosen]] = combine(out[numbers[chosen]], rows[chosen])
+    return [out.reshape(step["shape"])]
+
+
+OPERATOR = Operator("unsorted_segment", (), infer, lower, reference, "slices combined by their numbers")

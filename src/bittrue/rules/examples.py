@@ -33,14 +33,17 @@ from . import (
     level_sum,
     levels,
     mean,
+    modulo,
     narrow,
     normalize,
+    power,
     quantize,
     quotient,
     real_function,
     remainder,
     rescale,
     scale_form,
+    shift,
     sigmoid,
     sign,
     softmax,
@@ -435,6 +438,28 @@ def _remainder(first: str, second: str) -> Iterator[Example]:
         yield Example("2^62 + 1 modulo 2", (str(one), str(other)))
 
 
+def _modulo(first: str, second: str) -> Iterator[Example]:
+    one, other = (modulo.RULES[name](np.array([-6.0]), np.array([3.0]))[0] for name in (first, second))
+    if np.signbit(one) != np.signbit(other):
+        yield Example("-6 modulo 3", (str(one), str(other)))
+
+
+def _shift(first: str, second: str) -> Iterator[Example]:
+    x, places = np.array([200], np.uint8), np.array([9], np.uint8)
+    one, other = (int(shift.RULES[name](x, places, False)[0]) for name in (first, second))
+    if one != other:
+        yield Example("200 in 8 bits, 9 places to the right", (str(one), str(other)))
+
+
+def _power(first: str, second: str) -> Iterator[Example]:
+    """Squares and cubes by an only exponent, small bases first; the square of a number near the largest one."""
+    for base, exponent in product((0.1, 0.3, 0.7, 1.1, 1.3, 1e30), (2.0, 3.0, 5.0, 2.000001)):
+        x, y = np.array([base], np.float32), np.array([exponent], np.float32)
+        one, other = (float(power.RULES[name].apply(x, y, True)[0]) for name in (first, second))
+        if one != other:
+            yield Example(f"{base} to the power of {exponent}", (repr(one), repr(other)))
+
+
 def _sign(first: str, second: str) -> Iterator[Example]:
     """Small negative numbers times a negative factor."""
     x, rule = np.arange(-1, -9, -1), "q31_two_step_up_away"
@@ -643,8 +668,10 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "level_sum": _level_sum,
     "levels": _levels,
     "mean": _mean,
+    "modulo": _modulo,
     "narrow": _narrow,
     "normalize": _normalize,
+    "power": _power,
     "quantize": _quantize,
     "quotient": _quotient,
     "range_dequantize": _range_dequantize,
@@ -655,6 +682,7 @@ _FINDERS: dict[str, Callable[[str, str], Iterator[Example]]] = {
     "rescale": _rescale,
     "scale_form": _scale_form,
     "scale_form_per_axis": _scale_form,
+    "shift": _shift,
     "sigmoid": _sigmoid,
     "sign": _sign,
     "softmax": _softmax,

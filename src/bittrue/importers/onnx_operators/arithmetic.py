@@ -27,8 +27,7 @@ def _extreme(operator: str) -> Mapper:
 
 def _mod(source: Source) -> None:
     truncated = source.flag("fmod", False)
-    floored = "modulo" if source.tensor(0).type.is_float else "floor_mod"
-    source.emit("remainder" if truncated else floored, source.type(0))
+    source.emit("remainder" if truncated else "floor_mod", source.type(0))
 
 
 def _bit_shift(source: Source) -> None:
@@ -51,7 +50,7 @@ def _cumulative_sum(source: Source) -> None:
 MAPPERS: Mappers = {
     ("", "Abs"): same_type("abs"),
     ("", "Add"): same_type("add"),
-    ("", "And"): fixed_type("logical_and", "bool"),
+    ("", "And"): same_type("bitwise_and"),
     ("", "BitShift"): _bit_shift,
     ("", "BitwiseAnd"): same_type("bitwise_and"),
     ("", "BitwiseNot"): same_type("bitwise_not"),
@@ -71,8 +70,8 @@ MAPPERS: Mappers = {
     ("", "Mod"): _mod,
     ("", "Mul"): same_type("mul"),
     ("", "Neg"): same_type("neg"),
-    ("", "Not"): fixed_type("logical_not", "bool"),
-    ("", "Or"): fixed_type("logical_or", "bool"),
+    ("", "Not"): same_type("bitwise_not"),
+    ("", "Or"): same_type("bitwise_or"),
     ("", "Sub"): same_type("sub"),
     ("", "Xor"): fixed_type("not_equal", "bool"),
 }

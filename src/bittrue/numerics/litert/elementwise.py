@@ -191,7 +191,7 @@ ROWS: tuple[Row, ...] = (
         where=("s32", "s64"),
         requires=(_RANK,),
     ),
-    Row("floor_mod", ("f32 f32 -> f32",), {}, "run", requires=(_RANK,), limit=_TWO_NANS),
+    Row("floor_mod", ("f32 f32 -> f32",), {"modulo": "zero_of_dividend"}, "run", requires=(_RANK,), limit=_TWO_NANS),
     Row(
         "squared_difference",
         ("s8 s8 -> s8",),
@@ -200,9 +200,8 @@ ROWS: tuple[Row, ...] = (
         requires=(("zero_points_fit",), _RANK),
     ),
     Row("squared_difference", ("T T -> T",), {}, "run", where=("s32", "f32"), requires=(_RANK,)),
-    Row("logical_and", ("bool bool -> bool",), {}, "run", requires=(_RANK,)),
-    Row("logical_or", ("bool bool -> bool",), {}, "run", requires=(_RANK,)),
-    Row("logical_not", ("bool -> bool",), {}, "run"),
+    *(Row(stem, ("bool bool -> bool",), {}, "run", requires=(_RANK,)) for stem in ("bitwise_and", "bitwise_or")),
+    Row("bitwise_not", ("bool -> bool",), {}, "run"),
     Row("select", ("bool T T -> T",), {}, "run", where=_WIDTHS),
     Row("select_v2", ("bool T T -> T",), {}, "run", where=_WIDTHS, requires=(_RANK,)),
     Row(
@@ -240,7 +239,7 @@ ROWS: tuple[Row, ...] = (
         limit="with several threads and four or more inputs the kernel adds in another order; " + _TWO_NANS,
     ),
     *(
-        Row(stem, ("T T -> T",), {}, "run", where=("s8", "u8", "s16", "u16", "s32", "u32"), requires=(_RANK,))
-        for stem in ("bitwise_xor", "right_shift")
+        Row(stem, ("T T -> T",), rules, "run", where=("s8", "u8", "s16", "u16", "s32", "u32"), requires=(_RANK,))
+        for stem, rules in (("bitwise_xor", {}), ("shift_right", {"shift": "places_clamped"}))
     ),
 )

@@ -6,6 +6,7 @@ from ..table import Row
 from .movement import INTEGERS
 
 _WRAPS = {"plain_range": "type_limits"}
+SHIFT = {"shift": "nothing_beyond"}
 _SIGNED = ("s8", "s16", "s32", "s64")
 _REAL = ("f32", "f64")
 _ZEROS = "of zeros with different signs, the runtime takes the first or the second one by its vectors' lanes"
@@ -35,18 +36,15 @@ ROWS: tuple[Row, ...] = (
     Row("floor_mod", ("T T -> T",), {}, "run; a divisor of 0 is an error", where=INTEGERS),
     Row("remainder", ("T T -> T",), {"remainder": "binary64"}, "run; a divisor of 0 is an error", where=INTEGERS),
     Row("remainder", ("T T -> T",), {}, "run", where=_REAL),
-    Row("shift_left", ("T T -> T",), {}, "run", where=_UNSIGNED),
-    Row("shift_right", ("T T -> T",), {}, "run", where=_UNSIGNED),
-    *(Row(f"bitwise_{stem}", ("T T -> T",), {}, "run", where=INTEGERS) for stem in ("and", "or", "xor")),
-    Row("bitwise_not", ("T -> T",), {}, "run", where=INTEGERS),
+    *(Row(f"shift_{way}", ("T T -> T",), SHIFT, "run", where=_UNSIGNED) for way in ("left", "right")),
+    *(Row(f"bitwise_{stem}", ("T T -> T",), {}, "run", where=(*INTEGERS, "bool")) for stem in ("and", "or")),
+    Row("bitwise_xor", ("T T -> T",), {}, "run", where=INTEGERS),
+    Row("bitwise_not", ("T -> T",), {}, "run", where=(*INTEGERS, "bool")),
     *(Row(stem, ("T T -> bool",), {}, "run", where=(*INTEGERS, *_REAL, "bool")) for stem in ("equal", "not_equal")),
     *(
         Row(stem, ("T T -> bool",), {}, "run", where=(*INTEGERS, *_REAL))
         for stem in ("less", "less_equal", "greater", "greater_equal")
     ),
-    Row("logical_and", ("bool bool -> bool",), {}, "run"),
-    Row("logical_or", ("bool bool -> bool",), {}, "run"),
-    Row("logical_not", ("bool -> bool",), {}, "run"),
     Row("is_nan", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
     Row("is_infinite", ("T -> bool",), {}, "run", where=(*_REAL, "f16", "bf16")),
     Row(
