@@ -1,7 +1,7 @@
 """Integers bit by bit, with NumPy broadcasting; scales and zero points are ignored.
 
-A truth value is one bit in a byte of its own: bitwise_not turns that bit, the others work on the whole byte, which shows
-where a byte is neither 0 nor 1. What shifts do with places that reach the width, or are negative, is a rule.
+A truth value is one bit in a byte of its own: bitwise_not turns that bit, the others work on the whole byte, which
+shows where a byte is neither 0 nor 1. What shifts do with places that reach the width, or are negative, is a rule.
 """
 
 from __future__ import annotations
