@@ -1,4 +1,4 @@
-// matmul_integer and matmul_integer_to_float: the sums of 8-bit rows times constant weights.
+// matmul: the sums of 8-bit rows times constant weights.
 #include "operators/integer_layer.h"
 
 #include <algorithm>
@@ -158,61 +158,85 @@ class IntegerLayer final : public Kernel {
   std::unique_ptr<Matmul> matmul_;
 };
 
-// The input that holds the zero point of the rows while running, if there is one.
-size_t late_zero_point(const Step& step, size_t input) {
-  return step.integer("late", 0, 1) != 0 && step.has_input(input) ? input : kNone;
-}
+// Which operands of matmul hold what.
+constexpr size_t kAddend = 2, kRowScale = 3, kRowPoint = 4, kColumnScales = 5, kColumnPoints = 6, kResultScale = 7;
 
-std::unique_ptr<Kernel> make_layer(const Step& step, const CoreSet& cores, size_t zero_point, size_t weight_zero_point,
-                                   Finish finish) {
-  const Operand &a = step.input(0), &b = step.input(1);
-  require(!step.has_array("input_zero_points"), "zero points differ by row");
-  const SignedWeights weights = column_weights(b, weight_zero_points(step, weight_zero_point));
-  const int64_t depth = b.shape[b.rank() - 2], columns = b.shape[b.rank() - 1];
-  require(a.rank() >= 1 && a.shape.back() == depth, "the shapes do not fit");
-  return std::make_unique<IntegerLayer>(step, cores, columns, depth, weights,
-                                        std::vector<int64_t>(static_cast<size_t>(columns), 0),
-                                        late_zero_point(step, zero_point), std::move(finish));
+// How sums become real numbers: factors of the plan, or operands that are read while running.
+Finish real_finish(const Step& step, int64_t columns) {
+  require(step.rule("scale_back") == "binary32_product_of_scales", "no native rule for this slot");
+  require(step.integer("b_scale_first", 0, 1) == 0 && step.integer("first_in_multiplier", 0, 1) != 0 &&
+              step.integer("second_in_multiplier", 0, 1) != 0,
+          "scales of another form");
+  Finish finish;
+  finish.real = true;
+  if (step.integer("late", 0, 1) == 0) {
+    const Array &first = step.array("first_scale"), &second = step.array("second_scale");
+    require(first.count == 1 || first.count == columns, "one factor, or one per column, is needed");
+    require(second.count == 1 || second.count == columns, "one factor, or one per column, is needed");
+    for (int64_t n = 0; n < columns; ++n) {
+      finish.factors.push_back(static_cast<float>(first.real(first.count == 1 ? 0 : n)) *
+                               static_cast<float>(second.real(second.count == 1 ? 0 : n)));
+      require(std::isfinite(finish.factors.back()), "a factor is not finite");
+    }
+  } else {
+    const Operand &row = step.input(kRowScale), &own = step.input(kColumnScales);
+    require(row.type == Type::f32 && own.type == Type::f32 && row.elements == 1 &&
+                (own.elements == 1 || own.elements == columns) && !step.has_input(kResultScale) &&
+                step.real("alpha") == 1.0,
+            "scales of another form");
+    finish.row_scale = kRowScale;
+    finish.column_scales = kColumnScales;
+    finish.one_column_scale = own.elements == 1;
+  }
+  if (step.has_input(kAddend) && step.input(kAddend).type == Type::f32) {
+    require(step.input(kAddend).elements == columns, "one addend per column is needed");
+    finish.addends = kAddend;
+  }
+  return finish;
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_scaled_sums(const Step& step, const CoreSet& cores, int64_t columns, int64_t depth,
-                                         const SignedWeights& weights, const std::vector<int64_t>& addends) {
-  require(step.rule("scale_back") == "binary32_product_of_scales", "no native rule for this slot");
-  const Array& array = step.array("factor");
-  require(array.count == 1 || array.count == columns, "one factor, or one per column, is needed");
-  Finish finish;
-  finish.real = true;
-  for (int64_t n = 0; n < columns; ++n) {
-    finish.factors.push_back(static_cast<float>(array.real(array.count == 1 ? 0 : n)));
-    require(std::isfinite(finish.factors.back()), "a factor is not finite");
+ConstantMatrix constant_matrix(const Step& step) {
+  const Operand &a = step.input(0), &b = step.input(1);
+  const bool turned = step.integer("transpose_b", 0, 1) != 0;
+  require(!turned || b.rank() == 2, "transposed batches");
+  ConstantMatrix matrix;
+  matrix.weights = column_weights(b, weight_zero_points(step, kColumnPoints), turned);
+  matrix.depth = b.shape[b.rank() - (turned ? 1 : 2)];
+  matrix.columns = b.shape[b.rank() - (turned ? 2 : 1)];
+  require(a.rank() >= 1, "the shapes do not fit");
+  if (step.integer("transpose_a", 0, 1) != 0) {
+    // A single row or column is its own transpose.
+    require(a.rank() == 2 && (a.shape[0] == 1 || a.shape[1] == 1), "rows are not side by side");
+    require(a.shape[0] == matrix.depth, "the shapes do not fit");
+  } else {
+    require(a.shape.back() == matrix.depth, "the shapes do not fit");
   }
-  return std::make_unique<IntegerLayer>(step, cores, columns, depth, weights, addends, kNone, std::move(finish));
+  return matrix;
 }
 
-std::unique_ptr<Kernel> make_matmul_integer(const Step& step, const CoreSet& cores) {
-  return make_layer(step, cores, 2, 3, {});
+std::vector<int64_t> column_addends(const Step& step, int64_t columns) {
+  if (!step.has_input(kAddend)) return std::vector<int64_t>(static_cast<size_t>(columns), 0);
+  const Operand& addend = step.input(kAddend);
+  require(addend.rank() < 2 || addend.shape[0] == 1, "addends differ by row");
+  std::vector<int64_t> values = addend.integers();
+  if (values.size() == 1) values.assign(static_cast<size_t>(columns), values[0]);
+  require(static_cast<int64_t>(values.size()) == columns, "one addend per column is needed");
+  return values;
 }
 
-std::unique_ptr<Kernel> make_matmul_integer_to_float(const Step& step, const CoreSet& cores) {
-  require(step.rule("scale_back") == "binary32_product_of_scales", "no native rule for this slot");
-  require(step.integer("one_row_scale", 0, 1) != 0 && step.integer("column_scales", 0, 1) != 0, "scales of another form");
-  const int64_t columns = step.output().shape.empty() ? 1 : step.output().shape.back();
-  const int64_t scales = step.input(3).elements;
-  require(step.input(2).type == Type::f32 && step.input(3).type == Type::f32 && step.input(2).elements == 1 &&
-              (scales == 1 || scales == columns),
-          "scales of another form");
+std::unique_ptr<Kernel> make_integer_layer(const Step& step, const CoreSet& cores) {
+  require(!step.has_array("input_zero_points"), "zero points differ by row");
+  const ConstantMatrix b = constant_matrix(step);
   Finish finish;
-  finish.real = true;
-  finish.row_scale = 2;
-  finish.column_scales = 3;
-  finish.one_column_scale = scales == 1;
-  if (step.has_input(6)) {
-    require(step.input(6).type == Type::f32 && step.input(6).elements == columns, "one addend per column is needed");
-    finish.addends = 6;
-  }
-  return make_layer(step, cores, 4, 5, std::move(finish));
+  if (step.rules.count("scale_back") != 0) finish = real_finish(step, b.columns);
+  const bool real_addends = finish.addends != kNone;
+  const std::vector<int64_t> addends =
+      real_addends ? std::vector<int64_t>(static_cast<size_t>(b.columns), 0) : column_addends(step, b.columns);
+  const bool late = step.integer("late", 0, 1) != 0;
+  return std::make_unique<IntegerLayer>(step, cores, b.columns, b.depth, b.weights, addends,
+                                        late && step.has_input(kRowPoint) ? kRowPoint : kNone, std::move(finish));
 }
 
 }  // namespace bittrue

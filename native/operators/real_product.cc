@@ -1,4 +1,4 @@
-// matmul and gemm of real numbers by the rule binary32_fused_blocks: blocks of fused multiply-adds from 0 on, added up.
+// matmul of real numbers by the rule binary32_fused_blocks: blocks of fused multiply-adds from 0 on, added up.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -7,6 +7,7 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/real_product.h"
 #include "operators/single_rows.h"
 
 namespace bittrue {
@@ -222,7 +223,7 @@ bool is_marked(const Step& step, const char* name) {
 
 std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, const Factors& factors, bool added) {
   require(!is_marked(step, "turned_a"), "the runtime's rows are not side by side");
-  const bool turned = factors.turned_b || is_marked(step, "turned_b");
+  const bool turned = is_marked(step, "turned_b");
   const bool packed = step.integer("packed", 0, 1) != 0 && step.input(1).rank() == 2;
   const bool single = factors.rows == 1 || (factors.columns == 1 && !turned);
   if (single && !packed && step.real("alpha") == 1.0) {
@@ -234,13 +235,17 @@ std::unique_ptr<Kernel> make_product(const Step& step, const CoreSet& cores, con
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_real_product(const Step& step, const CoreSet& cores) {
   const Operand &a = step.input(0), &b = step.input(1);
   require(a.rank() >= 1 && b.rank() >= 2, "a vector on the right");
+  require(step.integer("transpose_a", 0, 1) == 0, "rows are not side by side");
+  const bool added = step.has_input(2);
+  require(!added || (a.rank() == 2 && b.rank() == 2 && step.real("beta") == 1.0), "no native form with factors");
   Factors f;
+  f.turned_b = step.integer("transpose_b", 0, 1) != 0;
   f.depth = a.shape.back();
-  f.columns = b.shape.back();
-  require(b.shape[b.rank() - 2] == f.depth && f.depth > 0 && f.columns > 0, "the shapes do not fit");
+  f.columns = b.shape[b.rank() - (f.turned_b ? 2 : 1)];
+  require(b.shape[b.rank() - (f.turned_b ? 1 : 2)] == f.depth && f.depth > 0 && f.columns > 0, "the shapes do not fit");
   f.right_matrices = b.elements / (f.depth * f.columns);
   require(step.integer("apart", 0, 1) == 0, "matrices on the left lie apart");
   if (f.right_matrices == 1 && b.rank() <= std::max(a.rank(), 2)) {
@@ -262,22 +267,6 @@ std::unique_ptr<Kernel> make_matmul(const Step& step, const CoreSet& cores) {
     }
   }
   require(step.output().elements == static_cast<int64_t>(f.left.size()) * f.rows * f.columns, "the shapes do not fit");
-  return make_product(step, cores, f, false);
-}
-
-std::unique_ptr<Kernel> make_gemm(const Step& step, const CoreSet& cores) {
-  const Operand &a = step.input(0), &b = step.input(1);
-  require(a.rank() == 2 && b.rank() == 2 && step.integer("transpose_a", 0, 1) == 0, "factors are no rows and columns");
-  const bool added = step.has_input(2);
-  require(step.real("alpha") == 1.0 && (!added || step.real("beta") == 1.0), "no native form with factors");
-  Factors f;
-  f.turned_b = step.integer("transpose_b", 0, 1) != 0;
-  f.rows = a.shape[0];
-  f.depth = a.shape[1];
-  f.columns = b.shape[f.turned_b ? 0 : 1];
-  f.left = f.right = {0};
-  require(b.shape[f.turned_b ? 1 : 0] == f.depth && step.output().elements == f.rows * f.columns,
-          "the shapes do not fit");
   return make_product(step, cores, f, added);
 }
 

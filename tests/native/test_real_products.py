@@ -1,4 +1,4 @@
-"""matmul and gemm by the rule binary32_fused_blocks: native results are the reference's, on all instruction sets."""
+"""matmul by the rule binary32_fused_blocks: native results are the reference's, on all instruction sets."""
 
 from __future__ import annotations
 

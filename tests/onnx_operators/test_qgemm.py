@@ -1,4 +1,4 @@
-"""qgemm: random one-node models against ONNX Runtime."""
+"""matmul of quantized matrices with an addend (QGemm): random one-node models against ONNX Runtime."""
 
 from __future__ import annotations
 

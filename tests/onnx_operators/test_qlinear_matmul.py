@@ -1,4 +1,4 @@
-"""qlinear_matmul, matmul_integer, matmul_integer_to_float: random one-node models against ONNX Runtime."""
+"""matmul of quantized values, in the four forms of ONNX: random one-node models against ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_bytes(request: pytest.FixtureRequest, part: int) -> None:
             for name, value in theirs.items():
                 assert_same(f"{name} ({executor})", ours[name], np.asarray(value))
         seen.update(step.operator for step in session.plan.steps)
-    assert {"conv_onto", "gelu", "gemm", "layer_normalization"} <= seen
+    assert {"conv_onto", "gelu", "matmul", "layer_normalization"} <= seen
 
 
 @needs_wide

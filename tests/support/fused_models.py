@@ -23,7 +23,7 @@ from .onnx_models import options
 _OFF = ("ConvActivationFusion", "GemmActivationFusion", "MatmulTransposeFusion", "SkipLayerNormFusion")
 _OFF += ("TransposeOptimizer",)
 # Real sums whose order depends on the layout that the runtime chooses for the whole graph: not seen in a plain run.
-_LAID_OUT = ("conv", "conv_transpose", "gemm", "matmul", "average_pool", "global_average_pool")
+_LAID_OUT = ("conv", "conv_transpose", "matmul", "average_pool", "global_average_pool")
 _IGNORED = ("computed_weights", "domain", "kernel_shape", "auto_pad", "saturate", "precision", "storage_order")
 
 
@@ -88,10 +88,9 @@ class _Writer:
         if node.operator in ("quantize_linear", "dequantize_linear"):
             attributes = {"type": tensor.dtype}
         operands = [self.text(i) for i in node.inputs]
-        for position, turn in ((3, "trans_b"), (1, "transpose_b")):
-            # A transposed matrix is the same as one that the product transposes.
-            if node.operator in ("qgemm", "gemm") and attributes.get(turn) is True:
-                attributes[turn], operands[position] = False, self._turned(node.inputs[position], [1, 0])
+        # A transposed matrix is the same as one that the product transposes.
+        if node.operator == "matmul" and attributes.get("transpose_b") is True:
+            attributes["transpose_b"], operands[1] = False, self._turned(node.inputs[1], [1, 0])
         parts = ", ".join(operands)
         return f"{node.operator}{place or ''}{attributes or ''}({parts})"
 

@@ -140,6 +140,27 @@ def _qgemm(real: bool) -> Made:
     return content, "onnxruntime"
 
 
+def _matmul_to_real() -> Made:
+    rng = np.random.default_rng(10)
+    operands = {
+        "a": rng.integers(0, 256, (2, 4, 6)).astype(np.uint8),
+        "b": rng.integers(-128, 128, (6, 5)).astype(np.int8),
+        "as": np.float32(0.1),
+        "bs": np.float32([0.01, 0.02, 0.03, 0.04, 0.05]),
+        "az": np.uint8(9),
+        "bz": np.int8([1, 2, 3, 4, 5]),
+        "c": rng.standard_normal(5).astype(np.float32),
+    }
+    content, _ = onnx_models.single(
+        "MatMulIntegerToFloat",
+        operands,
+        [TensorProto.FLOAT],
+        domain=onnx_models.MICROSOFT,
+        constants=set(operands) - {"a"},
+    )
+    return content, "onnxruntime"
+
+
 LAYERS: dict[str, Callable[[], Made]] = {
     "conv2d s8": lambda: _conv("s8", "litert"),
     "conv2d s8, groups": lambda: _conv("s8", "litert", groups=2),
@@ -169,4 +190,5 @@ LAYERS: dict[str, Callable[[], Made]] = {
     "qlinear_matmul of the specification": lambda: _matmul(False, "onnx"),
     "qgemm": lambda: _qgemm(False),
     "qgemm, real": lambda: _qgemm(True),
+    "matmul_integer_to_float, real": _matmul_to_real,
 }

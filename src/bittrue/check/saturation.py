@@ -155,13 +155,12 @@ def _rows(step: Step, codes: np.ndarray, is_left: bool) -> np.ndarray:
         return codes.reshape(*codes.shape[:2], -1).swapaxes(1, 2).reshape(codes.shape[0], -1)
     if _has_windows(step):
         return codes.reshape(codes.shape[0], -1)
-    if "trans_a" in step.parameters:
-        # [M, K] of the left factor, [N, K] of the right one.
-        turned = step["trans_a"] if is_left else not step["trans_b"]
-        return codes.T if turned else codes
     if codes.ndim == 1:
         return codes[None]
-    return (codes if is_left else codes.swapaxes(-1, -2)).reshape(-1, codes.shape[-1 if is_left else -2])
+    # [M, K] of the left factor, [N, K] of the right one.
+    turned = step["transpose_a"] if is_left else not step["transpose_b"]
+    codes = codes.swapaxes(-1, -2) if turned else codes
+    return codes.reshape(-1, codes.shape[-1])
 
 
 def _blocks(rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

@@ -43,7 +43,8 @@ def accumulators(plan: Plan, step: Step, inputs: Inputs) -> np.ndarray | None:
     if step.rules["accumulate"] not in ("s32_wrap", "s16_pairs_s32_wrap", "s64"):
         return None
     operator = find(step.operator)
-    if operator is None or not operator.multiplies or not {"rescale", "requantize"} & step.rules.keys():
+    scaled = {"rescale", "requantize"} & step.rules.keys() or "first_scale" in step.arrays
+    if operator is None or not operator.multiplies or not scaled:
         return _as_it_is(step, inputs)
     return _layer(operator, step, list(inputs))
 

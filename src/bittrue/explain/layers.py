@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -31,6 +32,8 @@ def layer(site: Site, work: Work) -> Number | None:
     if site.step.rules["accumulate"] == "binary32":
         return _integers_as_reals(site, work, terms)
     site = site.with_rules(_rules_here(site, terms))
+    if "first_scale" in site.step.arrays:
+        return _made_real(site, work, terms)
     if "rescale" not in site.step.rules and "requantize" not in site.step.rules:
         if set(site.step.rules) - {"accumulate"}:
             return None
@@ -38,8 +41,6 @@ def layer(site: Site, work: Work) -> Number | None:
         return acc
     acc = _accumulator(site, work, terms)
     values = pick(site.step.arrays, terms.channel)
-    if "low" not in site.step.parameters:
-        return _made_real(work, site.step.rules["scale_back"], acc, values)
     if "requantize" in site.step.rules:
         rescaled: int | np.floating = _requantized(work, site.step.rules["requantize"], acc, values)
     elif "open_factor" in values:
@@ -121,14 +122,26 @@ def real_layer(site: Site, work: Work) -> Number | None:
     return float(site.stored)
 
 
-def _made_real(work: Work, rule: str, acc: int, values: dict[str, Any]) -> float:
-    """The sum times the product of both scales, which the plan holds as one factor."""
-    scale = np.float32(values["factor" if "factor" in values else "open_factor"])
+def _made_real(site: Site, work: Work, terms: Terms) -> float | None:
+    """The sum times both scales, and a real addend; None where a scale is no factor of whole columns."""
+    step = site.step
+    names = ("first_scale", "second_scale")
+    if not (step["first_in_multiplier"] and step["second_in_multiplier"]) or any(
+        step.arrays[name].ndim > 1 for name in names
+    ):
+        return None
+    addend = terms.bias if isinstance(terms.bias, float) else None
+    acc = _accumulator(site, work, terms if addend is None else replace(terms, bias=None))
+    values, rule = pick(step.arrays, terms.channel), step.rules["scale_back"]
+    scales = [np.float32(values[name]) for name in names]
     moved = np.float32(acc)
     if int(moved) != acc:
         work.add("accumulator as binary32", integer(int(moved)), "rounded, ties to even")
-    result = np.float32(scale_back.RULES[rule](np.asarray(acc), scale, np.float32(1)))
-    work.add("product", real(result), f"{integer(int(moved))} * {real(scale)}: scales of both factors ({rule})")
+    result = np.float32(scale_back.RULES[rule](np.asarray(acc), *scales))
+    work.add("product", real(result), f"{integer(int(moved))} * {real(scales[0])} * {real(scales[1])} ({rule})")
+    if addend is not None:
+        result = np.float32(result + np.float32(addend))
+        work.add("bias", real(result), f"+ {real(addend)}: '{site.name(terms.bias_input)}' {place(terms.bias_place)}")
     return float(result)
 
 

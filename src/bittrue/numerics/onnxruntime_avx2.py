@@ -14,11 +14,8 @@ from .table import Numerics, Row
 # Positions of both factors among the inputs, the left one first: conv_integer multiplies weights by windows.
 FACTORS = {
     "conv_integer": (1, 0),
-    "matmul_integer": (0, 1),
-    "matmul_integer_to_float": (0, 1),
-    "qgemm": (0, 3),
+    "matmul": (0, 1),
     "qlinear_conv": (0, 3),
-    "qlinear_matmul": (0, 3),
 }
 
 

@@ -4,7 +4,7 @@ conv_sums: x (s8, u8) [N, C, ...], w (s8) [O, C / groups, ...]: sums of products
 ranged_conv, ranged_matmul: x, low and high of x, w (ranged_matmul: [K, O]), scales of w, bias (s32 [O]), low of the
 result, a zero of the result's type, high of the result: y = store(rescale(sum)), where bias and scales are parameters
 of `rescale`: f = f32(f32(s_y / s_x) / s_w), or f32(f32(1 / s_x) / s_w) and s_y, s being codes per unit.
-Where ranges and scales are known at plan time, steps are those of qlinear_conv and qlinear_matmul.
+Where ranges and scales are known at plan time, steps are those of qlinear_conv and matmul.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy as np
 from ..graph import Attribute, data_type
 from ..rules import accumulate, rescale
 from ..rules.range_levels import scale_of
-from . import qlinear_conv, qlinear_matmul
+from . import matmul_integer, qlinear_conv
 from .base import Call, Lowered, Operator, Role, Shape, Step
 from .late import Prepared, Values, prepare_late, prepare_now
+from .matmul import product_shape
 from .range_operands import check_range, ends_of
 from .roles import LAYER
 
@@ -73,7 +74,7 @@ def infer_matmul(call: Call) -> list[Shape]:
     call.expect(9)
     call.rank(call.input(0), 2)
     call.rank(call.input(3), 2)
-    shape = qlinear_matmul.matmul_shape(call, 0, 3)
+    shape = product_shape(call, 3)
     _check(call, shape[-1])
     return [shape]
 
@@ -106,23 +107,20 @@ def _parameters(call: Call) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return prepare_now(call, _OPERANDS, known, _prepare)
 
 
-def _handed(lowered: Lowered, late: bool, operator: str) -> Lowered:
-    """Steps whose numbers are known are another operator's."""
-    return lowered if late else replace(lowered, operator=operator, inputs=_READ)
-
-
 def lower_conv(call: Call) -> Lowered:
     """Geometry, multipliers and the accumulator bound."""
     parameters, arrays = _parameters(call)
     lowered = qlinear_conv.lowered(call, parameters, arrays, (0, _NOWHERE), (3, _NOWHERE))
-    return _handed(lowered, bool(parameters["late"]), "qlinear_conv")
+    return lowered if parameters["late"] else replace(lowered, operator="qlinear_conv", inputs=_READ)
 
 
 def lower_matmul(call: Call) -> Lowered:
     """Multipliers and the accumulator bound."""
     parameters, arrays = _parameters(call)
-    lowered = qlinear_matmul.lowered(call, parameters, arrays, (0, _NOWHERE), (3, _NOWHERE))
-    return _handed(lowered, bool(parameters["late"]), "qlinear_matmul")
+    parameters |= {"transpose_a": False, "transpose_b": False}
+    depth = call.input(0).shape[-1]
+    lowered = matmul_integer.lowered(call, parameters, arrays, depth, 3, _NOWHERE, _NOWHERE)
+    return lowered if parameters["late"] else replace(lowered, operator="matmul", inputs=(0, 3))
 
 
 def _prepared(step: Step, inputs: Sequence[np.ndarray]) -> tuple[Step, Sequence[np.ndarray]]:
@@ -136,8 +134,9 @@ def reference_conv(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 
 
 def reference_matmul(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The multipliers of this run, then as qlinear_matmul."""
-    return qlinear_matmul.reference(*_prepared(step, inputs))
+    """The multipliers of this run, then as matmul."""
+    step, _ = _prepared(step, inputs)
+    return matmul_integer.reference(step, (inputs[0], inputs[3]))
 
 
 OPERATORS = (

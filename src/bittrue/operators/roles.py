@@ -54,9 +54,9 @@ def weights_order(operator: Operator, known: Mapping[str, Attribute]) -> str:
     """The axes of the weights: ``O`` output channels, ``I`` input channels of a group, ``S`` all spatial axes, ``1``.
 
     Empty for operators without weights, or whose layers have no form. Matrices are ``OI`` or ``IO``; `known`, the
-    attributes or parameters, may exchange them by ``trans_b``.
+    attributes or parameters, may exchange them by ``transpose_b``.
     """
-    return operator.weights[::-1] if known.get("trans_b") else operator.weights
+    return operator.weights[::-1] if known.get("transpose_b") else operator.weights
 
 
 # Scales and zero points belong to the tensors.
@@ -125,10 +125,10 @@ def layer_form(operator: Operator | None, step: Step, source: tuple[int, ...], w
     known = step.parameters
     order = weights_order(operator, known)
     if "S" not in order:
-        if len(w) != 2 or (known.get("trans_a") and len(source) != 2):
+        if len(w) != 2 or (known.get("transpose_a") and len(source) != 2):
             return None
         depth = w[order.index("I")]
-        return LayerForm(order, True, "", 1, depth, bool(known.get("trans_a"))) if depth else None
+        return LayerForm(order, True, "", 1, depth, bool(known.get("transpose_a"))) if depth else None
     axes = "dhw" if "filter_d" in known else "hw"
     if len(source) != len(w) or not 3 <= len(w) <= len(axes) + 2 or f"filter_{axes[-1]}" not in known:
         return None

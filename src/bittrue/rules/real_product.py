@@ -50,14 +50,22 @@ class RealProductRule:
     blocked_channels: bool = False
 
 
-def products(rule: RealProductRule, a: np.ndarray, b: np.ndarray, layout: Layout, alpha: float = 1.0) -> np.ndarray:
-    """alpha * a[..., M, K] b[..., K, N], matrix by matrix; batches broadcast."""
+def products(
+    rule: RealProductRule,
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray | None,
+    alpha: float,
+    beta: float,
+    layout: Layout,
+) -> np.ndarray:
+    """alpha * a[..., M, K] b[..., K, N] + beta * c, matrix by matrix; batches broadcast."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     left = np.broadcast_to(a, (*batch, *a.shape[-2:]))
     right = np.broadcast_to(b, (*batch, *b.shape[-2:]))
     out = np.empty((*batch, a.shape[-2], b.shape[-1]), np.float32)
     for index in np.ndindex(*batch):
-        out[index] = rule.apply(left[index], right[index], None, alpha, 1.0, layout)
+        out[index] = rule.apply(left[index], right[index], c, alpha, beta, layout)
     return out
 
 

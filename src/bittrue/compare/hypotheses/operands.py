@@ -60,11 +60,21 @@ def _roles(node: Node) -> tuple[Role, ...]:
     return () if operator is None else operator.roles
 
 
+def _word(graph: Graph, node: Node, role: Role) -> str:
+    """What people call an operand: the constant one of two factors is the weights."""
+    second = at(node.inputs, next((r.position for r in _roles(node) if r.name == "second input"), None))
+    if is_layer(node) and second is not None and graph.tensors[second].is_constant:
+        name = {"first input": "input", "second input": "weights"}.get(role.name, role.name)
+    else:
+        name = role.name
+    return _WORDS.get(name, name)
+
+
 def operand_roles(graph: Graph, node: Node) -> dict[int, str]:
     """Position of an operand to what people call it, as far as there are words for it."""
     found: dict[int, str] = {}
     for role in _roles(node):
-        word = _WORDS.get(role.name, role.name)
+        word = _word(graph, node, role)
         named = ((role.scale, f"{word} scale"), (role.zero_point, f"{word} zero point"), (role.position, word))
         found |= {position: text for position, text in named if position is not None and position >= 0}
     if found:
@@ -113,7 +123,7 @@ def _as_operands(graph: Graph, node: Node) -> list[Operand]:
         points = np.zeros(1, np.int64) if given.zero_points is None else given.zero_points.reshape(-1).astype(np.int64)
         found.append(
             Operand(
-                _WORDS.get(role.name, role.name),
+                _word(graph, node, role),
                 scales,
                 points,
                 lambda graph, value, index=scale: change_tensors(graph, {index: lambda t: with_data(t, value)}),  # type: ignore[misc]

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph, Node, Tensor
+from ...operators import Role, find
+from ...operators.role_quantization import at, role_of
+from ...operators.roles import weights_order
 from ..result import Cause
 from .case import Case, Hypothesis
 
@@ -17,13 +20,10 @@ Attributes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _Fused:
-    """Operands are (codes, scale, zero point) by position; the result's scale and zero point follow `result`."""
+    """The operator on real numbers, and its attributes."""
 
     operator: str
-    operands: tuple[int, ...]
-    result: int
     attributes: Callable[[Attributes], dict[str, Any]] = lambda a: {}
-    bias: int | None = None
 
 
 def _without_layout(attributes: Attributes) -> dict[str, Any]:
@@ -36,33 +36,27 @@ def _softmax(attributes: Attributes) -> dict[str, Any]:
     return {"axis": attributes["axis"], "flattened": attributes["to_the_end"]}
 
 
-def _gemm(attributes: Attributes) -> dict[str, Any]:
-    turned = {"transpose_a": attributes["trans_a"], "transpose_b": attributes["trans_b"]}
-    return {"alpha": attributes["alpha"], "beta": 1.0, **turned}
-
-
 _FUSED: dict[str, _Fused] = {
-    "qlinear_add": _Fused("add", (0, 3), 6),
-    "qlinear_mul": _Fused("mul", (0, 3), 6),
-    "qlinear_average_pool": _Fused("average_pool", (0,), 3, _without_layout),
-    "qlinear_global_average_pool": _Fused("global_average_pool", (0,), 3, _without_layout),
-    "qlinear_leaky_relu": _Fused("leaky_relu", (0,), 3, dict),
-    "qlinear_sigmoid": _Fused("logistic", (0,), 3),
-    "qlinear_softmax": _Fused("softmax_along", (0,), 3, _softmax),
-    "qlinear_conv": _Fused("conv", (0, 3), 6, _without_layout, bias=8),
-    "qlinear_matmul": _Fused("matmul", (0, 3), 6),
-    "qgemm": _Fused("gemm", (0, 3), 7, _gemm, bias=6),
+    "qlinear_add": _Fused("add"),
+    "qlinear_mul": _Fused("mul"),
+    "qlinear_average_pool": _Fused("average_pool", _without_layout),
+    "qlinear_global_average_pool": _Fused("global_average_pool", _without_layout),
+    "qlinear_leaky_relu": _Fused("leaky_relu", dict),
+    "qlinear_sigmoid": _Fused("logistic"),
+    "qlinear_softmax": _Fused("softmax_along", _softmax),
+    "qlinear_conv": _Fused("conv", _without_layout),
+    "matmul": _Fused("matmul", dict),
 }
 
 
 def unfused(case: Case) -> Iterator[Hypothesis]:
     """The segment's last node computed on real numbers."""
     node = case.segment.node
-    if node.operator not in _FUSED:
+    if node.operator not in _FUSED or at(node.inputs, _role(node, "output").scale) is None:
         return
     text = (
         f"being computed as `{_FUSED[node.operator].operator}` on binary32 numbers between dequantization and "
-        f"quantization instead of as `{node.operator}`: another order of operations, benign"
+        f"quantization instead of as `{node.operator}` on integers: another order of operations, benign"
     )
     yield Hypothesis(
         Cause("not fused", text, "order", True, numerics=(case.segment.numerics.name,)),
@@ -70,6 +64,10 @@ def unfused(case: Case) -> Iterator[Hypothesis]:
         numerics=lambda _: replace(case.segment.numerics, rewrites=()),
         graph=lambda graph: _taken_apart(graph, node.index),
     )
+
+
+def _role(node: Node, name: str) -> Role:
+    return role_of(find(node.operator), name) or Role(name, -1)
 
 
 def _taken_apart(graph: Graph, index: int) -> Graph:
@@ -97,17 +95,18 @@ def _taken_apart(graph: Graph, index: int) -> Graph:
         attributes = {"axis": axis, "block_size": 0, "domain": ""}
         return add("dequantize_linear", "DequantizeLinear", (codes, scale, point), attributes)
 
-    def given(position: int) -> int | None:
-        return node.inputs[position] if position < len(node.inputs) else None
-
+    operator = find(node.operator)
+    assert operator is not None
+    operands = [role for role in operator.roles if role.position >= 0 and role.scale is not None]
     reals: list[int | None] = []
-    for place, position in enumerate(fused.operands):
-        # Weights of a convolution have scales along their first axis, matrices along their last one.
-        axis = 0 if place and fused.operator == "conv" else 1
-        reals.append(real(given(position), given(position + 1), given(position + 2), axis))
-    bias = None if fused.bias is None else given(fused.bias)
+    for place, role in enumerate(operands):
+        # Filters [O, ...] and transposed matrices [O, I] have their scales along the first axis.
+        axis = int(place == 0 or weights_order(operator, node.attributes)[:1] != "O")
+        codes, scale, point = (at(node.inputs, p) for p in (role.position, role.scale, role.zero_point))
+        reals.append(real(codes, scale, point, axis))
+    bias = at(node.inputs, _role(node, "bias").position)
     if bias is not None:
-        scales = [tensors[given(position + 1) or 0].values().reshape(-1) for position in fused.operands]
+        scales = [tensors[at(node.inputs, role.scale) or 0].values().reshape(-1) for role in operands]
         both = np.broadcast_to(scales[0] * scales[1], np.broadcast_shapes(scales[0].shape, scales[1].shape))
         per_axis = both.size > 1
         tensors.append(
@@ -116,7 +115,7 @@ def _taken_apart(graph: Graph, index: int) -> Graph:
         reals.append(real(bias, len(tensors) - 1, None, 0))
     result = add(fused.operator, fused.operator, tuple(reals), fused.attributes(node.attributes))
     attributes = {"axis": 1, "block_size": 0, "domain": "", "saturate": 1, "precision": "f32"}
-    inputs = (result, given(fused.result), given(fused.result + 1))
+    inputs = (result, *(at(node.inputs, p) for p in (_role(node, "output").scale, _role(node, "output").zero_point)))
     add("quantize_linear", "QuantizeLinear", inputs, attributes, node.outputs[0])
     place = next(k for k, n in enumerate(graph.nodes) if n.index == index)
     kept = (*graph.nodes[:place], *nodes, *graph.nodes[place + 1 :])

@@ -130,9 +130,9 @@ def _matmul(writer: Writer, expr: Expr, inputs: Sequence[int], points: tuple[str
     operands = [writer.constant(expr.parameters[name], "s32", name) for name in points]
     rank = len(writer.tensors[inputs[1]].shape)
     turned = writer.transpose(inputs[1], (*range(rank - 2), rank - 1, rank - 2))
-    return writer.node(
-        "matmul_integer", expr.operator, (inputs[0], turned, *operands), expr.dtype, expr.shape, {}, name=expr.name
-    )
+    absent = (None, None)
+    given = (inputs[0], turned, *absent, operands[0], None, operands[1])
+    return writer.node("matmul", expr.operator, given, expr.dtype, expr.shape, {}, name=expr.name)
 
 
 def _dense(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:

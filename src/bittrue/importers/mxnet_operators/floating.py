@@ -135,9 +135,9 @@ def _fully_connected(source: Source) -> None:
     has_bias, flatten = _bias(source, False), source.flag("flatten", True)
     check_outputs(source, "num_hidden", 1)
     if flatten:
-        attributes = {"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": True}
+        attributes = {"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": True, "matrices": True}
         operands = [rows(source, True, "f32"), *source.inputs[1:]]
-        source.give(*source.emit("gemm", operands, _F32, _OUTPUT, attributes))
+        source.give(*source.emit("matmul", operands, _F32, _OUTPUT, attributes))
         return
     order = source.builder.constant(np.array([1, 0], np.int64), f"{source.label}_order")
     turned = source.emit("transpose", [source.inputs[1], order], _F32, ["_turned"])

@@ -241,7 +241,7 @@ def _fully_connected(source: Source) -> None:
         source.give(*outputs, *result)
         return
     plain = not real and not bias and not activated
-    (acc,) = source.emit("matmul_integer", [x, matrix], ["s32"], ["_output"] if plain else ["_sums"])
+    (acc,) = source.emit("matmul", [x, matrix], ["s32"], ["_output"] if plain else ["_sums"])
     if real:
         attributes: dict[str, Attribute] = {"codes": data, "relu_last": activated}
         source.give(*source.emit("range_to_real", [acc, *ends[:2], scales, wide], ["f32"], ["_output"], attributes))

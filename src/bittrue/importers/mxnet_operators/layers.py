@@ -115,7 +115,7 @@ def _fully_connected(source: Source) -> None:
     ends = source.ranges(*range(first, first + (6 if bias else 4)))
     matrix = turned(source, source.inputs[1], "s8")
     x = rows(source, flatten, data)
-    (output,) = source.emit("matmul_integer", [x, matrix], ["s32"], ["_sums"] if bias else ["_output"])
+    (output,) = source.emit("matmul", [x, matrix], ["s32"], ["_sums"] if bias else ["_output"])
     if bias:
         if source.type(2, "s8") != "s8":
             raise source.invalid("BT-NODE-TYPE", "the bias must be int8")

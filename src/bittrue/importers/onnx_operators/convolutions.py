@@ -26,8 +26,9 @@ def _gemm(source: Source) -> None:
         "beta": source.real("beta", 1.0),
         "transpose_a": source.flag("transA", False, True),
         "transpose_b": source.flag("transB", False, True),
+        "matrices": True,
     }
-    source.emit("gemm", source.type(0), attributes)
+    source.emit("matmul", source.type(0), attributes)
 
 
 def _max_pool(source: Source) -> None:

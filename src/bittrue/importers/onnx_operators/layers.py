@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...graph import Attribute
-from .base import MICROSOFT, Mappers, Source, fixed_type
+from .base import MICROSOFT, Mappers, Source
 from .windows import convolution_attributes
 
 
+def _product(
+    source: Source, positions: tuple[int | None, ...], needed: int, kind: str, attributes: Mapping[str, Attribute]
+) -> None:
+    """A product whose operands, in the order of `matmul`, are these inputs of the node; the first ones are `needed`."""
+    for position in range(needed):
+        source.tensor(position)
+    most = len(positions) - positions.count(None)
+    if len(source.inputs) > most:
+        raise source.invalid("BT-NODE-ARITY", f"expected at most {most} inputs, found {len(source.inputs)}")
+    found = [None if p is None or not source.present(p) else source.inputs[p] for p in positions]
+    source.emit("matmul", kind, attributes, inputs=found)
+
+
 def _qlinear_matmul(source: Source) -> None:
-    source.emit("qlinear_matmul", source.type(7))
+    _product(source, (0, 3, None, 1, 2, 4, 5, 6, 7), 8, source.type(7), {})
+
+
+def _matmul_integer(source: Source) -> None:
+    _product(source, (0, 1, None, None, 2, None, 3), 2, "s32", {})
+
+
+def _matmul_integer_to_float(source: Source) -> None:
+    _product(source, (0, 1, 6, 2, 4, 3, 5), 4, "f32", {})
 
 
 def _convolution(source: Source) -> dict[str, Attribute]:
@@ -27,10 +50,13 @@ def _conv_integer(source: Source) -> None:
 def _qgemm(source: Source) -> None:
     attributes = {
         "alpha": source.real("alpha", 1.0),
-        "trans_a": source.flag("transA", False, True),
-        "trans_b": source.flag("transB", False, True),
+        "beta": 1.0,
+        "transpose_a": source.flag("transA", False, True),
+        "transpose_b": source.flag("transB", False, True),
+        "matrices": True,
     }
-    source.emit("qgemm", source.type(8) if source.present(8) else "f32", attributes)
+    kind = source.type(8) if source.present(8) else "f32"
+    _product(source, (0, 3, 6, 1, 2, 4, 5, 7, 8), 6, kind, attributes)
 
 
 def _dynamic_quantize_matmul(source: Source) -> None:
@@ -40,7 +66,7 @@ def _dynamic_quantize_matmul(source: Source) -> None:
         "dynamic_quantize_linear", ("u8", "f32", "u8"), inputs=source.inputs[:1], outputs=names
     )
     b, b_scale, b_point, bias = (*source.inputs[1:], None, None)[:4]
-    source.emit("matmul_integer_to_float", "f32", inputs=(a, b, scale, b_scale, point, b_point, bias))
+    source.emit("matmul", "f32", inputs=(a, b, bias, scale, point, b_scale, b_point))
 
 
 def _matmul_n_bits(source: Source) -> None:
@@ -56,12 +82,12 @@ def _matmul_n_bits(source: Source) -> None:
 
 MAPPERS: Mappers = {
     ("", "ConvInteger"): _conv_integer,
-    ("", "MatMulInteger"): fixed_type("matmul_integer", "s32"),
+    ("", "MatMulInteger"): _matmul_integer,
     ("", "QLinearConv"): _qlinear_conv,
     ("", "QLinearMatMul"): _qlinear_matmul,
     (MICROSOFT, "DynamicQuantizeMatMul"): _dynamic_quantize_matmul,
     (MICROSOFT, "MatMulNBits"): _matmul_n_bits,
-    (MICROSOFT, "MatMulIntegerToFloat"): fixed_type("matmul_integer_to_float", "f32"),
+    (MICROSOFT, "MatMulIntegerToFloat"): _matmul_integer_to_float,
     (MICROSOFT, "QGemm"): _qgemm,
     (MICROSOFT, "QLinearConv"): _qlinear_conv,
 }

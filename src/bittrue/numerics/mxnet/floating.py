@@ -57,9 +57,8 @@ ROWS: tuple[Row, ...] = (
     rows_by_rank(1, 3, 5),
     *(_inexact(stem, _ONE, "real_softmax") for stem in ("log_softmax_along", "softmax_along")),
     _inexact("convention_average_pool", _ONE, "real_sum"),
-    *(_inexact(stem, ("f32 f32 f32|- -> f32",), "real_product") for stem in ("conv", "gemm")),
+    *(_inexact(stem, ("f32 f32 f32|- -> f32",), "real_product") for stem in ("conv", "matmul")),
     _inexact("mean", ("f32 s64|- -> f32",), "real_sum"),
-    _inexact("matmul", ("f32 f32 -> f32",), "real_product"),
     Row(
         "batch_normalization",
         ("f32 f32 f32 f32 f32 -> f32",),

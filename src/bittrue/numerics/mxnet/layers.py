@@ -31,7 +31,7 @@ ROWS = (
     Row(
         "fold_normalization", ("f32 f32 f32 f32 f32 -|f32 -> f32 f32",), {"fold_normalization": "binary64_root"}, _FUSED
     ),
-    Row("matmul_integer", ("u8|s8 s8 -> s32",), _SUMS, f"{_RUN}; {_VNNI}"),
+    Row("matmul", ("u8|s8 s8 -> s32",), _SUMS, f"{_RUN}; {_VNNI}"),
     Row("ranged_conv", _PATTERNS, _LAYER, _FUSED),
     Row(
         "ranged_matmul",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from ..onnxruntime.layers import PAIRS
+from ..onnxruntime.layers import PAIRS, SUMS
 from ..table import Row
 
 _SUMS = {"accumulate": "s32_wrap"}
@@ -16,7 +16,7 @@ _CODES = tuple(product(("u8", "s8"), repeat=3))
 
 ROWS: tuple[Row, ...] = (
     Row("conv_integer", PAIRS, _SUMS, _TEXT),
-    Row("matmul_integer", PAIRS, _SUMS, _TEXT),
+    Row("matmul", SUMS, _SUMS, _TEXT),
     Row(
         "qlinear_conv",
         tuple(f"{x} f32 {x} {w} f32 {w} f32 {y} s32|- -> {y}" for x, w, y in _CODES),
@@ -25,8 +25,8 @@ ROWS: tuple[Row, ...] = (
         limit=_LIMIT,
     ),
     Row(
-        "qlinear_matmul",
-        tuple(f"{a} T {a} {b} T {b} T {y} -> {y}" for a, b, y in _CODES),
+        "matmul",
+        tuple(f"{a} {b} - T {a} T {b} T {y} -> {y}" for a, b, y in _CODES),
         _REQUANTIZE,
         _TEXT,
         where=("f32", "f16", "bf16"),

@@ -115,8 +115,10 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("conv", ("f32 f32 f32|- -> f32",), _PRODUCT, _MACHINE, requires=(_UNDILATED,), limit=_THREADS),
     Row("conv_onto", ("f32 f32 f32|- f32 -> f32",), _PRODUCT, _MACHINE, requires=(_UNDILATED,), limit=_THREADS),
-    *(Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _MACHINE, limit=_THREADS) for stem in ("conv_transpose", "gemm")),
-    Row("matmul", ("f32 f32 -> f32",), _PRODUCT, _MACHINE, limit=_THREADS),
+    *(
+        Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _MACHINE, limit=_THREADS)
+        for stem in ("conv_transpose", "matmul")
+    ),
     Row("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), _NORMAL, _RUN),
     *(Row(f"{kind}_normalization", ("f32 f32 f32 -> f32",), _NORMAL, _RUN) for kind in ("group", "instance")),
     Row(

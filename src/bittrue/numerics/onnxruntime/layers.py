@@ -16,6 +16,11 @@ REQUANTIZE = {
 UNDILATED = (("undilated_same",),)
 # Codes and their zero points are of one type.
 PAIRS = tuple(f"{a} {b} {a}|- {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))
+# The same as operands of a matrix product.
+SUMS = tuple(f"{a} {b} - - {a}|- - {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))
+_FACTORS = (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))
+_MATRICES = (("attribute_is", "matrices", True),)
+_SCALED_SUMS = {"accumulate": "s32_wrap", "scale_back": "binary32_product_of_scales"}
 _AXES = "more than three spatial axes, and convolutions of no channels, are refused"
 _RUN = "run; docs/facts/onnxruntime.md 2"
 
@@ -73,48 +78,45 @@ ROWS: tuple[Row, ...] = (
         limit=_AXES,
     ),
     Row(
-        "matmul_integer",
-        PAIRS,
+        "matmul",
+        SUMS,
         {"accumulate": "s32_wrap"},
         _RUN,
-        requires=(("single_values", 2), ("sums_have_products", 1)),
+        requires=(("single_values", 4), ("sums_have_products", 1)),
     ),
     Row(
-        "matmul_integer_to_float",
-        tuple(f"{a} {b} f32 f32 {a}|- {b}|- f32|- -> f32" for a, b in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))),
-        {"accumulate": "s32_wrap", "scale_back": "binary32_product_of_scales"},
+        "matmul",
+        tuple(f"{a} {b} f32|- f32 {a}|- f32 {b}|- -> f32" for a, b in _FACTORS),
+        _SCALED_SUMS,
         _RUN,
+        when=(("attribute_is", "matrices", None),),
         limit="scales that do not broadcast to the result are refused; the runtime may write beyond its output",
         requires=(("single_values", 4), ("sums_have_products", 1)),
     ),
     Row(
-        "qgemm",
-        tuple(f"{a} f32 {a} {b} f32 {b} s32|- f32|- {a} -> {a}" for a, b in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))),
-        REQUANTIZE,
+        "matmul",
+        tuple(f"{a} {b} s32|- f32 {a} f32 {b} -> f32" for a, b in _FACTORS),
+        _SCALED_SUMS,
         _RUN,
-        requires=(("sums_have_products", 3),),
+        when=_MATRICES,
+        requires=(("sums_have_products", 1),),
     ),
     Row(
-        "qgemm",
-        tuple(f"{a} f32 {a} {b} f32 {b} s32|- f32|- - -> f32" for a, b in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))),
-        {
-            "accumulate": "s32_wrap",
-            "scale_form": "binary32",
-            "rescale": "binary32_multiply_even",
-            "scale_back": "binary32_product_of_scales",
-        },
+        "matmul",
+        tuple(f"{a} {b} s32|- f32 {a} f32 {b} f32 -> f32" for a, b in _FACTORS),
+        {**_SCALED_SUMS, "scale_form": "binary32"},
         _RUN,
-        requires=(("sums_have_products", 3),),
+        when=_MATRICES,
+        requires=(("sums_have_products", 1),),
     ),
     Row(
-        "qlinear_matmul",
-        tuple(
-            f"{a} {scale} {a} {b} {scale} {b} {scale} {a} -> {a}"
-            for scale in ("f32", "f16")
-            for a, b in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))
+        "matmul",
+        (
+            *(f"{a} {b} s32|- f32 {a} f32 {b} f32|- {a} -> {a}" for a, b in _FACTORS),
+            *(f"{a} {b} - f16 {a} f16 {b} f16 {a} -> {a}" for a, b in _FACTORS),
         ),
         REQUANTIZE,
         f"{_RUN}; binary16 scales are widened",
-        requires=(("single_values", 1, 2), ("sums_have_products", 3)),
+        requires=(("single_values", 3, 4), ("sums_have_products", 1)),
     ),
 )

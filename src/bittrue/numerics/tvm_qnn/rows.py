@@ -128,8 +128,8 @@ def rows(own: Variant) -> tuple[Row, ...]:
         ),
         *(
             Row(
-                "matmul_integer",
-                ("s8|u8|s16|u16 s8|u8 s32 s32 -> T",),
+                "matmul",
+                ("s8|u8|s16|u16 s8|u8 - - s32 - s32 -> T",),
                 {"accumulate": "s32_wrap" if result == "s32" else "s64"},
                 f"{READ}, op/dense.cc and op/batch_matmul.cc; 19 check values",
                 where=(result,),

@@ -11,6 +11,7 @@ import numpy as np
 from ...graph import Node, data_type
 from ..editing import Editor
 from .quantized_pairs import DEQUANTIZE, zero_point_index
+from .real_products import is_real_product
 
 _BITS = {"u2": 2, "s2": 2, "u4": 4, "s4": 4, "u8": 8, "s8": 8}
 _BLOCKS = (16, 32, 64, 128, 256)
@@ -21,7 +22,7 @@ _ROWS_IN_8_BITS = 4
 def multiply_by_blocks(editor: Editor) -> None:
     """Replaces the products that alone read their weights."""
     for node in editor.nodes():
-        if editor.alive(node) and node.source in ("MatMul", "Gemm") and node.operator in ("matmul", "gemm"):
+        if editor.alive(node) and is_real_product(editor, node):
             pair = editor.writer(node.inputs[1])
             if pair is not None and pair.operator == DEQUANTIZE and _fits(editor, node, pair):
                 _replace(editor, node, pair)
@@ -41,13 +42,13 @@ def _fits(editor: Editor, node: Node, pair: Node) -> bool:
         return False
     if pair.attributes["domain"] or _block(pair, scale, weights.shape) is None:
         return False
-    return node.operator == "matmul" or _is_plain(editor, node, weights.shape[1])
+    return not node.attributes.get("matrices") or _is_plain(editor, node, weights.shape[1])
 
 
 def _is_plain(editor: Editor, node: Node, columns: int) -> bool:
     """A product without factors and transpositions, to which one number per column may be added."""
     given = node.attributes
-    if given["alpha"] != 1 or given["beta"] != 1 or given["transpose_a"] or given["transpose_b"]:
+    if given.get("alpha", 1) != 1 or given.get("beta", 1) != 1 or given.get("transpose_a") or given.get("transpose_b"):
         return False
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     value = editor.value(bias)

@@ -1,7 +1,7 @@
 """fold_reals: sums, products and normalizations with constants go into the real product or convolution before them.
 
 What is folded: scales into weights, addends into biases, each in one binary32 operation per constant; matrix products
-with a bias behind them become gemm; 1 / x times y becomes y / x. Weights that are computed stay.
+with a bias behind them become one product; 1 / x times y becomes y / x. Weights that are computed stay.
 Source: ONNX Runtime 1.31.1, what its optimised graphs show (tests/onnx_operators/test_real_fusion.py compares bytes).
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...graph import Attribute, Graph, Node
+from ...graph import Graph, Node
 from .. import Shapes
 from ..editing import Editor
-from .quantized_preparation import join_products, known_shape, remove_idle
+from .quantized_preparation import PLAIN_PRODUCT, join_products, known_shape, remove_idle
 from .real_groups import join_gelu, join_layer_normalization
 
 # How often the rules are tried; each round folds at most one neighbour into a node.
@@ -36,7 +36,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
 
 def fold(editor: Editor, shapes: Shapes) -> None:
-    """Constants into the products before them, and products with a bias behind them into gemm."""
+    """Constants into the products before them, and products with a bias behind them into one product."""
     for _ in editor.rounds(_ROUNDS):
         remove_idle(editor)
         for node in editor.nodes():
@@ -179,7 +179,6 @@ def _fold_product_normalization(editor: Editor, shapes: Shapes, product: Node) -
         editor.constant(scaled, f"{name}/weights", "f32"),
         editor.constant(shifted, f"{name}/bias", "f32"),
     )
-    attributes: dict[str, Attribute] = {"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": False}
     outputs = product.outputs
     last = editor.writer(after.inputs[0])
     editor.remove(product, after)
@@ -187,12 +186,12 @@ def _fold_product_normalization(editor: Editor, shapes: Shapes, product: Node) -
         outputs = after.outputs[:1]
     elif last is not None:
         editor.change(last, outputs=after.outputs[:1])
-    editor.add(product, "gemm", inputs, outputs, attributes, source="Gemm", version=13)
+    editor.add(product, "matmul", inputs, outputs, PLAIN_PRODUCT, source="Gemm", version=13)
     return True
 
 
 def _fold_addend(editor: Editor, shapes: Shapes, gemm: Node) -> bool:
-    """The sum of a gemm without a third operand and another tensor."""
+    """The sum of a product of matrices without a third operand and another tensor."""
     after = editor.only_reader(gemm)
     if after is None or after.source != "Sum" or len(after.inputs) != 2 or len(gemm.inputs) > 2:
         return False

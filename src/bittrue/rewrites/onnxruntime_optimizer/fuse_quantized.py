@@ -42,7 +42,7 @@ from .quantized_preparation import (
 )
 
 # Real products whose kernels prepare constants.
-_PRODUCTS = ("conv", "conv_transpose", "gemm", "matmul")
+_PRODUCTS = ("conv", "conv_transpose", "matmul")
 # Each round only enlarges what the one before it prepared.
 _ROUNDS = 10
 

@@ -378,19 +378,20 @@ def _conv_operands(editor: Editor, group: Group) -> Replacement:
     return operands + _result(editor, group) + bias, "qlinear_conv", {**group.target.attributes, "channels_last": False}
 
 
+def _product(operands: list[int | None], bias: list[int | None], editor: Editor, group: Group) -> list[int | None]:
+    a, a_scale, a_point, b, b_scale, b_point = operands
+    return [a, b, *bias, a_scale, a_point, b_scale, b_point, *_result(editor, group)]
+
+
 def _gemm_operands(editor: Editor, group: Group) -> Replacement:
     operands = [index for pair in group.before[:2] for index in _operand(editor, pair)]
     bias = [pair.inputs[0] for pair in group.before[2:]] or [None]
-    given = group.target.attributes
-    attributes = {"alpha": given["alpha"], "trans_a": given["transpose_a"], "trans_b": given["transpose_b"]}
-    return operands + bias + _result(editor, group), "qgemm", attributes
+    return _product(operands, bias, editor, group), "matmul", {**group.target.attributes, "beta": 1.0}
 
 
 def _matmul_operands(editor: Editor, group: Group) -> Replacement:
-    a, b = (_operand(editor, pair) for pair in group.before)
-    if group.after:
-        return a + b + _result(editor, group), "qlinear_matmul", {}
-    return [part[kind] for kind in range(3) for part in (a, b)], "matmul_integer_to_float", {}
+    operands = [index for pair in group.before for index in _operand(editor, pair)]
+    return _product(operands, [None], editor, group), "matmul", {}
 
 
 def _slope(node: Node) -> Mapping[str, Attribute]:

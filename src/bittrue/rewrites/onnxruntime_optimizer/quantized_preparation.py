@@ -17,6 +17,15 @@ _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLi
 # Constants of so many elements and of these types are compared by content, others by identity.
 _SMALL, _SHARED = 8, ("f16", "f32", "f64", "s32", "s64")
 
+# Of a product of two matrices without factors.
+PLAIN_PRODUCT: dict[str, Attribute] = {
+    "alpha": 1.0,
+    "beta": 1.0,
+    "transpose_a": False,
+    "transpose_b": False,
+    "matrices": True,
+}
+
 
 def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int, ...] | None:
     """The shape of a tensor, -1 where an extent is free; None when it is not known."""
@@ -97,7 +106,7 @@ def _key(editor: Editor, node: Node) -> object:
 
 # -- products and sums ---------------------------------------------------------------------------------------------
 def join_products(editor: Editor, shapes: Shapes) -> None:
-    """A product of an operand with a matrix, and a sum with a bias behind it: gemm.
+    """A product of an operand with a matrix, and a sum with a bias behind it: one product.
 
     Operands of another rank are reshaped when all of their extents are known.
     """
@@ -135,8 +144,7 @@ def _join(editor: Editor, product: Node, total: Node, bias: int | None, a: tuple
         rows = int(np.prod(a[:-1], dtype=np.int64))
         _reshape(editor, product, operand, first, (rows, b[0]), f"{name}/rows_shape")
         _reshape(editor, product, last, result, (*a[:-1], b[1]), f"{name}/columns_shape")
-    attributes: dict[str, Attribute] = {"alpha": 1.0, "beta": 1.0, "transpose_a": False, "transpose_b": False}
-    editor.add(product, "gemm", (first, weights, bias), (last,), attributes, source="Gemm", version=13)
+    editor.add(product, "matmul", (first, weights, bias), (last,), PLAIN_PRODUCT, source="Gemm", version=13)
 
 
 def _reshape(editor: Editor, near: Node, source: int, target: int, shape: tuple[int, ...], name: str) -> None:

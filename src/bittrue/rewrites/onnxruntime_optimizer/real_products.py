@@ -32,10 +32,15 @@ def _swaps(order: tuple[int, ...]) -> tuple[bool, bool]:
     return swapped or (batched and order[-1] == 0), batched
 
 
+def is_real_product(editor: Editor, node: Node) -> bool:
+    """Whether a node is a matrix product of real numbers."""
+    return node.operator == "matmul" and editor.type(node.inputs[0]) == "f32"
+
+
 def mark_transposed(editor: Editor) -> None:
     """Products of a transposed operand: the runtime reads it where it lies, which single rows and columns depend on."""
     for node in editor.nodes():
-        if not editor.alive(node) or node.operator not in ("matmul", "gemm") or "turned_a" in node.attributes:
+        if not editor.alive(node) or not is_real_product(editor, node) or "turned_a" in node.attributes:
             continue
         turned, apart = [False, False], False
         for position, index in enumerate(node.inputs[:2]):
@@ -53,8 +58,8 @@ def mark_transposed(editor: Editor) -> None:
 def merge_factors(editor: Editor, shapes: Shapes) -> None:
     """Products with one constant number before and behind a matrix product become its factor alpha."""
     for node in editor.nodes():
-        kept = editor.alive(node) and node.source == "MatMul" and node.operator == "matmul"
-        if kept and editor.type(node.outputs[0]) == "f32":
+        kept = editor.alive(node) and node.source == "MatMul" and is_real_product(editor, node)
+        if kept:
             _merge(editor, shapes, node)
 
 
