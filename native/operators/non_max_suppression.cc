@@ -1,4 +1,4 @@
-// non_max_suppression_v4 and _v5: boxes by descending score, without those that overlap a better one too much.
+// non_max_suppression: boxes by descending score, without those that overlap a better one too much.
 #include <algorithm>
 #include <cmath>
 

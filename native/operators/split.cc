@@ -1,4 +1,4 @@
-// split, split_v and unpack: one tensor cut along one axis into several.
+// split: one tensor cut along one axis into several.
 #include "core/kernel.h"
 #include "operators/strided_copy.h"
 
@@ -7,9 +7,12 @@ namespace {
 
 class Split final : public Kernel {
  public:
-  // Output i holds sizes[i] positions along the axis; `drop`: one position each, and the axis itself is gone.
-  Split(const Step& step, size_t input, int64_t axis, const std::vector<int64_t>& sizes, bool drop) : input_(input) {
-    const Operand& in = step.input(input);
+  // Output i holds sizes[i] positions along the axis; parts of one position each may lose the axis itself.
+  explicit Split(const Step& step) {
+    const Operand& in = step.input(0);
+    const int64_t axis = step.integer("axis");
+    const std::vector<int64_t>& sizes = step.list("sizes");
+    const bool drop = step.integer("keeps_axis", 0, 1) == 0;
     require(axis >= 0 && axis < in.rank() && sizes.size() == step.outputs.size(), "the parts do not fit");
     const std::vector<int64_t> source = byte_strides(in);
     int64_t begin = 0;
@@ -17,6 +20,7 @@ class Split final : public Kernel {
       const Operand& out = step.output(i);
       require_same_type(in, out);
       std::vector<int64_t> shape = in.shape;
+      require(!drop || sizes[i] == 1, "the parts do not fit");
       require(sizes[i] >= 0 && sizes[i] <= in.shape[axis] - begin, "the parts do not fit");
       shape[axis] = sizes[i];
       if (drop) shape.erase(shape.begin() + axis);
@@ -34,25 +38,18 @@ class Split final : public Kernel {
   }
 
   void run(const Run& run) const override {
-    for (size_t i = 0; i < parts_.size(); ++i) parts_[i].run(run.inputs[input_], run.outputs[i], run.pool);
+    for (size_t i = 0; i < parts_.size(); ++i) parts_[i].run(run.inputs[0], run.outputs[i], run.pool);
   }
-  bool packs(size_t input) const override { return input != input_; }
   std::string note() const override { return "strided copies"; }
 
  private:
-  size_t input_;
   std::vector<StridedCopy> parts_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_split(const Step& step, const CoreSet&) {
-  return std::make_unique<Split>(step, static_cast<size_t>(step.integer("input", 0, 1)), step.integer("axis"),
-                                 step.list("sizes"), false);
-}
-
-std::unique_ptr<Kernel> make_unpack(const Step& step, const CoreSet&) {
-  return std::make_unique<Split>(step, 0, step.integer("axis"), std::vector<int64_t>(step.outputs.size(), 1), true);
+  return std::make_unique<Split>(step);
 }
 
 }  // namespace bittrue

@@ -1,4 +1,4 @@
-"""non_max_suppression_v4 and non_max_suppression_v5 against the real runtime."""
+"""NON_MAX_SUPPRESSION_V4 and _V5 against the real runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""split, split_v and unpack against the real runtime."""
+"""SPLIT, SPLIT_V and UNPACK against the real runtime."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def test_parts() -> None:
         ),
         ("SPLIT_V", ("SplitVOptions", {"numSplits": 2}), [T("s8", (3,)), constant([4, -1]), constant([0])], "BT-SPLIT"),
         ("SPLIT_V", ("SplitVOptions", {"numSplits": 2}), [T("s8", (3,)), constant([-2, 5]), constant([0])], "BT-SPLIT"),
-        ("UNPACK", ("UnpackOptions", {"num": 2}), [T("s8", (3,))], "BT-UNPACK"),
+        ("UNPACK", ("UnpackOptions", {"num": 2}), [T("s8", (3,))], "BT-SPLIT"),
         ("UNPACK", ("UnpackOptions", {"num": 2}), [T("s8", (2,), 0.5, 1)], "BT-QUANT-SAME"),
-        ("UNPACK", ("UnpackOptions", {"num": 2}), [T("s8", (2, 0))], "BT-UNPACK"),
+        ("UNPACK", ("UnpackOptions", {"num": 2}), [T("s8", (2, 0))], "BT-SPLIT"),
     ],
 )
 def test_errors(operator: str, options: object, inputs: list[T], code: str) -> None:

@@ -234,7 +234,7 @@ class _Reader:
             source,
             code.version,
             self._attributes(table, code, place),
-            tuple(None if tensor < 0 else tensor for tensor in inputs),
+            code.operator.operands(inputs),
             self._indices(table, "outputs", tensor_count, place),
             self._indices(table, "intermediates", tensor_count, place),
         )

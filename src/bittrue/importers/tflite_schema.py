@@ -280,6 +280,8 @@ RENAMES: dict[str, str] = {
     "dilation_d_factor": "dilation_d",
     "dilation_h_factor": "dilation_h",
     "dilation_w_factor": "dilation_w",
+    "num": "count",
+    "num_splits": "count",
 }
 
 # Builtin name -> stem, where the stem is not the name in lower case.
@@ -300,11 +302,15 @@ STEMS: dict[str, str] = {
     "SPACE_TO_BATCH_ND": "space_to_batch",
     "POW": "power",
     "RESIZE_NEAREST_NEIGHBOR": "resize_nearest",
+    "NON_MAX_SUPPRESSION_V4": "non_max_suppression",
+    "NON_MAX_SUPPRESSION_V5": "non_max_suppression",
     "RIGHT_SHIFT": "shift_right",
+    "SPLIT_V": "split",
     "STABLEHLO_ADD": "add",
     "STABLEHLO_MAXIMUM": "maximum",
     "STABLEHLO_MINIMUM": "minimum",
     "STABLEHLO_MULTIPLY": "mul",
+    "UNPACK": "split",
     "UNSORTED_SEGMENT_MAX": "unsorted_segment",
     "UNSORTED_SEGMENT_MIN": "unsorted_segment",
     "UNSORTED_SEGMENT_PROD": "unsorted_segment",
@@ -314,11 +320,18 @@ STEMS: dict[str, str] = {
 # Builtin name -> attributes that tell it from another one of the same stem.
 ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     **{f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")},
+    "RANGE": {"counting": "wrapped_magnitude"},
+    "SPLIT": {"keeps_axis": True, "open_size": False, "uneven": False},
+    "SPLIT_V": {"keeps_axis": True, "open_size": True, "uneven": False},
+    "UNPACK": {"keeps_axis": False, "open_size": False, "uneven": False},
     "UNSORTED_SEGMENT_MAX": {"reduction": "largest"},
     "UNSORTED_SEGMENT_MIN": {"reduction": "smallest"},
     "UNSORTED_SEGMENT_PROD": {"reduction": "multiply"},
     "UNSORTED_SEGMENT_SUM": {"reduction": "add"},
 }
+
+# Builtin name -> the file's input of each of our operands, None for one that it cannot have; others follow.
+ORDERS: dict[str, tuple[int | None, ...]] = {"SPLIT": (1, None, 0)}
 
 # Builtin name -> options table, where that table is not named after the operator.
 OPTIONS: dict[str, str] = {
@@ -358,6 +371,7 @@ class Operator:
         fields: that table's fields that become attributes, as (attribute name, field).
         refused: names of its fields that must not be set.
         attributes: attributes that say which of several operators of one stem it is.
+        order: the file's input of each of our operands; those that it does not name follow.
     """
 
     source: str
@@ -366,6 +380,13 @@ class Operator:
     fields: tuple[tuple[str, Field], ...]
     refused: tuple[str, ...]
     attributes: Mapping[str, Attribute]
+    order: tuple[int | None, ...]
+
+    def operands(self, inputs: tuple[int, ...]) -> tuple[int | None, ...]:
+        """Tensors of our operands from those of the file's inputs; None for absent ones."""
+        ordered = (-1 if place is None or place >= len(inputs) else inputs[place] for place in self.order)
+        rest = (tensor for place, tensor in enumerate(inputs) if place not in self.order)
+        return tuple(None if tensor < 0 else tensor for tensor in (*ordered, *rest))
 
 
 @functools.cache
@@ -386,4 +407,5 @@ def operator(number: int) -> Operator:
     kept = [field for field in fields(options).values() if not field.deprecated] if options else []
     attributes = tuple((RENAMES.get(field.name, field.name), field) for field in kept if not field.refused)
     refused = tuple(field.name for field in kept if field.refused)
-    return Operator(source, STEMS.get(source, source.lower()), options, attributes, refused, ATTRIBUTES.get(source, {}))
+    stem, given, order = STEMS.get(source, source.lower()), ATTRIBUTES.get(source, {}), ORDERS.get(source, ())
+    return Operator(source, stem, options, attributes, refused, given, order)

@@ -59,7 +59,7 @@ _LATER_OF = {
     "slice": {"f16", "f64", "s4", "u32"},
     "sqrt": {"s8", "s16"},
     "transpose": {"f16", "s4", "u32"},
-    "unpack": {"f16"},
+    "split": {"f16"},
 }
 _LIMITS = {
     "cast": "real numbers outside of the target's range are left to the processor there, and saturate here",

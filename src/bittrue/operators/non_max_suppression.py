@@ -1,4 +1,7 @@
-"""non_max_suppression_v4 and _v5: boxes by descending score, without those that overlap a better one too much."""
+"""non_max_suppression: boxes by descending score, without those that overlap a better one too much.
+
+With a sixth input, sigma, scores decay by how much they overlap, and are results, too.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +34,10 @@ def _room(call: Call) -> Shape:
 
 
 def infer(call: Call) -> list[Shape]:
-    """Room for the indices, and their number."""
-    call.expect(5, 2)
-    return [_room(call), ()]
-
-
-def infer_soft(call: Call) -> list[Shape]:
-    """Room for the indices and for their scores, and their number."""
-    call.expect(6, 3)
+    """Room for the indices, for their scores where there is a sigma, and their number."""
+    call.expect((5, 6), len(call.inputs) - 3)
     room = _room(call)
-    return [room, room, ()]
+    return [*(room for _ in call.inputs[4:]), ()]
 
 
 def lower(call: Call) -> Lowered:
@@ -114,7 +111,6 @@ def _results(room: int, chosen: list[int], values: list[np.float32] | None) -> l
     return [indices, scores, count]
 
 
-OPERATORS = (
-    Operator("non_max_suppression_v4", (), infer, lower, reference, "the best boxes without overlapping ones"),
-    Operator("non_max_suppression_v5", (), infer_soft, lower, reference, "the same, with scores that decay by overlap"),
+OPERATOR = Operator(
+    "non_max_suppression", (), infer, lower, reference, "the best boxes; others are dropped, or their scores decay"
 )

@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from ..errors import RunError
+from ..errors import ModelFormatError, RunError
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded, fresh
 
@@ -177,6 +177,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             "BT-STRIDED-SLICE-RANGE",
             f"begin {inputs[1].tolist()} leaves {[len(span) for span in spans]} positions, {step['counts']} are needed",
         )
+    if math.prod(step["counts"]) != math.prod(step["shape"]):
+        raise ModelFormatError("BT-PLAN-STEP", f"{step['counts']} for shape {step['shape']}", place=step.place)
     if not math.prod(step["counts"]):
         return [np.empty(step["shape"], inputs[0].dtype)]
     view = inputs[0].reshape(step["extents"])

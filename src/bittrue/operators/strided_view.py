@@ -146,6 +146,8 @@ def lower_block(call: Call, to_depth: bool) -> Lowered:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A copy of a view whose first and last element are checked."""
     x, start, extents, steps = inputs[0], step["start"], step["extents"], step["steps"]
+    if math.prod(extents) != math.prod(step["shape"]):
+        raise ModelFormatError("BT-PLAN-STEP", f"{extents} elements for shape {step['shape']}", place=step.place)
     if 0 in extents:
         return [np.empty(step["shape"], x.dtype)]
     reach = [(extent - 1) * stride for extent, stride in zip(extents, steps, strict=True)]

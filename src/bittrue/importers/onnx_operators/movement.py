@@ -91,8 +91,14 @@ def _split(source: Source) -> None:
         raise source.invalid("BT-SPLIT", "either the input 'split' or the attribute 'num_outputs' must be given")
     if source.version >= 18 and not sized and counted != len(source.outputs):
         raise source.invalid("BT-SPLIT", f"'num_outputs' is {counted}, but there are {len(source.outputs)} outputs")
-    attributes: dict[str, Attribute] = {"axis": source.integer("axis", 0), "uneven": source.version >= 18}
-    source.emit("split_parts", [source.type(0)] * len(source.outputs), attributes, inputs=inputs)
+    attributes: dict[str, Attribute] = {
+        "axis": source.integer("axis", 0),
+        "count": len(source.outputs),
+        "keeps_axis": True,
+        "open_size": False,
+        "uneven": source.version >= 18,
+    }
+    source.emit("split", [source.type(0)] * len(source.outputs), attributes, inputs=inputs)
 
 
 def _slice(source: Source) -> None:
@@ -198,7 +204,7 @@ MAPPERS: Mappers = {
     ("", "Flatten"): _flatten,
     ("", "Identity"): _same_type("identity"),
     ("", "Pad"): _pad,
-    ("", "Range"): _same_type("count_up"),
+    ("", "Range"): _same_type("range", counting="binary64_or_nothing"),
     ("", "Reshape"): _reshape,
     ("", "Shape"): _shape,
     ("", "Size"): _size,

@@ -79,11 +79,10 @@ ROWS: tuple[Row, ...] = (
         limit="an axis that shrinks outside the tensor or backwards is refused: the kernel leaves the output unwritten",
     ),
     Row("shape", ("* -> s32|s64",), {}, _MOVED),
-    Row("split", ("s32 T -> T...",), {}, _MOVED, where=_COMMON),
-    Row("split_v", ("T s32|s64 s32 -> T...",), {}, _MOVED, where=_COMMON),
+    Row("split", ("T - s32 -> T...", "T s32|s64 s32 -> T..."), {}, _MOVED, where=_COMMON),
     Row("pack", ("T... -> T",), {}, _MOVED, where=(*_COMMON, "u32"), requires=(("same_parameters",),)),
     Row(
-        "unpack",
+        "split",
         ("T -> T...",),
         {},
         _MOVED,
@@ -101,5 +100,12 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("broadcast_to", ("T s32|s64 -> T",), {}, _MOVED, where=(*_EVERY, "c128")),
     *_same_or_zero("fill", "s32|s64 T -> T", 1, where=_EVERY),
-    Row("range", ("T T T -> T",), {}, _MOVED, where=("s32", "s64", "f32")),
+    Row(
+        "range",
+        ("T T T -> T",),
+        {},
+        _MOVED,
+        where=("s32", "s64", "f32"),
+        requires=(("rank_zero", 0, 1, 2),),
+    ),
 )

@@ -71,8 +71,8 @@ ROWS: tuple[Row, ...] = (
         limit="boundaries that are NaN are refused: what a binary search finds among them is chance",
     ),
     Row("broadcast_args", ("T T -> T",), {}, _RUN, where=("s32", "s64")),
-    Row("non_max_suppression_v4", ("f32 f32 s32 f32 f32 -> s32 s32",), {}, _RUN),
-    Row("non_max_suppression_v5", ("f32 f32 s32 f32 f32 f32 -> s32 f32 s32",), {}, _RUN, limit=_EXPONENTIAL),
+    Row("non_max_suppression", ("f32 f32 s32 f32 f32 -> s32 s32",), {}, _RUN),
+    Row("non_max_suppression", ("f32 f32 s32 f32 f32 f32 -> s32 f32 s32",), {}, _RUN, limit=_EXPONENTIAL),
     Row(
         "dilate", ("T s32 T -> T",), {}, _RUN, where=_MOVED, limit="empty tensors are refused: the kernel reads beyond"
     ),

@@ -8,7 +8,7 @@ from ..onnxruntime.movement import CASTS, EVERY, FROM_NARROW, INTEGERS, MOVED, N
 from ..table import Row
 
 _ALL = (*EVERY, *NARROW, "u4", "s4", "u2", "s2", "f4e2m1", "f8e8m0", "c64", "c128")
-_ANY_TYPE = tuple(row for row in (*MOVED, *SHAPES) if row.where and row.operator != "count_up")
+_ANY_TYPE = tuple(row for row in (*MOVED, *SHAPES) if row.where and row.operator != "range")
 _SMALLER, _EIGHT = "f6e2m3|f6e3m2|f4e2m1", "|".join(NARROW)
 _INTEGERS = "|".join((*INTEGERS, "u4", "s4", "u2", "s2", "bool"))
 _REAL = f"f16|bf16|f32|f64|{_EIGHT}|{_SMALLER}|f8e8m0"
@@ -16,7 +16,7 @@ _AXES = {"border": ("T s64 T|- s32|s64|- -> T",)}
 
 ROWS: tuple[Row, ...] = (
     *(replace(row, where=_ALL, types=_AXES.get(row.operator, row.types)) for row in _ANY_TYPE),
-    *(row for row in SHAPES if row.operator == "count_up"),
+    *(row for row in SHAPES if row.operator == "range"),
     *CASTS,
     *FROM_NARROW,
     Row("convert", (f"{_REAL} -> u4|s4|u2|s2",), {"cast": "truncate_low_bits"}, "vectors"),

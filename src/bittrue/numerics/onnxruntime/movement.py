@@ -26,7 +26,7 @@ _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("transpose", "s64|-", (*EVERY, *NARROW, "u4", "s4")),
     ("slice_axes", "s64 s64 s64|- s64|-", EVERY),
     ("slice_axes", "s32 s32 s32|- s32|-", EVERY),
-    ("split_parts", "s64|-", EVERY),
+    ("split", "s64|-", EVERY),
     ("broadcast_to", "s64", COMMON),
     ("tile", "s64", ("f32", "f64", *INTEGERS, "bool")),
     ("space_to_depth", "", ("f32", "f64", "u8", "s8")),
@@ -42,7 +42,7 @@ MOVED: tuple[Row, ...] = (
     *(
         Row(
             stem,
-            (f"T {more} -> T...".replace("...", "..." if stem == "split_parts" else ""),),
+            (f"T {more} -> T...".replace("...", "..." if stem == "split" else ""),),
             {},
             _MOVED,
             where=types,
@@ -73,7 +73,7 @@ MOVED: tuple[Row, ...] = (
 SHAPES: tuple[Row, ...] = (
     Row("shape", ("T -> s64",), {}, "run", where=(*EVERY, *NARROW)),
     Row("size_of", ("T -> s64",), {}, "run", where=COMMON),
-    Row("count_up", ("T T T -> T",), {}, "run", where=("f32", "f64", "s16", "s32", "s64")),
+    Row("range", ("T T T -> T",), {}, "run", where=("f32", "f64", "s16", "s32", "s64")),
 )
 
 _INTEGER = "|".join(INTEGERS)

@@ -200,8 +200,7 @@ def _movement(own: Variant) -> tuple[Row, ...]:
         ("squeeze", "T -> T"),
         ("slice", "T s32 s32 -> T"),
         ("strided_slice", "T s32 s32 s32 -> T"),
-        ("split", "s32 T -> T..."),
-        ("split_v", "T s32|s64 s32 -> T..."),
+        ("split", "T -|s32|s64 s32 -> T..."),
         ("tile", "T s32|s64 -> T"),
         ("gather", "T s32|s64 -> T"),
         ("space_to_depth", "T -> T"),
@@ -230,7 +229,7 @@ def _movement(own: Variant) -> tuple[Row, ...]:
             where=(*_CODES, "s32", "f32"),
             requires=(("one_element", 1),),
         ),
-        Row("unpack", ("T -> T...",), {}, _MOVES, where=(*_CODES, "s32", "f32")),
+        Row("split", ("T -> T...",), {}, _MOVES, where=(*_CODES, "s32", "f32")),
         Row("shape", ("* -> s32|s64",), {}, _MOVES),
         Row("cast", ("s8|u8|s16|s32 -> s8|u8|s16|s32",), {}, f"{READ}, modulo the width of the type"),
     )

@@ -47,12 +47,12 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "split",
-        ("s32 T -> T...",),
+        ("T - s32 -> T...",),
         {},
         "run",
         _BYTES,
-        when=(("counts_within", (2, 2), (2, 4)), ("stored_in_file", 0), ("one_scale", 1, "outputs")),
-        requires=(*QUANTIZED, ("same_parameters", 1)),
+        when=(("counts_within", (3, 3), (2, 4)), ("stored_in_file", 2), ("one_scale", 0, "outputs")),
+        requires=(*QUANTIZED, ("same_parameters", 0)),
     ),
     *(
         Row(
