@@ -1,4 +1,4 @@
-// softmax_along, layer_normalization, sum and mean of real numbers, in the orders of their rules.
+// Softmax along an axis, layer_normalization, sum and mean of real numbers, in the orders of their rules.
 #include <algorithm>
 #include <atomic>
 #include <cstring>

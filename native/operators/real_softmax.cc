@@ -20,10 +20,11 @@ class RealSoftmax final : public Kernel {
     require(in.type == Type::f32 && out.type == Type::f32, "no native kernel for these types");
     lanes_ = step.rule("real_softmax") == "binary32_fused_16_lanes" && !logarithm;
     require(lanes_ || step.rule("real_softmax") == "binary32_in_order", "no native rule for this slot");
-    require(in.rank() >= 1 && in.elements > 0 && in.elements == out.elements && in.dense() && out.dense(),
-            "both sides must be dense and equal in shape");
-    length_ = in.shape.back();
-    rows_ = in.elements / length_;
+    const std::vector<int64_t>& view = step.list("view");
+    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
+                in.elements % view[1] == 0 && in.elements == out.elements && in.dense() && out.dense(),
+            "rows must lie side by side and fill both sides");
+    rows_ = view[0], length_ = view[1];
     if (!logarithm) beta_ = static_cast<float>(step.real("beta"));
   }
 
@@ -104,7 +105,10 @@ class RealSoftmax final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_real_softmax(const Step& step, bool logarithm) {
+std::unique_ptr<Kernel> make_softmax_along(const Step& step, const CoreSet& cores);
+
+std::unique_ptr<Kernel> make_real_softmax(const Step& step, const CoreSet& cores, bool logarithm) {
+  if (!logarithm && step.rule("real_softmax") == "binary32_polynomial_16_lanes") return make_softmax_along(step, cores);
   return std::make_unique<RealSoftmax>(step, logarithm);
 }
 

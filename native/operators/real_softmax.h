@@ -7,6 +7,6 @@
 
 namespace bittrue {
 
-std::unique_ptr<Kernel> make_real_softmax(const Step& step, bool logarithm);
+std::unique_ptr<Kernel> make_real_softmax(const Step& step, const CoreSet& cores, bool logarithm);
 
 }  // namespace bittrue

@@ -1,4 +1,4 @@
-// softmax and log_softmax: exp(x - max) over its sum along the last axis, and the logarithm of that.
+// softmax and log_softmax: exp(x - max) over its sum along rows, and the logarithm of that.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -27,9 +27,11 @@ struct Rows {
     const Operand &in = step.input(0), &out = step.output();
     require(in.rank() >= 1 && in.elements > 0 && in.elements == out.elements && in.dense() && out.dense(),
             "both sides must be dense and equal in shape");
-    length = step.integers.count("row") ? step.integer("row", 1, in.elements) : in.shape.back();
-    require(in.elements % length == 0, "rows of this length do not fill the tensor");
-    rows = in.elements / length;
+    const std::vector<int64_t>& view = step.list("view");
+    require(view.size() == 3 && view[0] > 0 && view[1] > 0 && view[2] == 1 && in.elements / view[1] == view[0] &&
+                in.elements % view[1] == 0,
+            "rows must lie side by side and fill the tensor");
+    rows = view[0], length = view[1];
     constexpr int64_t kLow = std::numeric_limits<int32_t>::min(), kHigh = std::numeric_limits<int32_t>::max();
     offset = step.integer("offset", kLow, kHigh);
     low = step.integer("low", kLow, kHigh);
@@ -364,9 +366,12 @@ class SoftmaxOfReals final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_quantized_softmax(const Step& step);
+
+std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet& cores) {
   const Type from = step.input(0).type, to = step.output().type;
-  if (from == Type::f32) return make_real_softmax(step, false);
+  if (step.rules.count("affine_softmax")) return make_quantized_softmax(step);
+  if (step.rules.count("real_softmax")) return make_real_softmax(step, cores, false);
   const std::string& rule = step.rule("softmax");
   if (rule == "exp_f5_sum_f12_reciprocal_away" && is_8bit(from)) {
     if (is_8bit(to)) return std::make_unique<ByDifference<uint8_t, Softmax>>(step);
@@ -385,8 +390,8 @@ std::unique_ptr<Kernel> make_softmax(const Step& step, const CoreSet&) {
   return nullptr;
 }
 
-std::unique_ptr<Kernel> make_log_softmax(const Step& step, const CoreSet&) {
-  if (step.input(0).type == Type::f32) return make_real_softmax(step, true);
+std::unique_ptr<Kernel> make_log_softmax(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("real_softmax")) return make_real_softmax(step, cores, true);
   if (step.rule("log_softmax") != "exp_f5_sum_f12_logarithm_away") return nullptr;
   if (!is_8bit(step.input(0).type) || !is_8bit(step.output().type)) return nullptr;
   return std::make_unique<ByDifference<uint8_t, LogSoftmax>>(step);

@@ -1,4 +1,4 @@
-"""qlinear_softmax: random one-node models against ONNX Runtime, and against fractions."""
+"""softmax of operands with scales: random one-node models against ONNX Runtime, and against fractions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""qlinear_concat, qlinear_where, qlinear_sigmoid and qlinear_leaky_relu: random one-node models against ONNX Runtime,
-and against real numbers.
+"""qlinear_concat, qlinear_where, and logistic and leaky_relu of operands with scales: random one-node models against
+ONNX Runtime, and against real numbers.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def test_stems_of_these_layers() -> None:
     assert reached == set(
         "add_levels average_levels bias_levels combine_levels concatenation leaky_levels limit_levels max_in_batches "
         "max_levels power_levels rectify_levels relevel resize_levels scale_levels sigmoid_levels "
-        "softmax_levels".split()
+        "softmax".split()
     )
 
 

@@ -90,7 +90,7 @@ def soft_maximum(site: Site, work: Work) -> Number | None:
     step, x = site.step, site.array(0)
     if not step.arrays or "softmax" not in step.rules or x.dtype.kind not in "iu":
         return None
-    length = int(step["row"]) if "row" in step.parameters else x.shape[-1]
+    length = int(step["view"][1])
     row, at = x.reshape(-1, length)[site.flat // length].astype(np.int64), site.flat % length
     largest, rule = int(row.max()), step.rules["softmax"]
     work.add("input", integer(int(row[at])), f"number {at} of {length} in its row of '{site.name(0)}'")

@@ -97,6 +97,7 @@ _TABLES = {
     "sign": ("sign", "RULES"),
     "slope_rescale": ("rescale", "RULES"),
     "slope": ("slope", "RULES"),
+    "shifted_softmax": ("shifted_softmax", "RULES"),
     "softmax": ("softmax", "RULES"),
     "square_root": ("square_root", "RULES"),
     "start": ("start", "RULES"),

@@ -5,10 +5,12 @@ with the approximations that devices make.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
-from ...operators import Step
+from ...operators import Step, find
+from ...operators.role_quantization import at, of_node
 from ...plan import Plan
 from .case import Case, Hypothesis, Values
 from .common import Array, of_computation
@@ -27,17 +29,35 @@ def exact_results(case: Case) -> Iterator[Hypothesis]:
         for title, dtype in (("exact", np.longdouble), ("binary32", np.float32)):
             for tie, words, rounds in TIES:
                 text = f"the {title} result is rounded {words}"
-                computed = _rounded(_FORMULAS[operator], dtype, rounds)
+                computed = _rounded(case, _FORMULAS[operator], dtype, rounds)
                 yield of_computation(f"{title} function, {tie}", text, computed, "rounding")
     for title, text, formula in _APPROXIMATIONS.get(operator, ()):
-        yield of_computation(title, text, _rounded(formula, np.float64, _half_up))
+        yield of_computation(title, text, _rounded(case, formula, np.float64, _half_up))
 
 
 def _half_up(value: Array) -> Array:
     return np.floor(value + value.dtype.type(0.5))
 
 
-def _rounded(formula: Formula, dtype: type, rounds: Callable[[Array], Array]) -> Callable[[Plan, Values], Array]:
+def _pairs(case: Case) -> dict[str, tuple[Any, int]]:
+    """Scale and zero point by tensor: of tensors that carry them, and of roles that have them as constant operands."""
+    graph, node = case.segment.graph, case.segment.node
+    found = {t.name: t.quantization for t in graph.tensors if t.quantization is not None}
+    pairs = {name: (given.scales[0], int(given.zero_points[0])) for name, given in found.items()}
+    for role in getattr(find(node.operator), "roles", ()):
+        given = of_node(graph.tensors, node, role)
+        index = node.outputs[0] if role.position < 0 else at(node.inputs, role.position)
+        if index is not None and given.scale_at is not None and given.scales is not None:
+            point = 0 if given.zero_points is None else int(np.asarray(given.zero_points).flat[0])
+            pairs[graph.tensors[index].name] = np.asarray(given.scales).flat[0], point
+    return pairs
+
+
+def _rounded(
+    case: Case, formula: Formula, dtype: type, rounds: Callable[[Array], Array]
+) -> Callable[[Plan, Values], Array]:
+    pairs = _pairs(case)
+
     def compute(plan: Plan, values: Values) -> Array:
         step = plan.steps[0]
         reals = []
@@ -46,17 +66,18 @@ def _rounded(formula: Formula, dtype: type, rounds: Callable[[Array], Array]) ->
                 continue
             tensor = plan.tensors[index]
             value = tensor.value if tensor.value is not None else values[tensor.name]
-            if tensor.quantization is not None:
-                point, scale = int(tensor.quantization.zero_points[0]), tensor.quantization.scales[0]
+            if tensor.name in pairs:
+                scale, point = pairs[tensor.name]
                 reals.append((value.astype(np.int64) - point).astype(dtype) * dtype(scale))
         out = plan.tensors[step.outputs[0]]
-        assert out.quantization is not None
+        if out.name not in pairs or not reals:
+            raise ValueError("scales are not known")
         with np.errstate(all="ignore"):
-            real = np.asarray(formula(step, reals), dtype) / dtype(out.quantization.scales[0])
+            real = np.asarray(formula(step, reals), dtype) / dtype(pairs[out.name][0])
         if not np.isfinite(real).all():
             raise ValueError("no finite number")
         kind = np.iinfo(out.type.numpy)
-        whole = rounds(real) + dtype(int(out.quantization.zero_points[0]))
+        whole = rounds(real) + dtype(pairs[out.name][1])
         return np.clip(whole, kind.min, kind.max).astype(out.type.numpy).reshape(out.shape)
 
     return compute

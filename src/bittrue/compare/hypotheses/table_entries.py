@@ -70,7 +70,7 @@ def _with(name: str, change: Change) -> Callable[[Step], Step]:
 
 
 # Steps that are functions of one code.
-_FUNCTIONS = ("logistic", "tanh", "quantize", "relu", "hard_swish", "leaky_relu", "qlinear_sigmoid", "abs", "sqrt")
+_FUNCTIONS = ("logistic", "tanh", "quantize", "relu", "hard_swish", "leaky_relu", "abs", "sqrt")
 
 
 def _entries(case: Case) -> Iterator[Hypothesis]:

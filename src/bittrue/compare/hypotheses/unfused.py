@@ -32,18 +32,14 @@ def _without_layout(attributes: Attributes) -> dict[str, Any]:
     return {k: v for k, v in attributes.items() if k not in ("channels_last", "keep_dims")}
 
 
-def _softmax(attributes: Attributes) -> dict[str, Any]:
-    return {"axis": attributes["axis"], "flattened": attributes["to_the_end"]}
-
-
 _FUSED: dict[str, _Fused] = {
     "qlinear_add": _Fused("add"),
     "qlinear_mul": _Fused("mul"),
     "qlinear_average_pool": _Fused("average_pool", _without_layout),
     "qlinear_global_average_pool": _Fused("global_average_pool", _without_layout),
-    "qlinear_leaky_relu": _Fused("leaky_relu", dict),
-    "qlinear_sigmoid": _Fused("logistic"),
-    "qlinear_softmax": _Fused("softmax_along", _softmax),
+    "leaky_relu": _Fused("leaky_relu", dict),
+    "logistic": _Fused("logistic"),
+    "softmax": _Fused("softmax", dict),
     "qlinear_conv": _Fused("conv", _without_layout),
     "matmul": _Fused("matmul", dict),
 }

@@ -113,15 +113,14 @@ def _concatenate(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     return writer.node("concatenation", expr.operator, operands, expr.dtype, expr.shape, attributes, given, expr.name)
 
 
-def _on_codes(stem: str) -> Callable[[Writer, Expr, Sequence[int]], int]:
+def _on_codes(stem: str, **more: Attribute) -> Callable[[Writer, Expr, Sequence[int]], int]:
     def lowering(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         index = writer.quantized(inputs[0], quantization(*pair(expr, "input")))
         rounding = rounding_of(expr) if "rounding" in expr.attributes else {}
         rest = {name: value for name, value in expr.attributes.items() if name not in ("rounding", "compute_dtype")}
         given = quantization(*pair(expr, "output"))
-        return writer.node(
-            stem, expr.operator, (index,), expr.dtype, expr.shape, {**rest, **rounding}, given, expr.name
-        )
+        attributes = {**rest, **rounding, **more}
+        return writer.node(stem, expr.operator, (index,), expr.dtype, expr.shape, attributes, given, expr.name)
 
     return lowering
 
@@ -129,9 +128,9 @@ def _on_codes(stem: str) -> Callable[[Writer, Expr, Sequence[int]], int]:
 ELEMENTWISE: dict[str, Callable[[Writer, Expr, Sequence[int]], int]] = {
     "qnn.add": _sum,
     "qnn.concatenate": _concatenate,
-    "qnn.leaky_relu": _on_codes("requantized_leaky_relu"),
+    "qnn.leaky_relu": _on_codes("leaky_relu", requantized=True),
     "qnn.mul": _product,
-    "qnn.softmax": _on_codes("shift_softmax"),
+    "qnn.softmax": _on_codes("softmax", by_shifts=True),
     "qnn.subtract": _sum,
     **{
         f"qnn.{name}": _on_codes("function_of_codes")

@@ -179,7 +179,7 @@ def _softmax(source: Source) -> None:
     in_u8(source, 0)
     source.integer("axis", 1)
     source.text("order", "NHWC")
-    source.emit("softmax", "u8", source.requested(), {"beta": 1.0, "first_axis": 1})
+    source.emit("softmax", "u8", source.requested(), {"beta": 1.0, "axis": 1, "flattened": True})
 
 
 def _normalization(source: Source) -> None:

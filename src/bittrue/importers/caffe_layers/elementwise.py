@@ -194,7 +194,7 @@ def _softmax(layer: Layer) -> None:
     layer.expect(1)
     layer.refuse_in_place(_is_quantized(parameter.input_scale, parameter.input_zero_point))
     dtype, limits = _quantized_result(layer, parameter)
-    layer.emit("softmax_levels", dtype, {**_scales(parameter, "input", "output"), **limits, "axis": parameter.axis})
+    layer.emit("softmax", dtype, {**_scales(parameter, "input", "output"), **limits, "axis": parameter.axis})
 
 
 def _concat(layer: Layer) -> None:

@@ -186,7 +186,7 @@ def _softmax(stem: str) -> Mapper:
         source.ignore("dtype", "use_length")
         if float(source.real("temperature", 1.0)) != 1 or source.flag("use_length"):
             raise source.unsupported("BT-MXNET-ATTRIBUTE", "only a temperature of 1 and whole rows are read")
-        _unary(source, stem, {"axis": source.integer("axis", -1), "flattened": False})
+        _unary(source, stem, {"axis": source.integer("axis", -1), "flattened": False, "beta": 1.0})
 
     return apply
 
@@ -198,14 +198,14 @@ def _softmax_output(source: Source) -> None:
     source.expect(1, 2)
     source.ignore("grad_scale", "ignore_label", "normalization", "out_grad", "smooth_alpha", "use_ignore")
     by_channel, kept = source.flag("multi_output"), source.flag("preserve_shape")
-    attributes: dict[str, Attribute] = {"axis": 1 if by_channel else -1, "flattened": False}
-    _unary(source, "softmax_along", {**attributes, "rows_by_rank": not by_channel and not kept})
+    attributes: dict[str, Attribute] = {"axis": 1 if by_channel else -1, "flattened": False, "beta": 1.0}
+    _unary(source, "softmax", {**attributes, "rows_by_rank": not by_channel and not kept})
 
 
 def _softmax_activation(source: Source) -> None:
     source.expect(1)
     by_channel = source.text("mode", "instance", ("instance", "channel")) == "channel"
-    _unary(source, "softmax_along", {"axis": 1 if by_channel else -1, "flattened": False})
+    _unary(source, "softmax", {"axis": 1 if by_channel else -1, "flattened": False, "beta": 1.0})
 
 
 def _concat(source: Source) -> None:
@@ -334,14 +334,14 @@ MAPPERS: Mappers = {
     "flatten": _flatten,
     "identity": _same,
     "log": _function("log"),
-    "log_softmax": _softmax("log_softmax_along"),
+    "log_softmax": _softmax("log_softmax"),
     "mean": _mean,
     "negative": _function("neg"),
     "relu": _relu,
     "reshape": _reshape,
     "sigmoid": _function("logistic"),
     "slice_axis": _slice_axis,
-    "softmax": _softmax("softmax_along"),
+    "softmax": _softmax("softmax"),
     "sqrt": _function("sqrt"),
     "squeeze": _squeeze,
     "tanh": _function("tanh"),

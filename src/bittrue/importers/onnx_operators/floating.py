@@ -66,7 +66,7 @@ def _softmax(stem: str) -> Mapper:
     def apply(source: Source) -> None:
         flattened = source.version < 13
         axis = source.integer("axis", 1 if flattened else -1)
-        source.emit(stem, source.type(0), {"axis": axis, "flattened": flattened})
+        source.emit(stem, source.type(0), {"axis": axis, "flattened": flattened, "beta": 1.0})
 
     return apply
 
@@ -85,7 +85,7 @@ MAPPERS: Mappers = {
     ("", "HardSwish"): same_type("hard_swish"),
     ("", "LeakyRelu"): with_reals("leaky_relu", alpha=0.01),
     ("", "Log"): same_type("log"),
-    ("", "LogSoftmax"): _softmax("log_softmax_along"),
+    ("", "LogSoftmax"): _softmax("log_softmax"),
     ("", "Mean"): same_type("broadcast_mean"),
     ("", "Mish"): same_type("mish"),
     ("", "PRelu"): same_type("prelu"),
@@ -97,7 +97,7 @@ MAPPERS: Mappers = {
     ("", "Sigmoid"): same_type("logistic"),
     ("", "Sign"): same_type("sign"),
     ("", "Sin"): same_type("sin"),
-    ("", "Softmax"): _softmax("softmax_along"),
+    ("", "Softmax"): _softmax("softmax"),
     ("", "Softplus"): same_type("softplus"),
     ("", "Softsign"): same_type("softsign"),
     ("", "Sqrt"): same_type("sqrt"),

@@ -35,7 +35,7 @@ def _global_average_pool(source: Source) -> None:
 
 
 def _leaky_relu(source: Source) -> None:
-    source.emit("qlinear_leaky_relu", source.type(0), {"alpha": source.real("alpha", 0.01)})
+    source.emit("leaky_relu", source.type(0), {"alpha": source.real("alpha", 0.01)})
 
 
 def _max_pool(source: Source) -> None:
@@ -63,8 +63,8 @@ def _reduce_mean(source: Source) -> None:
 def _softmax(source: Source) -> None:
     # Before operator set 13, a row was everything from the axis on.
     opset = _required(source, "opset", "it decides what a row is")
-    attributes = {"axis": source.integer("axis", -1), "to_the_end": opset < 13}
-    source.emit("qlinear_softmax", source.type(0), attributes)
+    attributes = {"axis": source.integer("axis", -1), "flattened": opset < 13, "beta": 1.0}
+    source.emit("softmax", source.type(0), attributes)
 
 
 def _where(source: Source) -> None:
@@ -80,7 +80,7 @@ MAPPERS: Mappers = {
     (MICROSOFT, "QLinearLeakyRelu"): _leaky_relu,
     (MICROSOFT, "QLinearMul"): same_type("qlinear_mul"),
     (MICROSOFT, "QLinearReduceMean"): _reduce_mean,
-    (MICROSOFT, "QLinearSigmoid"): same_type("qlinear_sigmoid"),
+    (MICROSOFT, "QLinearSigmoid"): same_type("logistic"),
     (MICROSOFT, "QLinearSoftmax"): _softmax,
     (MICROSOFT, "QLinearWhere"): _where,
 }

@@ -32,7 +32,7 @@ def _sums(stem: str) -> tuple[Row, ...]:
 def rows_by_rank(*ranks: int) -> Row:
     """Refuses a softmax over rows, whatever they are, of these ranks."""
     return Row(
-        "softmax_along",
+        "softmax",
         _ONE,
         refuses="SoftmaxOutput of this rank takes all axes but the first as one row: reshape its input to two axes",
         when=(("attribute_is", "rows_by_rank", True), ("input_rank", 0, *ranks)),
@@ -55,7 +55,7 @@ ROWS: tuple[Row, ...] = (
     ),
     _inexact("gelu", _ONE, "real_gelu"),
     rows_by_rank(1, 3, 5),
-    *(_inexact(stem, _ONE, "real_softmax") for stem in ("log_softmax_along", "softmax_along")),
+    *(_inexact(stem, _ONE, "real_softmax") for stem in ("log_softmax", "softmax")),
     _inexact("convention_average_pool", _ONE, "real_sum"),
     *(_inexact(stem, ("f32 f32 f32|- -> f32",), "real_product") for stem in ("conv", "matmul")),
     _inexact("mean", ("f32 s64|- -> f32",), "real_sum"),

@@ -20,9 +20,9 @@ ROWS: tuple[Row, ...] = (
     Row("qlinear_average_pool", _TABLE, {"affine_average": "exact_even"}, _TEXT, where=BYTES),
     Row("qlinear_concat", CONCAT, {"combine": "exact_even"}, _TEXT, where=BYTES),
     Row("qlinear_where", WHERE, {"combine": "exact_even"}, _TEXT, where=BYTES),
-    Row("qlinear_leaky_relu", _TABLE, {"table": "exact_256_even"}, _TEXT, where=BYTES),
-    Row("qlinear_sigmoid", _TABLE, {"table": "exact_256_even"}, _TEXT, where=BYTES),
-    Row("qlinear_softmax", _TABLE, {"affine_softmax": "exact_even"}, _TEXT, where=BYTES),
+    Row("leaky_relu", _TABLE, {"table": "exact_256_even"}, _TEXT, where=BYTES),
+    Row("logistic", _TABLE, {"table": "exact_256_even"}, _TEXT, where=BYTES),
+    Row("softmax", _TABLE, {"affine_softmax": "exact_even"}, _TEXT, where=BYTES),
     Row("qlinear_global_average_pool", UNARY, _MEAN, _TEXT, where=BYTES),
     Row("qlinear_reduce_mean", UNARY, _MEAN, _TEXT, where=BYTES),
 )

@@ -66,7 +66,7 @@ ROWS: tuple[Row, ...] = (
     Row("scale_levels", _ONE, {"levels": "binary32_multiply_even"}, f"{_RUN} 7", limit=_LEVEL),
     Row("sigmoid_levels", _ONE, _AWAY, f"{_RUN} 8", limit=_RESTORED),
     Row(
-        "softmax_levels",
+        "softmax",
         _ONE,
         _AWAY,
         f"{_RUN} 8",
@@ -76,7 +76,7 @@ ROWS: tuple[Row, ...] = (
         inexact=True,
     ),
     Row(
-        "softmax_levels",
+        "softmax",
         _ONE,
         _AWAY,
         f"{_RUN} 8",

@@ -22,7 +22,7 @@ def _requantize(variant: Variant, per_channel: bool) -> Row:
 
 def _leaky_relu(variant: Variant) -> Row:
     return Row(
-        "requantized_leaky_relu",
+        "leaky_relu",
         ("T -> T",),
         {
             **variant.centering(),
@@ -33,15 +33,22 @@ def _leaky_relu(variant: Variant) -> Row:
         },
         f"{READ}, op/leaky_relu.cc; a check value",
         where=("s8", "u8"),
+        when=(("attribute_is", "requantized", True),),
     )
 
 
 def _softmax(variant: Variant) -> Row:
     return Row(
-        "shift_softmax",
+        "softmax",
         ("s8 -> s8",),
-        {**variant.centering(), "scale_form": "binary64", **variant.rescaling()},
+        {
+            "shifted_softmax": "binary_powers_s32",
+            **variant.centering(),
+            "scale_form": "binary64",
+            **variant.rescaling(),
+        },
         f"{READ}, op/softmax.cc; no check values",
+        when=(("attribute_is", "by_shifts", True),),
     )
 
 

@@ -21,7 +21,7 @@ _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 _CODES = ("u8", "s8")
 # Codes whose channels lie last in the runtime leave these that way; others only where what follows wants them so.
 _STAYS = ("max_pool", "resample_linear")
-_PASSES = ("clip", "qlinear_average_pool", "qlinear_leaky_relu", "qlinear_sigmoid", "resample_nearest")
+_PASSES = ("clip", "leaky_relu", "logistic", "qlinear_average_pool", "resample_nearest")
 _JOINS = {"concatenation": 1, "qlinear_add": 3, "qlinear_concat": 3, "qlinear_mul": 3}
 
 

@@ -400,16 +400,16 @@ def _slope(node: Node) -> Mapping[str, Attribute]:
     return {"alpha": float(np.float32(alpha))}
 
 
-def _rows(node: Node) -> Mapping[str, Attribute]:
-    return {"axis": node.attributes["axis"], "to_the_end": node.attributes["flattened"]}
-
-
 def _pool(node: Node) -> Mapping[str, Attribute]:
     return {**node.attributes, "channels_last": False}
 
 
 def _global_pool(node: Node) -> Mapping[str, Attribute]:
     return {"channels_last": False, "keep_dims": True}
+
+
+def _same(node: Node) -> Mapping[str, Attribute]:
+    return node.attributes
 
 
 def _none(node: Node) -> Mapping[str, Attribute]:
@@ -423,10 +423,10 @@ _REPLACEMENTS: Mapping[str, Callable[[Editor, Group], Replacement]] = {
     "Conv": _conv_operands,
     "Gemm": _gemm_operands,
     "GlobalAveragePool": _plain("qlinear_global_average_pool", _global_pool),
-    "LeakyRelu": _plain("qlinear_leaky_relu", _slope),
+    "LeakyRelu": _plain("leaky_relu", _slope),
     "MatMul": _matmul_operands,
     "Mul": _plain("qlinear_mul", _none),
-    "Sigmoid": _plain("qlinear_sigmoid", _none),
-    "Softmax": _plain("qlinear_softmax", _rows),
+    "Sigmoid": _plain("logistic", _none),
+    "Softmax": _plain("softmax", _same),
     "Where": _where_operands,
 }

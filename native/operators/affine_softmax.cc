@@ -1,4 +1,4 @@
-// qlinear_softmax: shares of tabulated exponentials along neighbouring axes.
+// softmax with the slot `affine_softmax`: shares of tabulated exponentials along neighbouring axes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,13 +16,12 @@ class QuantizedSoftmax final : public Kernel {
     const Operand &in = step.input(0), &out = step.output();
     require(is_8bit(in.type) && in.type == out.type && in.shape == out.shape && in.dense() && out.dense(),
             "no native kernel for these types");
-    const std::vector<int64_t>& axes = step.list("axes");
-    require(!axes.empty() && axes.front() >= 0 && axes.back() < in.rank(), "no axes");
-    for (size_t i = 1; i < axes.size(); ++i) require(axes[i] == axes[i - 1] + 1, "axes are no neighbours");
-    for (int64_t i = 0; i < axes.front(); ++i) outer_ *= in.shape[i];
-    for (const int64_t axis : axes) length_ *= in.shape[axis];
-    for (int64_t i = axes.back() + 1; i < in.rank(); ++i) inner_ *= in.shape[i];
-    require(length_ == step.integer("length") || in.elements == 0, "the rows have another length");
+    const std::vector<int64_t>& view = step.list("view");
+    require(view.size() == 3 && view[0] >= 0 && view[1] >= 0 && view[2] >= 0, "the view has three axes");
+    outer_ = view[0], length_ = view[1], inner_ = view[2];
+    const int64_t some = std::max<int64_t>(1, outer_ * inner_);
+    require(in.elements % some == 0 && in.elements / some == length_ && outer_ <= in.elements && inner_ <= in.elements,
+            "the view does not fit");
     flip_ = flip_of(in.type);
     require(step.integer("low") == -flip_ && step.integer("high") == 255 - flip_, "the clamp is not the type's range");
     const Array &powers = step.array("exponentials"), &factor = step.array("factor"), &point = step.array("output_zero_point");
@@ -151,7 +150,7 @@ class QuantizedSoftmax final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_qlinear_softmax(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_quantized_softmax(const Step& step) {
   return std::make_unique<QuantizedSoftmax>(step);
 }
 
