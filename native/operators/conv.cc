@@ -7,6 +7,7 @@
 
 #include "core/kernel.h"
 #include "core/share.h"
+#include "operators/integer_convolution.h"
 #include "operators/single_rows.h"
 #include "operators/spatial_axis.h"
 
@@ -42,6 +43,7 @@ class RealConvolution final : public Kernel {
     terms_ = round_up(depth_, block_) * h_.taps * w_.taps;
     require(terms_ <= int64_t{1} << 24, "a filter is very large");
     require(!step.has_input(3), "sums begin with another picture");
+    require(step.integer("channels_last", 0, 1) == 0, "channels are last");
     find_order(step.integer("split", 0, int64_t{1} << 40));
     if (step.has_input(2)) {
       const Operand& bias = step.input(2);
@@ -252,6 +254,7 @@ class RealConvolution final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_conv(const Step& step, const CoreSet& cores) {
+  if (step.output().type != Type::f32) return make_integer_convolution(step, cores);
   return std::make_unique<RealConvolution>(step, cores);
 }
 

@@ -43,7 +43,7 @@ class MatmulConvolution final : public Kernel {
 
   void run(const Run& run) const override;
   int64_t scratch_bytes(int threads) const override { return copy_bytes() + zero_bytes() + threads * worker_bytes(); }
-  bool packs(size_t input) const override { return input == 1 || (input == 2 && sums_.zero_point != 2); }
+  bool packs(size_t input) const override { return input == 1 || input == 2; }
   bool does_then() const override { return static_cast<bool>(add_); }
   std::string note() const override;
 

@@ -107,7 +107,7 @@ def test_no_lists_of_operators() -> None:
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("LAYERS = {'conv2d': 0, 'qlinear_conv': 3}", 1),
+        ("LAYERS = {'conv2d': 0, 'conv': 3}", 1),
         ("if step.operator == 'conv2d' or operator in ('conv2d', 'matmul'): pass", 2),
         ("MOVES = 'pad transpose'.split()", 1),
         ("shown = {'shape': 1, 'range': 2}", 0),

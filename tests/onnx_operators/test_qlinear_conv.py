@@ -1,4 +1,4 @@
-"""qlinear_conv and conv_integer: random one-node models against ONNX Runtime."""
+"""QLinearConv and ConvInteger: random one-node models against ONNX Runtime."""
 
 from __future__ import annotations
 

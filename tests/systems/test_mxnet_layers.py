@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,11 +22,12 @@ WINDOW: dict[str, Attribute] = {
     "auto_pad": "NOTSET",
     "channels_last": False,
 }
+ABSENT = "-"
 RELU: dict[str, Attribute] = {"relu_first": False, "relu_last": False}
 # stem: (operands as type and shape, types of the results, attributes); every one of them can be planned.
 NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, Attribute]]] = {
     "add_bias": ([("s32", (2, 3)), ("s32", (3,))], ["s32"], RELU),
-    "conv_sums": ([("u8", (1, 2, 4, 4)), ("s8", (3, 2, 3, 3))], ["s32"], {**WINDOW, "fused": True}),
+    "conv, sums alone": ([("u8", (1, 2, 4, 4)), ("s8", (3, 2, 3, 3))], ["s32"], {**WINDOW, "fused": True}),
     "fold_normalization": ([("f32", (3, 2, 1, 1)), *[("f32", (3,))] * 5], ["f32", "f32"], {"epsilon": 1e-3}),
     "layer_sum": (
         [
@@ -39,13 +42,13 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
         {**RELU, "codes": "u8"},
     ),
     "product_range": ([("f32", (1,))] * 4, ["f32", "f32"], {"first_level": 127, "second_level": 255}),
-    "ranged_conv": (
+    "conv": (
         [
-            *[("s8", (1, 2, 4, 4)), ("f32", (1,)), ("f32", (1,)), ("s8", (3, 2, 3, 3)), ("f32", (3,)), ("s32", (3,))],
-            *[("f32", (1,)), ("u8", (1,)), ("f32", (1,))],
+            *[("s8", (1, 2, 4, 4)), ("s8", (3, 2, 3, 3)), ("s32", (3,)), ("f32", (1,)), ("f32", (1,)), ("f32", (3,))],
+            *[(ABSENT, (1,)), ("f32", (1,)), ("f32", (1,))],
         ],
         ["u8"],
-        WINDOW,
+        {**WINDOW, "ranged": True},
     ),
     "ranged_matmul": (
         [
@@ -80,11 +83,13 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
 
 
 def _graph(stem: str, operands: list[tuple[str, tuple[int, ...]]]) -> Graph:
-    _, results, attributes = NODES[stem]
+    (_, results, attributes), stem = NODES[stem], stem.split(",")[0]
+    given = [None if operand[0] == ABSENT else number for number, operand in enumerate(operands)]
+    operands = [("f32", shape) if dtype == ABSENT else (dtype, shape) for dtype, shape in operands]
     tensors = [Tensor(f"x{i}", dtype, shape) for i, (dtype, shape) in enumerate(operands)]
     tensors += [Tensor(f"y{i}", dtype, ()) for i, dtype in enumerate(results)]
     inputs, outputs = tuple(range(len(operands))), tuple(range(len(operands), len(tensors)))
-    return Graph("g", tuple(tensors), (Node(0, stem, stem, 1, attributes, inputs, outputs),), inputs, outputs)
+    return Graph("g", tuple(tensors), (Node(0, stem, stem, 1, attributes, tuple(given), outputs),), inputs, outputs)
 
 
 def _run(stem: str, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -188,14 +193,12 @@ def test_a_sum_of_another_type_keeps_its_bits() -> None:
 
 def test_convolutions_that_add_pairs_in_16_bits() -> None:
     """Four channels of full range: two pairs of 64770 each are 32767 each, unless filters come in sixteens."""
-    stem, attributes = "conv_sums", {**WINDOW, "fused": False}
+    stem, attributes = "conv, sums alone", {**WINDOW, "fused": False}
     for filters, expected in ((4, 2 * 32767), (16, 4 * 255 * 127), (3, 4 * 255 * 127)):
         operands = [("u8", (1, 4, 1, 1)), ("s8", (filters, 4, 1, 1))]
         graph = _graph(stem, operands)
         node = graph.nodes[0]
-        graph = Graph(
-            "g", graph.tensors, (Node(0, stem, stem, 1, attributes, node.inputs, node.outputs),), (0, 1), (2,)
-        )
+        graph = Graph("g", graph.tensors, (replace(node, attributes=attributes),), (0, 1), (2,))
         plan = make_plan(graph, find("mxnet"))
         x, w = np.full((1, 4, 1, 1), 255, np.uint8), np.full((filters, 4, 1, 1), 127, np.int8)
         (found,) = ReferenceExecutor(plan).run({0: x, 1: w})

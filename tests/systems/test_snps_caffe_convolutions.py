@@ -348,7 +348,7 @@ def test_a_network_of_8_bit_layers_goes_to_kernels_of_integers() -> None:
     )  # fmt: skip
     x = rng.integers(0, 256, (1, 4, 9, 9))
     plan = make_plan(read_model(files.network, files.learned).graphs[0], find("snps_caffe"))
-    stems = ["whole_conv", *["qlinear_conv"] * 3, "fully_connected"]
+    stems = ["whole_conv", *["conv"] * 3, "fully_connected"]
     assert [step.operator for step in plan.steps] == stems
     expected = x
     for layer, blobs in layers:
@@ -452,7 +452,7 @@ def test_pads_like_tensorflow() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize(("output_scale", "stem"), [(0.5, "qlinear_conv"), (400.0, "whole_conv")])
+@pytest.mark.parametrize(("output_scale", "stem"), [(0.5, "conv"), (400.0, "whole_conv")])
 def test_sums_that_could_leave_24_bits(output_scale: float, stem: str) -> None:
     """Integers do it where such sums are limited anyway; else binary32 does, and checks them while running."""
     rng = np.random.default_rng(8)

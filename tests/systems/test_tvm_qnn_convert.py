@@ -107,7 +107,7 @@ def test_one_by_one_and_from_text(name: str) -> None:
     expected = model.prepare(numerics="tvm-qnn", executor="reference").run(*inputs)
     same_bytes(expected, qnn.model(scope["outputs"]).prepare(numerics="tvm-qnn").run(*inputs))
     apart = converted.model(fuse=False)
-    assert {"conv_integer", "conv2d"} & {n.operator for n in apart.graph.nodes} == {"conv_integer"}
+    assert {"conv", "conv2d"} & {n.operator for n in apart.graph.nodes} == {"conv"}
     same_bytes(expected, apart.prepare(numerics="tvm-qnn", executor="reference").run(*inputs))
 
 
@@ -126,7 +126,7 @@ def test_random_layers_there_and_back(seed: int) -> None:
     y, shape, dtype = random_layer(rng)
     model = qnn.model(y)
     found = [node.operator for node in model.graph.nodes]
-    if {"clip", "conv_integer", "matmul", "add"} & set(found):
+    if {"clip", "conv", "matmul", "add"} & set(found):
         with pytest.raises(UnsupportedError, match="no form in"):
             qnn.from_tflite(model)
         return

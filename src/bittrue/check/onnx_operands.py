@@ -54,7 +54,7 @@ def parameters_of(graph: Graph, node: Node) -> Iterator[Parameters]:
     for role in operator.roles if operator is not None else ():
         scale, point = at(node.inputs, role.scale), at(node.inputs, role.zero_point)
         owner = at(node.outputs, 0) if role.position < 0 else at(node.inputs, role.position)
-        if scale is not None and owner is not None:
+        if scale is not None and owner is not None and not node.attributes.get("ranged"):
             zero_point = None if point is None else graph.tensors[point]
             yield Parameters(graph, node, graph.tensors[owner], graph.tensors[scale], zero_point, role.position < 0)
 

@@ -11,17 +11,19 @@ from dataclasses import replace
 from .onnxruntime import ONNXRUNTIME, floating, layers, recurrent
 from .table import Numerics, Row
 
-# Positions of both factors among the inputs, the left one first: conv_integer multiplies weights by windows.
+# Positions of both factors among the inputs, the left one first.
 FACTORS = {
-    "conv_integer": (1, 0),
+    "conv": (0, 1),
     "matmul": (0, 1),
-    "qlinear_conv": (0, 3),
 }
 
 
 def _mixed(row: Row) -> tuple[str, ...]:
     """The patterns of a row whose left factor is u8 and whose right one is s8."""
     left, right = FACTORS[row.operator]
+    if row.operator == "conv" and "store" not in row.rules:
+        # Sums alone are products of weights with windows.
+        left, right = right, left
     return tuple(types for types in row.types if (types.split()[left], types.split()[right]) == ("u8", "s8"))
 
 

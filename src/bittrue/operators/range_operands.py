@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..rules.range_levels import Ends
+from ..rules import rescale
+from ..rules.range_levels import Ends, scale_of
 from .base import Call
 from .integer_layers import check_single
 from .late import Values
@@ -52,3 +54,28 @@ def given_ends(call: Call) -> dict[str, Any]:
     calibrated = bool(call.attribute("calibrated"))
     ends = (call.attribute("minimum"), call.attribute("maximum")) if calibrated else (0.0, 0.0)
     return {"calibrated": calibrated, "minimum": float(ends[0]), "maximum": float(ends[1])}
+
+
+def range_multiplier(
+    rules: Mapping[str, str],
+    known: Mapping[str, Any],
+    data: Sequence[Any],
+    scales: np.ndarray,
+    result: Sequence[Any],
+    bias: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """What `rescale` needs of a layer's ranges: f = f32(f32(s_y / s_x) / s_w), or f32(f32(1 / s_x) / s_w) and s_y.
+
+    Every s counts quantized values per unit; `known` says the types, `codes` and `dtype`. ValueError where a
+    multiplier is not finite.
+    """
+    from_data, to_result = (
+        scale_of((end(ends, 0), end(ends, 1)), known[dtype]) for ends, dtype in ((data, "codes"), (result, "dtype"))
+    )
+    twice = "second" in rescale.RULES[rules["rescale"]].operands
+    with np.errstate(all="ignore"):
+        factor = ((np.float32(1) if twice else to_result) / from_data) / scales
+    if not (np.isfinite(factor).all() and np.isfinite(to_result)):
+        raise ValueError("the ranges give no finite multiplier: one of them is empty, infinite or no number")
+    arrays = {"factor": factor.astype(np.float32), "addend": bias.astype(np.int32)}
+    return {**arrays, "second": np.array([to_result], np.float32)} if twice else arrays

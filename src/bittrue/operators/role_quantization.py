@@ -2,18 +2,19 @@
 
 Scale and zero point are operands of the node, at the positions that `Operator.roles` says, or belong to the role's own
 tensor. Operands stand in one order for all operators: the data, in the order of the roles; then for every role its
-scale and its zero point (inputs, weights, output). Absent ones are None, and left out at the end.
+scale and its zero point (inputs, weights, output). Absent ones are None, and left out at the end. With the attribute
+`ranged`, the same operands hold the ends of ranges, which are no scales and zero points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from ..graph import Node, Quantization, Tensor
+from ..graph import Attribute, Node, Quantization, Tensor
 from .base import Call, Operator, Role, Step
 
 T = TypeVar("T")
@@ -54,8 +55,14 @@ def at(items: Sequence[T | None], position: int | None) -> T | None:
 
 
 def _quantization(
-    role: Role, inputs: Sequence[T | None], value: Callable[[T], np.ndarray | None], carried: Quantization | None
+    role: Role,
+    known: Mapping[str, Attribute],
+    inputs: Sequence[T | None],
+    value: Callable[[T], np.ndarray | None],
+    carried: Quantization | None,
 ) -> RoleQuantization:
+    if known.get("ranged"):
+        return RoleQuantization()
     scale, point = at(inputs, role.scale), at(inputs, role.zero_point)
     if scale is None and point is None:
         if carried is None:
@@ -70,7 +77,8 @@ def _quantization(
 def of_call(call: Call, role: Role) -> RoleQuantization:
     """The quantization of a role of a call."""
     owner = at(call.outputs, 0) if role.position < 0 else at(call.inputs, role.position)
-    return _quantization(role, call.inputs, lambda one: one.value, None if owner is None else owner.tensor.quantization)
+    carried = None if owner is None else owner.tensor.quantization
+    return _quantization(role, call.node.attributes, call.inputs, lambda one: one.value, carried)
 
 
 def of_node(tensors: Sequence[Tensor], node: Node, role: Role) -> RoleQuantization:
@@ -80,14 +88,15 @@ def of_node(tensors: Sequence[Tensor], node: Node, role: Role) -> RoleQuantizati
         return tensors[index].values() if tensors[index].is_constant else None
 
     owner = at(node.outputs, 0) if role.position < 0 else at(node.inputs, role.position)
-    return _quantization(role, node.inputs, value, None if owner is None else tensors[owner].quantization)
+    carried = None if owner is None else tensors[owner].quantization
+    return _quantization(role, node.attributes, node.inputs, value, carried)
 
 
 def of_step(tensors: Sequence[_Known], step: Step, role: Role) -> RoleQuantization:
     """The quantization of a role of a step, given the tensors of its plan."""
     owner = at(step.outputs, 0) if role.position < 0 else at(step.inputs, role.position)
     carried = None if owner is None else tensors[owner].quantization
-    return _quantization(role, step.inputs, lambda index: tensors[index].value, carried)
+    return _quantization(role, step.parameters, step.inputs, lambda index: tensors[index].value, carried)
 
 
 def role_of(operator: Operator | None, *names: str) -> Role | None:

@@ -63,7 +63,7 @@ def weights_order(operator: Operator, known: Mapping[str, Attribute]) -> str:
 LAYER = (Role("input", 0), Role("weights", 1), Role("bias", 2))
 PAIR = (Role("first input", 0), Role("second input", 1))
 # They are operands.
-OPERAND_LAYER = (Role("input", 0, 1, 2), Role("weights", 3, 4, 5), Role("output", -1, 6, 7), Role("bias", 8))
+OPERAND_LAYER = (Role("input", 0, 3, 4), Role("weights", 1, 5, 6), Role("bias", 2), Role("output", -1, 7, 8))
 OPERAND_PAIR = (Role("first input", 0, 1, 2), Role("second input", 3, 4, 5), Role("output", -1, 6, 7))
 OPERAND_UNARY = (Role("input", 0, 1, 2), Role("output", -1, 3, 4))
 

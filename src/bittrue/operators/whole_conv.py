@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import qlinear_conv
+from . import integer_conv
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv_transpose import tap_slices
 from .geometry import (
@@ -122,9 +122,9 @@ def single_tap(call: Call) -> bool:
 
 
 def lower(call: Call) -> Lowered:
-    """Geometry, limits, zero points, multipliers; a step of qlinear_conv where that gives the same."""
+    """Geometry, limits, zero points, multipliers; a step of conv where that gives the same."""
     if _is_8_bit_convolution(call):
-        return replace(qlinear_conv.lower(call), operator="qlinear_conv", accumulator=bound_8_bit(call))
+        return replace(integer_conv.lower(call), operator="conv", accumulator=bound_8_bit(call))
     windows = _windows(call)
     parameters, arrays = prepared(call)
     depth = call.input(W).size // call.input(W).shape[0]

@@ -1,6 +1,6 @@
 """What layers share whose tensors hold whole numbers, as binary32 or in 8 bits, and whose scales are binary64 operands.
 
-Operands: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias. All but x are constant; those
+Operands: x, w, bias, x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point. All but x are constant; those
 of w and y may be one per output channel.
 
     acc = f32(sum of (x - z_x)(w - z_w)) + f32(bias), in binary32
@@ -27,7 +27,7 @@ from .base import Bound, Call, Step
 from .integer_layers import bound, check_channels, check_single, points_of, single, weight_zero_points, zero_points
 
 SLOTS = ("accumulate", "scale_form", "rescale", "store", "real_product", "channel_parameters")
-X, X_SCALE, X_POINT, W, W_SCALE, W_POINT, Y_SCALE, Y_POINT, BIAS = range(9)
+X, W, BIAS, X_SCALE, X_POINT, W_SCALE, W_POINT, Y_SCALE, Y_POINT = range(9)
 _ROLES = {
     X_SCALE: "x_scale",
     X_POINT: "x_zero_point",
@@ -45,7 +45,7 @@ _MULTIPLIERS = ("multiplier", "exponent", "factor")
 
 def check_operands(call: Call, channels: int) -> None:
     """What is no tensor of the layer has one value, or one per output channel."""
-    call.expect((8, 9))
+    call.expect(9)
     for position, role in _ROLES.items():
         call.constant(position, role)
         if position in (X_SCALE, X_POINT):

@@ -71,9 +71,15 @@ def _crops(step: Step) -> bool:
     return any(step[f"pad_{side}"] < 0 for side in ("top", "left", "bottom", "right"))
 
 
-def _qlinear_conv(step: Step, layout: Layout) -> bool:
-    source, filters = _picture_source(step, layout), step.inputs[3]
-    bias = step.inputs[8] if len(step.inputs) > 8 else None
+def _conv(step: Step, layout: Layout) -> bool:
+    if "accumulate" not in step.rules:
+        return False
+    return _rescaled_conv(step, layout) if "store" in step.rules else _conv_sums(step, layout)
+
+
+def _rescaled_conv(step: Step, layout: Layout) -> bool:
+    source, filters = _picture_source(step, layout), step.inputs[1]
+    bias = step.inputs[2] if len(step.inputs) > 2 else None
     if (
         not is_plain(step)
         or step["late"]
@@ -96,9 +102,8 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
     # [1, kh, kw, C] for a filter per channel, [O, kh, kw, C / groups] otherwise.
     turned = value.transpose((1, 2, 3, 0) if single else (0, 2, 3, 1))
     name = f"{layout.tensors[filters].name} (channels last)"
-    parameters = {
-        key: number for key, number in step.parameters.items() if key not in ("late", "channels_last", "groups")
-    }
+    dropped = ("late", "channels_last", "groups", "ranged", "dtype", "codes")
+    parameters = {key: number for key, number in step.parameters.items() if key not in dropped}
     parameters |= {"weight_zero_point": zero_point, **({"multiplier": 1} if single else {"groups": groups})}
     arrays = {key: array for key, array in step.arrays.items() if key != "weight_zero_points"}
     changed = {
@@ -114,9 +119,9 @@ def _qlinear_conv(step: Step, layout: Layout) -> bool:
     return True
 
 
-def _conv_integer(step: Step, layout: Layout) -> bool:
+def _conv_sums(step: Step, layout: Layout) -> bool:
     source, filters = _picture_source(step, layout), step.inputs[1]
-    points = step.inputs[3] if len(step.inputs) > 3 else None
+    points = step.inputs[6] if len(step.inputs) > 6 else None
     if not is_plain(step) or source is None or filters is None or layout.value(filters) is None or _crops(step):
         return False
     if (points is not None and layout.value(points) is None) or step["channels_last"]:
@@ -251,10 +256,9 @@ def _normalization(step: Step, layout: Layout) -> bool:
 
 ANCHORS: dict[str, Handler] = {
     "average_levels": _average_levels,
-    "conv_integer": _conv_integer,
+    "conv": _conv,
     "max_pool": _max_pool,
     "qlinear_average_pool": _average_pool,
-    "qlinear_conv": _qlinear_conv,
 }
 LAYERS: dict[str, Handler] = {
     "add_bias": _sums,

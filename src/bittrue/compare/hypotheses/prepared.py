@@ -25,7 +25,6 @@ _UNREAD = {
     "batch_to_space": ("value",),
     "concatenation": ("low", "axis"),
     "log_softmax": ("multiplier", "exponent"),
-    "conv_integer": ("pad_bottom", "pad_right"),
     "logistic": ("minimum", "maximum"),
     "max_pool": ("pad_bottom", "pad_right", "after", "storage_order"),
     "pad_v2": ("value",),

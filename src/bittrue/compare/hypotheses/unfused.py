@@ -40,7 +40,7 @@ _FUSED: dict[str, _Fused] = {
     "leaky_relu": _Fused("leaky_relu", dict),
     "logistic": _Fused("logistic"),
     "softmax": _Fused("softmax", dict),
-    "qlinear_conv": _Fused("conv", _without_layout),
+    "conv": _Fused("conv", dict),
     "matmul": _Fused("matmul", dict),
 }
 
@@ -49,6 +49,8 @@ def unfused(case: Case) -> Iterator[Hypothesis]:
     """The segment's last node computed on real numbers."""
     node = case.segment.node
     if node.operator not in _FUSED or at(node.inputs, _role(node, "output").scale) is None:
+        return
+    if node.attributes.get("ranged"):
         return
     text = (
         f"being computed as `{_FUSED[node.operator].operator}` on binary32 numbers between dequantization and "
@@ -68,7 +70,8 @@ def _role(node: Node, name: str) -> Role:
 
 def _taken_apart(graph: Graph, index: int) -> Graph:
     node = next(n for n in graph.nodes if n.index == index)
-    fused = _FUSED[node.operator]
+    fused, operator = _FUSED[node.operator], find(node.operator)
+    assert operator is not None, "it was found before"
     tensors, nodes = list(graph.tensors), []
     number = max(n.index for n in graph.nodes) + 1
 

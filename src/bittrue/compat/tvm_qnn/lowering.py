@@ -76,11 +76,9 @@ def _conv2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     a = expr.attributes
     top, left, bottom, right = a["padding"]
     points = [np.atleast_1d(expr.parameters[f"{role}_zero_point"]) for role in ("input", "kernel")]
-    operands = (
-        *inputs,
-        writer.constant(points[0], "s32", "input_zero_point"),
-        writer.constant(points[1], "s32", "kernel_zero_point"),
-    )
+    named = zip(points, ("input_zero_point", "kernel_zero_point"), strict=True)
+    zero_points = [writer.constant(point, "s32", name) for point, name in named]
+    operands = (*inputs, None, None, zero_points[0], None, zero_points[1])
     last = a["data_layout"] == "NHWC"
     kernel = writer.tensors[inputs[1]].shape
     attributes: dict[str, Attribute] = {
@@ -92,7 +90,7 @@ def _conv2d(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         "auto_pad": "NOTSET",
         "groups": a["groups"],
     }
-    return writer.node("conv_integer", expr.operator, operands, expr.dtype, expr.shape, attributes, name=expr.name)
+    return writer.node("conv", expr.operator, operands, expr.dtype, expr.shape, attributes, name=expr.name)
 
 
 def _conv2d_transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:

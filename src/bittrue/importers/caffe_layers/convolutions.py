@@ -108,8 +108,8 @@ def _operands(
     bias: np.ndarray | None,
     scales: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
     points: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
-) -> list[int]:
-    """Constants behind x: its scale and zero point, weights, theirs, the output's, and the bias.
+) -> list[int | None]:
+    """Constants behind x: weights and bias, then scale and zero point of x, weights and output.
 
     `scales` and `points`: of weights and output per channel, where they are used.
     """
@@ -123,27 +123,30 @@ def _operands(
         return stored
 
     wide = [None if array is None else array.astype(np.float64) for array in scales]
-    values = {
+    values: dict[str, np.ndarray | None] = {
+        "weights": _weights(weights),
+        "bias": _bias(bias),
         "input_scale": np.asarray(parameter.input_scale, np.float64),
         "input_zero_point": np.asarray(parameter.input_zero_point, np.int32),
-        "weights": _weights(weights),
         "weight_scale": np.asarray(parameter.weight_scale, np.float64) if wide[0] is None else wide[0],
         "weight_zero_point": point(parameter.weight_zero_point, points[0], "weight zero point"),
         "output_scale": np.asarray(parameter.output_scale, np.float64) if wide[1] is None else wide[1],
         "output_zero_point": point(parameter.output_zero_point, points[1], "output zero point"),
     }
-    stored = _bias(bias)
-    if stored is not None:
-        values["bias"] = stored
-    return [layer.constant(value, role) for role, value in values.items()]
+    return [None if value is None else layer.constant(value, role) for role, value in values.items()]
 
 
 def _emit(
-    layer: Layer, stem: str, operands: list[int], attributes: dict[str, Attribute], parameter: Any, rescales: bool
+    layer: Layer,
+    stem: str,
+    operands: list[int | None],
+    attributes: dict[str, Attribute],
+    parameter: Any,
+    rescales: bool,
 ) -> None:
     """One node per bottom. A result is of 8 bits where all of it is whole."""
     low, high = layer.saturation(parameter.saturate)
-    known = [layer.builder.tensors[index].dtype for index in (operands[2], *operands[7:])]
+    known = [layer.builder.tensors[index].dtype for index in operands[:2] if index is not None]
     attributes = {
         **attributes,
         "low": low,

@@ -124,7 +124,6 @@ def _bias(source: Source, default: bool) -> bool:
 def _convolution(source: Source) -> None:
     _bias(source, False)
     attributes = convolution_attributes(source)
-    attributes.pop("channels_last")
     check_outputs(source, "num_filter", 1)
     expect_pictures(source, int(str(attributes["groups"])), 1)
     source.give(*source.emit("conv", source.inputs, _F32, _OUTPUT, attributes))

@@ -136,12 +136,12 @@ def _convolution(source: Source) -> None:
     unsigned = with_last or (with_act and not with_sum)
     dtype = ("u8" if unsigned else "s8") if known else "s32"
     if known and not with_sum:
-        operands = [source.inputs[0], *ends[:2], weights, scales, wide, result[0], _zero(source, dtype), result[1]]
-        (output,) = source.emit("ranged_conv", operands, [dtype], ["_output"], attributes)
+        operands = [source.inputs[0], weights, wide, *ends[:2], scales, None, *result]
+        (output,) = source.emit("conv", operands, [dtype], ["_output"], {**attributes, "ranged": True})
     else:
         plain = not (bias or with_bn or with_sum or relu)
         names = ["_output"] if plain else ["_sums"]
-        (output,) = source.emit("conv_sums", [source.inputs[0], weights], ["s32"], names, {**attributes, "fused": True})
+        (output,) = source.emit("conv", [source.inputs[0], weights], ["s32"], names, {**attributes, "fused": True})
         if with_sum:
             other = 2 + bias + 4 * with_bn
             flags: dict[str, Attribute] = {

@@ -15,7 +15,7 @@ LAYER_NAMES = ("_output", "_min_output", "_max_output")
 
 
 def convolution_attributes(source: Source) -> dict[str, Attribute]:
-    """Windows and groups, as `conv_sums` names them."""
+    """Windows and groups, as `conv` names them."""
     kernel = source.integers("kernel")
     count = len(kernel)
     if not count:
@@ -96,7 +96,7 @@ def _convolution(source: Source) -> None:
     first = 3 if bias else 2
     ends = source.ranges(*range(first, first + (6 if bias else 4)))
     names = ["_sums"] if bias else ["_output"]
-    (output,) = source.emit("conv_sums", source.inputs[:2], ["s32"], names, {**attributes, "fused": False})
+    (output,) = source.emit("conv", source.inputs[:2], ["s32"], names, {**attributes, "fused": False})
     if bias:
         if source.type(2, "s8") != "s8":
             raise source.invalid("BT-NODE-TYPE", "the bias must be int8")

@@ -8,7 +8,7 @@ from .windows import convolution_attributes, sizes, window_attributes
 
 
 def _conv(source: Source) -> None:
-    source.emit("conv", source.type(0), convolution_attributes(source))
+    source.emit("conv", source.type(0), {**convolution_attributes(source), "channels_last": False})
 
 
 def _conv_transpose(source: Source) -> None:

@@ -40,11 +40,13 @@ def _convolution(source: Source) -> dict[str, Attribute]:
 
 
 def _qlinear_conv(source: Source) -> None:
-    source.emit("qlinear_conv", source.type(7), _convolution(source))
+    source.emit("conv", source.type(7), _convolution(source), inputs=source.ordered(0, 3, 8, 1, 2, 4, 5, 6, 7))
 
 
 def _conv_integer(source: Source) -> None:
-    source.emit("conv_integer", "s32", _convolution(source))
+    absent = len(source.inputs)
+    operands = source.ordered(0, 1, absent, absent, 2, absent, 3)
+    source.emit("conv", "s32", _convolution(source), inputs=operands)
 
 
 def _qgemm(source: Source) -> None:

@@ -9,13 +9,14 @@ _FUSED = "run: random fused layers in all forms; docs/facts/mxnet.md 2"
 _SUMS = {"accumulate": "s32_wrap"}
 _LAYER = {**_SUMS, "rescale": "binary32_add_multiply_even", "store": "clamp_then_zero_point"}
 _OPERANDS = "s8|u8 f32 f32 s8 f32 s32 f32 {0} f32 -> {0}"
+_CONVOLUTION = "s8|u8 s8 s32 f32 f32 f32 - f32 f32 -> s8|u8"
 _PATTERNS = tuple(_OPERANDS.format(dtype) for dtype in ("s8", "u8"))
 _VNNI = "exact with VNNI; processors without it add pairs of products in 16 bits"
 
 ROWS = (
     Row("add_bias", ("s32 s8|s32 -> s32",), {"add_bias": "binary32_sum"}, _RUN),
     Row(
-        "conv_sums",
+        "conv",
         ("u8 s8 -> s32",),
         {"accumulate": "s16_pairs_s32_wrap"},
         _RUN + "; one kernel adds pairs of neighbouring channels in 16 bits",
@@ -26,13 +27,13 @@ ROWS = (
             ("extent_not_in_blocks", 1, 0, 16),
         ),
     ),
-    Row("conv_sums", ("u8|s8 s8 -> s32",), _SUMS, f"{_RUN}; {_VNNI}"),
+    Row("conv", ("u8|s8 s8 -> s32",), _SUMS, f"{_RUN}; {_VNNI}"),
     Row("flatten", ("u8|s8 -> u8|s8",), {}, "rows of fully-connected layers"),
     Row(
         "fold_normalization", ("f32 f32 f32 f32 f32 -|f32 -> f32 f32",), {"fold_normalization": "binary64_root"}, _FUSED
     ),
     Row("matmul", ("u8|s8 s8 -> s32",), _SUMS, f"{_RUN}; {_VNNI}"),
-    Row("ranged_conv", _PATTERNS, _LAYER, _FUSED),
+    Row("conv", (_CONVOLUTION,), _LAYER, _FUSED),
     Row(
         "ranged_matmul",
         _PATTERNS,

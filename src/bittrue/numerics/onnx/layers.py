@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from ..onnxruntime.layers import PAIRS, SUMS
+from ..onnxruntime.layers import SUMS
 from ..table import Row
 
 _SUMS = {"accumulate": "s32_wrap"}
@@ -15,11 +15,11 @@ _LIMIT = "scales that are infinite, NaN, or 0 for the result are refused: the te
 _CODES = tuple(product(("u8", "s8"), repeat=3))
 
 ROWS: tuple[Row, ...] = (
-    Row("conv_integer", PAIRS, _SUMS, _TEXT),
+    Row("conv", SUMS, _SUMS, _TEXT),
     Row("matmul", SUMS, _SUMS, _TEXT),
     Row(
-        "qlinear_conv",
-        tuple(f"{x} f32 {x} {w} f32 {w} f32 {y} s32|- -> {y}" for x, w, y in _CODES),
+        "conv",
+        tuple(f"{x} {w} s32|- f32 {x} f32 {w} f32 {y} -> {y}" for x, w, y in _CODES),
         _REQUANTIZE,
         _TEXT,
         limit=_LIMIT,

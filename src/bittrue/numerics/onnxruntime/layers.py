@@ -16,7 +16,7 @@ REQUANTIZE = {
 UNDILATED = (("undilated_same",),)
 # Codes and their zero points are of one type.
 PAIRS = tuple(f"{a} {b} {a}|- {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))
-# The same as operands of a matrix product.
+# The same as operands of layers, which have no bias and no scales then.
 SUMS = tuple(f"{a} {b} - - {a}|- - {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))
 _FACTORS = (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))
 _MATRICES = (("attribute_is", "matrices", True),)
@@ -58,20 +58,16 @@ ROWS: tuple[Row, ...] = (
         "16-bit factors are refused",
     ),
     Row(
-        "conv_integer",
-        PAIRS,
+        "conv",
+        SUMS,
         {"accumulate": "s32_wrap"},
         _RUN,
-        requires=(*UNDILATED, ("single_values", 3)),
+        requires=(*UNDILATED, ("single_values", 6)),
         limit=_AXES,
     ),
     Row(
-        "qlinear_conv",
-        (
-            "u8 f32 u8 u8 f32 u8 f32 u8 s32|- -> u8",
-            "u8 f32 u8 s8 f32 s8 f32 u8 s32|- -> u8",
-            "s8 f32 s8 s8 f32 s8 f32 s8 s32|- -> s8",
-        ),
+        "conv",
+        tuple(f"{x} {w} s32|- f32 {x} f32 {w} f32 {x} -> {x}" for x, w in (("u8", "u8"), ("u8", "s8"), ("s8", "s8"))),
         REQUANTIZE,
         _RUN,
         requires=UNDILATED,

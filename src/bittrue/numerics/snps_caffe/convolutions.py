@@ -11,8 +11,8 @@ from ..table import Row
 
 _RUN = "run: recorded cases of the built system, 4,700 random layers of its sources; docs/facts/snps_caffe.md 1 to 4"
 _READ = "read: QUANTIZED_OP.md of SNPS Caffe"
-_WHOLE = "u8|s8 f64 s32 u8|s8 f64 s32 f64 s32 -|s32 -> f32|u8|s8"
-_ANY = "f32|u8|s8 f64 s32 f32|u8|s8 f64 s32 f64 s32 -|s32|f32 -> f32|u8|s8"
+_WHOLE = "u8|s8 u8|s8 -|s32 f64 s32 f64 s32 f64 s32 -> f32|u8|s8"
+_ANY = "f32|u8|s8 f32|u8|s8 -|s32|f32 f64 s32 f64 s32 f64 s32 -> f32|u8|s8"
 _ORDER = (
     "sums that can leave 2^24 on their way depend on the matrix library of the machine: refused while running, but"
     " taken as exact where everything has 8 bits and such results are limited anyway"

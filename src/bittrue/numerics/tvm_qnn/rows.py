@@ -125,8 +125,8 @@ def rows(own: Variant) -> tuple[Row, ...]:
         ),
         *(
             Row(
-                "conv_integer",
-                ("s8|u8|s16 s8|u8|s16 s32 s32 -> T",),
+                "conv",
+                ("s8|u8|s16 s8|u8|s16 - - s32 - s32 -> T",),
                 {"accumulate": "s32_wrap" if result == "s32" else "s64"},
                 f"{READ}, op/convolution.cc; 3 check values",
                 where=(result,),

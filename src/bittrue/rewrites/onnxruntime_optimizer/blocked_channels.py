@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute, Node
-from ...operators.conv import can_block
+from ...operators.real_conv import can_block
 from .. import Shapes
 from ..editing import Editor
 from .quantized_preparation import known_shape
@@ -74,8 +74,10 @@ def _same_shape(editor: Editor, shapes: Shapes, node: Node) -> bool:
 
 def is_blocked(editor: Editor, conv: Node) -> bool:
     """Constant weights of two spatial axes and a constant bias or none, in numbers that fit."""
+    if conv.operator != "conv" or editor.type(conv.outputs[0]) != "f32":
+        return False
     weights, groups = editor.value(conv.inputs[1]), conv.attributes["groups"]
-    if conv.operator != "conv" or weights is None or weights.ndim != 4 or conv.attributes.get("computed_weights"):
+    if weights is None or weights.ndim != 4 or conv.attributes.get("computed_weights"):
         return False
     if len(conv.inputs) > 2 and conv.inputs[2] is not None and editor.value(conv.inputs[2]) is None:
         return False
@@ -151,6 +153,7 @@ def _per_channel(editor: Editor, node: Node, inputs: tuple[int | None, ...], cha
         "dilations": (),
         "pads": (),
         "auto_pad": "NOTSET",
+        "channels_last": False,
         "groups": channels,
     }
     editor.change(node, operator="conv", source="Conv", version=11, inputs=inputs, attributes=attributes)

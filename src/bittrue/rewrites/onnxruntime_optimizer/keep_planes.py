@@ -17,7 +17,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """`graph` with the attribute `computed_weights` at convolutions and at such products; no notes."""
     editor = Editor(graph, shapes)
     for node in editor.nodes():
-        if node.operator == "conv":
+        if node.operator == "conv" and editor.type(node.outputs[0]) == "f32":
             editor.change(node, attributes={**node.attributes, "computed_weights": True})
     mark_computed_weights(editor)
     return (editor.finish(), ()) if editor.changed else (graph, ())

@@ -54,8 +54,8 @@ def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
         if node.operator == "transpose" and editor.value(source) is None:
             if _order(editor, node) == _CHANNELS_FIRST:
                 last.add(result)
-        elif node.operator == "qlinear_conv":
-            if len(known_shape(editor, shapes, node.inputs[3]) or ()) == 4 and not node.attributes["channels_last"]:
+        elif node.operator == "conv":
+            if len(known_shape(editor, shapes, node.inputs[1]) or ()) == 4 and not node.attributes["channels_last"]:
                 last.add(result)
         elif _stays_last(editor, node, last):
             last.add(result)
@@ -81,7 +81,7 @@ def _leads_to_last(editor: Editor, node: Node) -> bool:
     queue, seen = [node], {node}
     while queue:
         for reader, position in editor.readers(queue.pop().outputs[0]):
-            if reader.operator == "qlinear_conv" and position == 0:
+            if reader.operator == "conv" and position == 0:
                 return True
             if reader.operator == "transpose" and _order(editor, reader) == _CHANNELS_LAST:
                 return True

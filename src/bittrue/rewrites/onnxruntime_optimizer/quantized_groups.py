@@ -373,9 +373,9 @@ def _where_operands(editor: Editor, group: Group) -> Replacement:
 
 
 def _conv_operands(editor: Editor, group: Group) -> Replacement:
-    operands = [index for pair in group.before[:2] for index in _operand(editor, pair)]
-    bias = [pair.inputs[0] for pair in group.before[2:]]
-    return operands + _result(editor, group) + bias, "qlinear_conv", {**group.target.attributes, "channels_last": False}
+    x, w = (_operand(editor, pair) for pair in group.before[:2])
+    bias = [pair.inputs[0] for pair in group.before[2:]] or [None]
+    return [x[0], w[0], *bias, *x[1:], *w[1:], *_result(editor, group)], "conv", group.target.attributes
 
 
 def _product(operands: list[int | None], bias: list[int | None], editor: Editor, group: Group) -> list[int | None]:

@@ -1,4 +1,6 @@
-// conv_integer with channels last: the sums of a convolution, one matrix product per group.
+// conv of integers with channels last: the sums of a convolution, one matrix product per group.
+#include "operators/integer_convolution.h"
+
 #include <algorithm>
 
 #include "operators/matmul_convolution.h"
@@ -35,7 +37,7 @@ class IntegerConvolution final : public Kernel {
 
   void run(const Run& run) const override {
     for (size_t g = 0; g < kernels_.size(); ++g) {
-      uint8_t* inputs[] = {run.inputs[0] + static_cast<int64_t>(g) * in_c_, nullptr,
+      uint8_t* inputs[] = {run.inputs[0] + static_cast<int64_t>(g) * in_c_, nullptr, nullptr, nullptr,
                            zero_point_ == ConvolutionSums::kNone ? nullptr : run.inputs[zero_point_]};
       uint8_t* out = run.outputs[0] + static_cast<int64_t>(g) * out_c_ * 4;
       kernels_[g]->run({inputs, &out, run.scratch, run.pool});
@@ -53,10 +55,10 @@ class IntegerConvolution final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_conv_integer(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_integer_convolution(const Step& step, const CoreSet& cores) {
   require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
   const Operand &in = step.input(0), &filter = step.input(1);
-  require(step.rule("accumulate") == "s32_wrap" && is_8bit(in.type) && step.output().type == Type::s32,
+  require(step.rules.count("store") == 0 && step.rule("accumulate") == "s32_wrap" && is_8bit(in.type) && step.output().type == Type::s32,
           "no native kernel for these types");
   const Window window = read_full_window(step);
   const int64_t groups = step.integer("groups", 1, std::max<int64_t>(1, window.in_c));
@@ -70,13 +72,13 @@ std::unique_ptr<Kernel> make_conv_integer(const Step& step, const CoreSet& cores
   sums.wanted = true;
   if (step.integer("late", 0, 1) != 0) {
     // An absent zero point is 0, which native memory keeps as another byte where the picture is signed.
-    require(step.has_input(2) && step.input(2).elements == 1 && step.input(2).type == in.type, "one zero point is needed");
-    sums.zero_point = 2;
+    require(step.has_input(4) && step.input(4).elements == 1 && step.input(4).type == in.type, "one zero point is needed");
+    sums.zero_point = 4;
   }
   // A row per filter, [channels][taps]: taken as rows first, then with the channels last.
   Operand rows = filter;
   rows.shape = {window.out_c, depth * taps};
-  const SignedWeights given = column_weights(rows, weight_zero_points(step, 3), true);
+  const SignedWeights given = column_weights(rows, weight_zero_points(step, 6), true);
   SignedWeights turned;
   turned.zero_point = given.zero_point;
   turned.moved.resize(static_cast<size_t>(filter.elements));
