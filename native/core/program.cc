@@ -89,7 +89,7 @@ bool only_checks(const ProgramStep& step, const std::vector<TensorSpec>& tensors
 bool sums_reals(const ProgramStep& step, const std::vector<TensorSpec>& tensors) {
   static const std::set<std::string> kSums = {
       "batch_matmul", "conv",           "conv2d", "conv3d",         "conv3d_transpose", "depthwise_conv2d", "fully_connected",
-      "lstm",         "matmul",         "svdf",   "transpose_conv", "unidirectional_sequence_lstm"};
+      "lstm",         "matmul",         "svdf",   "transpose_conv"};
   return kSums.count(step.step.name) != 0 && step.step.then == nullptr && !step.outputs.empty() &&
          tensors[step.outputs[0]].operand.type == Type::f32;
 }

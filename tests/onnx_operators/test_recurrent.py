@@ -1,4 +1,4 @@
-"""sequence_lstm, sequence_gru, sequence_rnn and dynamic_quantize_lstm: random one-node models against ONNX Runtime."""
+"""sequence_lstm, sequence_gru and sequence_rnn: random one-node models against ONNX Runtime."""
 
 from __future__ import annotations
 

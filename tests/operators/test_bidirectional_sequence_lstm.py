@@ -1,4 +1,4 @@
-"""bidirectional_sequence_lstm against the real runtime: outputs and states, over several runs."""
+"""lstm in two directions against the real runtime: outputs and states, over several runs."""
 
 from __future__ import annotations
 

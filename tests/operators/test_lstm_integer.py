@@ -1,4 +1,4 @@
-"""lstm and unidirectional_sequence_lstm with 8-bit integers against the real runtime, over several runs."""
+"""lstm, for a step and along time, with 8-bit integers against the real runtime, over several runs."""
 
 from __future__ import annotations
 

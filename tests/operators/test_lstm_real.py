@@ -1,4 +1,4 @@
-"""lstm and unidirectional_sequence_lstm on real numbers against the real runtime: outputs and states, several runs."""
+"""lstm, for a step and along time, on real numbers against the real runtime: outputs and states, several runs."""
 
 from __future__ import annotations
 

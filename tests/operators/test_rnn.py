@@ -1,4 +1,4 @@
-"""rnn, unidirectional_sequence_rnn and bidirectional_sequence_rnn against the real runtime, over several runs."""
+"""rnn, for a step, along time and in two directions, against the real runtime, over several runs."""
 
 from __future__ import annotations
 

@@ -286,6 +286,11 @@ RENAMES: dict[str, str] = {
 
 # Builtin name -> stem, where the stem is not the name in lower case.
 STEMS: dict[str, str] = {
+    **{
+        f"{way}_SEQUENCE_{cell}": cell.lower()
+        for way in ("UNIDIRECTIONAL", "BIDIRECTIONAL")
+        for cell in ("LSTM", "RNN")
+    },
     "CONV_2D": "conv2d",
     "CONV_3D": "conv3d",
     "CONV_3D_TRANSPOSE": "conv3d_transpose",
@@ -319,6 +324,15 @@ STEMS: dict[str, str] = {
 
 # Builtin name -> attributes that tell it from another one of the same stem.
 ATTRIBUTES: dict[str, dict[str, Attribute]] = {
+    **{
+        f"{way}{cell}": {"sequence": sequence, "bidirectional": both}
+        for cell in ("LSTM", "RNN")
+        for way, sequence, both in (
+            ("", False, False),
+            ("UNIDIRECTIONAL_SEQUENCE_", True, False),
+            ("BIDIRECTIONAL_SEQUENCE_", True, True),
+        )
+    },
     **{f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")},
     "RANGE": {"counting": "wrapped_magnitude"},
     "SPLIT": {"keeps_axis": True, "open_size": False, "uneven": False},

@@ -1,11 +1,11 @@
-"""rnn, unidirectional_sequence_rnn and bidirectional_sequence_rnn: a layer that feeds its output back to itself.
+"""rnn: a layer that feeds its output back to itself, for a time step, along time (`sequence`), or both ways.
 
     h' = activation(bias + x W^T + a A^T + h R^T)          x [batch, features], W and R [units, ...]; a A^T is optional
 
 along time, in binary32, in this order. With 8-bit weights (slot `row_product`), x, a and h are quantized row by row at
 every step, and products with vectors of zeros are skipped. The output is h' of every step.
 
-A bidirectional layer has a second cell that runs backward in time; `merge_outputs` puts its outputs behind the others.
+A `bidirectional` layer has a second cell, backward in time; `merge_outputs` puts its outputs behind the others.
 Its auxiliary input a is a second input with weights of its own or, without weights, the input of the second cell. Three
 habits of the kernels are part of the result: in time-major layers with 8-bit weights the sequence is run as often as it
 is long, with the states going on; in time-major layers, and in those with 8-bit weights, rows of a are taken as far
@@ -15,7 +15,6 @@ apart as rows of x; and in layers that are not time major the second cell reads 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
@@ -34,9 +33,10 @@ def _cells(call: Call) -> list[tuple[int, int, int, int, int]]:
     return [FORWARD, BACKWARD] if len(call.inputs) == 12 else [FORWARD]
 
 
-def _extents(call: Call, sequence: bool) -> tuple[int, int, int, bool]:
+def _extents(call: Call) -> tuple[int, int, int, bool]:
     """Batches, time steps, features, and whether time comes first."""
     source = call.input(0)
+    sequence = bool(call.attribute("sequence"))
     call.rank(source, 3 if sequence else 2)
     if not sequence:
         return source.shape[0], 1, source.shape[1], True
@@ -55,11 +55,12 @@ def _check_cell(call: Call, positions: tuple[int, int, int, int, int], batch: in
     return units
 
 
-def infer(call: Call, sequence: bool, both: bool) -> list[Shape]:
+def infer(call: Call) -> list[Shape]:
     """[..., features] -> [..., units]; of two cells [..., units] each, or merged."""
+    both = bool(call.attribute("bidirectional"))
     merged = both and bool(call.attribute("merge_outputs"))
     call.expect(12 if both else 5, 2 if both and not merged else 1)
-    batch, time, features, time_major = _extents(call, sequence)
+    batch, time, features, time_major = _extents(call)
     cells = _cells(call)
     units = [_check_cell(call, positions, batch, features) for positions in cells]
     check_states(call, [positions[3] for positions in cells], "BT-RNN-STATE")
@@ -93,9 +94,9 @@ def _check_auxiliary(call: Call, units: list[int], time: int, time_major: bool) 
         )
 
 
-def lower(call: Call, sequence: bool) -> Lowered:
+def lower(call: Call) -> Lowered:
     """The activation; of 8-bit weights their scales."""
-    batch, time, features, time_major = _extents(call, sequence)
+    batch, time, features, time_major = _extents(call)
     parameters: dict[str, Attribute] = {"time_major": time_major, "activation": check_activation(call, none=True)}
     arrays: dict[str, np.ndarray] = {}
     scratch = work = 0
@@ -196,21 +197,13 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.ascontiguousarray(out) for out in outputs] + states
 
 
-def _operator(stem: str, sequence: bool, both: bool, summary: str) -> Operator:
-    return Operator(
-        stem,
-        ("dot", "row_product", "activation"),
-        partial(infer, sequence=sequence, both=both),
-        partial(lower, sequence=sequence),
-        reference,
-        summary,
-        stateful=True,
-        multiplies=True,
-    )
-
-
-OPERATORS = (
-    _operator("rnn", False, False, "recurrent layer, one time step"),
-    _operator("unidirectional_sequence_rnn", True, False, "recurrent layer along time"),
-    _operator("bidirectional_sequence_rnn", True, True, "two recurrent layers along time, forward and backward"),
+OPERATOR = Operator(
+    "rnn",
+    ("dot", "row_product", "activation"),
+    infer,
+    lower,
+    reference,
+    "recurrent layer, for one time step, along time or both ways",
+    stateful=True,
+    multiplies=True,
 )

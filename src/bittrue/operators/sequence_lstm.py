@@ -1,12 +1,12 @@
-"""sequence_lstm and dynamic_quantize_lstm: long short-term memory over whole sequences of real numbers.
+"""sequence_lstm: long short-term memory over whole sequences of real numbers.
 
 i, o, f, c = the gates of x W^T + h R^T + bias_w + bias_r in this order; with peepholes p, i and f see p * (cell
 before), o sees p * (cell after).
 i = F(i), f = F(f) (1 - i with `input_forget`), cell = f * cell + i * G(c), h = F(o) * H(cell), where F, G, H are
 `functions`; what enters F and G is limited to -clip..clip.
 
-dynamic_quantize_lstm has weights of integers w[D, I, 4H], r[D, H, 4H] with scales and zero points, and quantizes what
-it multiplies with them: all x of a direction at once, and all h of one step.
+Weights of integers w[D, I, 4H], r[D, H, 4H] have scales and zero points, and what they are multiplied with is
+quantized: all x of a direction at once, and all h of one step.
 Operands: x, w, r, bias[D, 8H], lengths, h, cell, p[D, 3H] (i, o, f), then scale and zero point of w, of r.
 """
 
@@ -53,11 +53,13 @@ def _check(call: Call, turned: bool) -> Sizes:
 
 def infer(call: Call) -> list[Shape]:
     """y, the last hidden states and the last cells."""
+    if len(call.inputs) > 8:
+        return _infer_quantized(call)
     call.expect((3, 8), None)
     return result_shapes(call, _check(call, False), 2)
 
 
-def infer_quantized(call: Call) -> list[Shape]:
+def _infer_quantized(call: Call) -> list[Shape]:
     """The same; scales and zero points are one per direction or one per column of it."""
     call.expect(12, None)
     sizes = _check(call, True)
@@ -85,14 +87,14 @@ def _lowered(call: Call, sizes: Sizes, **more: bool) -> Lowered:
 
 
 def lower(call: Call) -> Lowered:
-    """Functions, and which weights are constants: those are packed before they are used."""
+    """Functions, and which weights are constants: those are packed before they are used.
+
+    With weights of integers: whether y is asked for; without it, hidden states behind a sequence's end are kept.
+    """
+    if "dynamic_range" in call.rules:
+        return _lowered(call, layer_sizes(call, 4, True), keep=not call.attribute("has_sequence"))
     packed = {name: call.input(i).value is not None for name, i in (("packed_w", 1), ("packed_r", 2))}
     return _lowered(call, layer_sizes(call, 4), **packed)
-
-
-def lower_quantized(call: Call) -> Lowered:
-    """Functions, and whether y is asked for: without it, hidden states behind a sequence's end are kept."""
-    return _lowered(call, layer_sizes(call, 4, True), keep=not call.attribute("has_sequence"))
 
 
 def _gates(step: Step, direction: int) -> Callable[[int, np.ndarray], np.ndarray]:
@@ -202,6 +204,8 @@ def _joined(
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Rows of all steps meet w at once where the rule says that products are added one after the other."""
+    if "dynamic_range" in step.rules:
+        return _reference_quantized(step, inputs)
     arrays = batch_leads(step, inputs, _STATES)
     if recurrence.RULES[step.rules["recurrence"]].joined:
         return _run(step, arrays, None, False)
@@ -218,7 +222,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return _run(step, arrays, projects, False)
 
 
-def reference_quantized(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _reference_quantized(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Zero points of unsigned weights must agree in a direction, those of several signed ones be 0."""
     for weights, points in ((inputs[1], inputs[9]), (inputs[2], inputs[11])):
         several = points.ndim == 2
@@ -267,23 +271,15 @@ def reference_quantized(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nda
     return _run(step, arrays, projects, step["keep"])
 
 
-OPERATORS = (
-    Operator(
-        "sequence_lstm",
-        ("real_product", "recurrence"),
-        infer,
-        lower,
-        reference,
-        "LSTM over whole sequences",
-        multiplies=True,
+OPERATOR = Operator(
+    "sequence_lstm",
+    (
+        *("real_product", "recurrence"),
+        *("dynamic_range", "quotient", "to_integer", "accumulate", "scale_back"),
     ),
-    Operator(
-        "dynamic_quantize_lstm",
-        ("dynamic_range", "quotient", "to_integer", "accumulate", "scale_back", "recurrence"),
-        infer_quantized,
-        lower_quantized,
-        reference_quantized,
-        "LSTM over whole sequences, whose weights are integers and whose inputs are quantized step by step",
-        multiplies=True,
-    ),
+    infer,
+    lower,
+    reference,
+    "LSTM over whole sequences, with weights of real numbers or of integers",
+    multiplies=True,
 )

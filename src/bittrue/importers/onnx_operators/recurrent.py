@@ -73,7 +73,7 @@ def _lstm(source: Source) -> None:
     attributes["input_forget"] = source.flag("input_forget", False, True)
     if source.domain == MICROSOFT:
         attributes["has_sequence"] = bool(source.outputs[0])
-    source.emit("dynamic_quantize_lstm" if source.domain == MICROSOFT else "sequence_lstm", ("f32",) * 3, attributes)
+    source.emit("sequence_lstm", ("f32",) * 3, attributes)
 
 
 def _gru(source: Source) -> None:

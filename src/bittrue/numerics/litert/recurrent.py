@@ -38,36 +38,22 @@ _LSTM_HYBRID = (
 _CELL = {"dot": "binary32_lanes_4_by_halves", **_ACTIVATION}
 
 ROWS: tuple[Row, ...] = (
-    *(
-        row
-        for stem in ("lstm", "unidirectional_sequence_lstm")
-        for row in (
-            Row(
-                stem,
-                _LSTM_INTEGER,
-                {**_INTEGER, "gate": "s16_polynomial_newton", "layer_norm": "s32_newton_inverse_root"},
-                "run, a whole model over several runs; docs/facts/litert.md 2.6",
-            ),
-            Row(
-                stem,
-                _LSTM_REAL,
-                _CELL,
-                "run: 2 k models, converted models of 13 layers, every tensor",
-                limit=f"{_BATCHES}; {_NANS}",
-            ),
-            Row(
-                stem, _LSTM_HYBRID, {**_CELL, **_HYBRID}, "run: 2 k models, converted models", ("s8", "u8"), limit=_ROWS
-            ),
-        )
+    Row(
+        "lstm",
+        _LSTM_INTEGER,
+        {**_INTEGER, "gate": "s16_polynomial_newton", "layer_norm": "s32_newton_inverse_root"},
+        "run, a whole model over several runs; docs/facts/litert.md 2.6",
     ),
-    *(
-        row
-        for stem in ("rnn", "unidirectional_sequence_rnn")
-        for row in (
-            Row(stem, ("f32 f32 f32 f32 f32 -> f32",), _VECTOR, "run", limit=_NANS),
-            Row(stem, ("f32 T T f32 f32 -> f32",), {**_VECTOR, **_HYBRID}, "run", ("s8", "u8"), limit=_ROWS),
-        )
+    Row(
+        "lstm",
+        _LSTM_REAL,
+        _CELL,
+        "run: 2 k models, converted models of 13 layers, every tensor",
+        limit=f"{_BATCHES}; {_NANS}",
     ),
+    Row("lstm", _LSTM_HYBRID, {**_CELL, **_HYBRID}, "run: 2 k models, converted models", ("s8", "u8"), limit=_ROWS),
+    Row("rnn", ("f32 f32 f32 f32 f32 -> f32",), _VECTOR, "run", limit=_NANS),
+    Row("rnn", ("f32 T T f32 f32 -> f32",), {**_VECTOR, **_HYBRID}, "run", ("s8", "u8"), limit=_ROWS),
     Row("lstm", ("f32 f32 f32 f32 f32 -> f32 f32 f32 f32",), _CELL, "run", limit=f"{_BATCHES}; {_NANS}"),
     Row(
         "lstm",
@@ -76,7 +62,7 @@ ROWS: tuple[Row, ...] = (
         "run",
     ),
     Row(
-        "bidirectional_sequence_lstm",
+        "lstm",
         tuple(
             f"f32 {_REAL_CELL} {_REAL_CELL} f32 f32 f32 f32 f32|- {_REAL_EXTRA} -> {out}" for out in ("f32", "f32 f32")
         ),
@@ -85,7 +71,7 @@ ROWS: tuple[Row, ...] = (
         limit=_BATCHES,
     ),
     Row(
-        "bidirectional_sequence_lstm",
+        "lstm",
         tuple(
             f"f32 {_HYBRID_CELL} {_HYBRID_CELL} f32 f32 f32 f32 f32|- {_EXTRA} -> {out}" for out in ("f32", "f32 f32")
         ),
@@ -95,7 +81,7 @@ ROWS: tuple[Row, ...] = (
         limit=_ROWS,
     ),
     Row(
-        "bidirectional_sequence_rnn",
+        "rnn",
         (
             "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32|- f32|- f32|- -> f32",
             "f32 f32 f32 f32 f32 f32 f32 f32 f32 f32|- f32|- f32|- -> f32 f32",
@@ -104,7 +90,7 @@ ROWS: tuple[Row, ...] = (
         "run",
     ),
     Row(
-        "bidirectional_sequence_rnn",
+        "rnn",
         (
             "f32 T T f32 f32 T T f32 f32 f32|- T|- T|- -> f32",
             "f32 T T f32 f32 T T f32 f32 f32|- T|- T|- -> f32 f32",

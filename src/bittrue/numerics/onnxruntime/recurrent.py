@@ -44,7 +44,7 @@ ROWS: tuple[Row, ...] = (
         )
     ),
     Row(
-        "dynamic_quantize_lstm",
+        "sequence_lstm",
         QUANTIZED_TYPES,
         {
             "dynamic_range": "binary32_over_255_by_eights",

@@ -1,4 +1,4 @@
-"""bidirectional_sequence_lstm: two cells of long short-term memory along time, one forward and one backward.
+"""What `lstm` does in two directions: two cells along time, one forward and one backward.
 
 The cells stand in `lstm_real.py`; both have the same extents. `merge_outputs` puts the backward cell's outputs behind
 the others'. An auxiliary input has weights of its own in every gate, added after those of the input; without weights it
@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from . import lstm_layout, lstm_real
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Shape, Step
 from .lstm_layout import CELL_STATE, GATES, OUTPUT_STATE, Sizes, by_time, like_input
 from .recurrent import check_states, need_shape
 
@@ -99,7 +99,11 @@ def lower(call: Call) -> Lowered:
     parts = {name: lstm_real.lower(cell, Sizes.of(cell, sequence=True), room=0) for name, cell in _calls(call).items()}
     forward = parts["forward"]
     return Lowered(
-        parameters={**forward.parameters, "merge_outputs": bool(call.attribute("merge_outputs"))},
+        parameters={
+            **forward.parameters,
+            "bidirectional": True,
+            "merge_outputs": bool(call.attribute("merge_outputs")),
+        },
         arrays={f"{name}_{key}": value for name, part in parts.items() for key, value in part.arrays.items()},
         work=sum(part.work or 0 for part in parts.values()),
         scratch=sum(part.scratch for part in parts.values()),
@@ -122,15 +126,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     if step["merge_outputs"]:
         outputs = [np.concatenate(outputs, axis=-1)]
     return outputs + states
-
-
-OPERATOR = Operator(
-    "bidirectional_sequence_lstm",
-    ("dot", "row_product", "activation"),
-    infer,
-    lower,
-    reference,
-    "two cells of long short-term memory along time, forward and backward",
-    stateful=True,
-    multiplies=True,
-)
