@@ -1,6 +1,6 @@
 """Convolution, Deconvolution and InnerProduct against formulas in integers and fractions; what the system stops at.
 
-The operators whole_conv, whole_conv_transpose and whole_fully_connected.
+The operators conv, whole_conv_transpose and whole_fully_connected.
 """
 
 from __future__ import annotations
@@ -348,7 +348,7 @@ def test_a_network_of_8_bit_layers_goes_to_kernels_of_integers() -> None:
     )  # fmt: skip
     x = rng.integers(0, 256, (1, 4, 9, 9))
     plan = make_plan(read_model(files.network, files.learned).graphs[0], find("snps_caffe"))
-    stems = ["whole_conv", *["conv"] * 3, "fully_connected"]
+    stems = [*["conv"] * 4, "fully_connected"]
     assert [step.operator for step in plan.steps] == stems
     expected = x
     for layer, blobs in layers:
@@ -384,7 +384,7 @@ def single(**changes: Any) -> Files:
         ({"num_output": 4}, "BT-CAFFE-WEIGHTS"),
         ({"blobs": [np.ones((3, 2, 2, 2))]}, "BT-CAFFE-WEIGHTS"),
         ({"blobs": []}, "BT-CAFFE-WEIGHTS"),
-        ({"group": 3}, "BT-CONV-GROUPS"),
+        ({"group": 3}, "BT-CONV-CHANNELS"),
         ({"submanifold_sparse": True}, "BT-CAFFE-SPARSE"),
         ({"shape": (1, 2, 1, 1), "stride": 1}, "BT-WINDOW"),
     ],
@@ -452,8 +452,8 @@ def test_pads_like_tensorflow() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize(("output_scale", "stem"), [(0.5, "conv"), (400.0, "whole_conv")])
-def test_sums_that_could_leave_24_bits(output_scale: float, stem: str) -> None:
+@pytest.mark.parametrize(("output_scale", "arithmetic"), [(0.5, "integers"), (400.0, "whole")])
+def test_sums_that_could_leave_24_bits(output_scale: float, arithmetic: str) -> None:
     """Integers do it where such sums are limited anyway; else binary32 does, and checks them while running."""
     rng = np.random.default_rng(8)
     files = Files({"x": (1, 1200, 1, 2)})
@@ -465,12 +465,12 @@ def test_sums_that_could_leave_24_bits(output_scale: float, stem: str) -> None:
         quantize_method="Caffe2", **scales,
     )  # fmt: skip
     graph = read_model(files.network, files.learned).graphs[0]
-    assert make_plan(graph, find("snps_caffe")).steps[-1].operator == stem
+    assert make_plan(graph, find("snps_caffe")).steps[-1]["arithmetic"] == arithmetic
     x = rng.integers(0, 100, (1, 1200, 1, 2))
     acc = np.einsum("oc,cw->ow", weights[:, :, 0, 0], x[0, :, 0])
     real = stepwise(*scales.values())
     expected = np.array([[min(max(two(int(a), real), 0), 255) for a in row] for row in acc])
     np.testing.assert_array_equal(run(files, [x], "snps_caffe")[0][0, :, 0], expected)
-    if stem == "whole_conv":
+    if arithmetic == "whole":
         with pytest.raises(bittrue.RunError, match="2\\^24"):
             run(files, [np.full(x.shape, 255)], "snps_caffe")

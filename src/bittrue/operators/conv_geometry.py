@@ -1,9 +1,13 @@
-"""Windows and groups of convolutions with weights [O, C / groups, spatial...], whatever their arithmetic."""
+"""Windows and groups of convolutions with weights [O, C / groups, spatial...], whatever their arithmetic.
+
+Attributes `padding` and `size` name rules of windows where `auto_pad` does not say it all; with `depthwise`, there are
+as many groups as input channels.
+"""
 
 from __future__ import annotations
 
 from .base import Call, Shape
-from .geometry import Window, spatial_shape
+from .geometry import Window, spatial_shape, windows
 from .spatial import spatial_windows
 
 
@@ -17,8 +21,9 @@ def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
     source, weights = call.input(0), call.input(1, "weights")
     call.rank(source, 3, 5)
     call.rank(weights, source.rank)
-    shape, groups = channels_first(call, source.shape), call.attribute("groups")
+    shape = channels_first(call, source.shape)
     channels, filters, depth = shape[1], weights.shape[0], weights.shape[1]
+    groups = channels if call.node.attributes.get("depthwise") else int(call.attribute("groups"))
     if groups < 1 or channels != depth * groups:
         raise call.invalid(
             "BT-CONV-CHANNELS", f"{channels} input channels are no {groups} groups of {depth} filter channels"
@@ -30,7 +35,11 @@ def convolution_windows(call: Call) -> tuple[tuple[Window, ...], int]:
         raise call.invalid(
             "BT-CONV-KERNEL", f"kernel_shape is {list(kernel)}, but the weights have shape {list(weights.shape)}"
         )
-    return spatial_windows(call, shape, weights.shape[2:]), groups
+    if "padding" not in call.node.attributes:
+        return spatial_windows(call, shape, weights.shape[2:]), groups
+    lists = call.attribute("strides"), call.attribute("dilations"), call.attribute("pads")
+    padding, size = str(call.attribute("padding")), str(call.attribute("size"))
+    return windows(call, shape[2:], weights.shape[2:], *lists, padding, size), groups
 
 
 def convolution_shape(call: Call) -> list[Shape]:

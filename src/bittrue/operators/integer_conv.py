@@ -20,6 +20,7 @@ from .geometry import spatial_bytes, spatial_parameters, spatial_shape, step_win
 from .integer_layers import (
     bound,
     centered,
+    check_single,
     points_of,
     prepare_multiplier,
     requantized,
@@ -57,6 +58,8 @@ def lower(call: Call) -> Lowered:
 
     With `ranged`, operands hold the ends of ranges in place of scales and zero points, and `rescale` adds the bias.
     """
+    for position, text in ((7, "output scale"), (8, "output zero point")):
+        check_single(call, position, text)
     dtype, ranged = data_type(call.output.dtype), bool(call.node.attributes.get("ranged", False))
     known: dict[str, Attribute] = {"dtype": dtype.name, "ranged": ranged}
     if ranged:

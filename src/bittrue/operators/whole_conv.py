@@ -1,10 +1,9 @@
-"""whole_conv and whole_conv_transpose: convolutions of whole numbers over one to three axes, channels first.
+"""Convolutions of whole numbers over one to three axes, channels first; and whole_conv_transpose.
 
 acc[n, o, p] = sum over c, t of (x[n, group(o) C + c, p stride + t dilation - pad] - z_x)(w[o, c, t] - z_w[o])
 
 Padded positions hold real zero. The transposed one adds (x[n, i, q] - z_x)(w[i, o, t] - z_w) to
-acc[n, o, q stride + t dilation - pad]. Operands and what becomes of acc: see `whole_numbers`. `groups` of 0 are as many
-as x has channels.
+acc[n, o, q stride + t dilation - pad]. Operands and what becomes of acc: see `whole_numbers`.
 """
 
 from __future__ import annotations
@@ -17,16 +16,15 @@ import numpy as np
 
 from . import integer_conv
 from .base import Call, Lowered, Operator, Shape, Step
+from .conv_geometry import convolution_windows
 from .conv_transpose import tap_slices
 from .geometry import (
     LARGEST,
-    Window,
     numbers,
     spatial_parameters,
     spatial_shape,
     step_windows,
     transposed_windows,
-    windows,
 )
 from .roles import OPERAND_LAYER
 from .spatial import padded, sliding
@@ -54,42 +52,24 @@ def _attributes(call: Call) -> tuple[tuple[int, ...], ...]:
     source, weights = call.input(X), call.input(W, "weights")
     call.rank(source, 3, 5)
     call.rank(weights, source.rank)
+    _check_sizes(call)
     count = source.rank - 2
-    if not all(1 <= extent <= LARGEST for extent in weights.shape[2:]) or min(source.shape) < 1:
-        raise call.invalid(
-            "BT-WINDOW", f"filters of shape {list(weights.shape)} over a tensor of shape {list(source.shape)}"
-        )
     pads = numbers(call, "pads", 2 * count, -LARGEST)
     return numbers(call, "strides", count, 1), numbers(call, "dilations", count, 1), pads[:count], pads[count:]
 
 
-def groups_of(call: Call) -> int:
-    """Groups of channels."""
-    return int(call.attribute("groups")) or call.input(X).shape[1]
-
-
-def _windows(call: Call) -> tuple[Window, ...]:
-    strides, dilations, before, after = _attributes(call)
-    source, weights, groups = call.input(X), call.input(W), groups_of(call)
-    if groups < 1 or source.shape[1] != weights.shape[1] * groups or weights.shape[0] % groups:
+def _check_sizes(call: Call) -> None:
+    source, weights = call.input(X), call.input(W)
+    if not all(1 <= extent <= LARGEST for extent in weights.shape[2:]) or min(source.shape) < 1:
         raise call.invalid(
-            "BT-CONV-GROUPS",
-            f"{source.shape[1]} channels in {groups} groups do not meet weights of shape {list(weights.shape)}",
+            "BT-WINDOW", f"filters of shape {list(weights.shape)} over a tensor of shape {list(source.shape)}"
         )
-    rules = str(call.attribute("padding")), str(call.attribute("size"))
-    return windows(call, source.shape[2:], weights.shape[2:], strides, dilations, (*before, *after), *rules)
 
 
-def infer(call: Call) -> list[Shape]:
-    """[N, O, extents of the windows]."""
-    windows = _windows(call)
-    channels = call.input(W).shape[0]
-    check_operands(call, channels)
-    return [(call.input(X).shape[0], channels, *spatial_shape(windows))]
-
-
-def _is_8_bit_convolution(call: Call) -> bool:
-    """A convolution that one of integers can carry out (see `is_8_bit_layer`), with windows that fit."""
+def is_of_integers(call: Call) -> bool:
+    """Whether a convolution of integers gives the same (see `is_8_bit_layer`), with windows that fit."""
+    _check_sizes(call)
+    check_operands(call, call.input(W).shape[0])
     if (
         call.rules.get("channel_parameters", "of_axis") != "of_axis"
         and call.input(W_SCALE).size > 1
@@ -98,22 +78,22 @@ def _is_8_bit_convolution(call: Call) -> bool:
         return False
     if (
         call.attribute("padding") == "same_upper"
-        or not call.attribute("groups")
+        or call.node.attributes.get("depthwise")
         or call.input(X).dtype != call.output.dtype
     ):
         return False
-    fit = all(one.extent + one.before + one.after >= one.reach for one in _windows(call))
+    fit = all(one.extent + one.before + one.after >= one.reach for one in convolution_windows(call)[0])
     return fit and min(call.attribute("pads")) >= 0 and is_8_bit_layer(call)
 
 
 def every_output_its_group(call: Call) -> bool:
     """As many groups as output channels."""
-    return groups_of(call) == call.input(W).shape[0]
+    return convolution_windows(call)[1] == call.input(W).shape[0]
 
 
 def every_channel_its_group(call: Call) -> bool:
     """As many groups as output channels and as input channels."""
-    return every_output_its_group(call) and groups_of(call) == call.input(X).shape[1]
+    return every_output_its_group(call) and call.input(W).shape[0] == call.input(X).shape[1]
 
 
 def single_tap(call: Call) -> bool:
@@ -121,21 +101,24 @@ def single_tap(call: Call) -> bool:
     return math.prod(call.input(W).shape[2:]) == 1
 
 
+def lower_integers(call: Call) -> Lowered:
+    """The step of a convolution of integers, with what is proven of its sums."""
+    return replace(integer_conv.lower(call), accumulator=bound_8_bit(call))
+
+
 def lower(call: Call) -> Lowered:
-    """Geometry, limits, zero points, multipliers; a step of conv where that gives the same."""
-    if _is_8_bit_convolution(call):
-        return replace(integer_conv.lower(call), operator="conv", accumulator=bound_8_bit(call))
-    windows = _windows(call)
+    """Geometry, limits, zero points, multipliers."""
+    windows, groups = convolution_windows(call)
     parameters, arrays = prepared(call)
     depth = call.input(W).size // call.input(W).shape[0]
     work = call.output.size * depth
     return Lowered(
-        {**parameters, **spatial_parameters(windows), "groups": groups_of(call)},
+        {**parameters, **spatial_parameters(windows), "groups": groups, "channels_last": False},
         arrays,
         None,
         work,
-        # One unfolded picture, once more in binary64 to prove its sums.
-        12 * (work // max(1, call.output.size)) * math.prod(spatial_shape(windows)) * groups_of(call)
+        # One unfolded image, once more in binary64 to prove its sums.
+        12 * (work // max(1, call.output.size)) * math.prod(spatial_shape(windows)) * groups
         + 32 * call.output.size
         + 8 * call.input(X).size,
     )
@@ -163,7 +146,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 def infer_transpose(call: Call) -> list[Shape]:
     """[N, O, stride (extent - 1) + reach - before - after]."""
     strides, dilations, before, after = _attributes(call)
-    source, weights, groups = call.input(X), call.input(W), groups_of(call)
+    source, weights, groups = call.input(X), call.input(W), int(call.attribute("groups"))
     if groups < 1 or source.shape[1] != weights.shape[0] or source.shape[1] % groups:
         raise call.invalid(
             "BT-CONV-GROUPS",
@@ -188,7 +171,7 @@ def lower_transpose(call: Call) -> Lowered:
             "strides": strides,
             "dilations": dilations,
             "before": before,
-            "groups": groups_of(call),
+            "groups": int(call.attribute("groups")),
             "output_shape": call.output.shape,
         },
         arrays,
@@ -236,28 +219,15 @@ def reference_transpose(step: Step, inputs: Sequence[np.ndarray]) -> list[np.nda
     return [finished(step, sums, inputs[BIAS] if len(inputs) > BIAS else None, 1)]
 
 
-OPERATORS = (
-    Operator(
-        "whole_conv",
-        SLOTS,
-        infer,
-        lower,
-        reference,
-        "convolution of whole numbers, channels first",
-        roles=OPERAND_LAYER,
-        weights="OIS",
-        multiplies=True,
-    ),
-    Operator(
-        "whole_conv_transpose",
-        SLOTS,
-        infer_transpose,
-        lower_transpose,
-        reference_transpose,
-        "transposed convolution of whole numbers, channels first",
-        roles=OPERAND_LAYER,
-        weights="IOS",
-        transposed=True,
-        multiplies=True,
-    ),
+OPERATOR = Operator(
+    "whole_conv_transpose",
+    SLOTS,
+    infer_transpose,
+    lower_transpose,
+    reference_transpose,
+    "transposed convolution of whole numbers, channels first",
+    roles=OPERAND_LAYER,
+    weights="IOS",
+    transposed=True,
+    multiplies=True,
 )

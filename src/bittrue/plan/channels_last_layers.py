@@ -72,7 +72,7 @@ def _crops(step: Step) -> bool:
 
 
 def _conv(step: Step, layout: Layout) -> bool:
-    if "accumulate" not in step.rules:
+    if step["arithmetic"] != "integers":
         return False
     return _rescaled_conv(step, layout) if "store" in step.rules else _conv_sums(step, layout)
 
@@ -102,7 +102,7 @@ def _rescaled_conv(step: Step, layout: Layout) -> bool:
     # [1, kh, kw, C] for a filter per channel, [O, kh, kw, C / groups] otherwise.
     turned = value.transpose((1, 2, 3, 0) if single else (0, 2, 3, 1))
     name = f"{layout.tensors[filters].name} (channels last)"
-    dropped = ("late", "channels_last", "groups", "ranged", "dtype", "codes")
+    dropped = ("late", "channels_last", "groups", "ranged", "dtype", "codes", "arithmetic")
     parameters = {key: number for key, number in step.parameters.items() if key not in dropped}
     parameters |= {"weight_zero_point": zero_point, **({"multiplier": 1} if single else {"groups": groups})}
     arrays = {key: array for key, array in step.arrays.items() if key != "weight_zero_points"}

@@ -218,7 +218,7 @@ def _convolution(layer: Layer) -> None:
         more[1] if more and not parameter.output_zero_point else None,
     )
     operands = _operands(layer, parameter, weights, bias, scales, points)
-    _emit(layer, "whole_conv", operands, attributes, parameter, _quantized(parameter) or weight_wise)
+    _emit(layer, "conv", operands, attributes, parameter, _quantized(parameter) or weight_wise)
 
 
 def _depthwise(layer: Layer) -> None:
@@ -229,8 +229,8 @@ def _depthwise(layer: Layer) -> None:
     attributes = _window(layer)
     weights = layer.learn(0, (parameter.num_output, 1, *attributes["kernel_shape"]), "weights")  # type: ignore[misc]
     bias = layer.learn(1, (parameter.num_output,), "bias") if parameter.bias_term else None
-    attributes |= {"groups": 0, "per_channel": False}
-    _emit(layer, "whole_conv", _operands(layer, plain, weights, bias), attributes, plain, False)
+    attributes |= {"groups": 1, "depthwise": True, "per_channel": False}
+    _emit(layer, "conv", _operands(layer, plain, weights, bias), attributes, plain, False)
 
 
 def _deconvolution(layer: Layer) -> None:

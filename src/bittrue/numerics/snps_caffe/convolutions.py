@@ -108,7 +108,7 @@ _DOCUMENT_PRODUCT: tuple[_Kind, ...] = (
 )
 _DOCUMENT_DECONVOLUTION: tuple[_Kind, ...] = (((), "binary32", _TWO),)
 
-_SHARED = (*_plain("whole_conv"), *_plain("whole_conv_transpose"), *_plain("whole_fully_connected"))
+_SHARED = (*_plain("conv"), *_plain("whole_conv_transpose"), *_plain("whole_fully_connected"))
 
 
 def _table(
@@ -119,7 +119,7 @@ def _table(
     evidence: str = _RUN,
 ) -> tuple[Row, ...]:
     return (
-        *_rows("whole_conv", convolution, channels, evidence),
+        *_rows("conv", convolution, channels, evidence),
         *_rows("whole_conv_transpose", deconvolution, "of_axis", evidence),
         *_rows("whole_fully_connected", product, "of_axis", evidence),
         *_SHARED,
