@@ -1,4 +1,4 @@
-// relu, relu6, relu_n1_to_1 and relu_0_to_1: a change of scale and a clamp, or only the clamp for real numbers.
+// relu: a change of scale and a clamp, or only the clamp for real numbers.
 #include <limits>
 
 #include "operators/quantize.h"

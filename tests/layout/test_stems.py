@@ -43,7 +43,7 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "compare/hypotheses/reading.py": (1, "which mutants the published score counts"),
     "compare/hypotheses/table_entries.py": (1, "which mutants the published score counts"),
     "conformance/recorded/tvm_qnn_case.py": (1, "functions of one runtime that recorded cases call"),
-    "explain/element.py": (7, _NARRATOR),
+    "explain/element.py": (6, _NARRATOR),
     "explain/elementwise.py": (2, _NARRATOR),
     "explain/lookup.py": (4, _NARRATOR),
     "plan/channels_last.py": (1, _KERNEL),

@@ -1,4 +1,4 @@
-"""relu, relu6, relu_n1_to_1 and relu_0_to_1 against the real runtime."""
+"""RELU, RELU6, RELU_N1_TO_1 and RELU_0_TO_1 against the real runtime."""
 
 from __future__ import annotations
 

@@ -158,24 +158,24 @@ def test_concatenation_and_change_of_scale(numerics: str) -> None:
 
 
 @pytest.mark.parametrize("numerics", VARIANTS)
-@pytest.mark.parametrize("operator", ["relu", "relu6", "relu_n1_to_1"])
-def test_clamps_of_their_own(operator: str, numerics: str) -> None:
+@pytest.mark.parametrize("activation", ["relu", "relu6", "relu_n1_to_1"])
+def test_clamps_of_their_own(activation: str, numerics: str) -> None:
     """Clamped on the input's scale, then requantized."""
     rng = np.random.default_rng(3)
     for trial in range(12):
         dtype = ("s8", "u8")[trial % 2]
         given, out = some_pair(rng, dtype), some_pair(rng, dtype)
-        low, high = clamp_of(operator, given, dtype)
+        low, high = clamp_of(activation, given, dtype)
         codes = np.arange(LIMITS[dtype][0], LIMITS[dtype][1] + 1).astype(NUMPY[dtype])
         expected = [
             requantized(min(max(int(q), low), high), given, out, VARIANTS[numerics], *LIMITS[dtype]) for q in codes
         ]
-        model = model_of(operator, [(dtype, codes.shape, given)], (dtype, codes.shape, out))
+        model = model_of("relu", [(dtype, codes.shape, given)], (dtype, codes.shape, out), {"activation": activation})
         check(model, [codes], np.array(expected).astype(codes.dtype), numerics)
 
 
 def test_clamps_that_may_wrap_are_refused() -> None:
-    model = model_of("relu", [("s8", (4,), (1e9, 0))], ("s8", (4,), (1e-3, 0)))
+    model = model_of("relu", [("s8", (4,), (1e9, 0))], ("s8", (4,), (1e-3, 0)), {"activation": "relu"})
     with pytest.raises(BittrueError) as caught:
         model.prepare(numerics="tvm-qnn-float64")
     assert caught.value.code == "BT-MULTIPLIER"

@@ -26,7 +26,7 @@ Narrator = Callable[[Site, Work], "Number | None"]
 _TOLD: dict[str, tuple[Narrator, ...]] = {
     **dict.fromkeys(("add", "sub"), (elementwise.add,)),
     **dict.fromkeys(("qlinear_add", "qlinear_mul"), (elementwise.affine_operands,)),
-    **dict.fromkeys(("relu", "relu6", "relu_n1_to_1", "relu_0_to_1"), (elementwise.change_of_scale,)),
+    "relu": (elementwise.change_of_scale,),
     **dict.fromkeys(("maximum", "minimum"), (elementwise.extreme,)),
     **dict.fromkeys(
         ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal"), (elementwise.comparison,)

@@ -65,7 +65,7 @@ _LIMITS = {
     "cast": "real numbers outside of the target's range are left to the processor there, and saturate here",
     "abs": "the sign of NaN differs",
     "sign": "the sign of NaN is 0",
-    "relu": "NaN becomes 0 or stays, depending on its place in the kernel's vector loop",
+    "relu": "by RELU, NaN becomes 0 or stays, depending on its place in the kernel's vector loop",
     "arg_max": "NaN among the values",
     "arg_min": "NaN among the values",
     "depthwise_conv2d": "16 bits: a depth_multiplier option that contradicts the shapes is obeyed there, ignored here",

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from .litert import LITERT
 from .litert.elementwise import STORED
+from .litert.unary import RELUS
 from .table import Numerics, Row
 
 _RUN = "run against tflite-micro built with the switch, and recorded"
@@ -35,6 +36,7 @@ _ALIGNED = {
     "activation_range": "binary32_quotient_away",
 }
 _RESCALE = {"scale_form": "binary64", "rescale": "q31_one_step_up", "store": "zero_point_then_clamp"}
+_RELU = {**_RESCALE, "scale_form": "binary32", "activation_range": "binary32_quotient_away"}
 _NO_ZERO = ("zero_points_are_zero",)
 _SIGMOID_CHECKS = (_NO_ZERO, ("output_is_power_of_two", -15))
 _COMMON = ("s8", "s16", "s32", "s64", "f32", "bool")
@@ -109,12 +111,16 @@ _UNARY: tuple[Row, ...] = (
         _RUN,
         where=("s8", "s16"),
     ),
+    Row("relu", ("s8 -> s8",), _RELU, _RUN, when=(("attribute_is", "activation", "relu"),)),
     Row(
         "relu",
-        ("s8 -> s8",),
-        {**_RESCALE, "scale_form": "binary32", "activation_range": "binary32_quotient_away"},
+        ("s16 -> s16",),
+        _RELU,
         _RUN,
+        when=(("attribute_is", "activation", "relu"),),
+        requires=(_NO_ZERO, ("differences_fit", False)),
     ),
+    Row("relu", ("f32 -> f32",), {}, _RUN, when=(RELUS,)),
     Row("quantize", ("f32 -> s8|s16",), {"quantize": "binary32_divide_away"}, _RUN),
     Row("quantize", ("s8 -> s8|s16|s32", "s16 -> s8|s16|s32", "s32 -> s8|s16"), _RESCALE, _RUN),
     Row(
@@ -226,8 +232,6 @@ _SHARED = {
     "prelu": ("f32 f32 -> f32", "s8 s8 -> s8", "s16 s8 -> s16"),
     "quantize": ("s8 -> u8", "u8 -> s8"),
     "reduce_all": ("bool s32 -> bool",),
-    "relu": ("f32 -> f32", "s16 -> s16"),
-    "relu6": ("f32 -> f32",),
     "reverse_v2": ("bool s32 -> bool", "s64 s32 -> s64"),
     "rsqrt": ("f32 -> f32",),
     "select_v2": ("bool s8 s8 -> s8",),

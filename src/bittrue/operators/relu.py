@@ -1,10 +1,9 @@
-"""relu, relu6, relu_n1_to_1 and relu_0_to_1: a change of scale followed by a clamp to an interval of real numbers."""
+"""relu: a change of scale followed by a clamp to an interval of real numbers, named by the attribute `activation`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -22,9 +21,11 @@ _INTERVALS = {
 }
 
 
-def lower(call: Call, activation: str) -> Lowered:
+def lower(call: Call) -> Lowered:
     """The multiplier and the stored interval; real numbers need only the interval."""
-    output = call.output
+    output, activation = call.output, str(call.attribute("activation"))
+    if activation not in _INTERVALS:
+        raise call.invalid("BT-ACTIVATION", f"activation '{activation}' is not among {list(_INTERVALS)}")
     if not output.type.is_integer:
         lower_end, upper_end = _INTERVALS[activation]
         return Lowered(parameters={"low": lower_end} if upper_end is None else {"low": lower_end, "high": upper_end})
@@ -70,14 +71,12 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [blockwise(one, [inputs[0]], np.dtype(np.float32), np.dtype(np.float32))]
 
 
-def _operator(stem: str, summary: str) -> Operator:
-    slots = ("scale_form", "rescale", "store", "activation_range", "input_range")
-    return Operator(stem, slots, same_shape, partial(lower, activation=stem), reference, summary, elementwise=1)
-
-
-OPERATORS = (
-    _operator("relu", "max(x, 0)"),
-    _operator("relu6", "min(max(x, 0), 6)"),
-    _operator("relu_n1_to_1", "min(max(x, -1), 1)"),
-    _operator("relu_0_to_1", "min(max(x, 0), 1)"),
+OPERATOR = Operator(
+    "relu",
+    ("scale_form", "rescale", "store", "activation_range", "input_range"),
+    same_shape,
+    lower,
+    reference,
+    "clamp to an interval: max(x, 0), min(max(x, 0), 6) and others",
+    elementwise=1,
 )

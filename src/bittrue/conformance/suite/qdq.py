@@ -268,11 +268,8 @@ def _unary(operator: str) -> Mapper:
     return mapper
 
 
-def _clamp(low: float | None, high: float | None) -> Mapper:
-    def mapper(w: Writer) -> str:
-        return w.quantized(w.clamp(w.real(0), low, high))
-
-    return mapper
+def _relu(w: Writer) -> str:
+    return w.quantized(w.clamped(w.real(0)))
 
 
 def _leaky_relu(w: Writer) -> str:
@@ -465,9 +462,7 @@ MAPPERS: Mapping[str, Mapper] = {
     "quantize": _quantize,
     "reduce_max": _reduce("ReduceMax"),
     "reduce_min": _reduce("ReduceMin"),
-    "relu": _clamp(0.0, None),
-    "relu6": _clamp(0.0, 6.0),
-    "relu_n1_to_1": _clamp(-1.0, 1.0),
+    "relu": _relu,
     "reshape": _shape_change,
     "resize_bilinear": _resize_bilinear,
     "shape": _shape,

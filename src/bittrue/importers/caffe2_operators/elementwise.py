@@ -30,7 +30,8 @@ def _relu(source: Source) -> None:
     in_u8(source, 0)
     asked = source.requested()
     # The arguments are ignored by the server engine.
-    source.emit("relu", "u8", source.quantization(0) if source.engine == SERVER else asked)
+    parameters = source.quantization(0) if source.engine == SERVER else asked
+    source.emit("relu", "u8", parameters, {"activation": "relu"})
 
 
 def _leaky_relu(source: Source) -> None:

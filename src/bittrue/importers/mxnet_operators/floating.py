@@ -52,7 +52,7 @@ def _relu(source: Source) -> None:
     source.expect(1)
     source.type(0)
     zero = source.builder.constant(np.zeros((), np.float32), f"{source.label}_zero")
-    (limited,) = source.emit("relu", [source.inputs[0]], _F32, ["_limited"])
+    (limited,) = source.emit("relu", [source.inputs[0]], _F32, ["_limited"], {"activation": "relu"})
     (output,) = source.emit("add", [limited, zero], _F32, _OUTPUT, {**_PLAIN, "broadcasts": True})
     source.keeps_shape(output, 0)
     source.give(output)

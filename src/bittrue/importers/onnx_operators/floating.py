@@ -38,7 +38,7 @@ def _clip(source: Source) -> None:
 def _relu(source: Source) -> None:
     dtype = source.type(0)
     if dtype == "f32":
-        source.emit("relu", dtype)
+        source.emit("relu", dtype, {"activation": "relu"})
         return
     zero = source.constant(np.zeros((), source.tensor(0).type.numpy), "zero")
     source.emit("clip", dtype, inputs=[*source.inputs[:1], zero])

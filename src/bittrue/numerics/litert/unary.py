@@ -8,6 +8,7 @@ _RESCALE = {"scale_form": "binary64", "rescale": "q31_two_step_up_away", "store"
 _RELU = {**_RESCALE, "scale_form": "binary32"}
 _LEAKY = {**_RELU, "sign": "after_rounding"}
 _RELU_RANGE = {**_RELU, "activation_range": "binary32_quotient_away"}
+RELUS = ("attribute_is", "activation", "relu", "relu6")
 _TABLE = {"table": "binary32_reciprocal_256_away"}
 _TABLE_S16 = {"table": "binary32_reciprocal_513_linear_up"}
 # Kernels that broadcast abort above rank 8.
@@ -69,23 +70,9 @@ ROWS: tuple[Row, ...] = (
     Row("gelu", ("T -> T",), {"real_gelu": "binary32_rational_lanes_4"}, "run", ("f32", "f16")),
     Row("sin", ("T -> T",), _REAL, "run", ("f32", "f16"), limit=_LIBRARY),
     Row("cos", ("T -> T",), _REAL, "run", ("f32", "f16"), limit=_LIBRARY),
-    *(
-        row
-        for stem in ("relu", "relu6")
-        for row in (
-            Row(stem, ("T -> T",), _RELU_RANGE, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
-            Row(stem, ("s16 -> s16",), _RELU_RANGE, "run", requires=(("zero_points_are_zero",),)),
-            Row(stem, ("f32 -> f32",), {}, "run"),
-        )
-    ),
-    *(
-        row
-        for stem in ("relu_n1_to_1", "relu_0_to_1")
-        for row in (
-            Row(stem, ("T -> T",), _RELU_RANGE, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
-            Row(stem, ("f32 -> f32",), {}, "run"),
-        )
-    ),
+    Row("relu", ("T -> T",), _RELU_RANGE, "run; docs/facts/litert.md 2.3", ("s8", "u8")),
+    Row("relu", ("s16 -> s16",), _RELU_RANGE, "run", when=(RELUS,), requires=(("zero_points_are_zero",),)),
+    Row("relu", ("f32 -> f32",), {}, "run"),
     Row(
         "hard_swish",
         ("T -> T",),

@@ -122,20 +122,17 @@ def _elementwise(own: Variant) -> tuple[Row, ...]:
             Row(operator, ("T T -> bool",), {"compare": "raw"}, f"{_FRONTEND}: codes, scales ignored", where=_COMPARED)
             for operator in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
         ),
-        *(
-            row
-            for operator in ("relu", "relu6", "relu_n1_to_1")
-            for row in _each(
-                own,
-                lambda rules, limit, operator=operator: Row(  # type: ignore[misc]
-                    operator,
-                    ("T -> T",),
-                    {**rules, "input_range": "binary64_quotient_even"},
-                    _FRONTEND,
-                    where=_CODES,
-                    limit=f"{limit}; inputs of 2^30 steps of the output and more are refused, as they may wrap",
-                ),
-            )
+        *_each(
+            own,
+            lambda rules, limit: Row(
+                "relu",
+                ("T -> T",),
+                {**rules, "input_range": "binary64_quotient_even"},
+                _FRONTEND,
+                where=_CODES,
+                when=(("attribute_is", "activation", "relu", "relu6", "relu_n1_to_1"),),
+                limit=f"{limit}; inputs of 2^30 steps of the output and more are refused, as they may wrap",
+            ),
         ),
     )
 
