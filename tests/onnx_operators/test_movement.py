@@ -1,4 +1,4 @@
-"""Data movement: reshape_to, flatten, squeeze, expand_dims, identity, concatenation, split, slice_axes,
+"""Data movement: reshape, flatten, squeeze, expand_dims, identity, concatenation, split, slice_axes,
 broadcast_to, tile, border, select_v2, fill, range, shape, size_of, space_to_depth, depth_to_space
 against ONNX Runtime.
 """

@@ -274,7 +274,7 @@ def test_contradictions(code: str, damage: Callable[[Any, Any], None]) -> None:
 STEMS = {
     "Int8Add": ["add"],
     "Int8AveragePool": ["scaled_average_pool2d"],
-    "Int8ChannelShuffle": ["reshape_to", "transpose", "reshape_to"],
+    "Int8ChannelShuffle": ["reshape", "transpose", "reshape"],
     "Int8ConvTranspose": ["transpose_conv"],
     "Int8FC": ["flatten", "fully_connected"],
     "Int8MaxPoolRelu": ["max_pool2d"],

@@ -1,6 +1,6 @@
 """Reading networks and weights: text, binary, old forms, phases, layers in place, and what is refused.
 
-The operator reshape_axes.
+The operator reshape.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def test_layers_in_place_and_copies_have_the_names_of_their_blobs() -> None:
     ],
 )
 def test_reshape_and_flatten(layer: str, shape: tuple[int, ...]) -> None:
-    """reshape_axes keeps the elements' order."""
+    """reshape keeps the elements' order."""
     text = (
         f'input: "x" input_shape {{ dim: 2 dim: 3 dim: 4 dim: 5 }} layer {{ name: "r" {layer} bottom: "x" top: "y" }}'
     )

@@ -338,6 +338,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     },
     **{f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")},
     "RANGE": {"counting": "wrapped_magnitude"},
+    "RESHAPE": {"zeros": "counted"},
     **{name: {"activation": name.lower()} for name in ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")},
     "SPLIT": {"keeps_axis": True, "open_size": False, "uneven": False},
     "SPLIT_V": {"keeps_axis": True, "open_size": True, "uneven": False},

@@ -17,33 +17,53 @@ BATCH_ADVICE = (
 
 
 def _target(call: Call) -> list[int]:
-    """The requested shape: a vector as second input wins over the attribute, as in the kernels."""
-    if len(call.inputs) > 1 and call.input(1, "new shape").rank == 1:
+    """The requested sizes: a vector as second input wins over the attribute, as in the kernels."""
+    named = "new_shape" in call.node.attributes
+    if len(call.inputs) > 1 and (not named or call.input(1, "new shape").rank == 1):
+        call.rank(call.input(1, "new shape"), 1)
         return call.integers(1, "new shape")
     target = list(call.attribute("new_shape"))
     # Old converters wrote the shape of a scalar as [0].
     return [] if target == [0] else target
 
 
+def _span(call: Call) -> tuple[int, int]:
+    """Which axes the requested sizes replace: `first` and `end` are places between axes, -1 is behind all of them."""
+    rank = call.input(0).rank
+    places = [int(str(call.node.attributes.get(name, usual))) for name, usual in (("first", 0), ("end", -1))]
+    first, end = (place + (rank + 1 if place < 0 else 0) for place in places)
+    if not 0 <= first <= end <= rank:
+        raise call.invalid("BT-SHAPE-AXIS", f"axes {places[0]} to {places[1]} of a tensor of rank {rank}")
+    return first, end
+
+
 def infer_reshape(call: Call) -> list[Shape]:
-    """One extent may be -1: it becomes whatever is left, extents of 0 not counted."""
+    """One size may be -1: it becomes what is left, sizes of 0 not counted.
+
+    The attribute `zeros` says what a 0 means: `copied` takes the input's size at its place, `alone` is a size that no
+    -1 stands beside, `counted` any size.
+    """
     call.expect((1, 2))
-    source = call.input(0)
-    target = _target(call)
-    free = [i for i, extent in enumerate(target) if extent == -1]
-    if len(free) > 1 or any(extent < -1 for extent in target):
-        raise call.invalid("BT-RESHAPE", f"new shape {target} must hold extents >= 0 and at most one -1")
+    source, target, zeros = call.input(0), _target(call), call.attribute("zeros")
+    first, end = _span(call)
+    inside = source.shape[first:end]
+    free = [at for at, size in enumerate(target) if size == -1]
+    if len(free) > 1 or any(size < -1 for size in target):
+        raise call.invalid("BT-RESHAPE", f"new shape {target} must hold sizes >= 0 and at most one -1")
+    for at, size in enumerate(target):
+        if size == 0 and zeros == "copied":
+            if first + at >= source.rank:
+                raise call.invalid("BT-RESHAPE", f"the 0 at place {at} of {target} finds no size to copy")
+            target[at] = source.shape[first + at]
     if free:
-        others = [extent for extent in target if extent != -1]
-        inside = math.prod(extent or 1 for extent in source.shape)
-        target[free[0]] = 0 if 0 in source.shape and 0 not in others else inside // math.prod(e or 1 for e in others)
-    if math.prod(target) != source.size:
-        raise call.invalid(
-            "BT-RESHAPE",
-            f"{source.size} elements cannot take shape {target}",
-            BATCH_ADVICE,
-        )
-    return [bounded(call, target)]
+        others = [size for size in target if size != -1]
+        if 0 in others and zeros != "counted":
+            raise call.invalid("BT-RESHAPE", f"the -1 has no meaning beside a size of 0 in {target}")
+        counted = math.prod(size or 1 for size in inside)
+        target[free[0]] = 0 if 0 in inside and 0 not in others else counted // math.prod(e or 1 for e in others)
+    if math.prod(target) != math.prod(inside):
+        raise call.invalid("BT-RESHAPE", f"{math.prod(inside)} elements cannot take shape {target}", BATCH_ADVICE)
+    return [bounded(call, [*source.shape[:first], *target, *source.shape[end:]])]
 
 
 def infer_squeeze(call: Call) -> list[Shape]:
@@ -76,8 +96,8 @@ def infer_expand_dims(call: Call) -> list[Shape]:
 
 
 def lower(call: Call) -> Lowered:
-    """The output shape."""
-    return Lowered(parameters={"shape": call.output.shape})
+    """The output shape, which is all that the other operands decide."""
+    return Lowered(parameters={"shape": call.output.shape}, inputs=(0,))
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -113,7 +113,7 @@ class Writer:
         """The same numbers in another shape."""
         tensor = self.tensors[index]
         target = self.constant(np.array(shape, np.int32).reshape(len(shape)), "s32", "shape")
-        attributes: dict[str, Attribute] = {"new_shape": tuple(int(e) for e in shape)}
+        attributes: dict[str, Attribute] = {"new_shape": tuple(int(e) for e in shape), "zeros": "counted"}
         return self.node("reshape", source, (index, target), tensor.dtype, shape, attributes, given)
 
     def transpose(self, index: int, axes: Sequence[int], source: str = "transpose") -> int:

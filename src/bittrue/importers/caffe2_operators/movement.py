@@ -30,7 +30,7 @@ def _reshape(source: Source) -> None:
     if shape is None:
         raise source.invalid("BT-CAFFE2-ARGUMENT", "argument 'shape' is missing")
     target = source.constant(np.array(shape, np.int64), "shape")
-    source.emit("reshape_to", "u8", source.requested(), {"allow_zero": False}, inputs=[source.inputs[0], target])
+    source.emit("reshape", "u8", source.requested(), {"zeros": "copied"}, inputs=[source.inputs[0], target])
     if len(source.outputs) == 2:
         source.emit("shape", "s64", None, inputs=source.inputs[:1], output=1)
 
@@ -104,14 +104,14 @@ def _shuffle(source: Source) -> None:
     asked = source.requested()
     split = source.constant(np.array([0, 0, 0, groups, -1], np.int64), "split")
     parts = source.emit(
-        "reshape_to", "u8", parameters, {"allow_zero": False}, inputs=[source.inputs[0], split], inner="groups"
+        "reshape", "u8", parameters, {"zeros": "copied"}, inputs=[source.inputs[0], split], inner="groups"
     )
     order = source.constant(np.array([0, 1, 2, 4, 3], np.int64), "order")
     turned = source.emit("transpose", "u8", parameters, inputs=[parts, order], inner="turned")
     shape = source.constant(np.array([0, 0, 0, -1], np.int64), "shape")
     # The server engine keeps the input's parameters.
     result = parameters if source.engine == SERVER else asked
-    source.emit("reshape_to", "u8", result, {"allow_zero": False}, inputs=[turned, shape])
+    source.emit("reshape", "u8", result, {"zeros": "copied"}, inputs=[turned, shape])
 
 
 def _resize(source: Source) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ...graph import Attribute
 from .base import Layer, Mappers
 
 
@@ -33,7 +34,8 @@ def _reshaped(layer: Layer, first: int, end: int, extents: Iterable[int]) -> Non
     """Axes between two places (counted from behind where negative: -1 is behind the last one) get new extents."""
     layer.expect(1)
     target = layer.constant(np.asarray(list(extents), np.int64), "shape")
-    layer.emit("reshape_axes", layer.dtype(), {"first": first, "end": end}, inputs=(layer.bottoms[0], target))
+    attributes: dict[str, Attribute] = {"first": first, "end": end, "zeros": "copied"}
+    layer.emit("reshape", layer.dtype(), attributes, inputs=(layer.bottoms[0], target))
 
 
 def _reshape(layer: Layer) -> None:

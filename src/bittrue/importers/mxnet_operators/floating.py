@@ -229,7 +229,7 @@ def _reshape(source: Source) -> None:
         )
     target = source.builder.constant(np.array(shape, np.int64), f"{source.label}_shape")
     operands = [source.inputs[0], target]
-    source.give(*source.emit("reshape_to", operands, [source.type(0)], _OUTPUT, {"allow_zero": False}))
+    source.give(*source.emit("reshape", operands, [source.type(0)], _OUTPUT, {"zeros": "copied"}))
 
 
 def _transpose(source: Source) -> None:
@@ -284,7 +284,7 @@ def _mean(source: Source) -> None:
     # There are no scalars: the mean of everything has the shape [1].
     whole = source.emit("mean", operands, _F32, ["_mean"], attributes)
     shape = source.builder.constant(np.array([1], np.int64), f"{source.label}_shape")
-    source.give(*source.emit("reshape_to", [*whole, shape], _F32, _OUTPUT, {"allow_zero": False}))
+    source.give(*source.emit("reshape", [*whole, shape], _F32, _OUTPUT, {"zeros": "copied"}))
 
 
 def _same(source: Source) -> None:

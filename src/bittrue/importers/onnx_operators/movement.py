@@ -38,7 +38,8 @@ def _transpose(source: Source) -> None:
 
 
 def _reshape(source: Source) -> None:
-    source.emit("reshape_to", source.type(0), {"allow_zero": source.flag("allowzero", False, False)})
+    zeros = "alone" if source.flag("allowzero", False, False) else "copied"
+    source.emit("reshape", source.type(0), {"zeros": zeros})
 
 
 def _flatten(source: Source) -> None:

@@ -106,8 +106,7 @@ _MOVED = (
         Row(stem, (f"u8{rest} -> u8",), {}, _RUN, requires=_SAME)
         for stem, rest in (
             ("flatten", ""),
-            ("reshape", " s32|-"),
-            ("reshape_to", " s64"),
+            ("reshape", " s32|s64|-"),
             ("squeeze", ""),
             ("transpose", " s32|s64|-"),
         )

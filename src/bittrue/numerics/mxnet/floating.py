@@ -46,7 +46,7 @@ ROWS: tuple[Row, ...] = (
     Row("clip", ("f32 f32 f32 -> f32",), {}, _RUN),
     Row("convention_max_pool", _ONE, {}, _RUN),
     Row("concatenation", ("T... -> T",), {"combine": "copy"}, _RUN, where=_CODES, requires=(("rank_within", 0, 1),)),
-    *(Row(stem, ("T s64 -> T",), {}, _RUN, where=_CODES) for stem in ("expand_dims", "reshape_to")),
+    *(Row(stem, ("T s64 -> T",), {}, _RUN, where=_CODES) for stem in ("expand_dims", "reshape")),
     *(Row(stem, ("T s64|- -> T",), {}, _RUN, where=_CODES) for stem in ("squeeze", "transpose")),
     Row("slice_axes", ("T s64 s64 s64 -> T",), {}, _RUN, where=_CODES),
     *(

@@ -18,7 +18,7 @@ _BY_HALVES = {"cast": "truncate_low_bits_by_halves", "cast_tail": "truncate_low_
 # Operators on one data tensor: stem, further operands, element types.
 _POSITIONS = "s32|s64"
 _ONE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("reshape_to", "s64", (*EVERY, *NARROW)),
+    ("reshape", "s64", (*EVERY, *NARROW)),
     ("flatten", "", EVERY),
     ("squeeze", "s64|-", EVERY),
     ("expand_dims", "s64", EVERY),

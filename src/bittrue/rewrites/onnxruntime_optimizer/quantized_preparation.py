@@ -149,7 +149,7 @@ def _join(editor: Editor, product: Node, total: Node, bias: int | None, a: tuple
 
 def _reshape(editor: Editor, near: Node, source: int, target: int, shape: tuple[int, ...], name: str) -> None:
     extents = editor.constant(np.array(shape, np.int64), name, "s64")
-    editor.add(near, "reshape_to", (source, extents), (target,), {"allow_zero": False}, source="Reshape", version=14)
+    editor.add(near, "reshape", (source, extents), (target,), {"zeros": "copied"}, source="Reshape", version=14)
 
 
 # -- choices between codes and a real number -----------------------------------------------------------------------
