@@ -6,7 +6,7 @@
 
 #include "core/core_set.h"
 #include "operators/add.h"
-#include "operators/qlinear_add.h"
+#include "operators/operand_pairs.h"
 
 namespace bittrue {
 
@@ -18,7 +18,8 @@ class FusedAdd {
     const Operand& other = *step.inputs.back();
     require(other.shape == step.output().shape, "this cannot be added block by block");
     stride_ = other.row_stride;
-    core_ = step.then->name == "add" ? cores.add(add_spec(*step.then, false)) : cores.fused_sum(fused_sum_spec(*step.then));
+    const Step& sum = *step.then;
+    core_ = sum.text("form") == "operands" ? cores.fused_sum(fused_sum_spec(sum)) : cores.add(add_spec(sum, false));
   }
 
   explicit operator bool() const { return core_ != nullptr; }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "operators/operand_pairs.h"
 #include "operators/rescaling.h"
 #include "operators/zip.h"
 #include "rules/product.h"
@@ -31,6 +32,7 @@ struct Times {
 
 std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
   if (step.text("form") == "plain") return make_plain_zip<Times>(step);
+  if (step.text("form") == "operands") return make_operand_mul(step);
   const Type from = step.input(0).type, to = step.output().type;
   if (step.input(1).type != from || step.rules.count("lanes")) return nullptr;
   const std::string& rule = step.rule("product");

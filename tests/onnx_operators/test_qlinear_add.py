@@ -1,4 +1,4 @@
-"""qlinear_add and qlinear_mul: random one-node models against ONNX Runtime, and against fractions."""
+"""add and mul of operands with scales: random one-node models against ONNX Runtime, and against fractions."""
 
 from __future__ import annotations
 

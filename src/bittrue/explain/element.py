@@ -25,7 +25,6 @@ from .site import Number, Site, Work, shown_name
 Narrator = Callable[[Site, Work], "Number | None"]
 _TOLD: dict[str, tuple[Narrator, ...]] = {
     **dict.fromkeys(("add", "sub"), (elementwise.add,)),
-    **dict.fromkeys(("qlinear_add", "qlinear_mul"), (elementwise.affine_operands,)),
     "relu": (elementwise.change_of_scale,),
     **dict.fromkeys(("maximum", "minimum"), (elementwise.extreme,)),
     **dict.fromkeys(

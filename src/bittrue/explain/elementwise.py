@@ -108,6 +108,8 @@ def add(site: Site, work: Work) -> Number | None:
     """add and sub in all their forms."""
     site = rules_here(site)
     step, form, sign = site.step, site.step["form"], -1 if site.step.operator == "sub" else 1
+    if form == "operands":
+        return _operands(site, work)
     if form in ("plain", "of_many") or site.array(0).dtype.kind not in "iu":
         return None
     if form == "affine":
@@ -221,8 +223,8 @@ def _fused(work: Work, codes: list[Any], arrays: Any) -> None:
     work.add("both parts", real(outer), f"{real(a)} * {real(one)} + {real(inner)}, rounded once to binary32{tie}")
 
 
-def affine_operands(site: Site, work: Work) -> Number | None:
-    """qlinear_add and qlinear_mul with constant scales."""
+def _operands(site: Site, work: Work) -> Number | None:
+    """Sums and products of tensors whose scales are operands, constant ones."""
     if site.step["late"]:
         return None
     if "affine_sum" in site.step.rules:
@@ -234,6 +236,8 @@ def mul(site: Site, work: Work) -> Number | None:
     """mul of quantized numbers."""
     site = rules_here(site)
     step = site.step
+    if step["form"] == "operands":
+        return _operands(site, work)
     if step["form"] == "plain":
         return None
     one, two = (operand(site, work, i, w, int(step[f"{w}_zero_point"])) for i, w in ((0, "first"), (1, "second")))

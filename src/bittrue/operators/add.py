@@ -1,4 +1,4 @@
-"""add and sub: first + second, first - second, with NumPy broadcasting."""
+"""add and sub: first + second, first - second, with NumPy broadcasting; scales may be operands (`operand_pairs`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from ..arithmetic import fixed_point
 from ..arithmetic.powers import nearly_power_of_two
 from ..graph import Attribute
 from ..rules import affine_sum, affine_sum_of_many, align, plain_range, rescale, scale_form, store
+from . import operand_pairs
 from .accumulator import fused_range, prepare_rescale
 from .base import Call, Lowered, Operand, Operator, Step, broadcast_shape
 from .elementwise import blockwise
 from .lanes import run_parameters, zip_in_runs
+from .roles import OPERAND_PAIR, PAIR
 
 
 def real_below_one(call: Call, real: np.float64, prefix: str, what: str) -> rescale.Prepared:
@@ -79,6 +81,8 @@ def equal_counts(call: Call) -> None:
 
 def lower(call: Call) -> Lowered:
     """Multipliers of both inputs and of the result, or right shifts when all scales are powers of two."""
+    if operand_pairs.has_operands(call):
+        return operand_pairs.lower(call, "affine_sum")
     first, second = call.input(0), call.input(1)
     if "affine_sum" in call.rules or "affine_sum_of_many" in call.rules:
         return _affine(call)
@@ -165,6 +169,8 @@ def _right_shifts(call: Call, logs: list[int]) -> dict[str, Attribute]:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Align, add or subtract in 32 bits, rescale and store."""
+    if step["form"] == "operands":
+        return operand_pairs.reference(step, inputs, "affine_sum")
     first, second = inputs
     combine = np.subtract if step.operator == "sub" else np.add
     if step["form"] == "plain":
@@ -238,10 +244,11 @@ OPERATORS = (
     Operator(
         "add",
         (*_SLOTS, *_AFFINE),
-        broadcast_shape,
+        operand_pairs.infer,
         lower,
         reference,
         "element-wise sum",
+        roles=OPERAND_PAIR,
         elementwise=2,
         mistaken_for=("mul", "maximum", "minimum"),
     ),
@@ -252,6 +259,7 @@ OPERATORS = (
         lower,
         reference,
         "element-wise difference",
+        roles=PAIR,
         elementwise=2,
         mistaken_for=("mul", "maximum", "minimum"),
     ),

@@ -1,4 +1,4 @@
-"""mul: first * second, with NumPy broadcasting."""
+"""mul: first * second, with NumPy broadcasting; scales may be operands (`operand_pairs`)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ import numpy as np
 
 from ..graph import data_type
 from ..rules import product, store
+from . import operand_pairs
 from .accumulator import fused_range, multiplier_arrays
 from .add import equal_counts, plain, plain_parameters
-from .base import Call, Lowered, Operator, Step, broadcast_shape
+from .base import Call, Lowered, Operator, Step
 from .lanes import run_parameters, zip_in_runs
+from .roles import OPERAND_PAIR
 
 
 def lower(call: Call) -> Lowered:
     """Multiplier and clamps; 16-bit tensors without scales are multiplied as plain integers."""
+    if operand_pairs.has_operands(call):
+        return operand_pairs.lower(call, "affine_product")
     first, second, output = call.input(0), call.input(1), call.output
     if "product" not in call.rules or ("plain_range" in call.rules and output.tensor.quantization is None):
         return Lowered(parameters=plain_parameters(call))
@@ -38,6 +42,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Multiply without zero points, rescale, store."""
+    if step["form"] == "operands":
+        return operand_pairs.reference(step, inputs, "affine_product")
     first, second = inputs
     if step["form"] == "plain":
         return [plain(step, np.multiply, first, second)]
@@ -59,11 +65,22 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "mul",
-    ("product", "scale_form", "rescale", "store", "store_tail", "lanes", "activation_range", "plain_range"),
-    broadcast_shape,
+    (
+        "product",
+        "affine_product",
+        "scale_form",
+        "rescale",
+        "store",
+        "store_tail",
+        "lanes",
+        "activation_range",
+        "plain_range",
+    ),
+    operand_pairs.infer,
     lower,
     reference,
     "element-wise product",
+    roles=OPERAND_PAIR,
     elementwise=2,
     mistaken_for=("add", "maximum", "minimum"),
 )

@@ -64,7 +64,7 @@ LAYER = (Role("input", 0), Role("weights", 1), Role("bias", 2))
 PAIR = (Role("first input", 0), Role("second input", 1))
 # They are operands.
 OPERAND_LAYER = (Role("input", 0, 3, 4), Role("weights", 1, 5, 6), Role("bias", 2), Role("output", -1, 7, 8))
-OPERAND_PAIR = (Role("first input", 0, 1, 2), Role("second input", 3, 4, 5), Role("output", -1, 6, 7))
+OPERAND_PAIR = (Role("first input", 0, 2, 3), Role("second input", 1, 4, 5), Role("output", -1, 6, 7))
 OPERAND_UNARY = (Role("input", 0, 1, 2), Role("output", -1, 3, 4))
 
 

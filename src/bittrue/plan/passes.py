@@ -236,9 +236,10 @@ def _shared(schedule: Schedule) -> set[int]:
 
 def _is_addition(step: Step) -> bool:
     """Whether a sum's operands are two tensors of stored integers, each with one scale."""
-    if step.operator == "qlinear_add":
+    form = step.parameters.get("form") if step.operator == "add" else None
+    if form == "operands":
         return not step["late"] and step.rules["affine_sum"] == "binary32_fused_even"
-    return step.operator == "add" and step.parameters.get("form") == "rescaled" and "lanes" not in step.rules
+    return form == "rescaled" and "lanes" not in step.rules
 
 
 def _concatenations(schedule: Schedule) -> Schedule:

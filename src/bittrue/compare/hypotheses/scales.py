@@ -48,7 +48,7 @@ def _channels(found: list[Operand]) -> Iterator[Hypothesis]:
 
 
 def _powers(case: Case, found: list[Operand]) -> Iterator[Hypothesis]:
-    layer = is_layer(main_node(case)) or main_node(case).operator in ("mul", "qlinear_mul")
+    layer = is_layer(main_node(case)) or main_node(case).operator == "mul"
     for operand in found:
         if layer and operand.role not in ("weight", "first input"):
             continue

@@ -33,8 +33,8 @@ def _without_layout(attributes: Attributes) -> dict[str, Any]:
 
 
 _FUSED: dict[str, _Fused] = {
-    "qlinear_add": _Fused("add"),
-    "qlinear_mul": _Fused("mul"),
+    "add": _Fused("add"),
+    "mul": _Fused("mul"),
     "qlinear_average_pool": _Fused("average_pool", _without_layout),
     "qlinear_global_average_pool": _Fused("global_average_pool", _without_layout),
     "leaky_relu": _Fused("leaky_relu", dict),

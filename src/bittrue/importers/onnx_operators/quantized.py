@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute
-from .base import MICROSOFT, Mappers, Source, same_type
+from .base import MICROSOFT, Mapper, Mappers, Source, same_type
 from .windows import window_attributes
 
 
@@ -54,6 +54,19 @@ def _max_pool(source: Source) -> None:
     source.emit("transpose", dtype, inputs=(*y, last))
 
 
+def _pair(stem: str) -> Mapper:
+    """Both tensors come first; the file has each one before its scale and zero point."""
+
+    def apply(source: Source) -> None:
+        given = [*source.inputs, *(None,) * (8 - len(source.inputs))]
+        inputs = [given[position] for position in (0, 3, 1, 2, 4, 5, *range(6, len(given)))]
+        while len(inputs) > len(source.inputs):
+            inputs.pop()
+        source.emit(stem, source.type(0), inputs=inputs)
+
+    return apply
+
+
 def _reduce_mean(source: Source) -> None:
     attributes: dict[str, Attribute] = {"axes": source.integers("axes") or ()}
     attributes["keep_dims"] = source.flag("keepdims", True, False)
@@ -73,12 +86,12 @@ def _where(source: Source) -> None:
 
 MAPPERS: Mappers = {
     (MICROSOFT, "NhwcMaxPool"): _max_pool,
-    (MICROSOFT, "QLinearAdd"): same_type("qlinear_add"),
+    (MICROSOFT, "QLinearAdd"): _pair("add"),
     (MICROSOFT, "QLinearAveragePool"): _average_pool,
     (MICROSOFT, "QLinearConcat"): _concat,
     (MICROSOFT, "QLinearGlobalAveragePool"): _global_average_pool,
     (MICROSOFT, "QLinearLeakyRelu"): _leaky_relu,
-    (MICROSOFT, "QLinearMul"): same_type("qlinear_mul"),
+    (MICROSOFT, "QLinearMul"): _pair("mul"),
     (MICROSOFT, "QLinearReduceMean"): _reduce_mean,
     (MICROSOFT, "QLinearSigmoid"): same_type("logistic"),
     (MICROSOFT, "QLinearSoftmax"): _softmax,

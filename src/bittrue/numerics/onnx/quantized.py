@@ -9,14 +9,14 @@ from __future__ import annotations
 from ..onnxruntime.quantized import BYTES, CONCAT, UNARY, WHERE
 from ..table import Row
 
-_BINARY = ("T f32 T|- T f32 T|- f32 T|- -> T",)
+_BINARY = ("T T f32 T|- f32 T|- f32 T|- -> T",)
 _TABLE = ("T f32 T|- f32 T|- -> T",)
 _TEXT = "the schema's formula in real numbers; exact oracles"
 _MEAN = {"accumulate": "s64", "mean": "exact_even", "store": "clamp_then_zero_point"}
 
 ROWS: tuple[Row, ...] = (
-    Row("qlinear_add", _BINARY, {"affine_sum": "exact_even"}, _TEXT, where=BYTES),
-    Row("qlinear_mul", _BINARY, {"affine_product": "exact_even"}, _TEXT, where=BYTES),
+    Row("add", _BINARY, {"affine_sum": "exact_even"}, _TEXT, where=BYTES),
+    Row("mul", _BINARY, {"affine_product": "exact_even"}, _TEXT, where=BYTES),
     Row("qlinear_average_pool", _TABLE, {"affine_average": "exact_even"}, _TEXT, where=BYTES),
     Row("qlinear_concat", CONCAT, {"combine": "exact_even"}, _TEXT, where=BYTES),
     Row("qlinear_where", WHERE, {"combine": "exact_even"}, _TEXT, where=BYTES),

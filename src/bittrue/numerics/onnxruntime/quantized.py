@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..table import Row
 
 BYTES = ("u8", "s8")
-_BINARY = ("T f32 T T f32 T f32 T|- -> T",)
-_SCALARS = (("rank_zero", 1, 2, 4, 5, 6, 7),)
+_BINARY = ("T T f32 T f32 T f32 T|- -> T",)
+_SCALARS = (("rank_zero", 2, 3, 4, 5, 6, 7),)
 _TABLE = ("T f32 T|- f32 T -> T",)
 CONCAT = ("f32 T T|f32... -> T",)
 WHERE = ("bool T f32 T T f32 T f32 T -> T",)
@@ -22,7 +22,7 @@ _RUN = "run: random single-node models, recorded vectors; docs/facts/onnxruntime
 
 ROWS: tuple[Row, ...] = (
     Row(
-        "qlinear_add",
+        "add",
         _BINARY,
         {"affine_sum": "binary32_fused_even"},
         f"{_RUN}; machines without fused multiply-add differ in 1e-5 of all elements, ARM uses 22-bit integers (read)",
@@ -30,7 +30,7 @@ ROWS: tuple[Row, ...] = (
         requires=_SCALARS,
     ),
     Row(
-        "qlinear_mul",
+        "mul",
         _BINARY,
         {"affine_product": "binary32_zero_point_even"},
         _RUN,

@@ -22,7 +22,7 @@ _CODES = ("u8", "s8")
 # Codes whose channels lie last in the runtime leave these that way; others only where what follows wants them so.
 _STAYS = ("max_pool", "resample_linear")
 _PASSES = ("clip", "leaky_relu", "logistic", "qlinear_average_pool", "resample_nearest")
-_JOINS = {"concatenation": 1, "qlinear_add": 3, "qlinear_concat": 3, "qlinear_mul": 3}
+_JOINS = {"add": 1, "concatenation": 1, "mul": 1, "qlinear_concat": 3}
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
@@ -68,7 +68,7 @@ def _stays_last(editor: Editor, node: Node, last: set[int]) -> bool:
         # Tensors stand at every so many places, behind the result's own scale and zero point where there are some.
         first = 2 if node.operator == "qlinear_concat" else 0
         operands = node.inputs[first :: _JOINS[node.operator]]
-        if node.operator in ("qlinear_add", "qlinear_mul"):
+        if node.operator in ("add", "mul"):
             operands = operands[:2]
         return all(index in last for index in operands)
     if node.inputs[0] not in last:

@@ -356,8 +356,9 @@ def _plain(
     operator: str, attributes: Callable[[Node], Mapping[str, Attribute]]
 ) -> Callable[[Editor, Group], Replacement]:
     def replacement(editor: Editor, group: Group) -> Replacement:
-        operands = [index for pair in group.before for index in _operand(editor, pair)]
-        return operands + _result(editor, group), operator, attributes(group.target)
+        data, given = [pair.inputs[0] for pair in group.before], [_operand(editor, pair)[1:] for pair in group.before]
+        scales = [index for one in given for index in one]
+        return [*data, *scales, *_result(editor, group)], operator, attributes(group.target)
 
     return replacement
 
@@ -417,7 +418,7 @@ def _none(node: Node) -> Mapping[str, Attribute]:
 
 
 _REPLACEMENTS: Mapping[str, Callable[[Editor, Group], Replacement]] = {
-    "Add": _plain("qlinear_add", _none),
+    "Add": _plain("add", _none),
     "AveragePool": _plain("qlinear_average_pool", _pool),
     "Concat": _concat_operands,
     "Conv": _conv_operands,
@@ -425,7 +426,7 @@ _REPLACEMENTS: Mapping[str, Callable[[Editor, Group], Replacement]] = {
     "GlobalAveragePool": _plain("qlinear_global_average_pool", _global_pool),
     "LeakyRelu": _plain("leaky_relu", _slope),
     "MatMul": _matmul_operands,
-    "Mul": _plain("qlinear_mul", _none),
+    "Mul": _plain("mul", _none),
     "Sigmoid": _plain("logistic", _none),
     "Softmax": _plain("softmax", _same),
     "Where": _where_operands,

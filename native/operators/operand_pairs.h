@@ -1,12 +1,17 @@
 // What the core of a sum of two quantized operands needs.
 #pragma once
 
-#include "core/step.h"
+#include <memory>
+
+#include "core/kernel.h"
 #include "isa/cores.h"
 
 namespace bittrue {
 
 // NoKernel when the step is none of 8-bit operands with known scales.
 FusedSumSpec fused_sum_spec(const Step& step);
+
+std::unique_ptr<Kernel> make_operand_add(const Step& step, const CoreSet& cores);
+std::unique_ptr<Kernel> make_operand_mul(const Step& step);
 
 }  // namespace bittrue

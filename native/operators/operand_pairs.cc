@@ -1,5 +1,5 @@
-// qlinear_add and qlinear_mul: sums and products of quantized operands, in binary32.
-#include "operators/qlinear_add.h"
+// add and mul of quantized tensors whose scales are operands: sums and products in binary32.
+#include "operators/operand_pairs.h"
 
 #include <cstring>
 #include <vector>
@@ -28,7 +28,7 @@ float number(const Step& step, const char* name) {
 }  // namespace
 
 FusedSumSpec fused_sum_spec(const Step& step) {
-  require(step.name == "qlinear_add" && step.rule("affine_sum") == "binary32_fused_even", "no native rule for this slot");
+  require(step.name == "add" && step.text("form") == "operands" && step.rule("affine_sum") == "binary32_fused_even", "no native rule for this slot");
   require_bytes(step);
   FusedSumSpec spec;
   spec.first_scale = number(step, "first_factor");
@@ -38,11 +38,11 @@ FusedSumSpec fused_sum_spec(const Step& step) {
   return spec;
 }
 
-std::unique_ptr<Kernel> make_qlinear_add(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_operand_add(const Step& step, const CoreSet& cores) {
   return std::make_unique<ElementwiseBytes>(step, cores.fused_sum(fused_sum_spec(step)));
 }
 
-std::unique_ptr<Kernel> make_qlinear_mul(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_operand_mul(const Step& step) {
   require(step.rule("affine_product") == "binary32_zero_point_even", "no native rule for this slot");
   require_bytes(step);
   const float factor = number(step, "factor");
