@@ -50,13 +50,13 @@ NODES: dict[str, tuple[list[tuple[str, tuple[int, ...]]], list[str], dict[str, A
         ["u8"],
         {**WINDOW, "ranged": True},
     ),
-    "ranged_matmul": (
+    "matmul": (
         [
-            *[("u8", (2, 5)), ("f32", (1,)), ("f32", (1,)), ("s8", (5, 3)), ("f32", (1,)), ("s32", (3,))],
-            *[("f32", (1,)), ("s8", (1,)), ("f32", (1,))],
+            *[("u8", (2, 5)), ("s8", (5, 3)), ("s32", (3,)), ("f32", (1,)), ("f32", (1,)), ("f32", (1,))],
+            *[(ABSENT, (1,)), ("f32", (1,)), ("f32", (1,))],
         ],
         ["s8"],
-        {"relu": False},
+        {"matrices": True, "ranged": True, "relu": False},
     ),
     "range_of_sums": ([("s32", (2, 3)), ("f32", (1,)), ("f32", (1,))], ["f32", "f32"], {"unsigned": False}),
     "range_of_values": ([("f32", (2, 3))], ["f32", "f32"], {}),
@@ -161,11 +161,11 @@ def test_the_lowest_sum_has_no_range() -> None:
 
 
 def test_a_range_that_gives_no_multiplier_while_running() -> None:
-    shapes = [shape for _, shape in NODES["ranged_matmul"][0]]
+    shapes = [shape for _, shape in NODES["matmul"][0]]
     arrays = [np.ones(shape, np.float32) for shape in shapes]
-    arrays[6] = arrays[8] = np.zeros(1, np.float32)
+    arrays[7] = arrays[8] = np.zeros(1, np.float32)
     with pytest.raises(BittrueError) as caught:
-        _run("ranged_matmul", *arrays)
+        _run("matmul", *arrays)
     assert caught.value.code == "BT-QUANT-OPERAND"
 
 

@@ -5,7 +5,8 @@ last two axes of an operand are exchanged), `matrices` (a and b have two axes, e
 matrices of one row or column), `alpha`, `beta`. Absent ones stand for a plain product.
 
 Integers: acc = sum over k of (a - z_a)(b - z_b), plus c where it is an integer. acc is the result (s32), or is rescaled
-and stored (8 bits), or is made real (f32); alpha is a factor of the multiplier, c is not scaled by it.
+and stored (8 bits), or is made real (f32); alpha is a factor of the multiplier, c is not scaled by it. With `ranged`,
+ends of ranges stand in place of the scales and zero points of a and of the result; b's scale counts values per unit.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from .integer_layers import REQUANTIZE_SLOTS
 from .matmul_integer import A_POINT, A_SCALE, B_POINT, B_SCALE, Y_POINT, Y_SCALE, A, B, C
 
 
-def product_shape(call: Call, second: int = B) -> Shape:
-    """The shape of a product of inputs 0 and `second`, as NumPy's matmul has it."""
-    a, b = call.input(A), call.input(second)
+def _product_shape(call: Call) -> Shape:
+    """The shape of the product of a and b, as NumPy's matmul has it."""
+    a, b = call.input(A), call.input(B)
     if call.node.attributes.get("matrices"):
         call.rank(a, 2)
         call.rank(b, 2)
@@ -49,7 +50,7 @@ def _exchanged(shape: Shape, call: Call, name: str) -> Shape:
 def infer(call: Call) -> list[Shape]:
     """As NumPy's matmul; c broadcasts over a matrix, or is one number per column."""
     call.expect((2, 9))
-    shape = product_shape(call)
+    shape = _product_shape(call)
     if any(call.has(position) for position in range(A_SCALE, Y_POINT + 1)):
         matmul_integer.check_parameters(call, shape)
     if call.has(C):
@@ -59,7 +60,7 @@ def infer(call: Call) -> list[Shape]:
 
 def _check_addend(call: Call, shape: Shape) -> None:
     c = call.input(C)
-    if call.node.attributes.get("matrices"):
+    if call.node.attributes.get("matrices") and not call.node.attributes.get("ranged"):
         if c.rank > 2 or any(e not in (1, o) for e, o in zip(c.shape[::-1], shape[::-1], strict=False)):
             raise call.invalid(
                 "BT-SHAPE-BROADCAST",

@@ -33,8 +33,11 @@ from .integer_layers import (
     zero_points,
 )
 from .late import Prepared, Values, prepare_late, prepare_now
+from .range_operands import range_multiplier
 
 A, B, C, A_SCALE, A_POINT, B_SCALE, B_POINT, Y_SCALE, Y_POINT = range(9)
+# Ranges have no zero points.
+_NOWHERE = 9
 _PARAMETERS = (A_SCALE, A_POINT, B_SCALE, B_POINT, Y_SCALE, Y_POINT)
 
 
@@ -90,6 +93,10 @@ def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values)
     a_scale, a_point, b_scale, b_point, y_scale, y_point = (
         values[position] if position < len(values) else None for position in _PARAMETERS
     )
+    if known["ranged"]:
+        none = {"input_zero_point": 0, "weight_zero_point": 0, "output_zero_point": 0}
+        ends = (a_scale, a_point), (y_scale, y_point)
+        return none, range_multiplier(rules, known, ends[0], np.asarray(b_scale).reshape(-1), ends[1], values[C])
     rows, row_arrays = zero_points(
         None if a_point is None else of_rows(a_point), "input_zero_point", "input_zero_points"
     )
@@ -128,10 +135,14 @@ def _factors(rules: Mapping[str, str], known: Mapping[str, Any], a_scale: Any, b
 
 
 def lower(call: Call) -> Lowered:
-    """Multipliers per column, zero points and the accumulator bound."""
+    """Multipliers per column, zero points and the accumulator bound.
+
+    With `ranged`, operands hold the ends of ranges in place of scales and zero points, and `rescale` adds c.
+    """
     given, dtype = call.node.attributes, data_type(call.output.dtype)
     turned = {name: bool(given.get(name, False)) for name in ("transpose_a", "transpose_b")}
-    known: dict[str, Attribute] = {**turned, "dtype": dtype.name}
+    ranged = bool(given.get("ranged", False))
+    known: dict[str, Attribute] = {**turned, "dtype": dtype.name, "ranged": ranged}
     if "scale_back" in call.rules:
         swapped, (_, first), (_, second) = _order(call)
         known |= {"b_scale_first": swapped, "first_in_multiplier": first, "second_in_multiplier": second}
@@ -139,31 +150,21 @@ def lower(call: Call) -> Lowered:
         known["alpha"] = float(np.float32(given.get("alpha", 1.0)))  # type: ignore[arg-type]
     if "store" in call.rules:
         known |= {"low": dtype.minimum, "high": dtype.maximum}
-    parameters, arrays = prepare_now(call, _PARAMETERS, known, _prepare)
-    a = call.input(A)
-    return lowered(
-        call, parameters, arrays, a.shape[-2 if a.rank > 1 and turned["transpose_a"] else -1], B, A_POINT, B_POINT
-    )
-
-
-def lowered(
-    call: Call,
-    parameters: Mapping[str, Attribute],
-    arrays: Mapping[str, np.ndarray],
-    depth: int,
-    b: int,
-    a_point: int,
-    b_point: int,
-) -> Lowered:
-    """Bound and work beside what is given; `depth`: products of a sum, the others: positions of operands."""
-    axis = 0 if parameters.get("transpose_b") else -1
-    addend = C if b == B and call.has(C) and call.input(C).dtype == "s32" else None
+    if ranged:
+        known["codes"] = call.input(A).dtype
+    parameters, arrays = prepare_now(call, (C, *_PARAMETERS) if ranged else _PARAMETERS, known, _prepare)
+    a, b = call.input(A), call.input(B)
+    depth = a.shape[-2 if a.rank > 1 and turned["transpose_a"] else -1]
+    axis = 0 if turned["transpose_b"] else -1
+    points = (_NOWHERE, _NOWHERE) if ranged else (A_POINT, B_POINT)
+    addend = C if not ranged and call.has(C) and call.input(C).dtype == "s32" else None
     return Lowered(
         {**parameters, "output_shape": call.output.shape},
         arrays,
-        bound(call, (A, a_point), (b, b_point), depth, axis, addend),
+        bound(call, (A, points[0]), (B, points[1]), depth, axis, addend),
         call.output.size * depth,
-        8 * (call.input(A).size + call.input(b).size) + 24 * call.output.size,
+        8 * (a.size + b.size) + 24 * call.output.size,
+        inputs=(A, B) if ranged and not parameters["late"] else None,
     )
 
 
@@ -175,7 +176,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         for operand, side in zip(inputs[:2], "ab", strict=True)
     )
     acc, c = centered_product(step, a, b), inputs[C] if len(inputs) > C else None
-    if c is not None and c.dtype.kind == "i":
+    if c is not None and c.dtype.kind == "i" and not step["ranged"]:
         acc = accumulate.RULES[step.rules["accumulate"]].finish(acc + c.astype(np.int64))
     dtype, shape = data_type(step["dtype"]).numpy, step["output_shape"]
     if "store" in step.rules:

@@ -2,7 +2,7 @@
 
 add_bias: acc (s32), bias (s32 or s8 [O]): s32. range_to_real: acc, low and high of x, scales of w, bias: f32.
 layer_sum: acc, low and high of x, scales of w, bias, low and high of the result, another tensor, its low and high:
-v = f32(f32(acc) + f32(bias)) * f, f as in ranged_layers; y = store(fma(other, f32(s_y / s_other), v)). Results that are
+v = f32(f32(acc) + f32(bias)) * f, f of range_operands; y = store(fma(other, f32(s_y / s_other), v)). Results that are
 sums themselves, s32, have f = 1 and s_y = f32(s_x * s_w).
 Attributes `relu_first` and `relu_last` limit v, and what is stored, to 0 and more.
 """

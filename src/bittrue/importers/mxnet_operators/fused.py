@@ -91,12 +91,6 @@ def _end(source: Source, attribute: str, role: str) -> int:
     return source.end(source.real(attribute), role)
 
 
-def _zero(source: Source, dtype: str) -> int:
-    """A zero of a type."""
-    value = np.zeros(1, np.int8 if dtype == "s8" else np.uint8)
-    return source.builder.constant(value, f"{source.label}_zero")
-
-
 def _convolution(source: Source) -> None:
     if not source.flag("quantized"):
         return _real(source)
@@ -236,8 +230,9 @@ def _fully_connected(source: Source) -> None:
             _end(source, f"{end}_calib_range", role) for end, role in (("min", "min_output"), ("max", "max_output"))
         ]
         kind = "u8" if activated else "s8"
-        operands = [x, *ends[:2], matrix, scales, wide, result[0], _zero(source, kind), result[1]]
-        outputs = source.emit("ranged_matmul", operands, [kind], ["_output"], {"relu": activated})
+        product = [x, matrix, wide, *ends[:2], scales, None, *result]
+        forms: dict[str, Attribute] = {"matrices": True, "ranged": True, "relu": activated}
+        outputs = source.emit("matmul", product, [kind], ["_output"], forms)
         source.give(*outputs, *result)
         return
     plain = not real and not bias and not activated

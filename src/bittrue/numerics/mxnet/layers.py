@@ -8,9 +8,7 @@ _RUN = "run: random layers, with and without bias; docs/facts/mxnet.md 1 to 3"
 _FUSED = "run: random fused layers in all forms; docs/facts/mxnet.md 2"
 _SUMS = {"accumulate": "s32_wrap"}
 _LAYER = {**_SUMS, "rescale": "binary32_add_multiply_even", "store": "clamp_then_zero_point"}
-_OPERANDS = "s8|u8 f32 f32 s8 f32 s32 f32 {0} f32 -> {0}"
-_CONVOLUTION = "s8|u8 s8 s32 f32 f32 f32 - f32 f32 -> s8|u8"
-_PATTERNS = tuple(_OPERANDS.format(dtype) for dtype in ("s8", "u8"))
+_RANGED = "s8|u8 s8 s32 f32 f32 f32 - f32 f32 -> s8|u8"
 _VNNI = "exact with VNNI; processors without it add pairs of products in 16 bits"
 
 ROWS = (
@@ -33,15 +31,15 @@ ROWS = (
         "fold_normalization", ("f32 f32 f32 f32 f32 -|f32 -> f32 f32",), {"fold_normalization": "binary64_root"}, _FUSED
     ),
     Row("matmul", ("u8|s8 s8 -> s32",), _SUMS, f"{_RUN}; {_VNNI}"),
-    Row("conv", (_CONVOLUTION,), _LAYER, _FUSED),
+    Row("conv", (_RANGED,), _LAYER, _FUSED),
     Row(
-        "ranged_matmul",
-        _PATTERNS,
+        "matmul",
+        (_RANGED,),
         {**_LAYER, "rescale": "binary32_add_multiply_twice_even"},
         _FUSED,
         when=(("attribute_is", "relu", True),),
     ),
-    Row("ranged_matmul", _PATTERNS, _LAYER, _FUSED),
+    Row("matmul", (_RANGED,), _LAYER, _FUSED),
     Row(
         "layer_sum",
         ("s32 f32 f32 f32 s32 f32 f32 s8|u8 f32 f32 -> s8|u8|s32",),
