@@ -1,4 +1,4 @@
-"""Convolutions of whole numbers over one to three axes, channels first; and whole_conv_transpose.
+"""Convolutions of whole numbers over one to three axes, channels first, forward and transposed.
 
 acc[n, o, p] = sum over c, t of (x[n, group(o) C + c, p stride + t dilation - pad] - z_x)(w[o, c, t] - z_w[o])
 
@@ -9,29 +9,24 @@ acc[n, o, q stride + t dilation - pad]. Operands and what becomes of acc: see `w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from . import integer_conv
-from .base import Call, Lowered, Operator, Shape, Step
-from .conv_geometry import convolution_windows
-from .conv_transpose import tap_slices
+from .base import Call, Lowered, Step
+from .conv_geometry import convolution_windows, spread, transposed_parameters
 from .geometry import (
     LARGEST,
-    numbers,
     spatial_parameters,
     spatial_shape,
     step_windows,
-    transposed_windows,
 )
-from .roles import OPERAND_LAYER
 from .spatial import padded, sliding
 from .whole_numbers import (
     BIAS,
     EXACT,
-    SLOTS,
     W_SCALE,
     W,
     X,
@@ -45,17 +40,6 @@ from .whole_numbers import (
     prepared,
     products,
 )
-
-
-def _attributes(call: Call) -> tuple[tuple[int, ...], ...]:
-    """Strides, dilations, pads before and after every spatial axis."""
-    source, weights = call.input(X), call.input(W, "weights")
-    call.rank(source, 3, 5)
-    call.rank(weights, source.rank)
-    _check_sizes(call)
-    count = source.rank - 2
-    pads = numbers(call, "pads", 2 * count, -LARGEST)
-    return numbers(call, "strides", count, 1), numbers(call, "dilations", count, 1), pads[:count], pads[count:]
 
 
 def _check_sizes(call: Call) -> None:
@@ -143,37 +127,14 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 # -- transposed ------------------------------------------------------------------------------------------------------
-def infer_transpose(call: Call) -> list[Shape]:
-    """[N, O, stride (extent - 1) + reach - before - after]."""
-    strides, dilations, before, after = _attributes(call)
-    source, weights, groups = call.input(X), call.input(W), int(call.attribute("groups"))
-    if groups < 1 or source.shape[1] != weights.shape[0] or source.shape[1] % groups:
-        raise call.invalid(
-            "BT-CONV-GROUPS",
-            f"{source.shape[1]} channels in {groups} groups do not meet weights of shape {list(weights.shape)}",
-        )
-    channels = weights.shape[1] * groups
-    check_operands(call, channels)
-    found = transposed_windows(
-        call, source.shape[2:], weights.shape[2:], strides, dilations, (*before, *after), least=1
-    )
-    return [(source.shape[0], channels, *(one.extent for one in found))]
-
-
 def lower_transpose(call: Call) -> Lowered:
     """Geometry, limits, zero points, multipliers."""
-    strides, dilations, before, _ = _attributes(call)
+    _check_sizes(call)
+    check_operands(call, call.input(W).shape[1] * int(call.attribute("groups")))
     parameters, arrays = prepared(call)
     taps = math.prod(call.input(W).shape[1:])
     return Lowered(
-        {
-            **parameters,
-            "strides": strides,
-            "dilations": dilations,
-            "before": before,
-            "groups": int(call.attribute("groups")),
-            "output_shape": call.output.shape,
-        },
+        {**parameters, **transposed_parameters(call)},
         arrays,
         None,
         call.input(X).size * taps,
@@ -190,44 +151,13 @@ def _is_exact(step: Step, x: np.ndarray, weights: np.ndarray) -> bool:
     sums = float(by_channel.reshape(groups, weights.shape[1], -1).sum(axis=2).max(initial=0))
     if sums * float(np.abs(x).max(initial=0)) < EXACT:
         return True
-    wide = _transposed(step, np.abs(x).astype(np.float64), np.abs(weights).astype(np.float64), np.matmul)
+    wide = spread(step, np.abs(x).astype(np.float64), np.abs(weights).astype(np.float64), np.float64, np.matmul)
     return float(wide.max(initial=0)) < EXACT
-
-
-def _transposed(
-    step: Step, x: np.ndarray, weights: np.ndarray, times: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> np.ndarray:
-    """Filters times channels; the plane of every tap is added to the positions that it meets, tap by tap."""
-    shape, groups, taps = tuple(step["output_shape"]), step["groups"], weights.shape[2:]
-    depth, each = weights.shape[0] // groups, weights.shape[1]
-    matrices = weights.reshape(groups, depth, -1).swapaxes(1, 2)
-    out = np.zeros((shape[0], groups, each, *shape[2:]), x.dtype)
-    for n, g in np.ndindex(shape[0], groups):
-        planes = times(np.ascontiguousarray(matrices[g]), x[n].reshape(groups, depth, -1)[g])
-        planes = planes.reshape(each, *taps, *x.shape[2:])
-        for tap in np.ndindex(*taps):
-            of, to = tap_slices(step, tap, x.shape[2:], shape[2:])
-            out[n, g][to] += planes[(slice(None), *tap)][of]
-    return out.reshape(shape)
 
 
 def reference_transpose(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Sums in binary32, then as all layers."""
     x, weights = centered_reals(step, inputs[X], inputs[W], 1)
     exact = _is_exact(step, x, weights)
-    sums = _transposed(step, x, weights, lambda left, right: multiply(step, left, right, exact))
+    sums = spread(step, x, weights, np.float32, lambda left, right: multiply(step, left, right, exact))
     return [finished(step, sums, inputs[BIAS] if len(inputs) > BIAS else None, 1)]
-
-
-OPERATOR = Operator(
-    "whole_conv_transpose",
-    SLOTS,
-    infer_transpose,
-    lower_transpose,
-    reference_transpose,
-    "transposed convolution of whole numbers, channels first",
-    roles=OPERAND_LAYER,
-    weights="IOS",
-    transposed=True,
-    multiplies=True,
-)

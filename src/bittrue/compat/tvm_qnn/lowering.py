@@ -103,12 +103,15 @@ def _conv2d_transpose(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
         "dilations": a["dilation"],
         "pads": a["padding"],
         "output_padding": a["output_padding"],
+        "output_shape": (),
+        "kernel_shape": (),
+        "auto_pad": "NOTSET",
         "groups": a["groups"],
     }
     return writer.node(
-        "conv_transpose_integer",
+        "conv_transpose",
         expr.operator,
-        (*inputs, *points),
+        (*inputs, None, None, points[0], None, points[1]),
         expr.dtype,
         expr.shape,
         attributes,

@@ -252,9 +252,9 @@ def _deconvolution(layer: Layer) -> None:
         raise layer.invalid("BT-CONV-GROUPS", f"{outputs} outputs in {group} groups")
     weights = layer.learn(0, (-1, outputs // group, *attributes["kernel_shape"]), "weights")  # type: ignore[misc]
     bias = layer.learn(1, (outputs,), "bias") if parameter.bias_term else None
-    attributes |= {"groups": group}
+    attributes |= {"groups": group, "output_padding": (), "output_shape": ()}
     operands = _operands(layer, parameter, weights, bias)
-    _emit(layer, "whole_conv_transpose", operands, attributes, parameter, _quantized(parameter))
+    _emit(layer, "conv_transpose", operands, attributes, parameter, _quantized(parameter))
 
 
 def _inner_product(layer: Layer) -> None:

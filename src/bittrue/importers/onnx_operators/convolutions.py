@@ -16,6 +16,7 @@ def _conv_transpose(source: Source) -> None:
         **convolution_attributes(source),
         "output_padding": sizes(source, "output_padding"),
         "output_shape": sizes(source, "output_shape"),
+        "channels_last": False,
     }
     source.emit("conv_transpose", source.type(0), attributes)
 

@@ -106,8 +106,8 @@ def rows(own: Variant) -> tuple[Row, ...]:
         ),
         *(
             Row(
-                "conv_transpose_integer",
-                ("s8|u8|s16|u16 s8|u8 s32 s32 -> T",),
+                "conv_transpose",
+                ("s8|u8|s16|u16 s8|u8 - - s32 - s32 -> T",),
                 {"accumulate": "s32_wrap" if result == "s32" else "s64"},
                 f"{READ}, op/convolution_transpose.cc and qnn/op/legalizations.py; no check values",
                 where=(result,),
