@@ -15,7 +15,7 @@ from support.onnx_models import HERE, Refused, cases, run_runtime
 from support.random_models import random_form, random_network
 
 # What the runtime fuses has these names.
-_INTEGER = ("conv", "matmul", "add", "mul", "qlinear_concat")
+_INTEGER = ("conv", "matmul", "add", "mul", "concatenation")
 
 
 def _counts(session: bittrue.Session) -> dict[str, int]:

@@ -75,7 +75,7 @@ def test_recorded_calls(executor: str, record_property: Callable[[str, object], 
 _NODES = {
     "_contrib_quantized_act": {"clip", "identity"},
     "_contrib_quantized_batch_norm": {"ranged_batch_normalization"},
-    "_contrib_quantized_concat": {"joined_range", "ranged_concat"},
+    "_contrib_quantized_concat": {"joined_range", "concatenation"},
     "_contrib_quantized_elemwise_add": {"ranged_add", "sum_range"},
     "_contrib_quantized_elemwise_mul": {"product_range", "ranged_multiply"},
     "_contrib_quantized_embedding": {"clip", "convert", "identity", "gather"},

@@ -93,7 +93,7 @@ def moved(site: Site, work: Work) -> Number | None:
 def joined(site: Site, work: Work) -> Number | None:
     """An element of a concatenation whose input has other parameters than the result: a table of all codes."""
     step = site.step
-    if "tables" not in step.arrays or site.stored.dtype.kind not in "iu":
+    if "tables" not in step.arrays or step.parameters.get("late") or site.stored.dtype.kind not in "iu":
         return None
     parts = [array for array in site.inputs if array is not None and array.ndim]
     axis, before, position = int(step["axis"]), 0, 0

@@ -271,6 +271,8 @@ def _reshape(step: Step, layout: Layout) -> bool:
 def _concatenation(step: Step, layout: Layout) -> bool:
     target = step.outputs[0]
     inputs = [index for index in step.inputs if index is not None]
+    if step.parameters.get("late"):
+        return False
     if not any(layout.only_twin(index) for index in inputs) or not layout.is_picture(target):
         return False
     rank = len(layout.shape(target))

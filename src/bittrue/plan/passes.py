@@ -253,7 +253,7 @@ def _concatenations(schedule: Schedule) -> Schedule:
     # The last one first: the memory of an inner concatenation has been placed by then.
     for position in reversed(range(len(steps))):
         step = steps[position]
-        if step is None or step.operator != "concatenation":
+        if step is None or step.operator != "concatenation" or step.parameters.get("late"):
             continue
         whole = step.outputs[0]
         shape, item = plan.tensors[whole].shape, plan.tensors[whole].type.numpy.itemsize

@@ -14,7 +14,21 @@ from .common import Array, of_step
 
 # What results are laid out by: other numbers give other shapes.
 _SHAPES = frozenset(
-    ("shape", "output_shape", "out_h", "out_w", "bits", "size", "split", "outer", "inner", "count", "batch", "tables")
+    (
+        "shape",
+        "output_shape",
+        "out_h",
+        "out_w",
+        "bits",
+        "size",
+        "split",
+        "outer",
+        "inner",
+        "count",
+        "batch",
+        "tables",
+        "view",
+    )
 )
 # Windows are moved in every way by `windows`.
 _WINDOWS = ("filter_", "stride_", "dilation_", "pad_", "groups", "multiplier")

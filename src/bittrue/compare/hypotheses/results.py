@@ -29,7 +29,7 @@ _ORDERED = (
     "add",
     "mul",
 )
-_MANY = ("concatenation", "qlinear_concat", "pack")
+_MANY = ("concatenation", "pack")
 
 
 def results(case: Case) -> Iterator[Hypothesis]:
@@ -172,7 +172,8 @@ def _orders(case: Case) -> Iterator[Hypothesis]:
     node = case.segment.graph.nodes[-1]
     if node.operator in _ORDERED and len(node.inputs) == 2 and case.segment.node is node:
         yield _reordered(node, (1, 0), "operands swapped", "the operands are swapped")
-    if node.operator in _MANY and 1 < len(node.inputs) <= 4 and not node.operator.startswith("qlinear"):
+    joins = node.operator in _MANY and "given" not in node.attributes
+    if joins and 1 < len(node.inputs) <= 4:
         for order in permutations(range(len(node.inputs))):
             if order != tuple(range(len(node.inputs))):
                 backwards = order == tuple(reversed(range(len(node.inputs))))
@@ -183,7 +184,7 @@ def _orders(case: Case) -> Iterator[Hypothesis]:
                     yield replace(swapped, aliases=(replace(swapped.cause, name="operands in reversed order"),))
                 else:
                     yield _reordered(node, order, name, text)
-    elif node.operator in _MANY and len(node.inputs) > 4:
+    elif joins and len(node.inputs) > 4:
         order = tuple(reversed(range(len(node.inputs))))
         yield _reordered(node, order, "operands in reversed order", "the operands come in reversed order")
     if node.operator == "sub":

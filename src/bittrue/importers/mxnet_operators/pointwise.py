@@ -101,7 +101,8 @@ def _concat(source: Source) -> None:
     types = [source.type(position, "s8") for position in range(count)]
     ends = source.ranges(*range(count, 3 * count))
     dtype = "s8" if "s8" in types else types[0]
-    (output,) = source.emit("ranged_concat", source.inputs, [dtype], [_OUTPUT], {"axis": axis})
+    attributes: dict[str, Attribute] = {"axis": axis, "given": "ranges"}
+    (output,) = source.emit("concatenation", source.inputs, [dtype], [_OUTPUT], attributes)
     source.give(output, *source.emit("joined_range", ends, ["f32"] * 2, _ENDS))
 
 

@@ -26,7 +26,11 @@ def _required(source: Source, name: str, why: str) -> int:
 
 
 def _concat(source: Source) -> None:
-    source.emit("qlinear_concat", source.type(2), {"axis": _required(source, "axis", "it has no default")})
+    """The tensors come first, then their scales and zero points, then those of the result, which the file has first."""
+    axis, given = _required(source, "axis", "it has no default"), source.inputs
+    pairs = [index for first in range(2, len(given), 3) for index in given[first + 1 : first + 3]]
+    inputs = [*given[2::3], *pairs, *given[:2]]
+    source.emit("concatenation", source.type(2), {"axis": axis, "given": "scales"}, inputs=inputs)
 
 
 def _global_average_pool(source: Source) -> None:
@@ -81,7 +85,10 @@ def _softmax(source: Source) -> None:
 
 
 def _where(source: Source) -> None:
-    source.emit("qlinear_where", source.type(1))
+    """Both tensors come before their scales and zero points."""
+    given = [*source.inputs, *(None,) * (9 - len(source.inputs))]
+    inputs = [given[position] for position in (0, 1, 4, 2, 3, *range(5, len(given)))]
+    source.emit("select_v2", source.type(1), {"keeps_declared_shape": False}, inputs=inputs)
 
 
 MAPPERS: Mappers = {

@@ -34,10 +34,11 @@ KERNELS: tuple[Row, ...] = (
     ),
     Row("clip", ("s8 s8 - -> s8",), {}, _RUN, limit="u8 is refused: the runtime relabels its bytes as s8"),
     Row(
-        "ranged_concat",
+        "concatenation",
         ("s8|u8|f32... -> s8|u8",),
         {"range_change": "binary32_quotients_even"},
         _RUN,
+        when=(("attribute_is", "given", "ranges"),),
         limit=_NO_RANGE,
     ),
     Row(

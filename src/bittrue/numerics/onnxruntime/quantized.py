@@ -8,8 +8,9 @@ BYTES = ("u8", "s8")
 _BINARY = ("T T f32 T f32 T f32 T|- -> T",)
 _SCALARS = (("rank_zero", 2, 3, 4, 5, 6, 7),)
 _TABLE = ("T f32 T|- f32 T -> T",)
-CONCAT = ("f32 T T|f32... -> T",)
-WHERE = ("bool T f32 T T f32 T f32 T -> T",)
+CONCAT = ("T T|f32... -> T",)
+WHERE = ("bool T T f32 T f32 T f32 T -> T",)
+SCALES = (("attribute_is", "given", "scales"),)
 UNARY = ("T f32 T f32 T -> T",)
 _WHOLE_PICTURE = {
     "accumulate": "s32_wrap",
@@ -55,8 +56,8 @@ ROWS: tuple[Row, ...] = (
         where=BYTES,
         requires=(("rank_zero", 1, 2, 3, 4), ("has_windows_with_channels_last",)),
     ),
-    Row("qlinear_concat", CONCAT, {"combine": "binary32_divide_even"}, _RUN, where=BYTES),
-    Row("qlinear_where", WHERE, {"combine": "binary32_divide_even"}, _RUN, where=BYTES),
+    Row("concatenation", CONCAT, {"combine": "binary32_divide_even"}, _RUN, where=BYTES, when=SCALES),
+    Row("select_v2", WHERE, {"combine": "binary32_divide_even"}, _RUN, where=BYTES),
     Row("leaky_relu", _TABLE, {"table": "binary32_divide_256_even"}, _RUN, where=BYTES),
     Row(
         "logistic",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Attribute, Graph, Node
+from ...operators.concatenation import data_inputs
 from .. import Shapes
 from ..editing import Editor
 from .quantized_preparation import known_shape
@@ -22,7 +23,7 @@ _CODES = ("u8", "s8")
 # Codes whose channels lie last in the runtime leave these that way; others only where what follows wants them so.
 _STAYS = ("max_pool", "resample_linear")
 _PASSES = ("clip", "leaky_relu", "logistic", "qlinear_average_pool", "resample_nearest")
-_JOINS = {"add": 1, "concatenation": 1, "mul": 1, "qlinear_concat": 3}
+_JOINS = ("add", "concatenation", "mul")
 
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
@@ -65,12 +66,9 @@ def _resample_channels_last(editor: Editor, shapes: Shapes) -> None:
 
 def _stays_last(editor: Editor, node: Node, last: set[int]) -> bool:
     if node.operator in _JOINS:
-        # Tensors stand at every so many places, behind the result's own scale and zero point where there are some.
-        first = 2 if node.operator == "qlinear_concat" else 0
-        operands = node.inputs[first :: _JOINS[node.operator]]
-        if node.operator in ("add", "mul"):
-            operands = operands[:2]
-        return all(index in last for index in operands)
+        # Scales and zero points, where they are operands, stand behind the tensors.
+        count = 2 if node.operator != "concatenation" else data_inputs(node.attributes, len(node.inputs))
+        return all(index in last for index in node.inputs[:count])
     if node.inputs[0] not in last:
         return False
     return node.operator in _STAYS or (node.operator in _PASSES and _leads_to_last(editor, node))

@@ -364,13 +364,13 @@ def _plain(
 
 
 def _concat_operands(editor: Editor, group: Group) -> Replacement:
-    operands = [index for pair in group.before for index in _operand(editor, pair)]
-    return _result(editor, group) + operands, "qlinear_concat", {"axis": group.target.attributes["axis"]}
+    inputs, _, _ = _plain("concatenation", _none)(editor, group)
+    return inputs, "concatenation", {"axis": group.target.attributes["axis"], "given": "scales"}
 
 
 def _where_operands(editor: Editor, group: Group) -> Replacement:
-    operands = [index for pair in group.before for index in _operand(editor, pair)]
-    return [group.target.inputs[0], *operands, *_result(editor, group)], "qlinear_where", {}
+    inputs, _, _ = _plain("select_v2", _none)(editor, group)
+    return [group.target.inputs[0], *inputs], "select_v2", {"keeps_declared_shape": False}
 
 
 def _conv_operands(editor: Editor, group: Group) -> Replacement:

@@ -1,4 +1,4 @@
-// qlinear_where: one of two elements, each brought to the output's parameters by a table where they differ.
+// select_v2: one of two elements, each brought to the output's parameters by a table where they differ.
 #include <algorithm>
 
 #include "operators/byte_tables.h"
@@ -57,7 +57,9 @@ class ByteWhere final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_qlinear_where(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_select_v2(const Step& step, const CoreSet& cores) {
+  require(step.inputs.size() == 3, "scales are known while running only");
+  if (!step.has_array("tables")) return make_select(step, cores);
   return std::make_unique<ByteWhere>(step, cores);
 }
 
