@@ -45,7 +45,7 @@ def signature(value: Any) -> str:
 
 
 def block(title: str, value: Any) -> list[str]:
-    """How it is called, and its docstring as it stands in the code."""
+    """How it is called, and its docstring as it stands in the quantized value."""
     return ["```text", *([title, ""] if title else []), *(inspect.getdoc(value) or "").rstrip().splitlines(), "```", ""]
 
 

@@ -1,20 +1,20 @@
 """Train the digit classifier that bittrue carries as its embedded demo.
 
 What it does
-    Trains a small convolutional net on scikit-learn's ``load_digits`` (1797 grey pictures of 8x8
+    Trains a small convolutional net on scikit-learn's ``load_digits`` (1797 grey images of 8x8
     pixels, ten classes), keeping a stratified quarter of them as a test split that neither training
     nor calibration sees.  The net is then converted by full-integer post-training quantization
     (int8 input, weights, activations and output; int32 biases; batch size fixed at 1), with the
     training split as calibration data.  At the end the written int8 model is run on the whole test
-    split, and the script fails if fewer than 97 % of the pictures are classified correctly.
+    split, and the script fails if fewer than 97 % of the images are classified correctly.
 
 What it writes (by default to ``src/bittrue/data/demo``)
     ``digits_int8.tflite``  the int8 model: input [1, 8, 8, 1], output [1, 10] (class probabilities).
-    ``digits.npz``          the first 100 pictures of the shuffled test split, not picked by result:
+    ``digits.npz``          the first 100 images of the shuffled test split, not picked by result:
                             ``images`` uint8 [100, 8, 8, 1] with the original grey values 0..16 and
                             ``labels`` uint8 [100].
 
-How a picture becomes the model's input
+How an image becomes the model's input
     For a grey value x in 0..16 the float net sees min(x / 16, 255 / 256), so that the calibrated
     input range is exactly [0, 255/256] and the converter arrives at scale 1/256 and zero point -128.
     In general the int8 input is ``q = clamp(round(x / 16 / scale) + zero_point, -128, 127)``; with
@@ -34,7 +34,7 @@ Licence note
     The digits come from "Optical Recognition of Handwritten Digits" (E. Alpaydin and C. Kaynak, UCI
     Machine Learning Repository, 1998, https://doi.org/10.24432/C50P49), licensed under CC BY 4.0
     (https://creativecommons.org/licenses/by/4.0/); they are taken from the copy of its test set that
-    scikit-learn ships.  The pictures are unchanged: only the selection, the order and the array type
+    scikit-learn ships.  The images are unchanged: only the selection, the order and the array type
     differ.  The net and its weights are made by this script.
 """
 
@@ -67,7 +67,7 @@ Floats = npt.NDArray[np.float32]
 
 
 def load_split() -> tuple[Pictures, Pictures, Labels, Labels]:
-    """Return the training pictures, test pictures, training labels and test labels."""
+    """Return the training images, test images, training labels and test labels."""
     digits = load_digits()
     pictures = digits.images.astype(np.uint8)[..., np.newaxis]
     labels = digits.target.astype(np.uint8)
@@ -86,7 +86,7 @@ def to_float(pictures: Pictures) -> Floats:
 
 
 def quantize(pictures: Pictures, scale: float, zero_point: int) -> npt.NDArray[np.int8]:
-    """Return the int8 input of the quantized model for pictures with grey values 0..16."""
+    """Return the int8 input of the quantized model for images with grey values 0..16."""
     q = np.round(pictures.astype(np.float64) / 16.0 / scale) + zero_point
     return np.clip(q, -128, 127).astype(np.int8)
 
@@ -136,7 +136,7 @@ def convert(net: tf.keras.Model, calibration: Pictures) -> bytes:
 
 
 def classify(model_file: Path, pictures: Pictures) -> npt.NDArray[np.int64]:
-    """Return the class that the int8 model gives to each of the pictures."""
+    """Return the class that the int8 model gives to each of the images."""
     interpreter = tf.lite.Interpreter(model_path=str(model_file))
     interpreter.allocate_tensors()
     (source,) = interpreter.get_input_details()
@@ -176,7 +176,7 @@ def main() -> None:
 
     int8_classes = classify(model_file, test_x)
     accuracy = float(np.mean(int8_classes == test_y))
-    print(f"training pictures {len(train_x)}, test pictures {len(test_x)}, parameters {net.count_params()}")
+    print(f"training images {len(train_x)}, test images {len(test_x)}, parameters {net.count_params()}")
     print(f"test accuracy, float: {np.mean(float_classes == test_y):.4f}")
     print(f"test accuracy, int8:  {accuracy:.4f} ({np.sum(int8_classes != test_y)} wrong)")
     for file in (model_file, digits_file):

@@ -160,13 +160,13 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _with_free_inputs(error: InvalidModelError, graph: Graph, shapes: Mapping[str, Sequence[int]]) -> BittrueError:
-    """`error`, and which inputs leave extents open that nobody gave: they were taken as 1."""
+    """`error`, and which inputs leave dimensions open that nobody gave: they were taken as 1."""
     inputs = (graph.tensors[index] for index in graph.inputs)
     free = {t.name: t.shape_signature for t in inputs if t.name not in shapes and -1 in (t.shape_signature or ())}
     if not free:
         return error
     named = ", ".join(f"'{name}' {list(shape or ())}".replace("-1", "?") for name, shape in free.items())
-    advice = f"the model leaves extents of its inputs open, which were taken as 1: {named}; give them with shapes="
+    advice = f"the model leaves sizes of its inputs open, which were taken as 1: {named}; give them with shapes="
     return InvalidModelError(
         error.code, error.message, place=error.place, advice=f"{error.advice}; {advice}" if error.advice else advice
     )
@@ -300,7 +300,7 @@ class Session:
         sample has the bytes of its own run. Variable tensors go on from sample to sample, as between runs.
 
         Args:
-            positional, named: as for `run`; the first extent of every array is the same multiple of its input's.
+            positional, named: as for `run`; the first size of every array is the same multiple of its input's.
             timeout: seconds for all samples together; None: any number.
 
         Returns:

@@ -18,7 +18,7 @@ class Port:
     Attributes:
         name: tensor name.
         dtype: NumPy dtype of the array.
-        shape: tuple of extents, -1 for those that only running tells (the rank is then what the file declares).
+        shape: tuple of dimensions, -1 for those that only running tells (the rank is then what the file declares).
         scale, zero_point: quantization (None when the tensor has none or has it per axis).
     """
 

@@ -39,9 +39,9 @@ def quantize(
     Args:
         x: array of any shape. float16, bfloat16 and (under ``"onnx"``) int32 are taken as they are, the rest as
             float32; ``"litert"`` takes everything as float32.
-        scale: one scale, one per slice of `axis`, or (with `block_size`) an array of x's rank whose extent on `axis` is
-            ceil(extent of x / block_size). float16, bfloat16 and float8_e8m0 scales keep their type, the rest take that
-            of x.
+        scale: one scale, one per slice of `axis`, or (with `block_size`) an array of x's rank whose dimension on `axis`
+            is ceil(size of x / block_size). float16, bfloat16 and float8_e8m0 scales keep their type, the rest take
+            that of x.
         zero_point: one number, or as many as there are scales.
         dtype: what is stored, by everyday name or as a NumPy or ml_dtypes type: ``"int8"``, ``"uint4"``, ``"int2"``,
             ``"float8_e4m3fn"``, ``"float4_e2m1"``, ... Integers narrower than a byte are returned one per byte.
@@ -309,7 +309,7 @@ def _parameters(
     shape = [1] * array.ndim
     shape[axis] = extent
     if scales.size not in (1, extent) or zero_points.size not in (1, extent):
-        raise InputError("BT-QUANT-AXIS", f"axis {axis} has extent {extent}, found {scales.size} scales")
+        raise InputError("BT-QUANT-AXIS", f"axis {axis} has size {extent}, found {scales.size} scales")
     return (
         np.broadcast_to(scales.reshape(-1), (extent,)).reshape(shape),
         np.broadcast_to(zero_points.reshape(-1), (extent,)).reshape(shape),

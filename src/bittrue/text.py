@@ -15,7 +15,7 @@ def shown_shapes(graph: Graph, file_format: str) -> list[str]:
     """The shape of every tensor as the file says it; "?" where it says none."""
     silent: set[int] = set()
     if file_format in _WITHOUT_SHAPES:
-        # An input of one open extent may be of any rank.
+        # An input of one open dimension may be of any rank.
         silent.update(i for i in graph.inputs if graph.tensors[i].shape_signature == (-1,))
         silent.update(i for node in graph.nodes for i in node.outputs if not graph.tensors[i].shape)
     return [

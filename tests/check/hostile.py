@@ -14,5 +14,5 @@ __all__ = ["attempt", "change_model", "changes"]
 
 
 def attempt(content: bytes, folder: Path) -> str:
-    """``"found"``, ``"result"`` or the code of a typed error."""
+    """``"found"``, ``"result"`` or the quantized value of a typed error."""
     return tried(lambda: checked(content))

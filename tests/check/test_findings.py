@@ -90,7 +90,7 @@ def test_refusals_that_open_extents_explain_are_notes() -> None:
     content = single("RESHAPE", ("ReshapeOptions", {"newShape": [8]}), [x, shape], [T("s8", [8], 0.5, name="y")])
     finding = only(content, "BT501")
     assert finding.severity == "note"
-    assert "open extents of x were taken as 1, give them with --shape" in finding.message
+    assert "open sizes of x were taken as 1, give them with --shape" in finding.message
     assert not bittrue.check_model(content, shapes={"x": (2, 4)}).findings
     (wrong,) = bittrue.check_model(content, shapes={"x": (3, 4)}).findings
     assert (wrong.code, wrong.severity) == ("BT501", "error")

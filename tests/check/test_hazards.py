@@ -89,7 +89,7 @@ def test_overflow_behind_another_layer_is_a_warning_and_knows_its_clamp() -> Non
         )
 
     assert only(model(S32_MAX - 509, 0), "BT601").severity == "warning"
-    # RELU_N1_TO_1 leaves codes up to -28: sums up to 200.
+    # RELU_N1_TO_1 leaves quantized values up to -28: sums up to 200.
     assert findings(model(S32_MAX - 509, 2), "BT601") == []
     assert findings(model(S32_MAX - 200, 2), "BT601") == []
     assert only(model(S32_MAX - 199, 2), "BT601").numbers["accumulator"] == S32_MAX + 1
@@ -195,7 +195,7 @@ def test_constant_channels_are_constant() -> None:
 
 
 def test_channels_that_wrap_are_not_called_constant() -> None:
-    """Both ends of the range store one code, sums in between wrap to another."""
+    """Both ends of the range store one quantized value, sums in between wrap to another."""
     content = fully_connected([[127] * 4], [S32_MAX - 60_000])
     assert findings(content, "BT607") == []
 
@@ -243,7 +243,7 @@ def test_unused_weight_range() -> None:
     assert only(fully_connected([[20, 1], [-31, 3]], [0, 0]), "BT611").found == "31"
 
 
-def test_clamped_to_one_code() -> None:
+def test_clamped_to_one_value() -> None:
     rng = np.random.default_rng(3)
     content = fully_connected([[127, 1]], [0], zeros=(3, 127), activation=1)
     assert only(content, "BT612").severity == "error"

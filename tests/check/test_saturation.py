@@ -1,4 +1,6 @@
-"""find_saturation: what it says against loops over all pairs, and against what saturating kernels make of codes."""
+"""find_saturation: what it says against loops over all pairs, and against what saturating kernels make of quantized
+values.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def products(inputs: dict[str, Any], op_type: str, attributes: dict[str, Any]) -
 
 def one_window(rng: np.random.Generator, op_type: str) -> tuple[dict[str, Any], dict[str, Any], np.ndarray, np.ndarray]:
     """Operands and attributes of one position of the output, filters [N, K] in the order of the kernels, and where the
-    K codes of the first operand stand in memory.
+    K quantized values of the first operand stand in memory.
     """
     k, n = int(rng.integers(1, 8)), int(rng.integers(1, 5))
     codes = rng.choice([-128, -65, -64, -1, 0, 63, 64, 65, 127], (n, k)).astype(S8)
@@ -79,7 +81,7 @@ def test_every_pair(op_type: str) -> None:
         assert layer.worst.total in sums[place]
         chosen = beyond or set(sums)
         assert abs(layer.worst.total) == max(abs(total) for place in chosen for total in sums[place])
-        # The loss is reached by the extremes of the codes that push every pair of a channel to one side.
+        # The loss is reached by the extremes of the quantized values that push every pair of a channel to one side.
         loss = 0
         for channel in range(len(filters)):
             for side in (1, -1):

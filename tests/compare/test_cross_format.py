@@ -25,7 +25,7 @@ WEIGHTS = [
 ]
 WEIGHT_SCALES = [RNG.uniform(0.003, 0.01, f).astype(np.float32) for f in FILTERS]
 BIASES = [RNG.integers(-2000, 2000, f).astype(np.int32) for f in FILTERS]
-# The second layer has a fused ReLU: its zero point is the smallest code.
+# The second layer has a fused ReLU: its zero point is the smallest quantized value.
 RELU = (False, True, False)
 
 

@@ -20,7 +20,7 @@ Layer = dict[str, Any]
 
 
 def base() -> Layer:
-    """Filters [O, I, kh, kw] of signed codes, biases, and pads: top, left, bottom, right."""
+    """Filters [O, I, kh, kw] of signed values, biases, and pads: top, left, bottom, right."""
     rng = np.random.default_rng(3)
     return {
         "weights": rng.integers(-127, 128, (6, 4, 3, 3)).astype(np.int8),

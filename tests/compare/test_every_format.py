@@ -54,7 +54,9 @@ def test_layouts_of_weights_have_the_names_of_the_file(form: str) -> None:
     check(form, "weights OIHW read as HWIO", *layer_of("conv", real=True), faulty)
 
 
-@pytest.mark.parametrize(("name", "fill"), [("padding with code 0", 0), ("padding with code 127", 127)])
+@pytest.mark.parametrize(
+    ("name", "fill"), [("padding with quantized value 0", 0), ("padding with quantized value 127", 127)]
+)
 def test_padding_of_other_formats(name: str, fill: int) -> None:
     amounts = np.array([0, 0, 1, 2, 0, 0, 2, 1])
     value = np.int8(-7)

@@ -15,7 +15,9 @@ pytest.importorskip("onnxruntime")
 
 
 def pooled(scale: float = 0.05) -> bytes:
-    """DequantizeLinear, AveragePool, QuantizeLinear: sums of real numbers in one, of scaled codes in the other."""
+    """DequantizeLinear, AveragePool, QuantizeLinear: sums of real numbers in one, of scaled quantized values in the
+    other.
+    """
     constants = [
         numpy_helper.from_array(np.float32(0.031), "s"),
         numpy_helper.from_array(np.uint8(117), "z"),

@@ -342,7 +342,7 @@ NOISE: list[tuple[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]]]
     ("three bits", lambda y, rng: _flip_bits(y, rng, 3)),
     ("many bits", lambda y, rng: _flip_bits(y, rng, y.size // 4)),
     ("noise of one step", lambda y, rng: np.clip(y + rng.integers(-1, 2, y.shape), -128, 127).astype(np.int8)),
-    ("random codes", lambda y, rng: rng.integers(-128, 128, y.shape).astype(np.int8)),
+    ("random quantized values", lambda y, rng: rng.integers(-128, 128, y.shape).astype(np.int8)),
     ("shuffled", lambda y, rng: rng.permutation(y.reshape(-1)).reshape(y.shape)),
 ]
 

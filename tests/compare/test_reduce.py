@@ -103,7 +103,7 @@ def test_another_rounding(tmp_path: Path, sides: str) -> None:
     found = reduced(a, b, tmp_path / "small.tflite")
     assert found is not None
     assert (found.operators, found.tensor) == (("CONV_2D",), "h")
-    # One tie of one output element: one picture, one output channel, no more rows than the kernel has.
+    # One tie of one output element: one image, one output channel, no more rows than the kernel has.
     assert found.differing == 1
     assert found.inputs["x"][0] == 1
     assert elements(found) <= 2 * 2 * 4

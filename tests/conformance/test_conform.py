@@ -329,7 +329,7 @@ def test_sums_that_the_reference_kernel_reads_as_bytes_have_a_name_and_the_recor
     found = verdict("litert:builtin_ref", "SUM")
     assert (found.verdict, found.reference) == (WRONG, "litert")
     assert found.cause is not None
-    assert found.cause.name == "codes read and stored as unsigned bytes"
+    assert found.cause.name == "quantized values read and stored as unsigned bytes"
     assert "LiteRT issue 4079" in found.known
 
 

@@ -1,4 +1,4 @@
-"""Formats of vectors: every file is read back by code that shares nothing with what wrote it."""
+"""Formats of vectors: every file is read back by quantized value that shares nothing with what wrote it."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def test_onnx_tests_are_those_of_the_backend_suite(tmp_path: Path) -> None:
 
 
 def elements(text: str, element: int, word: int, per_word: int, order: str, endianness: str) -> list[int]:
-    """Elements of a $readmemh text as unsigned codes, by integer arithmetic alone."""
+    """Elements of a $readmemh text as unsigned values, by integer arithmetic alone."""
     words = [int(line.split("//")[0], 16) for line in text.splitlines() if line[0] not in "/@"]
     if word < element:
         parts = -(-element // word)

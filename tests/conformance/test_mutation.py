@@ -79,10 +79,10 @@ def test_every_operator_of_the_suite_has_mutants() -> None:
 
 
 def test_no_mutant_is_one_by_name_alone() -> None:
-    """Of unsigned codes none is below 0, and a table in two dimensions lies backwards when its entries do."""
+    """Of unsigned values none is below 0, and a table in two dimensions lies backwards when its entries do."""
     case = next(c for c in find_suite("onnx").cases(["QLinearConcat"], ["u8"]) if "one part" in c.note)
     found = {m.name: m for m in mutants(case, numerics.find("onnxruntime"))}
-    assert "codes below 0 cut to 0" not in found
+    assert "quantized values below 0 cut to 0" not in found
     outputs = found["tables reversed"].outputs()
     assert outputs is not None
     (value,) = outputs.values()
@@ -121,7 +121,7 @@ def test_mutants_are_the_same_in_every_case_of_an_operator() -> None:
 
 
 def test_score_counts_what_cases_tell() -> None:
-    """A case of one saturated element tells little, many codes tell much more; nothing is counted twice."""
+    """A case of one saturated element tells little, many quantized values tell much more; nothing is counted twice."""
     drawn = generator("mutation", "score")
     poor = sum_of(np.full((1, 1), 127), np.full((1, 1), 127))
     rich = sum_of(drawn.integers(-128, 128, (9, 31)), drawn.integers(-128, 128, (9, 31)))

@@ -34,7 +34,7 @@ FAULTS: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
     ("QLinearConv", ("the same product, ties toward zero",), {"rounding": _tie(_toward_zero)}),
     ("QLinearConv", ("the same product, ties away", "exact product, ties away"), {"rounding": _tie(nearest_away)}),
     ("QLinearConv", ("exact product, trunc", "binary32 product, trunc"), {"rounding": _tie(np.trunc)}),
-    ("QLinearConv", ("padding with code 0",), {"pad_code": 0}),
+    ("QLinearConv", ("padding with quantized value 0",), {"pad_code": 0}),
     ("QLinearConv", ("input zero point ignored",), {"no_input_zero": True}),
     ("QLinearConv", ("output zero point ignored",), {"no_output_zero": True}),
     ("QLinearConv", ("padding swapped on both axes",), {"pads_swapped": True}),

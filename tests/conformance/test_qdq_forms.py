@@ -16,7 +16,7 @@ from bittrue.conformance.suite.tflite import Operand, one_operator
 from support.onnx_models import Refused, run_runtime
 
 SUITE = find_suite("litert")
-# Off by more than one code: LiteRT's tables and its bilinear weights are coarse.
+# Off by more than one quantized value: LiteRT's tables and its bilinear weights are coarse.
 COARSE = {"LOG_SOFTMAX": 6, "RESIZE_BILINEAR": 2}
 
 

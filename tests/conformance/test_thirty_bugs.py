@@ -33,7 +33,7 @@ FAULTS = {
     ("CONV_2D", "bias_16"): "bias wrapped to 16 bits",
     ("CONV_2D", "weights_rotated"): "weights rotated by 180 degrees",
     ("CONV_2D", "padding_other_side"): "padding swapped on both axes",
-    ("CONV_2D", "relu_at_code_0"): "clamp at code 0",
+    ("CONV_2D", "relu_at_code_0"): "clamp at quantized value 0",
     ("CONV_2D", "upper_end_low"): "upper end of the activation one too low",
     ("CONV_2D", "wraps_before_clamp"): "wraps before the clamp",
     ("ADD", "zero_points_swapped"): "first input and second input zero points swapped",

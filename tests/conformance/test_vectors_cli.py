@@ -389,16 +389,16 @@ def test_the_verilog_unit_passes_and_the_one_with_a_bug_does_not(tmp_path: Path)
         found[design] = (done.returncode, done.stdout.splitlines())
     assert found["requantize"] == (
         0,
-        ["CONV_2D/s8", "  case 0: PASS 18 codes", "  1 cases passed, 0 failed", "requantize: PASS"],
+        ["CONV_2D/s8", "  case 0: PASS 18 quantized values", "  1 cases passed, 0 failed", "requantize: PASS"],
     )
     code, lines = found["requantize_tie_bug"]
     assert (code, lines[-2:]) == (1, ["  0 cases passed, 1 failed", "requantize_tie_bug: FAIL"])
     wrong = _codes_with_second_tie_up(case)
-    assert f"  case 0: FAIL {wrong} of 18 codes" in lines
+    assert f"  case 0: FAIL {wrong} of 18 quantized values" in lines
 
 
 def _codes_with_second_tie_up(case: SuiteCase) -> int:
-    """How many codes the planted bug changes, from the accumulators that `describe` gives."""
+    """How many quantized values the planted bug changes, from the accumulators that `describe` gives."""
     from bittrue.conformance.formats import describe
 
     found = describe(case, "litert", accumulators=True)

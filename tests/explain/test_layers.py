@@ -1,4 +1,4 @@
-"""Explanations of accumulating layers end at the stored number of the trace, for random elements."""
+"""Explanations of accumulating layers end at the quantized value of the trace, for random elements."""
 
 from __future__ import annotations
 

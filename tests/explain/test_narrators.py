@@ -47,7 +47,7 @@ def test_moved_elements_name_their_origin() -> None:
 def test_padding_is_called_padding() -> None:
     content, numerics = NARRATED["PAD"]()
     session = bittrue.load(content).prepare(numerics)
-    # Every stored number equals the zero point that pads: only where it comes from tells them apart.
+    # Every quantized value equals the zero point that pads: only where it comes from tells them apart.
     values = session.trace(np.full((3, 4), 5, np.int8))
     tensor = session.outputs[0].name
     labels = np.array(

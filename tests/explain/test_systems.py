@@ -1,4 +1,6 @@
-"""Explanations of the operators of systems that are gone: they end at the stored number, and layers are worked out."""
+"""Explanations of the operators of systems that are gone: they end at the quantized value, and layers are worked
+out.
+"""
 
 from __future__ import annotations
 

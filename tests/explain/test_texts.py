@@ -34,7 +34,7 @@ def test_a_convolution_with_padding_and_a_tie() -> None:
     assert (
         _text(_convolution(), "litert", x, (0, 1, 0, 0))
         == """\
-inputs | [0, 1..2, 0..1, 0] | of 'picture' s8[1, 2, 2, 1], 2 positions of padding; zero point -1
+inputs | [0, 1..2, 0..1, 0] | of 'image' s8[1, 2, 2, 1], 2 positions of padding; zero point -1
 weights | [0, 0..1, 0..1, 0] | of 'filters' s8[2, 2, 2, 1]; zero point 0
 product | 12 | (3 + 1) * 3: input [0, 1, 1, 0], weight [0, 0, 1, 0]
 product | 9 | (2 + 1) * 3: input [0, 1, 0, 0], weight [0, 0, 0, 0]

@@ -195,7 +195,7 @@ def test_affine_average_rules_are_told_apart() -> None:
 
 
 def test_affine_softmax_rules_are_told_apart() -> None:
-    """Halves over f32(0.04), a little less than 0.04: the whole number 25 makes a tie of what is more than 12.5."""
+    """Halves over f32(0.04), a little less than 0.04: the integer 25 makes a tie of what is more than 12.5."""
     results = {}
     for name, rule in affine_softmax.RULES.items():
         prepared = rule.prepare((1.0, 0), (0.04, 0), 2)

@@ -456,7 +456,7 @@ def test_quantize_edges() -> None:
 
 
 def test_channel_parameters_are_told_apart() -> None:
-    """Slices of the whole memory are channels for one picture; with two, the second half takes the last channels'."""
+    """Slices of the whole memory are channels for one image; with two, the second half takes the last channels'."""
     values, shape = np.array([5, 6, 7]), (2, 3, 1, 2)
     found = {
         name: np.broadcast_to(rule(values, shape, 1), shape).reshape(-1).tolist()

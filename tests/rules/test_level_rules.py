@@ -178,7 +178,7 @@ def test_averages_are_the_oracle(s: float, u: float, z: int, v: int, window: lis
 
 
 def test_levels_rules_are_told_apart() -> None:
-    """Quarters and whole numbers over or times 1/2, and a scale of 1."""
+    """Quarters and integers over or times 1/2, and a scale of 1."""
     results = {
         name: (*rule.apply(F32([0.25, 1, 5]), 0.5, 1).tolist(), *rule.apply(F32([0.25]), 1.0, 1).tolist())
         for name, rule in levels.RULES.items()

@@ -49,7 +49,7 @@ def critical(name: str) -> np.ndarray:
 
 
 def expected(rule: str, name: str, value: float) -> int:
-    """The code that a rule gives, from the table of the specification."""
+    """The quantized value that a rule gives, from the table of the specification."""
     kind, sign = SHAPES[name][3], sign_bit(name)
     negative = math.copysign(1, value) < 0
     largest = len(numbers(name)) - 1

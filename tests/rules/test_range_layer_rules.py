@@ -18,7 +18,7 @@ Ends = tuple[np.float32, np.float32]
 
 
 def scale(ends: Ends, dtype: str) -> Fraction:
-    """Codes per unit."""
+    """Quantized values per unit."""
     return f32(LEVELS[dtype] / max(abs(Fraction(float(end))) for end in ends))
 
 
@@ -93,7 +93,7 @@ def test_bias_codes(rule: str, seed: int) -> None:
 
 
 def test_bias_codes_are_told_apart() -> None:
-    """One bias of 3 whose code is 2.5: bias_codes away from zero, and without the fraction."""
+    """One bias of 3 whose quantized value is 2.5: bias_codes away from zero, and without the fraction."""
     one = np.float32(-127.5), np.float32(127.5)
     bias = np.float32(-106.25), np.float32(106.25)
     weights = np.ones((1, 1), np.int8)

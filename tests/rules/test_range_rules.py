@@ -124,7 +124,7 @@ def test_ranges_without_a_meaning() -> None:
         range_normalization.RULES["binary32_epsilon_twice_even"].prepare(one, one, one, -one, 0.0, 1.0, 1.0)
 
 
-# -- between real numbers, sums and codes
+# -- between real numbers, sums and quantized values
 # --------------------------------------------------------------------------------
 WHOLE = {"s8": Fraction(127), "u8": Fraction(255)}
 numbers = st.one_of(st.floats(-4, 4, width=32), st.integers(-1024, 1024).map(lambda n: n / 256))

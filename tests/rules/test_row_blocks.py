@@ -1,4 +1,4 @@
-"""Slot row_blocks: codes and scales against single operations on fractions."""
+"""Slot row_blocks: quantized values and scales against single operations on fractions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def nearest(value: Fraction) -> np.float32:
 @pytest.mark.parametrize("block", [16, 32])
 @pytest.mark.parametrize("depth", [1, 16, 50])
 def test_largest_becomes_127(block: int, depth: int) -> None:
-    """binary32_over_127, ties among the codes."""
+    """binary32_over_127, ties among the quantized values."""
     rng = np.random.default_rng([block, depth])
     rows = (rng.standard_normal((3, depth)) * np.exp2(rng.uniform(-6, 6, (3, depth)))).astype(F32)
     rows[0, : depth // 2] = np.round(rows[0, : depth // 2] * 2) / 2

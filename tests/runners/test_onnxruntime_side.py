@@ -72,7 +72,7 @@ def test_levels(
         if level not in _FUSED:
             continue
         shared = codes & {t.name for t in recording}
-        # In the model's own layout and under its names, whatever the runtime does to pictures.
+        # In the model's own layout and under its names, whatever the runtime does to images.
         assert len(shared) >= len(codes) - 1
         for tensor in shared:
             assert recording[tensor].shape == ours[tensor].shape

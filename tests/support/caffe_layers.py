@@ -70,7 +70,7 @@ def run(model: ModelFile, feeds: Sequence[np.ndarray], numerics: str = "snps_caf
 
 
 def numbers(seed: int, kind: str, shape: Sequence[int]) -> np.ndarray:
-    """Whole numbers of a type; of f32, some that 8 bits do not hold."""
+    """Integers of a type; of f32, some that 8 bits do not hold."""
     low, high = {"s8": (-128, 127), "u8": (0, 255), "f32": (-400, 400)}[kind]
     return np.random.default_rng(seed).integers(low, high + 1, tuple(shape)).astype(np.float32)
 

@@ -16,7 +16,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution, depthwise convolution or fully-connected layer of 8-bit codes.
+    """A convolution, depthwise convolution or fully-connected layer of 8-bit values.
 
     Attributes:
         kind: ``"conv"``, ``"depthwise"`` or ``"dense"``.
@@ -162,11 +162,11 @@ def run(
     finish: Any = None,
     scaled: Any = None,
 ) -> Array:
-    """The layer's codes; every argument is a way to be wrong.
+    """The layer's quantized values; every argument is a way to be wrong.
 
     Args:
         rounding: of acc * multiplier; None: two steps, or ties away in one for fully-connected layers.
-        pad_with: code of padded positions.
+        pad_with: quantized value of padded positions.
         bits: of multipliers.
         keep: applied to every partial sum of a tap.
         register: applied to the accumulator.

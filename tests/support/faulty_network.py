@@ -30,7 +30,7 @@ def _same(size: int, taps: int, stride: int) -> tuple[int, int, int]:
 
 
 class Network:
-    """Random weights; `height` x `width` pictures of `channels`, `filters` features."""
+    """Random weights; `height` x `width` images of `channels`, `filters` features."""
 
     def __init__(self, height: int = 9, width: int = 8, channels: int = 3, filters: int = 6, seed: int = 1) -> None:
         rng = np.random.default_rng(seed)

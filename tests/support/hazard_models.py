@@ -93,7 +93,7 @@ def quantized(scale: float) -> bytes:
 
 
 def products(weights: Any) -> bytes:
-    """MatMulInteger of u8 codes [1, K] and constants."""
+    """MatMulInteger of u8 values [1, K] and constants."""
     b = np.asarray(weights)
     inputs: dict[str, Any] = {"a": np.full((1, b.shape[0]), 255, U8), "b": b}
     return onnx_single("MatMulInteger", inputs, [KIND[np.dtype(S32)]], constants=("b",))[0]

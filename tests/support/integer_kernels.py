@@ -83,7 +83,7 @@ def ends(activation: str, scale: np.float32, point: int, fault: str) -> tuple[in
 
 
 def stored(y: Array, model: DeviceModel, fault: str) -> Array:
-    """Codes of the output."""
+    """Quantized values of the output."""
     scale, point = _parameters(model, -1)
     low, high = ends(str(model.attributes["activation"]), np.float32(scale[0]), point, fault)
     found = y + point

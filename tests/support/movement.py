@@ -51,7 +51,7 @@ def constant(values: object, dtype: str = "s32", shape: Sequence[int] | None = N
 
 
 def extents(low_rank: int = 0, high_rank: int = 4, largest: int = 4) -> st.SearchStrategy[tuple[int, ...]]:
-    """Small shapes, an extent of 0 among them now and then."""
+    """Small shapes, a dimension of 0 among them now and then."""
     extent = st.one_of(st.integers(1, largest), st.integers(1, largest), st.integers(0, largest))
     return st.lists(extent, min_size=low_rank, max_size=high_rank).map(tuple)
 

@@ -26,7 +26,7 @@ _MOVEMENT += ("DepthToSpace", "SpaceToDepth", "Identity", "ReduceMax", "ReduceMi
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor of the graph: codes with their parameters, or real numbers (scale None)."""
+    """A tensor of the graph: quantized values with their parameters, or real numbers (scale None)."""
 
     name: str
     shape: tuple[int, ...]
@@ -134,7 +134,7 @@ class GraphMaker:
         self.values.append(Value(name, found.shape, found.dtype, found.scale, found.zero))
 
     def operand(self, *, rank: int | None = None) -> Value:
-        """Codes that are there, or a new input."""
+        """Quantized values that are there, or a new input."""
         fitting = [v for v in self.values if rank is None or len(v.shape) == rank]
         if fitting and self.rng.random() < 0.8:
             return fitting[int(self.rng.integers(max(0, len(fitting) - 3), len(fitting)))]

@@ -43,7 +43,7 @@ def plain(result: CompareResult) -> dict[str, Any]:
 
 
 def statistics(elements: int, differing: int, side: int = 16, channels: int = 8, largest: float = 1.0) -> Statistics:
-    """Plausible ones for a picture."""
+    """Plausible ones for an image."""
     if not differing:
         return Statistics(elements, 0)
     numbers = random.Random(differing)
@@ -87,7 +87,7 @@ def verdict(name: str, differing: int, elements: int, cause: Cause | None = ROUN
 def pair(
     name: str, position: int | None, cumulative: int, isolated: int | None, cause: Cause | None = ROUNDING, **more: Any
 ) -> Pair:
-    """A picture tensor [1, 16, 16, 8]."""
+    """An image tensor [1, 16, 16, 8]."""
     shape, elements = (1, 16, 16, 8), 2048
     alone = None if isolated is None else statistics(elements, isolated)
     own = alone if alone is not None and isolated == cumulative else statistics(elements, cumulative, largest=3.0)

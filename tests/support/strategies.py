@@ -32,7 +32,7 @@ def zero_points(dtype: str) -> st.SearchStrategy[int]:
 
 
 def shapes(low_rank: int = 1, high_rank: int = 4, largest: int = 5) -> st.SearchStrategy[tuple[int, ...]]:
-    """Small shapes without empty extents."""
+    """Small shapes without empty dimensions."""
     return st.lists(st.integers(1, largest), min_size=low_rank, max_size=high_rank).map(tuple)
 
 

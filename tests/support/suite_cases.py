@@ -16,7 +16,7 @@ def _case(identity: str, content: bytes, inputs: dict[str, np.ndarray], **more: 
 
 
 def codes(seed: int, shape: tuple[int, ...], dtype: type = np.int8) -> np.ndarray:
-    """Any codes of the type."""
+    """Any quantized values of the type."""
     ends = np.iinfo(dtype)
     return np.random.default_rng(seed).integers(ends.min, ends.max, shape, endpoint=True).astype(dtype)
 

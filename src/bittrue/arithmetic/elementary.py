@@ -320,7 +320,7 @@ _COSINE_COEFFICIENTS = tuple(
     )
 )
 _QUARTER_TURNS = float.fromhex("0x1.45f306dc9c883p+23")  # 2^24 * 2 / pi
-# pi / 2 in two parts whose products with small whole numbers are exact, so that remainders are rounded once.
+# pi / 2 in two parts whose products with small integers are exact, so that remainders are rounded once.
 _QUARTER_TURN = (float.fromhex("0x1.921fb54442dp0"), float.fromhex("0x1.8p-48"))
 _TINY_TURN = float.fromhex("0x1.921fb54442d18p-62")  # pi / 2^63
 # Windows of 32 bits into 4 / pi, each 8 bits after the one before.

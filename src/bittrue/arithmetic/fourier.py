@@ -14,7 +14,7 @@ Blocks of 16 or 8 points end the recursion with constants of their own. Which fa
 first pass, whose odd factors are means of their neighbours, follow the real FFT library that the runtime is built with
 (fftsg.c of Ooura's fft2d, read; verified by running). Sines and cosines are those of the C library.
 
-Complex numbers are arrays [2, ...] of real and imaginary parts: NumPy's own complex products round otherwise on some
+Complex numbers are arrays [2, ...] of real and imaginary parts: NumPy's own complex products round differently on some
 processors.
 """
 

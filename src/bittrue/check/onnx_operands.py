@@ -79,7 +79,9 @@ def shown(shape: tuple[int, ...]) -> str:
 
 
 def scale_operands(subject: Subject) -> Iterator[tuple[Graph, Tensor, int]]:
-    """Every constant scale that is an operand, with the span of the codes that it belongs to (0 beyond 16 bits)."""
+    """Every constant scale that is an operand, with the span of the quantized values that it belongs to (0 beyond 16
+    bits).
+    """
     for graph, node in subject.nodes():
         for found in parameters_of(graph, node):
             if found.scale.is_constant:

@@ -1,4 +1,4 @@
-"""Refusals that may only mean that a file leaves extents of its inputs open."""
+"""Refusals that may only mean that a file leaves sizes of its inputs open."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ def open_extents(subject: Subject, error: BittrueError) -> str:
     ]
     if not names or error.code.startswith(_WITHOUT_SHAPES):
         return ""
-    return f"; open extents of {', '.join(names[:4])} were taken as 1, give them with --shape"
+    return f"; open sizes of {', '.join(names[:4])} were taken as 1, give them with --shape"

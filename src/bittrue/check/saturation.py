@@ -1,4 +1,5 @@
-"""Where sums of two neighbouring products of u8 and s8 codes can leave 16 bits, as processors without VNNI add them up.
+"""Where sums of two neighbouring products of u8 and s8 values can leave 16 bits, as processors without VNNI add them
+up.
 
 On such processors kernels clamp these sums (accumulate rule ``s16_pairs_s32_wrap``); on others they are exact. So a
 model with such layers has other bits per processor unless no pair of its weights can do it: 255 * |w0 + w1| <= 32767
@@ -18,19 +19,19 @@ from ..operators import Step, find
 from ..plan import Plan
 
 S16_MIN, S16_MAX = -(2**15), 2**15 - 1
-# Codes looked at together, which bounds memory.
+# Quantized values looked at together, which bounds memory.
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring constant codes of a channel.
+    """Two neighbouring constant quantized values of a channel.
 
     Attributes:
         channel: output channel, row or column (counted through a batch of matrices).
         places: positions in the channel's sum, in the order of the kernels; convolutions go tap by tap.
-        codes: the constant codes there; 0 behind an odd number of them.
-        total: the sum of largest magnitude that codes of the other factor's whole type give.
+        codes: the constant quantized values there; 0 behind an odd number of them.
+        total: the sum of largest magnitude that quantized values of the other factor's whole type give.
         reachable: whether codes of the range that is known can leave 16 bits.
     """
 
@@ -43,15 +44,15 @@ class Pair:
 
 @dataclass(frozen=True)
 class MixedLayer:
-    """A layer of u8 by s8 codes whose kernels add up pairs of products.
+    """A layer of u8 by s8 values whose kernels add up pairs of products.
 
     Attributes:
         node: position in the graph.
         source: what the file calls the operator.
         output: name of the layer's output.
         known: whether one factor is constant; without that, nothing is known but that pairs can saturate.
-        low, high: range of the other factor's codes.
-        smallest, largest: of the constant codes.
+        low, high: range of the other factor's quantized values.
+        smallest, largest: of the constant quantized values.
         channels, saturable_channels: how many there are, and in how many some pair can leave 16 bits.
         pairs, saturable_pairs: the same for pairs.
         loss: the largest magnitude that a sum can lose to clamped pairs, in units of the accumulator.
@@ -130,7 +131,9 @@ def _layer(plan: Plan, step: Step) -> MixedLayer | None:
 
 
 def _range(plan: Plan, step: Step, index: int) -> tuple[int, int]:
-    """Codes that a tensor can hold: its own where it is known, what its producer clamps to, or all of its type."""
+    """Quantized values that a tensor can hold: its own where it is known, what its producer clamps to, or all of its
+    type.
+    """
     tensor = plan.tensors[index]
     if tensor.value is not None and tensor.value.size:
         low, high = int(tensor.value.min()), int(tensor.value.max())
@@ -150,7 +153,7 @@ def _range(plan: Plan, step: Step, index: int) -> tuple[int, int]:
 
 
 def _rows(step: Step, codes: np.ndarray, is_left: bool) -> np.ndarray:
-    """Constant codes [channels, K] in the order in which kernels add up their products."""
+    """Constant quantized values [channels, K] in the order in which kernels add up their products."""
     if _tap_by_tap(step):
         return codes.reshape(*codes.shape[:2], -1).swapaxes(1, 2).reshape(codes.shape[0], -1)
     if _has_windows(step):
@@ -164,7 +167,7 @@ def _rows(step: Step, codes: np.ndarray, is_left: bool) -> np.ndarray:
 
 
 def _blocks(rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Rows as s64 with an even number of codes, some at a time."""
+    """Rows as s64 with an even number of quantized values, some at a time."""
     count = max(1, _BLOCK // max(1, rows.shape[1]))
     for first in range(0, rows.shape[0], count):
         block = rows[first : first + count].astype(np.int64)

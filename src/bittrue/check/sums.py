@@ -1,8 +1,9 @@
 """What the accumulators of a layer can hold, channel by channel, and an input that makes them hold it.
 
-A channel's accumulator is sum over k of (q_k - z) w_k + bias, with constant w. It is largest where every code q_k is at
-the end of its range that goes with the sign of w_k; this input is a `Witness`. Taps that lie in the padding count
-nothing, so the bounds of a witness are those at the output position with the most taps inside of the picture.
+A channel's accumulator is sum over k of (q_k - z) w_k + bias, with constant w. It is largest where every quantized
+value q_k is at the end of its range that goes with the sign of w_k; this input is a `Witness`. Taps that lie in the
+padding count nothing, so the bounds of a witness are those at the output position with the most taps inside of the
+image.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ class Sums:
 
     Attributes:
         step: of the layer.
-        input: index of the tensor whose codes vary, and its shape.
-        low, high: the codes that it can hold.
+        input: index of the tensor whose quantized values vary, and its shape.
+        low, high: the quantized values that it can hold.
         zero_point: that is subtracted from them.
         rows: constant factors [channels, K], zero points subtracted.
         bias: [channels].
-        places: of the K codes of each group of channels in the flat input, -1 in the padding [groups, K].
+        places: of the K quantized values of each group of channels in the flat input, -1 in the padding [groups, K].
     """
 
     step: Step
@@ -62,7 +63,9 @@ class Sums:
         return places
 
     def _ends(self, low: int, high: int, masked: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest accumulators for codes in [low, high]; `masked`: without taps in the padding."""
+        """Smallest and largest accumulators for quantized values in [low, high]; `masked`: without taps in the
+        padding.
+        """
         up, down = np.zeros((2, self.channels), np.int64)
         each = self.channels // self.places.shape[0]
         block = max(1, _BLOCK // max(1, self.rows.shape[1]))
@@ -107,7 +110,7 @@ class Sums:
         row = self.rows[channel][inside]
         positive, negative = (self.high, self.low) if high else (self.low, self.high)
         return (
-            f"code {positive} where the weight is positive ({int((row > 0).sum())} of {row.size} taps), "
+            f"quantized value {positive} where the weight is positive ({int((row > 0).sum())} of {row.size} taps), "
             f"{negative} where it is negative ({int((row < 0).sum())})"
         )
 
@@ -168,7 +171,7 @@ def _rows(form: LayerForm, step: Step, weights: np.ndarray) -> np.ndarray | None
 
 
 def _places(form: LayerForm, step: Step, shape: tuple[int, ...]) -> np.ndarray | None:
-    """Flat input positions [groups, K] of the window with the most taps inside of the picture."""
+    """Flat input positions [groups, K] of the window with the most taps inside of the image."""
     if not form.axes:
         return (np.arange(form.depth) * (shape[1] if form.transposed else 1))[None]
     spatial = shape[1:-1] if form.channels_last else shape[2:]
@@ -205,7 +208,7 @@ def multipliers(step: Step) -> np.ndarray | None:
 
 
 def stored(sums: Sums, accumulators: np.ndarray) -> np.ndarray | None:
-    """The codes that the step makes of one accumulator per channel; None for steps without rescaling."""
+    """The quantized values that the step makes of one accumulator per channel; None for steps without rescaling."""
     step = sums.step
     if not {"rescale", "store"} <= step.rules.keys() or not {"low", "high", "output_zero_point"} <= set(
         step.parameters
@@ -229,7 +232,9 @@ def meant(sums: Sums, accumulators: np.ndarray) -> np.ndarray:
 
 
 def without_overflow(sums: Sums) -> np.ndarray:
-    """For each channel whether no register on the way from sum to code can overflow, wherever the window is."""
+    """For each channel whether no register on the way from sum to quantized value can overflow, wherever the window
+    is.
+    """
     least, most = sums.bounds
     limit = 2**31 - 1
     exponent = np.maximum(np.atleast_1d(sums.step.arrays.get("exponent", np.zeros(1, np.int64))), 0).astype(np.int64)

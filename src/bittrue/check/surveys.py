@@ -13,7 +13,7 @@ from .rule import Subject
 
 _SURVEYS: WeakKeyDictionary[Subject, dict[str, Survey]] = WeakKeyDictionary()
 
-# Results of these hold codes of their first input, or the zero point that pads it, and nothing else.
+# Results of these hold quantized values of their first input, or the zero point that pads it, and nothing else.
 _COPIES = (
     "reshape transpose squeeze expand_dims slice strided_slice gather gather_nd split reverse_v2 tile space_to_depth"
     " depth_to_space batch_to_space_nd flatten max_pool2d max_pool unpack"
@@ -71,9 +71,10 @@ def _of_file(graph: Graph) -> tuple[dict[str, int], dict[int, Node]]:
 
 
 def code_range(made: Survey, index: int) -> tuple[int, int]:
-    """Smallest and largest code that an integer tensor can hold: of its value, of its producer's clamp, or of its type.
+    """Smallest and largest quantized value that an integer tensor can hold: of its value, of its producer's clamp, or
+    of its type.
 
-    It is followed through operators that only copy codes.
+    It is followed through operators that only copy quantized values.
     """
     producers = _producers(made)
     for _ in range(_LONGEST_WAY):

@@ -57,7 +57,7 @@ class Layout:
 def layouts(a: tuple[int, ...], b: tuple[int, ...]) -> Iterator[Layout]:
     """Every way in which an array of shape `b` may be laid out as `a`, the likeliest ones first.
 
-    Extents of 1 may be missing or added. Arrays with an extent of 1 on the moved axes come in one way only.
+    Dimensions of 1 may be missing or added. Arrays with a dimension of 1 on the moved axes come in one way only.
     """
     if math.prod(a) != math.prod(b):
         return

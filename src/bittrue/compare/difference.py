@@ -39,7 +39,7 @@ class Difference:
 
 
 def difference(name: str, ours: np.ndarray, theirs: np.ndarray) -> Difference:
-    """Compare two arrays byte for byte; extents of 1 may be missing or added.
+    """Compare two arrays byte for byte; dimensions of 1 may be missing or added.
 
     >>> str(difference("y", np.int8([1, 2, 3]), np.int8([1, 4, 3])))
     '1 of 3 bytes differ, values by at most 2'

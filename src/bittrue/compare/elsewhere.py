@@ -58,7 +58,7 @@ def elsewhere(
 
 
 def shown_otherwise(label: str, name: str, pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> Cause:
-    """The cause of a tensor that a side computed with, and shows otherwise.
+    """The cause of a tensor that a side computed with, and shows differently.
 
     Args:
         label: of the side.

@@ -1,4 +1,4 @@
-"""Two files of one format, node by node: which parameters, attributes and constants the other file has otherwise.
+"""Two files of one format, node by node: in which parameters, attributes and constants they differ.
 
 What differs between the files is known without running anything; that it explains the other side's bits is proven by
 planning the host's part with the other file's parameters and computing it again.
@@ -36,7 +36,7 @@ _MOST_AXES = 4
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """One thing that the other file has otherwise.
+    """One thing in which the other file differs.
 
     Attributes:
         node: of the host's graph.
@@ -94,7 +94,7 @@ class Files:
             self._partners.update(zip(one.outputs, two.outputs, strict=False))
 
     def of(self, nodes: Sequence[Node]) -> list[Difference]:
-        """What the other file has otherwise at these nodes of the host's."""
+        """What the other file has differently at these nodes of the host's."""
         found: dict[tuple[str, str], Difference] = {}
         for node in nodes:
             if node.index not in self._known:

@@ -78,7 +78,7 @@ class OtherGraph:
         return self._rules.get(name, {})
 
     def settles(self, segment: Segment, name: str, parameters: Mapping[str, Quantization | None]) -> bool:
-        """Whether this graph gives every bit of its tensor `name`, computed otherwise, and no parameter can be wrong.
+        """Whether this graph gives every bit of its tensor `name`, computed differently, and no parameter can be wrong.
 
         `parameters`: of the host's tensors, by name.
         """
@@ -108,7 +108,7 @@ class OtherGraph:
             return verdict
         if verdict.exact and not self.same_file and all(self.numerics in names for names in told):
             return verdict
-        # One step of the stored integer is another rounding; more may be what fusing does wrong.
+        # One step of the quantized value is another rounding; more may be what fusing does wrong.
         benign = (
             differing.largest is not None
             and differing.largest <= 1

@@ -19,7 +19,7 @@ from ..runners.inputs import random_input
 from ..runners.recording import Recorded, Recording
 from .alignment import Layout, layouts
 
-# Axes of pictures, channels last to channels first and back: what inputs of two formats differ by.
+# Axes of images, channels last to channels first and back: what inputs of two formats differ by.
 _PICTURES = ((0, 3, 1, 2), (0, 2, 3, 1))
 
 
@@ -242,14 +242,14 @@ def _picture(shape: tuple[int, ...], pattern: tuple[int, ...]) -> Layout | None:
 
 
 def _random(rng: np.random.Generator, port: Port, runner: Runner) -> np.ndarray:
-    """What `bittrue run` draws; float inputs that layers on whole numbers read get 0..255."""
+    """What `bittrue run` draws; float inputs that layers on integers read get 0..255."""
     if -1 not in port.shape and port.name in _inputs_of_levels(runner):
         return rng.integers(0, 256, port.shape).astype(port.dtype)
     return random_input(rng, port)
 
 
 def _inputs_of_levels(runner: Runner) -> set[str]:
-    """Inputs of real type that hold whole numbers: layers on such numbers read them."""
+    """Inputs of real type that hold integers: layers on such numbers read them."""
     graph = None if runner.model is None else runner.model.graph
     if graph is None:
         return set()

@@ -142,7 +142,7 @@ class Isolation:
         return self.joined.cause(name, _sources(segment), [segment.run(values) for values in known])
 
     def of_shape(self, name: str, note: str) -> Verdict | None:
-        """Why a tensor of this name has another shape: what the other file has otherwise there, if that gives the other
+        """Why a tensor of this name has another shape: what differs in the other file there, if that gives the other
         side's bits on its own values.
         """
         segment = self.segments.get(name)

@@ -271,7 +271,7 @@ def _settle(found: _Found, ours: Sequence[str], theirs: Sequence[str], how: str,
     """Pairs among candidates: the values of a pair agree, and nothing else agrees nearly as well. Tensors that hold the
     same values (a reshape and its input) are paired by shape and order of execution.
 
-    `alike` asks for equal types, up to the sign of 8-bit ones: stored integers go before their real numbers.
+    `alike` asks for equal types, up to the sign of 8-bit ones: quantized values go before their real numbers.
     """
     good: dict[tuple[str, str], tuple[float, Match]] = {}
     for one, two in _candidates(ours, theirs):

@@ -1,4 +1,4 @@
-"""Whether what two files have otherwise gives B's bits: proven by computing with B's parameters, and named."""
+"""Whether that in which two files differ gives B's bits: proven by computing with B's parameters, and named."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def of_files(
 
     Args:
         own: A's numerics.
-        files: what the files have otherwise in the case's segment.
+        files: in what the files differ in the case's segment.
         bases: arithmetics to try them on: A's own, and what is said to be B's.
     """
     usable = [difference for difference in files if difference.change is not None]

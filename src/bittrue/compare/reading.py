@@ -83,7 +83,7 @@ def _plain(kind: Any, data: Any, place: str) -> Any:
             return data
         raise _wrong("a number", data, place)
     if not isinstance(data, kind) or (kind is int and isinstance(data, bool)):
-        raise _wrong({int: "a whole number", str: "text", bool: "true or false"}.get(kind, kind.__name__), data, place)
+        raise _wrong({int: "an integer", str: "text", bool: "true or false"}.get(kind, kind.__name__), data, place)
     return data
 
 

@@ -73,7 +73,7 @@ def reduce_model(
     The first tensor in execution order that differs is computed by one operator from tensors that are equal: that
     operator is cut out, and fed with what it got. Where it does not differ alone (a runtime that fuses or delegates
     several operators), its neighbours are added until it does, and those that are not needed are left out again. Then
-    batches, pictures and channels are made smaller, by halves first. A step counts only when both sides, run on the
+    batches, images and channels are made smaller, by halves first. A step counts only when both sides, run on the
     smaller file, still differ.
 
     Args:
@@ -173,7 +173,7 @@ class _Search:
         self._steps.append(f"all {len(self._at)} operators: no part of them around '{short(self._target)}' differs")
 
     def crop(self) -> None:
-        """To smaller extents, until a whole round over all dimensions changes nothing.
+        """To smaller dimensions, until a whole round over all dimensions changes nothing.
 
         Integers may only differ by what they differed by before: with fewer operands, the target may come to differ
         for another reason.
@@ -297,7 +297,7 @@ class _Search:
 
     def _crop(self, dimension: Dimension) -> bool:
         """Take away from both ends as long as the target differs."""
-        # Powers of two: strides and "same" padding look at whether extents are even.
+        # Powers of two: strides and "same" padding look at whether dimensions are even.
         low, high, part = 0, dimension.extent, 1 << (dimension.extent.bit_length() - 1)
         start_documents, start_values = self._best
         while part:

@@ -64,7 +64,7 @@ class Statistics:
         worst: where they lie furthest apart.
         per_channel: share of differing elements per index of the last axis (of the channel axis where one is known);
             empty when nothing differs.
-        plane: share of differing elements per row and column of pictures [N, H, W, C], thinned out to 64 x 64; empty
+        plane: share of differing elements per row and column of images [N, H, W, C], thinned out to 64 x 64; empty
             for other shapes or when nothing differs.
     """
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .result import Statistics, Worst
 
-# Elements per piece, entries of a histogram, largest extent of `per_channel`, and of `plane` along each axis.
+# Elements per piece, entries of a histogram, largest size of `per_channel`, and of `plane` along each axis.
 _PIECE = 1 << 18
 _ENTRIES = 32
 _CHANNELS = 4096
@@ -41,7 +41,7 @@ class Collector:
     Args:
         shape: of the tensor.
         channel_axis: what `per_channel` counts along; of tensors with four axes the second or last one, so that the
-            other two of the last three are rows and columns of pictures.
+            other two of the last three are rows and columns of images.
     """
 
     def __init__(self, shape: tuple[int, ...], channel_axis: int = -1) -> None:

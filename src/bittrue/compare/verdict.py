@@ -104,7 +104,7 @@ class Explainer:
             values: per input set the inputs of the segment by name, as B had them.
             theirs: per input set B's tensor, in A's layout and type.
             command: ``bittrue explain MODEL`` and what it takes to get these values; tensor and element are added.
-            files: what B's file has otherwise in this segment.
+            files: in what B's file differs in this segment.
             more: hypotheses that take other tensors than the segment's, tried when no other single one holds.
             rules: of the step of B's own model that computes this tensor, by slot, where they are known.
             settled: B's own graph is known to give all of B's bits: only rules that numerics have are of interest.
@@ -171,7 +171,7 @@ class Explainer:
             return (), {}, case.differing, ()
         if case.budget <= 0:
             self.unfinished.append(case.segment.name)
-        # A device that does many things otherwise would take as long over every tensor.
+        # A device that does many things differently would take as long over every tensor.
         self._in_vain += 1
         self._vain.setdefault(case.form, []).append(case.segment.name)
         before = case.budget = max(0, min(_ACCOUNTING, self._left))

@@ -20,7 +20,7 @@ from .values import IOBinding, OrtValue, type_name
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
 
-# Everyday names of types that ONNX calls otherwise.
+# Everyday names of types that ONNX calls differently.
 # From here on, initializers that are inputs, too, are defaults.
 _IR_WITH_DEFAULTS = 4
 _MADE_UP = "unk__"
@@ -33,7 +33,7 @@ class NodeArg:
     Attributes:
         name: of the tensor.
         type: for example ``"tensor(uint8)"``.
-        shape: extents; the name, or None, of those that are free.
+        shape: dimensions; the name, or None, of those that are free.
     """
 
     name: str
@@ -164,7 +164,7 @@ class InferenceSession:
             One array per output asked for. Narrow integers come as those of `ml_dtypes`.
 
         Raises:
-            ArgumentError: names, types, ranks or extents that do not fit.
+            ArgumentError: names, types, ranks or dimensions that do not fit.
             RunError: values without a defined result.
         """
         if isinstance(output_names, str):

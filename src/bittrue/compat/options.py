@@ -83,9 +83,9 @@ class SessionOptions(_Entries):
         return self._entry(key)
 
     def add_free_dimension_override_by_name(self, name: str, extent: int) -> None:
-        """Fix the extent of all dimensions of inputs that are called `name`."""
+        """Fix the size of all dimensions of inputs that are called `name`."""
         if extent < 0:
-            raise ArgumentError("BT-OPTION", f"an extent of {extent} for the free dimension '{name}'")
+            raise ArgumentError("BT-OPTION", f"a dimension of {extent} for the free dimension '{name}'")
         self.free_dimensions[str(name)] = int(extent)
 
 

@@ -49,7 +49,7 @@ class OrtValue:
         _write(self, np.asarray(np_arr), "update_inplace")
 
     def shape(self) -> list[int]:
-        """The extents."""
+        """The dimensions."""
         return list(self._array.shape)
 
     def data_type(self) -> str:

@@ -225,7 +225,7 @@ def _reduced(failing: Failing | None, cases: Sequence[SuiteCase]) -> list[str]:
 def _asked_again(
     device: Device, result: ConformResult, cases: Sequence[SuiteCase], records: Sequence[Record]
 ) -> list[str]:
-    """Cases to which the device answers otherwise now."""
+    """Cases to which the device answers differently now."""
     problems = []
     known = {record.case.identity: record for record in records}
     for case in cases:

@@ -205,7 +205,7 @@ class _Judged:
         return self._finish(replace(done, known=known, described=described))
 
     def _cause(self, order: Sequence[str], found: Mapping[str, dict[int, Outputs]]) -> tuple[Class | None, str]:
-        """One thing done otherwise, from any arithmetic, is likelier than two from the nearest."""
+        """One thing done differently, from any arithmetic, is likelier than two from the nearest."""
         different: list[str] = []
         for name in order:
             if not any(_same_answers(found[name], found[other]) for other in different):

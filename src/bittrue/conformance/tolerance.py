@@ -190,7 +190,7 @@ def sums_of_pairs(expected: Expected, names: Sequence[str]) -> Sums:
 
 
 def searched(case: SuiteCase, number: int) -> SuiteCase:
-    """The case with other inputs: random codes over the whole range of each input's type."""
+    """The case with other inputs: random quantized values over the whole range of each input's type."""
     random = generator("tolerance", case.identity, number)
     inputs = {}
     for name in sorted(case.inputs):

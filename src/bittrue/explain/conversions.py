@@ -1,4 +1,4 @@
-"""Between real numbers and stored integers, on paper: quantize, dequantize and their forms with operands."""
+"""Between real numbers and quantized values, on paper: quantize, dequantize and their forms with operands."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _simple_sum(site: Site, work: Work, form: str, first: int, second: int, sign
         int(step.arrays[f"{which}_table"][q - step["minimum"]]) for q, which in ((first, "first"), (second, "second"))
     ]
     for entry, which in zip(entries, ("first", "second"), strict=True):
-        work.add(f"{which} rescaled", integer(entry), "to the output's scale, from a table of all codes")
+        work.add(f"{which} rescaled", integer(entry), "to the output's scale, from a table of all quantized values")
     total = entries[0] + sign * entries[1] + int(step["output_zero_point"])
     work.add(
         "sum",

@@ -39,7 +39,7 @@ class Explanation:
         stored: the result.
         numbers: what programs want: as far as the operator has them ``accumulator``, ``multiplier``, ``exponent``,
             ``real_multiplier``, ``zero_point``, ``low``, ``high``, ``exact`` (the unrounded value), ``tie_distance``
-            (how far the unrounded value is from the nearest tie, in units of the stored integer).
+            (how far the unrounded value is from the nearest tie, in units of the quantized value).
     """
 
     tensor: str

@@ -1,4 +1,4 @@
-"""Accumulating layers on paper: the products, the bias, the accumulator, and its way to the stored integer."""
+"""Accumulating layers on paper: the products, the bias, the accumulator, and its way to the quantized value."""
 
 from __future__ import annotations
 

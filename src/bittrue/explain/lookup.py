@@ -28,7 +28,7 @@ _FUNCTIONS: dict[str, tuple[str, Callable[[float], float]]] = {
 
 
 def read(site: Site, work: Work) -> Number | None:
-    """A stored integer that indexes a table."""
+    """A quantized value that indexes a table."""
     step = site.step
     if "table" not in step.arrays or "table" not in step.rules or "minimum" not in step.parameters:
         return None

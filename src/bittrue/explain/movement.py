@@ -91,7 +91,9 @@ def moved(site: Site, work: Work) -> Number | None:
 
 
 def joined(site: Site, work: Work) -> Number | None:
-    """An element of a concatenation whose input has other parameters than the result: a table of all codes."""
+    """An element of a concatenation whose input has other parameters than the result: a table of all quantized
+    values.
+    """
     step = site.step
     if "tables" not in step.arrays or step.parameters.get("late") or site.stored.dtype.kind not in "iu":
         return None
@@ -109,7 +111,7 @@ def joined(site: Site, work: Work) -> Number | None:
     work.add("input", str(q), f"'{site.name(position)}' {place(index)}")
     for slot, rule in step.rules.items():
         work.add(slot, rule, formula(slot, rule))
-    work.add("in the output's scale", str(entries[q - low]), "from a table of all codes")
+    work.add("in the output's scale", str(entries[q - low]), "from a table of all quantized values")
     return int(entries[q - low])
 
 

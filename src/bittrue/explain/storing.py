@@ -1,4 +1,4 @@
-"""The slot `store` on paper: zero point and clamp, from the rescaled value to the stored integer."""
+"""The slot `store` on paper: zero point and clamp, from the rescaled value to the quantized value."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _real(ties: str, rescaled: np.floating, zero_point: int, low: int, high: int
 
 
 def store(rule: str, rescaled: int | np.floating, zero_point: int, low: int, high: int) -> tuple[list[Line], int]:
-    """The lines from the rescaled value to the stored integer, and that.
+    """The lines from the rescaled value to the quantized value, and that.
 
     Raises:
         InternalError: the lines do not end at what the rule gives.

@@ -1,4 +1,4 @@
-"""Which products make one sum of a layer: the codes, where they lie, their zero points, and the bias.
+"""Which products make one sum of a layer: the quantized values, where they lie, their zero points, and the bias.
 
 From the definition of convolutions and matrix products (index arithmetic alone) and the roles that operators state, so
 that it is independent of how the reference unfolds windows; `accumulators` of `accumulators.py` come from the
@@ -25,10 +25,10 @@ class Terms:
     """The products (x - x_zero_point) * (w - w_zero_point) of one sum, in the order of the filter's memory.
 
     Attributes:
-        x, w: codes, one per product; a padded position holds the zero point.
-        x_zero_point, w_zero_point: subtracted from every code.
-        x_places, w_places: indices of the codes in their tensors, one row per product.
-        inside: whether a product's input lies in the picture; False for padding.
+        x, w: quantized values, one per product; a padded position holds the zero point.
+        x_zero_point, w_zero_point: subtracted from every quantized value.
+        x_places, w_places: indices of the quantized values in their tensors, one row per product.
+        inside: whether a product's input lies in the image; False for padding.
         x_input, w_input: positions of both tensors among the step's inputs.
         channel: position of the element along the axis of the prepared multipliers.
         bias: what is added; None without one.
@@ -51,7 +51,7 @@ class Terms:
 
     @property
     def products(self) -> np.ndarray:
-        """s64 (binary64 for real codes), one per product."""
+        """s64 (binary64 where they are real), one per product."""
         kind = np.int64 if self.x.dtype.kind in "iu" and self.w.dtype.kind in "iu" else np.float64
         return (self.x.astype(kind) - kind(self.x_zero_point)) * (self.w.astype(kind) - kind(self.w_zero_point))
 

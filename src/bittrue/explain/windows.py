@@ -26,7 +26,7 @@ def _inside(step: Any, axis: str, side: str, at: int, extent: int) -> range:
 
 
 def _window(site: Site, work: Work) -> tuple[np.ndarray, tuple[slice, ...]]:
-    """The part of a picture [N, H, W, C] that a window meets."""
+    """The part of an image [N, H, W, C] that a window meets."""
     x, step = site.array(0), site.step
     n, y, column, c = site.element
     rows = _inside(step, "h", "pad_top", y, x.shape[1])
@@ -132,7 +132,7 @@ def _listed(work: Work, name: str, values: np.ndarray, indices: list[tuple[int, 
 
 
 def qlinear_average_pool(site: Site, work: Work) -> Number | None:
-    """qlinear_average_pool with constant scales: every code has a summand."""
+    """qlinear_average_pool with constant scales: every quantized value has a summand."""
     step = site.step
     if step["late"] or _taps(step) > _MOST_TAPS:
         return None
@@ -146,7 +146,7 @@ def qlinear_average_pool(site: Site, work: Work) -> Number | None:
         for summand in summands:
             total = total + summand
     shown = ", ".join(str(s) for s in summands[:4])
-    work.add("sum", str(total), f"of the summands {shown}... of these codes, tap by tap")
+    work.add("sum", str(total), f"of the summands {shown}... of these quantized values, tap by tap")
     divisor = count if step["count_include_pad"] else len(values)
     work.add("count", integer(divisor), "padding included" if step["count_include_pad"] else "elements inside")
     stored = int(rule.finish(np.asarray(total), np.asarray(divisor), step.arrays, int(step["low"]), int(step["high"])))

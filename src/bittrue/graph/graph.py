@@ -19,7 +19,7 @@ class Quantization:
     """real = scale * (q - zero_point), per tensor or per slice of one axis.
 
     Attributes:
-        scales: binary32 array of shape [1] or [extent of `axis`].
+        scales: binary32 array of shape [1] or [size of `axis`].
         zero_points: int64 array of the same shape.
         axis: the axis that the scales belong to; None for per-tensor parameters.
         declared_axis: what the file says instead, where the tensor has no such axis and the reader took another one.
@@ -81,7 +81,7 @@ class Tensor:
 
     @property
     def is_open(self) -> bool:
-        """The file leaves extents open without a number to take for them: they are 0 in `shape`."""
+        """The file leaves dimensions open without a number to take for them: they are 0 in `shape`."""
         pairs = zip(self.shape, self.shape_signature or self.shape, strict=False)
         return any(extent == 0 and free == -1 for extent, free in pairs)
 

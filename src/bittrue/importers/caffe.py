@@ -25,7 +25,7 @@ _LARGEST = 1 << 31
 _HDF5 = b"\x89HDF"
 _MEANINGS = "deploy networks have layers, or an input with its shape"
 _WEIGHTS = "this is a file of weights: pass the network (.prototxt) as the model and this file as its weights"
-# The old enumeration of layer types, where the name is not simply spelled otherwise.
+# The old enumeration of layer types, where the name is not simply spelled differently.
 _NAMES = {
     "ABSVAL": "AbsVal",
     "ARGMAX": "ArgMax",

@@ -187,7 +187,7 @@ class _Reader:
         if extents is not None:
             if len(extents) > 32 or not all(type(e) is int and -1 <= e < 1 << 31 for e in extents):
                 raise _damaged(f"'__shape__' is {str(extents)[:60]}, no shape", place)
-            # 0 stands for an extent that is not known yet.
+            # 0 stands for a dimension that is not known yet.
             self.builder.shapes[index] = tuple(e or -1 for e in extents)
         if used:
             self.inputs.append(index)
@@ -233,7 +233,7 @@ class _Reader:
 
     # -- shapes ----------------------------------------------------------------------------------------------------
     def _declare(self) -> None:
-        """Gives inputs what is known of their shapes; extents that nothing tells are left open, the batch is 1."""
+        """Gives inputs what is known of their shapes; dimensions that nothing tells are left open, the batch is 1."""
         builder = self.builder
         for index in self.inputs:
             tensor, extents = builder.tensors[index], builder.shapes.get(index, (-1,))

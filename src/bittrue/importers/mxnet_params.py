@@ -1,8 +1,8 @@
 """Files of named arrays (``.params``): a list of dense arrays, each with its own header, then the list of their names.
 
 Everything is little-endian: u64 0x112, u64 0, u64 count, arrays, u64 count, names (u64 length, bytes). An array starts
-with u32 0xF993FAC9 (or ...CA, where rank 0 is a scalar): s32 storage, s32 rank, s64 extents, s32 device, s32 number,
-s32 type, elements. 0xF993FAC8 is the same without storage; the oldest form starts with u32 rank and has u32 extents.
+with u32 0xF993FAC9 (or ...CA, where rank 0 is a scalar): s32 storage, s32 rank, s64 dimensions, s32 device, s32 number,
+s32 type, elements. 0xF993FAC8 is the same without storage; the oldest form starts with u32 rank and has u32 dimensions.
 """
 
 from __future__ import annotations
@@ -119,11 +119,11 @@ def _array(file: _Bytes) -> Tensor | None:
     if min(shape, default=0) < 0:
         raise file.damaged(f"shape {list(shape)} is no shape")
     if 0 in shape:
-        # NumPy refuses extents whose product is too large even where another extent is 0.
+        # NumPy refuses dimensions whose product is too large even where another size is 0.
         if math.prod(extent or 1 for extent in shape) >= 1 << 59:
             raise file.damaged(f"shape {list(shape)} is no shape")
         if not scalars:
-            # Before scalars, an extent of 0 was one that is not known yet.
+            # Before scalars, a dimension of 0 was one that is not known yet.
             raise file.damaged(f"shape {list(shape)} is not known")
     _, _, kind = file.numbers("iii", "an array's device and type")
     if not 0 <= kind < len(TYPES):

@@ -72,9 +72,9 @@ def constant(proto: TensorProto, name: str, folder: Path | None) -> Tensor:
 
 
 def is_no_shape(shape: Sequence[int]) -> bool:
-    """Whether a tensor cannot have this shape: negative or too many extents, or more than arrays can count.
+    """Whether a tensor cannot have this shape: negative or too many dimensions, or more than arrays can count.
 
-    NumPy refuses extents whose product is too large even where another extent is 0.
+    NumPy refuses dimensions whose product is too large even where another size is 0.
     """
     if len(shape) > _MOST_DIMENSIONS or min(shape, default=0) < 0:
         return True

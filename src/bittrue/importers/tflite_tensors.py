@@ -170,9 +170,9 @@ class TensorReader:
         shape = tuple(extents.tolist())
         if any(extent < 0 for extent in shape):
             raise InvalidModelError(
-                "BT-TENSOR-SHAPE", f"shape {shape} has a negative extent", place=place, advice=CONVERT_AGAIN
+                "BT-TENSOR-SHAPE", f"shape {shape} has a negative dimension", place=place, advice=CONVERT_AGAIN
             )
-        # Zeros must not hide an overflow of the other extents.
+        # Zeros must not hide an overflow of the other dimensions.
         if math.prod(extent or 1 for extent in shape) > MAX_ELEMENTS:
             raise InvalidModelError(
                 "BT-TENSOR-SHAPE", f"shape {shape} has more than 2^40 elements", place=place, advice=CONVERT_AGAIN
@@ -260,7 +260,7 @@ class TensorReader:
         if count == 1:
             return None
         if not shape or shape[axis] != count:
-            expected = f"1 or {shape[axis]} (extent of dimension {axis})" if shape else "1 (the tensor is a scalar)"
+            expected = f"1 or {shape[axis]} (size of dimension {axis})" if shape else "1 (the tensor is a scalar)"
             message = f"{count} scales for shape {shape}, expected {expected}"
             raise InvalidModelError("BT-QUANT-COUNT", message, place=place, advice=CONVERT_AGAIN)
         return axis

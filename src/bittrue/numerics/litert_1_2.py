@@ -93,7 +93,7 @@ def _older(row: Row) -> Row | None:
 
 
 def _inherited(row: Row) -> bool:
-    """Integer fully-connected layers have rows of their own; what 1.2 computes otherwise has none."""
+    """Integer fully-connected layers have rows of their own; what 1.2 computes differently has none."""
     if row.operator.endswith("lstm") or row.operator.startswith("stablehlo_"):
         return row.types[0].startswith("s8")
     return row.operator != "fully_connected" or row.types[0].startswith("f32")

@@ -12,7 +12,7 @@ from .table import Numerics, Row
 _RUN = "run: random tensors and ranges, ties, NaN, infinities; docs/facts/mxnet.md 4"
 _PAIR, _RANGE = "f32 f32 f32 f32", "f32 f32 -> f32 f32"
 _NONE = "this build has no kernel of it for processors: it needs oneDNN (numerics 'mxnet')"
-# Fully-connected layers turn constants and flatten pictures like everybody else.
+# Fully-connected layers turn constants and flatten images like everybody else.
 _EVERYWHERE = ("flatten", "transpose")
 _REFUSED = tuple(
     Row(row.operator, row.types, refuses=_NONE, where=row.where)
@@ -51,7 +51,13 @@ MXNET_NATIVE = Numerics(
             _RUN,
         ),
         *_FLOATING,
-        Row("identity", ("T -> T",), {}, "ranges and codes that pass through", where=("f32", "s8", "u8", "s32")),
+        Row(
+            "identity",
+            ("T -> T",),
+            {},
+            "ranges and quantized values that pass through",
+            where=("f32", "s8", "u8", "s32"),
+        ),
         Row("joined_range", ("f32... -> f32 f32",), {}, _RUN),
         Row("product_range", (f"{_PAIR} -> f32 f32",), {}, _RUN),
         Row("range_of_sums", ("s32 f32 f32 -> f32 f32",), {}, _RUN),

@@ -1,7 +1,7 @@
-"""Pass `channels_last`: pictures with channels first are worked on with channels last, as native layers have them.
+"""Pass `channels_last`: images with channels first are worked on with channels last, as native layers have them.
 
 Convolutions and pools over [N, C, H, W] become the steps of [N, H, W, C] that every executor has; element-wise steps
-between them follow, so that a picture changes its layout where it enters such a stretch and where it leaves it, and
+between them follow, so that an image changes its layout where it enters such a stretch and where it leaves it, and
 nowhere inside. [N, C, W] is taken as [N, C, 1, W]. Constants are turned when the schedule is made.
 """
 
@@ -18,7 +18,7 @@ from ..operators import Step, find
 from .plan import PlanTensor
 from .schedule import Schedule
 
-# Axes of channels-first pictures in the order of channels-last ones, and back.
+# Axes of channels-first images in the order of channels-last ones, and back.
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 
 
@@ -51,7 +51,7 @@ class Layout:
 
     # -- tensors -----------------------------------------------------------------------------------------------------
     def shape(self, index: int) -> tuple[int, ...]:
-        """Extents of a tensor, channels first."""
+        """Dimensions of a tensor, channels first."""
         return self.tensors[index].shape
 
     def is_picture(self, index: int) -> bool:
@@ -142,12 +142,12 @@ class Layout:
         turned = tuple(shape[axis] for axis in axes)
         dtype = self.tensors[source].dtype
         if self.tensors[source].shape != tuple(shape):
-            seen = self._add(PlanTensor(f"{self.tensors[source].name} (picture)", dtype, tuple(shape), "computed"))
+            seen = self._add(PlanTensor(f"{self.tensors[source].name} (image)", dtype, tuple(shape), "computed"))
             self.move(source, seen, step)
             source = seen
         result = target
         if self.tensors[target].shape != turned:
-            result = self._add(PlanTensor(f"{self.tensors[target].name} (picture)", dtype, turned, "computed"))
+            result = self._add(PlanTensor(f"{self.tensors[target].name} (image)", dtype, turned, "computed"))
         self.steps.append(_helper(step, "transpose", source, result, {"permutation": tuple(axes)}))
         if result != target:
             self.move(result, target, step)
@@ -173,13 +173,13 @@ def _picture(value: np.ndarray) -> np.ndarray:
 
 
 def last_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a picture's twin."""
+    """The shape of an image's twin."""
     picture = _picture_shape(shape)
     return tuple(picture[axis] for axis in TO_LAST)
 
 
 def last_axis_of(axis: int, rank: int) -> int:
-    """Where an axis of a picture lies in its twin."""
+    """Where an axis of an image lies in its twin."""
     return TO_LAST.index(axis + 1 if rank == 3 and axis == 2 else axis)
 
 
@@ -188,7 +188,7 @@ Handler = Callable[[Step, Layout], bool]
 
 
 def _follow(step: Step, layout: Layout) -> bool:
-    """An element-wise step on pictures: done with channels last when one of its operands is there."""
+    """An element-wise step on images: done with channels last when one of its operands is there."""
     operator = find(step.operator)
     if operator is None or step.parameters.get("late"):
         return False
@@ -203,7 +203,7 @@ def _follow(step: Step, layout: Layout) -> bool:
     tails = any(slot.endswith("_tail") for slot in step.rules)
     if tails or "lanes" in step.rules or step.parameters.get("block_size", 0):
         return False
-    # Arrays that lie along the picture's axes as they are.
+    # Arrays that lie along the image's axes as they are.
     if any(array.ndim > 1 for array in step.arrays.values()):
         return False
     for index in pictures:
@@ -245,7 +245,7 @@ def _transpose(step: Step, layout: Layout) -> bool:
     if source is None or len(order) != 4 or not layout.is_picture(source):
         return False
     if not layout.only_twin(source):
-        # A channels-last picture that the model turns: nothing need be done until someone asks for the result.
+        # A channels-last image that the model turns: nothing need be done until someone asks for the result.
         if tuple(order[axis] for axis in TO_LAST) == (0, 1, 2, 3) and layout.is_picture(target):
             layout.name(target, source)
             layout.rewritten += 1

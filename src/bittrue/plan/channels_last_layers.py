@@ -1,4 +1,4 @@
-"""How layers over pictures are done with channels last: what pass `channels_last` makes of each of them."""
+"""How layers over images are done with channels last: what pass `channels_last` makes of each of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .channels_last import TO_FIRST, TO_LAST, Handler, Layout, last_axis_of, las
 
 
 def _picture_source(step: Step, layout: Layout) -> int | None:
-    """The step's first input when it is a picture of 8-bit integers with one or two spatial axes."""
+    """The step's first input when it is an image of 8-bit integers with one or two spatial axes."""
     source = step.inputs[0]
     if source is None or not layout.is_picture(source) or layout.tensors[source].dtype not in ("s8", "u8"):
         return None
@@ -24,7 +24,7 @@ def _picture_source(step: Step, layout: Layout) -> int | None:
 def _emit(
     step: Step, layout: Layout, changed: Mapping[str, Any], source: int, rest: tuple[int | None, ...] = ()
 ) -> None:
-    """The step with its picture turned, reading and writing as it says itself when its channels are last already."""
+    """The step with its image turned, reading and writing as it says itself when its channels are last already."""
     if step.parameters.get("channels_last"):
         inputs, outputs = (source, *rest), step.outputs
     else:
@@ -67,7 +67,7 @@ def _exact_sums(step: Step, layout: Layout) -> tuple[Step, int | None]:
 
 
 def _crops(step: Step) -> bool:
-    """Whether negative pads leave something of the picture out."""
+    """Whether negative pads leave something of the image out."""
     return any(step[f"pad_{side}"] < 0 for side in ("top", "left", "bottom", "right"))
 
 
@@ -131,7 +131,7 @@ def _conv_sums(step: Step, layout: Layout) -> bool:
     assert value is not None, "looked at above"
     if rank == 3:
         filters = layout.constant(
-            f"{layout.tensors[filters].name} (picture)", value[:, :, None], layout.tensors[filters].dtype
+            f"{layout.tensors[filters].name} (image)", value[:, :, None], layout.tensors[filters].dtype
         )
     parameters = {**step.parameters, "channels_last": True}
     _emit(step, layout, {"parameters": parameters}, source, (filters, *step.inputs[2:]))
@@ -182,7 +182,7 @@ def _max_pool(step: Step, layout: Layout) -> bool:
 
 
 def _reduction(step: Step, layout: Layout) -> bool:
-    """Sums and means over axes that stay where they are: one picture layout is as good as the other."""
+    """Sums and means over axes that stay where they are: one image layout is as good as the other."""
     source, target = step.inputs[0], step.outputs[0]
     if source is None or not layout.only_twin(source) or layout.tensors[source].dtype not in ("s8", "u8"):
         return False
@@ -228,7 +228,7 @@ def _resample(step: Step, layout: Layout) -> bool:
 
 
 def _sums(step: Step, layout: Layout) -> bool:
-    """What follows a convolution's sums channel by channel; layer_sum adds another picture."""
+    """What follows a convolution's sums channel by channel; layer_sum adds another image."""
     source, target = step.inputs[0], step.outputs[0]
     if source is None or not layout.only_twin(source) or not layout.is_picture(target):
         return False
@@ -244,7 +244,7 @@ def _sums(step: Step, layout: Layout) -> bool:
 
 
 def _normalization(step: Step, layout: Layout) -> bool:
-    """Factors and summands per channel of a picture that is there with channels last."""
+    """Factors and summands per channel of an image that is there with channels last."""
     source, target = step.inputs[0], step.outputs[0]
     if source is None or step["late"] or not layout.only_twin(source) or not layout.is_picture(target):
         return False

@@ -87,7 +87,7 @@ def _along_an_axis(step: Step) -> bool:
 
 
 def _channels_last(schedule: Schedule) -> Schedule:
-    """Channels-first pictures are worked on with channels last."""
+    """Channels-first images are worked on with channels last."""
     return rewrite(schedule, ANCHORS, LAYERS)
 
 
@@ -235,7 +235,7 @@ def _shared(schedule: Schedule) -> set[int]:
 
 
 def _is_addition(step: Step) -> bool:
-    """Whether a sum's operands are two tensors of stored integers, each with one scale."""
+    """Whether a sum's operands are two tensors of quantized values, each with one scale."""
     form = step.parameters.get("form") if step.operator == "add" else None
     if form == "operands":
         return not step["late"] and step.rules["affine_sum"] == "binary32_fused_even"
@@ -290,7 +290,7 @@ def _can_live_inside(
         return False
     writer = uses.writer.get(index)
     readers = uses.readers.get(index, [])
-    # One piece of memory: nothing but the outermost extents differs from 1 before the axis.
+    # One piece of memory: nothing but the outermost dimensions differs from 1 before the axis.
     if all(extent == 1 for extent in shape[:axis]):
         return _joined_once([steps[r] for r in readers])
     if axis != len(shape) - 1 or writer is None:

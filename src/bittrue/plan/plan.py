@@ -28,7 +28,7 @@ class PlanTensor:
     Attributes:
         name: the graph's tensor name.
         dtype: short type name; sub-byte integers take one byte per element at run time.
-        shape: inferred shape; of unknown and later tensors what the file declares, with -1 for free extents.
+        shape: inferred shape; of unknown and later tensors what the file declares, with -1 for free dimensions.
         kind: ``input``, ``constant`` (from the file), ``folded`` (computed at plan time), ``variable``,
             ``computed``, ``unknown`` (computed, its shape is only known then), ``later`` (computed by a later stage)
             or ``unused``.

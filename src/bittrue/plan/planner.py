@@ -27,7 +27,7 @@ from .plan import Later, Nested, Plan, PlanTensor, Source
 from .support import MAX_NODES, check_graph, node_types, open_shape, undefined
 
 # Live activations plus the largest temporary of a run. Sizes in files are claims, so there must be a limit;
-# callers raise it for large pictures or batches.
+# callers raise it for large images or batches.
 DEFAULT_MEMORY_LIMIT = 256 << 20
 # Tensors that `_State.look` computes with: shapes and indices are small.
 _LOOK_ELEMENTS = 64
@@ -290,7 +290,7 @@ def _wanted(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[int, tupl
         except TypeError:
             raise InputError("BT-INPUT-SHAPE", f"{shape!r} is no list of integers", place=f"input '{name}'") from None
         if any(extent < 0 for extent in extents):
-            raise InputError("BT-INPUT-SHAPE", f"shape {list(shape)} has a negative extent", place=f"input '{name}'")
+            raise InputError("BT-INPUT-SHAPE", f"shape {list(shape)} has a negative dimension", place=f"input '{name}'")
         wanted[names[name]] = extents
     return wanted
 

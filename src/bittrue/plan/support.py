@@ -94,7 +94,7 @@ def open_shape(tensor: Tensor) -> InputError:
     signature = tensor.shape_signature or ()
     advice = f"give it: shapes={{'{tensor.name}': (...)}}, or --shape {tensor.name}="
     if signature == (-1,):
-        # One open extent stands for a shape of which nothing is known.
+        # One open dimension stands for a shape of which nothing is known.
         shown, example = "", "N,N,..."
         weights = "; if it is a weight, pass the file that holds it: weights=..., or --weights FILE"
     else:

@@ -95,7 +95,7 @@ def _channels(shares: list[float]) -> dict[str, Any] | None:
 
 
 def _plane(plane: list[list[float]], shape: list[int]) -> dict[str, Any] | None:
-    """A picture of 1/255 of its largest share; what differs at all stays above zero."""
+    """An image of 1/255 of its largest share; what differs at all stays above zero."""
     if not plane or not plane[0]:
         return None
     top = max(map(max, plane)) or 1.0
@@ -112,7 +112,7 @@ def _plane(plane: list[list[float]], shape: list[int]) -> dict[str, Any] | None:
 
 
 def _extents(shape: list[int], rows: int, columns: int) -> tuple[int, int]:
-    """Height and width of the picture: [N, H, W, C] or [N, C, H, W], whichever fits the plane."""
+    """Height and width of the image: [N, H, W, C] or [N, C, H, W], whichever fits the plane."""
     if len(shape) == 4:
         for height, width in ((shape[1], shape[2]), (shape[2], shape[3])):
             if min(height, 64) == rows and min(width, 64) == columns:

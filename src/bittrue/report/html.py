@@ -18,7 +18,7 @@ from . import checking, comparison, conformance, words
 from .charts import chart_data
 from .reading import COMPARE, CONFORM, checked
 
-# Tensors whose pictures and witness are in the page; the table has them all.
+# Tensors whose images and witness are in the page; the table has them all.
 MOST_DETAILS = 300
 # Tensors that are in the page at all.
 MOST_TENSORS = 5_000

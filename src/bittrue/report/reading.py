@@ -201,7 +201,7 @@ def _record(**fields: Kind | tuple[Kind, Any]) -> Kind:
 
 
 def _shares(value: Any, place: str) -> list[float]:
-    # Pictures and channels are most of a result: their places are spelled out only where something is wrong.
+    # Images and channels are most of a result: their places are spelled out only where something is wrong.
     if isinstance(value, (list, tuple)) and all(type(x) is float and 0 <= x <= 1 for x in value):
         return list(value)
     return [*_list(_share)(value, place)]

@@ -6,7 +6,7 @@ import math
 
 
 def count(number: int) -> str:
-    """A whole number in groups of three.
+    """An integer in groups of three.
 
     >>> count(401408)
     '401,408'

@@ -17,8 +17,8 @@ from ..arithmetic import fixed_point
 class AccumulateRule:
     """`limit`: largest magnitude that is certainly kept; `finish` maps the exact sum to what the register holds.
 
-    `lost`, where products of u8 and s8 codes are added up in something narrower first: what exact sums exceed such ones
-    by, for codes x[..., M, K] and w[..., K, N]; `limit` then says nothing.
+    `lost`, where products of u8 and s8 values are added up in something narrower first: what exact sums exceed such
+    ones by, for quantized values x[..., M, K] and w[..., K, N]; `limit` then says nothing.
     """
 
     limit: int
@@ -31,14 +31,15 @@ _S16_MIN, _S16_MAX = -(2**15), 2**15 - 1
 
 
 def _even(codes: np.ndarray, axis: int) -> np.ndarray:
-    """Codes with a 0 behind an odd number of them."""
+    """Quantized values with a 0 behind an odd number of them."""
     widths = [(0, 0)] * codes.ndim
     widths[axis] = (0, codes.shape[axis] % 2)
     return np.pad(codes, widths)
 
 
 def risky_pairs(w: np.ndarray, low: int = 0, high: int = 255) -> np.ndarray:
-    """Which neighbours w[..., 2p, n], w[..., 2p + 1, n] can leave 16 bits for codes between `low` and `high`.
+    """Which neighbours w[..., 2p, n], w[..., 2p + 1, n] can leave 16 bits for quantized values between `low` and
+    `high`.
 
     >>> risky_pairs(np.array([[64, 64, -128], [64, 65, -1]])).tolist()
     [[False, True, True]]
@@ -52,7 +53,7 @@ def risky_pairs(w: np.ndarray, low: int = 0, high: int = 255) -> np.ndarray:
 def lost_to_s16_pairs(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """sum over pairs p of s - clamp(s, -32768, 32767), s = x[2p] w[2p] + x[2p + 1] w[2p + 1], as s64 [..., M, N].
 
-    x holds u8 codes [..., M, K], w s8 codes [..., K, N]; the last pair of an odd K has a 0. Zero points come later.
+    x holds u8 values [..., M, K], w s8 values [..., K, N]; the last pair of an odd K has a 0. Zero points come later.
 
     >>> lost_to_s16_pairs(np.array([[255, 255, 255]]), np.array([[127], [127], [127]])).tolist()
     [[32003]]
@@ -78,7 +79,7 @@ RULES: dict[str, AccumulateRule] = {
     "s16_pairs_s32_wrap": AccumulateRule(
         2**31 - 1,
         fixed_point.wrap_s32,
-        "sums of two neighbouring products of u8 and s8 codes are clamped to 16 bits, all else is modulo 2^32",
+        "sums of two neighbouring products of u8 and s8 values are clamped to 16 bits, all else is modulo 2^32",
         lost_to_s16_pairs,
     ),
     "binary32": AccumulateRule(

@@ -18,7 +18,7 @@ from .affine_sum import Pair, Prepared, check_scales, to_type
 @dataclass(frozen=True)
 class AffineAverageRule:
     """`prepare(input, output, low, high)` takes a binary32 scale and a zero point of each, and the ends of the stored
-    type; its array `values` holds a summand per stored integer, `output_zero_point` and more are for the rule. It
+    type; its array `values` holds a summand per quantized value, `output_zero_point` and more are for the rule. It
     raises ValueError for scales without a meaning. `finish(total, count, arrays, low, high)` gives int64; counts
     broadcast.
     """
@@ -111,7 +111,8 @@ RULES: dict[str, AffineAverageRule] = {
     "codes_binary32_even": AffineAverageRule(
         _prepare_codes,
         _finish_codes,
-        "clamp(round_even(f32(f32(total) / f32(count)))), total the exact sum of the stored integers, whose scales and "
+        "clamp(round_even(f32(f32(total) / f32(count)))), total the exact sum of the quantized values, whose scales "
+        "and "
         "zero points are not looked at",
         "docs/facts/mxnet.md 1, verified by running",
     ),

@@ -43,7 +43,7 @@ def _prepare_binary32(source: Pair, output: Pair, length: int) -> Prepared:
 
 
 def _apply_binary32(rows: np.ndarray, prepared: Mapping[str, np.ndarray], low: int, high: int) -> np.ndarray:
-    """The factor is a whole number; a product beyond binary32 counts as 0 in an unsigned result.
+    """The factor is an integer; a product beyond binary32 counts as 0 in an unsigned result.
 
     >>> rule = RULES["binary32_table_even"]
     >>> rule.apply(np.int64([[4, 4, 1]]), rule.prepare((1.0, 0), (1 / 256, 0), 3), 0, 255).tolist()

@@ -1,4 +1,4 @@
-"""Slot `affine_sum`: the sum of two quantized numbers of one type as a quantized number, from their stored integers.
+"""Slot `affine_sum`: the sum of two quantized numbers of one type as a quantized number, from their quantized values.
 
 Real numbers are scale * (q - zero point).
 """
@@ -19,7 +19,7 @@ Pair = tuple[float, int]
 @dataclass(frozen=True)
 class AffineRule:
     """`prepare(first, second, output)` takes a binary32 scale and a zero point of each, raises ValueError for scales
-    without a meaning; `apply(a, b, arrays, low, high)` takes stored integers that broadcast and gives int64.
+    without a meaning; `apply(a, b, arrays, low, high)` takes quantized values that broadcast and gives int64.
     """
 
     prepare: Callable[[Pair, Pair, Pair], Prepared]

@@ -1,4 +1,4 @@
-"""Slot `center`: how a zero point is taken off a stored integer before it is rescaled."""
+"""Slot `center`: how a zero point is taken off a quantized value before it is rescaled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arithmetic import fixed_point
 
-# (stored integers as s64, zero points) to s64 or real numbers.
+# (quantized values as s64, zero points) to s64 or real numbers.
 CenterRule = Callable[[np.ndarray, "np.ndarray | np.int64"], np.ndarray]
 
 

@@ -20,7 +20,7 @@ def of_axis(values: np.ndarray, shape: Sequence[int], axis: int) -> np.ndarray:
 
 
 def of_equal_slices(values: np.ndarray, shape: Sequence[int], axis: int) -> np.ndarray:
-    """Channel c goes with the c-th of as many equal slices of the whole memory: right for one picture only.
+    """Channel c goes with the c-th of as many equal slices of the whole memory: right for one image only.
 
     Source: docs/facts/snps_caffe.md 1, verified by running.
 

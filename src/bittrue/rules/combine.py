@@ -1,4 +1,4 @@
-"""Slot `combine`: what a stored integer of one input becomes in an output with parameters of its own."""
+"""Slot `combine`: what a quantized value of one input becomes in an output with parameters of its own."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def rescaled_left_8(
 
 
 def raw(q: np.ndarray, zero_point: int, rescale_rule: str, arrays: Mapping[str, np.ndarray], prefix: str) -> np.ndarray:
-    """The stored integer itself: scales and zero points are ignored. No ties, no saturation.
+    """The quantized value itself: scales and zero points are ignored. No ties, no saturation.
 
     Source: docs/facts/litert.md 2.2 (16-bit order comparisons), verified by running.
 

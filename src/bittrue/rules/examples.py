@@ -158,7 +158,7 @@ def _accumulate(first: str, second: str) -> Iterator[Example]:
 
 
 def _channel_parameters(first: str, second: str) -> Iterator[Example]:
-    """Two pictures of two channels."""
+    """Two images of two channels."""
     one, other = (
         np.broadcast_to(channel_parameters.RULES[name](np.array([0, 1]), (2, 2, 1), 1), (2, 2, 1)).reshape(-1).tolist()
         for name in (first, second)
@@ -408,7 +408,7 @@ def _narrow(first: str, second: str) -> Iterator[Example]:
         for dtype in ("f8e4m3fn", "f8e5m2"):
             one, other = (int(narrow.RULES[name](_array(value), dtype)[0]) for name in (first, second))
             if one != other:
-                yield Example(f"{value} to {dtype}", (f"code {one:#04x}", f"code {other:#04x}"))
+                yield Example(f"{value} to {dtype}", (f"bits {one:#04x}", f"bits {other:#04x}"))
 
 
 def _dynamic_range(first: str, second: str) -> Iterator[Example]:

@@ -101,7 +101,7 @@ def _prepare_eleven_bits(extent: int, out: int, align_corners: bool, half_pixel:
 def _clamped_positions(
     extent: int, out: int, align_corners: bool, half_pixel: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions are limited to [0, extent - 1] before they are split into a whole and a fraction."""
+    """Positions are limited to [0, dimension - 1] before they are split into a whole and a fraction."""
     f32 = np.float32
     corners = 1 if align_corners and out > 1 else 0
     step = f32(extent - corners) / f32(out - corners)
@@ -229,7 +229,7 @@ RULES: dict[str, InterpolateRule] = {
     "ten_bits_half_away": InterpolateRule(
         _prepare_tenths,
         _apply_tenths,
-        "step = (1024 * extent + out div 2) div out; position and weights in 1/1024; "
+        "step = (1024 * dimension + out div 2) div out; position and weights in 1/1024; "
         "the exact sum over 2^20, to nearest, ties away from zero",
         "docs/facts/litert.md 2.4 (RESIZE_BILINEAR int8, int16), verified by running",
     ),
@@ -255,7 +255,7 @@ RULES: dict[str, InterpolateRule] = {
     "eleven_bits_half_up": InterpolateRule(
         _prepare_eleven_bits,
         _apply_eleven_bits,
-        "positions in binary32, limited to the picture; weights in 1/2048, ties to even; the exact sum over 2^22, "
+        "positions in binary32, limited to the image; weights in 1/2048, ties to even; the exact sum over 2^22, "
         "ties up",
         "docs/facts/xnnpack.md 2.7, verified by running",
     ),

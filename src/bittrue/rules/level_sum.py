@@ -1,6 +1,6 @@
 """Slot `level_sum`: the sum of two quantized numbers as a level of a third quantized tensor, without limits.
 
-Real numbers are scale * (level - zero point); levels are whole numbers, kept in binary32 or in integers.
+Real numbers are scale * (level - zero point); levels are integers, kept in binary32 or in integers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def rescaled(values: np.ndarray, prepared: Mapping[str, np.ndarray]) -> np.ndarr
 
 
 def integers(levels: np.ndarray, nearest: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Levels as int64, those between whole numbers by `nearest`; ValueError for what 32 bits do not hold."""
+    """Levels as int64, those between integers by `nearest`; ValueError for what 32 bits do not hold."""
     if levels.dtype.kind != "f":
         return levels.astype(np.int64)
     with np.errstate(invalid="ignore"):
@@ -157,7 +157,7 @@ RULES: dict[str, LevelSumRule] = {
         _prepare_twenty,
         _apply_twenty,
         "t = 2 * max(scales); R(R((a - za) * 2^20, sa / t) + R((b - zb) * 2^20, sb / t), t / (2^20 * output scale)) + "
-        "output zero point, R = q31_two_step_up_away, ratios in binary64; levels are truncated to whole numbers",
+        "output zero point, R = q31_two_step_up_away, ratios in binary64; levels are truncated to integers",
         "docs/facts/snps_caffe.md 5 (EltwiseSum t), verified by replaying its vectors",
     ),
     "binary32_of_21_bits_away": LevelSumRule(
@@ -165,7 +165,7 @@ RULES: dict[str, LevelSumRule] = {
         _apply_21_bits,
         "round_away(f32(f32(acc) / 2^k)) + output zero point, acc = (a - za) * A + (b - zb) * B in 64 bits, A and B = "
         "round_away(2^k * f32(f32(scale) / f32(output scale))), k the smallest number >= 0 with 2^k * f32(f32(larger "
-        "scale) / f32(output scale)) >= 2^21; levels are rounded to whole numbers, ties away from zero",
+        "scale) / f32(output scale)) >= 2^21; levels are rounded to integers, ties away from zero",
         "docs/facts/snps_caffe.md 5 (EltwiseSum c), verified by replaying its vectors",
     ),
 }

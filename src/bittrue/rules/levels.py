@@ -1,6 +1,6 @@
 """Slot `levels`: real numbers as levels of a quantized tensor, in binary32 throughout and without limits.
 
-A level is a whole number unless a rule says that nothing is rounded; NaN and infinities pass through. A zero point of 0
+A level is an integer unless a rule says that nothing is rounded; NaN and infinities pass through. A zero point of 0
 is not added, so that zeros keep their sign.
 """
 
@@ -20,7 +20,7 @@ _f32 = np.float32
 class LevelsRule:
     """`apply(x, scale, zero_point)` takes a binary32 array, a binary64 scale and a zero point, gives binary32.
 
-    `stored`: x holds stored numbers, not what they stand for.
+    `stored`: x holds quantized values, not what they stand for.
     """
 
     apply: Callable[[np.ndarray, float, float], np.ndarray]
@@ -86,7 +86,7 @@ def _multiply_even(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray
 
 
 def _multiply(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
-    """Nothing is rounded to whole numbers.
+    """Nothing is rounded to integers.
 
     >>> RULES["binary32_multiply_add"].apply(np.float32([1, -1, 5]), 0.5, 10).tolist()
     [10.5, 9.5, 12.5]
@@ -132,7 +132,7 @@ RULES: dict[str, LevelsRule] = {
     ),
     "whole_away": LevelsRule(
         _whole_away,
-        "round_away(x) of stored numbers, whatever scale and zero point are",
+        "round_away(x) of quantized values, whatever scale and zero point are",
         "docs/facts/snps_caffe.md 8 (ResizeBilinear), verified by replaying its vectors",
         stored=True,
     ),
@@ -140,7 +140,7 @@ RULES: dict[str, LevelsRule] = {
 
 
 def real(x: np.ndarray, scale: float, zero_point: float) -> np.ndarray:
-    """f32(f32(x - f32(zero point)) * f32(scale)) of stored numbers in binary32.
+    """f32(f32(x - f32(zero point)) * f32(scale)) of quantized values in binary32.
 
     Source: docs/facts/snps_caffe.md 0 (DEQ), verified by replaying its vectors.
 

@@ -19,7 +19,7 @@ class MeanRule:
     """`prepare(real, count)` at plan time, real = input scale / output scale; `apply(total, arrays)` per element.
 
     `prepare_affine`, when set, is called instead with the zero points of input and output behind; `total` is then the
-    plain sum of stored integers, and the output's zero point is part of the result.
+    plain sum of quantized values, and the output's zero point is part of the result.
     """
 
     prepare: Callable[[float, int], Prepared]

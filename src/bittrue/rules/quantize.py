@@ -1,4 +1,4 @@
-"""Slots `quantize` and `dequantize`: between real numbers and stored integers."""
+"""Slots `quantize` and `dequantize`: between real numbers and quantized values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Slots `quantize_symmetric` and `quantize_asymmetric`: real rows become bytes with scales of their own at run time.
 
-A row is what shares one scale: a picture of a convolution, a row of a matrix product.
+A row is what shares one scale: an image of a convolution, a row of a matrix product.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ASYMMETRIC: dict[str, QuantizeRowsRule] = {
 
 
 def per_picture(x: np.ndarray) -> np.ndarray:
-    """All pixels of a picture share a scale: [N, H, W, C] becomes [N, H * W * C].
+    """All pixels of an image share a scale: [N, H, W, C] becomes [N, H * W * C].
 
     >>> per_picture(np.zeros((2, 3, 3, 4), np.float32)).shape
     (2, 36)

@@ -1,4 +1,4 @@
-"""Slot `quotient`: a real number divided by its scale, before it is rounded to a stored number."""
+"""Slot `quotient`: a real number divided by its scale, before it is rounded to a quantized value."""
 
 from __future__ import annotations
 

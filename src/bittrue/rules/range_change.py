@@ -1,4 +1,4 @@
-"""Slot `range_change`: a stored integer of one range as a stored integer of another range."""
+"""Slot `range_change`: a quantized value of one range as a quantized value of another range."""
 
 from __future__ import annotations
 

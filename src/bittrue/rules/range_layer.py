@@ -1,7 +1,7 @@
 """Layers over tensors with ranges: slots `fold_normalization`, `weight_codes`, `bias_codes`, `add_bias`, `layer_sum`.
 
-A tensor's scale is L / R: codes per unit, L = 127.5 (s8) or 255.5 (u8), R = max(|low|, |high|). Everything is binary32,
-in the order written, unless said.
+A tensor's scale is L / R: quantized values per unit, L = 127.5 (s8) or 255.5 (u8), R = max(|low|, |high|). Everything
+is binary32, in the order written, unless said.
 """
 
 from __future__ import annotations

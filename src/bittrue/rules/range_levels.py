@@ -1,7 +1,7 @@
-"""Levels of numbers that travel with a range: the real number of a stored integer q is q * R / L.
+"""Levels of numbers that travel with a range: the real number of a quantized value q is q * R / L.
 
-R = max(|low|, |high|) of the range (low, high). Where levels are whole, L is the largest stored integer; where they are
-half, R stands for half a step more.
+R = max(|low|, |high|) of the range (low, high). Where levels are whole, L is the largest quantized value; where they
+are half, R stands for half a step more.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def reach(ends: Ends) -> np.float32:
 
 
 def scale_of(ends: Ends, dtype: str) -> np.float32:
-    """Codes per unit, with half levels: L / R.
+    """Quantized values per unit, with half levels: L / R.
 
     >>> float(scale_of((np.float32(0), np.float32(0.5)), "u8"))
     511.0

@@ -1,4 +1,4 @@
-"""Slot `range_product`: the product of two s8 numbers with ranges, from their stored integers."""
+"""Slot `range_product`: the product of two s8 numbers with ranges, from their quantized values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .range_levels import HALF
 @dataclass(frozen=True)
 class RangeProductRule:
     """`prepare(first range, second range, output type, output range or None)` gives a binary32 factor;
-    `apply(a, b, factor, output type)` takes stored integers and gives the type's numbers as int64 or binary32.
+    `apply(a, b, factor, output type)` takes quantized values and gives the type's numbers as int64 or binary32.
     """
 
     prepare: Callable[[float, float, str, float | None], np.float32]

@@ -1,7 +1,7 @@
-"""Slots `range_quantize`, `range_dequantize` and `range_requantize`: codes of tensors that have a range.
+"""Slots `range_quantize`, `range_dequantize` and `range_requantize`: quantized values of tensors that have a range.
 
-R = max(|low|, |high|) is what the largest code stands for, or half a step more: levels are 127 (s8) and 255 (u8) where
-they are whole, 127.5 and 255.5 where they are half. Everything is binary32, in the order written.
+R = max(|low|, |high|) is what the largest quantized value stands for, or half a step more: levels are 127 (s8) and 255
+(u8) where they are whole, 127.5 and 255.5 where they are half. Everything is binary32, in the order written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Slot `range_sum`: the sum of two numbers with ranges as a number with a range, from their stored integers."""
+"""Slot `range_sum`: the sum of two numbers with ranges as a number with a range, from their quantized values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Result = tuple[str, float | None]
 @dataclass(frozen=True)
 class RangeSumRule:
     """`prepare(first, second, output)` raises ValueError for ranges without a meaning; `apply(a, b, arrays, low, high)`
-    takes stored integers that broadcast and gives int64.
+    takes quantized values that broadcast and gives int64.
     """
 
     prepare: Callable[[Ranged, Ranged, Result], Prepared]

@@ -258,7 +258,7 @@ def _layer_in_binary64(
 def _rows_in_lanes(
     x: Rows, scale: np.ndarray | None, bias: np.ndarray | None, epsilon: float, centred: bool, kind: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Layers in fused lanes, pictures and groups in packets.
+    """Layers in fused lanes, images and groups in packets.
 
     >>> x = np.float32([[1, 2, 3, 4, 5, 6, 7, 8]])
     >>> RULES["binary32_lanes"].by_rows(x, None, None, 0.0, True, "layer")[2].tolist()

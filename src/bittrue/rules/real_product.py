@@ -164,7 +164,7 @@ def _column_of_lanes(x: np.ndarray, rows: np.ndarray, start: np.ndarray) -> np.n
 
 
 def _row_of_fused_lanes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """One row: terms k = 16 i + j go to lane j; columns in fours fold their lanes otherwise than those left over."""
+    """One row: terms k = 16 i + j go to lane j; columns in fours fold their lanes differently than those left over."""
     lanes = np.zeros((b.shape[1], 16), np.float32)
     for begin in range(0, a.size, 16):
         part = b[begin : begin + 16].T

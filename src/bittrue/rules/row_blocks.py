@@ -6,15 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-# (rows[M, K], columns of a block) to codes s64[M, blocks, columns] and scales f32[M, blocks]; the last block ends in 0.
+# (rows[M, K], columns of a block) to quantized values s64[M, blocks, columns] and scales f32[M, blocks]; the last block
+# ends in 0.
 RowBlocksRule = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 _F32 = np.float32
 
 
 def binary32_over_127(rows: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
-    """scale = f32(max / 127), code = round_even(f32(x * f32(127 / max))), max = the largest |x|; all 0 where it is 0.
+    """scale = f32(max / 127), q = round_even(f32(x * f32(127 / max))), max = the largest |x|; all 0 where
+    it is 0.
 
-    Domain: finite numbers; what is not finite gives codes without meaning. Source: kernels for x86-64 that multiply
+    Domain: finite numbers; what is not finite gives quantized values without meaning. Source: kernels for x86-64 that
+        multiply
     4-bit weights by 8-bit rows, read.
 
     >>> codes, scales = binary32_over_127(np.float32([[1, -2, 0.5, 0]]), 2)

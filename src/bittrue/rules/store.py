@@ -1,4 +1,4 @@
-"""Slot `store`: from the rescaled value to the stored integer."""
+"""Slot `store`: from the rescaled value to the quantized value."""
 
 from __future__ import annotations
 

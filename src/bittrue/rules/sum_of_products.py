@@ -22,7 +22,7 @@ class SumRule:
     """`rule(total, first, second, room)` adds one term in place; `room` has the shape of `total`.
 
     Attributes:
-        from_bias: sums start with the bias, not with +0, and what lies outside of a picture is a term with a zero.
+        from_bias: sums start with the bias, not with +0, and what lies outside of an image is a term with a zero.
         by_columns: a filter is walked column by column, not row by row, and sums end as f32(total + 0) where it does
             not fill 3, 4, 9 or 25 taps.
     """

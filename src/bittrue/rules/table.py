@@ -24,7 +24,7 @@ Build = Callable[[Any, float, int, float, int, int, int], np.ndarray]
 @dataclass(frozen=True)
 class TableRule:
     """`build(function, input scale, input zero point, output scale, output zero point, minimum, maximum)` gives the
-    table, `read(table, q, minimum)` the stored integers for stored integers q of a type that starts at `minimum`.
+    table, `read(table, q, minimum)` the results for quantized values q of a type that starts at `minimum`.
     `binary64`: functions of several steps, like the logistic one, take all of them in binary64. `exact`: functions take
     and give a Fraction. `exponentials`: the hyperbolic tangent is made of exponential functions.
     """
@@ -109,7 +109,7 @@ def _build_256_even(
 
 
 def _values(function: tables.Function, factor: np.float32, zero_point: int, minimum: int, maximum: int) -> np.ndarray:
-    """f32(function(f32(factor * (q - zero point)))) of every stored integer q."""
+    """f32(function(f32(factor * (q - zero point)))) of every quantized value q."""
     codes = np.arange(minimum, maximum + 1) - zero_point
     argument = factor * codes.astype(np.float32)
     return np.asarray(function(argument.astype(np.float64))).astype(np.float32)
@@ -177,7 +177,7 @@ def _build_divide_away(
         value = _values(function, np.float32(input_scale), input_zero_point, minimum, maximum)
         moved = floats.round_away(value / np.float32(output_scale)) + np.float32(output_zero_point)
     if np.isnan(moved).any():
-        raise ValueError("some stored integers give NaN, which has no stored integer")
+        raise ValueError("some quantized values give NaN, which has no quantized value")
     return np.clip(moved, np.float32(minimum), np.float32(maximum)).astype(np.int64)
 
 

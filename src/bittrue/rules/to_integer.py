@@ -1,4 +1,4 @@
-"""Slots `to_integer` and `to_integer_tail`: a quotient becomes a stored integer with its zero point."""
+"""Slots `to_integer` and `to_integer_tail`: a quotient becomes a quantized value with its zero point."""
 
 from __future__ import annotations
 

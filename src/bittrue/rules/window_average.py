@@ -15,8 +15,8 @@ Prepared = dict[str, np.ndarray]
 @dataclass(frozen=True)
 class WindowAverageRule:
     """`prepare(input scale, output scale, taps)` gives arrays and raises ValueError for scales that do not suit;
-    `apply(sums, counts, arrays, zero_point, low, high)` the stored integers: `sums` of q - zero point over the elements
-    inside the picture, s64, `counts` how many these are, both of shapes that broadcast.
+    `apply(sums, counts, arrays, zero_point, low, high)` the quantized values: `sums` of q - zero point over the
+    elements inside the image, s64, `counts` how many these are, both of shapes that broadcast.
     """
 
     prepare: Callable[[float, float, int], Prepared]
@@ -72,7 +72,7 @@ def _apply_fused(
     [[2, -2, 127], [4, -2, 127]]
     """
     with np.errstate(all="ignore"):
-        # No window of the runtime misses the picture; one that did would have the sum 0.
+        # No window of the runtime misses the image; one that did would have the sum 0.
         factor = arrays["factor"] / np.maximum(counts, 1).astype(np.float32)
         real = floats.fused_multiply_add(sums.astype(np.float32), factor, np.float32(zero_point))
     return np.clip(floats.truncate_to_s32(np.rint(real)), low, high)
@@ -90,7 +90,7 @@ RULES: dict[str, WindowAverageRule] = {
         _prepare_factor,
         _apply_fused,
         "clamp(round_even(fma(f32(sum), f32(f32(input scale / output scale) / count), zero point))), count of the "
-        "elements inside the picture; what does not fit 32 bits becomes -2^31",
+        "elements inside the image; what does not fit 32 bits becomes -2^31",
         "docs/facts/caffe2.md 2 (Int8AveragePool), verified by running",
     ),
 }

@@ -1,6 +1,6 @@
-"""Slot `window_levels`: the average of the stored numbers in a window as a level of another quantized tensor.
+"""Slot `window_levels`: the average of the quantized values in a window as a level of another quantized tensor.
 
-Stored numbers are added in binary32, one by one, row by row. Numbers that count but are not there are stored zeros.
+Quantized values are added in binary32, one by one, row by row. Numbers that count but are not there are stored zeros.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class Runner(ABC):
 
 
 def input_ports(model: Model) -> list[Port]:
-    """The inputs of a model, without planning it; extents that the file leaves open without a number are -1."""
+    """The inputs of a model, without planning it; dimensions that the file leaves open without a number are -1."""
     ports = []
     for tensor in (model.graph.tensors[index] for index in model.graph.inputs):
         shape = tuple(tensor.shape_signature or ()) if tensor.is_open else tensor.shape
@@ -265,7 +265,7 @@ def fit(
 
 
 def matches(shape: Sequence[int], pattern: Sequence[int | None]) -> bool:
-    """Whether a shape fits a pattern with None for open extents."""
+    """Whether a shape fits a pattern with None for open dimensions."""
     return len(shape) == len(pattern) and all(p is None or e == p for e, p in zip(shape, pattern, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What models are fed: arrays, pictures, or seeded random values; one set of inputs or several."""
+"""What models are fed: arrays, images, or seeded random values; one set of inputs or several."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def input_sets(
 
     Args:
         ports: the model's inputs.
-        files: each ``FILE``, ``NAME=FILE`` or a folder, which stands for all arrays and pictures in it by name. A file
+        files: each ``FILE``, ``NAME=FILE`` or a folder, which stands for all arrays and images in it by name. A file
             without a name fills the first input that is still open, an .npz all those that it names. A file for an
             input that is filled begins the next set: of a model with one input, each file is a set.
         seeds: of random sets; seed 0 without any. Inputs that files leave open get random values of the one seed.
@@ -135,7 +135,7 @@ def one_input_set(
 
 
 def inputs_of_levels(plan: Plan) -> set[str]:
-    """Inputs of real type that hold whole numbers: layers on such numbers read them."""
+    """Inputs of real type that hold integers: layers on such numbers read them."""
     read = {step.inputs[0] for step in plan.steps if step.operator.startswith("whole_")}
     return {plan.tensors[index].name for index in plan.inputs if index in read}
 
@@ -177,7 +177,7 @@ def _split(text: str, ports: Sequence[Port]) -> tuple[str | None, Path]:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    """Arrays and pictures of a folder by name."""
+    """Arrays and images of a folder by name."""
     found = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in (*_ARRAYS, *_PICTURES) and p.is_file()]
     if not found:
         known = ", ".join((*_ARRAYS, *_PICTURES))
@@ -266,7 +266,7 @@ def _loaded(stored: arrays.Stored, port: Port, path: Path) -> np.ndarray:
 
 
 def _fit(array: np.ndarray, port: Port) -> np.ndarray:
-    """The array under the input's shape when only extents of 1 differ; type and size stay the session's check."""
+    """The array under the input's shape when only dimensions of 1 differ; type and size stay the session's check."""
     squeezed = [extent for extent in array.shape if extent != 1]
     if array.shape != port.shape and squeezed == [extent for extent in port.shape if extent != 1]:
         return array.reshape(port.shape)

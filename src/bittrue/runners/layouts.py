@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 _TOKEN = re.compile(r"_token_\d+$")
-# Operators of this domain keep pictures in blocks of channels; the second one brings them back.
+# Operators of this domain keep images in blocks of channels; the second one brings them back.
 _BLOCKED, _UNBLOCK = "com.microsoft.nchwc", "ReorderOutput"
 
 

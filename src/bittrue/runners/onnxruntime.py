@@ -34,7 +34,7 @@ _REWRITES = {
     "disable": ("keep_planes", "mark_planes"),
     "basic": ("fold_constants", "prepare_pairs", "keep_planes", "mark_planes"),
 }
-# Levels that lay pictures out anew; the level before them has the same nodes with the model's own layout.
+# Levels that lay images out anew; the level before them has the same nodes with the model's own layout.
 _LAID_OUT, _PLAIN = ("layout", "all"), "extended"
 _TYPES = {"float": "float32", "double": "float64"}
 # Types of tensors that the package gives as arrays.
@@ -122,7 +122,7 @@ class _Opened:
         plain: runs the model as users do.
         every: runs the optimised model with every tensor an output.
         nodes: of the optimised model.
-        before: for levels that lay pictures out anew: like `every` before that; None for other levels.
+        before: for levels that lay images out anew: like `every` before that; None for other levels.
         layouts: what became of which tensor then.
         idle: optimisers left out that make no difference.
         spool: whose folder holds the files.
@@ -143,7 +143,7 @@ class OnnxRuntime(Runner):
     The optimised model is written and run again without optimisation, all of its tensors outputs. That this gives
     the outputs of a plain run is checked every time; if not, the recording has the inputs and outputs alone.
 
-    Pictures that the runtime keeps with channels last are shown with channels first under the name that they have
+    Images that the runtime keeps with channels last are shown with channels first under the name that they have
     before the runtime lays them out; those that it keeps in blocks of channels are left out.
     """
 
@@ -341,7 +341,7 @@ def _short(port: Any) -> str:
 
 
 def _bound(ports: Iterable[Any], feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """Extents that the model has names for, as the inputs have them."""
+    """Dimensions that the model has names for, as the inputs have them."""
     return {
         name: extent
         for port in ports

@@ -63,7 +63,7 @@ def _name(port: Any) -> str:
 
 
 def _extents(shape: Any) -> tuple[int | None, ...]:
-    """Extents of an OpenVINO shape; None where they are open."""
+    """Dimensions of an OpenVINO shape; None where they are open."""
     return tuple(None if extent.is_dynamic else extent.get_length() for extent in shape)
 
 

@@ -298,7 +298,7 @@ def _shape(entry: Mapping[str, Any], place: str) -> tuple[int, ...] | None:
     if shape is None:
         return None
     if not isinstance(shape, list) or len(shape) > 32 or not all(_is_count(extent) for extent in shape):
-        raise InputError("BT-TRACE-INDEX", f"'shape' is {shape!r:.80}, no list of extents", place=place)
+        raise InputError("BT-TRACE-INDEX", f"'shape' is {shape!r:.80}, no list of dimensions", place=place)
     return tuple(shape)
 
 

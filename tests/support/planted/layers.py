@@ -50,7 +50,7 @@ def store(op: Operation, value: Array, **wrong: Any) -> Array:
 
 
 def geometry(op: Operation, taps: tuple[int, int], dilation: tuple[int, int], **wrong: Any) -> tuple[Any, Any, Any]:
-    """Strides, pads (top, bottom, left, right) and output extents."""
+    """Strides, pads (top, bottom, left, right) and output dimensions."""
     stride = (op.options.strideH, op.options.strideW)
     pads, size = [], []
     for axis in range(2):
@@ -62,7 +62,7 @@ def geometry(op: Operation, taps: tuple[int, int], dilation: tuple[int, int], **
         pads += [before, max(0, (out - 1) * stride[axis] + reach - extent - before)]
         size.append(out)
     if wrong.get("strides_swapped"):
-        # Windows that leave the picture read the zero point.
+        # Windows that leave the image read the zero point.
         stride = stride[::-1]
         for axis in range(2):
             reach = (taps[axis] - 1) * dilation[axis] + 1
@@ -72,7 +72,7 @@ def geometry(op: Operation, taps: tuple[int, int], dilation: tuple[int, int], **
 
 
 def layer(op: Operation, **wrong: Any) -> Array:
-    """CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED on 8-bit codes."""
+    """CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED on 8-bit values."""
     x, w, bias, y = op.x, op.get(1), op.get(2), op.output
     assert x.value is not None
     assert w is not None

@@ -1,4 +1,4 @@
-"""Elementwise operators, tables, and operators that move codes. Every keyword is a way to be wrong."""
+"""Elementwise operators, tables, and operators that move quantized values. Every keyword is a way to be wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def mul(op: Operation, **wrong: Any) -> Array:
 
 
 def logistic(op: Operation, **wrong: Any) -> Array:
-    """LOGISTIC by a table of 256 codes, in binary32."""
+    """LOGISTIC by a table of 256 quantized values, in binary32."""
     x, y = op.x, op.output
     codes = np.arange(-128, 128)
     real = x.scale * (codes - (0 if wrong.get("no_input_zero") else x.zero)).astype(np.float32)
@@ -67,7 +67,7 @@ def logistic(op: Operation, **wrong: Any) -> Array:
 
 
 def concatenate(op: Operation, **wrong: Any) -> Array:
-    """CONCATENATION of codes of one scale."""
+    """CONCATENATION of quantized values of one scale."""
     parts = [_codes(tensor) for tensor in op.inputs]
     axis = op.options.axis
     if wrong.get("reversed"):
@@ -98,7 +98,7 @@ def transpose(op: Operation, **wrong: Any) -> Array:
 
 
 def extreme(op: Operation, **wrong: Any) -> Array:
-    """MAXIMUM and MINIMUM of codes."""
+    """MAXIMUM and MINIMUM of quantized values."""
     one, two = _codes(op.x), _codes(op.get(1))
     largest = (op.name == "MAXIMUM") != bool(wrong.get("other"))
     if wrong.get("unsigned"):
@@ -108,7 +108,7 @@ def extreme(op: Operation, **wrong: Any) -> Array:
 
 
 def arg_max(op: Operation, **wrong: Any) -> Array:
-    """ARG_MAX: the first of equal codes."""
+    """ARG_MAX: the first of equal quantized values."""
     x, axis = _codes(op.x), int(_codes(op.get(1)).reshape(-1)[0])
     axis %= x.ndim
     if wrong.get("smallest"):
@@ -156,7 +156,7 @@ COMPARED = {
 
 
 def compare(op: Operation, **wrong: Any) -> Array:
-    """Comparisons: codes of both sides shifted left by 8 and rescaled to the larger scale."""
+    """Comparisons: quantized values of both sides shifted left by 8 and rescaled to the larger scale."""
     one, two = op.x, op.get(1)
     assert two is not None
     sides = []

@@ -40,8 +40,8 @@ RULE = Rule(
     why="A model that its own runtime refuses cannot be shipped, and rules that need its plan (bounds of accumulators, "
     "multipliers) find nothing in it.",
     enforced="The planner of bittrue, with the checks that the numerics recorded of the runtime. A note is a limit of "
-    "bittrue's own (memory), or extents of inputs that the file leaves open.",
-    fix="The finding says what is refused, and where; --shape gives open extents.",
+    "bittrue's own (memory), or sizes of inputs that the file leaves open.",
+    fix="The finding says what is refused, and where; --shape gives open dimensions.",
     source="The numerics' tables: each row with its evidence (`bittrue numerics show NAME`)",
     find=find,
 )

@@ -45,7 +45,7 @@ def find(subject: Subject) -> Iterator[Finding]:
 
 
 def _outside(tensor: Tensor) -> tuple[int, tuple[int, ...]]:
-    """How many codes are -128, and the indices of the first one."""
+    """How many quantized values are -128, and the indices of the first one."""
     wrong = tensor.values() == -128
     count = int(np.count_nonzero(wrong))
     return count, tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape)) if count else ()

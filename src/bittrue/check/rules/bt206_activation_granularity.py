@@ -38,7 +38,7 @@ RULE = Rule(
     what="Activations are quantized per tensor: one scale, one zero point.",
     why="Products of an input with several scales along the summed dimension cannot be added as integers.",
     enforced="LiteRT reads scale 0 and zero point 0 for such a tensor: CONV_2D stores the output's zero point "
-    "everywhere, ADD aborts the process, RESHAPE copies the codes (run). QUANTIZE and DEQUANTIZE take "
+    "everywhere, ADD aborts the process, RESHAPE copies the quantized values (run). QUANTIZE and DEQUANTIZE take "
     "per-axis tensors.",
     fix="Quantize the tensor with one scale. Constants may be dequantized instead (DEQUANTIZE).",
     source=SOURCE,

@@ -39,8 +39,8 @@ RULE = Rule(
     "FULLY_CONNECTED, 3 for DEPTHWISE_CONV_2D.",
     why="A scale per output channel leaves the integer sums alone and is applied once per result; along any other "
     "dimension every product would need its own.",
-    enforced="LiteRT refuses such fully connected layers, and convolutions whose dimension has another extent than the "
-    "output channels; with the same extent it takes the scales for theirs without a word (run).",
+    enforced="LiteRT refuses such fully connected layers, and convolutions whose dimension has another size than the "
+    "output channels; with the same size it takes the scales for theirs without a word (run).",
     fix="Set quantized_dimension; where the number of scales does not fit, quantize the weights again.",
     source=SOURCE,
     find=find,

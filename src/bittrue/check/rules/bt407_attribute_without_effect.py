@@ -49,8 +49,9 @@ RULE = Rule(
     severity="warning",
     what="QuantizeLinear to integers has no saturate = 0 (a note), and `precision` (from version 23 on) is the type of"
     " the scale.",
-    why="`saturate` is about float8. `precision` decides in which type x / scale is rounded, and with it which code"
-    " values next to a tie get; a runtime that does not read it gives other codes than one that does.",
+    why="`saturate` is about float8. `precision` decides in which type x / scale is rounded, and with it "
+    "which quantized values numbers next to a tie get; a runtime that does not read it gives other values than one "
+    "that does.",
     enforced="onnx.checker takes both. ONNX Runtime 1.31 reads neither: it divides in binary32 (run), and integers"
     " saturate.",
     fix="Leave the attributes out; convert the scale instead.",

@@ -1,4 +1,4 @@
-"""BT408: codes that are dequantized with other parameters than they were quantized with."""
+"""BT408: quantized values that are dequantized with other parameters than they were quantized with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..rule import Rule, Subject
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """Each reader of codes whose constant scale or zero point is not that of their writer."""
+    """Each reader of quantized values whose constant scale or zero point is not that of their writer."""
     for graph in subject.graphs:
         read = readers(graph)
         for node in graph.nodes:
@@ -40,7 +40,8 @@ RULE = Rule(
     code="BT408",
     name="pair-mismatch",
     severity="warning",
-    what="What reads codes (DequantizeLinear, QLinear operators) has the scale and zero point of what wrote them"
+    what="What reads quantized values (DequantizeLinear, QLinear operators) has the scale and zero point of "
+    "what wrote them"
     " (QuantizeLinear, QLinear operators), where both are constants for the whole tensor.",
     why="Every value is multiplied by the ratio of the scales and moved by the zero points. It is legal and looks like"
     " a bug: mostly two initializers were exchanged, or one half of a pair was calibrated again.",

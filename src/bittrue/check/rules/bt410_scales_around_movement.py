@@ -34,7 +34,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                     yield RULE.finding(
                         f"{node.source} stands between a dequantization with scale {first[0]:.9g}, zero point"
                         f" {first[1]}, and a quantization with scale {second[0]:.9g}, zero point {second[1]}: it stays"
-                        " in real numbers and the codes are rounded again",
+                        " in real numbers and the quantized values are rounded again",
                         graph=graph,
                         node=node,
                         tensor=graph.tensors[index],
@@ -50,8 +50,10 @@ RULE = Rule(
     severity="note",
     what="Operators that only move or choose values stand between a DequantizeLinear and a QuantizeLinear with the"
     " same scale and zero point: " + ", ".join(_MOVERS) + ".",
-    why="With equal parameters the pair around the operator disappears and codes are moved as they are. With different"
-    " ones every code is dequantized, moved in binary32, and quantized again, which costs time and rounds once more.",
+    why="With equal parameters the pair around the operator disappears and quantized values are moved as "
+    "they are. With different"
+    " ones every quantized value is dequantized, moved in binary32, and quantized again, which costs time and rounds "
+    "once more.",
     enforced="ONNX Runtime 1.31 removes the pair only when both are equal (run: the optimised graph of a Reshape keeps"
     " both if they are not). The LiteRT specification forbids it outright (BT305).",
     fix="Let quantizers give the output of these operators the input's parameters.",

@@ -41,7 +41,7 @@ RULE = Rule(
     " of tensors with scale 1: failed assertions inside of kernels, which no exception handler catches).",
     enforced="The runtime itself, in Prepare or Invoke; bittrue's tables repeat its checks (`requires` of the rows)"
     " and were held against it with random models. A note is a limit of memory of bittrue's own, or may"
-    " come from extents of inputs that the file leaves open (--shape gives them).",
+    " come from sizes of inputs that the file leaves open (--shape gives them).",
     fix="The code says what: BT-QUANT-SAME wants a requantization in front of the operator, BT-MULTIPLIER an output"
     " scale that is not far below the input's, BT-QUANT-OUTPUT the fixed output parameters of its function,"
     " BT-BIAS-TYPE the option quantized_bias_type that says how the bias of 16-bit layers is read.",

@@ -23,7 +23,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         if any(word in node.source for word in _RECURRENT):
             continue
         if node.source == "SVDF":
-            # The clamp of the type does the same where its smallest code is real zero.
+            # The clamp of the type does the same where its smallest quantized value is real zero.
             ignored = activation != "none" and (
                 known is None or known.per_axis or int(known.zero_points[0]) > output.type.minimum
             )
@@ -49,7 +49,7 @@ RULE = Rule(
     what="Operators with integer results have no fused activation but NONE, RELU, RELU6 and RELU_N1_TO_1, which (but"
     " for recurrent cells) are clamps; SVDF has RELU only with an output zero point of -128.",
     why="TANH and SIGN_BIT would need a table; the kernels clamp to the type instead and say nothing. int8 SVDF asks"
-    " for RELU and then stores negative values, too, unless no code is below its zero point.",
+    " for RELU and then stores negative values, too, unless no quantized value is below its zero point.",
     enforced="LiteRT ignores it (run: a fused TANH on ADD changes nothing); XNNPACK does not take the node.",
     fix="Put TANH or LOGISTIC behind the operator.",
     source="LiteRT fact sheet 1.6 and 2.1 (run)",

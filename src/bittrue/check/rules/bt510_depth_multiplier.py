@@ -9,7 +9,7 @@ from ..rule import Rule, Subject
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """Each depthwise convolution of codes whose option is not output channels / input channels."""
+    """Each depthwise convolution of quantized values whose option is not output channels / input channels."""
     for graph, node in subject.nodes("DEPTHWISE_CONV_2D"):
         declared = node.attributes.get("depth_multiplier")
         if not isinstance(declared, int) or len(node.inputs) < 2 or None in node.inputs[:2]:

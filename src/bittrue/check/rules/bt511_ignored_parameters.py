@@ -1,4 +1,4 @@
-"""BT511: operators that compute on codes as if they were the numbers."""
+"""BT511: operators that compute on quantized values as if they were the numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NARROW = ("s8", "u8", "s16")
 
 
 def _plain(tensor: Tensor) -> bool:
-    """Codes are the numbers themselves."""
+    """Quantized values are the numbers themselves."""
     known = tensor.quantization
     return known is None or (not known.per_axis and known.scales[0] == 1 and known.zero_points[0] == 0)
 
@@ -25,13 +25,18 @@ def _problem(graph: Graph, node: Node) -> tuple[Tensor, str, str] | None:
     first, output = tensors[0], graph.tensors[node.outputs[0]]
     known = first.quantization
     if node.source == "CAST" and output.dtype != first.dtype and not _plain(first):
-        return first, f"CAST converts the codes of '{first.name}' ({known}), not the numbers", "use DEQUANTIZE"
+        return (
+            first,
+            f"CAST converts the quantized values of '{first.name}' ({known}), not the numbers",
+            "use DEQUANTIZE",
+        )
     if node.source == "NEG" and known is not None and not known.per_axis:
         other = output.quantization
         if known.zero_points[0] != 0 or (other is not None and not known.same_as(other)):
             return (
                 first,
-                f"NEG negates the codes of '{first.name}' ({known}) and ignores zero points; -128 stays -128",
+                f"NEG negates the quantized values of '{first.name}' ({known}) and ignores zero points; -128 stays "
+                "-128",
                 "use MUL by -1 or SUB from 0",
             )
     if node.source in _ORDERED and first.dtype == "s16" and len(tensors) == 2:
@@ -39,7 +44,7 @@ def _problem(graph: Graph, node: Node) -> tuple[Tensor, str, str] | None:
         if known is not None and second is not None and not known.same_as(second):
             return (
                 first,
-                f"{node.source} compares 16-bit codes as they are: {known} against {second}",
+                f"{node.source} compares 16-bit values as they are: {known} against {second}",
                 "requantize one operand to the other's scale",
             )
     return None
@@ -66,12 +71,14 @@ RULE = Rule(
     code="BT511",
     name="ignored-parameters",
     severity="error",
-    what="No NEG of codes with a zero point or with another output scale, no comparison by order of 16-bit codes with"
-    " different scales, and (a warning) no CAST from codes that carry a scale.",
-    why="These kernels take codes for numbers. NEG of code q stores -q, which means something else as soon as there is"
+    what="No NEG of quantized values with a zero point or with another output scale, no comparison by order "
+    "of 16-bit values with"
+    " different scales, and (a warning) no CAST from quantized values that carry a scale.",
+    why="These kernels take quantized values for real ones. NEG of q stores -q, which means "
+    "something else as soon as there is"
     " a zero point; LESS of 16-bit tensors is right only when both have one scale; CAST of int8 gives q, not scale *"
     " (q - zp).",
-    enforced="Nobody (LiteRT 2.3.0, run: EQUAL and NOT_EQUAL of 16-bit codes do rescale, the ordered comparisons do"
+    enforced="Nobody (LiteRT 2.3.0, run: EQUAL and NOT_EQUAL of 16-bit values do rescale, the ordered comparisons do"
     " not).",
     fix="DEQUANTIZE instead of CAST, MUL instead of NEG, QUANTIZE in front of the comparison.",
     source="LiteRT fact sheet 2.2, 2.3 (run)",

@@ -1,4 +1,4 @@
-"""BT512: DIV of codes, which has no defined result for small numerators."""
+"""BT512: DIV of quantized values, which has no defined result for small numerators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..rule import Rule, Subject
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """Each DIV of quantized codes."""
+    """Each DIV of quantized values."""
     for graph, node in subject.nodes("DIV"):
         if len(node.inputs) != 2 or None in node.inputs:
             continue
@@ -20,7 +20,8 @@ def find(subject: Subject) -> Iterator[Finding]:
         inside = not divisor.per_axis and second.type.minimum <= divisor.zero_points[0] <= second.type.maximum
         zero = " and stops at a divisor of 0, which this one can hold" if inside else ""
         yield RULE.finding(
-            f"DIV of {first.type.title} codes shifts by more than 31 bits where the numerator is small beside the"
+            f"DIV of {first.type.title} quantized values shifts by more than 31 bits where the numerator is small "
+            "beside the"
             f" divisor: the result is chance{zero}",
             graph=graph,
             node=node,
@@ -34,10 +35,11 @@ RULE = Rule(
     code="BT512",
     name="quantized-division",
     severity="warning",
-    what="No DIV of 8- and 16-bit codes. The 8-bit specification does not have it.",
+    what="No DIV of 8- and 16-bit values. The 8-bit specification does not have it.",
     why="LiteRT divides by a reciprocal in fixed point and shifts right by -e bits, which exceeds 31 for small"
-    " numerators and large divisors: undefined in C++; on x86 the result is off by up to 254 codes. About 3 % of"
-    " random operands do it. A divisor code at its zero point stops the run with an error.",
+    " numerators and large divisors: undefined in C++; on x86 the result is off by up to 254 quantized values. About 3 "
+    "% of"
+    " random operands do it. A divisor that is its zero point stops the run with an error.",
     enforced="LiteRT checks for a divisor of 0 while running, and nothing else (run). bittrue stops at undefined"
     " elements.",
     fix="MUL with the reciprocal, or leave the division in real numbers.",

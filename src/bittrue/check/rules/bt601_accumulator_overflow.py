@@ -35,7 +35,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         graph, node = in_file(subject, made, layer.step)
         source = made.graph.tensors[layer.input]
         from_outside = layer.input in made.graph.inputs
-        where = "the model's input" if from_outside else f"codes that '{source.name}' can hold"
+        where = "the model's input" if from_outside else f"quantized values that '{source.name}' can hold"
         yield RULE.finding(
             f"{int(wrong.sum())} of {layer.channels} channels can leave 32 bits: channel {channel} sums up to {total},"
             f" which wraps to {held}, for {where} ({layer.pattern(channel, high)})",
@@ -84,8 +84,10 @@ RULE = Rule(
     "warning",
     what="The accumulator of every output channel, sum over taps of (q - z) * w + bias, stays within 32 bits for every"
     " input of the layer: -2^31 <= acc <= 2^31 - 1. It is proven with the model's own weights: each tap takes the end"
-    " of the code range that drives the sum further. The codes are those of the input's type, narrowed by the clamp of"
-    " the operator before; the position in the picture is the one with the most taps inside. An input that reaches the"
+    " of the range of quantized values that drives the sum further. The quantized values are those of the input's "
+    "type, "
+    "narrowed by the clamp of"
+    " the operator before; the position in the image is the one with the most taps inside. An input that reaches the"
     " sum is named, so the finding is no estimate. For other operators that add products (transposed convolutions,"
     " products of two computed tensors, recurrent cells) a note says so when their bound leaves the register.",
     why="The accumulator wraps around: one unit too much turns the largest positive sum into the smallest negative one,"
@@ -97,7 +99,7 @@ RULE = Rule(
     " larger than any sum of products: weights near zero give a tiny scale, and bias / (input scale * weight scale)"
     " explodes. Give such channels a larger weight scale, or fold the constant channel away (BT607). Integer biases of"
     " 16-bit activations should be 64-bit. It is an error when the layer reads the model's input, since that can hold"
-    " anything, and a warning elsewhere, since the layers before might never produce the codes.",
+    " anything, and a warning elsewhere, since the layers before might never produce the quantized values.",
     find=find,
     source="LiteRT 2.3.0 (run); tests/check/test_hazards.py runs the witness and sees the wrap",
 )

@@ -23,7 +23,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         magnitude = np.maximum(-least, most)
         ends = [stored(layer, np.clip(bound, -(2**31), 2**31 - 1)) for bound in layer.bounds]
         if ends[0] is not None and ends[1] is not None:
-            # Channels that store one code anyway (BT607) are beside the point.
+            # Channels that store one quantized value anyway (BT607) are beside the point.
             magnitude[(ends[0] == ends[1]) & without_overflow(layer)] = 0
         if (magnitude > EXACT).any():
             found.append((int(magnitude.max()), int(np.argmax(magnitude)), int((magnitude > EXACT).sum()), layer))

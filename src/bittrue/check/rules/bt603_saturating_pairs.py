@@ -29,7 +29,7 @@ def find(subject: Subject) -> Iterator[Finding]:
     }
     if not known:
         yield RULE.finding(
-            f"{len(found)} of {len(every)} layers multiply u8 by s8 codes that are only known at run time: sums of two"
+            f"{len(found)} of {len(every)} layers multiply u8 by s8 values that are only known at run time: sums of two"
             " neighbouring products can leave 16 bits",
             graph=subject.graphs[0],
             expected="-32768 to 32767",
@@ -43,7 +43,7 @@ def find(subject: Subject) -> Iterator[Finding]:
     step = next((s for s in made.steps if layer.output in (made.graph.tensors[i].name for i in s.outputs)), None)
     graph, node = in_file(subject, made, step) if step is not None else (subject.graphs[0], None)
     yield RULE.finding(
-        f"{len(found)} of {len(every)} layers of u8 by s8 codes can saturate on processors without VNNI, the worst one"
+        f"{len(found)} of {len(every)} layers of u8 by s8 values can saturate on processors without VNNI, the worst one"
         f" gives '{layer.output}': {layer.saturable_channels} of {layer.channels} channels, {layer.saturable_pairs} of"
         f" {layer.pairs} pairs of neighbouring products; weights {worst.codes[0]} and {worst.codes[1]} of channel"
         f" {worst.channel} reach {worst.total}; a sum loses up to {layer.loss}",
@@ -72,7 +72,8 @@ RULE = Rule(
     "saturating-pairs",
     "warning",
     what="In layers of u8 activations and s8 weights no two neighbouring products add up to more than 16 bits hold:"
-    " -32768 <= x0 * w0 + x1 * w1 <= 32767 for all codes x that the input can hold. Weights within [-64, 63] always"
+    " -32768 <= x0 * w0 + x1 * w1 <= 32767 for all quantized values x that the input can hold. Weights within [-64, "
+    "63] always"
     " pass: 255 * 128 = 32640. One warning per model, for the layer that can lose most.",
     why="On x86 processors without VNNI (before Ice Lake, Zen 4) ONNX Runtime multiplies with VPMADDUBSW, which clamps"
     " each sum of two products to 16 bits. The same model gives other bits, and at times another label, on another"

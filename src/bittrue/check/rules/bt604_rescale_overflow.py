@@ -30,7 +30,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             if codes is None:
                 break
             apart = np.where(fits, np.abs(codes - meant(layer, totals)), 0)
-            # Roundings move a code by one at most.
+            # Roundings move a quantized value by one at most.
             for index in np.flatnonzero(apart > 1.5):
                 channels.add(int(index))
                 one = (float(apart[index]), int(index), int(totals[index]), int(codes[index]))
@@ -70,7 +70,8 @@ RULE = Rule(
     " rounding, for every accumulator that some input reaches. Checked at both ends of every channel by running the"
     " numerics' rule and comparing with real numbers.",
     why="Multipliers M = input scale * weight scale / output scale of 1 and more are carried out as a left shift in 32"
-    " bits ahead of the multiplication. The shift wraps: a large positive result is stored as the smallest code, where"
+    " bits ahead of the multiplication. The shift wraps: a large positive result is stored as the smallest quantized "
+    "value, where"
     " it should saturate at the largest.",
     enforced="LiteRT's reference and optimised convolutions shift without a check (fact sheet LiteRT 1.3: w32(x *"
     " 2^L), run); its fully-connected reference multiplies in binary64 and converts what 32 bits do not hold to -2^31,"

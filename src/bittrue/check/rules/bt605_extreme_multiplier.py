@@ -44,7 +44,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             channel = int(np.argmax(np.abs(chosen)))
             yield RULE.finding(
                 f"the multiplier of {large.size} of {real.size} channels is 1 or more (up to {real[channel]:.6g}): one"
-                " unit of the sum moves the output by more than one code",
+                " unit of the sum moves the output by more than one quantized value",
                 graph=graph,
                 node=node,
                 tensor=output,
@@ -63,7 +63,8 @@ RULE = Rule(
     what="The rescale multiplier M = input scale * weight scale / output scale of every channel lies in [2^-32, 1);"
     " channels whose weights are all 0 are left out.",
     why="Below 2^-32 LiteRT's encoding flushes M to zero, and the channel stores its zero point whatever comes in."
-    " From 1 on, one unit of the sum is more than one code of the output: codes in between never occur, the left shift"
+    " From 1 on, one unit of the sum is more than one quantized value of the output: quantized values in between never "
+    "occur, the left shift"
     " that carries it out can wrap (BT604), and hardware that only shifts right cannot run the layer.",
     enforced="Convolution, depthwise convolution and fully-connected layers of LiteRT take any M below 2^31. ADD"
     " aborts the process for an output multiplier of 1 and more, SQUARED_DIFFERENCE, too; SUB is undefined there (fact"

@@ -11,7 +11,7 @@ from ..finding import Finding
 from ..onnx_operands import scale_operands
 from ..rule import Rule, Subject
 
-# The real values that all codes of a tensor of up to 16 bits span.
+# The real values that all quantized values of a tensor of up to 16 bits span.
 NARROWEST, WIDEST = 1e-9, 1e9
 _TINY = float(np.finfo(np.float32).tiny)
 
@@ -39,9 +39,9 @@ def _problem(scale: float, span: int, looked: bool) -> tuple[str, str]:
     if scale < _TINY:
         return "warning", "it is a subnormal number, which runtimes that flush them take for 0"
     if looked and span and scale * span < NARROWEST:
-        return "warning", f"all codes together span {scale * span:.3g}, less than {NARROWEST:g}"
+        return "warning", f"all quantized values together span {scale * span:.3g}, less than {NARROWEST:g}"
     if looked and span and scale * span > WIDEST:
-        return "warning", f"all codes together span {scale * span:.3g}, more than {WIDEST:g}"
+        return "warning", f"all quantized values together span {scale * span:.3g}, more than {WIDEST:g}"
     return "", ""
 
 
@@ -95,8 +95,8 @@ RULE = Rule(
     "degenerate-scale",
     "error",
     what="Scales are positive finite binary32 numbers. A warning for subnormal ones (below 1.18e-38) and for tensors"
-    " of up to 16 bits whose codes span less than 1e-9 or more than 1e9 altogether. Scales of slices whose"
-    " codes are all zero mean nothing and are left out, unless they are negative or not finite.",
+    " of up to 16 bits whose quantized values span less than 1e-9 or more than 1e9 altogether. Scales of slices whose"
+    " quantized values are all zero mean nothing and are left out, unless they are negative or not finite.",
     why="Zero, negative and non-finite scales have no meaning: multipliers become zero, infinite or NaN, and what an"
     " integer conversion makes of those differs between processors. Ranges as extreme as these come from tensors that"
     " were constant while calibrating; everything that real data brings saturates or vanishes.",

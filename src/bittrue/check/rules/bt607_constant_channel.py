@@ -1,4 +1,4 @@
-"""BT607: output channels that store the same code for every input."""
+"""BT607: output channels that store the same quantized value for every input."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def find(subject: Subject) -> Iterator[Finding]:
         why = "; all their weights are 0" if empty.size == channels.size else f"; {empty.size} of them by weights of 0"
         yield RULE.finding(
             f"{channels.size} of {layer.channels} channels store{'s' if channels.size == 1 else ''} one and the same"
-            f" code for every input{why if empty.size else ''}:"
-            f" channel (code) {shown}",
+            f" quantized value for every input{why if empty.size else ''}:"
+            f" channel (quantized value) {shown}",
             graph=graph,
             node=node,
             tensor=made.graph.tensors[layer.step.outputs[0]],
@@ -54,8 +54,9 @@ RULE = Rule(
     "constant-channel",
     "note",
     what="Every output channel depends on the input. A channel is reported when its smallest and its largest possible"
-    " accumulator (bounds as for BT601) store the same code: rescaling never decreases, so every input stores that"
-    " code.",
+    " accumulator (bounds as for BT601) store the same quantized value: rescaling never decreases, so every input "
+    "stores that"
+    " quantized value.",
     why="The channel costs time and memory and carries nothing. Mostly the network has learned it so (a ReLU that never"
     " fires, weights decayed to zero); sometimes quantization did it: an output scale that is too large, a bias that"
     " dominates, or one weight scale for all channels that rounds small ones to zero.",

@@ -46,7 +46,8 @@ RULE = Rule(
     "saturated-bias",
     "warning",
     what="No 32-bit bias value is 2^31 - 1, -2^31 or -2^31 + 1.",
-    why="Bias codes are bias / (input scale * weight scale). A channel with tiny weights has a tiny scale, the quotient"
+    why="Quantized biases are bias / (input scale * weight scale). A channel with tiny weights has a tiny "
+    "scale, the quotient"
     " leaves 32 bits, and the converter clamps it: the channel's output is off by what was cut, and any positive"
     " product on top wraps the accumulator around (BT601).",
     enforced="Nobody checks it. Newer TensorFlow converters raise the weight scale until the bias stays within half of"

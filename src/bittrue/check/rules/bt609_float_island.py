@@ -85,7 +85,7 @@ RULE = Rule(
     " follow DEQUANTIZE only at the end of the graph.",
     why="Integer-only accelerators and microcontrollers without these kernels cannot run the model, or hand it back to"
     " the processor twice. Real arithmetic is not the same on every machine: libraries, vector lengths and fused"
-    " multiply-adds change the last bit, which the QUANTIZE behind may turn into a code.",
+    " multiply-adds change the last bit, which the QUANTIZE behind may turn into a quantized value.",
     enforced="Nobody refuses it on processors. Edge TPU and Ethos-U compilers leave the rest of the graph to the"
     " processor.",
     fix="The converter leaves operators in real numbers that have no 8-bit form (ELU, CAST, ...) or whose statistics"

@@ -1,4 +1,4 @@
-"""BT610: quantizing again what was quantized already, so that codes fall together or are cut off."""
+"""BT610: quantizing again what was quantized already, so that quantized values fall together or are cut off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..linear import dequantizes, quantizes
 from ..onnx_operands import parameters_of, writers
 from ..rule import Rule, Subject
 
-# Share of the codes that stay different from one another; below it the pair is reported.
+# Share of the quantized values that stay different from one another; below it the pair is reported.
 LEAST_SHARE = 0.75
 _MOST_BITS = 8
 
@@ -35,7 +35,7 @@ def _first(node: Node) -> int | None:
 
 
 def _pairs(graph: Graph) -> Iterator[tuple[Node, Tensor, Tensor, Parameters, Parameters]]:
-    """Every requantization: the node that ends it, codes before and behind, and their parameters."""
+    """Every requantization: the node that ends it, quantized values before and behind, and their parameters."""
     written = writers(graph)
     for node in graph.nodes:
         index = _first(node)
@@ -70,12 +70,12 @@ def find(subject: Subject) -> Iterator[Finding]:
             if kept >= LEAST_SHARE * codes.size:
                 continue
             yield RULE.finding(
-                f"requantizing '{source.name}' leaves {kept} of {codes.size} codes ({cut} of them saturate):"
+                f"requantizing '{source.name}' leaves {kept} of {codes.size} quantized values ({cut} of them saturate):"
                 f" scale {before[0]:.6g}, zero point {before[1]} becomes scale {behind[0]:.6g}, zero point {behind[1]}",
                 graph=graph,
                 node=node,
                 tensor=target,
-                expected=f"at least {int(LEAST_SHARE * codes.size)} different codes",
+                expected=f"at least {int(LEAST_SHARE * codes.size)} different quantized values",
                 found=kept,
                 advice="give both tensors one scale, or calibrate the one behind with the data of the one before",
                 numbers={"kept": kept, "codes": codes.size, "saturated": cut},
@@ -86,10 +86,13 @@ RULE = Rule(
     "BT610",
     "lossy-requantization",
     "note",
-    what="Quantizing codes again (QUANTIZE of integers, DEQUANTIZE and QUANTIZE behind one another) keeps at least"
-    " three quarters of the codes of up to 8 bits different from one another. Counted over all codes"
+    what="Quantizing again (QUANTIZE of integers, DEQUANTIZE and QUANTIZE behind one "
+    "another) keeps at least"
+    " three quarters of the quantized values of up to 8 bits different from one another. Counted over all quantized "
+    "values"
     " of the type before.",
-    why="Where the scale behind is larger, several codes become one; where its range is narrower, those at the ends are"
+    why="Where the scale behind is larger, several quantized values become one; where its range is narrower, "
+    "those at the ends are"
     " cut off. Precision that was paid for is thrown away, mostly ahead of an operator that wants one scale for all"
     " inputs (concatenation, maximum).",
     enforced="Nobody checks it. ONNX Runtime removes pairs with equal parameters and merges double pairs to the range"

@@ -1,4 +1,4 @@
-"""BT611: weights that use only a small part of their type's codes."""
+"""BT611: weights that use only a small part of their type's quantized values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..rule import Rule, Subject
 from ..sums import layers
 from ..surveys import in_file, survey
 
-# Of the largest code, 127 for 8 bits: two bits less.
+# Of the largest quantized value, 127 for 8 bits: two bits less.
 SHARE = 0.25
 _BITS = {"s8": 127, "u8": 127, "s16": 32767, "s4": 7}
 
@@ -20,7 +20,7 @@ def find(subject: Subject) -> Iterator[Finding]:
     """See `RULE`."""
     made = survey(subject)
     for layer in layers(made):
-        # Weights are the widest constant operand; their type tells how many codes there are.
+        # Weights are the widest constant operand; their type tells how many quantized values there are.
         constants = [i for i in layer.step.inputs if i is not None and i in made.values]
         index = max(constants, key=lambda i: made.values[i].size)
         weights = made.graph.tensors[index]
@@ -39,7 +39,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         graph, node = in_file(subject, made, layer.step)
         what = f"{few.size} of {layer.channels} channels of '{weights.name}'" if per_channel else f"'{weights.name}'"
         yield RULE.finding(
-            f"{what} use few codes: the largest magnitude"
+            f"{what} use few quantized values: the largest magnitude"
             + (f" in channel {worst}" if per_channel else "")
             + f" is {int(largest[worst] if per_channel else largest.max())} of {full}",
             graph=graph,

@@ -1,4 +1,4 @@
-"""What B may have done otherwise: one file per family, each a function from a case to hypotheses about it.
+"""What B may have done differently: one file per family, each a function from a case to hypotheses about it.
 
 A hypothesis says what it claims (`Cause`) and how to compute the tensor so; nothing is claimed unless that gives B's
 bits. Rules and rows of numerics stand in `rows`, roundings that no numerics has in `roundings`, faults in the others.

@@ -13,7 +13,7 @@ _BLOCKS = (2, 4, 8, 16, 32, 64)
 
 
 def blocks(case: Case) -> Iterator[Hypothesis]:
-    """Results whose last elements, rows or pictures are not written, or written from the first ones."""
+    """Results whose last elements, rows or images are not written, or written from the first ones."""
     shape = case.theirs[0].shape
     size = int(np.prod(shape))
     for block in _BLOCKS:

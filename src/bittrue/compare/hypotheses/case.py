@@ -31,7 +31,7 @@ _OVERHEAD, _FASTER, BUDGET, _PER_SECOND = 4_000_000, 16, 6_000_000_000, 400_000_
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """One thing that B may have done otherwise.
+    """One thing that B may have done differently.
 
     Attributes:
         cause: what is claimed if it holds.
@@ -43,7 +43,7 @@ class Hypothesis:
         compute: gives the tensor from the changed plan and the inputs, instead of running it.
         reference: run by the NumPy references, where kernels may decline or clamp.
         result: changes the computed tensor, given the plan.
-        slots: for rules: what is filled otherwise, as `rows.Slot`.
+        slots: for rules: what is filled differently, as `rows.Slot`.
         aliases: other causes that come to the same here, and need not elsewhere.
     """
 

@@ -75,7 +75,11 @@ def _ends(clamp: _Clamp, fused: bool) -> Iterator[tuple[str, str, Ends]]:
     )
     # An activation that reaches the ends of the type may be applied wrongly all the same.
     if fused or bounded:
-        yield "clamp at code 0", "the lower end is code 0 instead of the zero point", lambda c: (0, c.high)
+        yield (
+            "clamp at quantized value 0",
+            "the lower end is quantized value 0 instead of the zero point",
+            lambda c: (0, c.high),
+        )
         yield (
             "clamp of another zero point",
             "the ends lie as if the zero point were 0",
@@ -84,7 +88,11 @@ def _ends(clamp: _Clamp, fused: bool) -> Iterator[tuple[str, str, Ends]]:
                 c.inside(c.high - c.zero_point) if c.high < c.maximum else c.maximum,
             ),
         )
-    yield "saturates to [-127, 127]", "the lowest code is never used", lambda c: (max(c.low, c.minimum + 1), c.high)
+    yield (
+        "saturates to [-127, 127]",
+        "the lowest quantized value is never used",
+        lambda c: (max(c.low, c.minimum + 1), c.high),
+    )
     yield (
         "saturates to 7 bits",
         "values saturate to half of the range",

@@ -26,7 +26,7 @@ def of_result(name: str, text: str, change: Callable[[Array], Array | None]) -> 
 
 
 def of_step(name: str, text: str, change: Callable[[Step], Step | None]) -> Hypothesis:
-    """The step that writes the result, prepared otherwise. None where `change` has nothing to act on."""
+    """The step that writes the result, prepared differently. None where `change` has nothing to act on."""
 
     def changed(plan: Plan) -> Plan:
         return change_steps(plan, lambda step: change(step) if plan.outputs[0] in step.outputs else None)
@@ -35,7 +35,7 @@ def of_step(name: str, text: str, change: Callable[[Step], Step | None]) -> Hypo
 
 
 def of_inputs(name: str, text: str, change: Mapping[str, Callable[[Array], Array]]) -> Hypothesis:
-    """Inputs read otherwise, by name."""
+    """Inputs read differently, by name."""
 
     def values(sets: Sequence[Values], position: int) -> Values | None:
         given = dict(sets[position])

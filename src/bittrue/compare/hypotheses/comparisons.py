@@ -24,7 +24,11 @@ def comparisons(case: Case) -> Iterator[Hypothesis]:
         for title, text, form in _FORMS:
             yield of_computation(title, text, _compared(found.truth, form))
     if operator in _EXTREMES:
-        yield of_computation("codes compared unsigned", "codes are compared as unsigned numbers", _unsigned(operator))
+        yield of_computation(
+            "quantized values compared unsigned",
+            "quantized values are compared as unsigned numbers",
+            _unsigned(operator),
+        )
     if operator in ("arg_max", "arg_min"):
         for title, text, position in _positions(operator == "arg_max"):
             yield of_computation(title, text, _found(position))
@@ -34,7 +38,7 @@ _Form = Callable[[Array, np.float32, int], Array]
 
 
 def _shifted(bits: int) -> _Form:
-    """(code - zero point) * 2^bits * scale in fixed point, rounded up at ties."""
+    """(q - zero point) * 2^bits * scale in fixed point, rounded up at ties."""
 
     def form(code: Array, scale: np.float32, point: int) -> Array:
         fraction, exponent = np.frexp(np.float64(scale))
@@ -63,12 +67,16 @@ def _whole(code: Array, scale: np.float32, point: int) -> Array:
 
 
 _FORMS: tuple[tuple[str, str, _Form], ...] = (
-    ("codes compared", "codes are compared as they are, whatever scales and zero points", _codes),
-    ("codes without zero points compared", "codes are compared without regard to scales", _centred),
+    ("quantized values compared", "quantized values are compared as they are, whatever scales and zero points", _codes),
+    (
+        "quantized values without zero points compared",
+        "quantized values are compared without regard to scales",
+        _centred,
+    ),
     ("compared in binary32", "real numbers in binary32 are compared", _real(np.float32)),
     ("compared in binary64", "real numbers in binary64 are compared", _real(np.float64)),
     ("compared in binary16", "real numbers in binary16 are compared", _real(np.float16)),
-    ("compared as whole numbers", "real numbers are rounded before they are compared", _whole),
+    ("compared as integers", "real numbers are rounded before they are compared", _whole),
     *(
         (f"compared with a left shift of {bits}", f"numbers are compared with {bits} more bits", _shifted(bits))
         for bits in (0, 4, 6, 7, 8, 9, 10, 12, 16, 20)
@@ -99,7 +107,7 @@ def _unsigned(operator: str) -> Callable[[Plan, Values], Array]:
             tensor = plan.tensors[index]
             found.append(tensor.value if tensor.value is not None else values[tensor.name])
         if found[0].dtype.kind != "i":
-            raise ValueError("codes are unsigned")
+            raise ValueError("quantized values are unsigned")
         unsigned = np.dtype(f"u{found[0].dtype.itemsize}")
         return _EXTREMES[operator](*(f.view(unsigned) for f in found)).view(found[0].dtype)
 
@@ -127,23 +135,23 @@ def _positions(largest: bool) -> Iterator[tuple[str, str, Callable[[Array, int],
         lambda x, axis: 1 + best(x.take(range(1, x.shape[axis]), axis), axis),
     )
     yield (
-        "codes taken as unsigned",
-        "codes are compared as unsigned numbers",
+        "quantized values taken as unsigned",
+        "quantized values are compared as unsigned numbers",
         lambda x, axis: best(x.view(np.dtype(f"u{x.dtype.itemsize}")), axis),
     )
     yield (
         "magnitudes compared",
-        "codes are compared without their signs",
+        "quantized values are compared without their signs",
         lambda x, axis: best(np.abs(x.astype(np.int64)), axis),
     )
     yield (
         "search begins at 0",
-        "only what exceeds code 0 is found",
+        "only what exceeds quantized value 0 is found",
         lambda x, axis: best(np.maximum(x, 0) if largest else np.minimum(x, 0), axis),
     )
     for bits in (1, 2, 4):
         name = f"lowest {bits} bits not compared"
-        yield name, f"codes are compared without their lowest {bits} bits", _cut(best, bits)
+        yield name, f"quantized values are compared without their lowest {bits} bits", _cut(best, bits)
     yield "position in 4 lanes", "four lanes are searched, the first lane with the extreme wins", _lanes(best, 4)
     yield "position in 16 lanes", "sixteen lanes are searched, the first lane with the extreme wins", _lanes(best, 16)
     yield "positions cut to 4 bits", "positions are cut to 4 bits", lambda x, axis: best(x, axis) & 15
@@ -154,13 +162,13 @@ def _positions(largest: bool) -> Iterator[tuple[str, str, Callable[[Array, int],
         lambda x, axis: best(x, axis).astype(np.int8),
     )
     yield (
-        "highest code never wins",
-        "the highest code counts as the one before",
+        "highest quantized value never wins",
+        "the highest quantized value counts as the one before",
         lambda x, axis: best(np.minimum(x, np.iinfo(x.dtype).max - 1), axis),
     )
     yield (
-        "lowest code is the next",
-        "the lowest code counts as the next",
+        "lowest quantized value is the next",
+        "the lowest quantized value counts as the next",
         lambda x, axis: best(np.maximum(x, np.iinfo(x.dtype).min + 1), axis),
     )
 

@@ -97,7 +97,7 @@ def _weights(tensor: Tensor, index: int, order: str) -> Iterator[Hypothesis]:
     signed = (
         (
             "weights read as unsigned",
-            "negative weights are read as unsigned codes",
+            "negative weights are read as unsigned values",
             lambda w: np.where(w < 0, w + 256, w),
         ),
         ("weights' signs ignored", "weights are taken without their signs", np.abs),

@@ -56,14 +56,14 @@ class Ways:
     """Other ways of a layer; what is None stays as it is.
 
     Attributes:
-        pad_code: stored integer at padded positions (the input's zero point is subtracted from it as from any other).
+        pad_code: quantized value at padded positions (the input's zero point is subtracted from it as from any other).
         products: makes accumulators of taps: centred inputs and weights, both s64, as [rows, K, 1] and [1, K, O], or
             [rows, K, C] and [1, K, C] where every channel has its own.
         register: what becomes of the sum of products and bias.
-        end: from accumulators to stored integers.
+        end: from accumulators to quantized values.
         bias: of the layer, s64, as it is used.
         weights: changes the centred weights, s64.
-        pad_mode: how `np.pad` continues the centred picture instead of with a constant.
+        pad_mode: how `np.pad` continues the centred image instead of with a constant.
         plain: nothing but NumPy instead of kernels, whose windows may lie anywhere.
     """
 

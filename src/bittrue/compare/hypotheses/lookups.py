@@ -1,4 +1,4 @@
-"""Faults of operators that look every code up in a table."""
+"""Faults of operators that look every quantized value up in a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from .case import Case, Hypothesis, Values
 _MOVED = (
     ("table shifted by one entry", "the table's entries are one too late", 1),
     ("table shifted by one entry", "the table's entries are one too early", -1),
-    ("table read with the wrong signedness", "codes are signed where the table counts from 0, or the reverse", 128),
+    (
+        "table read with the wrong signedness",
+        "quantized values are signed where the table counts from 0, or the reverse",
+        128,
+    ),
 )
 
 

@@ -1,4 +1,6 @@
-"""Faults of operators that move or compare codes: padding, permutations, extremes, positions, comparisons."""
+"""Faults of operators that move or compare quantized values: padding, permutations, extremes, positions,
+comparisons.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from .case import Case, Hypothesis, Values
 
 
 def movement(case: Case) -> Iterator[Hypothesis]:
-    """What may be wrong about where codes go, and which of two is the larger one."""
+    """What may be wrong about where quantized values go, and which of two is the larger one."""
     if len(case.plan.steps) != 1:
         return
     step = case.plan.steps[0]
@@ -33,17 +35,19 @@ def movement(case: Case) -> Iterator[Hypothesis]:
         for other in registry().values():
             if other.truth is not None and other is not operator:
                 yield _instead(case, other.stem)
-        yield _computed("codes compared", "codes are compared, whatever they stand for", "order", _codes)
+        yield _computed(
+            "quantized values compared", "quantized values are compared, whatever they stand for", "order", _codes
+        )
 
 
 def _pads(step: Step) -> Iterator[Hypothesis]:
     for code in (0, -128, 127, 128, 255):
-        text = f"padded positions hold code {code}"
-        yield _computed(f"padding with code {code}", text, "geometry", _padded(constant=code))
+        text = f"padded positions hold quantized value {code}"
+        yield _computed(f"padding with quantized value {code}", text, "geometry", _padded(constant=code))
     yield _computed("padding swapped", "amounts before and after are swapped", "geometry", _padded(swapped=True))
     yield _computed("padding all at the end", "all padding is at the end", "geometry", _padded(before=0.0))
     yield _computed("padding all at the beginning", "all padding is at the beginning", "geometry", _padded(before=1.0))
-    for name, mode in (("padding repeats the edge", "edge"), ("padding mirrors the picture", "reflect")):
+    for name, mode in (("padding repeats the edge", "edge"), ("padding mirrors the image", "reflect")):
         yield _computed(name, name, "geometry", _padded(mode=mode))
 
 
@@ -95,7 +99,7 @@ def _codes(plan: Plan, values: Values) -> np.ndarray:
 
 
 def _unsigned() -> Hypothesis:
-    """Signed codes are compared as unsigned ones, or the reverse: both sides with their highest bit flipped."""
+    """Signed values are compared as unsigned ones, or the reverse: both sides with their highest bit flipped."""
 
     def flipped(value: np.ndarray) -> np.ndarray:
         if value.dtype.kind not in "iu" or value.dtype.itemsize > 2:
@@ -110,9 +114,9 @@ def _unsigned() -> Hypothesis:
     def result(found: np.ndarray, plan: Plan) -> np.ndarray:
         return flipped(found)
 
-    text = "signed codes are compared as unsigned ones, or the reverse: a fault"
+    text = "signed values are compared as unsigned ones, or the reverse: a fault"
     return Hypothesis(
-        Cause("codes compared as unsigned", text, "order", False), "comparison", values=values, result=result
+        Cause("quantized values compared as unsigned", text, "order", False), "comparison", values=values, result=result
     )
 
 

@@ -1,4 +1,4 @@
-"""Inputs that are read otherwise than they lie in memory."""
+"""Inputs that are read differently than they lie in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STRETCHING = frozenset(
 
 
 def reading(case: Case) -> Iterator[Hypothesis]:
-    """Every input that is no constant: its codes, its layout, its shape."""
+    """Every input that is no constant: its quantized values, its layout, its shape."""
     graph = case.segment.graph
     names = [graph.tensors[i].name for i in graph.inputs]
     for number, name in enumerate(names):
@@ -57,15 +57,19 @@ def _codes(value: Array) -> Iterator[tuple[str, str, Change]]:
     ends = np.iinfo(value.dtype)
     top = value.dtype.type(ends.min if ends.min < 0 else 1 << (ends.bits - 1))
     if ends.bits <= 16:
-        yield "of the other signedness", "codes are taken for those of the other signedness", lambda v: v ^ top
         yield (
-            "lowest code read as the next",
+            "of the other signedness",
+            "quantized values are taken for those of the other signedness",
+            lambda v: v ^ top,
+        )
+        yield (
+            "lowest quantized value read as the next",
             f"{ends.min} is read as {ends.min + 1}",
             lambda v: np.maximum(v, ends.min + 1),
         )
         yield (
-            "highest code read as the one before",
-            "the highest code is read as the one before",
+            "highest quantized value read as the one before",
+            "the highest quantized value is read as the one before",
             lambda v: np.minimum(v, ends.max - 1),
         )
         yield "lowest bit lost", "the lowest bit is read as 0", lambda v: v & ~value.dtype.type(1)
@@ -76,17 +80,21 @@ def _codes(value: Array) -> Iterator[tuple[str, str, Change]]:
             lambda v: v & ~value.dtype.type(1 << (ends.bits - 2)),
         )
         yield (
-            "one code too large",
-            "every code is one too large",
+            "one quantized value too large",
+            "every quantized value is one too large",
             lambda v: np.where(v < ends.max, v + 1, v).astype(v.dtype),
         )
         if ends.min < 0:
             yield (
                 "without signs",
-                "codes are taken without their signs",
+                "quantized values are taken without their signs",
                 lambda v: np.abs(v.astype(np.int64)).clip(ends.min, ends.max).astype(v.dtype),
             )
-            yield "saturated to 7 bits", "codes are cut to [-64, 63]", lambda v: v.clip(ends.min // 2, ends.max // 2)
+            yield (
+                "saturated to 7 bits",
+                "quantized values are cut to [-64, 63]",
+                lambda v: v.clip(ends.min // 2, ends.max // 2),
+            )
 
 
 def _layouts(value: Array) -> Iterator[tuple[str, str, Change]]:

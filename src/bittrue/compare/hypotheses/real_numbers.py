@@ -44,7 +44,7 @@ def real_numbers(case: Case) -> Iterator[Hypothesis]:
                 graph=lambda old, back=back: _on_reals(old, node, back),  # type: ignore[misc]
             )
         for rounding, function in _WRONG if "table" in case.step.rules else ():
-            text = f"being computed on binary32 numbers, then {rounding} instead of to the nearest code: a fault"
+            text = f"being computed in binary32, then {rounding} instead of to the nearest quantized value: a fault"
             yield Hypothesis(
                 Cause(f"computed in binary32, {rounding}", text, "rounding", False),
                 "real numbers",

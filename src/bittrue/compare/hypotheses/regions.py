@@ -18,7 +18,9 @@ _MOST_SLICES = 4096
 
 
 def regions(case: Case) -> Iterator[Hypothesis]:
-    """B is A but for a part at some indices of an axis, or from some element on, that holds one code or repeats."""
+    """B is A but for a part at some indices of an axis, or from some element on, that holds one quantized value or
+    repeats.
+    """
     if case.differing >= _LEAST:
         yield from permuted(case)
     shape = case.theirs[0].shape

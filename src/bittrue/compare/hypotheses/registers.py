@@ -50,7 +50,7 @@ def registers(case: Case) -> Iterator[Hypothesis]:
     )
     yield _products(
         "pairs of products saturate at 16 bits",
-        "sums of two products of unsigned codes and signed weights saturate at 16 bits",
+        "sums of two products of unsigned values and signed weights saturate at 16 bits",
         _pairs(codes=True),
     )
     for title, dtype in (("binary32", np.float32), ("binary16", np.float16)):
@@ -104,7 +104,7 @@ def _one_by_one(bits: int) -> Callable[[Step, Array, Array], Array]:
 
 
 def _pairs(codes: bool) -> Callable[[Step, Array, Array], Array]:
-    """With `codes`: unsigned codes times weights; what saturation takes away is missing in the exact sum."""
+    """With `codes`: unsigned values times weights; what saturation takes away is missing in the exact sum."""
     saturate = _saturating(16)
 
     def change(step: Step, rows: Array, weights: Array) -> Array:

@@ -84,12 +84,16 @@ def _codes(case: Case) -> Iterator[Hypothesis]:
     yield _changed("every value one too large", "every value is one too large", "order", added(1), "codes")
     yield _changed("every value one too small", "every value is one too small", "order", added(-1), "codes")
     if ends.min < 0:
-        text = "codes below 0 are 0, whatever the zero point"
-        yield _changed("codes below 0 cut to 0", text, "range", lambda y, p: np.maximum(y, 0), "codes")
+        text = "quantized values below 0 are 0, whatever the zero point"
+        yield _changed("quantized values below 0 cut to 0", text, "range", lambda y, p: np.maximum(y, 0), "codes")
     cut = (
-        ("lowest bit cleared", "the lowest bit of every code is 0", lambda y, p: (y >> 1) << 1),
-        ("codes doubled", "every code is doubled", lambda y, p: _saturated(y.astype(np.int64) * 2, y)),
-        ("codes halved", "every code is halved", lambda y, p: y >> 1),
+        ("lowest bit cleared", "the lowest bit of every quantized value is 0", lambda y, p: (y >> 1) << 1),
+        (
+            "quantized values doubled",
+            "every quantized value is doubled",
+            lambda y, p: _saturated(y.astype(np.int64) * 2, y),
+        ),
+        ("quantized values halved", "every quantized value is halved", lambda y, p: y >> 1),
     )
     for name, text, change in cut:
         yield _changed(name, text, "range", change, "codes")
@@ -99,7 +103,9 @@ def _codes(case: Case) -> Iterator[Hypothesis]:
     def flipped(y: Array, plan: Plan) -> Array:
         return (y.view(unsigned) ^ unsigned.type(top)).view(kind)
 
-    yield _changed("sign bit flipped", "codes are signed where unsigned ones are meant", "data", flipped, "codes")
+    yield _changed(
+        "sign bit flipped", "quantized values are signed where unsigned ones are meant", "data", flipped, "codes"
+    )
     yield _changed(
         "result negated",
         "every value has the other sign",
@@ -222,7 +228,7 @@ def _axes(case: Case) -> Iterator[Hypothesis]:
     for flag, text in (
         ("half_pixel_centers", "pixel centres"),
         ("align_corners", "aligned corners"),
-        ("keep_dims", "kept extents"),
+        ("keep_dims", "kept dimensions"),
         ("exclusive", "exclusive sums"),
         ("reverse", "reversed sums"),
     ):

@@ -107,7 +107,7 @@ def rule_hypothesis(case: Case, slots: tuple[Slot, ...], users: tuple[str, ...] 
 
 
 def refilled(case: Case, slots: tuple[Slot, ...]) -> Iterator[Hypothesis]:
-    """Slots that were filled otherwise in another part, filled so wherever this part has such an operator."""
+    """Slots that were filled differently in another part, filled so wherever this part has such an operator."""
     for place, own in places(case).items():
         here = tuple(Slot(place, s.slot, s.rule, own.get(s.slot, ABSENT)) for s in slots)
         if place.operator == slots[0].place.operator and all(s.rule != s.instead for s in here):

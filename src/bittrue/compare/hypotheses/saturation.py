@@ -11,7 +11,7 @@ from .common import Array, of_result
 
 
 def saturation(case: Case) -> Iterator[Hypothesis]:
-    """The lowest and the highest code never used, or used for more."""
+    """The lowest and the highest quantized value never used, or used for more."""
     kind = case.theirs[0].dtype
     if kind.kind not in "iu" or kind.itemsize > 2:
         return
@@ -21,7 +21,7 @@ def saturation(case: Case) -> Iterator[Hypothesis]:
     def between(first: int, last: int) -> Hypothesis:
         return of_result(
             f"result saturates to [{first}, {last}]",
-            f"codes outside of [{first}, {last}] are not used",
+            f"quantized values outside of [{first}, {last}] are not used",
             lambda y: y.clip(first, last),
         )
 
@@ -31,8 +31,16 @@ def saturation(case: Case) -> Iterator[Hypothesis]:
     if low < 0:
         yield between(0, high)
         yield between(low, 0)
-    yield of_result("highest code wraps", "the highest code comes out as the lowest", lambda y: _replaced(y, high, low))
-    yield of_result("lowest code wraps", "the lowest code comes out as the highest", lambda y: _replaced(y, low, high))
+    yield of_result(
+        "highest quantized value wraps",
+        "the highest quantized value comes out as the lowest",
+        lambda y: _replaced(y, high, low),
+    )
+    yield of_result(
+        "lowest quantized value wraps",
+        "the lowest quantized value comes out as the highest",
+        lambda y: _replaced(y, low, high),
+    )
 
 
 def _replaced(values: Array, one: int, other: int) -> Array:

@@ -1,4 +1,4 @@
-"""Signed 8-bit codes read as unsigned bytes, alone or with results that are stored so, too."""
+"""Signed 8-bit values read as unsigned bytes, alone or with results that are stored so, too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .layers import last_layer
 
 
 def signedness(case: Case) -> Iterator[Hypothesis]:
-    """What comes of codes -128..127 that are taken for the bytes 0..255."""
+    """What comes of quantized values -128..127 that are taken for the bytes 0..255."""
     plan = case.plan
     # A table is indexed by the byte, whatever it is called; `lookups` has its faults.
     operator = find(plan.steps[0].operator) if len(plan.steps) == 1 else None
@@ -28,16 +28,18 @@ def signedness(case: Case) -> Iterator[Hypothesis]:
     if not read:
         return
     if all(plan.tensors[i].dtype == "s8" for i in plan.outputs):
-        text = "codes are read as unsigned bytes, and results clamped to 0..255 and stored so; zero points stay"
+        text = (
+            "quantized values are read as unsigned bytes, and results clamped to 0..255 and stored so; zero points stay"
+        )
         yield Hypothesis(
-            Cause("codes read and stored as unsigned bytes", text, "data", False),
+            Cause("quantized values read and stored as unsigned bytes", text, "data", False),
             "codes",
             graph=_all_unsigned,
             values=_bytes,
             result=_signed,
         )
-    text = "the input's codes are read as unsigned bytes; its zero point stays"
-    cause = Cause("input codes read as unsigned bytes", text, "data", False)
+    text = "the input's quantized values are read as unsigned bytes; its zero point stays"
+    cause = Cause("input quantized values read as unsigned bytes", text, "data", False)
     if last_layer(plan) is not None:
         yield Hypothesis(cause, "codes", values=_bytes, layer={"plain": True}, result=_signed)
     else:

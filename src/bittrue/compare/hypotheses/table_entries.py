@@ -28,13 +28,29 @@ def table_entries(case: Case) -> Iterator[Hypothesis]:
 
 
 def _whole(name: str) -> Iterator[tuple[str, str, Change]]:
-    yield f"{name} moved up by one", f"code k uses the entry of k - 1 in {name}", lambda t: np.append(t[:1], t[:-1])
-    yield f"{name} moved down by one", f"code k uses the entry of k + 1 in {name}", lambda t: np.append(t[1:], t[-1:])
-    yield f"{name} of 128 entries", f"{name} has an entry for every other code", lambda t: np.repeat(t[::2], 2)
-    yield f"{name} of 64 entries", f"{name} has an entry for every fourth code", lambda t: np.repeat(t[::4], 4)
-    text = f"{name} has an entry for every other code, means between them"
+    yield (
+        f"{name} moved up by one",
+        f"quantized value k uses the entry of k - 1 in {name}",
+        lambda t: np.append(t[:1], t[:-1]),
+    )
+    yield (
+        f"{name} moved down by one",
+        f"quantized value k uses the entry of k + 1 in {name}",
+        lambda t: np.append(t[1:], t[-1:]),
+    )
+    yield (
+        f"{name} of 128 entries",
+        f"{name} has an entry for every other quantized value",
+        lambda t: np.repeat(t[::2], 2),
+    )
+    yield (
+        f"{name} of 64 entries",
+        f"{name} has an entry for every fourth quantized value",
+        lambda t: np.repeat(t[::4], 4),
+    )
+    text = f"{name} has an entry for every other quantized value, means between them"
     yield f"{name} of 128 entries, interpolated", text, _interpolated
-    yield f"{name} rotated by 128", f"{name} is indexed by the code plus 128", lambda t: np.roll(t, 128)
+    yield f"{name} rotated by 128", f"{name} is indexed by the quantized value plus 128", lambda t: np.roll(t, 128)
     yield f"{name} reversed", f"{name} lies backwards", lambda t: t[::-1].copy()
     yield (
         f"{name} without its last entry",
@@ -69,7 +85,7 @@ def _with(name: str, change: Change) -> Callable[[Step], Step]:
     return changed
 
 
-# Steps that are functions of one code.
+# Steps that are functions of one quantized value.
 _FUNCTIONS = ("logistic", "tanh", "quantize", "relu", "hard_swish", "leaky_relu", "abs", "sqrt")
 
 
@@ -93,8 +109,8 @@ def _entries(case: Case) -> Iterator[Hypothesis]:
             return np.where(given == code, wrong, right)
 
         yield of_computation(
-            f"table entry of code {code} wrong",
-            f"the entry of code {code} is one too near to the middle",
+            f"table entry of quantized value {code} wrong",
+            f"the entry of quantized value {code} is one too near to the middle",
             compute,
             "data",
         )

@@ -1,4 +1,4 @@
-"""What a step would store before rounding: the real number that its scales and codes stand for."""
+"""What a step would store before rounding: the real number that its scales and quantized values stand for."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Real = np.longdouble
 
 @dataclass(frozen=True)
 class Unrounded:
-    """Real numbers in units of the stored integer, without the zero point.
+    """Real numbers in units of the quantized value, without the zero point.
 
     Attributes:
         exact: in the longest floating type of the machine.
         zero_point, low, high: of the stored value.
-        numerator, factor: where it is so: whole numbers and the real multiplier whose product `exact` is.
+        numerator, factor: where it is so: integers and the real multiplier whose product `exact` is.
     """
 
     exact: Array

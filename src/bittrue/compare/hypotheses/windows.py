@@ -46,16 +46,20 @@ def windows(case: Case) -> Iterator[Hypothesis]:
 def _codes(step: Step) -> Iterator[Hypothesis]:
     """What stands at padded positions."""
     codes: tuple[tuple[str, str, Callable[[Step], int]], ...] = (
-        ("padding with code 0", "padded positions hold code 0 instead of the zero point", lambda s: 0),
-        ("padding with code -128", "padded positions hold -128 instead of the zero point", lambda s: -128),
-        ("padding with code 127", "padded positions hold 127 instead of the zero point", lambda s: 127),
-        ("padding with code 128", "padded positions hold 128 instead of the zero point", lambda s: 128),
+        (
+            "padding with quantized value 0",
+            "padded positions hold quantized value 0 instead of the zero point",
+            lambda s: 0,
+        ),
+        ("padding with quantized value -128", "padded positions hold -128 instead of the zero point", lambda s: -128),
+        ("padding with quantized value 127", "padded positions hold 127 instead of the zero point", lambda s: 127),
+        ("padding with quantized value 128", "padded positions hold 128 instead of the zero point", lambda s: 128),
         (
             "padding with the output zero point",
             "padded positions hold the output's zero point",
             lambda s: int(s["output_zero_point"]),
         ),
-        ("padding with code 1", "padded positions hold 1 instead of the zero point", lambda s: 1),
+        ("padding with quantized value 1", "padded positions hold 1 instead of the zero point", lambda s: 1),
         ("padding with the negated zero point", "padded positions hold -z", lambda s: -int(s["input_zero_point"])),
     )
     by_code: dict[int, list[tuple[Cause, Callable[[Step], int]]]] = {}
@@ -66,7 +70,7 @@ def _codes(step: Step) -> Iterator[Hypothesis]:
         (cause, code), *others = found
         aliases = tuple(other for other, _ in others)
         yield Hypothesis(cause, "padding", layer={"pad_code": code}, aliases=aliases)
-    for name, mode in (("padding repeats the edge", "edge"), ("padding mirrors the picture", "reflect")):
+    for name, mode in (("padding repeats the edge", "edge"), ("padding mirrors the image", "reflect")):
         yield Hypothesis(_cause(name, f"{name} instead of holding the zero point"), "padding", layer={"pad_mode": mode})
 
 
@@ -181,7 +185,7 @@ def _pools(step: Step) -> Iterator[Hypothesis]:
         view = _view(x.astype(np.int64), last, point if code is None else code)
         return np.clip(view.max(axis=(3, 4)), last["low"], last["high"]).astype(x.dtype)
 
-    for name, code in (("code 0", 0), ("the zero point", None)):
+    for name, code in (("quantized value 0", 0), ("the zero point", None)):
         yield Hypothesis(
             _cause(f"padding with {name}", f"padded positions hold {name} and take part in the maximum"),
             "padding",
@@ -211,7 +215,7 @@ def _view(x: np.ndarray, step: Step, outside: int) -> np.ndarray:
 
 
 def window_sums(x: np.ndarray, step: Step, outside: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of all windows, padded positions holding `outside`, and how many positions lie inside the picture."""
+    """Sums of all windows, padded positions holding `outside`, and how many positions lie inside the image."""
     sums = _view(x.astype(np.int64), step, outside).sum(axis=(3, 4))
     counts = _view(np.ones(x.shape, np.int64), step, 0).sum(axis=(3, 4))
     return sums, counts

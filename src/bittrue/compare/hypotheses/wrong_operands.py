@@ -21,7 +21,7 @@ _MOST_ORDERED = 5
 
 
 def wrong_operands(case: Case) -> Iterator[Hypothesis]:
-    """Every constant of whole numbers changed, and other operators."""
+    """Every constant of integers changed, and other operators."""
     node = case.segment.node
     graph = case.segment.graph
     operator = find(node.operator)

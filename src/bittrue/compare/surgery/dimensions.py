@@ -1,4 +1,4 @@
-"""Which axes of which tensors must have one extent, so that they can only be cropped together."""
+"""Which axes of which tensors must have one size, so that they can only be cropped together."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Links:
         self._fixed: set[Axis] = set()
 
     def link(self, axes: Iterable[Axis]) -> None:
-        """These have one extent; where they have not, none of them may be cropped.
+        """These have one size; where they have not, none of them may be cropped.
 
         Negative axes count from the end; axes that a tensor lacks, and tensors of unknown shape, are passed over.
         """
@@ -54,7 +54,7 @@ class Links:
             self._fixed.update(known)
 
     def elementwise(self, names: Sequence[str]) -> None:
-        """Tensors of one operation on elements, with broadcasting: axes from the end, those of extent 1 apart."""
+        """Tensors of one operation on elements, with broadcasting: axes from the end, those of size 1 apart."""
         known = {name: self._shapes[name] for name in names if name in self._shapes}
         for back in range(1, max(map(len, known.values()), default=0) + 1):
             self.link((name, -back) for name, shape in known.items() if len(shape) >= back and shape[-back] != 1)

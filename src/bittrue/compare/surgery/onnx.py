@@ -206,7 +206,7 @@ class OnnxDocument(Document):
         return self._shapes.get(name, (1,))[:1] in ((), (1,))
 
     def _fit_attributes(self, node: Any, axes: Mapping[str, Sequence[int]], extent: int) -> None:
-        """Attributes of convolutions that repeat the extents of their weights."""
+        """Attributes of convolutions that repeat the sizes of their weights."""
         weights = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}.get(node.op_type)
         if weights is None:
             return
@@ -255,7 +255,7 @@ def _attribute(node: Any, name: str, default: Any) -> Any:
 
 
 def _shape(port: Any) -> tuple[int, ...] | None:
-    """Extents of a port where all are known."""
+    """Dimensions of a port where all are known."""
     kind = port.type.tensor_type
     if not port.type.HasField("tensor_type") or not kind.HasField("shape"):
         return None

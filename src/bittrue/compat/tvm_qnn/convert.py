@@ -124,7 +124,7 @@ class _Converter:
         return given
 
     def clamp(self, y: Any, node: Node) -> Any:
-        """The fused activation, as codes of the output."""
+        """The fused activation, as quantized values of the output."""
         activation = str(node.attributes.get("activation", "none"))
         if activation == "none":
             return y
@@ -298,7 +298,7 @@ class _Converter:
         """Input and output must share their parameters, as the frontend asserts."""
         given, out = self._quantization(node.inputs[0]), self._quantization(node.outputs[0])
         if not given.same_as(out):
-            raise self.unsupported(node, "an operator on codes whose result has another scale or zero point")
+            raise self.unsupported(node, "an operator on quantized values whose result has another scale or zero point")
 
     def mean(self, node: Node) -> Any:
         x, _out = node.inputs[0], node.outputs[0]

@@ -1,4 +1,4 @@
-"""add, subtract, mul, concatenate, functions of codes, leaky_relu, softmax, clip and relu."""
+"""add, subtract, mul, concatenate, functions of quantized values, leaky_relu, softmax, clip and relu."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def concatenate(
     """Inputs side by side along `axis`, each requantized to the output's scale and zero point where it differs.
 
     Args:
-        data: tensors of one type (int8, uint8, int16 or int32), equal extents along all other axes.
+        data: tensors of one type (int8, uint8, int16 or int32), equal sizes along all other axes.
         input_scales, input_zero_points: one number per input.
         axis: counts from the end where negative.
 
@@ -259,7 +259,7 @@ def _function(name: str, formula: str, stem: str) -> Callable[..., Any]:
         return build(f"qnn.{name}", (data,), data.shape, data.dtype, parameters, {"function": stem})
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""quantize({formula}) of x = dequantize(code), by a table of 256 entries.
+    function.__doc__ = f"""quantize({formula}) of x = dequantize(q), by a table of 256 entries.
 
     Args:
         x: int8 or uint8, any shape.
@@ -269,7 +269,7 @@ def _function(name: str, formula: str, stem: str) -> Callable[..., Any]:
         A tensor of the type and shape of `x`. Infinite results saturate.
 
     Raises:
-        InputError: other types; with arrays, codes for which the function has no value.
+        InputError: other types; with arrays, quantized values for which the function has no value.
 
     Source: tvm v0.18.0, python/tvm/relay/qnn/op/canonicalizations.py, read; its NumPy functions are taken in float32
     steps, each rounded to nearest.
@@ -364,7 +364,7 @@ def _end(argument: str, value: Any) -> int:
 
 
 def clip(data: Tensor, a_min: Any, a_max: Any) -> Any:
-    """min(max(data, a_min), a_max) of codes: what frontends make of ReLU, ReLU6 and so on.
+    """min(max(data, a_min), a_max) of quantized values: what frontends make of ReLU, ReLU6 and so on.
 
     Args:
         data: int8, uint8, int16, uint16 or int32, any shape.
@@ -383,7 +383,7 @@ def clip(data: Tensor, a_min: Any, a_max: Any) -> Any:
 
 
 def relu(data: Tensor, zero_point: Any = 0) -> Any:
-    """max(data, zero_point) of codes.
+    """max(data, zero_point) of quantized values.
 
     >>> import numpy as np
     >>> relu(np.uint8([1, 100, 200]), 128).tolist()

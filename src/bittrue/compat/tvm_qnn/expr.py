@@ -61,11 +61,11 @@ def var(name: str, shape: Sequence[int], dtype: Any = "float32") -> Expr:
 
     Args:
         name: as results and errors name it.
-        shape: its extents.
+        shape: its dimensions.
         dtype: ``"float32"``, ``"int8"``, ``"uint8"``, ...
 
     Raises:
-        InputError: a negative extent, an unknown type, an empty name.
+        InputError: a negative dimension, an unknown type, an empty name.
 
     >>> var("x", (1, 4), "int8")
     <var int8[1, 4]>
@@ -77,7 +77,7 @@ def var(name: str, shape: Sequence[int], dtype: Any = "float32") -> Expr:
     except (TypeError, ValueError):
         raise InputError("BT-QNN-SHAPE", f"{shape!r} is no shape", place=f"qnn.var, '{name}'") from None
     if any(extent < 0 for extent in extents):
-        raise InputError("BT-QNN-SHAPE", f"{list(extents)} has a negative extent", place=f"qnn.var, '{name}'")
+        raise InputError("BT-QNN-SHAPE", f"{list(extents)} has a negative dimension", place=f"qnn.var, '{name}'")
     return Expr(VARIABLE, (), extents, named_type(dtype).name, name=name)
 
 

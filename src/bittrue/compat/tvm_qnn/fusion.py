@@ -103,7 +103,7 @@ def find_group(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Gr
 
 
 def _mean(last: Expr, uses: Mapping[int, int], kept: Collection[int]) -> Group | None:
-    """cast, mean and requantize as frontends write the mean of codes."""
+    """cast, mean and requantize as frontends write the mean of quantized values."""
     mean = last.inputs[0]
     if mean.operator != "mean" or not _single(mean, uses, kept) or not _per_tensor(last):
         return None

@@ -1,4 +1,4 @@
-"""add, subtract, mul, concatenate and functions of codes as nodes of a graph."""
+"""add, subtract, mul, concatenate and functions of quantized values as nodes of a graph."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def mean(data: Tensor, axis: Any, keepdims: bool = False) -> Any:
     Args:
         data: int32.
         axis: one axis, or several.
-        keepdims: whether reduced axes stay with an extent of 1.
+        keepdims: whether reduced axes stay with a dimension of 1.
 
     Raises:
         InputError: other types, axes outside of the tensor.
@@ -79,7 +79,7 @@ def mean(data: Tensor, axis: Any, keepdims: bool = False) -> Any:
 
 
 def reshape(data: Tensor, newshape: Sequence[int]) -> Any:
-    """The same elements in another shape; one extent may be -1.
+    """The same elements in another shape; one dimension may be -1.
 
     >>> reshape(np.int8([[1, 2]]), (-1,)).tolist()
     [1, 2]
@@ -111,12 +111,12 @@ def transpose(data: Tensor, axes: Sequence[int]) -> Any:
 
 
 def pad(data: Tensor, pad_width: Sequence[Sequence[int]], pad_value: int) -> Any:
-    """A border of `pad_value` around a tensor of codes; use the zero point where it shall mean 0.
+    """A border of `pad_value` around a tensor of quantized values; use the zero point where it shall mean 0.
 
     Args:
         data: int8, uint8 or int16 of rank 5 or less.
         pad_width: (before, after) for every axis.
-        pad_value: a code.
+        pad_value: a quantized value.
 
     Raises:
         InputError: other types, negative widths, a value outside of the type.

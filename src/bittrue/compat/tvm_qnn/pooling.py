@@ -58,10 +58,10 @@ def avg_pool2d(
     layout: str = "NHWC",
     out_layout: str = "",
 ) -> Any:
-    """Codes requantized to the output's scale, added up over windows and divided, cut off toward zero.
+    """Quantized values requantized to the output's scale, added up over windows and divided, cut off toward zero.
 
-    Padded positions hold the code 0, whatever the zero point is: with `count_include_pad` and padding, averages at the
-    border are drawn to code 0.
+    Padded positions hold the quantized value 0, whatever the zero point is: with `count_include_pad` and padding,
+    averages at the border are drawn to quantized value 0.
 
     Args:
         data: int8 or uint8 of rank 4 in `layout`.
@@ -105,7 +105,7 @@ def max_pool2d(
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> Any:
-    """The largest code of every window; padded positions never win.
+    """The largest quantized value of every window; padded positions never win.
 
     Args:
         data: int8 or uint8 of rank 4 in `layout`.

@@ -28,7 +28,7 @@ def _axis_or_type(axis: Any, out_dtype: Any) -> tuple[int, Any]:
 
 
 def _per_axis(function: str, axis: Any, data: Expr, scale: Any, zero_point: Any) -> tuple[int, tuple[int, ...]]:
-    """Axis and its extent; the axis is looked at only where one of the two is no scalar."""
+    """Axis and its dimension; the axis is looked at only where one of the two is no scalar."""
     if all(checks.dimensions(p) == 0 for p in (scale, zero_point)):
         return -1, ()
     if not data.rank:
@@ -267,7 +267,7 @@ def simulated_dequantize(
     """(data - zero_point) * scale of float32 numbers.
 
     Args:
-        data: float32 numbers that hold codes, any shape.
+        data: float32 numbers that hold quantized values, any shape.
         input_scale, input_zero_point: numbers or vectors; element i of `axis` takes entry i modulo their length.
         in_dtype: ``"int8"``, ``"uint8"``, ``"int32"``, or ``"disable"``: the data as it is.
 

@@ -207,7 +207,7 @@ def quantized_pool2d(
     layout: str = "NCHW",
     out_layout: str = "",
 ) -> Any:
-    """The largest (``"max"``) or average (``"avg"``) code of windows in the output's scale.
+    """The largest (``"max"``) or average (``"avg"``) quantized value of windows in the output's scale.
 
     Args:
         quantized_data: int8 or uint8 of rank 4 in `layout`.
@@ -269,7 +269,7 @@ def quantized_concat(
     """`concatenate` of int8 or uint8 tensors.
 
     Args:
-        quantized_data: tensors of the type `out_dtype`, of equal extents but for those of `axis`.
+        quantized_data: tensors of the type `out_dtype`, of equal sizes but for those of `axis`.
         input_scales, input_zero_points: scalars, one for each of them.
         output_scale, output_zero_point: scalars.
         out_dtype: ``"int8"`` or ``"uint8"``.

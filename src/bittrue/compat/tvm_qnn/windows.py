@@ -36,7 +36,9 @@ def padding_name(
     pads: Sequence[int],
     out: Sequence[int],
 ) -> str | None:
-    """`valid` or `same` where that means these pads (top, left, bottom, right) and extents; None where neither does."""
+    """`valid` or `same` where that means these pads (top, left, bottom, right) and dimensions; None where neither
+    does.
+    """
     for name, rule in (("valid", "explicit"), ("same", "same_upper")):
         try:
             found = [window(*one, padding=rule) for one in zip(shape, taps, strides, dilation, strict=True)]
@@ -49,7 +51,7 @@ def padding_name(
 
 
 def fitted(expr: Expr) -> dict[str, Attribute]:
-    """Attributes of a pool over a picture with its channels last; empty where such an operator cannot say the same."""
+    """Attributes of a pool over an image with its channels last; empty where such an operator cannot say the same."""
     a, source = expr.attributes, expr.inputs[0].shape
     if a["layout"] != "NHWC" or a["dilation"] != (1, 1):
         return {}

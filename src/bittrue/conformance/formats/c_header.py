@@ -46,7 +46,7 @@ typedef struct {
   const char *name;
   const char *dtype;         /* "s8", "u8", "s16", "s32", "s64", "f32", ...; s4 takes a byte per element */
   int32_t rank;
-  const int32_t *shape;      /* rank extents; NULL for rank 0 */
+  const int32_t *shape;      /* rank dimensions; NULL for rank 0 */
   size_t count;              /* elements */
   const void *data;          /* in C order, of the type that dtype names; NULL when there are none */
   int32_t parameters;        /* scales and zero points: 0, 1, or one per index of axis */

@@ -83,7 +83,7 @@ def _model(case: SuiteCase) -> dict[str, Any]:
         return {"attributes": {}, "tensors": [_fed(case, name) for name in case.inputs], "refusal": str(error)}
     several = len(graph.nodes) > 1
     named = [node for node in graph.nodes if node.source == case.operator]
-    # Around an operator on real numbers stand those that make codes of them.
+    # Around an operator on real numbers stand those that make quantized values of them.
     inner = [node for node in graph.nodes if node.source not in _CONVERSIONS]
     chosen = next((nodes[0] for nodes in (named, inner, list(graph.nodes)) if len(nodes) == 1), None)
     found: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Arithmetics that may be a device's: numerics, and numerics with one rule filled otherwise."""
+"""Arithmetics that may be a device's: numerics, and numerics with one rule filled differently."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..suite import SuiteCase
 
 @dataclass(frozen=True)
 class Change:
-    """One slot that is filled otherwise than the numerics has it, wherever a row serves these operators and types."""
+    """One slot that is filled differently than the numerics has it, wherever a row serves these operators and types."""
 
     place: Place
     slot: str
@@ -56,7 +56,7 @@ class Candidate:
 
     @property
     def words(self) -> str:
-        """The slots that are filled otherwise."""
+        """The slots that are filled differently."""
         return " and ".join(dict.fromkeys(map(str, self.changes)))
 
     @property
@@ -83,7 +83,7 @@ class Candidate:
         return found
 
 
-# Slots that are filled otherwise at once.
+# Slots that are filled differently at once.
 _MOST_CHANGES = 3
 # One of them stands for all candidates that compute a case by the same plan.
 Group = tuple[Candidate, ...]

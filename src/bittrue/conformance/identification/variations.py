@@ -40,7 +40,9 @@ def variations(case: SuiteCase, start: int = 0, seed: str = "") -> Iterator[Suit
 
 
 def _other_values(case: SuiteCase, name: str, value: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Codes in bands of random place and width, real numbers of the same size; whatever may be an index stays."""
+    """Quantized values in bands of random place and width, real numbers of the same size; whatever may be an index
+    stays.
+    """
     if value.dtype.kind == "f":
         size = float(np.abs(value[np.isfinite(value)]).max(initial=1.0)) * 2.0 ** random.integers(-4, 3)
         with np.errstate(over="ignore"):

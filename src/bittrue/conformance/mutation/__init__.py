@@ -1,6 +1,6 @@
 """How good the suite is: every neighbouring wrong implementation is run against it.
 
-A mutant is a device that does one thing otherwise: another rule in one slot of its step, another numerics' whole row,
+A mutant is a device that does one thing differently: another rule in one slot of its step, another numerics' whole row,
 or a fault. The suite kills it when one case's outputs have other bytes than they should.
 """
 

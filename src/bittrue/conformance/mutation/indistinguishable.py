@@ -70,7 +70,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         (*_MOVEMENT, "QDQ Relu"),
-        r"(input codes read|codes read and stored) as unsigned bytes",
+        r"(input quantized values read|quantized values read and stored) as unsigned bytes",
         "bytes are moved, not computed with: what they are called on the way changes none of them",
     ),
     Claim(
@@ -83,7 +83,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         (),
         r"store=zero_point_(half_up|away)_then_clamp",
-        "the rescaled value is a whole number already: rounding it again changes nothing",
+        "the rescaled value is an integer already: rounding it again changes nothing",
         numerics=("litert",),
     ),
     Claim(
@@ -128,17 +128,18 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         ("AVERAGE_POOL_2D", "MEAN", "SUM"),
         r"accumulate=s16_pairs_s32_wrap",
-        "the rule is about products; sums of codes have none",
+        "the rule is about products; sums of quantized values have none",
     ),
     Claim(
         ("AVERAGE_POOL_2D", "MAX_POOL_2D"),
         r"output zero point .* where it is added, though not in the clamp",
-        "pools work on codes as they are: the zero point plays a part in the clamp alone",
+        "pools work on quantized values as they are: the zero point plays a part in the clamp alone",
     ),
     Claim(
         ("AVERAGE_POOL_2D",),
         r"exact result, ties away, zero point added before rounding",
-        "that is the specified rounding in other words: codes are averaged with their zero point, ties away from 0",
+        "that is the specified rounding in other words: quantized values are averaged with their zero point, ties away "
+        "from 0",
     ),
     Claim(
         ("MEAN", "SUM"),
@@ -227,7 +228,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         ("ARG_MAX",),
-        r"codes below 0 cut to 0",
+        r"quantized values below 0 cut to 0",
         "positions are never negative",
     ),
     Claim(
@@ -246,7 +247,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         _AVERAGES,
         r"accumulate=s16_pairs_s32_wrap",
-        "the rule is about products; sums of codes have none",
+        "the rule is about products; sums of quantized values have none",
         numerics=_ONNX,
     ),
     Claim(
@@ -285,7 +286,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         ("ADD", "MUL", "CONV_2D", "FULLY_CONNECTED"),
         r"store=(clamp_alone|saturate_s16_then_clamp)|clamp before the zero point.*",
-        "zero points of 16-bit codes are 0: nothing is added, and 16 bits are what the clamp leaves at most",
+        "zero points of 16-bit values are 0: nothing is added, and 16 bits are what the clamp leaves at most",
         types=("s16",),
         numerics=("litert",),
     ),
@@ -304,7 +305,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         _WHOLE,
         r"input read column by column",
-        "an average over the whole picture does not care about the order",
+        "an average over the whole image does not care about the order",
         numerics=_ONNX,
     ),
     Claim(
@@ -316,19 +317,19 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         _AVERAGES,
         r"axes\[0\] one too large|axes\[1\] one too small",
-        "the result's shape admits one axis for two only where the other one's extent is 1",
+        "the result's shape admits one axis for two only where the other one's dimension is 1",
         numerics=_ONNX,
     ),
     Claim(
         ("QLinearSoftmax", "QDQ Softmax"),
         r"low one too small",
-        "no share is below 0, which is stored as the zero point, a code",
+        "no share is below 0, which is stored as the zero point, a quantized value",
         numerics=_ONNX,
     ),
     Claim(
         ("QDQ Relu",),
         r"low one too small",
-        "no result is below 0, which is stored as the zero point, a code",
+        "no result is below 0, which is stored as the zero point, a quantized value",
         numerics=_ONNX,
     ),
     Claim(
@@ -391,9 +392,9 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         ("QLinearConcat", "QDQ Concat"),
-        r"input codes read as unsigned bytes",
+        r"input quantized values read as unsigned bytes",
         "predicted only where no part is rescaled, and there bytes are copied: tables of the others have no entries "
-        "for codes beyond the type",
+        "for quantized values beyond the type",
         types=("s8",),
         numerics=_ONNX,
     ),
@@ -420,14 +421,14 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         ("QLinearSoftmax", "QDQ Softmax"),
         r"low one too large|saturates to \[-127, 127\]",
-        "shares are never below 0: for unsigned codes the runtime has no lower end that could be another",
+        "shares are never below 0: for unsigned values the runtime has no lower end that could be another",
         types=("u8",),
         numerics=_ONNX,
     ),
     Claim(
         ("QDQ MaxPool",),
         r"storage_order one too (large|small)",
-        "it is about positions of the largest codes, which nothing asks for",
+        "it is about positions of the largest quantized values, which nothing asks for",
         numerics=_ONNX,
     ),
 )

@@ -137,7 +137,7 @@ def _computed(case: Case, hypothesis: Hypothesis) -> np.ndarray | None:
     session = Session(plan, executor="reference" if hypothesis.reference else "auto")
     (found,) = session.run({port.name: case.values[0][port.name] for port in session.inputs}).values()
     wanted = case.theirs[0]
-    # Devices know the shapes of buffers from the model: what is laid out otherwise fills the same buffer.
+    # Devices know the shapes of buffers from the model: what is laid out differently fills the same buffer.
     return found.reshape(wanted.shape) if found.size == wanted.size and found.dtype == wanted.dtype else None
 
 

@@ -124,5 +124,5 @@ def _attribute(value: Any, kind: str) -> Any:
 
 def _whole(value: Any) -> int:
     if isinstance(value, str) or int(value) != value:
-        raise ValueError("a whole number is needed")
+        raise ValueError("an integer is needed")
     return int(value)

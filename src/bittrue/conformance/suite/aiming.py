@@ -30,7 +30,7 @@ class Rescaling:
         second: binary32 scales per channel (of the weights; 1 where there are none).
         output: binary32 scale of the output.
         zero_point: of the output.
-        low, high: ends of the output's clamp, as codes.
+        low, high: ends of the output's clamp, as quantized values.
         base: the rule of slot `rescale` that near misses start from.
         wide: accumulators have more than 32 bits.
         further: other ways, from accumulators to rescaled values without the zero point.
@@ -53,7 +53,7 @@ class Rescaling:
 
 
 def answers(to: Rescaling, acc: Array) -> dict[str, Array]:
-    """Codes per way: `acc` is s64 [..., channels], and so is every answer, clamped.
+    """Quantized values per way: `acc` is s64 [..., channels], and so is every answer, clamped.
 
     A way that a channel's multiplier is outside of gives the base rule's answer there.
     """
@@ -247,11 +247,11 @@ def candidates(to: Rescaling, count: int, steps: Array, limit: int, random: np.r
         count: how many per channel.
         steps: offsets of the elements that share a channel's candidate.
         limit: no accumulator may lie beyond it on either side.
-        random: draws codes and places.
+        random: draws quantized values and places.
     """
     channels = len(to.second)
     codes = random.integers(to.low - to.zero_point, to.high - to.zero_point + 1, (count, channels))
-    # Ties, and the places around them, near and far; a few codes beyond both ends.
+    # Ties, and the places around them, near and far; a few quantized values beyond both ends.
     tie = np.round((codes + 0.5) / to.real)
     place = random.integers(0, len(steps), (count, channels))
     beside = random.integers(-1, 2, (count, channels)) * random.integers(0, 3, (count, channels))
@@ -281,7 +281,8 @@ def choose(to: Rescaling, centres: Array, steps: Array) -> Array:
 
 
 def pick(found: Array) -> Array:
-    """Of the candidates of every channel one, [channels]; `found` holds codes [ways, candidates, channels, elements].
+    """Of the candidates of every channel one, [channels]; `found` holds quantized values [ways, candidates, channels,
+    elements].
 
     Greedy: channel by channel the candidate on which most pairs of ways part that few channels have parted yet.
     """
@@ -296,7 +297,7 @@ def pick(found: Array) -> Array:
 
 
 def cover(found: Array, count: int) -> list[int]:
-    """At most `count` candidates, best first, that part as many pairs of ways as all do; `found` holds codes
+    """At most `count` candidates, best first, that part as many pairs of ways as all do; `found` holds quantized values
     [ways, candidates, elements].
     """
     keys = _keys(found)
@@ -344,7 +345,7 @@ def uncommon(found: Array, each: int = 3) -> Array:
 
 
 def _keys(found: Array) -> Array:
-    """One number for all elements: equal codes are equal numbers. Ways that never part are one.
+    """One number for all elements: equal quantized values are equal numbers. Ways that never part are one.
 
     Of 32 bits, which is faster; that two other codes meet only makes a choice a little worse.
     """

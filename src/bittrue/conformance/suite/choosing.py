@@ -1,4 +1,6 @@
-"""Few elements that tell many arithmetics apart: chosen from all codes of narrow types, by what the answers are."""
+"""Few elements that tell many arithmetics apart: chosen from all quantized values of narrow types, by what the answers
+are.
+"""
 
 from __future__ import annotations
 

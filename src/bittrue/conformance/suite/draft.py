@@ -46,7 +46,9 @@ def all_between(drawn: np.random.Generator, low: float, high: float, shape: int 
 
 
 def distinct(types: str, shape: Sequence[int], *words: object) -> np.ndarray:
-    """Codes as different from each other as the type allows, both of its ends among them, in random order."""
+    """Quantized values as different from each other as the type allows, both of its ends among them, in random
+    order.
+    """
     kind = data_type(types)
     drawn = generator(types, *shape, *words, "distinct")
     size = int(np.prod(shape, dtype=np.int64))

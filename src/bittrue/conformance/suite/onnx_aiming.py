@@ -79,7 +79,7 @@ def accumulators(scales: Scales, low: int, high: int, count: int, random: np.ran
     pool: set[int] = set()
     above, below = real.numerator, real.denominator
     for number in range(first, last + 1):
-        # The accumulator on the tie or just before it, and its neighbours; then one that is near a whole number.
+        # The accumulator on the tie or just before it, and its neighbours; then one that is near an integer.
         nearest = (2 * number + 1) * below // (2 * above)
         pool.update((nearest - 1, nearest, nearest + 1, nearest + 2, number * below // above))
     # Far beyond both ends, where registers of fewer bits wrap.
@@ -94,7 +94,9 @@ def accumulators(scales: Scales, low: int, high: int, count: int, random: np.ran
 
 
 def rescalings(scales: Scales, acc: Codes) -> list[Codes]:
-    """Codes of accumulators under the arithmetics of the ONNX numerics and those near to them, the runtime's first."""
+    """Quantized values of accumulators under the arithmetics of the ONNX numerics and those near to them, the runtime's
+    first.
+    """
     f32 = np.float32
     x, w, y = f32(scales.x), f32(scales.w), f32(scales.y)
     real, wide = scales.real, acc.astype(np.float64)

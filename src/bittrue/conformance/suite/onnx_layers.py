@@ -1,4 +1,6 @@
-"""Numbers for layers of products and sums on codes: what QLinearConv, QLinearMatMul, QGemm and groups share."""
+"""Numbers for layers of products and sums on quantized values: what QLinearConv, QLinearMatMul, QGemm and groups
+share.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ class Layer:
     """One layer: activations, weights and parameters.
 
     Attributes:
-        x: codes, ``[rows, terms]`` or what `attributes` of a convolution are for: ``[n, c, h, w]``.
-        w: codes, ``[channels, terms]`` or ``[m, c / groups, kh, kw]``.
+        x: quantized values, ``[rows, terms]`` or what `attributes` of a convolution are for: ``[n, c, h, w]``.
+        w: quantized values, ``[channels, terms]`` or ``[m, c / groups, kh, kw]``.
         w_scale, w_zero_point: one number or one per channel.
         bias: s32, one per channel; None without.
         attributes: of the convolution.
@@ -143,9 +145,9 @@ def aimed(label: str, wanted: Wanted, random: np.random.Generator, biased: bool)
 
     def middle(channel: int) -> int:
         if wanted.exponents[0] > 0:
-            # Nothing is inside of the codes; products by the multiplier leave every register.
+            # Nothing is inside of the quantized values; products by the multiplier leave every register.
             return int(random.choice([-1, 1])) << (12 + 2 * channel % 15)
-        # Where the reach of a channel is shorter than the range of its codes, any part of them.
+        # Where the reach of a channel is shorter than the range of its quantized values, any part of them.
         code = random.integers(x_kind.minimum + 20, x_kind.maximum - 20) - zy
         real = scales(channel).real
         return int((2 * int(code) + 1) / (2 * real)) if real < 2.0**-7 else 0
@@ -181,7 +183,7 @@ def aimed(label: str, wanted: Wanted, random: np.random.Generator, biased: bool)
 
 @dataclass(frozen=True)
 class Picture:
-    """Geometry of a convolution whose numbers are random but whose every sum is inside of the codes."""
+    """Geometry of a convolution whose numbers are random but whose every sum is inside of the quantized values."""
 
     note: str
     x: tuple[int, ...]
@@ -263,7 +265,7 @@ PICTURES = (
     Picture("three groups, batch of 2", (2, 6, 4, 5), (2, 2), 9, 3, _window(strides=[1, 2])),
     Picture("65 terms, 17 channels, 1x1", (1, 65, 3, 3), (1, 1), 17),
     Picture("one row: a convolution of one axis", (1, 5, 19), (5,), 6, 1, _window(pads=[2, 2], strides=[2])),
-    Picture("kernel as large as the picture: 189 terms", (2, 7, 9, 3), (9, 3), 5),
+    Picture("kernel as large as the image: 189 terms", (2, 7, 9, 3), (9, 3), 5),
     Picture("one channel, one output", (1, 1, 9, 9), (3, 3), 1),
 )
 
@@ -271,7 +273,7 @@ PICTURES = (
 def picture(
     label: str, geometry: Picture, random: np.random.Generator, biased: bool = True, per_channel: bool = True
 ) -> Layer:
-    """Random codes; the multiplier is a power of two for which one sum in a few is a tie."""
+    """Random quantized values; the multiplier is a power of two for which one sum in a few is a tie."""
     x_type, w_type = TYPES[label]
     x_kind, w_kind = data_type(x_type), data_type(w_type)
     zx, zy = point(x_type, geometry.points[0]), point(x_type, geometry.points[2])
@@ -312,7 +314,9 @@ _TERMS = 1300
 
 
 def long_sums(label: str, random: np.random.Generator, back: bool) -> Layer:
-    """Sums of 1,300 products: some beyond 24 bits, or partial sums beyond 24 bits that come `back` to a few codes."""
+    """Sums of 1,300 products: some beyond 24 bits, or partial sums beyond 24 bits that come `back` to a few quantized
+    values.
+    """
     x_type, w_type = TYPES[label]
     x_kind, w_kind = data_type(x_type), data_type(w_type)
     half, zw = _TERMS // 2, weight_point(w_type)
@@ -376,7 +380,9 @@ def usual(
     biased: bool = True,
     attributes: dict[str, Any] | None = None,
 ) -> Layer:
-    """What a converter writes and a tester draws: uniform codes, normal weights, scales that keep results inside."""
+    """What a converter writes and a tester draws: uniform quantized values, normal weights, scales that keep results
+    inside.
+    """
     x_type, w_type = TYPES[label]
     x_kind, w_kind = data_type(x_type), data_type(w_type)
     zx, zy = (point(x_type, between(random, 0.3, 0.7)) for _ in range(2))
@@ -390,7 +396,7 @@ def usual(
     y_scale = float(np.float32(spread * 4 / 255))
     return Layer(
         "random",
-        f"uniform codes, {terms} terms",
+        f"uniform quantized values, {terms} terms",
         x_type,
         w_type,
         x.astype(x_kind.numpy),

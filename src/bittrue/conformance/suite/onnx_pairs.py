@@ -1,4 +1,6 @@
-"""An operator on codes in its two ONNX forms: com.microsoft's own, and between DequantizeLinear and QuantizeLinear."""
+"""An operator on quantized values in its two ONNX forms: com.microsoft's own, and between DequantizeLinear and
+QuantizeLinear.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def quantized(
 
     Args:
         operator: ``"QLinearAdd"`` or ``"QDQ Add"``.
-        dtype: of all codes.
+        dtype: of all quantized values.
         result: shape, scale and zero point.
         result_first: the operator takes the result's parameters before its operands.
         more: attributes of com.microsoft's form alone.

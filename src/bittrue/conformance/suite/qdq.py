@@ -1,7 +1,7 @@
 """Cases of .tflite models as .onnx: DequantizeLinear, the operator on real numbers, QuantizeLinear.
 
 Names, shapes and types of inputs and outputs stay; transpositions that channels-first operators need are inside, on
-codes. The arithmetic is another one: what such a model means in real numbers is the same.
+quantized values. The arithmetic is another one: what such a model means in real numbers is the same.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Writer:
         """An operand as real numbers.
 
         Args:
-            order: of its axes, applied to codes.
-            shape: another shape, given to codes.
+            order: of its axes, applied to quantized values.
+            shape: another shape, given to quantized values.
             product: scale of an operand that has none of its own: a bias.
         """
         tensor = self.tensor(position)
@@ -156,7 +156,7 @@ class Writer:
         return self.add("Clip", name, *ends)
 
     def quantized(self, name: str) -> str:
-        """Codes of the result's type and parameters."""
+        """Quantized values of the result's type and parameters."""
         tensor = self.result
         if tensor.dtype == "f32":
             return name

@@ -36,7 +36,7 @@ class Operand:
 
     Attributes:
         dtype: short type name, ``"s8"``.
-        shape: its extents.
+        shape: its dimensions.
         scale: one number, or one per index of `axis`; None for tensors that are not quantized.
         zero_point: likewise.
         axis: of per-axis parameters.

@@ -61,7 +61,7 @@ def window(source: Source, *, dilated: bool = True) -> dict[str, Attribute]:
 def fused(source: Source) -> tuple[str, Quantization]:
     """The activation that an operator's name ends in, and the parameters of its output.
 
-    Server operators with a fused Relu spread the range above zero over all codes:
+    Server operators with a fused Relu spread the range above zero over all quantized values:
     scale = f32(f64(f32(Y_scale * (255 - zero point))) / 255), or 0.1 where that or one over it is no number; their zero
     point is 0.
     """
@@ -81,7 +81,7 @@ _PLAIN_RELU = frozenset({"Int8Relu", "Int8AveragePoolRelu", "Int8MaxPoolRelu"})
 
 
 def _check_kernel(source: Source) -> None:
-    """Kernel extents, where they are given, agree with the filters."""
+    """Kernel dimensions, where they are given, agree with the filters."""
     taps = _pair(source, "kernel", "kernels", 0)
     weights = source.tensor(1)
     if weights.is_constant and len(weights.shape) == 4 and tuple(weights.shape[1:3]) != taps:
@@ -167,7 +167,7 @@ def _pool(operator: str, *, keeps: bool) -> Mapper:
             raise source.invalid("BT-CAFFE2-WINDOW", "global_pooling has stride 1 and no pads")
         attributes |= {"filter_h": taps[0], "filter_w": taps[1], "whole": whole, "activation": activation}
         if keeps and not source.engine:
-            # QNNPACK limits the positions of taps to the picture.
+            # QNNPACK limits the positions of taps to the image.
             attributes["outside"] = "edge"
         source.emit(operator, "u8", parameters, attributes)
 

@@ -85,7 +85,7 @@ def _concat(source: Source) -> None:
         raise source.unsupported("BT-CAFFE2-ARGUMENT", "add_axis is not read")
     source.emit("concatenation", "u8", source.requested(), {"axis": axis, "activation": "none"})
     if len(source.outputs) == 2:
-        # The extents along the axis, which the runtime leaves unwritten here: nobody may read them.
+        # The dimensions along the axis, which the runtime leaves unwritten here: nobody may read them.
         source.builder.blobs.pop(source.outputs[1], None)
 
 

@@ -28,7 +28,9 @@ MOST_AXES = 32
 
 @dataclass(frozen=True, eq=False)
 class Blob:
-    """A learned array of a layer: binary32 numbers, and whether its shape is given in the old form of four extents."""
+    """A learned array of a layer: binary32 numbers, and whether its shape is given in the old form of four
+    dimensions.
+    """
 
     values: np.ndarray
     legacy: bool = False
@@ -109,9 +111,9 @@ class Layer(Refusing):
             )
 
     def learn(self, position: int, shape: Sequence[int], role: str) -> np.ndarray:
-        """Learned array `position` with this shape; -1 stands for any extent.
+        """Learned array `position` with this shape; -1 stands for any dimension.
 
-        Shapes in the old form of four extents may have 1s ahead.
+        Shapes in the old form of four dimensions may have 1s ahead.
 
         Raises:
             InvalidModelError: there is none, or it has another shape.
@@ -139,7 +141,7 @@ class Layer(Refusing):
 
     # -- parameters ------------------------------------------------------------------------------------------------
     def result_type(self, saturate: int, whole: bool) -> str:
-        """Type of a top: u8 or s8 where whole numbers are limited so, else f32 as the system holds it."""
+        """Type of a top: u8 or s8 where integers are limited so, else f32 as the system holds it."""
         return _EIGHT.get(saturate, "f32") if whole else "f32"
 
     def saturation(self, saturate: int) -> tuple[float, float]:

@@ -81,7 +81,7 @@ def _window(layer: Layer) -> dict[str, Attribute]:
 
 
 def _stored(array: np.ndarray, *types: type) -> np.ndarray:
-    """Whole numbers in the first type that holds all of them; other arrays stay binary32."""
+    """Integers in the first type that holds all of them; other arrays stay binary32."""
     if np.isfinite(array).all() and (np.rint(array) == array).all():
         for dtype in types:
             limits = np.iinfo(dtype)

@@ -31,7 +31,7 @@ def _ends(layer: Layer, saturate: int) -> dict[str, Attribute]:
 
 
 def _quantized_result(layer: Layer, parameter: Any) -> tuple[str, dict[str, Attribute]]:
-    """Type and limits of layers that limit quantized results only: whole numbers unless the output scale is 1."""
+    """Type and limits of layers that limit quantized results only: integers unless the output scale is 1."""
     if not _is_quantized(parameter.output_scale, parameter.output_zero_point):
         return "f32", _ends(layer, 0)
     return layer.result_type(parameter.saturate, parameter.output_scale != 1), _ends(layer, parameter.saturate)
@@ -174,7 +174,7 @@ def _relu(layer: Layer) -> None:
     least = parameter.minimum if parameter.minimum != 0 else -_INFINITE
     dtype, limits = _quantized_result(layer, parameter)
     if not quant_in and not quant_out and slope == 0 and layer.dtype() != "f32":
-        # Whole numbers stay what they are.
+        # Integers stay what they are.
         low, high = (-128, 127) if layer.dtype() == "s8" else (0, 255)
         if all(end in (_INFINITE, -_INFINITE) or (end.is_integer() and low <= end <= high) for end in (most, least)):
             dtype = layer.dtype()

@@ -31,7 +31,7 @@ def _silence(layer: Layer) -> None:
 
 
 def _reshaped(layer: Layer, first: int, end: int, extents: Iterable[int]) -> None:
-    """Axes between two places (counted from behind where negative: -1 is behind the last one) get new extents."""
+    """Axes between two places (counted from behind where negative: -1 is behind the last one) get new dimensions."""
     layer.expect(1)
     target = layer.constant(np.asarray(list(extents), np.int64), "shape")
     attributes: dict[str, Attribute] = {"first": first, "end": end, "zeros": "copied"}

@@ -1,4 +1,4 @@
-"""Mappings of layers over pictures: Pooling, ResizeBilinear, SpatialBatchingPooling."""
+"""Mappings of layers over images: Pooling, ResizeBilinear, SpatialBatchingPooling."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _sides(layer: Layer, parameter: Any) -> dict[str, Attribute]:
         refuse(has("kernel_size") == both, "the kernel is kernel_size, or kernel_h and kernel_w")
         size = parameter.kernel_size
         kernel = (size, size) if has("kernel_size") else (parameter.kernel_h, parameter.kernel_w)
-        refuse(min(kernel) < 1, "the kernel has no extent")
+        refuse(min(kernel) < 1, "the kernel has no dimension")
     pad_h, pad_w = (parameter.pad_h, parameter.pad_w) if has("pad_h") else (parameter.pad, parameter.pad)
     stride = parameter.stride
     strides = (parameter.stride_h, parameter.stride_w) if has("stride_h") else (stride, stride)
@@ -140,7 +140,7 @@ def _resize_bilinear(layer: Layer) -> None:
         if given and extent < 1:
             raise layer.invalid("BT-RESIZE-SIZE", f"output_{side} is {extent}")
         attributes |= {f"output_{side}": extent if given else 0, f"scale_{side}": getattr(parameter, f"scale_{side}")}
-    # Whole numbers by the document, too, which quantizes with the output's scale.
+    # Integers by the document, too, which quantizes with the output's scale.
     whole = parameter.output_scale != 1
     layer.emit("resize_levels", layer.result_type(parameter.saturate, whole), attributes)
 
@@ -162,7 +162,7 @@ def _spatial_batching_pooling(layer: Layer) -> None:
             "BT-CAFFE-POOL",
             "a SpatialBatchingPooling layer with ceil_mode, without pad_l, pad_r, pad_t and pad_b, or without small "
             "pictures",
-            "the system leaves their extents undefined; set ceil_mode: false, the pads, spatial_batching_h and "
+            "the system leaves their dimensions undefined; set ceil_mode: false, the pads, spatial_batching_h and "
             "spatial_batching_w of at least 2, batch_h and batch_w",
         )
     attributes = {

@@ -191,7 +191,9 @@ class Source(Refusing):
         return tensor.shape if tensor.is_constant else None
 
     def expects(self, position: int, extents: tuple[int, ...]) -> None:
-        """The shape that input `position` must have, -1 for any extent; declared for the input that it stems from."""
+        """The shape that input `position` must have, -1 for any dimension; declared for the input that it stems
+        from.
+        """
         index = self.inputs[position]
         while index in self.builder.follows:
             index = self.builder.follows[index]

@@ -220,12 +220,12 @@ def _flatten(source: Source) -> None:
 
 
 def _reshape(source: Source) -> None:
-    """0 keeps an extent, -1 is what is left."""
+    """0 keeps a dimension, -1 is what is left."""
     source.expect(1)
     shape = source.integers("shape")
     if source.flag("reverse") or not shape or any(extent < -1 for extent in shape):
         raise source.unsupported(
-            "BT-MXNET-ATTRIBUTE", f"shape {list(shape)}: extents, 0 and one -1 are read", "write the extents out"
+            "BT-MXNET-ATTRIBUTE", f"shape {list(shape)}: dimensions, 0 and one -1 are read", "write the dimensions out"
         )
     target = source.builder.constant(np.array(shape, np.int64), f"{source.label}_shape")
     operands = [source.inputs[0], target]

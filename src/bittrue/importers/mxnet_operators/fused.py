@@ -1,6 +1,6 @@
 """Mappings of fused nodes: a convolution or fully-connected layer with what follows it, as calibrated graphs have them.
 
-Real weights become codes when the node first runs: nodes in front of the layer, which the planner folds.
+Real weights become quantized values when the node first runs: nodes in front of the layer, which the planner folds.
 """
 
 from __future__ import annotations
@@ -154,7 +154,9 @@ def _convolution(source: Source) -> None:
 def _weights(
     source: Source, bias: bool, with_bn: bool, data: list[int], codes: str, per_channel: bool
 ) -> tuple[int, int, int, int]:
-    """Codes, bias and scales of real weights, after a normalization was folded into them; and those weights."""
+    """Quantized values, bias and scales of real weights, after a normalization was folded into them; and those
+    weights.
+    """
     weights = source.inputs[1]
     own = source.inputs[2] if bias else None
     for position in range(1, 2 + bias + 4 * with_bn):

@@ -1,4 +1,4 @@
-"""Mappings of conversions between real numbers, codes and sums."""
+"""Mappings of conversions between real numbers, quantized values and sums."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .base import Mappers, Source
 
 _TYPES = {"int8": "s8", "uint8": "u8"}
 _ENDS = ("_output1", "_output2")
-# What inputs that are codes already stand for: half a step more than the largest code.
+# What inputs that are quantized values already stand for: half a step more than the largest quantized value.
 _CODES = {"s8": (-127.5, 127.5), "u8": (0.0, 255.5)}
 
 
@@ -35,7 +35,7 @@ def _quantize(source: Source) -> None:
 
 
 def _codes(source: Source, low: int, high: int, dtype: str, version: str) -> None:
-    """Codes of a range; u8 keeps the range as it is."""
+    """Quantized values of a range; u8 keeps the range as it is."""
     (output,) = source.emit(
         "range_quantize", [source.inputs[0], low, high], [dtype], ["_output0"], {"version": version}
     )

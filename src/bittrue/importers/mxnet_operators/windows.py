@@ -1,4 +1,4 @@
-"""Attributes of windows, for pools of real numbers and of codes."""
+"""Attributes of windows, for pools of real numbers and of quantized values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SIZES = {"valid": "floor", "full": "ceil", "same": "exact"}
 
 
 def pool(source: Source, dtype: str, kernel: tuple[int, ...]) -> int:
-    """The pool of input 0; an empty `kernel` is for windows that are the whole picture."""
+    """The pool of input 0; an empty `kernel` is for windows that are the whole image."""
     source.ignore("cudnn_off", "p_value")
     kind = source.text("pool_type", "max", ("max", "avg"))
     attributes: dict[str, Attribute] = {

@@ -7,7 +7,7 @@ from .base import MICROSOFT, Mappers, Source
 
 _EIGHT = ("u8", "s8")
 _FLOATS_8 = ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")
-# Types that a version added, with the version: of stored numbers, of real numbers, of scales.
+# Types that a version added, with the version: of quantized values, of real numbers, of scales.
 _STORED = {
     10: _EIGHT,
     19: _FLOATS_8,
@@ -38,7 +38,7 @@ def _expect(source: Source, role: str, found: str, wanted: tuple[str, ...]) -> N
 
 
 def _types(source: Source) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Types of stored numbers, of real numbers and of scales that this version has."""
+    """Types of quantized values, of real numbers and of scales that this version has."""
     if source.domain == MICROSOFT:
         return _MICROSOFT_STORED, _MICROSOFT_REAL, _MICROSOFT_REAL
     version = source.version

@@ -98,7 +98,7 @@ _BOXES = Row(
         "store": "clamp_then_zero_point",
     },
     _RUN,
-    limit="boxes that are not finite, or name a picture that is not there, are refused; the runtime reads elsewhere",
+    limit="boxes that are not finite, or name an image that is not there, are refused; the runtime reads elsewhere",
 )
 _MOVED = (
     Row("concatenation", ("u8... -> u8",), {"combine": "copy"}, _RUN, requires=_SAME),

@@ -26,7 +26,7 @@ _DIVIDED = {
 }
 _COMPARED = {"compare": "rescaled_left_8", "rescale": "q31_two_step_up_away"}
 _RAW = {"compare": "raw"}
-# Kernels that broadcast abort above rank 8; some recognise shapes that differ only in leading extents of 1.
+# Kernels that broadcast abort above rank 8; some recognise shapes that differ only in leading dimensions of 1.
 _RANK = ("broadcast_rank_within", 8)
 _RANK_ONES = ("broadcast_rank_within", 8, True)
 _TWO_NANS = (

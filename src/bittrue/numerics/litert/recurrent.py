@@ -16,7 +16,8 @@ _HYBRID = {"row_product": "s8_vectors_binary32_scale"}
 
 _BATCHES = (
     "several batches at once (time major, or a single step) are refused: the order of additions changes with the "
-    "extents and, in long rows, with the processor's caches; so is the activation none, which leaves temporaries in h"
+    "dimensions and, in long rows, with the processor's caches; so is the activation none, which leaves temporaries in "
+    "h"
 )
 _NANS = "where NaNs of different bits meet in one sum, kernels keep the one or the other"
 _ROWS = "rows with NaN or infinity, or of denormal numbers alone, are refused: their conversion to 8 bits is undefined"

@@ -159,7 +159,7 @@ ROWS: tuple[Row, ...] = (
         {"interpolate": "ten_bits_half_away"},
         "run; docs/facts/litert.md 2.4",
         where=("s8", "s16"),
-        limit="sizes for which the kernel reads beyond the picture are refused",
+        limit="sizes for which the kernel reads beyond the image are refused",
     ),
     Row(
         "resize_bilinear",

@@ -1,6 +1,6 @@
 """Rows of `litert-optimized`: element-wise arithmetic.
 
-Vector loops keep sums in 16 bits and align inputs otherwise than the scalar loops behind them. A broadcast that does
+Vector loops keep sums in 16 bits and align inputs differently than the scalar loops behind them. A broadcast that does
 not fit five nested loops takes the reference kernels: the rows of `litert`.
 """
 

@@ -7,7 +7,7 @@ from ..table import Row
 _AWAY = {"softmax": "binary32_table_away"}
 _LOGARITHM = {"log_softmax": "binary32_table_even"}
 
-# Means over height and width, extents kept: vectors of channels, and scalars behind them.
+# Means over height and width, dimensions kept: vectors of channels, and scalars behind them.
 _PICTURE = {
     "accumulate": "s32_wrap",
     "mean": "binary32_real_two_step_up_up",

@@ -23,7 +23,7 @@ ROWS = (
         {"range_requantize": "binary32_product_even"},
         _RUN,
     ),
-    Row("identity", ("T -> T",), {}, "ranges and codes that pass through", where=("f32", "s8", "u8", "s32")),
+    Row("identity", ("T -> T",), {}, "ranges and quantized values that pass through", where=("f32", "s8", "u8", "s32")),
     Row("product_range", ("f32 f32 f32 f32 -> f32 f32",), {}, _RUN),
     Row(
         "range_of_sums",

@@ -1,7 +1,7 @@
 """Rows of `onnx`: operators on real numbers, every result the real one rounded once to binary32, ties to even.
 
 One operator is one real function: sums of products, softmax and normalizations are rounded at the end only. What IEEE
-754 defines (sums of two, products, quotients, roots, whole numbers, comparisons) is the same as in any runtime.
+754 defines (sums of two, products, quotients, roots, integers, comparisons) is the same as in any runtime.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ REQUANTIZE = {
 
 # Dilated windows with auto_pad SAME_* are refused.
 UNDILATED = (("undilated_same",),)
-# Codes and their zero points are of one type.
+# Quantized values and their zero points are of one type.
 PAIRS = tuple(f"{a} {b} {a}|- {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))
 # The same as operands of layers, which have no bias and no scales then.
 SUMS = tuple(f"{a} {b} - - {a}|- - {b}|- -> s32" for a in ("u8", "s8") for b in ("u8", "s8"))

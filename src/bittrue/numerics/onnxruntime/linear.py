@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..table import Row
 
 _RUN = "run: random models, ties, one-ulp-off ties and every zero point; docs/facts/onnxruntime.md 1.2"
-_RUN_8 = "run: all codes, every binade, both sides of every tie; docs/facts/onnxruntime.md 1.3"
+_RUN_8 = "run: all quantized values, every binade, both sides of every tie; docs/facts/onnxruntime.md 1.3"
 _EIGHT = ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz")
 _CONTRIBUTED = ("attribute_is", "domain", "com.microsoft")
 # Opsets up to 26 load; `precision` is read by nobody: the quotient is binary32, for binary16 operands, too.

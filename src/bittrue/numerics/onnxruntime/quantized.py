@@ -42,7 +42,7 @@ ROWS: tuple[Row, ...] = (
         "qlinear_average_pool",
         ("T f32 T f32 T|- -> T",),
         _WHOLE_PICTURE,
-        f"{_RUN}; windows that are the whole picture go the way of the global average",
+        f"{_RUN}; windows that are the whole image go the way of the global average",
         where=BYTES,
         limit=_NO_NUMBER,
         when=(("window_is_picture",),),

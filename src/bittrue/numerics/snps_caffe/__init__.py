@@ -1,4 +1,4 @@
-"""SNPS Caffe, CPU paths: layers on binary32 blobs that hold whole numbers.
+"""SNPS Caffe, CPU paths: layers on binary32 blobs that hold integers.
 
 `snps_caffe-ev` and `snps_caffe-sr` are the same with the environment variable CAFFE_QUANTIZED_ROUND set to EV or SR;
 `snps_caffe-document` is what the system's own document says instead.

@@ -53,7 +53,7 @@ def _rows(operator: str, kinds: tuple[_Kind, ...], channels: str, evidence: str)
 
 
 def _plain(operator: str) -> Iterator[Row]:
-    """Without scales nothing is rounded; a multiplier of 1 leaves whole numbers as they are."""
+    """Without scales nothing is rounded; a multiplier of 1 leaves integers as they are."""
     when = (("attribute_is", "rescales", False),)
     one = {
         "accumulate": "binary32",

@@ -11,7 +11,7 @@ _RUN = "run: recorded cases of the built system; docs/facts/snps_caffe.md"
 _AWAY = {"levels": "binary32_divide_away"}
 _LEVEL = "a number that is no whole one of 8 bits has no place in a result of 8 bits: refused while running"
 _RESTORED = (
-    "where the input is quantized, the runtime writes it back rounded to whole numbers: a second reader of a blob with "
+    "where the input is quantized, the runtime writes it back rounded to integers: a second reader of a blob with "
     "other numbers would see those"
 )
 _SHIFTS = "sums and shifts that leave 32 bits, which the runtime leaves undefined, are refused"
@@ -85,7 +85,7 @@ ROWS: tuple[Row, ...] = (
     ),
 )
 
-# What the system's document says otherwise.
+# What the system's document says differently.
 DOCUMENT_ROWS: tuple[Row, ...] = (
     Row(
         "bias_levels",

@@ -43,13 +43,13 @@ ROWS: tuple[Row, ...] = (
         limit=_EMPTY,
     ),
     Row("average_levels", _ONE, _EVEN, f"{_RUN} 6", limit=_EMPTY),
-    Row("max_in_batches", _ONE, {}, f"{_RUN} 8", limit="windows that read past the picture are refused"),
+    Row("max_in_batches", _ONE, {}, f"{_RUN} 8", limit="windows that read past the image are refused"),
     Row("max_levels", ("T -> T",), {}, f"{_RUN} 6", where=("f32", "u8", "s8")),
     Row("resize_levels", _ONE, _LERP, f"{_RUN} 8", when=(_UNQUANTIZED,)),
     Row("resize_levels", _ONE, {**_LERP, "levels": "whole_away"}, f"{_RUN} 8"),
 )
 
-# What the system's document says otherwise.
+# What the system's document says differently.
 DOCUMENT_ROWS: tuple[Row, ...] = (
     Row(
         "average_levels",

@@ -67,7 +67,7 @@ def rows(own: Variant) -> tuple[Row, ...]:
             f"{READ}, canonicalizations.py; 16 check values",
             where=("s8", "u8"),
             limit="exp, tanh, erf and log are rounded to nearest; those of NumPy and SciPy, which make the tables"
-            " there, may differ in the last place and by that in a code",
+            " there, may differ in the last place and by that in a quantized value",
         ),
         Row(
             "truncated_average_pool",
@@ -148,7 +148,7 @@ def rows(own: Variant) -> tuple[Row, ...]:
         Row("sub", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{READ}, op/add.cc"),
         Row("mul", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{READ}, op/mul.cc"),
         Row("add", ("T T -> T",), {"plain_range": "type_limits"}, f"{READ}, nn.bias_add", where=("s32", "s64")),
-        *(Row("clip", ("T T|- T|- -> T",), {}, f"{READ}, clip on codes", where=(t,)) for t in _CODES),
+        *(Row("clip", ("T T|- T|- -> T",), {}, f"{READ}, clip on quantized values", where=(t,)) for t in _CODES),
         Row("transpose", ("T s32|s64 -> T",), {}, f"{READ}, values are moved only", where=_MOVED),
         Row("reshape", ("T s32|- -> T",), {}, f"{READ}, values are moved only", where=_MOVED),
     )

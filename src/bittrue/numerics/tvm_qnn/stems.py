@@ -119,7 +119,13 @@ def _elementwise(own: Variant) -> tuple[Row, ...]:
             for operator in ("maximum", "minimum")
         ),
         *(
-            Row(operator, ("T T -> bool",), {"compare": "raw"}, f"{_FRONTEND}: codes, scales ignored", where=_COMPARED)
+            Row(
+                operator,
+                ("T T -> bool",),
+                {"compare": "raw"},
+                f"{_FRONTEND}: quantized values, scales ignored",
+                where=_COMPARED,
+            )
             for operator in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
         ),
         *_each(
@@ -166,7 +172,7 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
                 "mean",
                 ("T s32 -> T",),
                 {"accumulate": "s32_wrap", "mean": "integer_trunc", **rules},
-                f"{_FRONTEND}: the average of codes, fractions dropped, is requantized",
+                f"{_FRONTEND}: the average of quantized values, fractions dropped, is requantized",
                 where=_CODES,
                 limit=limit,
             ),

@@ -71,7 +71,7 @@ ROWS: tuple[Row, ...] = (
             stem,
             ("T s32 -> T",),
             {},
-            "run; stored numbers, parameters are not compared",
+            "run; quantized values, parameters are not compared",
             _BYTES,
             when=(
                 ("counts_within", (2, 2), (1, 1)),

@@ -16,7 +16,7 @@ _AFFINE = {
 _PARTS = {"order": "parts_in_16_lanes"}
 _LANES = f"compared on a processor with AVX-512, where vectors have 16 lanes; {SUBNORMAL}"
 _POOLS = (("counts_within", (1, 1), (1, 1)), ("windows_overlap",), CLAMPS)
-_NO_WINDOW = "a window does not fit the picture: the delegate gives pixels that are no maximum or average of anything"
+_NO_WINDOW = "a window does not fit the image: the delegate gives pixels that are no maximum or average of anything"
 _ZEROS = (
     "which of two zeros of other signs is kept, and whether NaN stays, follows the order of the delegate's comparisons"
 )

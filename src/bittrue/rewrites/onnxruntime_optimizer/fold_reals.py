@@ -26,7 +26,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
     Args:
         graph: any graph.
-        shapes: of computed tensors, as far as they are known; -1 for a free extent.
+        shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
     fold(editor, shapes)
@@ -77,7 +77,7 @@ def _replace(editor: Editor, conv: Node, after: Node, weights: np.ndarray | None
 
 
 def _per_channel(value: np.ndarray, weights: np.ndarray) -> bool:
-    """One number per filter, with extents of 1 for space: [M, 1, ...] or [1, M, 1, ...]."""
+    """One number per filter, with dimensions of 1 for space: [M, 1, ...] or [1, M, 1, ...]."""
     count, rank = weights.shape[0], weights.ndim
     return value.shape in ((count, *(1,) * (rank - 2)), (1, count, *(1,) * (rank - 2)))
 

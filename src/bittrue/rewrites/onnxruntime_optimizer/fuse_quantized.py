@@ -52,7 +52,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
     Args:
         graph: any graph; one without pairs comes back as it is.
-        shapes: of computed tensors, as far as they are known; -1 for a free extent.
+        shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     if not any(node.operator in (QUANTIZE, DEQUANTIZE) for node in graph.nodes):
         return graph, ()
@@ -101,7 +101,7 @@ def _remove_clamps(editor: Editor) -> None:
 
 
 def _cannot_tell(editor: Editor, clamp: Node, quantize: Node) -> bool:
-    """Codes of the quantization lie inside of the clamp."""
+    """Quantized values of the quantization lie inside of the clamp."""
     scale, zero = scalar(editor, quantize.inputs[1]), scalar(editor, zero_point_index(quantize))
     dtype = data_type(editor.type(quantize.outputs[0]))
     if scale is None or zero is None or dtype.name not in ("u8", "s8", "u16", "s16"):

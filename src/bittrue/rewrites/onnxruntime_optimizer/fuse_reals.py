@@ -21,7 +21,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
     Args:
         graph: any graph.
-        shapes: of computed tensors, as far as they are known; -1 for a free extent.
+        shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
     for _ in editor.rounds(_ROUNDS):

@@ -1,6 +1,6 @@
-"""keep_planes: no picture is laid out in blocks of channels, as before the runtime's optimiser chooses layouts.
+"""keep_planes: no image is laid out in blocks of channels, as before the runtime's optimiser chooses layouts.
 
-Convolutions of pictures in planes add up in the order of the unfolded picture. Weights and biases that come from a
+Convolutions of images in planes add up in the order of the unfolded image. Weights and biases that come from a
 dequantization are no constants to the runtime, which then does not rearrange them ahead of time.
 Source: ONNX Runtime 1.31.1 at its levels "disable" and "basic" (tests/runners/test_onnxruntime_side.py compares bytes).
 """

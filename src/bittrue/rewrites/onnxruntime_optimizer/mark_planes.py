@@ -1,8 +1,8 @@
-"""Rewrite `mark_planes`: global averages of pictures that the runtime keeps in planes, not in blocks of channels.
+"""Rewrite `mark_planes`: global averages of images that the runtime keeps in planes, not in blocks of channels.
 
-Blocks are kept by convolutions with constant weights, by pools, and by some functions and sums of pictures that all are
-in blocks. What else computes a picture leaves it in planes, and global averages do not change that; other pools do.
-Pictures that the caller gives are put into blocks.
+Blocks are kept by convolutions with constant weights, by pools, and by some functions and sums of images that all are
+in blocks. What else computes an image leaves it in planes, and global averages do not change that; other pools do.
+Images that the caller gives are put into blocks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """move_transposes: transpositions go behind what is carried out in another way on the tensor before them.
 
-Real sums over axes, when that leaves less to transpose: they add in another order. Linear interpolation of 8-bit codes,
-whose channels come to lie last: weights have ten bits then.
+Real sums over axes, when that leaves less to transpose: they add in another order. Linear interpolation of 8-bit
+values, whose channels come to lie last: weights have ten bits then.
 Source: ONNX Runtime 1.31.1, its optimised graphs (tests/onnx_operators/test_moved_transposes.py compares bytes).
 """
 
@@ -20,7 +20,8 @@ _SUMS = frozenset(
 )
 _CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 _CODES = ("u8", "s8")
-# Codes whose channels lie last in the runtime leave these that way; others only where what follows wants them so.
+# Quantized values whose channels lie last in the runtime leave these that way; others only where what follows wants
+# them so.
 _STAYS = ("max_pool", "resample_linear")
 _PASSES = ("clip", "leaky_relu", "logistic", "qlinear_average_pool", "resample_nearest")
 _JOINS = ("add", "concatenation", "mul")
@@ -31,7 +32,7 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
 
     Args:
         graph: any graph.
-        shapes: of computed tensors, as far as they are known; -1 for a free extent.
+        shapes: of computed tensors, as far as they are known; -1 for a free dimension.
     """
     editor = Editor(graph, shapes)
     _resample_channels_last(editor, shapes)

@@ -63,7 +63,9 @@ def find_group(editor: Editor, node: Node) -> Group | str:
 
 
 def clamp_is_redundant(editor: Editor, clamp: Node, quantize: Node) -> bool:
-    """Whether the quantization saturates wherever the clamp does, with the clamp's limits rounded to codes."""
+    """Whether the quantization saturates wherever the clamp does, with the clamp's limits rounded to quantized
+    values.
+    """
     scale, zero = editor.value(quantize.inputs[1]), 0
     dtype = data_type(editor.type(quantize.outputs[0]))
     if scale is None or scale.ndim or scale.dtype != np.float32 or dtype.name not in ("u8", "s8", *_SIXTEEN):
@@ -267,7 +269,7 @@ def _gemm(editor: Editor, group: Group) -> str:
     assert weights is not None
     codes = editor.writer(weights)
     if codes is not None and is_quantize(codes) and codes.inputs[0] is not None:
-        # Codes that a file declares no shape for have that of the numbers.
+        # Quantized values that a file declares no shape for have that of the numbers.
         weights = codes.inputs[0]
     columns = editor.tensors[weights].shape[: 1 if group.target.attributes.get("transpose_b") else None][-1:]
     shape = editor.tensors[scale].shape

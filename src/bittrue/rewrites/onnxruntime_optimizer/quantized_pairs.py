@@ -218,7 +218,8 @@ def _insert(editor: Editor, pair: Node, tensor: int, edges: list[Edge]) -> list[
     zero_point = zero_point_index(pair)
     integer = editor.type(pair.inputs[0] if is_dequantize(pair) else pair.outputs[0])
     if zero_point is None and is_dequantize(pair) and pair.version < 21:
-        # Before version 21 a quantization without zero point gives u8. Source: ORT, whatever the codes were before.
+        # Before version 21 a quantization without zero point gives u8. Source: ORT, whatever the quantized values were
+        # before.
         integer = "u8"
     real = tensor
     if not edges:

@@ -28,7 +28,7 @@ PLAIN_PRODUCT: dict[str, Attribute] = {
 
 
 def known_shape(editor: Editor, shapes: Shapes, index: int | None) -> tuple[int, ...] | None:
-    """The shape of a tensor, -1 where an extent is free; None when it is not known."""
+    """The shape of a tensor, -1 where a dimension is free; None when it is not known."""
     while index is not None:
         tensor: Tensor = editor.tensors[index]
         if tensor.is_constant:
@@ -108,7 +108,7 @@ def _key(editor: Editor, node: Node) -> object:
 def join_products(editor: Editor, shapes: Shapes) -> None:
     """A product of an operand with a matrix, and a sum with a bias behind it: one product.
 
-    Operands of another rank are reshaped when all of their extents are known.
+    Operands of another rank are reshaped when all of their dimensions are known.
     """
     for product in editor.nodes():
         if not editor.alive(product) or product.source != "MatMul" or len(product.inputs) != 2:
@@ -152,11 +152,13 @@ def _reshape(editor: Editor, near: Node, source: int, target: int, shape: tuple[
     editor.add(near, "reshape", (source, extents), (target,), {"zeros": "copied"}, source="Reshape", version=14)
 
 
-# -- choices between codes and a real number -----------------------------------------------------------------------
+# -- choices between quantized values and a real number
+# -----------------------------------------------------------------------
 def quantize_choices(editor: Editor) -> None:
-    """A choice between dequantized codes and a constant real number, quantized: the number is dequantized, too.
+    """A choice between dequantized values and a constant real number, quantized: the number is dequantized, too.
 
-    Its code is the end of the type on its side, its zero point the middle, and its scale what gives the number back.
+    Its quantized value is the end of the type on its side, its zero point the middle, and its scale what gives the
+    number back.
     """
     for node in editor.nodes():
         if (

@@ -77,7 +77,7 @@ def _axes(editor: Editor, mean: Node) -> tuple[int, ...]:
 
 
 def _last_axis(editor: Editor, shapes: Shapes, mean: Node) -> bool:
-    """A mean over the last axis alone, whose extent stays as 1."""
+    """A mean over the last axis alone, whose dimension stays as 1."""
     shape, axes = known_shape(editor, shapes, mean.inputs[0]), _axes(editor, mean)
     if len(axes) != 1:
         return False

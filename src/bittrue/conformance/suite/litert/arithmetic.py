@@ -1,4 +1,6 @@
-"""ADD, SUB and MUL: of all pairs of codes those that tell arithmetics apart, under scales chosen for that."""
+"""ADD, SUB and MUL: of all pairs of quantized values those that tell arithmetics apart, under scales chosen for
+that.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +136,7 @@ _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((2, 1, 3, 1, 7), (1, 4, 1, 2, 7)),
     ((33,), (2, 1, 1, 33)),
     ((1, 1, 1, 1), (1, 1, 1, 1)),
-    # Every axis has the extent of the smaller operand: only one of them is meant.
+    # Every axis has the size of the smaller operand: only one of them is meant.
     ((3, 3, 3, 3), (3,)),
     ((3, 1, 1, 1), (3, 3, 3, 3)),
     ((3, 3, 3, 3), (1, 3, 1, 1)),
@@ -199,7 +201,7 @@ def _real(operator: str, types: str, scales: _Scales, a: np.ndarray, b: np.ndarr
 
 
 def _candidates(types: str, *words: object) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of codes to choose from: all of 8 bits; of 16 bits as many random ones."""
+    """Pairs of quantized values to choose from: all of 8 bits; of 16 bits as many random ones."""
     kind = data_type(types)
     if kind.bits == 8:
         codes = np.arange(kind.minimum, kind.maximum + 1, dtype=np.int64)
@@ -254,7 +256,7 @@ def _aimed(operator: str, types: str, number: object, scales: _Scales, pot: bool
         )
     )
     chosen = generator(operator, types, number, "order").permutation(chosen)
-    # The last few lie behind whole vectors of 16, where some kernels compute otherwise than inside of them.
+    # The last few lie behind whole vectors of 16, where some kernels compute differently than inside of them.
     tail = told[:: max(1, told.size // 15)][:15]
     chosen = np.concatenate([chosen, tail, chosen[: (15 - chosen.size - tail.size) % 16]])
     content = _operands(operator, types, scales, (1, chosen.size), (1, chosen.size), pot)
@@ -272,7 +274,7 @@ def _shaped(operator: str, types: str) -> Iterator[Draft]:
 
 
 def _random(operator: str, types: str) -> Iterator[Draft]:
-    """Scales as of ranges between 1 and 8, uniform codes."""
+    """Scales as of ranges between 1 and 8, uniform quantized values."""
     for number, (first, second) in enumerate(_RANDOM * 3):
         drawn = generator(operator, types, "random", number)
         ranges = [between(drawn, 1.0, 8.0) for _ in range(2)]
@@ -286,7 +288,7 @@ def _random(operator: str, types: str) -> Iterator[Draft]:
             (ranges[1] / width, points[1]),
             (wanted / width, points[2]),
         )
-        yield _uniform("random", operator, types, number, scales, first, second, "uniform codes")
+        yield _uniform("random", operator, types, number, scales, first, second, "uniform quantized values")
 
 
 def _uniform(

@@ -116,7 +116,7 @@ def _products(total: int, first: tuple[int, int], second: tuple[int, int]) -> li
         a = max(first[0], min(first[1], a))
         found.append((a, largest))
         total -= a * largest
-    # What is left is less than a code.
+    # What is left is less than a quantized value.
     b = 1 if total * side >= 0 else -1
     a = total * b
     if not first[0] <= a <= first[1]:
@@ -134,7 +134,7 @@ def _spread(
     note: str,
     random: np.random.Generator,
 ) -> Draft:
-    """Generic scales by which the results spread over the codes."""
+    """Generic scales by which the results spread over the quantized values."""
     low, high = _RANGES[types]
     first, second, output = aiming.generic_scales(random, 3)
     left, right = (np.swapaxes(v, -1, -2) if t else v for v, t in zip((x, y), turned, strict=True))
@@ -155,7 +155,7 @@ def _long(types: str, length: int, number: int) -> Draft:
     y[:, half:] = -high
     x[:, 0, -1] -= np.arange(6)
     y[3:, 0] -= np.arange(3)[:, None]
-    note = f"{length} products of the largest codes, and back"
+    note = f"{length} products of the largest quantized values, and back"
     first = float(aiming.generic_scales(random, 1)[0])
     span = abs(int(np.matmul(x - points[0], y).max()))
     output = first * float(np.float32(max(2, span) / (high * 0.7)))

@@ -1,4 +1,4 @@
-"""SPACE_TO_DEPTH, SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: blocks of pixels that become channels or pictures."""
+"""SPACE_TO_DEPTH, SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: blocks of pixels that become channels or images."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEPTHS: tuple[tuple[tuple[int, int, int, int], int], ...] = (
     ((2, 3, 4, 7), 1),
 )
 _RANDOM_DEPTHS: tuple[tuple[tuple[int, int, int, int], int], ...] = (((1, 16, 16, 3), 2), ((1, 12, 12, 4), 4))
-# Shape, block, paddings of the picture per axis.
+# Shape, block, paddings of the image per axis.
 _SPACES: tuple[tuple[tuple[int, ...], tuple[int, ...], _Pairs], ...] = (
     ((1, 8, 8, 4), (2, 2), ((0, 0), (0, 0))),
     ((1, 5, 7, 3), (2, 3), ((1, 0), (0, 2))),
@@ -46,7 +46,7 @@ _RANDOM_SPACES: tuple[tuple[tuple[int, ...], tuple[int, ...], _Pairs], ...] = (
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Blocks of unequal sides, uneven paddings and crops, several pictures, zero points at both ends."""
+    """Blocks of unequal sides, uneven paddings and crops, several images, zero points at both ends."""
     kind = data_type(types)
     if operator == "SPACE_TO_DEPTH":
         for number, (shape, block) in enumerate(_DEPTHS):
@@ -71,7 +71,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
 
 
 def _batches(shape: tuple[int, ...], block: tuple[int, ...], paddings: _Pairs) -> tuple[int, ...]:
-    """The shape that pictures of `shape` have as blocks."""
+    """The shape that images of `shape` have as blocks."""
     inner = [
         (extent + before + after) // size
         for extent, size, (before, after) in zip(shape[1:], block, paddings, strict=False)

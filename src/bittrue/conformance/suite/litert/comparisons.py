@@ -1,4 +1,4 @@
-"""LESS, GREATER, EQUAL and their likes: pairs of codes that are equal, or nearly so, as real numbers."""
+"""LESS, GREATER, EQUAL and their likes: pairs of quantized values that are equal, or nearly so, as real numbers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((1, 5, 6, 17), (17,)),
     ((1, 4, 1, 19), (1, 4, 5, 1)),
     ((3, 1, 2, 8), (1, 4, 1, 8)),
-    # Every axis has the extent of the smaller operand: only one of them is meant.
+    # Every axis has the size of the smaller operand: only one of them is meant.
     ((3, 3, 3, 3), (3,)),
     ((3, 1, 1, 1), (3, 3, 3, 3)),
     ((3, 3, 3, 3), (1, 3, 1, 1)),
@@ -94,7 +94,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM * 4)):
         for number, (one, two) in enumerate(shapes):
             drawn = generator(operator, types, aim, number)
-            # Few different codes in shapes, so that some are equal.
+            # Few different quantized values in shapes, so that some are equal.
             high = kind.maximum + 1 if aim == "random" else kind.minimum + 9
             inputs = {
                 f"input{i}": drawn.integers(kind.minimum, high, shape).astype(kind.numpy)
@@ -129,7 +129,9 @@ def _model(
 def _pairs(
     operator: str, types: str, number: int, first: tuple[float, int], second: tuple[float, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Codes at which the numerics, and comparisons in other steps or without zero points, answer otherwise."""
+    """Quantized values at which the numerics, and comparisons in other steps or without zero points, answer
+    differently.
+    """
     kind = data_type(types)
     one, two = (float(np.float32(scale)) for scale, _ in (first, second))
     points = [_point(types, point) for _, point in (first, second)]
@@ -137,7 +139,7 @@ def _pairs(
         codes = np.arange(kind.minimum, kind.maximum + 1, dtype=np.int64)
         a, b = (grid.reshape(-1) for grid in np.meshgrid(codes, codes, indexing="ij"))
     else:
-        # Beside each random code the one of the other operand that is nearest to it.
+        # Beside each random quantized value the one of the other operand that is nearest to it.
         a = generator(operator, types, number, "candidates").integers(kind.minimum, kind.maximum + 1, 4096)
         b = np.rint((a - points[0]) * (one / two)).astype(np.int64) + points[1]
         a, b = np.tile(a, 5), np.concatenate([b + by for by in (-2, -1, 0, 1, 2)])

@@ -44,7 +44,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     everything = [(1, 128), (1, 128)] if kind.bits == 8 else [(1, 300), (1, 211)]
     codes = distinct(types, (1, sum(shape[1] for shape in everything)), operator)
     parts = np.split(codes, [everything[0][1]], axis=1)
-    yield _draft(types, "codes", parts, 1, "every code")
+    yield _draft(types, "codes", parts, 1, "every quantized value")
     for number, (shapes, axis) in enumerate(_PARTS):
         parts = [distinct(types, shape, operator, number, place) for place, shape in enumerate(shapes)]
         note = f"{' '.join(str(list(shape)) for shape in shapes)} along axis {axis}"
@@ -57,7 +57,9 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         drawn = generator(operator, types, "random", number)
         parts = [drawn.integers(kind.minimum, kind.maximum + 1, shape).astype(kind.numpy) for shape in shapes]
         pairs = tuple((between(drawn, 1.0, 8.0) / 256, int(drawn.integers(0, 256))) for _ in range(len(shapes) + 1))
-        yield _draft(types, "random", parts, axis, "uniform codes", quantization=pairs if types == "u8" else ())
+        yield _draft(
+            types, "random", parts, axis, "uniform quantized values", quantization=pairs if types == "u8" else ()
+        )
 
 
 def _draft(

@@ -29,7 +29,7 @@ class Geometry:
         kernel: height, width.
         channels: output channels.
         strides, dilations, padding: of the windows.
-        groups: input channels of a filter are those of the picture over this.
+        groups: input channels of a filter are those of the image over this.
         activation: fused.
         bias: whether there is one.
     """
@@ -56,7 +56,7 @@ class Geometry:
         return ", ".join(words)
 
 
-# Even and odd pictures, kernels and strides, so that padding splits evenly, unevenly, and not at all.
+# Even and odd images, kernels and strides, so that padding splits evenly, unevenly, and not at all.
 _WINDOWS = (
     Geometry((1, 5, 5, 2)),
     Geometry((1, 5, 5, 2), padding="VALID"),
@@ -155,7 +155,9 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
 def layer_of(
     operator: str, types: str, geometry: Geometry, words: tuple[object, ...], points: tuple[int, int]
 ) -> Layer:
-    """Codes and weights of the whole range, results of the whole range, generic scales of one or several exponents."""
+    """Quantized values and weights of the whole range, results of the whole range, generic scales of one or several
+    exponents.
+    """
     random = generator(operator, types, *words)
     low, high = limits(types)
     x = random.integers(low, high + 1, geometry.picture)
@@ -190,11 +192,11 @@ def layer_of(
 
 
 def spread_out(layer: Layer, with_bias: bool, random: np.random.Generator) -> Layer:
-    """The layer with a bias and an output scale that bring its results into the middle of the codes."""
+    """The layer with a bias and an output scale that bring its results into the middle of the quantized values."""
     low, high = limits(layer.types)
     weights = layer.weights.astype(np.int64) - layer.weight_zero_point
     summands = weights.size // layer.channels
-    # Standard deviation of uniform codes times weights, and the mean that the zero point makes.
+    # Standard deviation of uniform quantized values times weights, and the mean that the zero point makes.
     axes = tuple(i for i in range(weights.ndim) if weights.shape[i] != layer.channels or i != _axis(layer))
     sums = weights.sum(axis=axes).reshape(-1)
     bias = None
@@ -225,7 +227,7 @@ def _filters(operator: str, geometry: Geometry) -> tuple[int, int, int, int]:
 
 
 def _weight_codes(operator: str, types: str) -> Draft:
-    """Every code of the weights once, -128 among them, and the largest inputs."""
+    """Every quantized value of the weights once, -128 among them, and the largest inputs."""
     random = generator(operator, types, "weights")
     low, high = limits(types)
     channels = 16
@@ -250,11 +252,11 @@ def _weight_codes(operator: str, types: str) -> Draft:
         zero_point(types, 0),
         padding="SAME",
     )
-    return draft(spread_out(layer, True, random), "codes", "every code of the weights, inputs at both ends")
+    return draft(spread_out(layer, True, random), "codes", "every quantized value of the weights, inputs at both ends")
 
 
 def _ordinary(operator: str, types: str, geometry: Geometry, number: int) -> Layer:
-    """What a random suite has: uniform codes, weights and biases, scales of an ordinary network."""
+    """What a random suite has: uniform quantized values, weights and biases, scales of an ordinary network."""
     random = generator(operator, types, "random", number)
     low, high = limits(types)
     x = random.integers(low, high + 1, geometry.picture)
@@ -299,9 +301,9 @@ def _rejects(operator: str, types: str) -> Iterator[Draft]:
 
 
 def _narrow(good: Layer) -> Draft:
-    why = "filters with more input channels than the picture has"
+    why = "filters with more input channels than the image has"
     if good.operator == "DEPTHWISE_CONV_2D":
-        why = "filters with channels that are no multiple of the picture's"
+        why = "filters with channels that are no multiple of the image's"
     weights = np.concatenate([good.weights, good.weights[..., :1]], axis=3)
     shape = output_shape(good)
     bias = good.bias

@@ -1,4 +1,4 @@
-"""MAXIMUM and MINIMUM: stored numbers of one scale, compared and kept as they are."""
+"""MAXIMUM and MINIMUM: quantized values of one scale, compared and kept as they are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((1, 4, 1, 19), (1, 4, 5, 1)),
     ((3, 1, 2, 8), (1, 4, 1, 8)),
     ((2, 1, 3, 1, 7), (1, 4, 1, 2, 7)),
-    # Every axis has the extent of the smaller operand: only one of them is meant.
+    # Every axis has the size of the smaller operand: only one of them is meant.
     ((3, 3, 3, 3), (3,)),
     ((3, 1, 1, 1), (3, 3, 3, 3)),
     ((3, 3, 3, 3), (1, 3, 1, 1)),
@@ -38,7 +38,9 @@ _RANDOM = (((1, 16, 16, 8), (1, 16, 16, 8)), ((4, 128), (4, 128)), ((1, 8, 8, 24
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Neighbours and ends of the type in both orders, every code against its neighbours, shapes, random ones."""
+    """Neighbours and ends of the type in both orders, every quantized value against its neighbours, shapes, random
+    ones.
+    """
     kind = data_type(types)
     codes = np.arange(kind.minimum, kind.maximum + 1, 1 if kind.bits == 8 else 509, dtype=np.int64)
     for number, (scale, point) in enumerate(_PARAMETERS):
@@ -50,7 +52,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         order = generator(operator, types, number).permutation(first.size)
         pair = [values[order][None].astype(kind.numpy) for values in (first, second)]
         aim = "zero points" if point in (-128, 127) else "codes"
-        yield _draft(operator, types, aim, scale, point, pair, "neighbours, ends, and codes of other signs")
+        yield _draft(operator, types, aim, scale, point, pair, "neighbours, ends, and quantized values of other signs")
     for aim, shapes in (("shapes", _SHAPES), ("random", _RANDOM * 2)):
         for number, both in enumerate(shapes):
             drawn = generator(operator, types, aim, number)

@@ -56,7 +56,9 @@ _RANDOM: tuple[tuple[tuple[int, int], int, str], ...] = (
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Rescaling, clamps, zero points, shapes, long sums, weight codes, random ones, and what must be refused."""
+    """Rescaling, clamps, zero points, shapes, long sums, all values of weights, random ones, and what must be
+    refused.
+    """
     yield from rescaling_cases(operator, types)
     yield from saturation_cases(operator, types)
     for number, points in enumerate(_POINTS if limits(types)[0] != -32768 else ()):
@@ -139,11 +141,11 @@ def _weight_codes(types: str) -> Draft:
         127 if types == "u8" else 0,
         zero_point(types, 0),
     )
-    return draft(spread_out(layer, True, random), "codes", "every code of the weights, inputs at both ends")
+    return draft(spread_out(layer, True, random), "codes", "every quantized value of the weights, inputs at both ends")
 
 
 def _ordinary(types: str, rows: tuple[int, int], channels: int, activation: str, number: int) -> Layer:
-    """What a random suite has: uniform codes, weights and biases, scales of an ordinary network."""
+    """What a random suite has: uniform quantized values, weights and biases, scales of an ordinary network."""
     random = generator("FULLY_CONNECTED", types, "random", number)
     low, high = limits(types)
     x = random.integers(low, high + 1, rows)

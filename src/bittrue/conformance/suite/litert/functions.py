@@ -1,4 +1,6 @@
-"""LOGISTIC and TANH: all codes of 8 bits, under scales at which tables that round otherwise have other entries."""
+"""LOGISTIC and TANH: all quantized values of 8 bits, under scales at which tables that round differently have other
+entries.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ _OUTPUT = {
     "u8": {"LOGISTIC": (1 / 256, 0), "TANH": (1 / 128, 128)},
     "s16": {"LOGISTIC": (1 / 32768, 0), "TANH": (1 / 32768, 0)},
 }
-# Scale and zero point (of s8) of the input. Found by search over 200,000 pairs: at some codes the real result lies
-# within a few parts in 10^7 of a tie, so that tables made in binary32, in binary64 or exactly, with ties away, even or
-# up, and from arguments rounded or not, differ from each other in three or more entries of the set.
+# Scale and zero point (of s8) of the input. Found by search over 200,000 pairs: at some quantized values the real
+# result lies within a few parts in 10^7 of a tie, so that tables made in binary32, in binary64 or exactly, with ties
+# away, even or up, and from arguments rounded or not, differ from each other in three or more entries of the set.
 _NEAR_TIES = {
     "LOGISTIC": (
         (0.0305776596, -32),
@@ -48,17 +50,17 @@ _OTHERS = (
     ("ties", "input steps are a power of two", 0.0625, 0),
     ("ties", "input steps are a power of two, odd zero point", 0.25, -3),
     ("saturation", "both ends of the result", 0.9, 1),
-    ("saturation", "all but one code saturate", 40.0, -7),
+    ("saturation", "all but one quantized value saturate", 40.0, -7),
     ("saturation", "nearly constant", 0.0009765625, 3),
     ("zero points", "no negative numbers", 0.043, -128),
     ("zero points", "no positive numbers", 0.037, 127),
 )
 # Scales of s16: the interpolation's own steps are 1/1024 of 10.7.
 _WIDE = (
-    ("ties", "three integer bits", 2.0**-12, "table steps are whole codes"),
-    ("ties", "four integer bits", 2.0**-11, "table steps are whole codes"),
-    ("near ties", "a third of 2^-12", 2.0**-12 / 3, "table steps are no whole codes"),
-    ("near ties", "of a range of 10", 10 / 32768, "table steps are no whole codes"),
+    ("ties", "three integer bits", 2.0**-12, "table steps are whole inputs"),
+    ("ties", "four integer bits", 2.0**-11, "table steps are whole inputs"),
+    ("near ties", "a third of 2^-12", 2.0**-12 / 3, "table steps are no whole inputs"),
+    ("near ties", "of a range of 10", 10 / 32768, "table steps are no whole inputs"),
     ("near ties", "of a range of 1", 1 / 32768, "only the middle of the table"),
     ("saturation", "of a range of 100", 100 / 32768, "both ends of the result"),
 )
@@ -67,7 +69,7 @@ _RANDOM = ((1, 16, 16, 8), (8, 64), (1, 7, 7, 13))
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Every code of 8 bits, chosen ones of 16; then shapes, then random ones."""
+    """Every quantized value of 8 bits, chosen ones of 16; then shapes, then random ones."""
     if types == "s16":
         for number, (aim, note, scale, more) in enumerate(_WIDE):
             yield _wide(operator, aim, number, scale, f"{note}: {more}")
@@ -96,7 +98,7 @@ def _model(operator: str, types: str, shape: tuple[int, ...], scale: float, poin
 
 
 def _every_code(operator: str, types: str, aim: str, number: int, scale: float, point: int, note: str) -> Draft:
-    """All 256 codes in an order without meaning: a table that is read at a neighbour gives other bytes."""
+    """All 256 quantized values in an order without meaning: a table that is read at a neighbour gives other bytes."""
     kind = data_type(types)
     codes = np.arange(kind.minimum, kind.maximum + 1).astype(kind.numpy)
     codes = generator(operator, types, aim, number).permutation(codes)
@@ -105,7 +107,7 @@ def _every_code(operator: str, types: str, aim: str, number: int, scale: float, 
 
 
 def _wide(operator: str, aim: str, number: int, scale: float, note: str) -> Draft:
-    """Codes of 16 bits that tell the numerics apart, those beside the steps of the table, and every 97th."""
+    """Quantized values of 16 bits that tell the numerics apart, those beside the steps of the table, and every 97th."""
     kind = data_type("s16")
     codes = np.arange(kind.minimum, kind.maximum + 1, dtype=np.int64)
     content = _model(operator, "s16", (1, codes.size), scale, 0)

@@ -50,7 +50,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
 
 
 def _rows(random: np.random.Generator, depth: int, low: int, high: int, point: int) -> Array:
-    """Rows of every length: large and small codes, one large element, many equal ones."""
+    """Rows of every length: large and small quantized values, one large element, many equal ones."""
     reach = 2 ** random.integers(1, 9, (400, 1))
     rows = np.clip(point + random.integers(-256, 257, (400, depth)) * reach // 256, low, high)
     rows[::5] = random.integers(low, high + 1, (80, 1))
@@ -59,7 +59,7 @@ def _rows(random: np.random.Generator, depth: int, low: int, high: int, point: i
 
 
 def _ways(rows: Array, zero_point: int) -> Array:
-    """Codes [ways, rows, depth] under every rule, with exact lengths, and in several precisions."""
+    """Quantized values [ways, rows, depth] under every rule, with exact lengths, and in several precisions."""
     found = [rule(rows) for name, rule in normalize.RULES.items() if name.startswith("q31")]
     squares = (rows.astype(np.int64) ** 2).sum(axis=1, keepdims=True)
     for bits, length in (

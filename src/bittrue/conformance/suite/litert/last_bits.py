@@ -59,7 +59,7 @@ def _comparison(operator: str, scales: tuple[float, float], note: str) -> Draft:
     return Draft("near ties", content, {"input0": code, "input1": code}, note)
 
 
-# Scale of the input, of the output (of a mean), and a sum of 1,024 codes.
+# Scale of the input, of the output (of a mean), and a sum of 1,024 quantized values.
 _SUMS = (
     # Multiplier of 16 bits, 23 bits rounded and cut, formed in binary32, 24 bits, last bit down, up.
     (0.017708424478769302, 0.010950983501970768, -80105),
@@ -73,7 +73,7 @@ _SUMS = (
 
 
 def _averaged(operator: str) -> Iterator[Draft]:
-    """Rows of 1,024 codes with these sums."""
+    """Rows of 1,024 quantized values with these sums."""
     for number, (scale, out, total) in enumerate(_SUMS):
         codes = np.full(1024, total // 1024)
         codes[: total % 1024] += 1

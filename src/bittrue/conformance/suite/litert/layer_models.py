@@ -57,11 +57,11 @@ class Layer:
     Attributes:
         operator: as files call it.
         types: a label of `TYPES`.
-        x, weights: codes; weights in the file's layout.
+        x, weights: quantized values; weights in the file's layout.
         bias: per output channel; None without one.
         input_scale, output_scale: binary32.
         weight_scale: one, or one per output channel.
-        input_zero_point, weight_zero_point, output_zero_point: codes.
+        input_zero_point, weight_zero_point, output_zero_point: quantized values.
         activation, padding: enumerators.
         strides, dilations: of height and width.
         output_shape: of TRANSPOSE_CONV; of FULLY_CONNECTED whose dimensions are kept.
@@ -153,11 +153,11 @@ def draft(layer: Layer, aim: str, note: str, seeks: Mapping[str, Any] | None = N
 
 
 def limits(types: str) -> tuple[int, int]:
-    """The lowest and the highest code of x."""
+    """The lowest and the highest quantized value of x."""
     kind = data_type(TYPES[types].x)
     return kind.minimum, kind.maximum
 
 
 def zero_point(types: str, signed: int) -> int:
-    """An s8 zero point as one of another type: u8 codes are 128 larger, s16 is symmetric."""
+    """An s8 zero point as one of another type: u8 values are 128 larger, s16 is symmetric."""
     return {"s8": signed, "u8": signed + 128}.get(TYPES[types].x, 0)

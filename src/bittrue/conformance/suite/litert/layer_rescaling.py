@@ -124,7 +124,7 @@ def layer_of(
 ) -> Layer:
     """A layer in which channel c has the accumulators first_acc[c] + `STEPS`."""
     channels = len(first_acc)
-    # Beside the upper end of the codes inputs step downward.
+    # Beside the upper end of the quantized values inputs step downward.
     down = input_point > limits(types)[1] - len(STEPS)
     x = input_point - STEPS if down else input_point + STEPS
     signs = np.where(random.integers(0, 2, channels) == 1, 1, -1)
@@ -159,7 +159,7 @@ ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
 def saturation_cases(operator: str, types: str) -> Iterator[Draft]:
-    """Codes up to both ends of every clamp, one beyond, and far beyond."""
+    """Quantized values up to both ends of every clamp, one beyond, and far beyond."""
     low, high = limits(types)
     number = 0
     for activation in ACTIVATIONS:
@@ -173,7 +173,7 @@ def saturation_cases(operator: str, types: str) -> Iterator[Draft]:
             input_point = zero_point(types, _POINTS[number % len(_POINTS)][0])
             layer = layer_of(operator, types, to, input_point, _beyond(to, low, high), random)
             layer = Layer(**{**layer.__dict__, "activation": activation})
-            note = f"{activation}: codes {ends[0]} to {ends[1]}, and beyond both ends"
+            note = f"{activation}: quantized values {ends[0]} to {ends[1]}, and beyond both ends"
             yield draft(layer, "saturation", note, {"ends": list(ends)})
             number += 1
 
@@ -193,7 +193,7 @@ def _beyond(to: Rescaling, low: int, high: int) -> Array:
 
 
 def _clamped(activation: str, types: str) -> list[tuple[float, int]]:
-    """Output scales and zero points: ends inside of the codes, and ends that are ties."""
+    """Output scales and zero points: ends inside of the quantized values, and ends that are ties."""
     if types.startswith("s16"):
         plain = {"NONE": 1.0, "RELU": 0.75, "RELU6": 6 / 20000, "RELU_N1_TO_1": 1 / 20000}[activation]
         return [(float(np.float32(plain)), 0)]

@@ -27,7 +27,7 @@ def long_sums(operator: str, types: str) -> Iterator[Draft]:
 
 
 def lowest_pairs(operator: str, types: str) -> Draft:
-    """Neighbouring products of the lowest codes, whose sums of two 16 bits do not hold."""
+    """Neighbouring products of the lowest quantized values, whose sums of two 16 bits do not hold."""
     low, high = limits(types)
     x: Array = np.full((1, 1, 1, 4), low)
     weights: Array = np.full((CHANNELS, 1, 1, 4), 0 if types == "u8" else -128)
@@ -37,7 +37,7 @@ def lowest_pairs(operator: str, types: str) -> Draft:
     weight_point = 255 if types == "u8" else 0
     total = int(((x.reshape(-1) - point) * (int(weights.reshape(-1)[0]) - weight_point)).sum())
     bias = 1 - total + np.arange(CHANNELS) - CHANNELS // 2
-    note = "neighbouring codes and weights are the lowest of their types; every unit of the sum counts"
+    note = "neighbouring quantized values and weights are the lowest of their types; every unit of the sum counts"
     output = zero_point(types, 0)
     layer = Layer(operator, types, x, weights, bias, 0.5, 0.5, 0.5, point, weight_point, output)
     return draft(layer, "codes", note)
@@ -60,7 +60,7 @@ def _layer(operator: str, types: str, length: int, back: bool, random: np.random
     weights *= sign
     partial = np.cumsum(weights * (x - point), axis=1)
     total, reached = partial[:, -1], int(np.abs(partial).max())
-    # The bias brings the sum of every channel to a few units beside a place where the code changes.
+    # The bias brings the sum of every channel to a few units beside a place where the quantized value changes.
     first = float(aiming.generic_scales(random, 1)[0])
     second = float(aiming.generic_scales(random, 1)[0])
     exponent = max(2, int(np.abs(total).max()) // 60).bit_length() if not back else 1

@@ -20,7 +20,7 @@ _VERSIONS = {"s8": 2, "u8": 1, "s16": 3}
 
 @dataclass(frozen=True)
 class Pool:
-    """One pool's shapes: picture (batch, height, width, channels), kernel, strides, padding, activation."""
+    """One pool's shapes: image (batch, height, width, channels), kernel, strides, padding, activation."""
 
     picture: tuple[int, int, int, int]
     kernel: tuple[int, int]
@@ -111,7 +111,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         points = _points(types)
         point = points[number % len(points)]
         random = generator(operator, types, "padding", number)
-        # Codes on one side of the zero point, so that padding that counts is seen.
+        # Quantized values on one side of the zero point, so that padding that counts is seen.
         ends = ((low, high), (low, min(point, low + 40) or low + 1), (max(point, high - 40), high))[number % 3]
         x = random.integers(min(ends), max(ends) + 1, pool.picture)
         yield _draft(operator, types, pool, x, point, "padding", str(pool))
@@ -133,7 +133,7 @@ def _points(types: str) -> tuple[int, ...]:
 
 
 def _ties(types: str) -> Iterator[Draft]:
-    """Windows side by side whose sums are k * count + r: ties, their neighbours, whole numbers, of both signs."""
+    """Windows side by side whose sums are k * count + r: ties, their neighbours, integers, of both signs."""
     low, high = _RANGES[types]
     for number, (height, width) in enumerate(_COUNTS):
         random = generator("AVERAGE_POOL_2D", types, "ties", number)
@@ -143,7 +143,7 @@ def _ties(types: str) -> Iterator[Draft]:
         for column in range(across):
             for channel in range(channels):
                 whole = int(random.integers(low, high))
-                # The codes around 0 and at both ends are where signs and clamps change.
+                # The quantized values around 0 and at both ends are where signs and clamps change.
                 near = (whole, 0, -1, low, high - 1, 1, whole, -2)[column]
                 whole = near if low <= near < high else whole
                 total = whole * count + rests[channel % len(rests)]
@@ -156,7 +156,7 @@ def _ties(types: str) -> Iterator[Draft]:
 
 
 def _of_sum(total: int, count: int, low: int, high: int, random: np.random.Generator) -> Array:
-    """Codes in no order whose sum is `total`."""
+    """Quantized values in no order whose sum is `total`."""
     values = np.full(count, total // count, np.int64)
     values[: total - int(values.sum())] += 1
     for _ in range(count):
@@ -181,7 +181,7 @@ def _long(types: str) -> Iterator[Draft]:
         x[..., 2] = high - 1
         x[0, : height // 2, :, 2] += 1
         pool = Pool((1, height, width, 4), (height, width), (1, 1), "VALID")
-        note = f"sums of {height * width} codes, up to {max(abs(low), high) * height * width}"
+        note = f"sums of {height * width} quantized values, up to {max(abs(low), high) * height * width}"
         yield _draft("AVERAGE_POOL_2D", types, pool, x, _points(types)[0], "saturation", note)
 
 
@@ -195,11 +195,13 @@ def _longest(types: str) -> Draft:
     x[: count // 2] += sign
     pool = Pool((1, height, width, 1), (height, width), (1, 1), "VALID")
     x = x.reshape(pool.picture)
-    return _draft("AVERAGE_POOL_2D", types, pool, x, low if types != "s16" else 0, "saturation", f"{count} codes")
+    return _draft(
+        "AVERAGE_POOL_2D", types, pool, x, low if types != "s16" else 0, "saturation", f"{count} quantized values"
+    )
 
 
 def _codes(types: str) -> Draft:
-    """Every code is the largest of a window once; s16: 256 of them."""
+    """Every quantized value is the largest of a window once; s16: 256 of them."""
     low, high = _RANGES[types]
     random = generator("MAX_POOL_2D", types, "codes")
     largest = random.permutation(np.linspace(low, high, 256).astype(np.int64)).reshape(1, 8, 8, 4)
@@ -208,7 +210,7 @@ def _codes(types: str) -> Draft:
     place = random.integers(0, 4, largest.shape).repeat(2, axis=1).repeat(2, axis=2)
     here = (np.arange(16)[:, None] % 2 * 2 + np.arange(16)[None] % 2)[None, :, :, None]
     x = np.where(place == here, x, less)
-    note = "every code is the largest of a window once"
+    note = "every quantized value is the largest of a window once"
     return _draft("MAX_POOL_2D", types, Pool((1, 16, 16, 4), (2, 2), (2, 2), "VALID"), x, low, "codes", note)
 
 
@@ -225,12 +227,12 @@ def _clamps(operator: str, types: str) -> Iterator[Draft]:
             ends = activation_range.RULES["binary32_quotient_away"](activation.lower(), scale, point, low, high)
             wanted = sorted({e + by for e in (*ends, point, low, high) for by in (-1, 0, 1)} | {low + 9, high - 9})
             codes = np.array([c for c in wanted if low <= c <= high], np.int64)
-            # Windows of equal codes: averages and maxima are the codes themselves.
+            # Windows of equal quantized values: averages and maxima are these values.
             random = generator(operator, types, "clamps", number)
             chosen = np.concatenate([codes, random.integers(low, high + 1, -len(codes) % 8 + 8)])
             x = chosen.reshape(1, 1, -1, 8).repeat(2, axis=1).repeat(2, axis=2)
             pool = Pool(x.shape, (2, 2), (2, 2), "VALID", activation)
-            note = f"{activation}: codes {ends[0]} to {ends[1]}, and beyond both ends"
+            note = f"{activation}: quantized values {ends[0]} to {ends[1]}, and beyond both ends"
             yield _draft(operator, types, pool, x, point, "saturation", note, float(np.float32(scale)))
             number += 1
 
@@ -268,7 +270,7 @@ def _rejects(operator: str, types: str) -> Iterator[Draft]:
     """Models without a meaning."""
     pool = Pool((1, 4, 4, 2), (2, 2))
     x = np.zeros(pool.picture, f"{'u' if types == 'u8' else 'i'}{2 if types == 's16' else 1}")
-    why = "a picture of rank 3"
+    why = "an image of rank 3"
     content = one_operator(
         operator,
         [Operand(types, (4, 4, 2), 0.5)],

@@ -1,4 +1,4 @@
-"""ARG_MAX: of equal maxima the first one counts. SHAPE: the extents of the input."""
+"""ARG_MAX: of equal maxima the first one counts. SHAPE: the sizes of the input."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def _arg_max(types: str) -> Iterator[Draft]:
             ("codes", distinct(types, shape, "ARG_MAX", number), "few equal maxima"),
             ("ties", few, "many maxima at the upper end"),
             ("ties", low, "many maxima at the lower end"),
-            ("ties", alike, "all codes are equal"),
+            ("ties", alike, "all quantized values are equal"),
             ("saturation", ends, "both ends of the type"),
         ):
             yield _position(types, aim, codes.astype(kind.numpy), axis, results, point, note)
     for number, (shape, axis) in enumerate(_RANDOM * 5):
         codes = generator("ARG_MAX", types, "random", number).integers(kind.minimum, kind.maximum + 1, shape)
-        yield _position(types, "random", codes.astype(kind.numpy), axis, "s32", 0, "uniform codes")
+        yield _position(types, "random", codes.astype(kind.numpy), axis, "s32", 0, "uniform quantized values")
 
 
 def _position(types: str, aim: str, codes: np.ndarray, axis: int, results: str, point: int, note: str) -> Draft:

@@ -1,4 +1,5 @@
-"""QUANTIZE and DEQUANTIZE: every code, by scales whose products tie; real numbers at ties and one unit beside.
+"""QUANTIZE and DEQUANTIZE: every quantized value, by scales whose products tie; real numbers at ties and one unit
+beside.
 
 Runtimes take whole vectors one way and the rest of a row another, so what matters stands at the end once more.
 """
@@ -48,7 +49,7 @@ def _point(kind: str, signed: int) -> int:
 
 
 def _codes(kind: str, random: np.random.Generator) -> Array:
-    """All codes of 8 bits; of 16 bits some of every magnitude."""
+    """All quantized values of 8 bits; of 16 bits some of every magnitude."""
     low, high = _RANGES[kind]
     if kind != "s16":
         return random.permutation(np.arange(low, high + 1))
@@ -97,7 +98,9 @@ def _requantized(types: str, source: str, output: str) -> Iterator[Draft]:
             0 if source == "s16" else int(random.integers(*_RANGES[source], endpoint=True)),
             0 if output == "s16" else int(random.integers(*_RANGES[output], endpoint=True)),
         )
-        yield _draft("QUANTIZE", types, source, output, x, (first, second), points, "random", "uniform codes")
+        yield _draft(
+            "QUANTIZE", types, source, output, x, (first, second), points, "random", "uniform quantized values"
+        )
 
 
 def _pairs(random: np.random.Generator, types: str) -> list[tuple[str, float, float]]:
@@ -139,7 +142,7 @@ def _byte_factor(first: float, second: float) -> Callable[[Array], Mapping[str, 
 
 
 def _with_tail(codes: Array, found: Array) -> Array:
-    """The codes, filled up to whole vectors, and behind them those on which most ways part."""
+    """The quantized values, filled up to whole vectors, and behind them those on which most ways part."""
     best = aiming.cover(found[:, :, None], _TAIL)
     best += [k for k in range(len(codes)) if k not in best][: _TAIL - len(best)]
     filled = np.concatenate([codes, codes[: -len(codes) % 16]])
@@ -147,7 +150,7 @@ def _with_tail(codes: Array, found: Array) -> Array:
 
 
 def _from_reals(output: str) -> Iterator[Draft]:
-    """Ties of every code and their neighbours, what saturates, and ordinary numbers."""
+    """Ties of every quantized value and their neighbours, what saturates, and ordinary numbers."""
     low, high = _RANGES[output]
     words = ("QUANTIZE", "f32", output)
     random = generator(*words)
@@ -185,7 +188,7 @@ def _from_reals(output: str) -> Iterator[Draft]:
 
 
 def _real_ways(x: Array, scale: float, point: int, low: int, high: int) -> Array:
-    """Codes [ways, ...] of real numbers under every rule, and every tie in several precisions."""
+    """Quantized values [ways, ...] of real numbers under every rule, and every tie in several precisions."""
     f32 = np.float32
     found = [rule(x, np.asarray(scale, f32), np.asarray(point), low, high) for rule in rules.QUANTIZE.values()]
     one = f32(1) / f32(scale)
@@ -215,7 +218,7 @@ def _exact(value: Fraction) -> tuple[int, int, int]:
 
 
 def _dequantized(source: str) -> Iterator[Draft]:
-    """Every code by scales of all bits, with zero points at both ends."""
+    """Every quantized value by scales of all bits, with zero points at both ends."""
     random = generator("DEQUANTIZE", source)
     for number, (signed, _) in enumerate(_POINTS):
         scale = float(np.ldexp(aiming.generic_scales(random, 1)[0], (-4, 0, -9, 3, -60, 60, -7, -2)[number]))
@@ -236,7 +239,7 @@ def _dequantized(source: str) -> Iterator[Draft]:
         x = random.integers(*_RANGES[source], (1, 8, 8, 4), endpoint=True)
         scale = float(np.float32(random.integers(2000, 60000) / 1e6))
         points = (_point(source, int(random.integers(-128, 128))), 0)
-        yield _draft("DEQUANTIZE", source, source, "f32", x, (scale, 0.0), points, "random", "uniform codes")
+        yield _draft("DEQUANTIZE", source, source, "f32", x, (scale, 0.0), points, "random", "uniform quantized values")
     yield from _rejects(source, source, "f32", "DEQUANTIZE")
 
 

@@ -21,7 +21,7 @@ _VERSIONS = {"s8": 2, "u8": 1, "s16": 3}
 _POINTS = ((-128, 127), (127, -128), (3, -5), (0, 0), (-77, 0), (-128, -128), (126, 41))
 # Sums that are looked at per case.
 _MOST_SUMS = 6_000
-# Shape, axes, whether extents are kept.
+# Shape, axes, whether dimensions are kept.
 _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
     ((1, 4, 5, 3), (1, 2), False),
     ((1, 4, 5, 3), (1, 2), True),
@@ -40,7 +40,7 @@ _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
     ((3, 5, 2), (1, 2), False),
     ((1, 1, 1, 33), (1, 2), False),
     ((1, 7, 7, 8), (1, 2), True),
-    # Equal extents: sums along other axes have the same shape.
+    # Equal dimensions: sums along other axes have the same shape.
     ((6, 6), (0,), False),
     ((6, 6), (1,), False),
     ((4, 4, 4), (0, 1), False),
@@ -79,11 +79,11 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         x = random.integers(low, high + 1, shape)
         first, output = aiming.generic_scales(random, 2)
         count = math.prod(shape[a] for a in axes)
-        # Results spread over the codes: averages of many are close to their middle, sums far from it.
+        # Results spread over the quantized values: averages of many are close to their middle, sums far from it.
         spread = 2 * np.sqrt(count) if operator == "SUM" else 2 / np.sqrt(count)
         scales = float(first), float(output * np.float32(spread))
         point, output_point = _point(types, -7 + number), _point(types, 5 - number)
-        note = f"{list(shape)} along {list(axes)}" + (", extents kept" if kept else "")
+        note = f"{list(shape)} along {list(axes)}" + (", dimensions kept" if kept else "")
         yield _draft(operator, types, x, axes, kept, scales, (point, output_point), "shapes", note)
     yield from _long(operator, types)
     yield from _far(operator, types)
@@ -115,11 +115,9 @@ def _aimed(operator: str, types: str) -> Iterator[Draft]:
         odd = 2 * count + 3 if count % 3 else 2 * count + 5
         quotient = float(odd) * (2.0 if operator == "MEAN" else 4.0)
         top = float(np.float32(odd + 2 * (number % 3) - 2))
-        pairs.append(
-            ("near ties", "scales of whole numbers: ties of quotients that no multiplier holds", top, quotient)
-        )
+        pairs.append(("near ties", "scales of integers: ties of quotients that no multiplier holds", top, quotient))
         if operator == "MEAN" and count in (3, 7, 10):
-            what = "scales of whole numbers, by which one unit of the multiplier tells"
+            what = "scales of integers, by which one unit of the multiplier tells"
             pairs += [("near ties", what, *pair) for pair in _telling(count)]
         for aim, what, first, output in pairs:
             point, output_point = (_point(types, p) for p in _POINTS[number % len(_POINTS)])
@@ -194,7 +192,7 @@ def _chosen(
 
 
 def _parts(count: int) -> int:
-    """Extent of the first of two summed axes; 1 where the count has no divisor."""
+    """Dimension of the first of two summed axes; 1 where the count has no divisor."""
     return next((k for k in range(2, count) if count % k == 0), 1)
 
 
@@ -238,7 +236,7 @@ def _means(
 
 
 def _of_sum(total: int, count: int, low: int, high: int, random: np.random.Generator) -> Array:
-    """Codes in no order whose sum is `total`."""
+    """Quantized values in no order whose sum is `total`."""
     values = np.full(count, total // count, np.int64)
     values[: total - int(values.sum())] += 1
     for _ in range(count):
@@ -282,7 +280,7 @@ def _far(operator: str, types: str) -> Iterator[Draft]:
         x = random.integers(low, high + 1, (1, 3, 24))
         output = float(np.float32(first / ratio * (3 if operator == "SUM" else 1)))
         x[0, :, :4] = points[0]
-        note = f"results up to {ratio:g} times the codes"
+        note = f"results up to {ratio:g} times the quantized values"
         yield _draft(operator, types, x, (1,), False, (first, output), points, "saturation", note)
 
 
@@ -310,7 +308,7 @@ def _long(operator: str, types: str) -> Iterator[Draft]:
         points = _point(types, (-128, 127, -128)[number]), _point(types, 3)
         first = float(aiming.generic_scales(random, 1)[0])
         ratio = (1.0 if operator == "MEAN" else float(count)) * 1.37
-        # Three results beside ties near the largest sums, one of ordinary codes.
+        # Three results beside ties near the largest sums, one of ordinary quantized values.
         x = random.integers(low, high + 1, (count, 4))
         x[:, :3] = high if number != 1 else low
         real = 1 / (ratio * (count if operator == "MEAN" else 1))
@@ -332,7 +330,7 @@ def _long(operator: str, types: str) -> Iterator[Draft]:
 def _ordinary(
     operator: str, types: str, shape: tuple[int, ...], axes: tuple[int, ...], kept: bool, number: int
 ) -> Draft:
-    """What a random suite has: uniform codes, scales of an ordinary network."""
+    """What a random suite has: uniform quantized values, scales of an ordinary network."""
     random = generator(operator, types, "random", number)
     low, high = _RANGES[types]
     x = random.integers(low, high + 1, shape)

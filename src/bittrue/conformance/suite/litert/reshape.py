@@ -1,4 +1,4 @@
-"""RESHAPE and SQUEEZE: every code must come out where it went in."""
+"""RESHAPE and SQUEEZE: every quantized value must come out where it went in."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ _RANDOM = {
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Every code once, in awkward shapes, with zero points at both ends; then random codes in usual shapes."""
+    """Every quantized value once, in awkward shapes, with zero points at both ends; then random quantized values in
+    usual shapes.
+    """
     kind = data_type(types)
     for number, (shape, wanted) in enumerate(_SHAPES[operator]):
         point = (kind.minimum, kind.maximum, 0)[number % 3]

@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR: enlarged and reduced pictures, whose pixels lie halfway between others, or nearly so."""
+"""RESIZE_BILINEAR: enlarged and reduced images, whose pixels lie halfway between others, or nearly so."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _RANDOM = (
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Random codes where ties are many, a board of both ends, then shapes, then random sizes."""
+    """Random quantized values where ties are many, a board of both ends, then shapes, then random sizes."""
     kind = data_type(types)
     for number, (aim, shape, size, options) in enumerate(_SIZES):
         drawn = generator(operator, types, number)

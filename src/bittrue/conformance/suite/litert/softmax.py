@@ -59,7 +59,14 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
     wide = 1.0 if kind.bits == 8 else 1 / 256
     for number, (scale, point, beta) in enumerate(_SCALES):
         yield _draft(
-            operator, types, "codes", scale * wide, point, beta, _pairs(types), "every difference of two codes"
+            operator,
+            types,
+            "codes",
+            scale * wide,
+            point,
+            beta,
+            _pairs(types),
+            "every difference of two quantized values",
         )
         for length in _LENGTHS[number % 2 :: 2]:
             rows = _rows(types, length, operator, types, number, length)
@@ -71,12 +78,13 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             rows = np.array(found) + move
             yield _draft(operator, types, "near ties", scale, -3, 1.0, rows, "found by search: a result beside a tie")
         for number, scale in enumerate((0.004, 0.0071, 0.0117, 0.0173, 0.0219, 0.0256)):
-            # One code at the upper end above many at the lower one: the far end of the table of exponentials.
+            # One quantized value at the upper end above many at the lower one: the far end of the table of
+            # exponentials.
             rows = np.full((12, 40 * (number + 1)), kind.minimum)
             rows[np.arange(12), np.arange(12) * 3] = kind.maximum
             for at in range(12):
                 rows[at, : 3 * at] = kind.minimum + at
-            yield _draft(operator, types, "saturation", scale, 0, 1.0, rows, "one code far above many")
+            yield _draft(operator, types, "saturation", scale, 0, 1.0, rows, "one quantized value far above many")
     for scale, beta, note in ((2.5, 1.0, "one result takes all"), (0.0001, 1.0, "all results are equal")):
         rows = _rows(types, 12, operator, types, note)
         yield _draft(operator, types, "saturation", scale * wide, 1, beta, rows, note)
@@ -91,7 +99,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         drawn = generator(operator, types, "random", number)
         codes = drawn.integers(kind.minimum, kind.maximum + 1, shape)
         scale, point = between(drawn, 4.0, 20.0) / 256, int(drawn.integers(-128, 128))
-        yield _draft(operator, types, "random", scale * wide, point, 1.0, codes, "uniform codes")
+        yield _draft(operator, types, "random", scale * wide, point, 1.0, codes, "uniform quantized values")
 
 
 def _draft(
@@ -110,7 +118,9 @@ def _draft(
 
 
 def _pairs(types: str) -> np.ndarray:
-    """Rows of two codes: every difference of 8 bits once, chosen ones of 16; the larger one now left, now right."""
+    """Rows of two quantized values: every difference of 8 bits once, chosen ones of 16; the larger one now left, now
+    right.
+    """
     kind = data_type(types)
     if kind.bits == 8:
         apart = np.arange(256)
@@ -121,7 +131,9 @@ def _pairs(types: str) -> np.ndarray:
 
 
 def _rows(types: str, length: int, *words: object) -> np.ndarray:
-    """Rows with maxima at both ends of the type, equal maxima, all codes equal, falling ones, and random ones."""
+    """Rows with maxima at both ends of the type, equal maxima, all quantized values equal, falling ones, and random
+    ones.
+    """
     kind = data_type(types)
     drawn = generator(*words, "rows")
     low, high = kind.minimum, kind.maximum
@@ -143,7 +155,7 @@ def _rows(types: str, length: int, *words: object) -> np.ndarray:
 
 
 def _flat(types: str, length: int, *words: object) -> np.ndarray:
-    """One row in which a few codes stand above many small ones."""
+    """One row in which a few quantized values stand above many small ones."""
     kind = data_type(types)
     drawn = generator(*words)
     span = kind.maximum - kind.minimum

@@ -18,7 +18,7 @@ OPERATORS = {"TRANSPOSE_CONV": ("s8", "u8", "s16")}
 
 @dataclass(frozen=True)
 class _Spread:
-    """Picture (batch, height, width, channels), kernel, output channels, strides, padding."""
+    """Image (batch, height, width, channels), kernel, output channels, strides, padding."""
 
     picture: tuple[int, int, int, int]
     kernel: tuple[int, int]
@@ -81,7 +81,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             layer = replace(layer, input_zero_point=first, output_zero_point=second)
         yield draft(layer, "random", str(spread))
     good = _layer(types, _Spread((1, 3, 3, 2), (2, 2), 2), ("rejects", 0), (0, 0))
-    why = "filters with more input channels than the picture has"
+    why = "filters with more input channels than the image has"
     weights = np.concatenate([good.weights, good.weights[..., :1]], axis=3)
     yield draft(replace(good, weights=weights), "rejects", why, rejects=why)
 

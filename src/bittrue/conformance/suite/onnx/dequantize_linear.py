@@ -20,7 +20,7 @@ OPERATORS = {
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Every code, or every kind of code; ranges for the dynamic operator."""
+    """Every quantized value, or every kind of quantized value; ranges for the dynamic operator."""
     yield from (_dynamic() if operator == "DynamicQuantizeLinear" else _dequantize(types))
 
 
@@ -68,7 +68,7 @@ def _dequantize(types: str) -> Iterator[Draft]:
         x = random.integers(low, high, shape, endpoint=True).astype(kind.numpy)
         usual = np.float32(between(random, 0.001, 0.1))
         point = 0 if types == "s32" else int(random.integers(low, high + 1))
-        yield _draft("random", types, x, usual, point, {}, "uniform codes")
+        yield _draft("random", types, x, usual, point, {}, "uniform quantized values")
     x = codes[:12].reshape(3, 4)
     version = opset("s8" if types == "s32" else types)
     why = "4 scales along an axis of 3"
@@ -107,7 +107,8 @@ def _draft(
 
 def _dynamic() -> Iterator[Draft]:
     random = generator("DynamicQuantizeLinear")
-    # Range 255 / 2^k: scales are powers of two, so halves of codes are ties; zero points that are no ties, and ties.
+    # Range 255 / 2^k: scales are powers of two, so halves of quantized values are ties; zero points that are no ties,
+    # and ties.
     for number, (low, high) in enumerate(
         ((-64.0, 191.0), (-31.5, 223.5), (-100.5, 154.5), (0.0, 255.0), (-255.0, 0.0))
     ):
@@ -123,7 +124,7 @@ def _dynamic() -> Iterator[Draft]:
         halves = ((codes + 0.5) * np.float64(scale)).astype(np.float32)
         beside = np.concatenate([halves, *(np.nextafter(halves, np.float32(end)) for end in (-np.inf, np.inf))])
         x = np.concatenate([ends, random.permutation(beside)[:191]]).astype(np.float32)
-        yield dynamic(x, "halves of codes and their neighbours", "near ties")
+        yield dynamic(x, "halves of quantized values and their neighbours", "near ties")
     for values, note in (
         ([[3.0, 5.0, 250.0], [17.0, 99.5, 4.25]], "all above zero: the range begins at zero"),
         ([[-3.0, -5.0, -250.0], [-17.0, -99.5, -4.25]], "all below zero: the range ends at zero"),

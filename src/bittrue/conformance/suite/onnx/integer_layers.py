@@ -26,7 +26,7 @@ _PRODUCTS: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = (
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Geometry and extents, zero points at the ends, sums of two products that leave 16 bits, long sums."""
+    """Geometry and dimensions, zero points at the ends, sums of two products that leave 16 bits, long sums."""
     yield from (_convolutions(types) if operator == "ConvInteger" else _products(types))
 
 
@@ -62,10 +62,10 @@ def _convolutions(types: str) -> Iterator[Draft]:
         random = generator("ConvInteger", types, "pairs", number)
         x = _drawn(random, x_type, (1, 9, 4, 3), True)
         w = _drawn(random, w_type, (5, 9, 2, 2), True)
-        note = "codes at both ends: sums of two products leave 16 bits"
+        note = "quantized values at both ends: sums of two products leave 16 bits"
         yield _draft("ConvInteger", "saturation", types, x, w, _points(types, number), note, {"kernel_shape": [2, 2]})
     x, w = _drawn(random, x_type, (1, 4, 3, 3), False), _drawn(random, w_type, (2, 3, 1, 1), False)
-    why = "filters of 3 channels for pictures of 4"
+    why = "filters of 3 channels for images of 4"
     yield _draft("ConvInteger", "rejects", types, x, w, (0, 0), why, {"kernel_shape": [1, 1]}, why)
     w = _drawn(random, w_type, (2, 4, 1, 1), False)
     good = _draft("ConvInteger", "shapes", types, x, w, (0, 0), why, {"kernel_shape": [1, 1]})
@@ -82,7 +82,7 @@ def _products(types: str) -> Iterator[Draft]:
     for number in range(4):
         random = generator("MatMulInteger", types, "pairs", number)
         x, w = _drawn(random, x_type, (6, 50 + number), True), _drawn(random, w_type, (50 + number, 9), True)
-        note = "codes at both ends: sums of two products leave 16 bits"
+        note = "quantized values at both ends: sums of two products leave 16 bits"
         yield _draft("MatMulInteger", "saturation", types, x, w, _points(types, number), note, {})
     for number in range(2):
         random = generator("MatMulInteger", types, "columns", number)

@@ -40,7 +40,7 @@ _SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Pairs of codes chosen among all of them, then broadcasts, then usual numbers."""
+    """Pairs of quantized values chosen among all of them, then broadcasts, then usual numbers."""
     kind = data_type(types)
     every = np.arange(kind.minimum, kind.maximum + 1)
     a, b = (part.reshape(-1) for part in np.meshgrid(every, every))
@@ -82,7 +82,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         scales = (one, two, float(np.float32(wide / 255)))
         points = [_point(types, between(random, 0.3, 0.7)) for _ in range(3)]
         content, inputs = _model(operator, types, first, second, scales, points)
-        yield Draft("random", content, inputs, "uniform codes")
+        yield Draft("random", content, inputs, "uniform quantized values")
     first = np.zeros((2, 3), kind.numpy)
     content, inputs = _model(operator, types, first, np.zeros(3, kind.numpy), (1.0, 1.0, 1.0), [0, 0, 0])
     why = "the result is declared as s32"
@@ -95,7 +95,9 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
 
 
 def _ends(a: np.ndarray, b: np.ndarray, y: np.ndarray, low: int, high: int, random: np.random.Generator) -> np.ndarray:
-    """Pairs with the first and last code of each operand, with a result between the ends where there is one."""
+    """Pairs with the first and last quantized value of each operand, with a result between the ends where there is
+    one.
+    """
     chosen = []
     for codes in (a, b):
         for end in (low, high):
@@ -138,7 +140,7 @@ def _answers(
     low: int,
     high: int,
 ) -> list[np.ndarray]:
-    """Codes under the arithmetics of ONNX numerics and those near to them, in binary32 and in binary64."""
+    """Quantized values under the arithmetics of ONNX numerics and those near to them, in binary32 and in binary64."""
     f32 = np.float32
     sa, sb, sy = (f32(scale) for scale in scales)
     za, zb, zy = points

@@ -26,7 +26,7 @@ _SCALES = (
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """All codes of three parts, each with parameters of its own; then shapes and axes."""
+    """All quantized values of three parts, each with parameters of its own; then shapes and axes."""
     kind = data_type(types)
     middle = (kind.minimum + kind.maximum + 1) // 2
     every = np.arange(kind.minimum, kind.maximum + 1).astype(kind.numpy)
@@ -35,10 +35,10 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         random = generator(operator, types, number)
         chosen = points[number % 2]
         parts = [Codes(random.permutation(every), s, z) for s, z in zip(scales, chosen, strict=False)]
-        note = f"every code thrice, scales {scales} to {y_scale}, zero points {list(chosen)}"
+        note = f"every quantized value thrice, scales {scales} to {y_scale}, zero points {list(chosen)}"
         yield _draft(aim, operator, types, parts, 0, y_scale, chosen[3], note)
     parts = [Codes(random.permutation(every).reshape(16, 16), 0.5, middle + 1) for _ in range(3)]
-    note = "every code thrice, parameters as those of the result"
+    note = "every quantized value thrice, parameters as those of the result"
     yield _draft("codes", operator, types, parts, 1, 0.5, middle + 1, note)
     shapes: tuple[tuple[str, tuple[tuple[int, ...], ...], int], ...] = (
         ("shapes", ((2, 3, 5), (2, 1, 5), (2, 4, 5)), 1),

@@ -84,7 +84,8 @@ def _one_pair(operator: str, types: str) -> Layer:
     x_kind, w_kind = (data_type(name) for name in TYPES[types])
     zw = 0 if w_kind.minimum else 128
     x = np.full((1, 4, 3, 5), x_kind.minimum if x_kind.minimum else x_kind.maximum)
-    # Weights of -128 in pairs, beside each other and apart; the bias takes their products off, all but a code.
+    # Weights of -128 in pairs, beside each other and apart; the bias takes their products off, all but a quantized
+    # value.
     w = np.full((6, 4, 1, 1), zw)
     for channel, places in enumerate(((0, 1), (2, 3), (0, 2), (1, 3), (0, 1, 2, 3), (0, 3))):
         w[channel, list(places)] = -128 + zw
@@ -149,7 +150,7 @@ def _rejects(operator: str, types: str) -> Iterator[Draft]:
     random = generator(operator, types, "rejects")
     good = usual(types, (1, 4, 5, 5), (6, 4, 3, 3), random, attributes={"kernel_shape": [3, 3]})
     bad = (
-        ("filters of 3 channels for pictures of 4", replace(good, w=good.w[:, :3])),
+        ("filters of 3 channels for images of 4", replace(good, w=good.w[:, :3])),
         ("6 filters in 4 groups", replace(good, w=good.w[:, :1], attributes={**good.attributes, "group": 4})),
         ("kernel_shape is 2x2, filters are 3x3", replace(good, attributes={"kernel_shape": [2, 2]})),
     )

@@ -1,4 +1,6 @@
-"""Matrix products on codes: QLinearMatMul, QGemm, and MatMul and Gemm between DequantizeLinear and QuantizeLinear."""
+"""Matrix products on quantized values: QLinearMatMul, QGemm, and MatMul and Gemm between DequantizeLinear and
+QuantizeLinear.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +176,7 @@ def _content(operator: str, layer: Layer, w: np.ndarray, shape: tuple[int, ...],
 
 
 def _rejects(operator: str, types: str) -> Iterator[Draft]:
-    """Extents of sums that differ; results of another type than the zero point has."""
+    """Dimensions of sums that differ; results of another type than the zero point has."""
     random = generator(operator, types, "rejects")
     good = usual(types, (3, 8), (4, 8), random, operator in _BIASED)
     short = replace(good, w=good.w[:, :7])

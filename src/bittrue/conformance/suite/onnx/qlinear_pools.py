@@ -1,4 +1,4 @@
-"""Averages and maxima of quantized pictures: QLinearAveragePool, QLinearGlobalAveragePool, and groups."""
+"""Averages and maxima of quantized images: QLinearAveragePool, QLinearGlobalAveragePool, and groups."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _NEAR = {9: (0.09, 0.04), 15: (0.3, 0.2), 7: (0.07, 0.04), 49: (0.49, 0.2)}
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Windows whose averages are ties, or near them; borders; then usual pictures."""
+    """Windows whose averages are ties, or near them; borders; then usual images."""
     rows = [(*row, {}) for row in _PICTURES] if operator in _GLOBAL else _WINDOWS
     kind = data_type(types)
     middle = (kind.minimum + kind.maximum + 1) // 2
@@ -76,10 +76,10 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
             x_scale, y_scale = _NEAR[int(np.prod(attributes.get("kernel_shape", shape[2:])))]
         if (aim == "ties" and number % 2 == 0) or aim == "near ties":
             y_scale = 0.25 if aim == "ties" else y_scale
-            # A finer result: the middle half of the codes stays inside.
+            # A finer result: the middle half of the quantized values stays inside.
             codes = (middle + (codes.astype(np.int64) - middle) // 2).astype(kind.numpy)
         if aim == "saturation":
-            # Whole windows of the first and of the last code.
+            # Whole windows of the first and of the last quantized value.
             codes = np.where(random.random((*shape[:2], 1, shape[3])) < 0.5, kind.minimum, kind.maximum)
             codes = np.broadcast_to(codes, shape).astype(kind.numpy)
         points = (middle - 3, middle + (0 if number % 2 else 5))
@@ -105,7 +105,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
         content, inputs = quantized(
             operator, types, [Codes(codes, 1.0, 0)], ((1, 2, 3, 3), 1.0, 0), {"kernel_shape": [2, 2, 2]}
         )
-        why = "a window of three axes for a picture of two"
+        why = "a window of three axes for an image of two"
         yield Draft("rejects", content, inputs, why, why)
 
 

@@ -43,7 +43,7 @@ _FOUND = ((0.055, 0.00369), (0.1581, 0.00126))
 
 
 def cases(operator: str, types: str) -> Iterator[Draft]:
-    """Every code where the function is of one code; rows of chosen spread for softmax."""
+    """Every quantized value where the function is of one quantized value; rows of chosen spread for softmax."""
     yield from (_softmax(operator, types) if operator in _SOFTMAX else _table(operator, types))
 
 
@@ -63,7 +63,7 @@ def _table(operator: str, types: str) -> Iterator[Draft]:
             if (x_scale, y_scale) in _FOUND:
                 zx, zy = middle, kind.minimum
         codes = random.permutation(every)
-        note = f"every code, scales {x_scale} to {y_scale}, zero points {zx}, {zy}"
+        note = f"every quantized value, scales {x_scale} to {y_scale}, zero points {zx}, {zy}"
         attributes = {"alpha": float(np.float32(alpha))} if operator.endswith("LeakyRelu") else {}
         content, inputs = quantized(
             operator, types, [Codes(codes, x_scale, zx)], (codes.shape, y_scale, zy), attributes
@@ -79,7 +79,7 @@ def _table(operator: str, types: str) -> Iterator[Draft]:
         operand = Codes(codes, x_scale, middle + int(random.integers(-20, 20)))
         zy = middle if line or operator.endswith("Tanh") else kind.minimum
         content, inputs = quantized(operator, types, [operand], (shape, y_scale, zy), attributes)
-        yield Draft("random", content, inputs, "uniform codes")
+        yield Draft("random", content, inputs, "uniform quantized values")
     codes = every[:8]
     content, inputs = quantized(operator, types, [Codes(codes, 1.0, 0)], (codes.shape, 1.0, 0))
     why = "the result is declared as s32"
@@ -89,7 +89,7 @@ def _table(operator: str, types: str) -> Iterator[Draft]:
 def _softmax(operator: str, types: str) -> Iterator[Draft]:
     kind = data_type(types)
     group = operator.startswith(GROUP)
-    # Rows: shape, axis, scale of the operand, result, spread of codes.
+    # Rows: shape, axis, scale of the operand, result, spread of quantized values.
     rows: tuple[tuple[str, tuple[int, ...], int, float, float, int], ...] = (
         ("codes", (16, 10), -1, 0.1, 1 / 256, 255),
         ("codes", (8, 33), -1, 0.02, 1 / 256, 120),
@@ -109,7 +109,7 @@ def _softmax(operator: str, types: str) -> Iterator[Draft]:
         random = generator(operator, types, number)
         codes = (kind.maximum - random.integers(0, spread + 1, shape)).astype(kind.numpy)
         if aim != "random" and number % 2:
-            # One equal share each: the same code everywhere in some rows.
+            # One equal share each: the same quantized value everywhere in some rows.
             codes[0] = codes[0].reshape(-1)[0]
         more: dict[str, Any] = {} if group else {"opset": 13}
         content, inputs = quantized(

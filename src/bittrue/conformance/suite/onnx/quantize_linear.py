@@ -59,7 +59,7 @@ def cases(operator: str, types: str) -> Iterator[Draft]:
 def _per_tensor(types: str, number: int, scale: np.float32, zero_point: int, round_scale: bool) -> Draft:
     kind = data_type(types)
     random = generator("QuantizeLinear", types, number)
-    # Halves of all codes, a few more beyond both ends.
+    # Halves of all quantized values, a few more beyond both ends.
     ends = (max(kind.minimum - zero_point - 3, -(1 << 16)), kind.maximum - zero_point + 3)
     codes = np.arange(*ends, dtype=np.float64)
     if codes.size > 700:
@@ -78,7 +78,9 @@ def _per_tensor(types: str, number: int, scale: np.float32, zero_point: int, rou
 
 
 def _quotients(x: np.ndarray, scale: np.float32, z: int, low: int, high: int) -> list[np.ndarray]:
-    """Codes under division in binary32, in real numbers, by reciprocals; zero points before and after; other ties."""
+    """Quantized values under division in binary32, in real numbers, by reciprocals; zero points before and after; other
+    ties.
+    """
     f32 = np.float32
     narrow, wide = (x / scale).astype(np.float64), x.astype(np.float64) / np.float64(scale)
     inverse = f32(f32(1) / scale)

@@ -62,12 +62,14 @@ def _middle(types: str) -> int:
 
 
 def _one_operand(operator: str, types: str) -> Draft:
-    """Every code of one operand, one of which the other, a constant, is 0 or 1: no code may be taken for another."""
+    """Every quantized value of one operand, one of which the other, a constant, is 0 or 1: no quantized value may be
+    taken for another.
+    """
     codes, point = _every(types), _middle(types)
     other = np.array([point + int(operator.endswith("Mul"))], codes.dtype)
     operands = [Codes(codes, 0.5, point), Codes(other, 1.0, point, constant=True)]
     content, inputs = quantized(operator, types, operands, (codes.shape, 0.5, point))
-    return Draft("codes", content, inputs, "every code comes out as it went in")
+    return Draft("codes", content, inputs, "every quantized value comes out as it went in")
 
 
 def _far_differences(operator: str, types: str) -> Iterator[Draft]:
@@ -87,12 +89,12 @@ def _far_differences(operator: str, types: str) -> Iterator[Draft]:
 
 
 def _one_part(operator: str, types: str) -> Draft:
-    """Every code of one part, in steps a little smaller than those of the result."""
+    """Every quantized value of one part, in steps a little smaller than those of the result."""
     codes, point = np.roll(_every(types), 77), _middle(types)
     content, inputs = quantized(
         operator, types, [Codes(codes, 0.24, point)], (codes.shape, 0.25, point + 1), {"axis": 0}, result_first=True
     )
-    return Draft("codes", content, inputs, "one part with every code, scale 0.24 to 0.25")
+    return Draft("codes", content, inputs, "one part with every quantized value, scale 0.24 to 0.25")
 
 
 def _curves(operator: str, types: str) -> Iterator[Draft]:
@@ -100,7 +102,14 @@ def _curves(operator: str, types: str) -> Iterator[Draft]:
     rows: tuple[tuple[str, float, int, float, int, str], ...] = (
         # Found by search: a reciprocal gives another code.
         ("near ties", 0.0423, _middle(types), 0.00127, kind.minimum, "last bits of binary32 decide"),
-        ("codes", 0.05, kind.maximum, 1 / 256, _middle(types), "the highest code lies where the function is steep"),
+        (
+            "codes",
+            0.05,
+            kind.maximum,
+            1 / 256,
+            _middle(types),
+            "the highest quantized value lies where the function is steep",
+        ),
     )
     if operator == "QDQ Tanh":
         middle = _middle(types)
@@ -119,17 +128,19 @@ def _curves(operator: str, types: str) -> Iterator[Draft]:
 
 
 def _lowest(operator: str, types: str) -> Draft:
-    """Rows of two codes at the lowest end, and of both ends: shares that one step changes, and shares of 0."""
+    """Rows of two quantized values at the lowest end, and of both ends: shares that one step changes, and shares of
+    0.
+    """
     kind = data_type(types)
     lowest = kind.minimum + np.array([[0, 2], [0, 1], [1, 0], [0, 0], [0, 255], [255, 0], [0, 3], [2, 0]])
     more: dict[str, Any] = {} if operator.startswith("QDQ") else {"opset": 13}
     operand, result = Codes(lowest.astype(kind.numpy), 0.5, kind.minimum), (lowest.shape, 1 / 256, kind.minimum)
     content, inputs = quantized(operator, types, [operand], result, {"axis": -1}, more=more)
-    return Draft("codes", content, inputs, "the lowest code, and shares of 0")
+    return Draft("codes", content, inputs, "the lowest quantized value, and shares of 0")
 
 
 def _averages(operator: str, types: str) -> Iterator[Draft]:
-    """Whole pictures, which runtimes add up by themselves, then steps so fine that averages leave 16 and 32 bits."""
+    """Whole images, which runtimes add up by themselves, then steps so fine that averages leave 16 and 32 bits."""
     kind, middle = data_type(types), _middle(types)
     near: tuple[tuple[tuple[int, ...], float, float], ...] = (
         ((1, 96, 7, 7), 0.49, 0.2),
@@ -265,7 +276,9 @@ def _long_sum(operator: str, types: str) -> Draft:
 
 
 def _real(operator: str, types: str) -> Iterator[Draft]:
-    """An operator on real numbers between codes: quotients beyond 32 bits, whole ranges, awkward scales, odd ends."""
+    """An operator on real numbers between quantized values: quotients beyond 32 bits, whole ranges, awkward scales, odd
+    ends.
+    """
     kind, middle = data_type(types), _middle(types)
     rows: tuple[tuple[str, float, int, float, int], ...] = (
         ("saturation", 2.0**20, middle, 2.0**-20, middle + 20),
@@ -285,7 +298,12 @@ def _real(operator: str, types: str) -> Iterator[Draft]:
             codes = np.append(codes, codes[-3:])
         result = (codes.shape, y_scale, zy)
         content, inputs = quantized(operator, types, [Codes(codes, x_scale, zx)], result, attributes)
-        yield Draft(aim, content, inputs, f"every code, scales {x_scale:.8g} to {y_scale:.8g}, zero points {zx}, {zy}")
+        yield Draft(
+            aim,
+            content,
+            inputs,
+            f"every quantized value, scales {x_scale:.8g} to {y_scale:.8g}, zero points {zx}, {zy}",
+        )
 
 
 def _uneven_blocks(operator: str, types: str) -> Draft:

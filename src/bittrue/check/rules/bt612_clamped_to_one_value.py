@@ -1,4 +1,4 @@
-"""BT612: fused activations and clamps that leave a single code."""
+"""BT612: fused activations and clamps that leave a single quantized value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         output = made.graph.tensors[step.outputs[0]]
         activation = node.attributes.get("activation", "none") if node is not None else "none"
         yield RULE.finding(
-            f"the clamp to [{low}, {high}] leaves the one code {high} of '{output.name}' for every input"
+            f"the clamp to [{low}, {high}] leaves the one quantized value {high} of '{output.name}' for every input"
             + (f" (fused {activation})" if activation != "none" else ""),
             graph=graph,
             node=node,
@@ -34,15 +34,17 @@ def find(subject: Subject) -> Iterator[Finding]:
 
 RULE = Rule(
     "BT612",
-    "clamped-to-one-code",
+    "clamped-to-one-value",
     "error",
     what="The range that a fused activation leaves, [zero point + round(lower / scale), zero point + round(upper /"
-    " scale)] within the type, holds at least two codes.",
-    why="With a zero point at the top of the type RELU leaves one code, with a huge scale RELU6 does: the output is"
-    " constant. Where the lower end is above the upper one, the code is the upper end.",
+    " scale)] within the type, holds at least two quantized values.",
+    why="With a zero point at the top of the type RELU leaves one quantized value, with a huge scale RELU6 "
+    "does: the output is"
+    " constant. Where the lower end is above the upper one, the quantized value is the upper end.",
     enforced="LiteRT clamps with min(max(x, low), high) and does not look (fact sheet 1.6, run). XNNPACK refuses the"
-    " model when RELU leaves one code (docs/facts/xnnpack.md, run).",
-    fix="Calibrate the output behind its activation: for RELU the zero point is the smallest code of the type.",
+    " model when RELU leaves one quantized value (docs/facts/xnnpack.md, run).",
+    fix="Calibrate the output behind its activation: for RELU the zero point is the smallest quantized value "
+    "of the type.",
     find=find,
     source="docs/facts/litert.md 1.6 (run)",
 )

@@ -1,4 +1,4 @@
-"""BT504: operators outside of the specification that copy codes and ignore parameters."""
+"""BT504: operators outside of the specification that copy quantized values and ignore parameters."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ...graph import Node
 from ..finding import Finding
 from ..rule import Rule, Subject
 
-# Operator -> positions of the inputs whose codes become codes of the outputs. Those that the 8-bit specification names
-# are BT305's.
+# Operator -> positions of the inputs whose values become the outputs'. Those that the 8-bit specification names are
+# BT305's.
 COPIES: dict[str, tuple[int, ...]] = {
     "BROADCAST_TO": (0,),
     "DEPTH_TO_SPACE": (0,),
@@ -36,7 +36,7 @@ def _outputs(node: Node) -> tuple[int, ...]:
 
 
 def find(subject: Subject) -> Iterator[Finding]:
-    """Each input whose parameters are not those of an output that its codes go to."""
+    """Each input whose parameters are not those of an output that its quantized values go to."""
     for graph, node in subject.nodes(*COPIES):
         for position in COPIES[node.source]:
             index = node.inputs[position] if position < len(node.inputs) else None
@@ -49,7 +49,8 @@ def find(subject: Subject) -> Iterator[Finding]:
                     continue
                 fails = "; XNNPACK fails to load the model" if node.source in _FAILING else ""
                 yield RULE.finding(
-                    f"{node.source} copies codes of '{source.name}' ({source.quantization}) to '{target.name}'"
+                    f"{node.source} copies quantized values of '{source.name}' ({source.quantization}) to "
+                    f"'{target.name}'"
                     f" ({known}), where they mean other real numbers{fails}",
                     graph=graph,
                     node=node,
@@ -64,9 +65,9 @@ def find(subject: Subject) -> Iterator[Finding]:
 
 RULE = Rule(
     code="BT504",
-    name="copied-codes",
+    name="copied-values",
     severity="warning",
-    what="Operators that only move or choose codes give their output the input's scale and zero point: "
+    what="Operators that only move or choose quantized values give their output the input's scale and zero point: "
     + ", ".join(COPIES)
     + ". The 8-bit specification does not name them (those that it names are BT305's).",
     why="Their kernels copy bytes and look at no parameters. Where output and input differ, every value is multiplied"
