@@ -107,6 +107,7 @@ std::unique_ptr<Kernel> make_matmul_layer(const Step& step, const CoreSet& cores
 }
 
 std::unique_ptr<Kernel> make_fully_connected(const Step& step, const CoreSet& cores) {
+  require(step.texts.count("arithmetic") == 0, "whole numbers in binary32 have no native kernel");
   if (is_real_layer(step)) return make_real_fully_connected(step, cores);
   if (!suits_matmul(step)) return make_general_fully_connected(step, cores);
   const Operand& weights = step.input(1);

@@ -58,4 +58,4 @@ def test_every_operator() -> None:
         if operator.elementwise or operator.moves:
             assert counts[True], stem
     layers = {stem for stem, counts in told.items() if counts["accumulator"]}
-    assert layers >= {"conv_transpose", "whole_fully_connected", "conv", "matmul"}
+    assert layers >= {"conv_transpose", "fully_connected", "conv", "matmul"}

@@ -1,6 +1,6 @@
 """Convolution, Deconvolution and InnerProduct against formulas in integers and fractions; what the system stops at.
 
-The operators conv, conv_transpose and whole_fully_connected.
+The operators conv, conv_transpose and fully_connected.
 """
 
 from __future__ import annotations

@@ -10,20 +10,25 @@ import numpy as np
 from ..arithmetic.matmul import exact_matmul, product_type
 from ..graph import DATA_TYPES
 from ..rules import store
-from . import hybrid_layers, real_layers
+from . import hybrid_layers, real_layers, whole_product
 from .accumulator import finish_accumulator, fused_range, multiplier_arrays, proven_bound, signed_span, weight_sums
 from .base import Bound, Call, Lowered, Operator, Shape, Step
 from .conv2d import check_bias, check_bias_type
 from .hybrid_layers import HYBRID_SLOTS
 from .real_layers import REAL_SLOTS
-from .roles import LAYER
+from .roles import OPERAND_LAYER
 
 # Weights converted at a time: a large matrix is never held twice.
 _BLOCK = 1 << 20
 
 
 def infer(call: Call) -> list[Shape]:
-    """[..., K] with weights [O, K] gives [elements / K, O], or [..., O] when `keep_num_dims` is set."""
+    """[..., K] with weights [O, K] gives [elements / K, O], or [..., O] when `keep_num_dims` is set.
+
+    Where the node names the `axis` from which on axes are taken together, those ahead of it stay.
+    """
+    if "axis" in call.node.attributes:
+        return whole_product.infer(call)
     call.expect((2, 3))
     source, weights = call.input(0), call.input(1, "weights")
     call.rank(weights, 2)
@@ -80,6 +85,8 @@ def lower(call: Call) -> Lowered:
 
     With one scale per unit the weights are symmetric by definition: a zero point that a file gives is not applied.
     """
+    if call.rules.get("accumulate") == "binary32":
+        return whole_product.lower(call)
     source, weights = call.input(0), call.input(1)
     units, depth = weights.shape
     if "sum_of_products" in call.rules:
@@ -134,6 +141,8 @@ def _lower_hybrid(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """An exact matrix product, over blocks of units."""
+    if "arithmetic" in step.parameters:
+        return whole_product.reference(step, inputs)
     if "sum_of_products" in step.rules:
         return real_layers.multiply(step, inputs)
     if "quantize_asymmetric" in step.rules:
@@ -167,13 +176,13 @@ OPERATOR = Operator(
         "activation_range",
         *REAL_SLOTS,
         *HYBRID_SLOTS,
-        "row_sums",
+        *("row_sums", "real_product", "channel_parameters"),
     ),
     infer,
     lower,
     reference,
     "matrix product with a constant or computed matrix",
-    roles=LAYER,
+    roles=OPERAND_LAYER,
     weights="OI",
     multiplies=True,
 )

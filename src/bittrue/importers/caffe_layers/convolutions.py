@@ -270,7 +270,7 @@ def _inner_product(layer: Layer) -> None:
     bias = layer.learn(1, (outputs,), "bias") if parameter.bias_term else None
     operands = _operands(layer, parameter, weights, bias)
     attributes: dict[str, Attribute] = {"axis": parameter.axis}
-    _emit(layer, "whole_fully_connected", operands, attributes, parameter, _quantized(parameter))
+    _emit(layer, "fully_connected", operands, attributes, parameter, _quantized(parameter))
 
 
 MAPPERS: Mappers = {

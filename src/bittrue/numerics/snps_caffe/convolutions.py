@@ -108,7 +108,7 @@ _DOCUMENT_PRODUCT: tuple[_Kind, ...] = (
 )
 _DOCUMENT_DECONVOLUTION: tuple[_Kind, ...] = (((), "binary32", _TWO),)
 
-_SHARED = (*_plain("conv"), *_plain("conv_transpose"), *_plain("whole_fully_connected"))
+_SHARED = (*_plain("conv"), *_plain("conv_transpose"), *_plain("fully_connected"))
 
 
 def _table(
@@ -121,7 +121,7 @@ def _table(
     return (
         *_rows("conv", convolution, channels, evidence),
         *_rows("conv_transpose", deconvolution, "of_axis", evidence),
-        *_rows("whole_fully_connected", product, "of_axis", evidence),
+        *_rows("fully_connected", product, "of_axis", evidence),
         *_SHARED,
     )
 

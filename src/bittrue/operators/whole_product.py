@@ -1,4 +1,4 @@
-"""whole_fully_connected: acc[m, o] = sum over k of (x[m, k] - z_x)(w[o, k] - z_w) on whole numbers.
+"""What `fully_connected` does with whole numbers in binary32: acc[m, o] = sum over k of (x[m, k] - z_x)(w[o, k] - z_w).
 
 x is [..., K] with the axes from `axis` on taken together: the result is [extents ahead of axis, O]. w is [O, K].
 Operands and what becomes of acc: see `whole_numbers`.
@@ -11,11 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .base import Call, Lowered, Operator, Shape, Step
-from .roles import OPERAND_LAYER
+from .base import Call, Lowered, Shape, Step
 from .whole_numbers import (
     BIAS,
-    SLOTS,
     W,
     X,
     bound_8_bit,
@@ -44,7 +42,7 @@ def infer(call: Call) -> list[Shape]:
 
 
 def lower(call: Call) -> Lowered:
-    """Limits, zero points, multipliers; a step of fully_connected where that gives the same."""
+    """Limits, zero points, multipliers; a step of integers where that gives the same."""
     parameters, arrays = prepared(call)
     depth = call.input(W).shape[1]
     work = call.output.size * depth
@@ -57,11 +55,10 @@ def lower(call: Call) -> Lowered:
             bound_8_bit(call),
             work,
             8 * (call.input(X).size + 2 * call.output.size),
-            operator="fully_connected",
             inputs=(X, W, BIAS) if call.has(BIAS) else (X, W),
         )
     return Lowered(
-        {**parameters, "output_shape": call.output.shape},
+        {**parameters, "output_shape": call.output.shape, "arithmetic": "whole"},
         arrays,
         None,
         work,
@@ -75,16 +72,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     sums = products(step, x.reshape(-1, weights.shape[1]), weights.T)
     bias = inputs[BIAS] if len(inputs) > BIAS else None
     return [finished(step, sums, bias, 1).reshape(step["output_shape"])]
-
-
-OPERATOR = Operator(
-    "whole_fully_connected",
-    SLOTS,
-    infer,
-    lower,
-    reference,
-    "matrix product of whole numbers with constant weights",
-    roles=OPERAND_LAYER,
-    weights="OI",
-    multiplies=True,
-)
