@@ -1,4 +1,4 @@
-// pad, pad_v2 and mirror_pad: a border around a tensor.
+// pad and mirror_pad: a border around a tensor.
 #include "core/kernel.h"
 #include "operators/strided_copy.h"
 #include "operators/table_copy.h"

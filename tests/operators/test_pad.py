@@ -1,4 +1,4 @@
-"""pad, pad_v2 and mirror_pad against the real runtime."""
+"""PAD, PADV2 and MIRROR_PAD against the real runtime."""
 
 from __future__ import annotations
 

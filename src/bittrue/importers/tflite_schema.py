@@ -302,7 +302,7 @@ STEMS: dict[str, str] = {
     "LOGICAL_OR": "bitwise_or",
     "MAX_POOL_2D": "max_pool2d",
     "L2_POOL_2D": "l2_pool2d",
-    "PADV2": "pad_v2",
+    "PADV2": "pad",
     "BATCH_TO_SPACE_ND": "batch_to_space",
     "SPACE_TO_BATCH_ND": "space_to_batch",
     "POW": "power",

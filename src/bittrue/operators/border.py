@@ -69,10 +69,10 @@ def lower(call: Call) -> Lowered:
         parameters: dict[str, Attribute] = {
             "before": before,
             "shape": call.output.shape,
-            "value": 0,
             "value_is_input": call.has(2),
+            **({} if call.has(2) else {"value": 0}),
         }
-        return Lowered(parameters, operator="pad_v2" if call.has(2) else "pad")
+        return Lowered(parameters, operator="pad")
     if mode == "reflect" and grows:
         parameters = {"before": before, "after": tuple(pair[1] for pair in widths), "edge": 1}
         return Lowered(parameters, operator="mirror_pad", inputs=(0, 1), scratch=call.output.size * item)

@@ -1,7 +1,7 @@
-"""pad, pad_v2 and mirror_pad: a border around a tensor.
+"""pad and mirror_pad: a border around a tensor.
 
-pad fills with real zero in the output's parameters, pad_v2 with the value of its third input as it is stored,
-mirror_pad with the tensor's own elements (reflect: without the edge, symmetric: with it).
+pad fills with the value of its third input as it is stored, or with real zero in the output's parameters; mirror_pad
+with the tensor's own elements (reflect: without the edge, symmetric: with it).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..graph import Attribute
 from .base import Call, Lowered, Operator, Shape, Step
 from .indexing import bounded, parameters_or_zero
 
@@ -40,7 +41,11 @@ def infer(call: Call) -> list[Shape]:
 def lower(call: Call) -> Lowered:
     """Padding before each axis, and the value unless it is an input."""
     source, out = call.input(0), call.output
-    value = 0
+    parameters: dict[str, Attribute] = {
+        "before": tuple(before for before, _ in _paddings(call)),
+        "shape": out.shape,
+        "value_is_input": call.has(2),
+    }
     # s8 and s16 without quantization are plain integers; u8 always has a zero point, 0 when none is written.
     quantized = out.dtype == "u8" or (out.dtype in ("s8", "s16") and source.tensor.quantization is not None)
     if quantized and call.has(2) and parameters_or_zero(call.input(2)) != parameters_or_zero(out):
@@ -49,18 +54,11 @@ def lower(call: Call) -> Lowered:
             f"the value '{call.input(2).name}' must have the scale and zero point of the output",
             "the value is stored as it is, without conversion",
         )
-    if quantized and not call.has(2):
-        value = parameters_or_zero(out)[1]
-        if not out.type.minimum <= value <= out.type.maximum:
+    if not call.has(2):
+        value = parameters["value"] = parameters_or_zero(out)[1] if quantized else 0
+        if quantized and not out.type.minimum <= value <= out.type.maximum:
             raise call.invalid("BT-QUANT-ZERO-POINT", f"zero point {value} lies outside {out.type.title}")
-    return Lowered(
-        parameters={
-            "before": tuple(before for before, _ in _paddings(call)),
-            "shape": out.shape,
-            "value": value,
-            "value_is_input": call.has(2),
-        }
-    )
+    return Lowered(parameters)
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -117,8 +115,7 @@ def reference_mirror(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 OPERATORS = (
-    Operator("pad", (), infer, lower, reference, "a border of real zeros", moves=True, mistaken_for=("mirror_pad",)),
-    Operator("pad_v2", (), infer, lower, reference, "a border of one stored value", moves=True),
+    Operator("pad", (), infer, lower, reference, "a border of one value", moves=True, mistaken_for=("mirror_pad",)),
     Operator(
         "mirror_pad", (), infer_mirror, lower_mirror, reference_mirror, "a border of mirrored elements", moves=True
     ),

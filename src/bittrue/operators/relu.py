@@ -23,7 +23,8 @@ _INTERVALS = {
 
 def lower(call: Call) -> Lowered:
     """The multiplier and the stored interval; real numbers need only the interval."""
-    output, activation = call.output, str(call.attribute("activation"))
+    # Nodes of functions that are mistaken for this one do not name an interval.
+    output, activation = call.output, str(call.node.attributes.get("activation", "relu"))
     if activation not in _INTERVALS:
         raise call.invalid("BT-ACTIVATION", f"activation '{activation}' is not among {list(_INTERVALS)}")
     if not output.type.is_integer:

@@ -267,7 +267,6 @@ LAYERS: dict[str, Handler] = {
     "sum": _reduction,
     "mean": _reduction,
     "pad": _pad,
-    "pad_v2": _pad,
     "ranged_batch_normalization": _normalization,
     "resample_nearest": _resample,
 }

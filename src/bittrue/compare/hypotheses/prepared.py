@@ -41,7 +41,6 @@ _UNREAD = {
     "log_softmax": ("multiplier", "exponent"),
     "logistic": ("minimum", "maximum"),
     "max_pool": ("pad_bottom", "pad_right", "after", "storage_order"),
-    "pad_v2": ("value",),
     "qlinear_average_pool": ("pad_bottom", "pad_right"),
     "tanh": ("minimum",),
 }

@@ -30,7 +30,7 @@ def _pad(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
     given = writer.tensors[inputs[0]].quantization
     value = writer.constant(np.array([expr.attributes["value"]]), expr.dtype, "pad_value", given)
     operands = (inputs[0], writer.constant(widths, "s32", "paddings"), value)
-    return writer.node("pad_v2", expr.operator, operands, expr.dtype, expr.shape, {}, given, expr.name)
+    return writer.node("pad", expr.operator, operands, expr.dtype, expr.shape, {}, given, expr.name)
 
 
 def _strided_slice(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:

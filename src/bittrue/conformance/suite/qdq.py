@@ -458,7 +458,6 @@ MAPPERS: Mapping[str, Mapper] = {
     "neg": _unary("Neg"),
     "not_equal": _compare("Equal", negated=True),
     "pad": _pad,
-    "pad_v2": _pad,
     "quantize": _quantize,
     "reduce_max": _reduce("ReduceMax"),
     "reduce_min": _reduce("ReduceMin"),

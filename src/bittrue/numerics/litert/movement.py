@@ -51,7 +51,6 @@ ROWS: tuple[Row, ...] = (
     Row("space_to_depth", ("T -> T",), {}, _MOVED, where=("s8", "u8", "s32", "s64", "f32")),
     Row("depth_to_space", ("T -> T",), {}, _MOVED, where=("s8", "u8", "s32", "s64", "f32")),
     Row("pad", ("T s8|s16|s32|s64 T|- -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
-    Row("pad_v2", ("T s8|s16|s32|s64 T|- -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),
     *_same_or_zero("mirror_pad", "T s32|s64 -> T", 0, where=("s8", "u8", "s16")),
     Row("mirror_pad", ("T s32|s64 -> T",), {}, _MOVED, where=("bool", *_WIDE_TYPES[1:])),
     Row("gather", ("T s16|s32|s64 -> T",), {}, _MOVED, where=(*_COMMON, "f16", "bf16", "bool")),

@@ -210,7 +210,7 @@ def _movement(own: Variant) -> tuple[Row, ...]:
         ("depth_to_space", "T -> T"),
         ("resize_nearest", "T s32 -> T"),
     )
-    same = (("pad", "T s32|s64 -> T", (0,)), ("pad_v2", "T s32|s64 T -> T", (0, 2)), ("pack", "T... -> T", ()))
+    same = (("pad", "T s32|s64 -> T", (0,)), ("pad", "T s32|s64 T -> T", (0, 2)), ("pack", "T... -> T", ()))
     return (
         *_each(
             own,
