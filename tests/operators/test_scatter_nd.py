@@ -1,4 +1,4 @@
-"""scatter_nd and sparse_to_dense against the real runtime."""
+"""SCATTER_ND and SPARSE_TO_DENSE against the real runtime."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def test_literal() -> None:
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"indices": [[5], [0], [0]]}, "BT-SCATTER-POSITION"),
-        ({"indices": [[-1], [0], [0]]}, "BT-SCATTER-POSITION"),
+        ({"indices": [[5], [0], [0]]}, "BT-GATHER-POSITION"),
+        ({"indices": [[-1], [0], [0]]}, "BT-GATHER-POSITION"),
         ({"updates": [1, 2]}, "BT-SCATTER"),
         ({"updates": [[1], [2], [3]]}, "BT-SCATTER"),
         ({"shape": [5, 2]}, "BT-SCATTER"),
@@ -106,7 +106,7 @@ def test_refusals_of_scatter_nd(changes: dict[str, object], code: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"indices": [[0, 1], [2, 0], [0, 0]]}, "BT-SCATTER-POSITION"),
+        ({"indices": [[0, 1], [2, 0], [0, 0]]}, "BT-GATHER-POSITION"),
         ({"values": [1, 2]}, "BT-SCATTER"),
         ({"shape": [2, 2, 2]}, "BT-SCATTER"),
         ({"default": [1, 2]}, "BT-SCATTER"),

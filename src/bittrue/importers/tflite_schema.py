@@ -313,6 +313,7 @@ STEMS: dict[str, str] = {
     "NON_MAX_SUPPRESSION_V4": "non_max_suppression",
     "NON_MAX_SUPPRESSION_V5": "non_max_suppression",
     "RIGHT_SHIFT": "shift_right",
+    "SPARSE_TO_DENSE": "scatter_nd",
     "SPLIT_V": "split",
     "STABLEHLO_ADD": "add",
     "STABLEHLO_MAXIMUM": "maximum",
@@ -340,6 +341,8 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "RANGE": {"counting": "wrapped_magnitude"},
     "RESHAPE": {"zeros": "counted"},
     **{name: {"activation": name.lower()} for name in ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")},
+    "SCATTER_ND": {"elements": False, "reduction": "add", "wraps": False},
+    "SPARSE_TO_DENSE": {"elements": True, "reduction": "replace", "wraps": False},
     "SPLIT": {"keeps_axis": True, "open_size": False, "uneven": False},
     "SPLIT_V": {"keeps_axis": True, "open_size": True, "uneven": False},
     "UNPACK": {"keeps_axis": False, "open_size": False, "uneven": False},
@@ -350,7 +353,11 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
 }
 
 # Builtin name -> the file's input of each of our operands, None for one that it cannot have; others follow.
-ORDERS: dict[str, tuple[int | None, ...]] = {"SPLIT": (1, None, 0)}
+ORDERS: dict[str, tuple[int | None, ...]] = {
+    "SCATTER_ND": (None, 0, 1, 2),
+    "SPARSE_TO_DENSE": (None, 0, 2, 1, 3),
+    "SPLIT": (1, None, 0),
+}
 
 # Builtin name -> options table, where that table is not named after the operator.
 OPTIONS: dict[str, str] = {

@@ -1,4 +1,4 @@
-"""put_along and put_nd: a copy of a tensor with elements or slices replaced, or combined with others, by position.
+"""put_along: a copy of a tensor with elements replaced, or combined with others, by position along an axis.
 
 Updates act one after the other, in order. add and multiply wrap (or round) in the type, truth values are joined by or
 and and; largest and smallest keep the update unless the element is beyond it, so NaN and equal zeros are replaced.
@@ -6,25 +6,25 @@ and and; largest and smallest keep the update unless the element is beyond it, s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .base import Call, Lowered, Operator, Shape, Step
-from .gather import along, merged
-from .indexing import bounded
+from .gather import along
 
 _UFUNCS: dict[str, Any] = {"add": np.add, "multiply": np.multiply}
 _BEYOND: dict[str, Callable[[Any, Any], Any]] = {"largest": np.greater, "smallest": np.less}
 
 
-def _combine(out: np.ndarray, places: Any, updates: np.ndarray, how: str) -> None:
+def combine(out: np.ndarray, places: Any, updates: np.ndarray, how: str) -> None:
     """out[places] = how(out[places], updates), repeated places one after the other."""
     with np.errstate(all="ignore"):
         if how == "replace":
             out[places] = updates
+        elif how == "add" and out.dtype == np.bool_:
+            np.bitwise_or.at(out.view(np.uint8), places, updates.view(np.uint8))
         elif how in _UFUNCS:
             _UFUNCS[how].at(out, places, updates)
         else:
@@ -45,7 +45,7 @@ def _keep_beyond(out: np.ndarray, places: Any, updates: np.ndarray, beyond: Call
         out[at] = np.where(beyond(old, new), old, new)
 
 
-def infer_along(call: Call) -> list[Shape]:
+def infer(call: Call) -> list[Shape]:
     """The tensor's shape. Positions and updates have one shape, within the tensor's but along the axis."""
     call.expect(3)
     source, positions, updates = call.input(0), call.input(1, "positions"), call.input(2, "updates")
@@ -62,7 +62,7 @@ def infer_along(call: Call) -> list[Shape]:
     return [source.shape]
 
 
-def lower_along(call: Call) -> Lowered:
+def lower(call: Call) -> Lowered:
     """The axis and what happens to the old element."""
     axis = call.axis(call.attribute("axis"), call.input(0).rank)
     return Lowered(
@@ -72,64 +72,14 @@ def lower_along(call: Call) -> Lowered:
     )
 
 
-def reference_along(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """out[i, positions[i, j, ...], ...] = updates[i, j, ...] for axis 1."""
     out = inputs[0].copy()
     places = along(step, inputs[1], out.shape)
     if inputs[1].size:
         flat = np.ravel_multi_index(np.broadcast_arrays(*places), out.shape).reshape(-1)
-        _combine(out.reshape(-1), flat, inputs[2].reshape(-1), step["reduction"])
+        combine(out.reshape(-1), flat, inputs[2].reshape(-1), step["reduction"])
     return [out]
 
 
-def infer_nd(call: Call) -> list[Shape]:
-    """The tensor's shape. [..., k] coordinates address its first k axes; updates are [..., the other axes]."""
-    call.expect(3)
-    source, positions, updates = call.input(0), call.input(1, "coordinates"), call.input(2, "updates")
-    depth = positions.shape[-1] if positions.rank else 0
-    if (
-        not source.rank
-        or not positions.rank
-        or depth > source.rank
-        or updates.shape != positions.shape[:-1] + source.shape[depth:]
-    ):
-        raise call.invalid(
-            "BT-SCATTER",
-            f"coordinates {list(positions.shape)} and updates {list(updates.shape)} do not fit {list(source.shape)}",
-        )
-    return [bounded(call, source.shape)]
-
-
-def lower_nd(call: Call) -> Lowered:
-    """Extents that coordinates address, number of slices and their size."""
-    source, positions = call.input(0).shape, call.input(1).shape
-    return Lowered(
-        {
-            "extents": source[: positions[-1]],
-            "count": math.prod(positions[:-1]),
-            "inner": math.prod(source[positions[-1] :]),
-            "wraps": True,
-            "reduction": call.attribute("reduction"),
-        },
-        work=call.input(0).size + call.input(2).size,
-        scratch=24 * call.input(1).size + 64 * call.input(2).size,
-    )
-
-
-def reference_nd(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Slice by slice."""
-    count, inner, updates = step["count"], step["inner"], inputs[2]
-    out = inputs[0].copy()
-    flat = merged(step, inputs[1], count, step["extents"])
-    if updates.size:
-        places = (flat[:, None] * inner + np.arange(inner)).reshape(-1)
-        _combine(out.reshape(-1), places, updates.reshape(-1), step["reduction"])
-    return [out]
-
-
-OPERATORS = (
-    Operator(
-        "put_along", (), infer_along, lower_along, reference_along, "elements replaced along one axis", moves=True
-    ),
-    Operator("put_nd", (), infer_nd, lower_nd, reference_nd, "slices replaced by coordinates", moves=True),
-)
+OPERATOR = Operator("put_along", (), infer, lower, reference, "elements replaced along one axis", moves=True)

@@ -1,4 +1,8 @@
-"""scatter_nd and sparse_to_dense: slices or elements put where coordinates say."""
+"""scatter_nd: slices put at coordinates, or combined with what is there: a tensor, zeros, or one default value.
+
+Inputs: tensor, coordinates, updates; without a tensor: its shape, and the default unless it is zero. Slices act one
+after the other, in order.
+"""
 
 from __future__ import annotations
 
@@ -7,110 +11,83 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import RunError
-from ..graph import Attribute
+from ..graph import DATA_TYPES, Attribute
 from .base import Call, Lowered, Operator, Shape, Step
+from .gather import merged
 from .indexing import bounded
+from .put import combine
 
 
-def _flat(step: Step, coordinates: np.ndarray, extents: Sequence[int]) -> np.ndarray:
-    """Positions in the merged axes of `extents`; a typed error for a coordinate outside."""
-    columns = coordinates.astype(np.int64).reshape(step["count"], len(extents))
-    flat = np.zeros(step["count"], np.int64)
-    for axis, extent in enumerate(extents):
-        column = columns[:, axis]
-        bad = column[(column < 0) | (column >= extent)]
-        if bad.size:
-            raise RunError(
-                "BT-SCATTER-POSITION",
-                f"coordinate {int(bad[0])} of axis {axis} must lie in [0, {extent})",
-                advice="coordinates are neither wrapped nor clamped",
-            )
-        flat = flat * extent + column
-    return flat
+def _elements(call: Call, target: Shape) -> bool:
+    """Whether a list of positions, or rows of coordinates of all axes, has one element each, or one for all."""
+    indices, values = call.input(1, "coordinates"), call.input(2, "updates")
+    call.rank(indices, 0, 2)
+    call.rank(values, 0, 1)
+    if call.has(4) and call.input(4, "default").size != 1:
+        raise call.invalid("BT-SCATTER", f"the default must be one value, found shape {list(call.input(4).shape)}")
+    count = indices.shape[0] if indices.rank else 1
+    depth = indices.shape[1] if indices.rank == 2 else 1
+    return depth == len(target) <= 4 and not (values.rank and values.shape[0] != count)
+
+
+def _slices(call: Call, target: Shape) -> bool:
+    """Whether [..., k] coordinates address the first k axes, and updates are [..., the other axes]."""
+    indices, updates = call.input(1, "coordinates"), call.input(2, "updates")
+    if not indices.rank or indices.shape[-1] > len(target) or not (updates.rank or call.has(0)):
+        return False
+    return updates.shape == (*indices.shape[:-1], *target[indices.shape[-1] :])
 
 
 def infer(call: Call) -> list[Shape]:
-    """The third input. [..., k] coordinates address its first k axes; updates are [..., the other axes]."""
-    call.expect(3)
-    indices, updates, shape = call.input(0, "coordinates"), call.input(1, "updates"), call.input(2, "shape")
-    call.rank(shape, 1)
-    target = bounded(call, call.integers(2, "shape"))
-    if indices.rank < 1 or updates.rank < 1 or indices.shape[-1] > len(target):
-        raise call.invalid(
-            "BT-SCATTER", f"coordinates {list(indices.shape)} and updates {list(updates.shape)} do not fit {target}"
-        )
-    wanted = (*indices.shape[:-1], *target[indices.shape[-1] :])
-    if updates.shape != wanted:
-        raise call.invalid("BT-SCATTER", f"updates must be {list(wanted)}, found {list(updates.shape)}")
+    """The tensor's shape, or the fourth input."""
+    call.expect((3, 5))
+    if call.has(0):
+        target = call.input(0).shape
+    else:
+        call.rank(call.input(3, "shape"), 1)
+        target = bounded(call, call.integers(3, "shape"))
+    fits = _elements if call.attribute("elements") else _slices
+    if (call.has(0) and not target) or not fits(call, target):
+        found = [list(call.input(position).shape) for position in (1, 2)]
+        raise call.invalid("BT-SCATTER", f"coordinates {found[0]} and updates {found[1]} do not fit {list(target)}")
     return [target]
 
 
 def lower(call: Call) -> Lowered:
-    """Extents that coordinates address, number of slices, and their size."""
-    indices, target = call.input(0).shape, call.output.shape
+    """Sizes of the axes that coordinates address, number of slices and their size, and what is there before."""
+    target, indices = call.output.shape, call.input(1).shape
+    depth = len(target) if call.attribute("elements") else indices[-1]
+    count = math.prod(indices[:1] if call.attribute("elements") else indices[:-1])
     parameters: dict[str, Attribute] = {
-        "extents": target[: indices[-1]],
-        "count": math.prod(indices[:-1]),
-        "inner": math.prod(target[indices[-1] :]),
+        "extents": target[:depth],
+        "count": count,
+        "inner": math.prod(target[depth:]),
         "shape": target,
+        "type": call.output.dtype,
+        "wraps": bool(call.attribute("wraps")),
+        "reduction": call.attribute("reduction"),
+        "into": "tensor" if call.has(0) else "default" if call.has(4) else "zeros",
     }
-    return Lowered(parameters=parameters, scratch=16 * call.input(0).size + 8 * call.input(1).size)
-
-
-def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Slices are added, in order, to zeros; integers wrap, truth values are joined by or."""
-    updates, extents = inputs[1], step["extents"]
-    flat = _flat(step, inputs[0], extents)
-    out = np.zeros((math.prod(extents), step["inner"]), updates.dtype)
-    if updates.size:
-        slices = updates.reshape(step["count"], step["inner"])
-        if updates.dtype == np.bool_:
-            np.bitwise_or.at(out.view(np.uint8), flat, slices.view(np.uint8))
-        else:
-            np.add.at(out, flat, slices)
-    return [out.reshape(step["shape"])]
-
-
-def infer_sparse(call: Call) -> list[Shape]:
-    """The second input. Indices are positions (rank 0 or 1) or one row of coordinates per value (rank 2)."""
-    call.expect(4)
-    indices, shape, values = call.input(0, "indices"), call.input(1, "shape"), call.input(2, "values")
-    call.rank(indices, 0, 2)
-    call.rank(shape, 1)
-    call.rank(values, 0, 1)
-    target = bounded(call, call.integers(1, "shape"))
-    if call.input(3, "default").size != 1:
-        raise call.invalid("BT-SCATTER", f"the default must be one value, found shape {list(call.input(3).shape)}")
-    count = indices.shape[0] if indices.rank else 1
-    depth = indices.shape[1] if indices.rank == 2 else 1
-    if depth != len(target) or depth > 4 or (values.rank and values.shape[0] != count):
-        raise call.invalid(
-            "BT-SCATTER",
-            f"indices {list(indices.shape)} and values {list(values.shape)} do not fit {list(target)}",
-            "a row of indices has one coordinate per axis, at most 4; values are one, or one per row",
-        )
-    return [target]
-
-
-def lower_sparse(call: Call) -> Lowered:
-    """Number of rows of indices."""
-    indices = call.input(0)
+    inputs = (1, 2, 0) if call.has(0) else (1, 2, 4) if call.has(4) else (1, 2)
+    size = call.output.size
     return Lowered(
-        parameters={"count": indices.shape[0] if indices.rank else 1, "shape": call.output.shape},
-        scratch=24 * indices.size,
+        parameters, inputs=inputs, work=size + call.input(2).size, scratch=24 * call.input(1).size + 64 * size
     )
 
 
-def reference_sparse(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Values on top of the default; the last one stays where indices repeat."""
-    flat = _flat(step, inputs[0], step["shape"])
-    out = np.full(math.prod(step["shape"]), inputs[3].reshape(()), inputs[2].dtype)
-    out[flat] = inputs[2]
-    return [out.reshape(step["shape"])]
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Slice by slice."""
+    count, inner, updates = step["count"], step["inner"], inputs[1]
+    flat = merged(step, inputs[0], count, step["extents"])
+    if step["into"] == "tensor":
+        out = inputs[2].copy()
+    else:
+        value = inputs[2].reshape(()) if step["into"] == "default" else 0
+        out = np.full(step["shape"], value, DATA_TYPES[step["type"]].numpy)
+    if updates.size and flat.size:
+        places = (flat[:, None] * inner + np.arange(inner)).reshape(-1)
+        combine(out.reshape(-1), places, np.broadcast_to(updates.reshape(-1), places.shape), step["reduction"])
+    return [out]
 
 
-OPERATORS = (
-    Operator("scatter_nd", (), infer, lower, reference, "sums of slices at coordinates of a tensor of zeros"),
-    Operator("sparse_to_dense", (), infer_sparse, lower_sparse, reference_sparse, "values at coordinates of a tensor"),
-)
+OPERATOR = Operator("scatter_nd", (), infer, lower, reference, "slices put, or added, by coordinates")

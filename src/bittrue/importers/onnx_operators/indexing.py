@@ -38,7 +38,8 @@ def _scatter_elements(source: Source) -> None:
 
 
 def _scatter_nd(source: Source) -> None:
-    source.emit("put_nd", source.type(0), {"reduction": _reduction(source)})
+    attributes: dict[str, Attribute] = {"reduction": _reduction(source), "elements": False, "wraps": True}
+    source.emit("scatter_nd", source.type(0), attributes)
 
 
 def _position(operator: str) -> Mapper:

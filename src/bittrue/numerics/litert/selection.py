@@ -42,8 +42,8 @@ ROWS: tuple[Row, ...] = (
         where=("u8", "s16", "s32", "s64", "f32"),
         limit="lengths beyond the axis are refused: the kernel checks the first one only and writes outside",
     ),
-    Row("scatter_nd", ("s32 T s32 -> T",), {}, _RUN, where=("s8", "u8", "s32", "s64", "f32", "bool")),
-    Row("sparse_to_dense", ("s32|s64 s32|s64 T T -> T",), {}, _RUN, where=("s8", "u8", "s32", "s64", "f32")),
+    Row("scatter_nd", ("- s32 T s32 -> T",), {}, _RUN, where=("s8", "u8", "s32", "s64", "f32", "bool")),
+    Row("scatter_nd", ("- s32|s64 T s32|s64 T -> T",), {}, _RUN, where=("s8", "u8", "s32", "s64", "f32")),
     Row("matrix_diag", ("T -> T",), {}, _RUN, where=_DIAGONAL),
     Row(
         "matrix_set_diag",

@@ -67,7 +67,7 @@ MOVED: tuple[Row, ...] = (
     Row("select_v2", ("bool f16 f16 -> f16",), {}, _MOVED, limit=QUIET),
     Row("fill", ("s64 T -> T",), {}, _MOVED, where=COMMON),
     Row("put_along", (f"T {_POSITIONS} T -> T",), {}, "run", where=EVERY),
-    Row("put_nd", ("T s64 T -> T",), {}, "run", where=EVERY),
+    Row("scatter_nd", ("T s64 T -> T",), {}, "run", where=EVERY),
 )
 
 SHAPES: tuple[Row, ...] = (
