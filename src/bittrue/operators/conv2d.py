@@ -6,11 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arithmetic.matmul import exact_matmul, product_type
-from ..rules import store
-from . import hybrid_layers, real_layers
+from . import hybrid_layers, integer_conv, real_layers
 from .accumulator import (
-    finish_accumulator,
     fused_range,
     multiplier_arrays,
     proven_bound,
@@ -23,10 +20,6 @@ from .geometry import Window, spatial_bytes, spatial_parameters, windows_by_lett
 from .hybrid_layers import HYBRID_SLOTS
 from .real_layers import REAL_SLOTS
 from .roles import LAYER
-from .stopping import check_stop
-
-# Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
-PATCH_BYTES = 4 << 20
 
 
 def _geometry(call: Call) -> tuple[Window, Window, int]:
@@ -182,48 +175,15 @@ def tap_windows(padded: np.ndarray, step: Step) -> np.ndarray:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Unfolded rows of windows times the filter matrix; exact because every partial sum is below the float's bound."""
+    """The convolution by the row's arithmetic."""
     if "sum_of_products" in step.rules:
         return real_layers.convolve(step, inputs, inputs[1].transpose(1, 2, 3, 0))
     if "quantize_asymmetric" in step.rules:
         if step.rules.get("rows") == "per_pixel":
             return hybrid_layers.multiply(step, [inputs[0], inputs[1].reshape(inputs[1].shape[0], -1), *inputs[2:]])
         return hybrid_layers.convolve(step, inputs)
-    x, weights, bias = inputs[0], inputs[1], inputs[2]
-    bound = step.accumulator.magnitude if step.accumulator else 2**62
-    work_type = product_type(bound)
-    filters = weights.astype(work_type) - work_type.type(step["weight_zero_point"])
-    out_channels, taps_h, taps_w, depth = filters.shape
-    groups = step["groups"]
-    per_group = out_channels // groups
-    matrices = [
-        np.ascontiguousarray(filters[g * per_group : (g + 1) * per_group].reshape(per_group, -1).T)
-        for g in range(groups)
-    ]
-    out_h, out_w = step["out_h"], step["out_w"]
-    out = np.empty((x.shape[0], out_h, out_w, out_channels), stored_type(step, x.dtype))
-    if not out.size:
-        return [out]
-    rows = max(1, PATCH_BYTES // max(1, out_w * taps_h * taps_w * depth * work_type.itemsize))
-    bias64 = None if bias is None else bias.reshape(-1).astype(np.int64)
-    for n, picture in enumerate(x):
-        view = tap_windows(pad_and_center(picture, step, work_type), step)
-        for top in range(0, out_h, rows):
-            check_stop()
-            block = view[top : top + rows]
-            parts = [
-                exact_matmul(
-                    block[..., g * depth : (g + 1) * depth].reshape(-1, taps_h * taps_w * depth), matrix, bound
-                )
-                for g, matrix in enumerate(matrices)
-            ]
-            acc = (parts[0] if groups == 1 else np.concatenate(parts, axis=1)).astype(np.int64)
-            if bias64 is not None:
-                acc += bias64
-            acc = finish_accumulator(step.rules["accumulate"], step.accumulator, acc)
-            stored = store.rescale_and_store(acc, step.rules, step.arrays, step.parameters, out.dtype)
-            out[n, top : top + rows] = stored.reshape(-1, out_w, out_channels)
-    return [out]
+    x, weights = inputs[0], np.moveaxis(inputs[1], -1, 1)
+    return [integer_conv.convolved(step, x, weights, inputs[2], stored_type(step, x.dtype), True)]
 
 
 OPERATOR = Operator(

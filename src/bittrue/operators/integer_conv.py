@@ -32,6 +32,7 @@ from .late import Prepared, Values, prepare_late, prepare_now
 from .range_operands import range_multiplier
 from .roles import OPERAND_LAYER
 from .spatial import padded, sliding
+from .stopping import check_stop
 
 # Bytes of unfolded input held at a time: stays inside the last-level cache and bounds memory on any input.
 PATCH_BYTES = 4 << 20
@@ -138,34 +139,38 @@ def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tupl
                 yield (n, d, slice(top, top + block.shape[-2])), sums.reshape(filters, -1, out_w)
 
 
-def _outputs(step: Step, x: np.ndarray, weights: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """x with its channels first, and an output [N, O, D', H', W'] to fill."""
-    first = np.moveaxis(x, -1, 1) if step["channels_last"] else x
-    out = np.empty((x.shape[0], weights.shape[0], *spatial_shape(step_windows(step, first.shape[2:]))), dtype)
-    return first, out
-
-
-def _result(step: Step, out: np.ndarray, rank: int) -> list[np.ndarray]:
-    flat = out.reshape(*out.shape[:2], *out.shape[2:][5 - rank :])
-    return [np.ascontiguousarray(np.moveaxis(flat, 1, -1)) if step["channels_last"] else flat]
-
-
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The filter matrix times unfolded windows; exact because every partial sum is below the float's bound."""
+    """The convolution with the zero points and multipliers of this run."""
     step = prepare_late(step, inputs, _prepare)
-    weights, bias = inputs[1], inputs[2] if len(inputs) > 2 else None
+    bias = inputs[2] if len(inputs) > 2 and not step["ranged"] else None
     if "store" in step.rules:
         dtype = stored_type(step, np.dtype(np.int8 if step["low"] < 0 else np.uint8))
     else:
         dtype = data_type(step["dtype"]).numpy
-    x, out = _outputs(step, inputs[0], weights, dtype)
+    return [convolved(step, inputs[0], inputs[1], bias, dtype, step["channels_last"])]
+
+
+def convolved(
+    step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None, dtype: np.dtype, last: bool
+) -> np.ndarray:
+    """The filter matrix times unfolded windows; exact because every partial sum is below the float's bound.
+
+    Args:
+        x: the image; `last`: with its channels last, as the result then has them.
+        weights: [O, C / groups, spatial...].
+        dtype: of the result.
+    """
+    first = np.moveaxis(x, -1, 1) if last else x
+    out = np.empty((x.shape[0], weights.shape[0], *spatial_shape(step_windows(step, first.shape[2:]))), dtype)
     if out.size:
-        for (n, d, rows), sums in _sums(step, x, weights):
-            if bias is not None and not step["ranged"]:
-                sums += bias.astype(np.int64)[:, None, None]
+        for (n, d, rows), sums in _sums(step, first, weights):
+            check_stop()
+            if bias is not None:
+                sums += bias.astype(np.int64).reshape(-1, 1, 1)
             acc = finish_accumulator(step.rules["accumulate"], step.accumulator, sums)
             if "store" in step.rules:
                 # Multipliers per channel go with the last axis.
                 acc = np.moveaxis(requantized(step, np.moveaxis(acc, 0, -1), out.dtype), -1, 0)
             out[n, :, d, rows] = acc
-    return _result(step, out, inputs[0].ndim)
+    flat = out.reshape(*out.shape[:2], *out.shape[2:][5 - x.ndim :])
+    return np.ascontiguousarray(np.moveaxis(flat, 1, -1)) if last else flat

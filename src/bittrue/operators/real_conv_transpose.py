@@ -11,7 +11,7 @@ import numpy as np
 from ..rules import real_product
 from ..rules.real_product import Layout
 from .base import Call, Lowered, Step
-from .conv_geometry import tap_slices, transposed_parameters, transposed_shape
+from .conv_geometry import spread, transposed_parameters, transposed_shape
 
 
 def lower(call: Call) -> Lowered:
@@ -29,35 +29,19 @@ def lower(call: Call) -> Lowered:
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """One product of all, or one product per tap and then sums over the taps, as the rule has it."""
     rule = real_product.RULES[step.rules["real_product"]]
-    by_taps = rule.blocked_channels
     x, w, shape, groups = inputs[0], inputs[1], tuple(step["output_shape"]), step["groups"]
     bias = inputs[2].reshape(groups, -1, 1) if len(inputs) > 2 else None
+    if rule.blocked_channels:
+        layout = Layout(turned_a=not step["packed"])
+        with np.errstate(all="ignore"):
+            sums = spread(step, x, w, np.float32, lambda a, b: rule.apply(a, b, None, 1.0, 1.0, layout))
+            return [sums if bias is None else sums + bias.reshape(-1, *(1,) * (x.ndim - 2))]
     depth, each = x.shape[1] // groups, w.shape[1]
     out = np.empty((shape[0], groups, each, math.prod(shape[2:])), np.float32)
-    for n in range(shape[0]):
-        for g in range(groups):
-            part = slice(g * depth, (g + 1) * depth)
-            combine = _by_taps if by_taps else _at_once
-            out[n, g] = combine(step, rule, x[n, part], w[part], None if bias is None else bias[g])
+    for n, g in np.ndindex(shape[0], groups):
+        part = slice(g * depth, (g + 1) * depth)
+        out[n, g] = _at_once(step, rule, x[n, part], w[part], None if bias is None else bias[g])
     return [out.reshape(shape)]
-
-
-def _by_taps(
-    step: Step, rule: real_product.RealProductRule, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None
-) -> np.ndarray:
-    """Sums over channels for every tap, added up by tap in row-major order from 0 on; bias at last."""
-    extents, taps = step["output_shape"][2:], w.shape[2:]
-    columns = rule.apply(
-        w.reshape(w.shape[0], -1).T, x.reshape(x.shape[0], -1), None, 1.0, 1.0, Layout(turned_a=not step["packed"])
-    )
-    columns = columns.reshape(w.shape[1], *taps, *x.shape[1:])
-    out = np.zeros((w.shape[1], *extents), np.float32)
-    with np.errstate(all="ignore"):
-        for tap in np.ndindex(*taps):
-            of, to = tap_slices(step, tap, x.shape[1:], extents)
-            out[to] += columns[(slice(None), *tap)][of]
-        flat = out.reshape(w.shape[1], -1)
-        return flat if bias is None else flat + bias
 
 
 def _at_once(

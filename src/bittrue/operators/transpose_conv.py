@@ -28,8 +28,9 @@ from .accumulator import (
 )
 from .add import plain_parameters
 from .base import Call, Lowered, Operator, Role, Shape, Step
-from .conv2d import PATCH_BYTES, check_bias, check_bias_type, check_weight_scales
+from .conv2d import check_bias, check_bias_type, check_weight_scales
 from .geometry import LARGEST, Window, by_letter, meeting, numbers, spatial_shape, transposed_windows, windows_by_letter
+from .integer_conv import PATCH_BYTES
 from .lanes import stored_in_lanes
 
 # Positions of the inputs.
