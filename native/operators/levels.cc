@@ -228,7 +228,8 @@ class AverageOfLevels final : public Kernel {
     require(input > 1e-30 && output > 1e-30 && input < 1e30 && output < 1e30, "a scale is out of range");
     input_scale_ = static_cast<float>(input), output_scale_ = static_cast<float>(output);
     require(std::isfinite(input_scale_ / output_scale_), "a scale is out of range");
-    padding_counts_ = step.integer("count_padding", 0, 1) != 0;
+    padding_counts_ = step.text("counted") == "padded";
+    require(padding_counts_ || step.text("counted") == "inside", "no native count");
     rule_ = even ? Average::even : away ? Average::away : input == output ? Average::equal_scales : Average::two_step;
     if (rule_ == Average::two_step) encode(input / output);
     for (int64_t y = 0; y < window_.out_h; ++y) require(rows(y) > 0, "a window is empty");
@@ -352,7 +353,7 @@ std::unique_ptr<Kernel> make_add_levels(const Step& step, const CoreSet&) {
   return sum_of_21_bits(step);
 }
 
-std::unique_ptr<Kernel> make_average_levels(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_average_of_levels(const Step& step) {
   return std::make_unique<AverageOfLevels>(step);
 }
 

@@ -1,10 +1,10 @@
-// average_pool2d, l2_pool2d and max_pool2d: the average or the largest of the window positions that lie inside the picture.
+// Pools with channels last: the average, the length or the largest of the window positions that lie inside the image.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "core/kernel.h"
+#include "operators/pools.h"
 #include "rules/average.h"
 #include "rules/plain_range.h"
 #include "rules/window_average.h"
@@ -41,6 +41,8 @@ struct Geometry {
     in_pixel = in.row_stride;
     out_pixel = out.row_stride;
     dense = in.dense() && out.dense();
+    require(step.integer("channels_last", 0, 1) != 0, "channels are not last");
+    require(step.integer("dilation_h") == 1 && step.integer("dilation_w") == 1, "taps are no neighbours");
     vertical = side(step, "filter_h", "stride_h", "pad_top", "out_h", in.shape[1], out.shape[1]);
     horizontal = side(step, "filter_w", "stride_w", "pad_left", "out_w", in.shape[2], out.shape[2]);
     most_taps = std::min(vertical.taps, vertical.extent) * std::min(horizontal.taps, horizontal.extent);
@@ -393,7 +395,7 @@ class AverageNines final : public Pool {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_max_pool2d(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_max_of_pixels(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   if (is_8bit(type)) return std::make_unique<MaxBytes>(step, cores);
   if (type == Type::s16) {
@@ -407,12 +409,14 @@ std::unique_ptr<Kernel> make_max_pool2d(const Step& step, const CoreSet& cores) 
   return nullptr;
 }
 
-std::unique_ptr<Kernel> make_l2_pool2d(const Step& step, const CoreSet&) {
-  if (step.input(0).type != Type::f32 || step.rule("average") != "binary32_divide") return nullptr;
+std::unique_ptr<Kernel> make_lp_pool(const Step& step, const CoreSet&) {
+  if (step.input(0).type != Type::f32 || !step.rules.count("average") || step.rule("average") != "binary32_divide") {
+    return nullptr;
+  }
   return std::make_unique<AverageReal<true>>(step);
 }
 
-std::unique_ptr<Kernel> make_scaled_average_pool2d(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_scaled_average(const Step& step, const CoreSet& cores) {
   if (!is_8bit(step.input(0).type) || step.rule("accumulate") != "s32_wrap") return nullptr;
   const std::string& rule = step.rule("window_average");
   if (rule == "q24_all_taps_away") return std::make_unique<AverageScaled<false>>(step, cores);
@@ -428,9 +432,10 @@ std::unique_ptr<Kernel> make_average(const Step& step, const CoreSet& cores) {
   return nullptr;
 }
 
-std::unique_ptr<Kernel> make_average_pool2d(const Step& step, const CoreSet& cores) {
+std::unique_ptr<Kernel> make_average_of_pixels(const Step& step, const CoreSet& cores) {
   const Type type = step.input(0).type;
   const std::string& rule = step.rule("average");
+  require(step.text("counted") == "inside", "padding counts");
   if (type == Type::f32) {
     const bool grouped = step.rules.count("order") != 0;
     if (grouped && rule == "binary32_reciprocal" && step.rule("order") == "nines_by_columns") {

@@ -1,10 +1,10 @@
-// max_pool, average_pool, global_max_pool and global_average_pool of real numbers with channels first.
+// Pools of real numbers with channels first: the largest element and the average of windows and of whole images.
 #include <algorithm>
 #include <atomic>
 #include <limits>
 #include <vector>
 
-#include "core/kernel.h"
+#include "operators/pools.h"
 #include "core/share.h"
 #include "operators/spatial_axis.h"
 
@@ -55,9 +55,7 @@ class PlanePool : public Kernel {
 // The first of equal values stays, and NaN never wins.
 class MaxPlanes final : public PlanePool {
  public:
-  explicit MaxPlanes(const Step& step) : PlanePool(step) {
-    require(step.outputs.size() == 1, "positions have no native kernel");
-  }
+  explicit MaxPlanes(const Step& step) : PlanePool(step) {}
   std::string note() const override { return "largest of windows"; }
 
   void run(const Run& run) const override {
@@ -114,11 +112,11 @@ class AveragePlanes final : public PlanePool {
     require(!lanes_ || (h_.taps == h_.extent && w_.taps == w_.extent && h_.out == 1 && w_.out == 1 && h_.before == 0 &&
                         w_.before == 0 && (h_.dilation == 1 || h_.taps == 1) && (w_.dilation == 1 || w_.taps == 1)),
             "the window is not the picture");
-    const bool padding = step.integer("count_include_pad", 0, 1) != 0, full = step.integer("full", 0, 1) != 0;
-    const std::vector<int64_t>& after = step.list("after");
-    require(after.size() + 2 == static_cast<size_t>(step.input(0).rank()), "pads of every axis are needed");
-    rows_ = counts(h_, padding, full, after.size() == 1 ? 0 : after[0]);
-    widths_ = counts(w_, padding, full, after.back());
+    const std::string& counted = step.text("counted");
+    require(counted == "inside" || counted == "padded" || counted == "taps", "no native count");
+    const bool padding = counted != "inside", full = counted == "taps";
+    rows_ = counts(h_, padding, full, step.integer("pad_bottom"));
+    widths_ = counts(w_, padding, full, step.integer("pad_right"));
   }
   int64_t scratch_bytes(int threads) const override { return threads * worker_bytes(); }
   std::string note() const override { return "sums of windows"; }
@@ -200,6 +198,24 @@ class AveragePlanes final : public PlanePool {
   std::vector<int64_t> rows_, widths_;
 };
 
+// Whether every window is a whole image without padding.
+bool is_whole(const Step& step) {
+  const Operand &in = step.input(0), &out = step.output();
+  if (in.rank() < 3 || in.elements == 0 || out.elements != in.shape[0] * in.shape[1]) return false;
+  const int64_t size = in.elements / out.elements;
+  const int axes = in.rank() <= 5 ? in.rank() - 2 : 1;
+  const char* const names[][4] = {{"filter_w", "dilation_w", "pad_left", "pad_right"},
+                                  {"filter_h", "dilation_h", "pad_top", "pad_bottom"},
+                                  {"filter_d", "dilation_d", "pad_front", "pad_back"}};
+  for (int i = 0; i < axes; ++i) {
+    const auto& [filter, dilation, before, after] = names[i];
+    const int64_t extent = in.rank() <= 5 ? in.shape[in.rank() - 1 - i] : size;
+    if (step.integer(filter) != extent || (extent > 1 && step.integer(dilation) != 1)) return false;
+    if (step.integer(before) != 0 || step.integer(after) != 0) return false;
+  }
+  return true;
+}
+
 class WholePlanes : public Kernel {
  public:
   explicit WholePlanes(const Step& step) {
@@ -232,8 +248,8 @@ class GlobalAverage final : public WholePlanes {
  public:
   explicit GlobalAverage(const Step& step) : WholePlanes(step) {
     require_order(step);
-    const Operand& in = step.input(0);
-    lanes_ = in.rank() != 4 || in.shape[1] % 16 != 0 || step.integer("planes", 0, 1) != 0;
+    lanes_ = step.text("order") == "lanes";
+    require(lanes_ || step.text("order") == "in_order", "no native order");
   }
   std::string note() const override { return "sums of planes"; }
 
@@ -288,18 +304,16 @@ class GlobalMax final : public WholePlanes {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_max_pool(const Step& step, const CoreSet&) { return std::make_unique<MaxPlanes>(step); }
+std::unique_ptr<Kernel> make_max_of_planes(const Step& step) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  require(step.real("low") == -kInfinite && step.real("high") == kInfinite, "no native limits");
+  if (is_whole(step)) return std::make_unique<GlobalMax>(step);
+  return std::make_unique<MaxPlanes>(step);
+}
 
-std::unique_ptr<Kernel> make_average_pool(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_average_of_planes(const Step& step) {
+  if (is_whole(step) && step.text("order") != "columns") return std::make_unique<GlobalAverage>(step);
   return std::make_unique<AveragePlanes>(step);
-}
-
-std::unique_ptr<Kernel> make_global_average_pool(const Step& step, const CoreSet&) {
-  return std::make_unique<GlobalAverage>(step);
-}
-
-std::unique_ptr<Kernel> make_global_max_pool(const Step& step, const CoreSet&) {
-  return std::make_unique<GlobalMax>(step);
 }
 
 }  // namespace bittrue

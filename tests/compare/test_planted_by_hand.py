@@ -149,7 +149,7 @@ FAULTS = [
     _seen("difference instead of sum", "s", lambda a, b, s, z: device.add(a, b, s, z, sign=-1)),
     _seen("average counts padding", "p", lambda x, ways: device.pool(x, **{**ways, "all_taps": True})),
     _seen("average=integer_trunc", "p", lambda x, ways: device.pool(x, **{**ways, "mode": "trunc"})),
-    _seen("max_pool2d instead of average_pool2d", "p", lambda x, ways: device.pool(x, **{**ways, "mode": "max"})),
+    _seen("max_pool instead of average_pool", "p", lambda x, ways: device.pool(x, **{**ways, "mode": "max"})),
 ]  # fmt: skip
 
 

@@ -171,10 +171,10 @@ POOLS: list[tuple[str, str, dict[str, Any]]] = [
     ("average counts padding", "AVERAGE_POOL_2D", {"all_taps": True}),
     ("average=integer_trunc", "AVERAGE_POOL_2D", {"mode": "trunc"}),
     ("exact result, floor", "AVERAGE_POOL_2D", {"mode": "floor"}),
-    ("max_pool2d instead of average_pool2d", "AVERAGE_POOL_2D", {"mode": "max"}),
+    ("max_pool instead of average_pool", "AVERAGE_POOL_2D", {"mode": "max"}),
     ("padding swapped: left and right", "AVERAGE_POOL_2D", {"pads": (1, 1, 1, 0)}),
     ("padding swapped: left and right", "MAX_POOL_2D", {"pads": (1, 1, 1, 0)}),
-    ("average_pool2d instead of max_pool2d", "MAX_POOL_2D", {"mode": "average"}),
+    ("average_pool instead of max_pool", "MAX_POOL_2D", {"mode": "average"}),
 ]
 
 

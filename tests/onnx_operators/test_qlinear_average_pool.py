@@ -1,4 +1,4 @@
-"""qlinear_average_pool: random one-node models against ONNX Runtime, and against fractions."""
+"""Averages of quantized numbers over windows: random one-node models against ONNX Runtime, and against fractions."""
 
 from __future__ import annotations
 

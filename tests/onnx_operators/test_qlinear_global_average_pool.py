@@ -1,4 +1,4 @@
-"""qlinear_global_average_pool and qlinear_reduce_mean: random one-node models against ONNX Runtime and fractions."""
+"""Averages of whole images and means of quantized numbers: random models against ONNX Runtime and fractions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""average_pool2d, l2_pool2d and max_pool2d against the real runtime."""
+"""average_pool, lp_pool and max_pool against the real runtime."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from .onnx_models import options
 _OFF = ("ConvActivationFusion", "GemmActivationFusion", "MatmulTransposeFusion", "SkipLayerNormFusion")
 _OFF += ("TransposeOptimizer",)
 # Real sums whose order depends on the layout that the runtime chooses for the whole graph: not seen in a plain run.
-_LAID_OUT = ("conv", "conv_transpose", "matmul", "average_pool", "global_average_pool")
+_LAID_OUT = ("conv", "conv_transpose", "matmul", "average_pool")
 _IGNORED = ("computed_weights", "domain", "kernel_shape", "auto_pad", "saturate", "precision", "storage_order")
 
 

@@ -80,7 +80,7 @@ _NODES = {
     "_contrib_quantized_elemwise_mul": {"product_range", "ranged_multiply"},
     "_contrib_quantized_embedding": {"clip", "convert", "identity", "gather"},
     "_contrib_quantized_flatten": {"flatten", "identity"},
-    "_contrib_quantized_pooling": {"convention_average_pool", "convention_max_pool", "identity"},
+    "_contrib_quantized_pooling": {"average_pool", "identity", "max_pool"},
 }
 
 
@@ -162,7 +162,7 @@ _WINDOW = {"kernel": (2, 2), "pool_type": "max"}
         ("pooling", {"data": _X, **_ONE}, {"kernel": (2, 2), "pool_type": "sum"}, UnsupportedError, "pool_type"),
         ("pooling", {"data": _X, **_ONE}, {**_WINDOW, "layout": "NHWC"}, UnsupportedError, "layout"),
         ("pooling", {"data": _X, **_ONE}, {"pool_type": "avg", "global_pool": True}, UnsupportedError, "kernel"),
-        ("pooling", {"data": _X[0], **_ONE}, _WINDOW, InvalidModelError, "axes"),
+        ("pooling", {"data": _X[0], **_ONE}, _WINDOW, InvalidModelError, "rank"),
         (
             "pooling",
             {"data": _X, **_ONE},
@@ -180,8 +180,8 @@ _WINDOW = {"kernel": (2, 2), "pool_type": "max"}
                 "pooling_convention": "full",
                 "count_include_pad": False,
             },
-            InvalidModelError,
-            "behind the picture",
+            UnsupportedError,
+            "beside the image",
         ),
         ("act", {"data": _X.view(U8), **_ONE}, {"act_type": "relu"}, UnsupportedError, "relabels"),
         ("act", {"data": _X, **_ONE}, {"act_type": "tanh"}, UnsupportedError, "act_type"),

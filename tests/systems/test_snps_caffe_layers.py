@@ -401,7 +401,7 @@ def averaged(total: int, count: int, si: float, zi: int, so: float, zo: int) -> 
 def test_an_average_of_nothing_is_refused() -> None:
     """The last window begins behind the picture; the largest number of such a window is the lowest one."""
     fields = {"kernel_size": 1, "stride": 3, "output_scale": 0.5}
-    with pytest.raises(UnsupportedError, match="lies beside the picture"):
+    with pytest.raises(UnsupportedError, match="lies beside the image"):
         run(network("Pooling", "pooling_param", [(1, 1, 5, 5)], {**fields, "pool": "AVE"}), [np.ones((1, 1, 5, 5))])
     found = run(network("Pooling", "pooling_param", [(1, 1, 5, 5)], fields), [np.ones((1, 1, 5, 5))])
     lowest = float(np.finfo(np.float32).min)

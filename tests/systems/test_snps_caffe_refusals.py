@@ -166,8 +166,8 @@ def test_stems_of_these_layers() -> None:
         model = network(kind, f"{parameter.get(kind, kind.lower())}_param", shapes, given_fields)
         reached |= {node.operator for node in model.graphs[0].nodes}
     assert reached == set(
-        "add_levels average_levels bias_levels combine_levels concatenation leaky_levels limit_levels max_in_batches "
-        "max_levels power_levels rectify_levels relevel resize_levels scale_levels sigmoid_levels "
+        "add_levels average_pool bias_levels combine_levels concatenation leaky_levels limit_levels max_in_batches "
+        "max_pool power_levels rectify_levels relevel resize_levels scale_levels sigmoid_levels "
         "softmax".split()
     )
 

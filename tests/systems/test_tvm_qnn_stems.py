@@ -224,10 +224,17 @@ def test_pools(padding: str) -> None:
             window = x[0, rows[0][i]][:, rows[1][j]].astype(int).reshape(-1, 19)
             averages[0, i, j] = [int(Fraction(int(t), len(window))) for t in window.sum(axis=0)]
             maxima[0, i, j] = window.max(axis=0)
-        attributes = {"padding": padding, "activation": activation}
-        for key, values in (("filter", taps), ("stride", strides)):
-            attributes |= {f"{key}_h": int(values[0]), f"{key}_w": int(values[1])}
-        for operator, expected in (("average_pool2d", averages), ("max_pool2d", maxima)):
+        attributes = {
+            "kernel": tuple(int(v) for v in taps),
+            "strides": tuple(int(v) for v in strides),
+            "dilations": (),
+            "pads": (),
+            "padding": "same_upper" if padding == "same" else "explicit",
+            "size": "floor",
+            "channels_last": True,
+            "activation": activation,
+        }
+        for operator, expected in (("average_pool", averages), ("max_pool", maxima)):
             model = model_of(operator, [(dtype, x.shape, pair)], (dtype, shape, pair), attributes)
             wanted = np.minimum(np.maximum(expected, low), high).astype(x.dtype)
             check(model, [x], wanted, list(VARIANTS)[trial % 6])

@@ -16,7 +16,7 @@ _SURVEYS: WeakKeyDictionary[Subject, dict[str, Survey]] = WeakKeyDictionary()
 # Results of these hold quantized values of their first input, or the zero point that pads it, and nothing else.
 _COPIES = (
     "reshape transpose squeeze expand_dims slice strided_slice gather gather_nd split reverse_v2 tile space_to_depth"
-    " depth_to_space batch_to_space_nd flatten max_pool2d max_pool unpack"
+    " depth_to_space batch_to_space_nd flatten max_pool unpack"
 ).split()
 _LONGEST_WAY = 64
 # Nodes from the end of a group to the operator that it is about: a quantization, an activation, the operator.

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from ..operators import Step
 from ..rules import accumulate, affine_average, average, formula, mean
 from .decimals import TIES, decimal, integer, nearness, place, signed
 from .rescaling import NARRATORS
@@ -20,37 +18,80 @@ from .storing import store
 _SHOWN = 9
 
 
-def _inside(step: Any, axis: str, side: str, at: int, extent: int) -> range:
-    first = at * step[f"stride_{axis}"] - step[side]
-    return range(max(first, 0), min(first + step[f"filter_{axis}"], extent))
-
-
-def _window(site: Site, work: Work) -> tuple[np.ndarray, tuple[slice, ...]]:
-    """The part of an image [N, H, W, C] that a window meets."""
-    x, step = site.array(0), site.step
-    n, y, column, c = site.element
-    rows = _inside(step, "h", "pad_top", y, x.shape[1])
-    columns = _inside(step, "w", "pad_left", column, x.shape[2])
-    box = (slice(n, n + 1), slice(rows.start, rows.stop), slice(columns.start, columns.stop), slice(c, c + 1))
-    values = x[n, rows.start : rows.stop, columns.start : columns.stop, c].reshape(-1)
-    _values(work, site.name(0), values, box)
-    return values, box
-
-
 def _values(work: Work, name: str, values: np.ndarray, box: tuple[slice, ...]) -> None:
     shown = ", ".join(str(v) for v in values[:_SHOWN]) + (", ..." if values.size > _SHOWN else "")
     where = ", ".join(f"{s.start}..{s.stop - 1}" if s.stop - s.start != 1 else str(s.start) for s in box)
     work.add("values", shown or "none", f"{values.size:,} of '{name}' [{where}]")
 
 
-def average_pool2d(site: Site, work: Work) -> Number | None:
-    """average_pool2d of integers under rules of the slot `average`."""
+_AXES = (("d", "pad_front"), ("h", "pad_top"), ("w", "pad_left"))
+
+
+def spatial_window(site: Site, last: bool) -> tuple[np.ndarray, list[tuple[int, ...]], int]:
+    """Values of a window of a tensor [N, C, ...] or [N, ..., C] that lie inside, their indices, and all taps."""
+    x, step, element = site.array(0), site.step, site.element
+    n, c, *at = (element[0], element[-1], *element[1:-1]) if last else element
+    extents = x.shape[1:-1] if last else x.shape[2:]
+    places, count = [], 1
+    for (axis, side), position, extent in zip(_AXES[-len(at) :], at, extents, strict=True):
+        first = position * step[f"stride_{axis}"] - step[side]
+        size, apart = step[f"filter_{axis}"], step[f"dilation_{axis}"]
+        low, high = max(0, -(first // apart)), min(size, (extent - 1 - first) // apart + 1)
+        places.append([first + tap * apart for tap in range(low, high)])
+        count *= size
+    indices = [(n, *where, c) if last else (n, c, *where) for where in product(*places)]
+    values = np.array([x[index] for index in indices], x.dtype)
+    return values, indices, count
+
+
+# Taps of a window that are walked one by one.
+_MOST_TAPS = 1 << 16
+
+
+def _taps(site: Site) -> int:
+    """Taps of a window that can lie in the image."""
+    step, largest = site.step, max(site.array(0).shape, default=0)
+    return math.prod(min(int(step[f"filter_{axis}"]), largest) for axis in "dhw" if f"filter_{axis}" in step.parameters)
+
+
+def _met(site: Site, work: Work) -> tuple[np.ndarray, list[tuple[int, ...]], int] | None:
+    """`spatial_window` of what is no whole step of another operator and not too large to be walked through."""
+    step = site.step
+    if site.output or "channels_last" not in step.parameters or _taps(site) > _MOST_TAPS:
+        return None
+    if len(site.array(0).shape) > len(_AXES) + 2:
+        return None
+    values, indices, count = spatial_window(site, bool(step["channels_last"]))
+    if not len(values) or values.dtype.kind not in "iuf" or (values.dtype.kind == "f" and np.isnan(values).any()):
+        return None
+    _listed(work, site.name(0), values, indices)
+    return values, indices, count
+
+
+def max_pool(site: Site, work: Work) -> Number | None:
+    """max_pool: the largest of a window; its second output is the position."""
+    found = _met(site, work)
+    if found is None:
+        return None
+    values, indices, _ = found
+    at = int(values.argmax())
+    work.add("largest", str(values[at]), f"'{site.name(0)}' {place(indices[at])}")
+    if "activation_range" not in site.step.rules:
+        return values[at].item()
+    stored = min(max(values[at].item(), site.step["low"]), site.step["high"])
+    work.add("clamp", integer(stored), f"into [{site.step['low']}, {site.step['high']}]")
+    return stored
+
+
+def average_pool(site: Site, work: Work) -> Number | None:
+    """average_pool of integers under rules of the slot `average`."""
     step = site.step
     if "average" not in step.rules or "accumulate" not in step.rules or site.array(0).dtype.kind not in "iu":
         return None
-    values, _ = _window(site, work)
-    if not values.size:
+    found = _met(site, work)
+    if found is None or step["counted"] != "inside":
         return None
+    values = found[0]
     total = int(values.astype(np.int64).sum())
     kept = int(accumulate.RULES[step.rules["accumulate"]].finish(np.asarray(total, np.int64)))
     work.add("sum", integer(kept), "of the integers as stored: zero points play no part")
@@ -66,79 +107,26 @@ def average_pool2d(site: Site, work: Work) -> Number | None:
     return stored
 
 
-def max_pool2d(site: Site, work: Work) -> Number | None:
-    """max_pool2d: the largest of a window."""
-    step = site.step
-    values, box = _window(site, work)
-    if not values.size or site.array(0).dtype.kind not in "iu":
-        return None
-    at = int(values.argmax())
-    rows, columns = box[1], box[2]
-    width = columns.stop - columns.start
-    index = (box[0].start, rows.start + at // width, columns.start + at % width, box[3].start)
-    work.add("largest", str(values[at]), f"'{site.name(0)}' {place(index)}")
-    stored = min(max(int(values[at]), int(step["low"])), int(step["high"]))
-    work.add("clamp", integer(stored), f"into [{step['low']}, {step['high']}]")
-    return stored
-
-
-_AXES = (("d", "pad_front"), ("h", "pad_top"), ("w", "pad_left"))
-
-
-def spatial_window(site: Site, last: bool) -> tuple[np.ndarray, list[tuple[int, ...]], int]:
-    """Values of a window of a tensor [N, C, ...] or [N, ..., C] that lie inside, their indices, and all taps."""
-    x, step, element = site.array(0), site.step, site.element
-    n, c, *at = (element[0], element[-1], *element[1:-1]) if last else element
-    extents = x.shape[1:-1] if last else x.shape[2:]
-    taps = []
-    for (axis, side), position, extent in zip(_AXES[-len(at) :], at, extents, strict=True):
-        first = position * step[f"stride_{axis}"] - step[side]
-        taps.append([(t, first + t * step[f"dilation_{axis}"], extent) for t in range(step[f"filter_{axis}"])])
-    count, indices = 1, []
-    for one in taps:
-        count *= len(one)
-    for combination in product(*taps):
-        if all(0 <= p < extent for _, p, extent in combination):
-            where = tuple(p for _, p, _ in combination)
-            indices.append((n, *where, c) if last else (n, c, *where))
-    values = np.array([x[index] for index in indices], x.dtype)
-    return values, indices, count
-
-
-# Taps of a window that are walked one by one.
-_MOST_TAPS = 1 << 16
-
-
-def _taps(step: Step) -> int:
-    return math.prod(int(step[f"filter_{axis}"]) for axis in "dhw" if f"filter_{axis}" in step.parameters)
-
-
-def max_pool(site: Site, work: Work) -> Number | None:
-    """max_pool, channels first; its second output is the position."""
-    if site.output or _taps(site.step) > _MOST_TAPS:
-        return None
-    values, indices, _ = spatial_window(site, False)
-    if not len(values) or values.dtype.kind not in "iuf" or (values.dtype.kind == "f" and np.isnan(values).any()):
-        return None
-    at = int(values.argmax())
-    _listed(work, site.name(0), values, indices)
-    work.add("largest", str(values[at]), f"'{site.name(0)}' {place(indices[at])}")
-    return values[at].item()
-
-
 def _listed(work: Work, name: str, values: np.ndarray, indices: list[tuple[int, ...]]) -> None:
+    """The values and where they are: a box where nothing lies between them."""
+    box = tuple(slice(min(at), max(at) + 1) for at in zip(*indices, strict=True))
+    if math.prod(one.stop - one.start for one in box) == len(indices):
+        _values(work, name, values, box)
+        return
     shown = ", ".join(str(v) for v in values[:_SHOWN]) + (", ..." if values.size > _SHOWN else "")
-    work.add("values", shown or "none", f"{values.size:,} of '{name}' {place(indices[0]) if indices else ''} onwards")
+    work.add("values", shown, f"{values.size:,} of '{name}' {place(indices[0])} onwards")
 
 
-def qlinear_average_pool(site: Site, work: Work) -> Number | None:
-    """qlinear_average_pool with constant scales: every quantized value has a summand."""
+def affine_average_pool(site: Site, work: Work) -> Number | None:
+    """average_pool under rules of the slot `affine_average`: every quantized value has a summand."""
     step = site.step
-    if step["late"] or _taps(step) > _MOST_TAPS:
+    if "affine_average" not in step.rules or step["late"] or _taps(site) > _MOST_TAPS:
         return None
     values, indices, count = spatial_window(site, bool(step["channels_last"]))
     rule = affine_average.RULES[step.rules["affine_average"]]
     table = step.arrays["values"]
+    if not indices:
+        return None
     _listed(work, site.name(0), values, indices)
     summands = table[values.astype(np.intp) - step["low"]]
     total = np.zeros((), table.dtype)
@@ -147,8 +135,9 @@ def qlinear_average_pool(site: Site, work: Work) -> Number | None:
             total = total + summand
     shown = ", ".join(str(s) for s in summands[:4])
     work.add("sum", str(total), f"of the summands {shown}... of these quantized values, tap by tap")
-    divisor = count if step["count_include_pad"] else len(values)
-    work.add("count", integer(divisor), "padding included" if step["count_include_pad"] else "elements inside")
+    whole = step["counted"] == "taps"
+    divisor = count if whole else len(values)
+    work.add("count", integer(divisor), "padding included" if whole else "elements inside")
     stored = int(rule.finish(np.asarray(total), np.asarray(divisor), step.arrays, int(step["low"]), int(step["high"])))
     work.add(step.rules["affine_average"], integer(stored), formula("affine_average", step.rules["affine_average"]))
     return stored
@@ -158,6 +147,8 @@ def reduced(site: Site, work: Work) -> Number | None:
     """mean and sum of quantized numbers along axes."""
     step, x = site.step, site.array(0)
     if x.dtype.kind not in "iu" or not x.size or "accumulate" not in step.rules or "order" in step.rules:
+        return None
+    if step.parameters.get("late"):
         return None
     axes = tuple(int(a) % x.ndim for a in step["axes"])
     kept = [axis for axis in range(x.ndim) if axis not in axes]

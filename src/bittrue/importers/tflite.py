@@ -14,6 +14,7 @@ from . import tflite_schema as schema
 from .flatbuffer import ADVICE, Field, FlatBuffer, Table, TableVector
 from .recognise import IDENTIFIER, as_bytes, recognise
 from .tflite_custom import CUSTOM
+from .tflite_forms import FORMS
 from .tflite_tensors import (
     CONVERT_AGAIN,
     Buffers,
@@ -248,7 +249,8 @@ class _Reader:
             return {"custom_code": code.custom_code, "custom_options": content}
         options = self._options(table, code.operator, place)
         read = {name: self._attribute(options, field, place) for name, field in code.operator.fields}
-        return {**read, **code.operator.attributes}
+        form = FORMS.get(code.operator.options)
+        return {**(read if form is None else form(read)), **code.operator.attributes}
 
     def _custom_options(self, table: Table, place: str) -> tuple[int, ...]:
         """The bytes that only the custom operator itself understands."""

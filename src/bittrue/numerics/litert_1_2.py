@@ -70,7 +70,7 @@ _LIMITS = {
     "arg_min": "NaN among the values",
     "depthwise_conv2d": "16 bits: a depth_multiplier option that contradicts the shapes is obeyed there, ignored here",
     "log": "the sign of NaN differs",
-    "max_pool2d": "NaN among the values",
+    "max_pool": "NaN among the values",
 }
 
 

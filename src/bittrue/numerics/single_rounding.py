@@ -143,13 +143,13 @@ _UNARY: tuple[Row, ...] = (
 
 _REDUCTIONS: tuple[Row, ...] = (
     Row(
-        "average_pool2d",
+        "average_pool",
         ("T -> T",),
         {"activation_range": "binary32_quotient_away", "accumulate": "s32_wrap", "average": "integer_half_away"},
         _RUN,
         where=("s8", "s16"),
     ),
-    Row("max_pool2d", ("T -> T",), {"activation_range": "binary32_quotient_away"}, _RUN, where=("s8", "s16")),
+    Row("max_pool", ("T -> T",), {"activation_range": "binary32_quotient_away"}, _RUN, where=("s8", "s16")),
     Row(
         "mean",
         ("T s32 -> T",),
@@ -200,7 +200,7 @@ _MOVEMENT: tuple[Row, ...] = (
 _SHARED = {
     "abs": ("f32 -> f32",),
     "add": ("f32 f32 -> f32",),
-    "average_pool2d": ("f32 -> f32",),
+    "average_pool": ("f32 -> f32",),
     "batch_matmul": ("f32 f32 -> f32", "s8 s8 -> s8", "s16 s16 -> s16"),
     "broadcast_args": ("s32 s32 -> s32", "s64 s64 -> s64"),
     "conv2d": ("f32 f32 f32 -> f32",),
@@ -216,7 +216,7 @@ _SHARED = {
     "fully_connected": ("f32 f32 - -> f32", "f32 f32 f32 -> f32"),
     "hard_swish": ("f32 -> f32", "s8 -> s8"),
     "l2_normalization": ("f32 -> f32",),
-    "l2_pool2d": ("f32 -> f32",),
+    "lp_pool": ("f32 -> f32",),
     "leaky_relu": ("f32 -> f32",),
     "log": ("f32 -> f32",),
     "log_softmax": ("s8 -> s8",),
@@ -224,7 +224,7 @@ _SHARED = {
     "bitwise_not": ("bool -> bool",),
     "bitwise_or": ("bool bool -> bool",),
     "logistic": ("f32 -> f32",),
-    "max_pool2d": ("f32 -> f32",),
+    "max_pool": ("f32 -> f32",),
     "mean": ("f32 s32 -> f32",),
     "mul": ("f32 f32 -> f32",),
     "not_equal": ("bool bool -> bool",),

@@ -15,6 +15,7 @@ from .base import Call, Operand
 from .geometry import windows_by_letter
 from .granularity import blocks_interleave
 from .lanes import broadcast_runs
+from .pooling import pool_windows
 from .reduce import reduced_axes
 from .resample import resized_axes
 from .whole_conv import every_channel_its_group, every_output_its_group, single_tap
@@ -132,11 +133,9 @@ def per_tensor(call: Call) -> bool:
     return not any(o.tensor.quantization is not None and o.tensor.quantization.per_axis for o in operands)
 
 
-def window_is_picture(call: Call) -> bool:
-    """The window of a pool is the whole picture, and nothing is padded."""
-    shape, result = call.input(0).shape, call.output.shape
-    picture, out = (shape[1:-1], result[1:-1]) if call.attribute("channels_last") else (shape[2:], result[2:])
-    return tuple(call.attribute("kernel_shape")) == picture and set(out) == {1} and not any(call.attribute("pads"))
+def window_is_image(call: Call) -> bool:
+    """The window of a pool is the whole image, and nothing is padded."""
+    return all(one.taps == one.extent and one.out == 1 and not (one.before or one.after) for one in pool_windows(call))
 
 
 def taps_in_pairs(call: Call) -> bool:
@@ -349,11 +348,10 @@ def first_zero_point_is_zero(call: Call, *positions: int) -> bool:
 
 def windows_overlap(call: Call) -> bool:
     """Strides of a pooling window do not exceed its extents, and a window of one pixel has stride 1."""
-    height, width = call.attribute("filter_h"), call.attribute("filter_w")
-    stride_h, stride_w = call.attribute("stride_h"), call.attribute("stride_w")
-    if min(height, width, stride_h, stride_w) < 1 or stride_h > height or stride_w > width:
+    kernel, strides = call.attribute("kernel"), call.attribute("strides")
+    if min(*kernel, *strides) < 1 or any(stride > taps for stride, taps in zip(strides, kernel, strict=True)):
         return False
-    return not (height == width == 1 and max(stride_h, stride_w) > 1)
+    return not (set(kernel) == {1} and max(strides) > 1)
 
 
 def bias_beyond(call: Call, limit: int, position: int = 2) -> bool:
@@ -445,7 +443,7 @@ CONDITIONS: dict[str, Callable[..., bool]] = {
     "values_within": values_within,
     "weights_in_rows": weights_in_rows,
     "weights_scaled_along": weights_scaled_along,
-    "window_is_picture": window_is_picture,
+    "window_is_image": window_is_image,
     "windows_overlap": windows_overlap,
     "zero_point_is_zero": zero_point_is_zero,
 }

@@ -1,21 +1,36 @@
 """mean and sum: exact sums along axes, in binary32 in row-major order; integers are then rescaled and stored.
 
-Rules of the slot `real_sum` add up in orders of their own.
+Rules of the slot `real_sum` add up in orders of their own. Scales of means may be operands: x, axes, x_scale,
+x_zero_point, y_scale, y_zero_point.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..rules import lanes, mean, order, rescale, scale_form, store
-from . import real_reduce
+from . import affine_mean, real_reduce
 from .accumulator import finish_accumulator, multiplier_arrays, proven_bound, signed_span
-from .base import Bound, Call, Lowered, Operator, Step
+from .base import Bound, Call, Lowered, Operator, Role, Shape, Step
 from .reduce import in_order, infer, reduced_axes, row_major, starts_with_first
 from .reduce import lower as lower_axes
+from .scalar_operands import check_scalars
+
+# Where scales and zero points that are operands stand: those of the input, then those of the output.
+_SCALES = 2
+
+
+def infer_mean(call: Call) -> list[Shape]:
+    """As sums; scales may be operands."""
+    if len(call.inputs) <= _SCALES:
+        return infer(call)
+    call.expect((5, 6))
+    check_scalars(call, (_SCALES, _SCALES + 2), (_SCALES + 1, _SCALES + 3))
+    return infer(replace(call, inputs=call.inputs[:_SCALES]))
 
 
 def _count(call: Call) -> int:
@@ -57,6 +72,8 @@ def lower_mean(call: Call) -> Lowered:
     """The count as part of the multiplier (quantized types) or on its own, and the bound of the sum."""
     if "real_sum" in call.rules:
         return real_reduce.lower(call)
+    if len(call.inputs) > _SCALES:
+        return affine_mean.lower(call, reduced_axes(replace(call, inputs=call.inputs[:_SCALES])), _SCALES)
     count = _count(call)
     rule = mean.RULES[call.rules["mean"]]
     if "accumulate" not in call.rules:
@@ -123,6 +140,8 @@ def reference_mean(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
     """Sum, divide, store. Without elements: NaN for binary32, 0 for integers, whatever the zero point."""
     if "real_sum" in step.rules:
         return real_reduce.reference(step, inputs, "mean")
+    if step.parameters.get("late"):
+        step = affine_mean.settled(step, inputs)
     x = inputs[0]
     if not x.size:
         return [np.full(step["shape"], np.nan if x.dtype == np.float32 else 0, x.dtype)]
@@ -174,10 +193,11 @@ OPERATORS = (
     Operator(
         "mean",
         ("accumulate", "scale_form", "mean", "mean_tail", "lanes", "order", "real_sum", "rescale", "start", "store"),
-        infer,
+        infer_mean,
         lower_mean,
         reference_mean,
         "average along axes",
+        roles=(Role("input", 0, _SCALES, _SCALES + 1), Role("output", -1, _SCALES + 2, _SCALES + 3)),
         mistaken_for=("sum", "reduce_max", "reduce_min"),
         reduces=True,
     ),

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..arithmetic.powers import nearly_power_of_two
 from .base import Call, Operand
-from .geometry import lacking
+from .geometry import counts, lacking, tap_count
 from .granularity import refuse_block_size_per_tensor
 from .indexing import MAX_RANK, parameters_or_zero
+from .pooling import counted, pool_windows
 from .whole_numbers import significand_within_31_bits
 from .zero_points import differences_fit, products_fit, zero_points_fit, zero_points_fit_16_bits
 
@@ -333,15 +334,35 @@ def alpha_within_unit(call: Call) -> None:
 
 
 def window_has_several_taps(call: Call, global_too: bool) -> None:
-    """The window of a pool is larger than 1x1, or, unless `global_too`, all of an unpadded picture with stride 1."""
-    picture = call.input(0).shape[1:3]
-    whole = bool(call.node.attributes.get("whole"))
-    taps = picture if whole else (call.attribute("filter_h"), call.attribute("filter_w"))
-    if tuple(taps) != (1, 1):
+    """The window of a pool is larger than 1x1, or, unless `global_too`, all of an unpadded image with stride 1."""
+    if tap_count(pool_windows(call)) != 1:
         return
-    plain = (call.attribute("stride_h"), call.attribute("stride_w"), *call.attribute("pads")) == (1, 1, 0, 0, 0, 0)
-    if global_too or not plain or picture != (1, 1):
+    plain = set(call.attribute("strides")) <= {1} and not any(call.attribute("pads"))
+    if global_too or not plain or call.input(0).shape[1:3] != (1, 1):
         raise call.invalid("BT-WINDOW", "a window of 1x1", "the runtime refuses it, too; leave the pool out")
+
+
+def windows_have_elements(call: Call) -> None:
+    """Every window of a pool has taps that count."""
+    found = pool_windows(call)
+    if not counts(found, counted(call)).all():
+        raise call.unsupported(
+            "BT-WINDOW-EMPTY",
+            f"a window over {[one.taps for one in found]} lies beside the image {list(call.input(0).shape)}",
+            "the runtime divides by 0 or by a negative count, or gives the lowest binary32 number; choose sizes, pads"
+            " or a rule for the number of windows without such windows",
+        )
+
+
+def padded_windows_begin_inside(call: Call) -> None:
+    """Where padding counts, windows begin in the padded image, or behind it by less than a dilation."""
+    found = pool_windows(call)
+    behind = (one.reached - one.reach - one.before - (one.extent + one.after - 1) for one in found)
+    outside = any(distance >= one.dilation for distance, one in zip(behind, found, strict=True))
+    if counted(call) == "padded" and outside:
+        raise call.invalid(
+            "BT-WINDOW", "a window lies outside of the padded image: it would be divided by 0", "clear ceil_mode"
+        )
 
 
 def slices_one_axis(call: Call) -> None:
@@ -393,20 +414,20 @@ def slices_are_whole_bytes(call: Call) -> None:
 
 
 def same_padding_adds(call: Call, latest: int) -> None:
-    """Pads found by `auto_pad` are not negative.
+    """Pads that follow from the size of the image are not negative.
 
     They may be in pools that give positions, dilated ones, ones of pictures in blocks of 16 channels, averages that
     count padding with ceil_mode, and in versions after `latest`.
     """
-    shape = call.input(0).shape
+    shape, padding = call.input(0).shape, str(call.attribute("padding"))
     if len(call.outputs) > 1 or call.node.version > latest or any(d != 1 for d in call.attribute("dilations")):
         return
     if len(shape) == 4 and shape[1] % 16 == 0:
         return
-    if call.attribute("ceil_mode") and call.node.attributes.get("count_include_pad"):
+    if call.attribute("size") == "ceil_clipped" and counted(call) == "padded":
         return
-    if str(call.attribute("auto_pad")).startswith("SAME"):
-        taps = call.attribute("kernel_shape")
+    if padding.startswith("same"):
+        taps = call.attribute("kernel")
         strides = tuple(call.attribute("strides")) or (1,) * len(taps)
         for extent, size, stride in zip(call.input(0).shape[2:], taps, strides, strict=True):
             if lacking(extent, size, stride) < 0:
@@ -560,6 +581,8 @@ REQUIREMENTS: dict[str, Callable[..., None]] = {
     "products_fit": products_fit,
     "has_elements": has_elements,
     "has_scale": has_scale,
+    "windows_have_elements": windows_have_elements,
+    "padded_windows_begin_inside": padded_windows_begin_inside,
     "has_windows_with_channels_last": has_windows_with_channels_last,
     "input_has_no_scale": input_has_no_scale,
     "refuse_block_size_per_tensor": refuse_block_size_per_tensor,

@@ -149,16 +149,11 @@ def _dynamic_quantize_linear(step: Step, layout: Layout) -> bool:
 
 
 def _average_pool(step: Step, layout: Layout) -> bool:
+    """Averages of 8-bit integers, tap by tap in both layouts."""
     source = _picture_source(step, layout)
-    if source is None or step["late"] or _crops(step) or step["channels_last"]:
+    if source is None or step.parameters.get("late") or _crops(step) or step["channels_last"]:
         return False
-    _emit(step, layout, {"parameters": {**step.parameters, "channels_last": True}}, source)
-    return True
-
-
-def _average_levels(step: Step, layout: Layout) -> bool:
-    source = _picture_source(step, layout)
-    if source is None or step["channels_last"]:
+    if not step.rules.keys() & {"affine_average", "window_levels"}:
         return False
     _emit(step, layout, {"parameters": {**step.parameters, "channels_last": True}}, source)
     return True
@@ -174,10 +169,7 @@ def _max_pool(step: Step, layout: Layout) -> bool:
     dilated = any(step.parameters.get(f"dilation_{axis}", 1) != 1 for axis in "hw")
     if dilated or _crops(step) or len(step.outputs) > 1:
         return False
-    tensor = layout.tensors[source]
-    ends = (-np.inf, np.inf) if real else (tensor.type.minimum, tensor.type.maximum)
-    parameters = {**step.parameters, "low": ends[0], "high": ends[1]}
-    _emit(step, layout, {"operator": "max_pool2d", "parameters": parameters}, source)
+    _emit(step, layout, {"parameters": {**step.parameters, "channels_last": True}}, source)
     return True
 
 
@@ -185,6 +177,8 @@ def _reduction(step: Step, layout: Layout) -> bool:
     """Sums and means over axes that stay where they are: one image layout is as good as the other."""
     source, target = step.inputs[0], step.outputs[0]
     if source is None or not layout.only_twin(source) or layout.tensors[source].dtype not in ("s8", "u8"):
+        return False
+    if step.parameters.get("late"):
         return False
     shape = layout.shape(source)
     axes = tuple(sorted(last_axis_of(axis, len(shape)) for axis in step["axes"]))
@@ -255,10 +249,9 @@ def _normalization(step: Step, layout: Layout) -> bool:
 
 
 ANCHORS: dict[str, Handler] = {
-    "average_levels": _average_levels,
+    "average_pool": _average_pool,
     "conv": _conv,
     "max_pool": _max_pool,
-    "qlinear_average_pool": _average_pool,
 }
 LAYERS: dict[str, Handler] = {
     "add_bias": _sums,

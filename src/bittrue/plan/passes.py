@@ -20,7 +20,7 @@ from .plan import Plan
 from .schedule import Part, Schedule, Then
 
 # Operators whose kernels can write rows that are not side by side, and those that can read them.
-_WRITES_PARTS = frozenset({"conv2d", "max_pool2d", "average_pool2d", "concatenation"})
+_WRITES_PARTS = frozenset({"conv2d", "max_pool", "average_pool", "concatenation"})
 _READS_PARTS = frozenset({"conv2d", "concatenation"})
 
 
@@ -296,12 +296,19 @@ def _can_live_inside(
     if axis != len(shape) - 1 or writer is None:
         return False
     made_by = steps[writer]
-    if made_by is None or made_by.operator not in _WRITES_PARTS:
+    if made_by is None or made_by.operator not in _WRITES_PARTS or not _writes_pixels(made_by):
         return False
     read_by = [steps[r] for r in readers]
     if any(reader is None or reader.operator not in _READS_PARTS for reader in read_by):
         return False
     return _joined_once(read_by)
+
+
+def _writes_pixels(step: Step) -> bool:
+    """Whether the step's kernel writes pixel by pixel: of pools, those with channels last that add up integers."""
+    if not step.parameters.get("channels_last", True):
+        return False
+    return not step.rules.keys() & {"affine_average", "window_levels"}
 
 
 def _joined_once(readers: Sequence[Step | None]) -> bool:

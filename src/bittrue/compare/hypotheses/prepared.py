@@ -34,14 +34,12 @@ _SHAPES = frozenset(
 _WINDOWS = ("filter_", "stride_", "dilation_", "pad_", "groups", "multiplier")
 # Numbers that are kept for people and passes, and that no executor reads.
 _UNREAD = {
-    "max_pool2d": ("output_zero_point", "pad_bottom", "pad_right", "dilation_h", "dilation_w"),
-    "average_pool2d": ("output_zero_point", "pad_bottom", "pad_right", "dilation_h", "dilation_w"),
+    "max_pool": ("output_zero_point", "pad_bottom", "pad_right", "storage_order"),
+    "average_pool": ("output_zero_point", "pad_bottom", "pad_right"),
     "batch_to_space": ("value",),
     "concatenation": ("low", "axis"),
     "log_softmax": ("multiplier", "exponent"),
     "logistic": ("minimum", "maximum"),
-    "max_pool": ("pad_bottom", "pad_right", "after", "storage_order"),
-    "qlinear_average_pool": ("pad_bottom", "pad_right"),
     "tanh": ("minimum",),
 }
 

@@ -197,7 +197,7 @@ def _orders(case: Case) -> Iterator[Hypothesis]:
         yield _other(node, "add", "sum instead of difference", "the operands are added")
     if node.operator == "add":
         yield _other(node, "sub", "difference instead of sum", "the second operand is subtracted")
-    for one, two in (("average_pool2d", "max_pool2d"), ("maximum", "minimum"), ("arg_max", "arg_min")):
+    for one, two in (("average_pool", "max_pool"), ("maximum", "minimum"), ("arg_max", "arg_min")):
         for mine, theirs in ((one, two), (two, one)):
             if node.operator == mine:
                 yield _other(node, theirs, f"{theirs} instead of {mine}", f"it is a {theirs}, no {mine}")

@@ -26,17 +26,16 @@ class _Fused:
     attributes: Callable[[Attributes], dict[str, Any]] = lambda a: {}
 
 
-def _without_layout(attributes: Attributes) -> dict[str, Any]:
-    if attributes.get("channels_last"):
+def _pool(attributes: Attributes) -> dict[str, Any]:
+    if attributes["channels_last"]:
         raise ValueError("channels come last")
-    return {k: v for k, v in attributes.items() if k not in ("channels_last", "keep_dims")}
+    return {**attributes, "counted": "padded" if attributes.get("counted") == "taps" else "inside"}
 
 
 _FUSED: dict[str, _Fused] = {
     "add": _Fused("add"),
     "mul": _Fused("mul"),
-    "qlinear_average_pool": _Fused("average_pool", _without_layout),
-    "qlinear_global_average_pool": _Fused("global_average_pool", _without_layout),
+    "average_pool": _Fused("average_pool", _pool),
     "leaky_relu": _Fused("leaky_relu", dict),
     "logistic": _Fused("logistic"),
     "softmax": _Fused("softmax", dict),

@@ -83,6 +83,9 @@ def _one(
 
 
 def _average(step: Step, codes: list[Array], scales: list[Real], out: Real) -> tuple[Array, Array, None]:
+    if "channels_last" not in step.parameters:
+        # A whole image, which the mean along axes has carried out.
+        return _mean(step, [codes[0], np.asarray(step["axes"])], scales, out)
     sums, counts = window_sums(codes[0], step, 0)
     return sums, scales[0] / out / counts.astype(Real), None
 
@@ -101,7 +104,6 @@ _OPERATORS: dict[str, _Make] = {
     "mul": _product,
     "quantize": _one,
     "relu": _one,
-    "average_pool2d": _average,
-    "scaled_average_pool2d": _average,
+    "average_pool": _average,
     "mean": _mean,
 }

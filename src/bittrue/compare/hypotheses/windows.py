@@ -14,7 +14,7 @@ from .case import Case, Hypothesis, Values, change_steps, with_parameters
 from .layers import last_layer, padded
 
 Change = Callable[[Step], "dict[str, Any]"]
-_POOLS = ("average_pool2d", "max_pool2d")
+_POOLS = ("average_pool", "max_pool")
 
 
 def windows(case: Case) -> Iterator[Hypothesis]:
@@ -26,7 +26,7 @@ def windows(case: Case) -> Iterator[Hypothesis]:
     layer = last_layer(case.plan) is step
     if layer:
         yield from _codes(step)
-    elif step.operator in _POOLS:
+    elif step.operator in _POOLS and "filter_d" not in step.parameters and case.theirs[0].ndim == 4:
         yield from _pools(step)
     moves = list(_moves(step))
     both = "padding swapped on both axes"
@@ -165,7 +165,9 @@ def _pools(step: Step) -> Iterator[Hypothesis]:
         sums, counts = window_sums(x, last, point)
         return np.clip(of_all(sums, counts), last["low"], last["high"]).astype(x.dtype)
 
-    if step.operator == "average_pool2d":
+    if step.operator == "average_pool":
+        if "average" not in step.rules:
+            return
         yield Hypothesis(
             _cause("average counts padding", "padded positions count as zeros in the average"),
             "average",
@@ -183,7 +185,7 @@ def _pools(step: Step) -> Iterator[Hypothesis]:
         quantization = plan.tensors[last.inputs[0] or 0].quantization
         point = 0 if quantization is None else int(quantization.zero_points[0])
         view = _view(x.astype(np.int64), last, point if code is None else code)
-        return np.clip(view.max(axis=(3, 4)), last["low"], last["high"]).astype(x.dtype)
+        return np.clip(_laid_out(view.max(axis=(3, 4)), last), last["low"], last["high"]).astype(x.dtype)
 
     for name, code in (("quantized value 0", 0), ("the zero point", None)):
         yield Hypothesis(
@@ -204,7 +206,7 @@ def _input(plan: Plan, values: Values) -> tuple[np.ndarray, Step]:
 def _view(x: np.ndarray, step: Step, outside: int) -> np.ndarray:
     """[N, H', W', taps_h, taps_w, C] of all windows, padded positions holding `outside`."""
     pictures = []
-    for picture in x:
+    for picture in x if step["channels_last"] else np.moveaxis(x, 1, -1):
         for axis, (suffix, first) in enumerate((("h", "pad_top"), ("w", "pad_left"))):
             picture = padded(picture, axis, step, suffix, int(step[first]), outside, "")
         taps = (step["filter_h"], step["filter_w"])
@@ -218,7 +220,12 @@ def window_sums(x: np.ndarray, step: Step, outside: int) -> tuple[np.ndarray, np
     """Sums of all windows, padded positions holding `outside`, and how many positions lie inside the image."""
     sums = _view(x.astype(np.int64), step, outside).sum(axis=(3, 4))
     counts = _view(np.ones(x.shape, np.int64), step, 0).sum(axis=(3, 4))
-    return sums, counts
+    return _laid_out(sums, step), _laid_out(counts, step)
+
+
+def _laid_out(result: np.ndarray, step: Step) -> np.ndarray:
+    """[N, H, W, C] as the step has it."""
+    return result if step["channels_last"] else np.moveaxis(result, -1, 1)
 
 
 def _cause(name: str, text: str) -> Cause:

@@ -267,10 +267,19 @@ class _Converter:
 
     def _pool(self, node: Node) -> tuple[Any, ...]:
         a = node.attributes
-        taps = int(str(a["filter_h"])), int(str(a["filter_w"]))
-        return taps, (a["stride_h"], a["stride_w"]), self.padding(node, taps)
+        if not a["channels_last"] or a["pads"]:
+            raise self.unsupported(node, "a pool of another format")
+        taps, strides = a["kernel"], a["strides"]
+        assert isinstance(taps, tuple), "lists of sizes"
+        assert isinstance(strides, tuple), "lists of sizes"
+        axes = zip(self._shape(node.inputs[0])[1:3], taps, strides, strict=True)
+        try:
+            found = [window(*one, padding=str(a["padding"])) for one in axes]
+        except WindowError as error:
+            raise self.unsupported(node, str(error)) from None
+        return taps, strides, (*(one.before for one in found), *(one.after for one in found))
 
-    def average_pool2d(self, node: Node) -> Any:
+    def average_pool(self, node: Node) -> Any:
         x, out = node.inputs[0], node.outputs[0]
         self.same(node)
         taps, strides, pads = self._pool(node)
@@ -288,7 +297,7 @@ class _Converter:
         )
         return self.clamp(y, node)
 
-    def max_pool2d(self, node: Node) -> Any:
+    def max_pool(self, node: Node) -> Any:
         self.same(node)
         taps, strides, pads = self._pool(node)
         y = self.call("max_pool2d", self.value(node.inputs[0]), taps, strides, padding=pads, layout="NHWC")
@@ -361,13 +370,13 @@ class _Converter:
 
 _OPERATORS: dict[str, Callable[[_Converter, Node], Any]] = {
     "add": lambda c, node: c.binary(node, "add"),
-    "average_pool2d": _Converter.average_pool2d,
+    "average_pool": _Converter.average_pool,
     "concatenation": _Converter.concatenation,
     "conv2d": _Converter.conv2d,
     "depthwise_conv2d": _Converter.depthwise_conv2d,
     "dequantize": _Converter.dequantize,
     "fully_connected": _Converter.fully_connected,
-    "max_pool2d": _Converter.max_pool2d,
+    "max_pool": _Converter.max_pool,
     "mean": _Converter.mean,
     "mul": lambda c, node: c.binary(node, "mul"),
     "pad": _Converter.pad,

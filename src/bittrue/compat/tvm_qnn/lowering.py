@@ -10,7 +10,7 @@ from ...graph import Attribute
 from .expr import Expr
 from .lowering_elementwise import ELEMENTWISE
 from .requantization import pair, requantized, rounding_of
-from .windows import fitted, placed
+from .windows import pool_attributes
 from .writer import Writer, quantization
 
 _POINTS = ("input_zero_point", "kernel_zero_point")
@@ -171,53 +171,24 @@ def _reshape(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 
 def _average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    """The operator that other formats have, too, where it says the same; else in 32 bits, padded with 0."""
+    """Of the codes themselves where scales stay and padding does not count; else in 32 bits, padded with 0."""
     a, source, output = expr.attributes, pair(expr, "input"), pair(expr, "output")
     same = all(np.array_equal(one, other) for one, other in zip(source, output, strict=True))
-    window = fitted(expr)
+    attributes, given = pool_attributes(expr), quantization(*output)
     padded = any(a["padding"])
-    if same and window and not (padded and a["count_include_pad"]):
-        given = quantization(*output)
+    if same and not (padded and a["count_include_pad"]):
         index = writer.quantized(inputs[0], given)
-        return writer.node("average_pool2d", expr.operator, (index,), expr.dtype, expr.shape, window, given, expr.name)
-    wide = requantized(writer, inputs[0], source, output, "s32", rounding_of(expr))
-    names = ("pool_size", "strides", "dilation", "padding", "ceil_mode", "count_include_pad")
-    attributes = {**{name: a[name] for name in names}, "channels_last": a["layout"] == "NHWC"}
-    return writer.node(
-        "truncated_average_pool",
-        expr.operator,
-        (wide,),
-        expr.dtype,
-        expr.shape,
-        attributes,
-        quantization(*output),
-        expr.name,
-    )
+    else:
+        index = requantized(writer, inputs[0], source, output, "s32", rounding_of(expr))
+        attributes["counted"] = "padded" if a["count_include_pad"] else "inside"
+    return writer.node("average_pool", expr.operator, (index,), expr.dtype, expr.shape, attributes, given, expr.name)
 
 
 def _maximum(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    a, given, last = expr.attributes, writer.tensors[inputs[0]].quantization, expr.attributes["layout"] == "NHWC"
-    window = fitted(expr)
-    if window:
-        return writer.node("max_pool2d", expr.operator, inputs, expr.dtype, expr.shape, window, given, expr.name)
-    index = writer.transpose(inputs[0], (0, 3, 1, 2)) if last else inputs[0]
-    shape = [expr.shape[k] for k in (0, 3, 1, 2)] if last else expr.shape
-    geometry = a["pool_size"], a["strides"], a["dilation"], a["padding"]
-    size = "ceil" if a["ceil_mode"] else "floor"
-    found = placed(expr.operator, "pool_size", writer.tensors[index].shape[2:], *geometry, size)
-    # What the last windows of ceil_mode reach beyond the padding is padding, too.
-    behind = [max(one.after, one.reached - one.extent - one.before) for one in found]
-    attributes: dict[str, Attribute] = {
-        "kernel_shape": a["pool_size"],
-        "strides": a["strides"],
-        "dilations": a["dilation"],
-        "pads": (*a["padding"][:2], *behind),
-        "auto_pad": "NOTSET",
-        "ceil_mode": False,
-        "storage_order": 0,
-    }
-    made = writer.node("max_pool", expr.operator, (index,), expr.dtype, shape, attributes, given, expr.name)
-    return writer.transpose(made, (0, 2, 3, 1)) if last else made
+    given = writer.tensors[inputs[0]].quantization
+    return writer.node(
+        "max_pool", expr.operator, inputs, expr.dtype, expr.shape, pool_attributes(expr), given, expr.name
+    )
 
 
 LOWERINGS: dict[str, Lowering] = {

@@ -50,20 +50,16 @@ def padding_name(
     return None
 
 
-def fitted(expr: Expr) -> dict[str, Attribute]:
-    """Attributes of a pool over an image with its channels last; empty where such an operator cannot say the same."""
-    a, source = expr.attributes, expr.inputs[0].shape
-    if a["layout"] != "NHWC" or a["dilation"] != (1, 1):
-        return {}
-    taps, strides = a["pool_size"], a["strides"]
-    padding = padding_name(source[1:3], taps, strides, (1, 1), a["padding"], expr.shape[1:3])
-    if padding is None:
-        return {}
+def pool_attributes(expr: Expr) -> dict[str, Attribute]:
+    """The windows of a pool in the form that all pools have."""
+    a = expr.attributes
     return {
-        "padding": padding,
-        "filter_h": taps[0],
-        "filter_w": taps[1],
-        "stride_h": strides[0],
-        "stride_w": strides[1],
+        "kernel": a["pool_size"],
+        "strides": a["strides"],
+        "dilations": a["dilation"],
+        "pads": a["padding"],
+        "padding": "explicit",
+        "size": "ceil" if a["ceil_mode"] else "floor",
+        "channels_last": a["layout"] == "NHWC",
         "activation": "none",
     }

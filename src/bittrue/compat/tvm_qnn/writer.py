@@ -21,7 +21,7 @@ def quantization(scale: np.ndarray, zero_point: np.ndarray, axis: int | None = N
 
 
 # Operators whose results are values of their operands, quantized values of one scale.
-_MOVED = frozenset(("clip", "max_pool2d", "pad", "reshape", "slice", "transpose"))
+_MOVED = frozenset(("clip", "max_pool", "pad", "reshape", "slice", "transpose"))
 
 
 class Writer:

@@ -239,8 +239,13 @@ def _fully_connected(w: Writer) -> str:
 
 def _pool(operator: str) -> Mapper:
     def mapper(w: Writer) -> str:
-        kernel = int(w.attributes["filter_h"]), int(w.attributes["filter_w"])
-        made = w.add(operator, w.real(0, CHANNELS_FIRST), **_window(w, kernel))
+        kernel, strides = ([int(v) for v in w.attributes[name]] for name in ("kernel", "strides"))
+        found = {"kernel_shape": kernel, "strides": strides}
+        if w.attributes["padding"] == "same_upper":
+            axes = zip(w.tensor(0).shape[1:3], kernel, strides, strict=True)
+            sides = [window(*axis, padding="same_upper") for axis in axes]
+            found["pads"] = [one.before for one in sides] + [one.after for one in sides]
+        made = w.add(operator, w.real(0, CHANNELS_FIRST), **found)
         return w.transposed(w.quantized(w.clamped(made)), CHANNELS_LAST)
 
     return mapper
@@ -428,7 +433,7 @@ MAPPERS: Mapping[str, Mapper] = {
     "add": _binary("Add"),
     "arg_max": _arg("ArgMax"),
     "arg_min": _arg("ArgMin"),
-    "average_pool2d": _pool("AveragePool"),
+    "average_pool": _pool("AveragePool"),
     "batch_to_space": _batch_to_space,
     "concatenation": _concatenation,
     "conv2d": _conv2d,
@@ -450,7 +455,7 @@ MAPPERS: Mapping[str, Mapper] = {
     "less_equal": _compare("LessOrEqual"),
     "log_softmax": _log_softmax,
     "logistic": _unary("Sigmoid"),
-    "max_pool2d": _pool("MaxPool"),
+    "max_pool": _pool("MaxPool"),
     "maximum": _binary("Max"),
     "mean": _reduce("ReduceMean"),
     "minimum": _binary("Min"),

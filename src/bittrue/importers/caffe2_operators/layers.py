@@ -161,11 +161,21 @@ def _pool(operator: str, *, keeps: bool) -> Mapper:
             parameters = source.quantization(0)
         whole = bool(source.integer("global_pooling", 0))
         taps = (0, 0) if whole else _pair(source, "kernel", "kernels", 0)
-        attributes = window(source, dilated=False)
+        given = window(source, dilated=False)
         source.integer("group", 1)
-        if whole and (attributes["stride_h"], attributes["stride_w"], attributes["pads"]) != (1, 1, (0,) * 4):
+        strides = given["stride_h"], given["stride_w"]
+        if whole and (strides, given["pads"]) != ((1, 1), (0,) * 4):
             raise source.invalid("BT-CAFFE2-WINDOW", "global_pooling has stride 1 and no pads")
-        attributes |= {"filter_h": taps[0], "filter_w": taps[1], "whole": whole, "activation": activation}
+        attributes: dict[str, Attribute] = {
+            "kernel": () if whole else taps,
+            "strides": strides,  # type: ignore[dict-item]
+            "dilations": (),
+            "pads": given["pads"],
+            "padding": "explicit",
+            "size": "floor",
+            "channels_last": True,
+            "activation": activation,
+        }
         if keeps and not source.engine:
             # QNNPACK limits the positions of taps to the image.
             attributes["outside"] = "edge"
@@ -207,15 +217,15 @@ def _roi_align(source: Source) -> None:
 
 
 MAPPERS: Mappers = {
-    "Int8AveragePool": _pool("scaled_average_pool2d", keeps=False),
-    "Int8AveragePoolRelu": _pool("scaled_average_pool2d", keeps=False),
+    "Int8AveragePool": _pool("average_pool", keeps=False),
+    "Int8AveragePoolRelu": _pool("average_pool", keeps=False),
     "Int8Conv": _convolution,
     "Int8ConvRelu": _convolution,
     "Int8ConvTranspose": _transposed,
     "Int8FC": _fully_connected,
     "Int8FCRelu": _fully_connected,
-    "Int8MaxPool": _pool("max_pool2d", keeps=True),
-    "Int8MaxPoolRelu": _pool("max_pool2d", keeps=True),
+    "Int8MaxPool": _pool("max_pool", keeps=True),
+    "Int8MaxPoolRelu": _pool("max_pool", keeps=True),
     "Int8RoIAlign": _roi_align,
     "Int8Softmax": _softmax,
     "Int8SpatialBN": _normalization,

@@ -73,7 +73,7 @@ def _limited(layer: Layer, saturate: int, index: int, dtype: str) -> None:
 
 
 def _pooling(layer: Layer) -> None:
-    """average_levels, or max_levels with limits behind it."""
+    """average_pool, or max_pool with limits behind it."""
     parameter = layer.proto.pooling_param
     layer.expect(1)
     layer.refuse_in_place(True)
@@ -91,15 +91,21 @@ def _pooling(layer: Layer) -> None:
     sides = _sides(layer, parameter)
     clipped = "_clipped" if any(sides["pads"]) else ""  # type: ignore[arg-type]
     size = "floor" if same else f"{'ceil' if ceil else 'floor'}_binary32{clipped}"
-    attributes = {**sides, "padding": "same_upper" if same else "explicit", "size": size}
+    attributes = {
+        **sides,
+        "dilations": (),
+        "padding": "same_upper" if same else "explicit",
+        "size": size,
+        "channels_last": False,
+    }
     if parameter.pool == _MAX:
         dtype, saturate = layer.dtype(), parameter.saturate
         low, high = layer.saturation(saturate)
         ends = {"s8": (-128, 127), "u8": (0, 255)}.get(dtype)
         if saturate == 0 or (ends is not None and low <= ends[0] and high >= ends[1]):
-            layer.emit("max_levels", dtype, attributes)
+            layer.emit("max_pool", dtype, attributes)
             return
-        inside = layer.emit("max_levels", dtype, attributes, top=None, role="largest")
+        inside = layer.emit("max_pool", dtype, attributes, top=None, role="largest")
         _limited(layer, saturate, inside, layer.result_type(saturate, dtype != "f32"))
         return
     if parameter.pool not in (_AVERAGE, _AVERAGE_WITHOUT_PADDING):
@@ -108,11 +114,11 @@ def _pooling(layer: Layer) -> None:
     attributes |= {
         **_scales(parameter),
         **_ends(layer, parameter.saturate),
-        "count_padding": parameter.pool == _AVERAGE,
+        "counted": "padded" if parameter.pool == _AVERAGE else "inside",
         "quantized": quantized,
         "quantize_method": METHODS[parameter.quantize_method],
     }
-    layer.emit("average_levels", layer.result_type(parameter.saturate, quantized), attributes)
+    layer.emit("average_pool", layer.result_type(parameter.saturate, quantized), attributes)
 
 
 def _resize_bilinear(layer: Layer) -> None:

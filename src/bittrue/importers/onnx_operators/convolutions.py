@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...graph import Attribute
-from .base import Mapper, Mappers, Source, same_type
-from .windows import convolution_attributes, sizes, window_attributes
+from .base import Mappers, Source, same_type
+from .windows import WHOLE, convolution_attributes, pool_attributes, sizes
 
 
 def _conv(source: Source) -> None:
@@ -33,34 +33,17 @@ def _gemm(source: Source) -> None:
 
 
 def _max_pool(source: Source) -> None:
-    attributes: dict[str, Attribute] = {
-        **window_attributes(source),
-        "ceil_mode": source.flag("ceil_mode", False, False),
-        "storage_order": int(source.flag("storage_order", False)),
-    }
+    attributes = {**pool_attributes(source), "storage_order": int(source.flag("storage_order", False))}
     source.emit("max_pool", [source.type(0), "s64"], attributes)
 
 
 def _average_pool(source: Source) -> None:
-    attributes: dict[str, Attribute] = {
-        **window_attributes(source),
-        "ceil_mode": source.flag("ceil_mode", False, False),
-        "count_include_pad": source.flag("count_include_pad", False, True),
-    }
-    source.emit("average_pool", source.type(0), attributes)
+    counted = "padded" if source.flag("count_include_pad", False, True) else "inside"
+    source.emit("average_pool", source.type(0), {**pool_attributes(source), "counted": counted})
 
 
 def _lp_pool(source: Source) -> None:
-    attributes: dict[str, Attribute] = {
-        **window_attributes(source),
-        "ceil_mode": source.flag("ceil_mode", False, False),
-        "p": source.integer("p", 2),
-    }
-    source.emit("lp_pool", source.type(0), attributes)
-
-
-def _global(stem: str) -> Mapper:
-    return same_type(stem)
+    source.emit("lp_pool", source.type(0), {**pool_attributes(source), "p": source.integer("p", 2)})
 
 
 MAPPERS: Mappers = {
@@ -68,8 +51,8 @@ MAPPERS: Mappers = {
     ("", "Conv"): _conv,
     ("", "ConvTranspose"): _conv_transpose,
     ("", "Gemm"): _gemm,
-    ("", "GlobalAveragePool"): _global("global_average_pool"),
-    ("", "GlobalMaxPool"): _global("global_max_pool"),
+    ("", "GlobalAveragePool"): same_type("average_pool", **WHOLE),
+    ("", "GlobalMaxPool"): same_type("max_pool", **WHOLE),
     ("", "LpPool"): _lp_pool,
     ("", "MatMul"): same_type("matmul"),
     ("", "MaxPool"): _max_pool,

@@ -6,17 +6,16 @@ import numpy as np
 
 from ...graph import Attribute
 from .base import MICROSOFT, Mapper, Mappers, Source, same_type
-from .windows import window_attributes
+from .windows import WHOLE, pool_attributes
 
 
 def _average_pool(source: Source) -> None:
     attributes = {
-        **window_attributes(source, dilated=False),
-        "ceil_mode": source.flag("ceil_mode", False, False),
-        "count_include_pad": source.flag("count_include_pad", False, True),
+        **pool_attributes(source, dilated=False),
+        "counted": "taps" if source.flag("count_include_pad", False, True) else "inside",
         "channels_last": source.flag("channels_last", False, True),
     }
-    source.emit("qlinear_average_pool", source.type(0), attributes)
+    source.emit("average_pool", source.type(0), attributes)
 
 
 def _required(source: Source, name: str, why: str) -> int:
@@ -34,8 +33,7 @@ def _concat(source: Source) -> None:
 
 
 def _global_average_pool(source: Source) -> None:
-    attributes = {"channels_last": source.flag("channels_last", False, True), "keep_dims": True}
-    source.emit("qlinear_global_average_pool", source.type(0), attributes)
+    source.emit("average_pool", source.type(0), {**WHOLE, "channels_last": source.flag("channels_last", False, True)})
 
 
 def _leaky_relu(source: Source) -> None:
@@ -43,19 +41,7 @@ def _leaky_relu(source: Source) -> None:
 
 
 def _max_pool(source: Source) -> None:
-    """The pool of channels-first tensors between two transpositions."""
-    attributes = window_attributes(source)
-    attributes["ceil_mode"] = source.flag("ceil_mode", False, False)
-    attributes["storage_order"] = 0
-    attributes["crops"] = True
-    taps = attributes["kernel_shape"]
-    rank = 2 + (len(taps) if isinstance(taps, tuple) else 0)
-    dtype = source.type(0)
-    orders = [0, rank - 1, *range(1, rank - 1)], [0, *range(2, rank), 1]
-    first, last = (source.constant(np.array(order, np.int64), "perm") for order in orders)
-    x = source.emit("transpose", dtype, inputs=(source.inputs[0], first), outputs=[source.temporary(dtype, "x")])
-    y = source.emit("max_pool", dtype, attributes, inputs=x, outputs=[source.temporary(dtype, "y")])
-    source.emit("transpose", dtype, inputs=(*y, last))
+    source.emit("max_pool", source.type(0), {**pool_attributes(source), "channels_last": True})
 
 
 def _pair(stem: str) -> Mapper:
@@ -72,9 +58,13 @@ def _pair(stem: str) -> Mapper:
 
 
 def _reduce_mean(source: Source) -> None:
-    attributes: dict[str, Attribute] = {"axes": source.integers("axes") or ()}
-    attributes["keep_dims"] = source.flag("keepdims", True, False)
-    source.emit("qlinear_reduce_mean", source.type(0), attributes)
+    axes = source.integers("axes")
+    given = source.constant(np.array(axes, np.int64), "axes") if axes else None
+    attributes: dict[str, Attribute] = {
+        "keep_dims": source.flag("keepdims", True, False),
+        "keeps_without_axes": False,
+    }
+    source.emit("mean", source.type(0), attributes, inputs=(source.inputs[0], given, *source.inputs[1:]))
 
 
 def _softmax(source: Source) -> None:

@@ -25,6 +25,37 @@ def window_attributes(source: Source, dilated: bool = True) -> dict[str, Attribu
     return {**lists, "auto_pad": source.text("auto_pad", "NOTSET") or "NOTSET"}
 
 
+def pool_attributes(source: Source, dilated: bool = True) -> dict[str, Attribute]:
+    """The windows of a pool in the form that all pools have, with channels first."""
+    given = window_attributes(source, dilated)
+    if not given["kernel_shape"]:
+        raise source.invalid("BT-ONNX-ATTRIBUTE", "attribute 'kernel_shape' is missing")
+    auto, ceil = str(given["auto_pad"]), source.flag("ceil_mode", False, False)
+    if auto not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise source.invalid("BT-ONNX-ATTRIBUTE", f"attribute 'auto_pad' is '{auto}'")
+    return {
+        "kernel": given["kernel_shape"],
+        "strides": given["strides"],
+        "dilations": given["dilations"],
+        "pads": given["pads"] if auto == "NOTSET" else (),
+        "padding": f"{auto.lower()}_of_taps" if auto.startswith("SAME") else "explicit_below_taps",
+        "size": "ceil_clipped" if ceil else "truncated_or_none",
+        "channels_last": False,
+    }
+
+
+# The window is the whole image.
+WHOLE: dict[str, Attribute] = {
+    "kernel": (),
+    "strides": (),
+    "dilations": (),
+    "pads": (),
+    "padding": "explicit",
+    "size": "floor",
+    "channels_last": False,
+}
+
+
 def convolution_attributes(source: Source) -> dict[str, Attribute]:
     """The same of a convolution, which must not have both `pads` and `auto_pad`."""
     attributes = window_attributes(source)

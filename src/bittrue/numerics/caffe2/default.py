@@ -60,7 +60,7 @@ _ELEMENTS = (
 )
 _WINDOWS = (
     Row(
-        "scaled_average_pool2d",
+        "average_pool",
         ("u8 -> u8",),
         {
             "accumulate": "s32_wrap",
@@ -74,7 +74,7 @@ _WINDOWS = (
         ),
     ),
     Row(
-        "max_pool2d",
+        "max_pool",
         ("u8 -> u8",),
         {"activation_range": "binary32_quotient_away"},
         _RUN,

@@ -128,17 +128,14 @@ ROWS: tuple[Row, ...] = (
     *_SUMS,
     *_TABLES,
     Row("concatenation", ("u8... -> u8",), {"combine": "binary32_multiply_even"}, _RUN, requires=(_FIT,)),
-    *(
-        Row(
-            stem,
-            ("u8 -> u8",),
-            {**_RANGE, "accumulate": "s32_wrap", "window_average": "binary32_fused_inside_even"},
-            _RUN,
-            requires=(_FIT,),
-        )
-        for stem in ("average_pool2d", "scaled_average_pool2d")
+    Row(
+        "average_pool",
+        ("u8 -> u8",),
+        {**_RANGE, "accumulate": "s32_wrap", "window_average": "binary32_fused_inside_even"},
+        _RUN,
+        requires=(_FIT,),
     ),
-    Row("max_pool2d", ("u8 -> u8",), _RANGE, _RUN, requires=(("same_parameters",),)),
+    Row("max_pool", ("u8 -> u8",), _RANGE, _RUN, requires=(("same_parameters",),)),
     Row("relu", ("u8 -> u8",), {**_STORED, **_FITS}, _RUN, requires=(("same_parameters",),)),
     Row("quantize", ("f32 -> u8",), {"quantize": "binary32_reciprocal_fused_even"}, _RUN, requires=(_FIT,)),
     Row("dequantize", ("u8 -> f32",), {"dequantize": "binary32_multiply"}, _RUN),

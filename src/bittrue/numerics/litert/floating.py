@@ -53,7 +53,7 @@ ROWS: tuple[Row, ...] = (
         requires=(("activation_is_clamp",),),
         limit=f"{_NOT_FINITE}; fused tanh and sign_bit, which no converter emits here, are refused",
     ),
-    Row("l2_pool2d", ("f32 -> f32",), {"average": "binary32_divide", "plain_range": "type_limits"}, "run"),
+    Row("lp_pool", ("f32 -> f32",), {"average": "binary32_divide", "plain_range": "type_limits"}, "run"),
     Row(
         "local_response_normalization",
         ("f32 -> f32",),

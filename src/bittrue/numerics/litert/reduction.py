@@ -38,10 +38,10 @@ _NAN_LANES = (
 _LONG_ROWS = "rows whose exponentials add up to 4096 or more are refused: the kernel's sum overflows"
 
 ROWS: tuple[Row, ...] = (
-    Row("average_pool2d", ("T -> T",), _AVERAGE, "run; docs/facts/litert.md 2.4", where=("s8", "u8", "s16")),
-    Row("average_pool2d", ("f32 -> f32",), {**_PLAIN, "average": "binary32_divide"}, "run"),
-    Row("max_pool2d", ("T -> T",), _POOL, "run; docs/facts/litert.md 2.4", where=("s8", "u8", "s16")),
-    Row("max_pool2d", ("f32 -> f32",), _PLAIN, "run"),
+    Row("average_pool", ("T -> T",), _AVERAGE, "run; docs/facts/litert.md 2.4", where=("s8", "u8", "s16")),
+    Row("average_pool", ("f32 -> f32",), {**_PLAIN, "average": "binary32_divide"}, "run"),
+    Row("max_pool", ("T -> T",), _POOL, "run; docs/facts/litert.md 2.4", where=("s8", "u8", "s16")),
+    Row("max_pool", ("f32 -> f32",), _PLAIN, "run"),
     Row("mean", ("T s32 -> T",), _FOLDED, "run; docs/facts/litert.md 2.4", where=("s8", "u8")),
     Row(
         "mean",

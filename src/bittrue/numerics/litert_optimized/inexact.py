@@ -51,7 +51,7 @@ _LIMITS = {
     "logistic": {"": f"{_EXPONENTIALS}63 % of all arguments"},
     "tanh": {"": f"{_EXPONENTIALS}53 % of all arguments"},
     "hard_swish": {"": f"{_VECTORS}43 % of all arguments"},
-    "l2_pool2d": {"": f"{_VECTORS}6 % of the results of 3x3 windows"},
+    "lp_pool": {"": f"{_VECTORS}6 % of the results of 3x3 windows"},
 }
 _REALS = ("f32", "f16", "bf16")
 

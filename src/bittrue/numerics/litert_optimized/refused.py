@@ -16,6 +16,6 @@ _WRAPS = (
 
 ROWS: tuple[Row, ...] = (
     Row("local_response_normalization", ("f32 -> f32",), refuses=_NEIGHBOURS),
-    Row("average_pool2d", ("u8 -> u8",), when=(("output_zero_point_outside",),), refuses=_WRAPS),
+    Row("average_pool", ("u8 -> u8",), when=(("output_zero_point_outside",),), refuses=_WRAPS),
     Row("reduce_prod", ("T s32 -> T",), where=("s8", "s16"), refuses=_FIRST),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..table import Row
 
 _RUN = "run: random numbers, NaN, infinities, zeros of both signs"
@@ -44,7 +46,7 @@ ROWS: tuple[Row, ...] = (
     *(Row(stem, _ONE, {}, _RUN) for stem in ("abs", "neg", "relu", "sqrt", "thresholded_relu")),
     Row("leaky_relu", _ONE, {"slope": "scaled_below_zero"}, _RUN),
     Row("clip", ("f32 f32 f32 -> f32",), {}, _RUN),
-    Row("convention_max_pool", _ONE, {}, _RUN),
+    Row("max_pool", _ONE, {}, _RUN),
     Row("concatenation", ("T... -> T",), {"combine": "copy"}, _RUN, where=_CODES, requires=(("rank_within", 0, 1),)),
     *(Row(stem, ("T s64 -> T",), {}, _RUN, where=_CODES) for stem in ("expand_dims", "reshape")),
     *(Row(stem, ("T s64|- -> T",), {}, _RUN, where=_CODES) for stem in ("squeeze", "transpose")),
@@ -56,7 +58,7 @@ ROWS: tuple[Row, ...] = (
     _inexact("gelu", _ONE, "real_gelu"),
     rows_by_rank(1, 3, 5),
     *(_inexact(stem, _ONE, "real_softmax") for stem in ("log_softmax", "softmax")),
-    _inexact("convention_average_pool", _ONE, "real_sum"),
+    replace(_inexact("average_pool", _ONE, "real_sum"), requires=(("windows_have_elements",),)),
     *(_inexact(stem, ("f32 f32 f32|- -> f32",), "real_product") for stem in ("conv", "matmul")),
     _inexact("mean", ("f32 s64|- -> f32",), "real_sum"),
     Row(

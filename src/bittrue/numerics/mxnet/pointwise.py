@@ -23,13 +23,14 @@ PRODUCTS: tuple[Row, ...] = (
 
 # What oneDNN does.
 KERNELS: tuple[Row, ...] = (
-    Row("convention_max_pool", ("T -> T",), {}, _RUN, where=("s8", "u8")),
+    Row("max_pool", ("T -> T",), {}, _RUN, where=("s8", "u8")),
     Row(
-        "convention_average_pool",
+        "average_pool",
         ("T -> T",),
         {"affine_average": "codes_binary32_even"},
         _RUN,
         where=("s8", "u8"),
+        requires=(("windows_have_elements",),),
         limit="windows whose sum may not fit 32 bits are refused",
     ),
     Row("clip", ("s8 s8 - -> s8",), {}, _RUN, limit="u8 is refused: the runtime relabels its bytes as s8"),

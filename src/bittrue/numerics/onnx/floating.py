@@ -43,7 +43,7 @@ ROWS: tuple[Row, ...] = (
     Row("log_softmax", ("f32 -> f32",), _SOFTMAX, _ONCE),
     *(Row(stem, ("f32... -> f32",), _SUM, _ONCE) for stem in ("broadcast_sum", "broadcast_mean")),
     *(Row(stem, ("f32 s64|- -> f32",), _SUM, _ONCE, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),
-    *(Row(stem, ("f32 -> f32",), _SUM, _ONCE) for stem in ("average_pool", "lp_pool", "global_average_pool")),
+    *(Row(stem, ("f32 -> f32",), _SUM, _ONCE) for stem in ("average_pool", "lp_pool")),
     *(Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _ONCE) for stem in ("conv", "conv_transpose", "matmul")),
     Row("batch_normalization", ("f32 f32 f32 f32 f32 -> f32",), _NORMAL, _ONCE),
     *(Row(f"{kind}_normalization", ("f32 f32 f32 -> f32",), _NORMAL, _ONCE) for kind in ("group", "instance")),

@@ -6,7 +6,7 @@ does it: divided by the output's scale, rounded to even, then the zero point is 
 
 from __future__ import annotations
 
-from ..onnxruntime.quantized import BYTES, CONCAT, SCALES, UNARY, WHERE
+from ..onnxruntime.quantized import BYTES, CONCAT, MEANS, SCALES, WHERE
 from ..table import Row
 
 _BINARY = ("T T f32 T|- f32 T|- f32 T|- -> T",)
@@ -17,12 +17,12 @@ _MEAN = {"accumulate": "s64", "mean": "exact_even", "store": "clamp_then_zero_po
 ROWS: tuple[Row, ...] = (
     Row("add", _BINARY, {"affine_sum": "exact_even"}, _TEXT, where=BYTES),
     Row("mul", _BINARY, {"affine_product": "exact_even"}, _TEXT, where=BYTES),
-    Row("qlinear_average_pool", _TABLE, {"affine_average": "exact_even"}, _TEXT, where=BYTES),
+    Row("average_pool", _TABLE, _MEAN, _TEXT, where=BYTES, when=(("attribute_is", "kernel", ()),)),
+    Row("average_pool", _TABLE, {"affine_average": "exact_even"}, _TEXT, where=BYTES),
     Row("concatenation", CONCAT, {"combine": "exact_even"}, _TEXT, where=BYTES, when=SCALES),
     Row("select_v2", WHERE, {"combine": "exact_even"}, _TEXT, where=BYTES),
     Row("leaky_relu", _TABLE, {"table": "exact_256_even"}, _TEXT, where=BYTES),
     Row("logistic", _TABLE, {"table": "exact_256_even"}, _TEXT, where=BYTES),
     Row("softmax", _TABLE, {"affine_softmax": "exact_even"}, _TEXT, where=BYTES),
-    Row("qlinear_global_average_pool", UNARY, _MEAN, _TEXT, where=BYTES),
-    Row("qlinear_reduce_mean", UNARY, _MEAN, _TEXT, where=BYTES),
+    Row("mean", MEANS, _MEAN, _TEXT, where=BYTES),
 )

@@ -58,7 +58,6 @@ EXACT: tuple[Row, ...] = (
         )
         for stem in ("sum", "mean", "reduce_sum_square", "reduce_l1", "reduce_prod")
     ),
-    Row("global_max_pool", _ONE, {}, _RUN, limit=_NAN),
 )
 
 _PRODUCT, _SUM = {"real_product": "binary32_fused_blocks"}, {"real_sum": "binary32_packets_4"}
@@ -98,7 +97,7 @@ ROWS: tuple[Row, ...] = (
     *(Row(stem, ("f32... -> f32",), _SUM, _RUN) for stem in ("broadcast_sum", "broadcast_mean")),
     *(Row(stem, ("f32 s64|- -> f32",), _SUM, _RUN, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),
     Row("average_pool", _ONE, _SUM, _RUN, requires=(("same_padding_adds", 18),)),
-    *(Row(stem, _ONE, _SUM, _RUN) for stem in ("lp_pool", "global_average_pool")),
+    Row("lp_pool", _ONE, _SUM, _RUN),
     *(
         Row(
             stem,

@@ -12,6 +12,7 @@ CONCAT = ("T T|f32... -> T",)
 WHERE = ("bool T T f32 T f32 T f32 T -> T",)
 SCALES = (("attribute_is", "given", "scales"),)
 UNARY = ("T f32 T f32 T -> T",)
+MEANS = ("T s64|- f32 T f32 T -> T",)
 _WHOLE_PICTURE = {
     "accumulate": "s32_wrap",
     "scale_form": "binary32_over_product",
@@ -39,17 +40,26 @@ ROWS: tuple[Row, ...] = (
         requires=_SCALARS,
     ),
     Row(
-        "qlinear_average_pool",
+        "average_pool",
+        UNARY,
+        _WHOLE_PICTURE,
+        f"{_RUN}; ARM multiplies by 24-bit integers (read)",
+        where=BYTES,
+        limit=_NO_NUMBER,
+        when=(("attribute_is", "kernel", ()),),
+    ),
+    Row(
+        "average_pool",
         ("T f32 T f32 T|- -> T",),
         _WHOLE_PICTURE,
         f"{_RUN}; windows that are the whole image go the way of the global average",
         where=BYTES,
         limit=_NO_NUMBER,
-        when=(("window_is_picture",),),
+        when=(("window_is_image",),),
         requires=(("rank_zero", 1, 2, 3, 4), ("has_windows_with_channels_last",)),
     ),
     Row(
-        "qlinear_average_pool",
+        "average_pool",
         ("T f32 T f32 T|- -> T",),
         {"affine_average": "binary32_in_order_even"},
         _RUN,
@@ -75,16 +85,8 @@ ROWS: tuple[Row, ...] = (
         requires=(("has_elements", 0),),
     ),
     Row(
-        "qlinear_global_average_pool",
-        UNARY,
-        _WHOLE_PICTURE,
-        f"{_RUN}; ARM multiplies by 24-bit integers (read)",
-        where=BYTES,
-        limit=_NO_NUMBER,
-    ),
-    Row(
-        "qlinear_reduce_mean",
-        UNARY,
+        "mean",
+        MEANS,
         evidence="run: NOT_IMPLEMENTED when the model is loaded",
         where=BYTES,
         refuses="ONNX Runtime's CPU provider has no kernel for QLinearReduceMean",

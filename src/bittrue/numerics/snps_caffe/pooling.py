@@ -7,6 +7,7 @@ from ..table import Row
 _ONE = ("f32|u8|s8 -> f32|u8|s8",)
 _RUN = "run: recorded cases of the built system; docs/facts/snps_caffe.md"
 _UNQUANTIZED = ("attribute_is", "quantized", False)
+_FULL = (("windows_have_elements",),)
 _EMPTY = "windows without an element, for which the runtime divides by 0, are refused"
 
 
@@ -19,32 +20,36 @@ _LERP = {"interpolate": "binary32_differences_unlimited"}
 
 ROWS: tuple[Row, ...] = (
     Row(
-        "average_levels",
+        "average_pool",
         _ONE,
         {"window_levels": "binary32_quotient"},
         f"{_RUN} 6",
         when=(_UNQUANTIZED,),
+        requires=_FULL,
         limit=_EMPTY,
     ),
     Row(
-        "average_levels",
+        "average_pool",
         _ONE,
         {"window_levels": "q31_two_step_then_away"},
         f"{_RUN} 6",
         when=(_method("tflite"),),
+        requires=_FULL,
         limit=_EMPTY,
     ),
     Row(
-        "average_levels",
+        "average_pool",
         _ONE,
         {"window_levels": "binary32_over_product_away"},
         f"{_RUN} 6",
-        when=(_method("caffe2"), ("attribute_is", "count_padding", False)),
+        when=(_method("caffe2"), ("attribute_is", "counted", "inside")),
+        requires=_FULL,
         limit=_EMPTY,
     ),
-    Row("average_levels", _ONE, _EVEN, f"{_RUN} 6", limit=_EMPTY),
+    Row("average_pool", _ONE, _EVEN, f"{_RUN} 6", requires=_FULL, limit=_EMPTY),
     Row("max_in_batches", _ONE, {}, f"{_RUN} 8", limit="windows that read past the image are refused"),
-    Row("max_levels", ("T -> T",), {}, f"{_RUN} 6", where=("f32", "u8", "s8")),
+    Row("max_pool", ("f32 -> f32",), {}, f"{_RUN} 6"),
+    Row("max_pool", ("T -> T",), {}, f"{_RUN} 6", where=("u8", "s8"), requires=_FULL),
     Row("resize_levels", _ONE, _LERP, f"{_RUN} 8", when=(_UNQUANTIZED,)),
     Row("resize_levels", _ONE, {**_LERP, "levels": "whole_away"}, f"{_RUN} 8"),
 )
@@ -52,11 +57,12 @@ ROWS: tuple[Row, ...] = (
 # What the system's document says differently.
 DOCUMENT_ROWS: tuple[Row, ...] = (
     Row(
-        "average_levels",
+        "average_pool",
         _ONE,
         _EVEN,
         "read: QUANTIZED_OP.md, AveragePool c, halves toward even",
         when=(_method("caffe2"), ("attribute_is", "quantized", True)),
+        requires=_FULL,
         limit=_EMPTY,
     ),
     Row(

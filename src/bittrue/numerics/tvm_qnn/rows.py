@@ -70,10 +70,11 @@ def rows(own: Variant) -> tuple[Row, ...]:
             " there, may differ in the last place and by that in a quantized value",
         ),
         Row(
-            "truncated_average_pool",
+            "average_pool",
             ("s32 -> s8|u8",),
             {"accumulate": "s32_wrap", "average": "integer_trunc"},
             f"{READ}, op/avg_pool2d.cc and topi/nn/pooling.h; no check values",
+            requires=(("padded_windows_begin_inside",),),
         ),
         Row(
             "quantize",
@@ -144,7 +145,6 @@ def rows(own: Variant) -> tuple[Row, ...]:
             for result in ("s32", "s64")
         ),
         Row("concatenation", ("s32... -> s32",), {"combine": "copy"}, f"{READ}, op/concatenate.cc; 4 check values"),
-        Row("max_pool", ("T -> T",), {}, f"{READ}, nn.max_pool2d", where=("s8", "u8")),
         Row("sub", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{READ}, op/add.cc"),
         Row("mul", ("s32 s32 -> s32",), {"plain_range": "type_limits"}, f"{READ}, op/mul.cc"),
         Row("add", ("T T -> T",), {"plain_range": "type_limits"}, f"{READ}, nn.bias_add", where=("s32", "s64")),

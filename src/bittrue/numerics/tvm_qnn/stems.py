@@ -157,7 +157,7 @@ def _functions() -> tuple[Row, ...]:
 def _reductions(own: Variant) -> tuple[Row, ...]:
     return (
         Row(
-            "average_pool2d",
+            "average_pool",
             ("T -> T",),
             {"accumulate": "s32_wrap", "average": "integer_trunc", **_RANGE},
             f"{_FRONTEND}: fractions are dropped",
@@ -165,7 +165,7 @@ def _reductions(own: Variant) -> tuple[Row, ...]:
             requires=(_CLAMP, _SAME),
             limit=_LOOSE,
         ),
-        Row("max_pool2d", ("T -> T",), _RANGE, _FRONTEND, where=_CODES, requires=(_CLAMP, _SAME), limit=_LOOSE),
+        Row("max_pool", ("T -> T",), _RANGE, _FRONTEND, where=_CODES, requires=(_CLAMP, _SAME), limit=_LOOSE),
         *_each(
             own,
             lambda rules, limit: Row(

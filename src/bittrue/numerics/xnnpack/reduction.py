@@ -35,10 +35,10 @@ ROWS: tuple[Row, ...] = (
         )
         for stem in ("mean", "sum")
     ),
-    Row("max_pool2d", ("s8|u8|f32 -> s8|u8|f32",), when=(*_POOLS, ("output_is_empty",)), refuses=_NO_WINDOW),
-    Row("average_pool2d", ("f32 -> f32",), when=(*_POOLS, ("output_is_empty",)), refuses=_NO_WINDOW),
+    Row("max_pool", ("s8|u8|f32 -> s8|u8|f32",), when=(*_POOLS, ("output_is_empty",)), refuses=_NO_WINDOW),
+    Row("average_pool", ("f32 -> f32",), when=(*_POOLS, ("output_is_empty",)), refuses=_NO_WINDOW),
     Row(
-        "max_pool2d",
+        "max_pool",
         ("T -> T",),
         {"activation_range": "binary32_sum_even"},
         "run",
@@ -77,7 +77,7 @@ ROWS: tuple[Row, ...] = (
     Row("mean", ("f32 s32 -> f32",), {"mean": "binary32_reciprocal", **_PARTS}, "run", when=_AXES, limit=_LANES),
     Row("sum", ("f32 s32 -> f32",), _PARTS, "run", when=_AXES, limit=_LANES),
     Row(
-        "average_pool2d",
+        "average_pool",
         ("f32 -> f32",),
         {"plain_range": "unlimited", "average": "binary32_reciprocal", "order": "nines_by_columns"},
         "run",
@@ -85,7 +85,7 @@ ROWS: tuple[Row, ...] = (
         limit=SUBNORMAL,
     ),
     Row(
-        "max_pool2d",
+        "max_pool",
         ("f32 -> f32",),
         {"plain_range": "unlimited"},
         "run",

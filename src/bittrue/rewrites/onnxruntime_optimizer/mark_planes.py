@@ -22,7 +22,7 @@ _SUMS = frozenset({"Add", "Mul", "Sum", "Concat"})
 
 def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
     """`graph` with the attribute `planes` at such averages."""
-    if not any(node.operator == "global_average_pool" for node in graph.nodes):
+    if not any(_is_global_average(node) for node in graph.nodes):
         return graph, ()
     editor, known = Editor(graph, shapes), shapes().shapes
     blocked: set[int] = set()
@@ -33,11 +33,15 @@ def rewrite(graph: Graph, shapes: Shapes) -> tuple[Graph, tuple[str, ...]]:
         given = source in unknown
         if given and node.operator == "identity":
             unknown.add(node.outputs[0])
-        if node.operator == "global_average_pool" and not given and source not in blocked:
+        if _is_global_average(node) and not given and source not in blocked:
             editor.change(node, attributes={**node.attributes, "planes": True})
         elif _keeps(editor, node, blocked, known.get(node.outputs[0], ()), given):
             blocked.add(node.outputs[0])
     return (editor.finish(), ()) if editor.changed else (graph, ())
+
+
+def _is_global_average(node: Node) -> bool:
+    return node.operator == "average_pool" and not node.attributes["kernel"]
 
 
 def _keeps(editor: Editor, node: Node, blocked: set[int], shape: tuple[int, ...], given: bool) -> bool:

@@ -23,7 +23,7 @@ _CODES = ("u8", "s8")
 # Quantized values whose channels lie last in the runtime leave these that way; others only where what follows wants
 # them so.
 _STAYS = ("max_pool", "resample_linear")
-_PASSES = ("clip", "leaky_relu", "logistic", "qlinear_average_pool", "resample_nearest")
+_PASSES = ("average_pool", "clip", "leaky_relu", "logistic", "resample_nearest")
 _JOINS = ("add", "concatenation", "mul")
 
 
@@ -71,6 +71,8 @@ def _stays_last(editor: Editor, node: Node, last: set[int]) -> bool:
         count = 2 if node.operator != "concatenation" else data_inputs(node.attributes, len(node.inputs))
         return all(index in last for index in node.inputs[:count])
     if node.inputs[0] not in last:
+        return False
+    if node.operator == "average_pool" and not node.attributes["kernel"]:
         return False
     return node.operator in _STAYS or (node.operator in _PASSES and _leads_to_last(editor, node))
 

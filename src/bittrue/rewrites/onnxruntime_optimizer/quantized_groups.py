@@ -404,11 +404,12 @@ def _slope(node: Node) -> Mapping[str, Attribute]:
 
 
 def _pool(node: Node) -> Mapping[str, Attribute]:
-    return {**node.attributes, "channels_last": False}
+    # Integers count every tap where padding counts.
+    return {**node.attributes, "counted": "inside" if node.attributes["counted"] == "inside" else "taps"}
 
 
-def _global_pool(node: Node) -> Mapping[str, Attribute]:
-    return {"channels_last": False, "keep_dims": True}
+def _attributes(node: Node) -> Mapping[str, Attribute]:
+    return node.attributes
 
 
 def _same(node: Node) -> Mapping[str, Attribute]:
@@ -421,11 +422,11 @@ def _none(node: Node) -> Mapping[str, Attribute]:
 
 _REPLACEMENTS: Mapping[str, Callable[[Editor, Group], Replacement]] = {
     "Add": _plain("add", _none),
-    "AveragePool": _plain("qlinear_average_pool", _pool),
+    "AveragePool": _plain("average_pool", _pool),
     "Concat": _concat_operands,
     "Conv": _conv_operands,
     "Gemm": _gemm_operands,
-    "GlobalAveragePool": _plain("qlinear_global_average_pool", _global_pool),
+    "GlobalAveragePool": _plain("average_pool", _attributes),
     "LeakyRelu": _plain("leaky_relu", _slope),
     "MatMul": _matmul_operands,
     "Mul": _plain("mul", _none),

@@ -1,8 +1,8 @@
-// qlinear_average_pool with channels last: binary32 sums in the order of the taps.
+// Averages of summands of 8-bit integers with channels last: binary32 sums in the order of the taps.
 #include <algorithm>
 #include <cstring>
 
-#include "core/kernel.h"
+#include "operators/pools.h"
 #include "core/share.h"
 #include "operators/window.h"
 
@@ -28,7 +28,8 @@ class QuantizedAverage final : public Kernel {
     } else {
       read_scales(step);
     }
-    padding_counts_ = step.integer("count_include_pad", 0, 1) != 0;
+    padding_counts_ = step.text("counted") == "taps";
+    require(padding_counts_ || step.text("counted") == "inside", "no native count");
     require(window_.filter_h <= 65536 && window_.filter_w <= 65536, "a window is too large");
     // Sums of integers are exact in binary32 up to 2^24.
     require(!codes || window_.taps() <= (1 << 24) / 255, "a window is too large for exact sums");
@@ -130,7 +131,7 @@ class QuantizedAverage final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_qlinear_average_pool(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_affine_average(const Step& step) {
   return std::make_unique<QuantizedAverage>(step);
 }
 

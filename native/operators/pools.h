@@ -1,0 +1,21 @@
+// Kernels of pools, each in the file of its arithmetic; pools.cc chooses.
+#pragma once
+
+#include <memory>
+
+#include "core/kernel.h"
+
+namespace bittrue {
+
+// Channels last: 8-bit and 16-bit integers and binary32 numbers.
+std::unique_ptr<Kernel> make_max_of_pixels(const Step& step, const CoreSet& cores);
+std::unique_ptr<Kernel> make_average_of_pixels(const Step& step, const CoreSet& cores);
+std::unique_ptr<Kernel> make_scaled_average(const Step& step, const CoreSet& cores);
+std::unique_ptr<Kernel> make_affine_average(const Step& step);
+std::unique_ptr<Kernel> make_average_of_levels(const Step& step);
+
+// Channels first: real numbers.
+std::unique_ptr<Kernel> make_max_of_planes(const Step& step);
+std::unique_ptr<Kernel> make_average_of_planes(const Step& step);
+
+}  // namespace bittrue
