@@ -15,7 +15,7 @@ from ..rules.real_product import Layout
 from .base import Call, Lowered, Operator, Shape, Step
 from .conv_geometry import channels_first, convolution_shape, convolution_windows
 from .geometry import Window, spatial_parameters, step_windows
-from .spatial import padded, sliding
+from .spatial import unfolded
 
 # Elements of unfolded pictures held at a time.
 _BLOCK = 1 << 22
@@ -120,21 +120,15 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     layout = Layout(added_last=begin is None, split=step["split"])
     started = None if begin is None else begin.reshape(out.shape)
     added = None if bias is None else bias.reshape(groups, -1, 1)
-    for n in range(shape[0]):
-        picture = x[n].reshape(x.shape[1], *(one.extent for one in windows))
-        patches = sliding(padded(picture, windows, 0), windows)
-        for g in range(groups):
-            part = patches[g * w.shape[1] : (g + 1) * w.shape[1]]
-            # [C, D', H', W', taps...] to [C, taps, D' H' W']
-            unfolded: np.ndarray = part.transpose(0, 4, 5, 6, 1, 2, 3).reshape(w.shape[1], math.prod(w.shape[2:]), -1)
-            unfolded = _by_blocks(unfolded, 0, block).reshape(weights.shape[2], out.shape[3])
-            more = None if added is None else added[g]
-            if started is None:
-                out[n, g] = rule.apply(weights[g], unfolded, more, 1.0, 1.0, layout)
-                continue
-            total = rule.apply(weights[g], unfolded, started[n, g], 1.0, 1.0, layout)
-            with np.errstate(all="ignore"):
-                out[n, g] = total if more is None else total + more
+    for n, g, columns in unfolded(x, windows, groups):
+        columns = _by_blocks(columns, 0, block).reshape(weights.shape[2], out.shape[3])
+        more = None if added is None else added[g]
+        if started is None:
+            out[n, g] = rule.apply(weights[g], columns, more, 1.0, 1.0, layout)
+            continue
+        total = rule.apply(weights[g], columns, started[n, g], 1.0, 1.0, layout)
+        with np.errstate(all="ignore"):
+            out[n, g] = total if more is None else total + more
     return [_laid_out(step, out)]
 
 

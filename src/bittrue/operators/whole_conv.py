@@ -23,7 +23,7 @@ from .geometry import (
     spatial_shape,
     step_windows,
 )
-from .spatial import padded, sliding
+from .spatial import unfolded
 from .whole_numbers import (
     BIAS,
     EXACT,
@@ -109,19 +109,14 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The filter matrix times unfolded pictures."""
+    """The filter matrix times unfolded images."""
     x, weights = centered_reals(step, inputs[X], inputs[W])
-    windows = step_windows(step, x.shape[2:])
-    groups = step["groups"]
+    windows, groups = step_windows(step, x.shape[2:]), step["groups"]
     matrices = weights.reshape(groups, weights.shape[0] // groups, -1)
     shape = (x.shape[0], weights.shape[0], *spatial_shape(windows)[5 - x.ndim :])
     out = np.empty((x.shape[0], groups, matrices.shape[1], math.prod(shape[2:])), np.float32)
-    for n, picture in enumerate(x):
-        pixels = padded(picture.reshape(x.shape[1], *(one.extent for one in windows)), windows, 0)
-        view = sliding(pixels, windows).transpose(0, 4, 5, 6, 1, 2, 3)
-        columns = view.reshape(groups, matrices.shape[2], -1)
-        for g in range(groups):
-            out[n, g] = products(step, matrices[g], columns[g])
+    for n, g, columns in unfolded(x, windows, groups):
+        out[n, g] = products(step, matrices[g], columns.reshape(matrices.shape[2], -1))
     bias = inputs[BIAS] if len(inputs) > BIAS else None
     return [finished(step, out.reshape(shape), bias, 1)]
 
