@@ -1,4 +1,4 @@
-"""dilate and stablehlo_pad against the real runtime."""
+"""DILATE and STABLEHLO_PAD against the real runtime."""
 
 from __future__ import annotations
 

@@ -319,6 +319,7 @@ STEMS: dict[str, str] = {
     "STABLEHLO_MAXIMUM": "maximum",
     "STABLEHLO_MINIMUM": "minimum",
     "STABLEHLO_MULTIPLY": "mul",
+    "STABLEHLO_PAD": "dilate",
     "UNPACK": "split",
     "UNSORTED_SEGMENT_MAX": "unsorted_segment",
     "UNSORTED_SEGMENT_MIN": "unsorted_segment",
@@ -346,6 +347,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "SPLIT": {"keeps_axis": True, "open_size": False, "uneven": False},
     "SPLIT_V": {"keeps_axis": True, "open_size": True, "uneven": False},
     "UNPACK": {"keeps_axis": False, "open_size": False, "uneven": False},
+    "UNIQUE": {"nans_differ": False, "results": "indices", "sorted": False},
     "UNSORTED_SEGMENT_MAX": {"reduction": "largest"},
     "UNSORTED_SEGMENT_MIN": {"reduction": "smallest"},
     "UNSORTED_SEGMENT_PROD": {"reduction": "multiply"},
@@ -354,6 +356,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
 
 # Builtin name -> the file's input of each of our operands, None for one that it cannot have; others follow.
 ORDERS: dict[str, tuple[int | None, ...]] = {
+    "DILATE": (0, 2, 1),
     "SCATTER_ND": (None, 0, 1, 2),
     "SPARSE_TO_DENSE": (None, 0, 2, 1, 3),
     "SPLIT": (1, None, 0),

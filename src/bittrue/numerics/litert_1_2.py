@@ -96,6 +96,9 @@ def _inherited(row: Row) -> bool:
     """Integer fully-connected layers have rows of their own; what 1.2 computes differently has none."""
     if row.operator.endswith("lstm") or row.operator.startswith("stablehlo_"):
         return row.types[0].startswith("s8")
+    if row.operator == "dilate":
+        # STABLEHLO_PAD has its factors in attributes.
+        return row.types != ("T T -> T",)
     return row.operator != "fully_connected" or row.types[0].startswith("f32")
 
 

@@ -1,4 +1,4 @@
-"""dilate and stablehlo_pad: elements spread apart, with one value between and around them."""
+"""dilate: elements spread apart, with one value between and around them; negative borders crop."""
 
 from __future__ import annotations
 
@@ -12,32 +12,21 @@ from .indexing import bounded
 _MOST_AXES = 8
 
 
-def infer(call: Call) -> list[Shape]:
-    """(extent - 1) * factor + 1 along each axis."""
-    call.expect(3)
-    source, factors = call.input(0), call.integers(1, "factors")
-    call.rank(call.input(1), 1)
+def _by_factors(call: Call) -> list[tuple[int, int, int]]:
+    """The third input: how far apart elements come; nothing around them."""
+    source, factors = call.input(0), call.integers(2, "factors")
+    call.rank(call.input(2), 1)
     if source.rank < 1 or len(factors) != source.rank or any(factor < 1 for factor in factors):
         raise call.invalid("BT-DILATE", f"factors {factors} must be {source.rank} numbers of at least 1")
-    if not source.size or not call.input(2, "value between").size:
-        raise call.invalid("BT-DILATE", f"nothing to spread: shapes {list(source.shape)}, {list(call.input(2).shape)}")
-    return [bounded(call, [(e - 1) * factor + 1 for e, factor in zip(source.shape, factors, strict=True)])]
-
-
-def lower(call: Call) -> Lowered:
-    """The factors."""
-    return Lowered(parameters={"factors": tuple(call.integers(1, "factors")), "shape": call.output.shape})
-
-
-def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Only the first element of the third input counts."""
-    out = np.full(step["shape"], inputs[2].reshape(-1)[0], inputs[0].dtype)
-    out[tuple(slice(None, None, factor) for factor in step["factors"])] = inputs[0]
-    return [out]
+    if not source.size:
+        raise call.invalid("BT-DILATE", f"nothing to spread in a tensor of shape {list(source.shape)}")
+    return [(0, 0, factor - 1) for factor in factors]
 
 
 def _paddings(call: Call) -> list[tuple[int, int, int]]:
     """(low, high, interior) per axis."""
+    if call.has(2):
+        return _by_factors(call)
     source = call.input(0)
     found = [tuple(call.attribute(name)) for name in ("edge_padding_low", "edge_padding_high", "interior_padding")]
     call.rank(source, 1, _MOST_AXES)
@@ -48,11 +37,11 @@ def _paddings(call: Call) -> list[tuple[int, int, int]]:
     return list(zip(*found, strict=True))
 
 
-def infer_pad(call: Call) -> list[Shape]:
-    """Negative paddings at the edges crop; when nothing is left along one axis, every extent becomes 0."""
-    call.expect(2)
+def infer(call: Call) -> list[Shape]:
+    """Negative paddings at the edges crop; when nothing is left along one axis, every size becomes 0."""
+    call.expect((2, 3))
     if call.input(1, "value").size < 1:
-        raise call.invalid("BT-PAD", "the padding value is empty")
+        raise call.invalid("BT-DILATE", "the value between elements is empty")
     shape = [
         extent + max(extent - 1, 0) * inner + low + high
         for extent, (low, high, inner) in zip(call.input(0).shape, _paddings(call), strict=True)
@@ -60,7 +49,7 @@ def infer_pad(call: Call) -> list[Shape]:
     return [bounded(call, shape if min(shape) > 0 else [0] * len(shape))]
 
 
-def lower_pad(call: Call) -> Lowered:
+def lower(call: Call) -> Lowered:
     """Where the first element goes, and the distance between elements."""
     paddings = _paddings(call)
     return Lowered(
@@ -68,11 +57,12 @@ def lower_pad(call: Call) -> Lowered:
             "low": tuple(low for low, _, _ in paddings),
             "factors": tuple(inner + 1 for _, _, inner in paddings),
             "shape": call.output.shape,
-        }
+        },
+        inputs=(0, 1),
     )
 
 
-def reference_pad(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element i goes to low + i * factor; elements outside are dropped."""
     x, out = inputs[0], np.full(step["shape"], inputs[1].reshape(-1)[0], inputs[0].dtype)
     source, target = [], []
@@ -86,15 +76,6 @@ def reference_pad(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [out]
 
 
-OPERATORS = (
-    Operator("dilate", (), infer, lower, reference, "elements spread apart, one value between them", moves=True),
-    Operator(
-        "stablehlo_pad",
-        (),
-        infer_pad,
-        lower_pad,
-        reference_pad,
-        "one value between and around elements, or a crop",
-        moves=True,
-    ),
+OPERATOR = Operator(
+    "dilate", (), infer, lower, reference, "one value between and around elements, or a crop", moves=True
 )

@@ -112,11 +112,15 @@ def _trilu(source: Source) -> None:
 
 
 def _unique(source: Source) -> None:
-    attributes: dict[str, Attribute] = {"sorted": source.flag("sorted", True, False)}
+    attributes: dict[str, Attribute] = {
+        "sorted": source.flag("sorted", True, False),
+        "nans_differ": True,
+        "results": "all",
+    }
     if source.has("axis"):
         attributes["axis"] = source.integer("axis", 0)
     types = [source.type(0), "s64", "s64", "s64"][: len(source.outputs)]
-    source.emit("distinct", types, attributes, outputs=_named(source, source.outputs))
+    source.emit("unique", types, attributes, outputs=_named(source, source.outputs))
 
 
 def _resize(source: Source) -> None:

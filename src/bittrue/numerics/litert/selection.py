@@ -74,9 +74,9 @@ ROWS: tuple[Row, ...] = (
     Row("non_max_suppression", ("f32 f32 s32 f32 f32 -> s32 s32",), {}, _RUN),
     Row("non_max_suppression", ("f32 f32 s32 f32 f32 f32 -> s32 f32 s32",), {}, _RUN, limit=_EXPONENTIAL),
     Row(
-        "dilate", ("T s32 T -> T",), {}, _RUN, where=_MOVED, limit="empty tensors are refused: the kernel reads beyond"
+        "dilate", ("T T s32 -> T",), {}, _RUN, where=_MOVED, limit="empty tensors are refused: the kernel reads beyond"
     ),
-    Row("stablehlo_pad", ("T T -> T",), {}, _RUN, where=_MOVED),
+    Row("dilate", ("T T -> T",), {}, _RUN, where=_MOVED),
     Row(
         "reduce_window",
         ("T T s64 s64 s64 -> T",),

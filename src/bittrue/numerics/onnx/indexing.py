@@ -14,7 +14,7 @@ _WIDER = {
     "topk_v2": COMMON[:-1],
     "where": COMMON,
     "triangle": COMMON,
-    "distinct": COMMON,
+    "unique": COMMON,
     "compress": EVERY,
     "reverse_sequence": EVERY,
 }

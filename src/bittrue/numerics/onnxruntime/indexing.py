@@ -78,7 +78,7 @@ ROWS: tuple[Row, ...] = (
     Row("eye", ("f32|f64|s32|s64|u64 -> f32|f64|s32|s64|u64",), {}, "run"),
     Row("triangle", ("T s64|- -> T",), {}, "run", where=("f32", "f64", "s32", "s64", "bool")),
     Row(
-        "distinct",
+        "unique",
         ("T -> T", "T -> T s64", "T -> T s64 s64", "T -> T s64 s64 s64"),
         {},
         "run",
