@@ -218,7 +218,7 @@ def test_a_model_with_real_numbers_at_both_ends() -> None:
         ("Pooling", [_X], {"kernel": (2, 2), "pool_type": "lp"}, UnsupportedError, "pool_type"),
         ("Pooling", [_X], {"kernel": (3, 3), "pool_type": "max"}, InvalidModelError, "does not fit"),
         ("Pooling", [_X], {"pool_type": "max"}, InvalidModelError, "kernel"),
-        ("Reshape", [_X], {"shape": (-3, 0)}, UnsupportedError, "extents"),
+        ("Reshape", [_X], {"shape": (-3, 0)}, UnsupportedError, "dimensions"),
         ("SoftmaxOutput", [_X[0], np.zeros((3, 2), F32)], {}, UnsupportedError, "of this rank"),
         ("softmax", [_X], {"temperature": 2.0}, UnsupportedError, "temperature"),
     ],
