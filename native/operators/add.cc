@@ -157,6 +157,7 @@ std::unique_ptr<Kernel> make_tabled(const Step& step, bool subtract) {
 
 std::unique_ptr<Kernel> make_quantized(const Step& step, const CoreSet& cores, bool subtract) {
   if (step.text("form") == "operands" && !subtract) return make_operand_add(step, cores);
+  if (step.text("form") == "ranges" && !subtract) return make_ranged_add(step);
   if (step.text("form") == "affine") return make_affine_add(step);
   if (step.text("form") == "of_many") return nullptr;
   if (step.text("form") == "tables") return make_tabled(step, subtract);

@@ -32,6 +32,7 @@ struct Times {
 
 std::unique_ptr<Kernel> make_mul(const Step& step, const CoreSet& cores) {
   if (step.text("form") == "plain") return make_plain_zip<Times>(step);
+  if (step.text("form") == "ranges") return make_ranged_mul(step);
   if (step.text("form") == "operands") return make_operand_mul(step);
   const Type from = step.input(0).type, to = step.output().type;
   if (step.input(1).type != from || step.rules.count("lanes")) return nullptr;

@@ -1,6 +1,8 @@
 // quantize: from real numbers to stored integers, or from one scale and zero point to another.
 #include "operators/quantize.h"
 
+#include "operators/logistic.h"
+
 #include <limits>
 
 #include "operators/lanes.h"
@@ -176,6 +178,7 @@ std::unique_ptr<Kernel> make_rescaled(const Step& step, const CoreSet& cores) {
 }
 
 std::unique_ptr<Kernel> make_quantize(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("levels")) return make_level_table(step, cores);
   if (!step.has_array("scales")) return make_rescaled(step, cores);
   const Type to = step.output().type;
   if (step.input(0).type != Type::f32) return nullptr;

@@ -1,4 +1,4 @@
-// ranged_add, ranged_multiply and ranged_batch_normalization: 8-bit operands whose ranges are known, in binary32.
+// add, mul and batch_normalization of 8-bit operands whose ranges are known, in binary32.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "core/kernel.h"
 #include "operators/blocks.h"
+#include "operators/operand_pairs.h"
 
 namespace bittrue {
 namespace {
@@ -155,7 +156,7 @@ class Normalization final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_ranged_add(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_ranged_add(const Step& step) {
   require(step.rule("range_sum") == "binary32_two_products_even", "no native rule for this slot");
   require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
   const Array &factors = step.array("factors"), &narrowed = step.array("narrowed");
@@ -169,7 +170,7 @@ std::unique_ptr<Kernel> make_ranged_add(const Step& step, const CoreSet&) {
   return make_sum(step, Part<false>{flip, one}, Part<false>{turned, other});
 }
 
-std::unique_ptr<Kernel> make_ranged_multiply(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_ranged_mul(const Step& step) {
   require(step.rule("range_product") == "binary32_truncate_low_bits", "no native rule for this slot");
   require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
   require(step.inputs.size() == 2 && step.input(0).type == Type::s8 && step.input(1).type == Type::s8,
@@ -191,7 +192,7 @@ std::unique_ptr<Kernel> make_ranged_multiply(const Step& step, const CoreSet&) {
   });
 }
 
-std::unique_ptr<Kernel> make_ranged_batch_normalization(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_ranged_normalization(const Step& step) {
   require(step.rule("range_normalization") == "binary32_epsilon_twice_even", "no native rule for this slot");
   require(step.integer("late", 0, 1) == 0, "ranges are known while running only");
   if (step.input(0).type == Type::s8) return std::make_unique<Normalization<Signed>>(step);

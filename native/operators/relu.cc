@@ -1,11 +1,13 @@
 // relu: a change of scale and a clamp, or only the clamp for real numbers.
 #include <limits>
 
+#include "operators/logistic.h"
 #include "operators/quantize.h"
 
 namespace bittrue {
 
 std::unique_ptr<Kernel> make_relu(const Step& step, const CoreSet& cores) {
+  if (step.rules.count("levels")) return make_level_table(step, cores);
   if (!step.arrays.empty()) return make_rescaled(step, cores);
   if (step.input(0).type != Type::f32 || step.output().type != Type::f32) return nullptr;
   const auto low = step.reals.find("low"), high = step.reals.find("high");

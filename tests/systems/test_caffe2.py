@@ -321,7 +321,7 @@ def test_normalization_is_read_as_ours() -> None:
     predict.external_input.extend("xsbmv")
     add(predict, "Int8SpatialBN", "x s b m v", "y", "DNNLOWP", order="NHWC", is_test=1, epsilon=1e-5, **quantized(0.25))
     model = bittrue.load(predict.SerializeToString(), init.SerializeToString())
-    assert [node.operator for node in model.graphs[0].nodes] == ["scaled_batch_normalization"]
+    assert [node.operator for node in model.graphs[0].nodes] == ["batch_normalization"]
     for executor in ("native", "reference"):
         (y,) = computed(model.prepare(executor=executor), np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3))
         assert y.shape == (1, 2, 2, 3)

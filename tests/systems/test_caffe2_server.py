@@ -321,7 +321,7 @@ def test_pools(data: Any) -> None:
 @settings(deadline=None, max_examples=20)
 @given(st.data())
 def test_normalization(data: Any) -> None:
-    """scaled_batch_normalization; variances whose roots and reciprocals are exact, fewer channels than a vector has."""
+    """batch_normalization; variances whose roots and reciprocals are exact, fewer channels than a vector has."""
     channels = data.draw(st.integers(1, 3))
     x, s, z = array_of(data.draw, (1, 2, channels)), data.draw(scales), data.draw(codes)
     asked, zero_point = data.draw(scales), data.draw(codes)

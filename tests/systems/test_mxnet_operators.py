@@ -74,10 +74,10 @@ def test_recorded_calls(executor: str, record_property: Callable[[str, object], 
 
 _NODES = {
     "_contrib_quantized_act": {"clip", "identity"},
-    "_contrib_quantized_batch_norm": {"ranged_batch_normalization"},
+    "_contrib_quantized_batch_norm": {"batch_normalization"},
     "_contrib_quantized_concat": {"joined_range", "concatenation"},
-    "_contrib_quantized_elemwise_add": {"ranged_add", "sum_range"},
-    "_contrib_quantized_elemwise_mul": {"product_range", "ranged_multiply"},
+    "_contrib_quantized_elemwise_add": {"add", "sum_range"},
+    "_contrib_quantized_elemwise_mul": {"product_range", "mul"},
     "_contrib_quantized_embedding": {"clip", "convert", "identity", "gather"},
     "_contrib_quantized_flatten": {"flatten", "identity"},
     "_contrib_quantized_pooling": {"average_pool", "identity", "max_pool"},

@@ -12,7 +12,7 @@ from ..arithmetic import fixed_point
 from ..arithmetic.powers import nearly_power_of_two
 from ..graph import Attribute
 from ..rules import affine_sum, affine_sum_of_many, align, plain_range, rescale, scale_form, store
-from . import operand_pairs
+from . import operand_pairs, range_pairs
 from .accumulator import fused_range, prepare_rescale
 from .base import Call, Lowered, Operand, Operator, Step, broadcast_shape
 from .elementwise import blockwise
@@ -169,6 +169,8 @@ def _right_shifts(call: Call, logs: list[int]) -> dict[str, Attribute]:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Align, add or subtract in 32 bits, rescale and store."""
+    if step["form"] == "ranges":
+        return range_pairs.reference(step, inputs)
     if step["form"] == "operands":
         return operand_pairs.reference(step, inputs, "affine_sum")
     first, second = inputs
@@ -238,7 +240,7 @@ _SLOTS = (
     "activation_range",
     "plain_range",
 )
-_AFFINE = ("affine_sum", "affine_sum_tail", "affine_sum_of_many")
+_AFFINE = ("affine_sum", "affine_sum_tail", "affine_sum_of_many", "range_sum")
 
 OPERATORS = (
     Operator(

@@ -3,13 +3,13 @@
 Scales are binary64 attributes. Stored numbers are binary32 or 8-bit integers; for the latter, and for results of
 8 bits, the step holds a table with an entry per value.
 
-- relevel: f(x) = x.
+- quantize: f(x) = x.
 - scale_levels: levels(x) of stored numbers, with `factor` as the scale and `addend` as the zero point of the rule.
 - power_levels: x^`exponent` of stored numbers, as the C library has it in binary32.
-- rectify_levels: f(x) = max(x, 0) + slope * min(x, 0), 0 where that is NaN, then at most `most` and at least `least`.
+- relu: f(x) = max(x, 0) + slope * min(x, 0), 0 where that is NaN, then at most `most` and at least `least`.
 - leaky_levels: x >= zero point: R(x - z, scale / output scale), else R(x - z, scale * slope / output scale), plus the
   output's zero point; all in integers.
-- sigmoid_levels: f(x) = f32(0.5 * tanh(0.5 * x) + 0.5) in binary64.
+- logistic: f(x) = f32(0.5 * tanh(0.5 * x) + 0.5) in binary64.
 - limit_levels: stored numbers between `low` and `high`.
 """
 
@@ -115,16 +115,16 @@ def _slopes(call: Call) -> dict[str, np.ndarray]:
 
 
 _FUNCTIONS: dict[str, Function] = {
-    "relevel": _relevel,
+    "quantize": _relevel,
     "scale_levels": _scale,
     "power_levels": _power,
-    "rectify_levels": _rectify,
+    "relu": _rectify,
     "leaky_levels": _leaky,
-    "sigmoid_levels": _sigmoid,
+    "logistic": _sigmoid,
     "limit_levels": _limit,
 }
 _ATTRIBUTES = {
-    "rectify_levels": ("slope", "most", "least"),
+    "relu": ("slope", "most", "least"),
     "scale_levels": ("factor", "addend"),
     "power_levels": ("exponent",),
 }
@@ -183,11 +183,8 @@ def _operator(stem: str, slots: tuple[str, ...], summary: str) -> Operator:
 
 
 OPERATORS = (
-    _operator("relevel", ("levels",), "levels of another scale and zero point; between levels and real numbers"),
     _operator("scale_levels", ("levels",), "stored numbers times a factor, plus an addend"),
     _operator("power_levels", (), "a power of stored numbers"),
-    _operator("rectify_levels", ("levels",), "max(x, 0) + slope * min(x, 0) between two limits, of levels"),
     _operator("leaky_levels", ("rescale",), "x where it is positive, else slope * x, of levels, in integers"),
-    _operator("sigmoid_levels", ("levels",), "1 / (1 + exp(-x)) of levels"),
     _operator("limit_levels", (), "levels between two limits"),
 )

@@ -16,6 +16,7 @@ import numpy as np
 from ..arithmetic import elementary, fused, tables
 from ..graph import DATA_TYPES, Attribute
 from ..rules import real_function, sigmoid, table
+from . import level_functions
 from .base import Call, Lowered, Operator, Role, Shape, Step, same_shape
 from .elementwise import blockwise
 from .late import Prepared, Values, prepare_late, prepare_now
@@ -101,6 +102,8 @@ def _logistic(rule: table.TableRule, known: Mapping[str, Any]) -> Any:
 
 def lower(call: Call, function: str) -> Lowered:
     """The finished table of 8 bits, or the argument's multiplier and the samples of 16 bits; reals need nothing."""
+    if "levels" in call.rules:
+        return level_functions.lower(call, function)
     if not call.output.type.is_integer:
         return Lowered()
     if len(call.inputs) > 1:
@@ -125,6 +128,8 @@ def lower(call: Call, function: str) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[np.ndarray]:
     """Look up, or rescale and interpolate, or evaluate."""
+    if "levels" in step.rules:
+        return level_functions.reference(step, inputs, function)
     step = with_table(step, inputs, _logistic)
     if "table" in step.arrays:
         return [read_table(step, inputs[0])]
@@ -139,7 +144,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray], function: str) -> list[n
 def _operator(stem: str, summary: str, mistaken_for: tuple[str, ...], roles: tuple[Role, ...] = ()) -> Operator:
     return Operator(
         stem,
-        ("table", "sigmoid", "real_function"),
+        ("table", "sigmoid", "real_function", *(("levels",) if roles else ())),
         infer if roles else same_shape,
         partial(lower, function=stem),
         partial(reference, function=stem),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..graph import data_type
 from ..rules import product, store
-from . import operand_pairs
+from . import operand_pairs, range_pairs
 from .accumulator import fused_range, multiplier_arrays
 from .add import equal_counts, plain, plain_parameters
 from .base import Call, Lowered, Operator, Step
@@ -42,6 +42,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Multiply without zero points, rescale, store."""
+    if step["form"] == "ranges":
+        return range_pairs.reference(step, inputs)
     if step["form"] == "operands":
         return operand_pairs.reference(step, inputs, "affine_product")
     first, second = inputs
@@ -68,6 +70,7 @@ OPERATOR = Operator(
     (
         "product",
         "affine_product",
+        "range_product",
         "scale_form",
         "rescale",
         "store",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..rules import real_normalization
+from . import affine_normalization, range_normalization
 from .base import Call, Lowered, Operand, Operator, Shape, Step
 
 _SLOTS = ("real_normalization",)
@@ -36,7 +37,11 @@ def _lowered(call: Call, **parameters: object) -> Lowered:
 # -- batch_normalization
 # -------------------------------------------------------------------------------------------------
 def infer_batch(call: Call) -> list[Shape]:
-    """The input's shape; scale, bias, mean and variance per channel (axis 1)."""
+    """The input's shape; scale, bias, mean and variance per channel: axis 1, or the last one with `channels_last`."""
+    if len(call.inputs) > 5:
+        return range_normalization.infer(call)
+    if call.node.attributes.get("channels_last"):
+        return affine_normalization.infer(call)
     call.expect(5)
     x = call.input(0)
     call.rank(x, 1, 8)
@@ -44,8 +49,19 @@ def infer_batch(call: Call) -> list[Shape]:
     return [x.shape]
 
 
+def lower_batch(call: Call) -> Lowered:
+    """What the rules make of the statistics, of scales or of ranges."""
+    if "range_normalization" in call.rules:
+        return range_normalization.lower(call)
+    return affine_normalization.lower(call) if "affine_scale" in call.rules else _lowered(call)
+
+
 def reference_batch(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """(x - mean) / sqrt(variance + epsilon) * scale + bias."""
+    if "range_normalization" in step.rules:
+        return range_normalization.reference(step, inputs)
+    if "affine_scale" in step.rules:
+        return affine_normalization.reference(step, inputs)
     x = inputs[0]
     rule = real_normalization.RULES[step.rules["real_normalization"]]
     scale, bias, mean, variance = (part.reshape(-1, *(1,) * max(0, x.ndim - 2)) for part in inputs[1:])
@@ -198,7 +214,14 @@ def reference_across(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarra
 
 
 OPERATORS = (
-    Operator("batch_normalization", _SLOTS, infer_batch, _lowered, reference_batch, "by given means and variances"),
+    Operator(
+        "batch_normalization",
+        (*_SLOTS, "affine_scale", "affine_scale_tail", "lanes", "activation_range", "range_normalization"),
+        infer_batch,
+        lower_batch,
+        reference_batch,
+        "by given means and variances",
+    ),
     Operator(
         "instance_normalization", _SLOTS, infer_instance, _lowered, reference_instance, "every picture by its own"
     ),

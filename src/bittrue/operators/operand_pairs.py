@@ -1,4 +1,4 @@
-"""Sums and products of two quantized tensors whose scales and zero points are operands.
+"""Sums and products of two quantized tensors whose scales and zero points are operands; `range_pairs` has ranges.
 
 Inputs: a, b, scale and zero point of a, of b and of the result; zero points may be absent (0). With constant scales the
 step reads two inputs, `first` and `second` of the rule, else all eight.
@@ -14,6 +14,7 @@ import numpy as np
 
 from ..graph import DATA_TYPES, Attribute
 from ..rules import affine_product, affine_sum
+from . import range_pairs
 from .base import Call, Lowered, Shape, Step, broadcast_shape
 from .elementwise import blockwise
 from .late import Prepared, Values, prepare_late, prepare_now
@@ -24,12 +25,14 @@ _RULES: Mapping[str, Mapping[str, Any]] = {"affine_sum": affine_sum.RULES, "affi
 
 
 def has_operands(call: Call) -> bool:
-    """Whether the scales are operands."""
+    """Whether scales or ranges are operands."""
     return len(call.inputs) > 2
 
 
 def infer(call: Call) -> list[Shape]:
-    """NumPy broadcasting of the first two inputs."""
+    """NumPy broadcasting of the first two inputs; those with ranges have one shape."""
+    if len(call.inputs) == range_pairs.COUNT:
+        return range_pairs.infer(call)
     if not has_operands(call):
         return broadcast_shape(call)
     call.expect((7, 8))
@@ -65,7 +68,9 @@ def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values,
 
 
 def lower(call: Call, slot: str) -> Lowered:
-    """What the rule of `affine_sum` or `affine_product` makes of scales and zero points."""
+    """What the rule of `affine_sum` or `affine_product` makes of scales and zero points, or others of ranges."""
+    if slot not in call.rules:
+        return range_pairs.lower(call)
     exchange, output = swapped(call.input(0).shape, call.input(1).shape), call.output
     ends: dict[str, Attribute] = {"low": output.type.minimum, "high": output.type.maximum, "dtype": output.dtype}
     known = {**ends, "swapped": exchange, "form": "operands"}

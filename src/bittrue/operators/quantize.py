@@ -10,6 +10,7 @@ from ..arithmetic import fixed_point
 from ..graph import DATA_TYPES, Attribute
 from ..rules import center, lanes, rescale, store
 from ..rules import quantize as quantize_rules
+from . import level_functions
 from .accumulator import multiplier_arrays
 from .base import Call, Lowered, Operand, Operator, Step, same_shape
 from .elementwise import blockwise, in_lanes
@@ -113,6 +114,8 @@ def rescale_blocks(step: Step, x: np.ndarray) -> np.ndarray:
 
 def lower(call: Call) -> Lowered:
     """The output's scales and zero points for real input, else one multiplier."""
+    if "levels" in call.rules:
+        return level_functions.lower(call, "quantize")
     if call.input(0).type.is_integer:
         return rescale_input(call)
     output = call.output
@@ -133,6 +136,8 @@ def lower(call: Call) -> Lowered:
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Element by element."""
+    if "levels" in step.rules:
+        return level_functions.reference(step, inputs, "quantize")
     if "scales" not in step.arrays:
         return [rescale_blocks(step, inputs[0])]
     low, high, dtype = step["low"], step["high"], DATA_TYPES[step["dtype"]].numpy
@@ -151,7 +156,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "quantize",
-    ("quantize", "quantize_tail", "center", "scale_form", "rescale", "rescale_tail", "lanes", "store"),
+    ("quantize", "quantize_tail", "center", "scale_form", "rescale", "rescale_tail", "lanes", "store", "levels"),
     same_shape,
     lower,
     reference,

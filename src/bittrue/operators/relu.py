@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..rules import activation_range
+from . import level_functions
 from .accumulator import signed_span
 from .base import Call, Lowered, Operator, Step, same_shape
 from .elementwise import blockwise
@@ -23,6 +24,8 @@ _INTERVALS = {
 
 def lower(call: Call) -> Lowered:
     """The multiplier and the stored interval; real numbers need only the interval."""
+    if "levels" in call.rules:
+        return level_functions.lower(call, "relu")
     # Nodes of functions that are mistaken for this one do not name an interval.
     output, activation = call.output, str(call.node.attributes.get("activation", "relu"))
     if activation not in _INTERVALS:
@@ -62,6 +65,8 @@ def _after_rescaling(call: Call, lowered: Lowered, low: int, high: int) -> tuple
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Rescale and clamp; NaN and negative zero pass."""
+    if "levels" in step.rules:
+        return level_functions.reference(step, inputs, "relu")
     if step.arrays:
         return [rescale_blocks(step, inputs[0])]
     low, high = np.float32(step["low"]), np.float32(step.parameters.get("high", np.inf))  # type: ignore[arg-type]
@@ -74,7 +79,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATOR = Operator(
     "relu",
-    ("scale_form", "rescale", "store", "activation_range", "input_range"),
+    ("scale_form", "rescale", "store", "activation_range", "input_range", "levels"),
     same_shape,
     lower,
     reference,

@@ -240,7 +240,9 @@ def _sums(step: Step, layout: Layout) -> bool:
 def _normalization(step: Step, layout: Layout) -> bool:
     """Factors and summands per channel of an image that is there with channels last."""
     source, target = step.inputs[0], step.outputs[0]
-    if source is None or step["late"] or not layout.only_twin(source) or not layout.is_picture(target):
+    if source is None or "range_normalization" not in step.rules or step["late"]:
+        return False
+    if not layout.only_twin(source) or not layout.is_picture(target):
         return False
     parameters = {**step.parameters, "channels_last": True}
     twin = layout.last(source, step)
@@ -255,11 +257,11 @@ ANCHORS: dict[str, Handler] = {
 }
 LAYERS: dict[str, Handler] = {
     "add_bias": _sums,
+    "batch_normalization": _normalization,
     "dynamic_quantize_linear": _dynamic_quantize_linear,
     "layer_sum": _sums,
     "sum": _reduction,
     "mean": _reduction,
     "pad": _pad,
-    "ranged_batch_normalization": _normalization,
     "resample_nearest": _resample,
 }

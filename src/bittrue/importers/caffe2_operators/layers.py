@@ -200,7 +200,7 @@ def _normalization(source: Source) -> None:
         raise source.unsupported("BT-CAFFE2-TRAINING", "is_test must be set", "export the model for inference")
     activation, parameters = fused(source)
     attributes: dict[str, Attribute] = {"epsilon": source.real("epsilon", 1e-5), "activation": activation}
-    source.emit("scaled_batch_normalization", "u8", parameters, attributes)
+    source.emit("batch_normalization", "u8", parameters, {**attributes, "channels_last": True})
 
 
 def _roi_align(source: Source) -> None:

@@ -124,7 +124,7 @@ def _constant_result(layer: Layer, value: float) -> None:
         "most": value,
         "least": value,
     }
-    layer.emit("rectify_levels", "f32", attributes)
+    layer.emit("relu", "f32", attributes)
 
 
 def _power(layer: Layer) -> None:
@@ -157,7 +157,7 @@ def _power(layer: Layer) -> None:
 
 
 def _relu(layer: Layer) -> None:
-    """leaky_levels where both ends are quantized and there is a slope, else rectify_levels."""
+    """leaky_levels where both ends are quantized and there is a slope, else relu."""
     parameter = layer.proto.relu_param
     if len(layer.bottoms) > 1:
         raise layer.unsupported("BT-CAFFE-RELU", "a ReLU layer whose maximum is a second bottom")
@@ -178,7 +178,7 @@ def _relu(layer: Layer) -> None:
         low, high = (-128, 127) if layer.dtype() == "s8" else (0, 255)
         if all(end in (_INFINITE, -_INFINITE) or (end.is_integer() and low <= end <= high) for end in (most, least)):
             dtype = layer.dtype()
-    layer.emit("rectify_levels", dtype, {**scales, **limits, "slope": slope, "most": most, "least": least})
+    layer.emit("relu", dtype, {**scales, **limits, "slope": slope, "most": most, "least": least})
 
 
 def _sigmoid(layer: Layer) -> None:
@@ -186,7 +186,7 @@ def _sigmoid(layer: Layer) -> None:
     layer.expect(1)
     layer.refuse_in_place(_is_quantized(parameter.input_scale, parameter.input_zero_point))
     dtype, limits = _quantized_result(layer, parameter)
-    layer.emit("sigmoid_levels", dtype, {**_scales(parameter, "input", "output"), **limits})
+    layer.emit("logistic", dtype, {**_scales(parameter, "input", "output"), **limits})
 
 
 def _softmax(layer: Layer) -> None:
@@ -217,7 +217,7 @@ def _concat(layer: Layer) -> None:
         attributes: list[dict[str, Attribute]] = [
             {"input_scale": scale, "input_zero_point": zero_point, **output} for scale, zero_point in parts
         ]
-        stems = ["relevel"] * len(parts)
+        stems = ["quantize"] * len(parts)
     else:
         dtype = kinds.pop() if len(kinds) == 1 else "f32"
         attributes = [_ends(layer, 0)] * len(parts)

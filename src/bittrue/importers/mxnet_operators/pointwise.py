@@ -113,10 +113,15 @@ def _operands(source: Source) -> list[str]:
     return [source.type(position, "s8") for position in (0, 1)]
 
 
+def _with_ranges(source: Source) -> tuple[int | None, ...]:
+    """Ranges stand behind the places of scales and zero points."""
+    return (*source.inputs[:2], *(None,) * 6, *source.inputs[2:])
+
+
 def _add(source: Source) -> None:
     types, ends = _operands(source), _given_ends(source)
     dtype = "s32" if not ends["calibrated"] else types[0] if types[0] == types[1] else "s8"
-    (output,) = source.emit("ranged_add", source.inputs, [dtype], [_OUTPUT], ends)
+    (output,) = source.emit("add", _with_ranges(source), [dtype], [_OUTPUT], ends)
     source.keeps_shape(output, 0)
     if ends["calibrated"]:
         source.give(output, *_constants(source, ends))
@@ -129,12 +134,12 @@ def _multiply(source: Source) -> None:
     ends = _given_ends(source)
     if source.flag("enable_float_output"):
         ends = {"calibrated": False, "minimum": 0.0, "maximum": 0.0}
-        (output,) = source.emit("ranged_multiply", source.inputs, ["f32"], [_OUTPUT], ends)
+        (output,) = source.emit("mul", _with_ranges(source), ["f32"], [_OUTPUT], ends)
         source.keeps_shape(output, 0)
         source.give(output)
         return
     dtype = "s8" if ends["calibrated"] else "s32"
-    (output,) = source.emit("ranged_multiply", source.inputs, [dtype], [_OUTPUT], ends)
+    (output,) = source.emit("mul", _with_ranges(source), [dtype], [_OUTPUT], ends)
     source.keeps_shape(output, 0)
     if ends["calibrated"]:
         source.give(output, *_constants(source, ends))
@@ -160,7 +165,7 @@ def _batch_norm(source: Source) -> None:
     if known is not None and len(known) == 1:
         source.expects(0, (-1, known[0], -1, -1))
     attributes = {**ends, "epsilon": source.wide("eps", 1e-3)}
-    (output,) = source.emit("ranged_batch_normalization", source.inputs, ["s8"], [_OUTPUT], attributes)
+    (output,) = source.emit("batch_normalization", source.inputs, ["s8"], [_OUTPUT], attributes)
     source.keeps_shape(output, 0)
     source.give(output, *_constants(source, ends))
 

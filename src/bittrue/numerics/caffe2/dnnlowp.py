@@ -140,7 +140,7 @@ ROWS: tuple[Row, ...] = (
     Row("quantize", ("f32 -> u8",), {"quantize": "binary32_reciprocal_fused_even"}, _RUN, requires=(_FIT,)),
     Row("dequantize", ("u8 -> f32",), {"dequantize": "binary32_multiply"}, _RUN),
     Row(
-        "scaled_batch_normalization",
+        "batch_normalization",
         ("u8 f32 f32 f32 f32 -> u8",),
         {
             **_RANGE,

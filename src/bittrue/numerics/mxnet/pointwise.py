@@ -7,6 +7,9 @@ from ..table import Row
 _RUN = "run: random tensors, ranges and attributes, ties; docs/facts/mxnet.md 1"
 _NO_RANGE = "ranges with which the runtime computes 0 * infinity are refused"
 _PAIR = "f32 f32 f32 f32"
+# The places of scales and zero points, which are absent.
+_SCALES = "- - - - - -"
+_SUMS = (("T T", "T"), ("s8 u8", "s8"), ("u8 s8", "s8"))
 
 # Copies, and positions of an embedding; the same in every build of the runtime.
 MOVED: tuple[Row, ...] = (
@@ -18,7 +21,7 @@ MOVED: tuple[Row, ...] = (
 )
 
 PRODUCTS: tuple[Row, ...] = (
-    Row("ranged_multiply", (f"s8 s8 {_PAIR} -> s8|s32|f32",), {"range_product": "binary32_truncate_low_bits"}, _RUN),
+    Row("mul", (f"s8 s8 {_SCALES} {_PAIR} -> s8|s32|f32",), {"range_product": "binary32_truncate_low_bits"}, _RUN),
 )
 
 # What oneDNN does.
@@ -43,15 +46,15 @@ KERNELS: tuple[Row, ...] = (
         limit=_NO_RANGE,
     ),
     Row(
-        "ranged_add",
-        (f"T T {_PAIR} -> T|s32", f"s8 u8 {_PAIR} -> s8|s32", f"u8 s8 {_PAIR} -> s8|s32"),
+        "add",
+        tuple(f"{types} {_SCALES} {_PAIR} -> {result}|s32" for types, result in _SUMS),
         {"range_sum": "binary32_two_products_even"},
         _RUN,
         where=("s8", "u8"),
         limit=_NO_RANGE,
     ),
     Row(
-        "ranged_batch_normalization",
+        "batch_normalization",
         ("s8|u8 f32 f32 f32 f32 f32 f32 -> s8",),
         {"range_normalization": "binary32_epsilon_twice_even"},
         _RUN,

@@ -51,8 +51,8 @@ ROWS: tuple[Row, ...] = (
     Row("leaky_levels", _ONE, {"rescale": "q31_two_step_up_away"}, f"{_RUN} 8", limit=_SHIFTS),
     Row("limit_levels", _ONE, {}, f"{_RUN} 0", limit=_LEVEL),
     Row("power_levels", _ONE, {}, "run: random cases of the original layer sources with the C library's powf"),
-    Row("rectify_levels", _ONE, _AWAY, f"{_RUN} 8", limit=_RESTORED),
-    Row("relevel", _ONE, _AWAY, f"{_RUN} 8", limit=_RESTORED),
+    Row("relu", _ONE, _AWAY, f"{_RUN} 8", limit=_RESTORED),
+    Row("quantize", _ONE, _AWAY, f"{_RUN} 8", limit=_RESTORED),
     Row(
         "scale_levels",
         _ONE,
@@ -64,7 +64,7 @@ ROWS: tuple[Row, ...] = (
         "scale_levels", _ONE, {"levels": "binary32_multiply_away"}, f"{_RUN} 7", when=(_method("tflite"),), limit=_LEVEL
     ),
     Row("scale_levels", _ONE, {"levels": "binary32_multiply_even"}, f"{_RUN} 7", limit=_LEVEL),
-    Row("sigmoid_levels", _ONE, _AWAY, f"{_RUN} 8", limit=_RESTORED),
+    Row("logistic", _ONE, _AWAY, f"{_RUN} 8", limit=_RESTORED),
     Row(
         "softmax",
         _ONE,

@@ -1,4 +1,4 @@
-"""scaled_batch_normalization: quantized numbers normalized by what is known of each channel.
+"""Batch normalization of quantized numbers normalized by what is known of each channel.
 
 Inputs: x [..., C], scale, bias, mean and variance [C] in binary32, known at plan time.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from ..rules import affine_scale, lanes
 from .accumulator import fused_range
 from .add import pair_of
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Shape, Step
 
 _ROLES = ("scale", "bias", "mean", "variance")
 # Elements at a time: the temporaries of one block stay inside a level-2 cache.
@@ -62,13 +62,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             block = slice(first, first + count)
             stored[block, part] = apply(rows[block, part], arrays, step["low"], step["high"])
     return [out]
-
-
-OPERATOR = Operator(
-    "scaled_batch_normalization",
-    ("affine_scale", "affine_scale_tail", "lanes", "activation_range"),
-    infer,
-    lower,
-    reference,
-    "quantized numbers times a factor plus an addend per channel",
-)

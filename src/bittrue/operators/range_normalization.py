@@ -1,4 +1,4 @@
-"""ranged_batch_normalization: a tensor [N, C, ...] with a range, normalized by given statistics per channel.
+"""Batch normalization of a tensor [N, C, ...] with a range, normalized by given statistics per channel.
 
 Operands: x, gamma, beta, mean, variance, minimum and maximum of x. Attributes: `epsilon`, `minimum` and `maximum` of
 the result. With known statistics and ranges the step reads x alone. Arrays: `factor` and `summand` per channel.
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import range_normalization
-from .base import Call, Lowered, Operator, Shape, Step
+from .base import Call, Lowered, Shape, Step
 from .late import Prepared, Values, prepare_late, prepare_now
 from .range_operands import check_range, given_ends, given_span, span
 
@@ -56,13 +56,3 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     behind = 0 if step["channels_last"] else x.ndim - 2
     factor, summand = (step.arrays[name].reshape(-1, *(1,) * behind) for name in ("factor", "summand"))
     return [rule.apply(x, step["type"], factor, summand).astype(np.int8)]
-
-
-OPERATOR = Operator(
-    "ranged_batch_normalization",
-    ("range_normalization",),
-    infer,
-    lower,
-    reference,
-    "normalization of a tensor with a range by given statistics",
-)

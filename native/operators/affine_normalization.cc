@@ -1,4 +1,4 @@
-// scaled_batch_normalization: a factor and an addend per channel, by the slot `affine_scale`.
+// batch_normalization of bytes: a factor and an addend per channel, by the slot `affine_scale`.
 #include <algorithm>
 #include <vector>
 
@@ -62,7 +62,11 @@ class Normalization final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_scaled_batch_normalization(const Step& step, const CoreSet&) {
+std::unique_ptr<Kernel> make_ranged_normalization(const Step& step);
+
+std::unique_ptr<Kernel> make_batch_normalization(const Step& step, const CoreSet&) {
+  if (step.rules.count("range_normalization")) return make_ranged_normalization(step);
+  if (!step.rules.count("affine_scale")) return nullptr;
   return std::make_unique<Normalization>(step);
 }
 
