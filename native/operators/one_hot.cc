@@ -41,6 +41,7 @@ class OneHot final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_one_hot(const Step& step, const CoreSet&) {
+  if (step.integer("from_either_end", 0, 1) != 0) return nullptr;
   const Operand &indices = step.input(0), &out = step.output();
   require(indices.type == Type::s32 || indices.type == Type::s64, "indices must be s32 or s64");
   require_same_type(step.input(2), out);

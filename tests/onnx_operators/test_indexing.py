@@ -1,4 +1,4 @@
-"""gather, take_along, gather_nd, put_along, scatter_nd, arg_max, arg_min, topk_v2, where, mark_places, eye, triangle,
+"""gather, take_along, gather_nd, put_along, scatter_nd, arg_max, arg_min, topk_v2, where, one_hot, eye, triangle,
 unique, best_boxes, compress and reverse_sequence against ONNX Runtime.
 """
 

@@ -339,6 +339,7 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
         )
     },
     **{f"STABLEHLO_{name}": {"stored_values": True} for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")},
+    "ONE_HOT": {"from_either_end": False},
     "RANGE": {"counting": "wrapped_magnitude"},
     "RESHAPE": {"zeros": "counted"},
     **{name: {"activation": name.lower()} for name in ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")},

@@ -1,8 +1,7 @@
-"""mark_places, eye and triangle: numbers by position."""
+"""eye and triangle: numbers by position."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,50 +9,6 @@ import numpy as np
 
 from ..graph import DATA_TYPES
 from .base import Call, Lowered, Operator, Shape, Step
-from .indexing import bounded
-
-
-def _axis(call: Call) -> int:
-    rank = call.input(0, "indices").rank
-    return call.axis(call.attribute("axis"), rank + 1)
-
-
-def infer_mark(call: Call) -> list[Shape]:
-    """`depth` extents at the axis, ahead of the index axes that follow it. Inputs: indices, depth, [off, on]."""
-    call.expect(3)
-    indices, depth, values = call.input(0, "indices"), call.input(1, "depth"), call.input(2, "off and on")
-    call.rank(indices, 1, max(1, indices.rank))
-    if depth.shape not in ((), (1,)) or values.shape != (2,):
-        raise call.invalid(
-            "BT-ONE-HOT", f"depth {list(depth.shape)} must be one number, values {list(values.shape)} two"
-        )
-    (count,) = (int(v) for v in call.value(1, "depth").reshape(-1))
-    if count < 1:
-        raise call.invalid("BT-ONE-HOT", f"depth {count} must be positive")
-    axis, shape = _axis(call), indices.shape
-    return [bounded(call, (*shape[:axis], count, *shape[axis:]))]
-
-
-def lower_mark(call: Call) -> Lowered:
-    """Indices as [before, after], the output as [before, depth, after]."""
-    axis, shape = _axis(call), call.input(0).shape
-    return Lowered(
-        {
-            "before": math.prod(shape[:axis]),
-            "depth": call.output.shape[axis],
-            "after": math.prod(shape[axis:]),
-            "shape": call.output.shape,
-        },
-        scratch=call.output.size + 16 * call.input(0).size,
-    )
-
-
-def reference_mark(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Negative indices count from the back; one outside of [-depth, depth) is on nowhere."""
-    indices, depth = inputs[0].reshape(step["before"], 1, step["after"]), step["depth"]
-    wrapped = np.where(indices < 0, indices + indices.dtype.type(depth), indices)
-    on = wrapped == np.arange(depth).reshape(-1, 1)
-    return [np.where(on, inputs[2][1], inputs[2][0]).reshape(step["shape"])]
 
 
 def infer_eye(call: Call) -> list[Shape]:
@@ -107,7 +62,6 @@ def reference_triangle(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
 
 
 OPERATORS = (
-    Operator("mark_places", (), infer_mark, lower_mark, reference_mark, "a new axis that marks positions"),
     Operator("eye", (), infer_eye, lower_eye, reference_eye, "ones on a diagonal", needs_only_shapes=True),
     Operator("triangle", (), infer_triangle, lower_triangle, reference_triangle, "one side of a diagonal", moves=True),
 )

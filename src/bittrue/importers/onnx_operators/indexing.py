@@ -99,7 +99,8 @@ def _non_max_suppression(source: Source) -> None:
 
 
 def _one_hot(source: Source) -> None:
-    source.emit("mark_places", source.type(2), {"axis": source.integer("axis", -1)})
+    attributes: dict[str, Attribute] = {"axis": source.integer("axis", -1), "from_either_end": True}
+    source.emit("one_hot", source.type(2), attributes)
 
 
 def _eye_like(source: Source) -> None:

@@ -18,7 +18,7 @@ _WIDER = {
     "compress": EVERY,
     "reverse_sequence": EVERY,
 }
-_MARKS = Row("mark_places", ("s32|s64|u8|s8|f32 s32|s64|u8|s8|f32 T -> T",), {}, "vectors", where=EVERY)
+_MARKS = Row("one_hot", ("s32|s64|u8|s8|f32 s32|s64|u8|s8|f32 T -> T",), {}, "vectors", where=EVERY)
 _EYE = Row("eye", (f"{'|'.join(COMMON)} -> T",), {}, "vectors", where=COMMON)
 
 ROWS: tuple[Row, ...] = (

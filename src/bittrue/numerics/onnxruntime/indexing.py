@@ -37,7 +37,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("where", ("T -> s64",), {}, "run", where=("f32", "u8", "s32", "s64", "bool")),
     Row(
-        "mark_places",
+        "one_hot",
         (
             "s32 s32|f32 f32 -> f32",
             "s64 s32|s64|f32 f32 -> f32",
