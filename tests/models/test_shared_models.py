@@ -1,4 +1,4 @@
-"""Every tensor of every shared model, byte for byte against BUILTIN_REF, for random inputs and for real pictures."""
+"""Every tensor of every shared model, byte for byte against BUILTIN_REF, for random inputs and for real images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pass channels_last: random networks of pictures keep their bytes, and change their layout at the ends only."""
+"""Pass channels_last: random networks of images keep their bytes, and change their layout at the ends only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.onnx_models import KIND, MICROSOFT, build, cases, check, integers, 
 
 
 class Network:
-    """Nodes over pictures of one type, with all their constants."""
+    """Nodes over images of one type, with all their constants."""
 
     def __init__(self, rng: np.random.Generator, spatial: int = 2) -> None:
         self.rng, self.spatial = rng, spatial
@@ -99,7 +99,7 @@ class Network:
         self.scales[name] = quantization
 
     def sum(self) -> None:
-        """Of the picture and an earlier one of its shape, or a constant per channel."""
+        """Of the image and an earlier one of its shape, or a constant per channel."""
         x, shape = self.last, self.shapes[self.last]
         same = [n for n in self.scales if self.shapes[n] == shape]
         name, quantization = self._out()

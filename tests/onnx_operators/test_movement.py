@@ -19,7 +19,7 @@ I64 = np.int64
 
 
 def factor(rng: np.random.Generator, count: int) -> list[int]:
-    """Extents that multiply to `count`."""
+    """Dimensions that multiply to `count`."""
     found = []
     for prime in (2, 3, 5):
         while count and count % prime == 0:

@@ -1,4 +1,4 @@
-"""Global averages of 16 or more channels: in blocks or in planes, as what computes the picture leaves it."""
+"""Global averages of 16 or more channels: in blocks or in planes, as what computes the image leaves it."""
 
 from __future__ import annotations
 

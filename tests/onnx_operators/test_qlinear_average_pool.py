@@ -46,7 +46,7 @@ def _case(rng: np.random.Generator) -> tuple[dict[str, np.ndarray], dict[str, An
 
 
 def _whole(rng: np.random.Generator) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """A window over the whole picture with a scale that makes ties."""
+    """A window over the whole image with a scale that makes ties."""
     inputs, attributes = _case(rng)
     spatial = inputs["x"].shape[1:-1] if attributes["channels_last"] else inputs["x"].shape[2:]
     kept = {name: value for name, value in attributes.items() if name not in ("pads", "auto_pad")}

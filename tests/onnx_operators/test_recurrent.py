@@ -31,7 +31,7 @@ def reals(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def layer(
     rng: np.random.Generator, gates: int, functions: int, reals: Callable[..., np.ndarray] = reals
 ) -> tuple[tuple[int, ...], dict[str, Any], dict[str, np.ndarray | None]]:
-    """Extents (steps, batch, inputs, directions, hidden), attributes, and operands but the weights."""
+    """Dimensions (steps, batch, inputs, directions, hidden), attributes, and operands but the weights."""
     steps, batch, inputs, hidden = (int(v) for v in rng.integers(1, 8, 4))
     if rng.random() < 0.04:
         inputs, hidden = (int(v) for v in rng.integers(1, 300, 2))

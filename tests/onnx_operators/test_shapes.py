@@ -37,7 +37,7 @@ def flattening() -> tuple[list[onnx.NodeProto], dict[str, np.ndarray]]:
 
 
 def doubling() -> tuple[list[onnx.NodeProto], dict[str, np.ndarray]]:
-    """Tiled to twice the last extent, by way of slices and arithmetic, then a ramp of that many numbers."""
+    """Tiled to twice the last dimension, by way of slices and arithmetic, then a ramp of that many numbers."""
     return [
         node("Shape", ["x"], ["shape"], start=-1),
         node("Mul", ["shape", "two"], ["wide"]),

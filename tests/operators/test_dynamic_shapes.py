@@ -22,7 +22,7 @@ EXECUTORS = ["reference", *(["native"] if bittrue.isas() else [])]
 class Case:
     """One operator: `operands` by position are given at run time, each value of `values` in turn.
 
-    Values that the runtime refuses are among them. The results are declared like input `source`, with free extents.
+    Values that the runtime refuses are among them. The results are declared like input `source`, with free dimensions.
     """
 
     operator: str

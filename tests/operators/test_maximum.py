@@ -24,7 +24,7 @@ def cases(draw: st.DrawFn, operator: str) -> Case:
     nan = draw(nans)
     rng = np.random.default_rng(draw(seeds))
     values = [plain_values(rng, dtype, shape, pattern) for shape, pattern in zip(shapes, nan, strict=True)]
-    # Different scales change nothing: stored numbers are compared.
+    # Different scales change nothing: quantized values are compared.
     scaled = dtype in ("s8", "u8", "s16") and draw(st.booleans())
     tensors = [
         T(dtype, shape, draw(scales()), draw(zero_points(dtype))) if scaled else T(dtype, shape)

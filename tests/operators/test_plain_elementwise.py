@@ -149,7 +149,7 @@ def test_plain(
 
 
 def test_plain_operators_by_hand() -> None:
-    """Stored numbers, whatever their scales; sums and products wrap."""
+    """Quantized values, whatever their scales; sums and products wrap."""
     a, b = np.int8([100, -3]), np.int8([100, 7])
     for operator, stem, expected in (
         ("STABLEHLO_ADD", "add", [-56, 4]),

@@ -141,7 +141,7 @@ def test_huge_windows_cost_no_more_than_the_picture() -> None:
         begin = time.perf_counter()
         result = only_output(content, x)
         assert time.perf_counter() - begin < 2
-        # The window of every pixel covers the whole picture.
+        # The window of every pixel covers the whole image.
         assert (result == result[:, :1, :1]).all()
 
 

@@ -52,7 +52,7 @@ def test_refusals() -> None:
 
 @st.composite
 def real_cases(draw: st.DrawFn) -> Case:
-    """Whole and other exponents; one exponent for all, near whole numbers and at them."""
+    """Whole and other exponents; one exponent for all, near integers and at them."""
     shapes = draw(broadcast_shapes())
     rng = np.random.default_rng(draw(seeds))
     nan = draw(nans)

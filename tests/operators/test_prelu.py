@@ -16,7 +16,7 @@ from support.unary import reals
 
 @st.composite
 def operands(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """An input's shape and alpha's: leading axes missing, some extents 1, now and then too large for the input."""
+    """An input's shape and alpha's: leading axes missing, some dimensions 1, now and then too large for the input."""
     shape = draw(shapes(0, 5))
     alpha = tuple(1 if draw(st.booleans()) else extent for extent in shape)
     if shape and draw(st.integers(0, 9)) == 0:

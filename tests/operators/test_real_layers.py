@@ -146,7 +146,7 @@ def test_larger_pictures(shape: tuple[int, ...]) -> None:
 
 
 def test_padding_meets_no_infinite_weight() -> None:
-    """Positions outside of the picture are left out: 0 times an infinite weight would be NaN."""
+    """Positions outside of the image are left out: 0 times an infinite weight would be NaN."""
     w = np.full((1, 3, 3, 1), np.inf, np.float32)
     content = single(
         "CONV_2D",

@@ -40,7 +40,7 @@ def resize(draw: st.DrawFn, name: str, types: tuple[str, ...], largest: int = 40
 @given(resize("RESIZE_BILINEAR", ("s8", "s16", "s8", "s16", "u8", "f32")))
 def test_resize_bilinear(case: tuple[bytes, int]) -> None:
     content, seed = case
-    # BT-RESIZE-RANGE: the kernel reads beyond the picture, so its result is whatever lies there.
+    # BT-RESIZE-RANGE: the kernel reads beyond the image, so its result is whatever lies there.
     check(content, feeds_for(content, seed), may_refuse={"BT-RESIZE-RANGE"})
 
 

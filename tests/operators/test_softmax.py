@@ -146,7 +146,7 @@ def test_rows_without_elements(compared_numerics: str, shape: tuple[int, ...], t
 
 
 def test_logarithms_of_a_scalar_are_refused() -> None:
-    """The runtime mostly refuses; now and then it runs on whatever it finds where the last extent should be."""
+    """The runtime mostly refuses; now and then it runs on whatever it finds where the last dimension should be."""
     content = single(
         "LOG_SOFTMAX", ("LogSoftmaxOptions", {}), [T("s8", (), 1.0)], [T("s8", (), 1 / 16, 127)], version=2
     )

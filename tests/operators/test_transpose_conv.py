@@ -14,7 +14,7 @@ from support.strategies import activations, scales, seeded, seeds, zero_points
 
 
 def output_extents(extent: int, taps: int, stride: int, padding: int) -> range:
-    """Output extents whose convolution has `extent` outputs."""
+    """Output dimensions whose convolution has `extent` outputs."""
     if padding == 0:
         return range((extent - 1) * stride + 1, extent * stride + 1)
     return range((extent - 1) * stride + taps, extent * stride + taps)

@@ -266,7 +266,7 @@ def _reshape(model: Any, tensor: Any, shape: Sequence[int]) -> None:
 
 
 def _shape(model: Any, graph: Any, rng: np.random.Generator) -> None:
-    """Another extent in one or all tensors: 0, 1, one more; more axes up to rank 8; none."""
+    """Another dimension in one or all tensors: 0, 1, one more; more axes up to rank 8; none."""
     inputs = [graph.tensors[i] for node in graph.operators for i in node.inputs if i >= 0]
     if not inputs:
         return

@@ -152,7 +152,7 @@ def test_a_shape_in_the_file_is_enough() -> None:
     net = residual()
     net.nodes[0]["attrs"] = {"__shape__": "(1, 4, 4, 4)", "__dtype__": "0", "__init__": "zeros", "data_lr_mult": "2"}
     assert _load(net).prepare().inputs[0].shape == (1, 4, 4, 4)
-    # 0 is an extent that is not known.
+    # 0 is a dimension that is not known.
     net.nodes[0]["attrs"] = {"__shape__": "(0, 4, 4, 4)"}
     assert _load(net).prepare().inputs[0].shape == (1, 4, 4, 4)
 

@@ -98,7 +98,7 @@ _WHOLE = _RNG.integers(-9, 10, (2, 4, 6, 5)).astype(F32)
 
 
 def _windows(x: np.ndarray, kernel: int, stride: int, pad: int) -> np.ndarray:
-    """[N, C, H', W', taps] of windows, all of them inside of the padded picture."""
+    """[N, C, H', W', taps] of windows, all of them inside of the padded image."""
     padded = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)), constant_values=np.nan)
     view = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), (2, 3))[:, :, ::stride, ::stride]
     return view.reshape(*view.shape[:4], -1)
@@ -116,11 +116,11 @@ def test_pools_of_integers() -> None:
     _equal(_run("Pooling", [_WHOLE], pool_type="max", global_pool=True), whole)
     full = _run("Pooling", [_WHOLE], kernel=(2, 2), stride=(3, 4), pool_type="max", pooling_convention="full")
     assert full.shape == (2, 4, 3, 2)
-    assert full[0, 0, 2, 1] == np.finfo(F32).min == full[1, 3, 2, 0], "windows behind the picture"
+    assert full[0, 0, 2, 1] == np.finfo(F32).min == full[1, 3, 2, 0], "windows behind the image"
 
 
 def test_means_and_squeezed_axes() -> None:
-    """Means of four integers; axes of extent 1 are dropped by name, or all of them."""
+    """Means of four integers; axes of size 1 are dropped by name, or all of them."""
     four = np.ascontiguousarray(_WHOLE[:, :, :, :4])
     _equal(_run("mean", [four], axis=(1, 3)), four.sum(axis=(1, 3)) / F32(16))
     kept = _run("mean", [four], axis=3, keepdims=True)

@@ -1,4 +1,4 @@
-"""Networks of MXNet: weights are prepared when a plan is made, pictures keep their channels last."""
+"""Networks of MXNet: weights are prepared when a plan is made, images keep their channels last."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RANGE = {"min_calib_range": "-2.000000", "max_calib_range": "2.000000"}
 
 
 def fused(index: int, filters: int) -> list[dict[str, Any]]:
-    """A variable and a fused convolution that reads it and the quantized picture (entry 1)."""
+    """A variable and a fused convolution that reads it and the quantized image (entry 1)."""
     attributes = {"kernel": "(3, 3)", "num_filter": str(filters), "no_bias": "True", "pad": "(1, 1)"}
     chain = [
         {"op": "null", "name": "data0", "inputs": []},

@@ -115,7 +115,7 @@ def test_numbers_that_no_plan_holds_are_declined(arrays: dict[str, np.ndarray]) 
 
 
 def test_huge_windows_of_a_lying_plan_end() -> None:
-    """Only taps that meet the picture are walked."""
+    """Only taps that meet the image are walked."""
     x = qnn.var("x", (1, 4, 4, 2), "int8")
     pooled = qnn.avg_pool2d(x, 1.0, 0, 0.75, 1, (2, 2), (1, 1), (0, 0), (1, 1))
     session = qnn.model(pooled).prepare(numerics="tvm-qnn", executor="native")

@@ -121,7 +121,7 @@ def decision(layer: dict[str, Any], numerics: str) -> tuple[Rescale, Callable[[f
 
 
 def convolution(x: np.ndarray, layer: dict[str, Any], blobs: list[np.ndarray], numerics: str) -> np.ndarray:
-    """The layer on whole numbers, element by element."""
+    """The layer on integers, element by element."""
     weights = blobs[0].astype(np.int64)
     outputs, group = layer["num_output"], layer["group"]
     (kh, kw), (sh, sw), dilation = weights.shape[2:], (layer["stride_h"], layer["stride_w"]), layer["dilation"]
@@ -434,7 +434,7 @@ def test_real_convolutions_without_scales_say_that_they_are_inexact() -> None:
 
 
 def test_a_window_that_just_does_not_fit_gives_one_output() -> None:
-    """(1 + 0 - 2) / 2 truncates to 0 in the system's integers, so one window is read, zeros behind the picture."""
+    """(1 + 0 - 2) / 2 truncates to 0 in the system's integers, so one window is read, zeros behind the image."""
     files = single(shape=(1, 2, 1, 1), stride=2, input_scale=1.0, weight_scale=1.0, output_scale=1.0)
     assert run(files, [np.full((1, 2, 1, 1), 7)], "snps_caffe")[0].reshape(-1).tolist() == [14.0] * 3
 

@@ -1,4 +1,4 @@
-"""SNPS Caffe's layers on numbers and pictures: random networks of one layer against plain Python, on both executors."""
+"""SNPS Caffe's layers on numbers and images: random networks of one layer against plain Python, on both executors."""
 
 from __future__ import annotations
 
@@ -399,7 +399,7 @@ def averaged(total: int, count: int, si: float, zi: int, so: float, zo: int) -> 
 
 
 def test_an_average_of_nothing_is_refused() -> None:
-    """The last window begins behind the picture; the largest number of such a window is the lowest one."""
+    """The last window begins behind the image; the largest number of such a window is the lowest one."""
     fields = {"kernel_size": 1, "stride": 3, "output_scale": 0.5}
     with pytest.raises(UnsupportedError, match="lies beside the image"):
         run(network("Pooling", "pooling_param", [(1, 1, 5, 5)], {**fields, "pool": "AVE"}), [np.ones((1, 1, 5, 5))])
@@ -417,7 +417,7 @@ def test_resize_bilinear(
     seed: int, kind: str, h: int, w: int, oh: int, ow: int, si: float, zi: int, so: float, zo: int, saturate: str,
     method: str, mode: str, layout: str,
 ) -> None:  # fmt: skip
-    """Stored numbers are interpolated; by the document, what they stand for."""
+    """Quantized values are interpolated; by the document, what they stand for."""
     shape = (2, h, w, 2) if layout == "NHWC" else (2, 2, h, w)
     x = numbers(seed, kind, shape)
     fields: dict[str, Any] = {

@@ -15,7 +15,7 @@ EIGHT: dict[str, Any] = {"saturate": "Unsigned_8bit", "output_zero_point": 7}
 
 
 def network(method: str, several: bool) -> Files:
-    """A real picture, quantized; convolutions in groups, depthwise and of one tap; a sum; a pool; a product."""
+    """A real image, quantized; convolutions in groups, depthwise and of one tap; a sum; a pool; a product."""
     rng = np.random.default_rng(11)
     files = Files({"image": (1, 3, 12, 10)})
     scales = {"input_scale": 0.02, "input_zero_point": 7, "output_scale": 0.02, **EIGHT}

@@ -1,4 +1,4 @@
-"""SNPS Caffe's layers on numbers and pictures: what is refused, what runs natively, and which operators they become."""
+"""SNPS Caffe's layers on numbers and images: what is refused, what runs natively, and which operators they become."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ _LIMITED = {"output_scale": 0.3, "saturate": "Unsigned_8bit"}
 )
 @pytest.mark.parametrize("dtype", ["s8", "u8"])
 def test_layers_of_8_bits_are_native(kind: str, parameter: str, fields: dict[str, Any], count: int, dtype: str) -> None:
-    """The networks begin with what quantizes their inputs, which is native, too; pictures are large enough to share."""
+    """The networks begin with what quantizes their inputs, which is native, too; images are large enough to share."""
     shapes = [(2, 19, 33, 37)] * count
     model = network(kind, parameter, shapes, fields, [dtype] * count)
     plan = caffe.make_plan(model.graphs[0], caffe.find("snps_caffe"), graphs=model.graphs)

@@ -300,12 +300,12 @@ def test_wrong_arguments_are_named(call: Callable[[], Any], argument: str) -> No
 
 
 def test_what_has_no_value_is_refused() -> None:
-    with pytest.raises(InputError, match="no value for code"):
+    with pytest.raises(InputError, match="no value for quantized value"):
         qnn.sqrt(np.int8([4, -1]), 1.0, 0, 1.0, 0)
     assert qnn.sqrt(np.int8([4, 0]), 1.0, 0, 1.0, 0).tolist() == [2, 0]
     x = qnn.var("x", (2,), "int8")
     session = qnn.model(qnn.log(x, 1.0, 0, 0.1, 0)).prepare()
-    with pytest.raises(BittrueError, match="no value for code -3"):
+    with pytest.raises(BittrueError, match="no value for quantized value -3"):
         session.run(x=np.int8([1, -3]))
     with pytest.raises(InputError, match="shift"):
         qnn.leaky_relu(np.int8([1]), 1.0, 0.5, 0, 0.5, 0)

@@ -44,7 +44,7 @@ def random_inputs(model: bittrue.Model, seed: int) -> list[np.ndarray]:
 
 
 def picture(extent: int) -> np.ndarray:
-    """A portrait as s8 [1, extent, extent, 3], pixels picked without interpolation."""
+    """A portrait as s8 [1, dimension, dimension, 3], pixels picked without interpolation."""
     data = np.fromfile(SHARED / "images" / "grace_hopper.bmp", np.uint8)
     start, width, height = (int(data[at : at + 4].view("<i4")[0]) for at in (10, 18, 22))
     rows = data[start : start + (width * 3 + 3) // 4 * 4 * abs(height)].reshape(abs(height), -1)
@@ -76,7 +76,7 @@ def test_rebuilt_files_give_the_same_bytes(name: str) -> None:
 @needs_shared
 @pytest.mark.parametrize("name", ["inception_v3_299_int8", "coral_tf2_mobilenet_v2_1.0_224_ptq"])
 def test_every_tensor_of_the_target_networks(name: str) -> None:
-    """All tensors that nodes compute, whatever their names and order; a picture and random codes."""
+    """All tensors that nodes compute, whatever their names and order; an image and random codes."""
     model = file(name)
     rebuilt = qnn.from_tflite(model).model()
     assert sorted(n.operator for n in model.graph.nodes) == sorted(n.operator for n in rebuilt.graph.nodes)

@@ -142,7 +142,9 @@ def prepared_or_refused(call: Call, prepare: Any, scales: Sequence[affine_sum.Pa
 
 
 def rescaled_codes(call: Call, operand: Operand) -> np.ndarray:
-    """What every code of an 8- or 16-bit operand is worth in the output's scale and 32 bits, without zero point."""
+    """What every quantized value of an 8- or 16-bit operand is worth in the output's scale and 32 bits, without zero
+    point.
+    """
     finish, zero_point = store.RULES[call.rules["store"]], call.output.zero_point
     codes = np.arange(operand.type.minimum, operand.type.maximum + 1, dtype=np.int64) - operand.zero_point
     real = scale_form.form(call.rules["scale_form"], operand.scale, 1, call.output.scale)

@@ -1,8 +1,8 @@
-"""add_levels, bias_levels and combine_levels: functions of several tensors of stored numbers.
+"""add_levels, bias_levels and combine_levels: functions of several tensors of quantized values.
 
 - add_levels: two tensors of one size as levels of a third scale (slot `level_sum`); scales are binary64 attributes.
 - bias_levels: levels(f32(real(x) + real(b))) (slot `levels`); b lies along the axes of x from `axis` on.
-- combine_levels: stored numbers as they are, `operation` sum (with `coefficients`, powers of two), product, quotient,
+- combine_levels: quantized values as they are, `operation` sum (with `coefficients`, powers of two), product, quotient,
   largest or smallest; the second tensor lies along the axes of the first from `axis` on, further ones have its size.
 """
 
@@ -195,6 +195,6 @@ OPERATORS = (
         infer_combine,
         lower_combine,
         reference_combine,
-        "sum, product, quotient, largest or smallest of stored numbers as they are",
+        "sum, product, quotient, largest or smallest of quantized values as they are",
     ),
 )

@@ -1,4 +1,4 @@
-"""Averages of windows of quantized numbers by rules of the slot `affine_average`: a summand for every stored integer.
+"""Averages of windows of quantized numbers by rules of the slot `affine_average`: a summand for every quantized value.
 
 With constant scales the step reads x alone. Without any, numbers mean themselves.
 """
@@ -30,7 +30,7 @@ def _prepare(rules: Mapping[str, str], known: Mapping[str, Any], values: Values)
 
 
 def lower(call: Call) -> Lowered:
-    """The geometry, and a summand per stored integer."""
+    """The geometry, and a summand per quantized value."""
     windows, x, output = pool_windows(call), call.input(0), call.output
     channels = x.shape[-1 if call.attribute("channels_last") else 1]
     if not channels:

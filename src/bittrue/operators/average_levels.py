@@ -1,4 +1,4 @@
-"""Averages of windows of stored numbers by rules of the slot `window_levels`, as levels of another scale.
+"""Averages of windows of quantized values by rules of the slot `window_levels`, as levels of another scale.
 
 Scales and zero points are attributes, in binary64. Padding that counts adds stored zeros; what a window reaches behind
 the padding is left out.

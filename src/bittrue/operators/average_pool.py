@@ -3,7 +3,7 @@
 Attributes are those of `pooling`, and `counted`: which taps the sum is divided by (see `Window.counts`). Operands: x;
 then, where tensors do not carry them, x_scale, x_zero_point, y_scale, y_zero_point. The slots that decide: `average`
 (of integers as they are stored, or of real numbers), `window_average` (in another scale), `real_sum`, `affine_average`
-(a summand for every stored integer), `window_levels`, and `rescale` or `mean` (whole images, as the mean along axes).
+(a summand for every quantized value), `window_levels`, and `rescale` or `mean` (whole images, as the mean along axes).
 """
 
 from __future__ import annotations

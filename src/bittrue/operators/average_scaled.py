@@ -26,7 +26,7 @@ def lower(call: Call) -> Lowered:
     except ValueError as error:
         raise call.invalid("BT-MULTIPLIER", f"the scales do not suit: {error}", "quantize the model again") from None
     taps = most_taps(found)
-    # Sums are taken of stored integers first.
+    # Sums are taken of quantized values first.
     span = max(signed_span(source, source.zero_point), source.type.maximum)
     return Lowered(
         {**step_geometry(call, found), **fused_range(call), "input_zero_point": source.zero_point},
@@ -38,7 +38,7 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Image by image: sums of stored integers, less the zero point of as many as lie inside."""
+    """Image by image: sums of quantized values, less the zero point of as many as lie inside."""
     images = Images(step, inputs[0])
     rule = window_average.RULES[step.rules["window_average"]]
     inside, out = images.counts("inside"), images.empty(inputs[0].dtype)

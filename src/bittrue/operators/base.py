@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import BittrueError, InvalidModelError, ModelFormatError, UnsupportedError
 from ..graph import Attribute, DataType, Node, Quantization, Tensor
 
-# -1 for an extent that only running tells; such shapes occur in what `infer` returns and nowhere else.
+# -1 for a dimension that only running tells; such shapes occur in what `infer` returns and nowhere else.
 Shape = tuple[int, ...]
 
 
@@ -393,7 +393,7 @@ class Operator:
     Attributes:
         stem: its name in every tree.
         slots: the slots that a numerics row must fill.
-        infer: output shapes from a call whose inputs have shapes (and values where known). An extent of -1 is one that
+        infer: output shapes from a call whose inputs have shapes (and values where known). A size of -1 is one that
             only running the operator tells; planning stops behind it until then.
         lower: prepared parameters from a call whose outputs have shapes.
         reference: the NumPy meaning; receives the step, one array per input (None where absent), and the `World` when

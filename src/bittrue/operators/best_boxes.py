@@ -1,7 +1,7 @@
-"""best_boxes: per picture and class, boxes by falling score without those that overlap a chosen one too much.
+"""best_boxes: per image and class, boxes by falling score without those that overlap a chosen one too much.
 
-Inputs: boxes [pictures, n, 4], scores [pictures, classes, n], results per class, largest overlap, smallest score.
-Output: [how many, (picture, class, box)]. A box is two opposite corners (y, x, y, x), or `centred` x, y, width, height.
+Inputs: boxes [images, n, 4], scores [images, classes, n], results per class, largest overlap, smallest score.
+Output: [how many, (image, class, box)]. A box is two opposite corners (y, x, y, x), or `centred` x, y, width, height.
 """
 
 from __future__ import annotations

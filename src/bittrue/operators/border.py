@@ -37,7 +37,7 @@ def _widths(call: Call) -> list[tuple[int, int]]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """Each extent grows by the widths before and after it."""
+    """Each dimension grows by the widths before and after it."""
     mode, source = call.attribute("mode"), call.input(0)
     call.rank(source, 1, max(1, source.rank))
     if mode not in ("constant", "reflect", "edge", "wrap") or (mode == "wrap" and not source.size):
@@ -54,7 +54,8 @@ def infer(call: Call) -> list[Shape]:
         nothing = mode != "constant" and kept <= 0 and (pair != (0, 0) if source.size else extent + sum(pair) > 0)
         if extent + sum(pair) < 0 or nothing or (mode == "reflect" and source.size and 0 < wide > kept - 1):
             raise call.invalid(
-                "BT-PAD", f"an extent of {extent} (axis {axis}) cannot get a border of {pair[0]} and {pair[1]} ({mode})"
+                "BT-PAD",
+                f"a dimension of {extent} (axis {axis}) cannot get a border of {pair[0]} and {pair[1]} ({{mode}})",
             )
     return [bounded(call, shape)]
 

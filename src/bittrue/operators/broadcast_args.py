@@ -12,7 +12,7 @@ from .base import Call, Lowered, Operator, Shape, Step
 
 
 def infer(call: Call) -> list[Shape]:
-    """As many extents as the longer shape has."""
+    """As many dimensions as the longer shape has."""
     call.expect(2)
     first, second = call.input(0), call.input(1)
     call.rank(first, 1)
@@ -21,12 +21,12 @@ def infer(call: Call) -> list[Shape]:
 
 
 def lower(call: Call) -> Lowered:
-    """Number of extents."""
+    """Number of dimensions."""
     return Lowered(parameters={"rank": call.output.size})
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """An extent of 1 gives way to the other one; only the low 32 bits count."""
+    """A size of 1 gives way to the other one; only the low 32 bits count."""
     one, two = (np.concatenate([np.ones(step["rank"] - s.size, np.int64), wrap_s32(s)]) for s in inputs)
     if ((one != two) & (one != 1) & (two != 1)).any():
         raise RunError(

@@ -28,7 +28,7 @@ from .scalar_operands import check_scalars, pair
 
 
 def joined_shape(call: Call, parts: Sequence[Operand]) -> Shape:
-    """The shape of `parts` side by side along the attribute `axis`; the extents of all other axes must be equal."""
+    """The shape of `parts` side by side along the attribute `axis`; the sizes of all other axes must be equal."""
     first = parts[0]
     axis = call.axis(call.attribute("axis"), first.rank)
     for part in parts[1:]:
@@ -78,7 +78,7 @@ def _infer_with_operands(call: Call, given: str) -> list[Shape]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """Extents of all axes but one are equal. Scalars are joined to a vector when they are known at plan time."""
+    """Dimensions of all axes but one are equal. Scalars are joined to a vector when they are known at plan time."""
     if "given" in call.node.attributes:
         return _infer_with_operands(call, str(call.attribute("given")))
     call.expect((1, len(call.inputs)))
@@ -97,7 +97,7 @@ def infer(call: Call) -> list[Shape]:
 
 
 def _moved(call: Call, part: Operand, codes: np.ndarray) -> np.ndarray:
-    """What the codes of a part become: by the rule of the slot `combine`, else rescaled and stored."""
+    """What the quantized values of a part become: by the rule of the slot `combine`, else rescaled and stored."""
     low, high = call.output.type.minimum, call.output.type.maximum
     if "combine" in call.rules:
         return combine.RULES[call.rules["combine"]](

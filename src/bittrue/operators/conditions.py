@@ -43,7 +43,7 @@ def input_per_axis(call: Call, position: int) -> bool:
 
 
 def equal_extents(call: Call, first: int, first_axis: int, second: int, second_axis: int) -> bool:
-    """Two inputs have the same extent along one axis each."""
+    """Two inputs have the same size along one axis each."""
     return call.input(first).shape[first_axis] == call.input(second).shape[second_axis]
 
 
@@ -87,7 +87,7 @@ def broadcast_form(call: Call, *forms: str) -> bool:
 
 
 def not_broadcast(call: Call) -> bool:
-    """Both inputs have one shape, but for leading extents of 1."""
+    """Both inputs have one shape, but for leading dimensions of 1."""
     one, two = call.input(0).shape, call.input(1).shape
     rank = max(len(one), len(two))
     return (1,) * (rank - len(one)) + one == (1,) * (rank - len(two)) + two
@@ -205,7 +205,7 @@ def _at(call: Call, places: Iterable[object]) -> list[Operand]:
 
 
 def declared_rank(call: Call, low: int, high: int, *places: object) -> bool:
-    """Declared ranks lie between `low` and `high`, and no declared extent is 0."""
+    """Declared ranks lie between `low` and `high`, and no declared dimension is 0."""
     return all(low <= len(o.tensor.shape) <= high and min(o.tensor.shape, default=1) > 0 for o in _at(call, places))
 
 
@@ -347,7 +347,7 @@ def first_zero_point_is_zero(call: Call, *positions: int) -> bool:
 
 
 def windows_overlap(call: Call) -> bool:
-    """Strides of a pooling window do not exceed its extents, and a window of one pixel has stride 1."""
+    """Strides of a pooling window do not exceed its dimensions, and a window of one pixel has stride 1."""
     kernel, strides = call.attribute("kernel"), call.attribute("strides")
     if min(*kernel, *strides) < 1 or any(stride > taps for stride, taps in zip(strides, kernel, strict=True)):
         return False

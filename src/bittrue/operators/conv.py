@@ -37,7 +37,7 @@ _ARITHMETIC = {"real": real_conv, "integers": integer_conv, "whole": whole_conv}
 
 
 def lower(call: Call) -> Lowered:
-    """What the row's arithmetic needs. Whole numbers in binary32 are integers where the plan proves that equal."""
+    """What the row's arithmetic needs. Integers in binary32 are integers where the plan proves that equal."""
     kind, lowers = "integers", integer_conv.lower
     if "accumulate" not in call.rules:
         kind, lowers = "real", real_conv.lower

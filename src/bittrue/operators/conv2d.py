@@ -130,7 +130,7 @@ def lower(call: Call) -> Lowered:
 
 
 def _lower_hybrid(call: Call, vertical: Window, horizontal: Window, groups: int) -> Lowered:
-    """Pictures are quantized with a zero point when the scales of the weights differ, else symmetrically."""
+    """Images are quantized with a zero point when the scales of the weights differ, else symmetrically."""
     scales = hybrid_layers.weight_scales(call, call.output.shape[3])
     axis = call.input(1).quantization.axis
     if axis:
@@ -158,7 +158,7 @@ def _lower_hybrid(call: Call, vertical: Window, horizontal: Window, groups: int)
 
 
 def pad_and_center(picture: np.ndarray, step: Step, dtype: np.dtype) -> np.ndarray:
-    """picture[H, W, C] - zero point as `dtype`, with padded positions holding real zero."""
+    """image[H, W, C] - zero point as `dtype`, with padded positions holding real zero."""
     pads = ((step["pad_top"], step["pad_bottom"]), (step["pad_left"], step["pad_right"]), (0, 0))
     centered = picture.astype(dtype)
     if step["input_zero_point"]:

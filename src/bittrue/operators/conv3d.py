@@ -1,7 +1,7 @@
 """conv3d and conv3d_transpose: binary32 sums over three spatial axes, in the order of memory.
 
 conv3d: out[n, p, o] = clamp(sum over taps t and channels c of x[n, p * stride - pad + t * dilation, c] * w[t, c, o]
-+ bias[o]); taps outside of the picture are left out. conv3d_transpose adds x[n, p, c] * w[t, o, c] to every
++ bias[o]); taps outside of the image are left out. conv3d_transpose adds x[n, p, c] * w[t, o, c] to every
 out[n, p * stride - pad + t * dilation, o] inside of the output, input position by input position.
 Source: the kernels, read and run.
 """

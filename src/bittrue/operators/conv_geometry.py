@@ -118,7 +118,7 @@ def transposed_parameters(call: Call) -> dict[str, Attribute]:
 def tap_slices(
     step: Step, tap: Sequence[int], extents: Shape, reached: Shape
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Elements of [channels, *extents] that a tap takes to the result, and where they go in [channels, *reached]."""
+    """Elements of [channels, *dimensions] that a tap takes to the result, and where they go in [channels, *reached]."""
     geometry = zip(extents, reached, step["strides"], step["dilations"], step["before"], tap, strict=True)
     of, to = zip(*(meeting(e, r, s, t * d - before) for e, r, s, d, before, t in geometry), strict=True)
     return (slice(None), *of), (slice(None), *to)

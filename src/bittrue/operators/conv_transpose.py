@@ -2,7 +2,7 @@
 
 acc[n, o, p stride + t dilation - pad] += sum over c of (x[n, c, p] - z_x)(w[c, o, t] - z_w). x is [N, C, spatial...],
 or has its channels last with `channels_last`; w is [C, O / groups, spatial...]. Operands are those of `conv`. The row
-chooses the arithmetic: real numbers, sums of integers, or whole numbers in binary32.
+chooses the arithmetic: real numbers, sums of integers, or integers in binary32.
 """
 
 from __future__ import annotations

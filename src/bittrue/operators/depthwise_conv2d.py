@@ -125,7 +125,7 @@ def _lost(
     top: int,
     count: int,
 ) -> np.ndarray:
-    """What pairs of neighbouring taps lose in rows `top` to `top + count`; padded codes are zero points."""
+    """What pairs of neighbouring taps lose in rows `top` to `top + count`; padded quantized values are zero points."""
     taps = filters.shape[0] * filters.shape[1]
     view = tap_windows(padded, step)[top : top + count]
     codes = view.reshape(-1, taps, filters.shape[2]).transpose(2, 0, 1) + step["input_zero_point"]

@@ -39,7 +39,7 @@ def infer(call: Call) -> list[Shape]:
         raise call.invalid(
             "BT-DETECTION-SHAPE",
             f"scores must be [1, {boxes}, {classes} or {classes + 1}], found {list(scores.shape)}",
-            "the last extent is option num_classes, or one more for the background",
+            "the last dimension is option num_classes, or one more for the background",
         )
     if anchors.size < 4 * boxes:
         raise call.invalid("BT-DETECTION-SHAPE", f"anchors must be [{boxes}, 4], found {list(anchors.shape)}")

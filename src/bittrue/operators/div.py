@@ -80,7 +80,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
             at = int(np.argmin(defined))
             raise RunError(
                 "BT-DIVIDE-RANGE",
-                f"{int(a[at])} / {int(b[at])} (stored integers) needs a right shift outside 0..31, "
+                f"{int(a[at])} / {int(b[at])} (quantized values) needs a right shift outside 0..31, "
                 "which the kernels leave undefined: the numerator is too small beside the divisor",
                 place=step.place,
                 advice="dequantize ahead of the division, or choose a smaller output scale",

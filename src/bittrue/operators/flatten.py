@@ -10,7 +10,7 @@ from .reshape import reference
 
 
 def infer_flatten(call: Call) -> list[Shape]:
-    """[product of the extents ahead of `axis`, product of the others]; the axis may be the rank."""
+    """[product of the dimensions ahead of `axis`, product of the others]; the axis may be the rank."""
     call.expect(1)
     shape, axis = call.input(0).shape, int(call.attribute("axis"))
     if not -len(shape) <= axis <= len(shape):

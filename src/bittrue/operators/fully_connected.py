@@ -43,7 +43,9 @@ def infer(call: Call) -> list[Shape]:
     check_bias(call, units)
     if call.attribute("keep_num_dims"):
         if not source.rank or source.shape[-1] != depth:
-            raise call.invalid("BT-FC-DEPTH", f"last input extent {source.shape[-1:]} must equal filter depth {depth}")
+            raise call.invalid(
+                "BT-FC-DEPTH", f"last input dimension {source.shape[-1:]} must equal filter depth {depth}"
+            )
         return [(*source.shape[:-1], units)]
     return [(source.size // depth, units)]
 

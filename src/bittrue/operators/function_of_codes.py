@@ -1,8 +1,9 @@
-"""function_of_codes: a real function of 8-bit codes, as a table with one entry per code.
+"""function_of_codes: a real function of 8-bit values, as a table with one entry per quantized value.
 
 Attribute `function`: abs, erf, exp, hard_swish, log, logistic, rsqrt, sqrt or tanh. Functions that take several steps
 are taken in binary32 steps, each one rounded to nearest: logistic 1 / (1 + exp(-x)), rsqrt 1 / sqrt(x),
-hard_swish x * min(max(x + 3, 0), 6) / 6. Codes for which a function has no value are refused when they occur.
+hard_swish x * min(max(x + 3, 0), 6) / 6. Quantized values for which a function has no value are refused when they
+occur.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def lower(call: Call) -> Lowered:
         raise call.unsupported("BT-NODE-ATTRIBUTE", f"no function '{name}'", f"functions: {', '.join(_FUNCTIONS)}")
     source, output = call.input(0), call.output
     if source.dtype != output.dtype:
-        raise call.invalid("BT-NODE-TYPE", f"codes are {source.dtype}, results {output.dtype}")
+        raise call.invalid("BT-NODE-TYPE", f"quantized values are {source.dtype}, results {output.dtype}")
     missing = np.zeros(0, bool)
 
     def function(x: np.ndarray) -> np.ndarray:
@@ -75,9 +76,9 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         code = int(x[absent].reshape(-1)[0])
         raise RunError(
             "BT-RUN-NAN",
-            f"the function has no value for code {code}: its real number lies outside of the domain",
+            f"the function has no value for quantized value {code}: its real number lies outside of the domain",
             place=step.place,
-            advice="keep codes inside of the function's domain",
+            advice="keep quantized values inside of the function's domain",
         )
     return [read_table(step, x)]
 
@@ -88,6 +89,6 @@ OPERATOR = Operator(
     same_shape,
     lower,
     reference,
-    "a real function of 8-bit codes, by a table",
+    "a real function of 8-bit values, by a table",
     elementwise=1,
 )

@@ -27,13 +27,13 @@ def _axes(call: Call) -> tuple[int, int]:
         )
     if source.shape[:batch] != positions.shape[:batch]:
         raise call.invalid(
-            "BT-GATHER", f"the first {batch} extents of {list(source.shape)} and {list(positions.shape)} differ"
+            "BT-GATHER", f"the first {batch} sizes of {list(source.shape)} and {list(positions.shape)} differ"
         )
     return axis, batch
 
 
 def wrapped(step: Step, positions: np.ndarray, extent: int) -> np.ndarray:
-    """Positions counted from the front; a RunError for one outside of [-extent, extent)."""
+    """Positions counted from the front; a RunError for one outside of [-dimension, dimension)."""
     found = positions.astype(np.int64)
     bad = found[(found < -extent) | (found >= extent)]
     if bad.size:
@@ -168,7 +168,7 @@ def infer_nd(call: Call) -> list[Shape]:
 
 
 def lower_nd(call: Call) -> Lowered:
-    """Extents that positions address, behind how many batches, and the shape of the result."""
+    """Dimensions that positions address, behind how many batches, and the shape of the result."""
     source, positions, batch = call.input(0).shape, call.input(1).shape, _batch_axes(call)
     return Lowered(
         {

@@ -1,7 +1,7 @@
 """Windows along the axes of an image: where padding lies, how many windows there are, which taps lie inside.
 
 How runtimes count differs, and is data: a name of `PADDINGS` and one of `SIZES`. With reach = (taps - 1) * dilation + 1
-and span = extent + before + after - reach, the windows along an axis are those of `SIZES[size]` for this span.
+and span = dimension + before + after - reach, the windows along an axis are those of `SIZES[size]` for this span.
 Source: docs/facts/litert.md 1.7, docs/facts/caffe2.md 0, docs/facts/onnxruntime.md 2.6, verified by running.
 """
 
@@ -93,7 +93,7 @@ def lacking(extent: int, reach: int, stride: int) -> int:
 
 @dataclass(frozen=True)
 class Padding:
-    """Padding that follows from the extent: a window for every `stride`-th position.
+    """Padding that follows from the dimension: a window for every `stride`-th position.
 
     The odd position comes after the image, or before it (`lower`). Where windows leave positions out, these are cut
     off: ``none``, ``half`` of them before, or one less than that (``late``). `dilated`: a window reaches over its
@@ -196,7 +196,7 @@ def window(
     Strides and dilations are 1 to `most`; `pads` are the positions before and after, where the rule does not find them.
 
     >>> window(5, 3, 2, padding="same_upper")
-    Window(extent=5, taps=3, stride=2, dilation=1, before=1, after=1, out=3)
+    Window(dimension=5, taps=3, stride=2, dilation=1, before=1, after=1, out=3)
     """
     if padding not in PADDINGS or size not in SIZES:
         raise WindowError(f"padding '{padding}' and size '{size}' are no rules")
@@ -204,7 +204,7 @@ def window(
     rule, counted = PADDINGS[padding], SIZES[size]
     for name, value, low, high in (
         ("extent", extent, 1 - counted.empty, _MOST),
-        ("filter extent", taps, 1, max(most, _MOST)),
+        ("filter dimension", taps, 1, max(most, _MOST)),
         ("stride", stride, 1, most),
         ("dilation", dilation, 1, most),
     ):
@@ -243,8 +243,8 @@ def transposed_window(
 ) -> Window:
     """The window of the convolution that would turn the result of a transposed one into its input of `extent`.
 
-    The result is (extent - 1) * stride + reach + `more` less the pads. ``same_upper`` and ``same_lower`` find the pads,
-    for a result of extent * stride or of `wanted` positions; windows that leave gaps are not padded.
+    The result is (dimension - 1) * stride + reach + `more` less the pads. ``same_upper`` and ``same_lower`` find the
+    pads, for a result of size * stride or of `wanted` positions; windows that leave gaps are not padded.
     Raises WindowError for results of less than `least`, and where `wanted` positions belong to another input.
     """
     rule = PADDINGS[padding]
@@ -377,7 +377,7 @@ def spatial_parameters(found: Sequence[Window]) -> dict[str, Attribute]:
 
 
 def step_windows(step: Step, extents: Sequence[int]) -> tuple[Window, ...]:
-    """Depth, height and width of a step's windows over axes of `extents`; axes that it has not are of extent 1."""
+    """Depth, height and width of a step's windows over axes of `extents`; axes that it has not are of size 1."""
     found = []
     for letter, extent in zip(_LETTERS, (1,) * (3 - len(extents)) + tuple(extents), strict=True):
         if f"filter_{letter}" not in step.parameters:

@@ -1,7 +1,7 @@
 """Scales that are operands: which elements share one, as the shape of the scale says.
 
 - Per tensor: a scale of rank 0, or of rank 1 with one element.
-- Blocked: `block_size` B > 0 and a scale of the data's rank, whose extent on `axis` is ceil(D / B); element i of the
+- Blocked: `block_size` B > 0 and a scale of the data's rank, whose dimension on `axis` is ceil(D / B); element i of the
   axis has scale i // B.
 - Per axis: a scale of rank 1 with one element per slice of `axis`.
 """

@@ -24,7 +24,7 @@ def _real(x: np.ndarray) -> np.ndarray:
 
 
 def lower(call: Call) -> Lowered:
-    """The rule's answer to every stored integer; real numbers need nothing."""
+    """The rule's answer to every quantized value; real numbers need nothing."""
     source, output = call.input(0), call.output
     if not output.type.is_integer:
         return Lowered()

@@ -109,7 +109,7 @@ def finish(step: Step, acc: np.ndarray, scale: np.ndarray | np.float32, start: n
 
 
 def convolve(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Unfolded rows of windows times the filters[O, h, w, depth]; each picture has a scale of its own."""
+    """Unfolded rows of windows times the filters[O, h, w, depth]; each image has a scale of its own."""
     x, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
     bound, groups = _bound(step), step["groups"]
     work_type = product_type(bound)
@@ -149,7 +149,7 @@ def _bound(step: Step) -> int:
 
 
 def _patches(step: Step, picture: np.ndarray, top: int, count: int) -> np.ndarray:
-    """[count, W', h, w, C] of a picture of integers; positions outside hold 0."""
+    """[count, W', h, w, C] of an image of integers; positions outside hold 0."""
     _, vertical, horizontal = step_windows(step, picture.shape[:2])
     found = np.zeros((count, horizontal.out, vertical.taps, horizontal.taps, picture.shape[2]), picture.dtype)
     for i in vertical.taps_met():

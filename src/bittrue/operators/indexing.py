@@ -11,9 +11,9 @@ from .base import Call, Operand, Shape
 
 # NumPy takes 64 dimensions, and some operators split every dimension in two.
 MAX_RANK = 32
-# Extents are 32-bit integers in every model format.
+# Dimensions are 32-bit integers in every model format.
 MAX_EXTENT = 2**31 - 1
-# Extents beside an extent of 0 may not multiply to more than this: NumPy refuses them though nothing is stored.
+# Dimensions beside a dimension of 0 may not multiply to more than this: NumPy refuses them though nothing is stored.
 MAX_HIDDEN = 2**40
 
 

@@ -93,7 +93,8 @@ def _five(array: np.ndarray) -> np.ndarray:
 
 
 def _lost(step: Step, signed: bool, weights: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-    """What sums lose in pairs, if the rule says so: of unfolded codes [groups, K, positions], [groups, O, positions].
+    """What sums lose in pairs, if the rule says so: of unfolded quantized values [groups, K, positions], [groups, O,
+    positions].
 
     The u8 factor of such a product is the left one: the weights, [O, channels and taps], where x is `signed`, or
     windows, [positions, taps and channels]. There, one channel with one filter is multiplied on its own, without pairs.
@@ -115,7 +116,7 @@ def _lost(step: Step, signed: bool, weights: np.ndarray) -> Callable[[np.ndarray
 
 
 def _sums(step: Step, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[tuple[int, int, slice], np.ndarray]]:
-    """(picture, depth, rows) of the output and its sums [O, rows, W'], exact but for what the rule loses, in blocks."""
+    """(image, depth, rows) of the output and its sums [O, rows, W'], exact but for what the rule loses, in blocks."""
     windows = step_windows(step, x.shape[2:])
     limit = step.accumulator.magnitude if step.accumulator else 2**62
     work_type = product_type(limit)

@@ -152,8 +152,8 @@ def bound(
 ) -> Bound:
     """|acc| <= max over channels of sum |w - zero point| * max |x - zero point| + |bias|.
 
-    `source` and `weights`: positions of the codes and of their zero points; `depth`: products of a sum; `axis`: of the
-    output channels in the weights, the first or the last one.
+    `source` and `weights`: positions of the quantized values and of their zero points; `depth`: products of a sum;
+    `axis`: of the output channels in the weights, the first or the last one.
     """
     codes, points = call.input(weights[0]), call.inputs[weights[1]] if call.has(weights[1]) else None
     if codes.value is not None and (points is None or points.value is not None):

@@ -34,7 +34,7 @@ def broadcast_runs(first: Shape, second: Shape) -> tuple[str, int]:
     if a[differing] != 1:
         a, b = b, a
     axis, extents = rank - 1, []
-    # From inside: equal extents, the first input stands still, equal, the second stands still, equal.
+    # From inside: equal sizes, the first input stands still, equal, the second stands still, equal.
     for holds in (
         lambda i: a[i] == b[i],
         lambda i: a[i] == 1,

@@ -1,16 +1,16 @@
-"""Functions of one stored number of a quantized tensor: y = levels(f(scale * (x - zero point))), limited.
+"""Functions of one quantized value of a quantized tensor: y = levels(f(scale * (x - zero point))), limited.
 
-Scales are binary64 attributes. Stored numbers are binary32 or 8-bit integers; for the latter, and for results of
+Scales are binary64 attributes. Quantized values are binary32 or 8-bit integers; for the latter, and for results of
 8 bits, the step holds a table with an entry per value.
 
 - quantize: f(x) = x.
-- scale_levels: levels(x) of stored numbers, with `factor` as the scale and `addend` as the zero point of the rule.
-- power_levels: x^`exponent` of stored numbers, as the C library has it in binary32.
+- scale_levels: levels(x) of quantized values, with `factor` as the scale and `addend` as the zero point of the rule.
+- power_levels: x^`exponent` of quantized values, as the C library has it in binary32.
 - relu: f(x) = max(x, 0) + slope * min(x, 0), 0 where that is NaN, then at most `most` and at least `least`.
 - leaky_levels: x >= zero point: R(x - z, scale / output scale), else R(x - z, scale * slope / output scale), plus the
   output's zero point; all in integers.
 - logistic: f(x) = f32(0.5 * tanh(0.5 * x) + 0.5) in binary64.
-- limit_levels: stored numbers between `low` and `high`.
+- limit_levels: quantized values between `low` and `high`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .level_storage import (
     stored_blocks,
 )
 
-# (rules, parameters, arrays, stored numbers in binary32) to numbers before limits.
+# (rules, parameters, arrays, quantized values in binary32) to numbers before limits.
 Function = Callable[[Mapping[str, str], Mapping[str, Any], Mapping[str, np.ndarray], np.ndarray], np.ndarray]
 
 
@@ -183,8 +183,8 @@ def _operator(stem: str, slots: tuple[str, ...], summary: str) -> Operator:
 
 
 OPERATORS = (
-    _operator("scale_levels", ("levels",), "stored numbers times a factor, plus an addend"),
-    _operator("power_levels", (), "a power of stored numbers"),
+    _operator("scale_levels", ("levels",), "quantized values times a factor, plus an addend"),
+    _operator("power_levels", (), "a power of quantized values"),
     _operator("leaky_levels", ("rescale",), "x where it is positive, else slope * x, of levels, in integers"),
     _operator("limit_levels", (), "levels between two limits"),
 )

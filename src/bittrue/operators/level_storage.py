@@ -48,7 +48,7 @@ def store(y: np.ndarray, low: float, high: float, dtype: np.dtype, place: str) -
         if y.dtype.kind == "f":
             limited = np.minimum(np.maximum(y, np.float32(low)), np.float32(high))
         else:
-            # Sums of 64 bits are rounded to binary32 once, and limits are whole numbers or infinite.
+            # Sums of 64 bits are rounded to binary32 once, and limits are integers or infinite.
             limited = np.clip(y.astype(np.float32), np.float32(low), np.float32(high))
         if dtype.kind == "f":
             return limited.astype(dtype)

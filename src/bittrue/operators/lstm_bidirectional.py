@@ -1,6 +1,6 @@
 """What `lstm` does in two directions: two cells along time, one forward and one backward.
 
-The cells stand in `lstm_real.py`; both have the same extents. `merge_outputs` puts the backward cell's outputs behind
+The cells stand in `lstm_real.py`; both have the same sizes. `merge_outputs` puts the backward cell's outputs behind
 the others'. An auxiliary input has weights of its own in every gate, added after those of the input; without weights it
 is the input of the backward cell.
 """

@@ -24,7 +24,7 @@ AUXILIARY = 24
 
 @dataclass(frozen=True)
 class Sizes:
-    """Extents of one layer, and whether time is its first axis."""
+    """Dimensions of one layer, and whether time is its first axis."""
 
     batch: int
     time: int
@@ -70,7 +70,7 @@ def like_input(out: np.ndarray, x: np.ndarray, time_major: bool) -> np.ndarray:
 
 
 def infer(call: Call, sequence: bool) -> list[Shape]:
-    """The input's shape; the last extent becomes that of the output state."""
+    """The input's shape; the last dimension becomes that of the output state."""
     call.expect((20, 24))
     if len(call.inputs) not in (20, 24):
         raise call.invalid("BT-NODE-ARITY", f"expected 20 or 24 inputs, found {len(call.inputs)}")

@@ -1,9 +1,9 @@
 """matmul_n_bits: a[..., K] times weights of 2, 4 or 8 bits in blocks along K, with a scale and a zero point each.
 
-Operands: a, codes u8[N, blocks, block_size * bits / 8] (the first of a byte in its lowest bits), scales[N, blocks],
-zero points (u8, packed like codes in every row, or f32[N, blocks]; absent: the middle code), nothing, bias[N].
-w[n, k] = f32((code - zero point) * scale), with real zero points f32(f32(code * scale) - f32(scale * zero point)); the
-result is a w^T + bias. Attributes: `n`, `k`, `bits`, `block_size`.
+Operands: a, quantized values q u8[N, blocks, block_size * bits / 8] (the first of a byte in its lowest bits), scales[N,
+blocks], zero points (u8, packed like q in every row, or f32[N, blocks]; absent: the middle of the type), nothing,
+bias[N]. w[n, k] = f32((q - zero point) * scale), with real zero points f32(f32(q * scale) - f32(scale * zero point));
+the result is a w^T + bias. Attributes: `n`, `k`, `bits`, `block_size`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def infer(call: Call) -> list[Shape]:
     real = call.has(3) and call.input(3).dtype == "f32"
     in_row = blocks if real else -(-blocks * bits // 8)
     for position, role, wanted in (
-        (1, "the codes", (n, blocks, block * bits // 8)),
+        (1, "the quantized values", (n, blocks, block * bits // 8)),
         (2, "the scales", (n, blocks)),
         (3, "the zero points", (n, in_row)),
         (5, "the bias", (n,)),
@@ -55,7 +55,7 @@ def infer(call: Call) -> list[Shape]:
 
 
 def lower(call: Call) -> Lowered:
-    """Extents, and whether kernels for constant weights carry the product out."""
+    """Dimensions, and whether kernels for constant weights carry the product out."""
     n, k = int(call.attribute("n")), int(call.attribute("k"))
     known = {name: int(call.attribute(name)) for name in ("n", "k", "bits", "block_size")}
     packed = call.input(1).value is not None and known["bits"] == 4
@@ -70,7 +70,7 @@ def _codes(packed: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _points(step: Step, inputs: Sequence[Any]) -> np.ndarray:
-    """Zero points of whole numbers, one per block [N, blocks, 1]."""
+    """Zero points of integers, one per block [N, blocks, 1]."""
     n, k, bits, block = (step[name] for name in ("n", "k", "bits", "block_size"))
     blocks = -(-k // block)
     if len(inputs) < 4 or inputs[3] is None:
@@ -79,7 +79,7 @@ def _points(step: Step, inputs: Sequence[Any]) -> np.ndarray:
 
 
 def _unpacked(step: Step, inputs: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Codes u8[N, blocks, block_size] and scales [N, blocks, 1]."""
+    """Quantized values u8[N, blocks, block_size] and scales [N, blocks, 1]."""
     n, blocks = step["n"], -(-step["k"] // step["block_size"])
     return _codes(inputs[1].reshape(n, blocks, -1), step["bits"]), inputs[2].reshape(n, blocks, 1)
 

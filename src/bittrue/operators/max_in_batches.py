@@ -1,14 +1,14 @@
-"""max_in_batches: largest stored number of windows over pictures that hold a grid of smaller pictures.
+"""max_in_batches: largest quantized value of windows over images that hold a grid of smaller images.
 
-Attributes, each for height and width: `kernel` (empty: the whole picture), `strides`, `grid` (small pictures, at least
-2), `batch` (their extent), `skip`; `pads` (top, left, bottom, right), some of them above 0. Along an axis of extent n
-with g small pictures of extent b, k taps, stride s, pads p and q, skip d:
+Attributes, each for height and width: `kernel` (empty: the whole image), `strides`, `grid` (small images, at least
+2), `batch` (their dimension), `skip`; `pads` (top, left, bottom, right), some of them above 0. Along an axis of size n
+with g small images of size b, k taps, stride s, pads p and q, skip d:
 
     gap = floor((n - b g) / (g - 1)), out = floor((n + p + q - k - (g - 1) d) / s) + 1
     out_b = floor((b + p + q - k) / s) + 1, out_gap = floor((out - out_b g) / (g - 1))
 
-Outputs i with j (out_b + out_gap) <= i < (j + 1)(out_b + out_gap) belong to small picture j, which begins at
-j (b + gap): taps from i s - p + j d on, those before the small picture left out, those behind it stored zeros as far as
+Outputs i with j (out_b + out_gap) <= i < (j + 1)(out_b + out_gap) belong to small image j, which begins at
+j (b + gap): taps from i s - p + j d on, those before the small image left out, those behind it stored zeros as far as
 the padding reaches, or all of them with a skip. Other outputs are the lowest binary32 number. Taps behind a row read
 the row below, as memory lies.
 """
@@ -36,7 +36,9 @@ def _floor(value: int, divisor: int) -> int:
 
 
 def _axes(call: Call) -> list[tuple[Window, int, int, int]]:
-    """The window, small pictures, their extent, and skip: of height and width. A window ends before what is skipped."""
+    """The window, small images, their dimension, and skip: of height and width. A window ends before what is
+    skipped.
+    """
     source = call.input(0)
     call.rank(source, 4)
     kernel = numbers(call, "kernel", 2, 1) if call.attribute("kernel") else source.shape[2:]
@@ -44,7 +46,7 @@ def _axes(call: Call) -> list[tuple[Window, int, int, int]]:
     grid, batch, skip = numbers(call, "grid", 2, 2), numbers(call, "batch", 2, 1), numbers(call, "skip", 2, 0)
     if not any(pads):
         raise call.unsupported(
-            "BT-WINDOW", "no pads: the runtime leaves the extents of small pictures undefined", "give one of the pads"
+            "BT-WINDOW", "no pads: the runtime leaves the sizes of small images undefined", "give one of the pads"
         )
     skipped = [(small - 1) * each for small, each in zip(grid, skip, strict=True)]
     sides = (*pads[:2], pads[2] - skipped[0], pads[3] - skipped[1])
@@ -76,14 +78,14 @@ def _positions(one: Window, grid: int, batch: int, skip: int) -> np.ndarray:
             first = place * stride - before + skip * picture
             at = first + np.arange(taps)
             zero = (at >= end) & ((at < end + after) | bool(skip))
-            # A position before the picture's memory is as far outside as one behind it.
+            # A position before the image's memory is as far outside as one behind it.
             read = np.where(at < 0, extent * LARGEST, at)
             found[place] = np.where(at < begin, _ABSENT, np.where(zero, _ZERO, read))
     return found
 
 
 def lower(call: Call) -> Lowered:
-    """Positions of taps; those outside of the picture's memory are refused."""
+    """Positions of taps; those outside of the image's memory are refused."""
     sides = _axes(call)
     (height, *_), (width, *_) = sides
     rows, columns = (_positions(*side) for side in sides)
@@ -91,8 +93,8 @@ def lower(call: Call) -> Lowered:
     if last >= height.extent * width.extent:
         raise call.unsupported(
             "BT-WINDOW",
-            f"windows read element {int(last)} of a picture of {height.extent * width.extent}",
-            "the runtime reads past the picture; give pads behind it, or a skip",
+            f"windows read element {int(last)} of an image of {height.extent * width.extent}",
+            "the runtime reads past the image; give pads behind it, or a skip",
         )
     size = math.prod(call.output.shape)
     return Lowered(
@@ -122,5 +124,5 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 OPERATOR = Operator(
-    "max_in_batches", (), infer, lower, reference, "largest numbers of windows over a grid of pictures", compares=True
+    "max_in_batches", (), infer, lower, reference, "largest numbers of windows over a grid of images", compares=True
 )

@@ -1,4 +1,4 @@
-"""maximum and minimum: of the stored numbers, whatever their scales say; slot `extreme`: what becomes of NaN."""
+"""maximum and minimum: of the quantized values, whatever their scales say; slot `extreme`: what becomes of NaN."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _lowered_by(call: Call, rule: mean.MeanRule, count: int, divisor: int) -> Lo
     parameters, bound = _quantized(call, count)
     source = call.input(0)
     if "rescale" in call.rules:
-        # The quotient of stored integers is a stored integer, which is then requantized.
+        # The quotient of quantized values is a quantized value, which is then requantized.
         arrays = {**rule.prepare(1.0, divisor), **multiplier_arrays(call, source.scale, 1.0)}
         plain = {**parameters, "total_zero_point": 0, "input_zero_point": source.zero_point}
         return _lowered(call, plain, arrays, proven_bound(call, count, signed_span(source, 0), None))

@@ -80,7 +80,7 @@ def infer_instance(call: Call) -> list[Shape]:
 
 
 def reference_instance(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Every picture on its own."""
+    """Every image on its own."""
     x, scale, bias = inputs
     rule = real_normalization.RULES[step.rules["real_normalization"]]
     rows = x.reshape(x.shape[0] * x.shape[1], -1)
@@ -114,7 +114,7 @@ def reference_group(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray
 
 
 def infer_layer(call: Call) -> list[Shape]:
-    """The input's shape; mean and inverse deviation, where wanted, keep extents of 1."""
+    """The input's shape; mean and inverse deviation, where wanted, keep dimensions of 1."""
     call.expect((2, 3), None)
     x = call.input(0)
     axis = call.axis(int(call.attribute("axis")), x.rank)
@@ -222,9 +222,7 @@ OPERATORS = (
         reference_batch,
         "by given means and variances",
     ),
-    Operator(
-        "instance_normalization", _SLOTS, infer_instance, _lowered, reference_instance, "every picture by its own"
-    ),
+    Operator("instance_normalization", _SLOTS, infer_instance, _lowered, reference_instance, "every image by its own"),
     Operator(
         "group_normalization",
         _SLOTS,

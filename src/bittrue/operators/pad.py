@@ -29,7 +29,7 @@ def _paddings(call: Call) -> list[tuple[int, int]]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """Each extent grows by the padding before and after it."""
+    """Each dimension grows by the padding before and after it."""
     call.expect((2, 3))
     source = call.input(0)
     call.rank(source, 0, _PAD_RANK)

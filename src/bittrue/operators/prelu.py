@@ -21,7 +21,7 @@ def infer(call: Call) -> list[Shape]:
         raise call.invalid(
             "BT-SHAPE-BROADCAST",
             f"alpha '{alpha.name}' of shape {list(alpha.shape)} is larger than the input of shape {list(source.shape)}",
-            "alpha needs an extent of 1 or the input's in every axis",
+            "alpha needs a dimension of 1 or the input's in every axis",
         )
     return [shape]
 

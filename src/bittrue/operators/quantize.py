@@ -1,4 +1,4 @@
-"""quantize: from real numbers to stored integers, or from one scale and zero point to another."""
+"""quantize: from real numbers to quantized values, or from one scale and zero point to another."""
 
 from __future__ import annotations
 

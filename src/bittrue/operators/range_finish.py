@@ -102,7 +102,7 @@ def reference_real(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 
 
 def reference_sum(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Stored as the other tensor's type, whose codes the result has in common; s32 in its own."""
+    """Stored as the other tensor's type, whose quantized values the result has in common; s32 in its own."""
     acc, other = inputs[0], inputs[7]
     scales = _by_channel(step, inputs[3], acc.ndim)
     with np.errstate(all="ignore"):
@@ -132,7 +132,7 @@ OPERATORS = (
         infer_sum,
         lower_sum,
         reference_sum,
-        "a layer's sums and another tensor as codes of a range",
+        "a layer's sums and another tensor as quantized values of a range",
     ),
     Operator("range_to_real", (), infer_real, lower_real, reference_real, "a layer's sums as real numbers"),
 )

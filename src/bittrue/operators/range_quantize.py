@@ -1,4 +1,5 @@
-"""range_quantize, range_dequantize, range_requantize: between real numbers, sums, and codes of tensors with a range.
+"""range_quantize, range_dequantize, range_requantize: between real numbers, sums, and quantized values of tensors with
+a range.
 
 range_quantize: x (f32), low, high; range_dequantize: q (s8, u8), low, high; range_requantize: acc (s32), low and high
 of the sums, low and high of the result. Ranges are operands of one binary32 number each. R = max(|low|, |high|).
@@ -32,12 +33,12 @@ def infer_requantize(call: Call) -> list[Shape]:
 
 
 def lower(call: Call) -> Lowered:
-    """The type of the codes."""
+    """The type of the quantized values."""
     return Lowered({"dtype": call.output.dtype})
 
 
 def lower_dequantize(call: Call) -> Lowered:
-    """The type of the codes."""
+    """The type of the quantized values."""
     return Lowered({"dtype": call.input(0).dtype})
 
 
@@ -70,7 +71,7 @@ OPERATORS = (
         infer,
         lower,
         reference,
-        "real numbers to codes of a range",
+        "real numbers to quantized values of a range",
         elementwise=1,
         quantizes=True,
     ),
@@ -80,7 +81,7 @@ OPERATORS = (
         infer,
         lower_dequantize,
         reference_dequantize,
-        "codes of a range to real numbers",
+        "quantized values of a range to real numbers",
         elementwise=1,
         dequantizes=True,
     ),
@@ -90,7 +91,7 @@ OPERATORS = (
         infer_requantize,
         lower,
         reference_requantize,
-        "sums that have a range to codes of another one",
+        "sums that have a range to quantized values of another one",
         elementwise=1,
     ),
 )

@@ -1,7 +1,8 @@
 """fold_normalization, range_weights, rescale_bias: what layers over tensors with ranges make of their parameters.
 
 fold_normalization: w [O, ...], gamma, beta, mean, variance and bias (may be absent) [O]: w and bias, all f32.
-range_weights: w (f32), low and high of the data, bias (f32, may be absent): codes s8, bias s32, scales f32 [O] or [1].
+range_weights: w (f32), low and high of the data, bias (f32, may be absent): quantized values s8, bias s32, scales
+f32 [O] or [1].
 rescale_bias: w (s8), low and high of the data and of w, bias (s8, may be absent), its low and high: the same results.
 Attribute `codes` is the type of the data.
 """
@@ -41,7 +42,7 @@ def infer_fold(call: Call) -> list[Shape]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """Codes, bias, and one scale or one per channel."""
+    """Quantized values, bias, and one scale or one per channel."""
     call.expect((3, 4), 3)
     check_range(call, 1, 2)
     channels = _check(call, 3)
@@ -49,7 +50,7 @@ def infer(call: Call) -> list[Shape]:
 
 
 def infer_bias(call: Call) -> list[Shape]:
-    """Codes, bias and one scale."""
+    """Quantized values, bias and one scale."""
     call.expect((5, 8), 3)
     check_range(call, 1, 2, 3, 4, *((6, 7) if call.has(5) else ()))
     return [call.input(0).shape, (_check(call, 5),), (1,)]
@@ -111,7 +112,14 @@ OPERATORS = (
         reference_fold,
         "weights and bias that do what a normalization behind them would",
     ),
-    Operator("range_weights", ("weight_codes",), infer, lower, reference, "codes and scales of a layer's real weights"),
+    Operator(
+        "range_weights",
+        ("weight_codes",),
+        infer,
+        lower,
+        reference,
+        "quantized values and scales of a layer's real weights",
+    ),
     Operator(
         "rescale_bias", ("bias_codes",), infer_bias, lower_bias, reference_bias, "a bias in units of a layer's products"
     ),

@@ -3,7 +3,8 @@
 range_of_values: x (f32): its smallest and largest number. symmetric_range: low, high: [-R, R], or [0, R] when
 `unsigned`, R = max(|low|, |high|). range_of_sums: acc (s32), low, high: the same for the largest sum that occurs.
 product_range: low and high of two factors: [-m, m] of what s32 can hold, `first_level` and `second_level` being the
-codes that the factors' R stand for. joined_range: pairs of low and high: the smallest range with 0 that holds them all.
+quantized values that the factors' R stand for. joined_range: pairs of low and high: the smallest range with 0 that
+holds them all.
 sum_range: two pairs: both ways the sum of both R, in binary32.
 """
 
@@ -70,7 +71,7 @@ def infer_sum(call: Call) -> list[Shape]:
 
 
 def lower_unsigned(call: Call) -> Lowered:
-    """Whether there are codes below 0."""
+    """Whether there are quantized values below 0."""
     return Lowered({"unsigned": bool(call.attribute("unsigned"))})
 
 

@@ -17,7 +17,7 @@ from .conv_geometry import channels_first, convolution_shape, convolution_window
 from .geometry import Window, spatial_parameters, step_windows
 from .spatial import unfolded
 
-# Elements of unfolded pictures held at a time.
+# Elements of unfolded images held at a time.
 _BLOCK = 1 << 22
 
 

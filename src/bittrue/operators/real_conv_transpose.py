@@ -47,7 +47,7 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 def _at_once(
     step: Step, rule: real_product.RealProductRule, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None
 ) -> np.ndarray:
-    """Turned filters times the picture with zeros between its elements, unfolded."""
+    """Turned filters times the image with zeros between its elements, unfolded."""
     extents, taps, rank = step["output_shape"][2:], w.shape[2:], x.ndim - 1
     spread = np.zeros(
         (x.shape[0], *((e - 1) * s + 1 for e, s in zip(x.shape[1:], step["strides"], strict=True))), x.dtype

@@ -96,7 +96,7 @@ OPERATORS = (
         same_shape,
         nothing_to_prepare,
         _single(np.ceil),
-        "smallest whole number that is not less",
+        "smallest integer that is not less",
         elementwise=1,
     ),
     Operator(
@@ -105,7 +105,7 @@ OPERATORS = (
         same_shape,
         nothing_to_prepare,
         _single(np.rint),
-        "nearest whole number, ties to even",
+        "nearest integer, ties to even",
         elementwise=1,
     ),
     Operator(

@@ -65,7 +65,7 @@ def finish(step: Step, total: np.ndarray, bias: np.ndarray | None, x: np.ndarray
 def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> list[np.ndarray]:
     """A convolution with filters[h, w, depth, outputs]: one pass per tap and channel over blocks of rows.
 
-    Taps outside of the picture add nothing, not even the product of 0 with an infinite weight, unless the rule says so.
+    Taps outside of the image add nothing, not even the product of 0 with an infinite weight, unless the rule says so.
     """
     x, bias = inputs[0], inputs[2] if len(inputs) > 2 else None
     rule = sum_of_products.RULES[step.rules["sum_of_products"]]
@@ -108,7 +108,7 @@ def convolve(step: Step, inputs: Sequence[np.ndarray], filters: np.ndarray) -> l
 def _outside(
     lines: tuple[slice, slice], across: tuple[slice, slice], height: int, width: int
 ) -> list[tuple[slice, slice]]:
-    """The up to four parts of a block of the output where a tap lies outside of the picture."""
+    """The up to four parts of a block of the output where a tap lies outside of the image."""
     rows, columns = lines[0], across[0]
     parts = [
         (slice(0, rows.start), slice(0, width)),

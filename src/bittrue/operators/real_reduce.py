@@ -36,14 +36,14 @@ def _way(kind: str, shape: Sequence[int], axes: Sequence[int], rows: Shape) -> r
     """
     if kind not in ("sum", "mean"):
         return real_sum.Way("packets", np.arange(1)) if len(axes) == len(shape) else real_sum.Way()
-    pattern: list[list[int]] = []  # [reduced, extent]
+    pattern: list[list[int]] = []  # [reduced, dimension]
     for axis, extent in enumerate(shape):
         reduced_one = int(axis in axes)
         if pattern and pattern[-1][0] == reduced_one:
             pattern[-1][1] *= extent
         else:
             pattern.append([reduced_one, extent])
-    # A single first extent that is kept does not count, except before sums along axes that lie apart.
+    # A single first dimension that is kept does not count, except before sums along axes that lie apart.
     single = len(pattern) > 1 and pattern[0] == [0, 1]
     if single:
         pattern = pattern[1:]

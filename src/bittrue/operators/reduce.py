@@ -27,7 +27,7 @@ def reduced_axes(call: Call) -> tuple[int, ...]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """Reduced axes disappear, or keep an extent of 1 with `keep_dims`."""
+    """Reduced axes disappear, or keep a dimension of 1 with `keep_dims`."""
     axes = reduced_axes(call)
     kept = call.attribute("keep_dims")
     shape = call.input(0).shape

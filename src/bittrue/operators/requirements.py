@@ -61,7 +61,7 @@ def has_elements(call: Call, position: int) -> None:
 
 
 def has_windows_with_channels_last(call: Call) -> None:
-    """With channels behind the picture, there is at least one window."""
+    """With channels behind the image, there is at least one window."""
     if call.attribute("channels_last") and not call.output.size and call.input(0).size:
         raise call.invalid(
             "BT-WINDOW-NONE",
@@ -226,7 +226,7 @@ def same_parameters(call: Call, *positions: int) -> None:
 def broadcast_rank_within(call: Call, limit: int, leading_ones: bool = False) -> None:
     """No output rank above `limit` when the two inputs must be broadcast.
 
-    Inputs of equal shape need no broadcast; with `leading_ones`, neither do shapes equal up to leading extents of 1.
+    Inputs of equal shape need no broadcast; with `leading_ones`, neither do shapes equal up to leading dimensions of 1.
     """
     shapes = [operand.shape for operand in call.inputs if operand is not None]
     rank = len(call.output.shape)
@@ -398,7 +398,7 @@ def pictures_are_not_empty(call: Call) -> None:
     """Height and width of input and output are at least 1."""
     extents = (*call.input(0).shape[1:3], *call.output.shape[1:3])
     if 0 in extents:
-        raise call.invalid("BT-RESIZE-EMPTY", f"pictures of {extents[:2]} and {extents[2:]} pixels: the kernel aborts")
+        raise call.invalid("BT-RESIZE-EMPTY", f"images of {extents[:2]} and {extents[2:]} pixels: the kernel aborts")
 
 
 def slices_are_whole_bytes(call: Call) -> None:
@@ -409,14 +409,14 @@ def slices_are_whole_bytes(call: Call) -> None:
         raise call.invalid(
             "BT-SHAPE-HALF-BYTES",
             f"slices of {inner} 4-bit elements do not fill whole bytes",
-            "make the extents after the axis even, or widen the elements",
+            "make the dimensions after the axis even, or widen the elements",
         )
 
 
 def same_padding_adds(call: Call, latest: int) -> None:
     """Pads that follow from the size of the image are not negative.
 
-    They may be in pools that give positions, dilated ones, ones of pictures in blocks of 16 channels, averages that
+    They may be in pools that give positions, dilated ones, ones of images in blocks of 16 channels, averages that
     count padding with ceil_mode, and in versions after `latest`.
     """
     shape, padding = call.input(0).shape, str(call.attribute("padding"))

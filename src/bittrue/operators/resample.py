@@ -30,11 +30,11 @@ TRANSFORMATIONS = (
 
 
 def source_places(kind: str, factor: np.float32, extent: int, out: int) -> np.ndarray:
-    """Where in [0, extent) the output places 0 ... out - 1 lie, each operation rounded to binary32; factor 1: there.
+    """Where in [0, dimension) the output places 0 ... out - 1 lie, each operation rounded to binary32; factor 1: there.
 
     asymmetric: i / f; half_pixel: (i + 1/2) / f - 1/2; pytorch_half_pixel: the same, 0 for a single place;
-    tf_half_pixel_for_nn: (i + 1/2) / f; align_corners: i (extent - 1) / (out - 1); half_pixel_symmetric: half_pixel,
-    in binary64, shifted by extent / 2 * (1 - out / (f * extent)).
+    tf_half_pixel_for_nn: (i + 1/2) / f; align_corners: i (dimension - 1) / (out - 1); half_pixel_symmetric: half_pixel,
+    in binary64, shifted by dimension / 2 * (1 - out / (f * dimension)).
 
     >>> source_places("half_pixel", np.float32(2), 2, 4).tolist()
     [-0.25, 0.25, 0.75, 1.25]
@@ -103,7 +103,7 @@ def _geometry(call: Call) -> tuple[Shape, list[np.float32]]:
         factors = [F32(size) / F32(extent) if extent else F32(1) for size, extent in pairs]
         shape, factors = _proportional(call, shape, factors)
     if max(*source.shape, *shape, 0) > _LARGEST:
-        raise call.unsupported("BT-RESIZE-EXTENT", f"extents of {shape} above {_LARGEST} are not implemented")
+        raise call.unsupported("BT-RESIZE-EXTENT", f"sizes of {shape} above {_LARGEST} are not implemented")
     return bounded(call, shape), factors
 
 
@@ -122,7 +122,7 @@ def _proportional(call: Call, shape: list[int], factors: list[np.float32]) -> tu
 
 
 def infer(call: Call) -> list[Shape]:
-    """The extents times the factors, rounded down; or the sizes."""
+    """The dimensions times the factors, rounded down; or the sizes."""
     if call.attribute("transformation") not in TRANSFORMATIONS:
         raise call.unsupported("BT-RESIZE-MODE", f"transformation '{call.attribute('transformation')}' is not made")
     return [_geometry(call)[0]]
@@ -205,7 +205,7 @@ def lower_linear(call: Call) -> Lowered:
 
 
 def reference_linear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Picture by picture, [rows, columns, channels behind them], some rows at a time."""
+    """Image by image, [rows, columns, channels behind them], some rows at a time."""
     x, shape, arrays, first = inputs[0], step["shape"], step.arrays, step["first_axis"]
     out = np.empty(shape, x.dtype)
     if not out.size:

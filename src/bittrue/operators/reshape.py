@@ -67,7 +67,7 @@ def infer_reshape(call: Call) -> list[Shape]:
 
 
 def infer_squeeze(call: Call) -> list[Shape]:
-    """Drops the extents 1 that the second input and `squeeze_dims` name; all of them when none is named."""
+    """Drops the dimensions 1 that the second input and `squeeze_dims` name; all of them when none is named."""
     call.expect((1, 2))
     source = call.input(0)
     axes = tuple(call.integers(1, "axes")) if call.has(1) else ()
@@ -78,13 +78,13 @@ def infer_squeeze(call: Call) -> list[Shape]:
         raise call.invalid("BT-SHAPE-AXIS", "a scalar has no axis to squeeze")
     for axis in named:
         if source.shape[axis] != 1:
-            raise call.invalid("BT-SQUEEZE", f"extent {source.shape[axis]} of axis {axis} cannot be squeezed")
+            raise call.invalid("BT-SQUEEZE", f"dimension {source.shape[axis]} of axis {axis} cannot be squeezed")
     drop = named or {axis for axis, extent in enumerate(source.shape) if extent == 1}
     return [tuple(extent for axis, extent in enumerate(source.shape) if axis not in drop)]
 
 
 def infer_expand_dims(call: Call) -> list[Shape]:
-    """Extents 1 at the axes of the second input, counted in the result."""
+    """Dimensions 1 at the axes of the second input, counted in the result."""
     call.expect(2)
     source, axes = call.input(0), call.integers(1, "axes")
     rank = source.rank + len(axes)
@@ -107,8 +107,8 @@ def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 OPERATORS = (
     Operator("reshape", (), infer_reshape, lower, reference, "same elements, new shape", moves=True, keeps_order=True),
-    Operator("squeeze", (), infer_squeeze, lower, reference, "drops extents of 1", moves=True, keeps_order=True),
+    Operator("squeeze", (), infer_squeeze, lower, reference, "drops dimensions of 1", moves=True, keeps_order=True),
     Operator(
-        "expand_dims", (), infer_expand_dims, lower, reference, "inserts extents of 1", moves=True, keeps_order=True
+        "expand_dims", (), infer_expand_dims, lower, reference, "inserts dimensions of 1", moves=True, keeps_order=True
     ),
 )

@@ -1,4 +1,4 @@
-"""resize_bilinear and resize_nearest: pictures of another height and width."""
+"""resize_bilinear and resize_nearest: images of another height and width."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def _infer(call: Call, smallest: int) -> list[Shape]:
     if len(extents) != 2 or min(extents) < smallest:
         raise call.invalid("BT-RESIZE-SIZE", f"the size must be two numbers of at least {smallest}, found {extents}")
     if min(source.shape[1:3]) < 1 and 0 not in (*extents, source.shape[0], source.shape[3]):
-        raise call.invalid("BT-RESIZE-EMPTY", f"a picture of shape {list(source.shape)} has no pixel to read")
+        raise call.invalid("BT-RESIZE-EMPTY", f"an image of shape {list(source.shape)} has no pixel to read")
     if max(*extents, *source.shape[1:3]) > LARGEST_EXTENT:
         raise call.unsupported(
-            "BT-RESIZE-EXTENT", f"{source.shape[1:3]} to {extents}: extents above {LARGEST_EXTENT} are not implemented"
+            "BT-RESIZE-EXTENT",
+            f"{source.shape[1:3]} to {extents}: dimensions above {LARGEST_EXTENT} are not implemented",
         )
     return [(source.shape[0], extents[0], extents[1], source.shape[3])]
 
@@ -68,7 +69,7 @@ def lower_bilinear(call: Call) -> Lowered:
 
 
 def reference_bilinear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Picture by picture, some output rows at a time."""
+    """Image by image, some output rows at a time."""
     x = inputs[0]
     arrays = step.arrays
     out = np.empty((x.shape[0], arrays["low_y"].size, arrays["low_x"].size, x.shape[3]), x.dtype)
@@ -88,10 +89,11 @@ def reference_bilinear(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndar
 
 
 def nearest_positions(extent: int, out: int, align_corners: bool, half_pixel: bool) -> np.ndarray:
-    """min(f((i + h) * s), extent - 1) in binary32, h = 1/2 with half-pixel centres.
+    """min(f((i + h) * s), dimension - 1) in binary32, h = 1/2 with half-pixel centres.
 
-    s = extent / out and f rounds down; with `align_corners` s = (extent - 1) / (out - 1) (for out > 1) and f rounds to
-    nearest, ties away from zero. Source: docs/facts/litert.md 2.4 (RESIZE_NEAREST_NEIGHBOR), verified by running.
+    s = dimension / out and f rounds down; with `align_corners` s = (dimension - 1) / (out - 1) (for out > 1) and f
+    rounds to nearest, ties away from zero. Source: docs/facts/litert.md 2.4 (RESIZE_NEAREST_NEIGHBOR), verified by
+    running.
 
     >>> nearest_positions(2, 4, False, False).tolist(), nearest_positions(3, 5, True, False).tolist()
     ([0, 0, 1, 1], [0, 1, 1, 2, 2])
@@ -118,7 +120,7 @@ def lower_nearest(call: Call) -> Lowered:
 
 
 def reference_nearest(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Pixels picked by row and column, picture by picture."""
+    """Pixels picked by row and column, image by image."""
     x = inputs[0]
     rows, columns = step.arrays["rows"], step.arrays["columns"]
     out = np.empty((x.shape[0], rows.size, columns.size, x.shape[3]), x.dtype)
@@ -134,7 +136,7 @@ OPERATORS = (
         infer_bilinear,
         lower_bilinear,
         reference_bilinear,
-        "pictures of another size, interpolated linearly both ways",
+        "images of another size, interpolated linearly both ways",
     ),
     Operator(
         "resize_nearest",
@@ -142,7 +144,7 @@ OPERATORS = (
         infer_nearest,
         lower_nearest,
         reference_nearest,
-        "pictures of another size, nearest pixel",
+        "images of another size, nearest pixel",
         moves=True,
     ),
 )

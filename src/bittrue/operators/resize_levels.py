@@ -1,4 +1,4 @@
-"""resize_levels: stored numbers of pictures, interpolated linearly to another height and width.
+"""resize_levels: quantized values of images, interpolated linearly to another height and width.
 
 [N, C, H, W], or [N, H, W, C] with `channels_last`. Slot `levels`: absent, results stay as they are; a rule on stored
 numbers takes results as they are; any other one gets results of real numbers.
@@ -19,7 +19,7 @@ from .resize import LARGEST_EXTENT
 
 
 def _extents(call: Call) -> tuple[int, int]:
-    """The new height and width: attributes, or where they are 0 the floor of f32(extent) * f32(scale)."""
+    """The new height and width: attributes, or where they are 0 the floor of f32(dimension) * f32(scale)."""
     source, found = call.input(0), []
     for axis, name in enumerate(("height", "width"), 1 if call.attribute("channels_last") else 2):
         given = int(call.attribute(f"output_{name}"))
@@ -69,7 +69,7 @@ def lower(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Picture by picture, some output rows at a time; channels before the picture count as pictures."""
+    """Image by image, some output rows at a time; channels before the image count as images."""
     x, arrays, dtype = inputs[0], step.arrays, DATA_TYPES[step["dtype"]].numpy
     rows_x, last = (x, x.shape[3]) if step["channels_last"] else (x.reshape(-1, *x.shape[2:], 1), 1)
     out = np.empty((rows_x.shape[0], arrays["low_y"].size, arrays["low_x"].size, last), dtype)
@@ -98,5 +98,5 @@ OPERATOR = Operator(
     infer,
     lower,
     reference,
-    "pictures of another size, interpolated linearly between stored numbers",
+    "images of another size, interpolated linearly between quantized values",
 )

@@ -24,7 +24,7 @@ def _axes(values: Sequence[int], shape: Shape) -> tuple[int, ...]:
         raise ValueError(f"axes {list(values)} are not neighbours")
     if 0 in shape and 0 not in shape[: axes[-1] + 1]:
         # The kernel would still move an element, outside its buffers.
-        raise ValueError(f"axes {list(values)} of the empty shape {list(shape)} have an extent of 0 behind them")
+        raise ValueError(f"axes {list(values)} of the empty shape {list(shape)} have a dimension of 0 behind them")
     return tuple(axes)
 
 

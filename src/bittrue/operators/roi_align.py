@@ -1,7 +1,7 @@
-"""roi_align: boxes of a picture [N, H, W, C] as averages over bins, which are sampled between pixels.
+"""roi_align: boxes of an image [N, H, W, C] as averages over bins, which are sampled between pixels.
 
-Inputs: x u8, boxes f32 [R, 4] (left, top, right, bottom) or [R, 5] (picture, left, top, right, bottom), in units of
-1 / `spatial_scale` pixels. Every bin is the average of `sampling_ratio`^2 samples (ceil(extent of a bin) of them per
+Inputs: x u8, boxes f32 [R, 4] (left, top, right, bottom) or [R, 5] (image, left, top, right, bottom), in units of
+1 / `spatial_scale` pixels. Every bin is the average of `sampling_ratio`^2 samples (ceil(size of a bin) of them per
 side where it is 0); every sample is the sum of four neighbours times 8-bit weights, less 255 times the zero point.
 """
 
@@ -40,7 +40,7 @@ def infer(call: Call) -> list[Shape]:
     if not (0 < scale < float("inf")):
         raise call.invalid("BT-ROI-SCALE", f"spatial_scale is {scale!r}, it must be finite and above 0")
     if 0 in source.shape[:3] and boxes.shape[0]:
-        raise call.invalid("BT-SHAPE-EMPTY", f"pictures of shape {list(source.shape)} have no pixel to read")
+        raise call.invalid("BT-SHAPE-EMPTY", f"images of shape {list(source.shape)} have no pixel to read")
     return [bounded(call, (boxes.shape[0], height, width, source.shape[3]))]
 
 
@@ -116,7 +116,7 @@ def _box(step: Step, x: np.ndarray, box: np.ndarray) -> np.ndarray:
     if box.size == 5:
         number = float(box[0])
         if not -1 < number < x.shape[0]:
-            raise RunError("BT-RUN-ROI", f"a box of picture {number!r}, there are {x.shape[0]}", place=step.place)
+            raise RunError("BT-RUN-ROI", f"a box of image {number!r}, there are {x.shape[0]}", place=step.place)
         picture, box = int(number), box[1:]
     if not np.isfinite(box).all():
         raise RunError("BT-RUN-ROI", f"a box of {box.tolist()}", place=step.place, advice="boxes must be finite")
@@ -127,7 +127,7 @@ def _box(step: Step, x: np.ndarray, box: np.ndarray) -> np.ndarray:
         rows = _places(top, height / _F32(step["pooled_h"]), step["pooled_h"], samples_h)
         columns = _places(left, width / _F32(step["pooled_w"]), step["pooled_w"], samples_w)
     if np.isnan(rows).any() or np.isnan(columns).any():
-        raise RunError("BT-RUN-ROI", f"a box of {box.tolist()} has no finite extent", place=step.place)
+        raise RunError("BT-RUN-ROI", f"a box of {box.tolist()} has no finite dimension", place=step.place)
     count = samples_h * samples_w
     prepared = _prepared(step, count)
     weigh = corner_weights.RULES[step.rules["corner_weights"]]

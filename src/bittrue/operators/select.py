@@ -52,7 +52,7 @@ def infer_select(call: Call) -> list[Shape]:
         raise call.invalid(
             "BT-SELECT-SHAPE",
             f"a condition of shape {list(condition)} cannot choose between {list(chosen)} and {list(other)}",
-            "the values need equal shapes; the condition that shape, [] or [first extent]",
+            "the values need equal shapes; the condition that shape, [] or [first dimension]",
         )
     return [chosen]
 

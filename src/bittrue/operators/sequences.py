@@ -25,7 +25,7 @@ Advance = Callable[[int, "list[np.ndarray]"], "list[np.ndarray]"]
 
 @dataclass(frozen=True)
 class Sizes:
-    """Extents of a layer: steps, sequences, inputs, directions, hidden neurons."""
+    """Dimensions of a layer: steps, sequences, inputs, directions, hidden neurons."""
 
     steps: int
     batch: int
@@ -50,7 +50,9 @@ def check_shape(call: Call, position: int, role: str, *wanted: Shape) -> None:
 
 
 def layer_sizes(call: Call, gates: int, turned: bool = False) -> Sizes:
-    """Extents from x and r, checked against w[D, gates * H, I] and r[D, gates * H, H]; `turned`: w[D, I, gates * H]."""
+    """Dimensions from x and r, checked against w[D, gates * H, I] and r[D, gates * H, H]; `turned`: w[D, I, gates *
+    H].
+    """
     x, recurrent = call.input(0), call.input(2)
     call.rank(x, 3)
     call.rank(recurrent, 3)

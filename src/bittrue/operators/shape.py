@@ -1,4 +1,4 @@
-"""shape and size_of: extents of a tensor, or its number of elements, known as soon as the graph is planned."""
+"""shape and size_of: sizes of a tensor, or its number of elements, known as soon as the graph is planned."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from .base import Call, Lowered, Operator, Shape, Step
 
 
 def _part(call: Call) -> Shape:
-    """Extents from `start` up to `end`, negative ones counted from the back; all of them without these attributes."""
+    """Dimensions from `start` up to `end`, negative ones counted from the back; all of them without these
+    attributes.
+    """
     start, end = (call.node.attributes.get(name) for name in ("start", "end"))
     return call.input(0).shape[None if start is None else int(str(start)) : None if end is None else int(str(end))]
 
 
 def infer(call: Call) -> list[Shape]:
-    """One number per extent."""
+    """One number per dimension."""
     call.expect(1)
     wanted = call.node.attributes.get("out_type", call.output.dtype)
     if wanted != call.output.dtype:
@@ -27,7 +29,7 @@ def infer(call: Call) -> list[Shape]:
 
 
 def lower(call: Call) -> Lowered:
-    """The extents themselves."""
+    """The dimensions themselves."""
     return Lowered(parameters={"extents": _part(call), "type": call.output.dtype})
 
 
@@ -43,11 +45,11 @@ def lower_size(call: Call) -> Lowered:
 
 
 def reference(step: Step, inputs: Sequence[Any]) -> list[np.ndarray]:
-    """The extents from the plan; the input is not read."""
+    """The dimensions from the plan; the input is not read."""
     return [np.array(step["extents"], data_type(step["type"]).numpy)]
 
 
 OPERATORS = (
-    Operator("shape", (), infer, lower, reference, "extents of a tensor", needs_only_shapes=True),
+    Operator("shape", (), infer, lower, reference, "sizes of a tensor", needs_only_shapes=True),
     Operator("size_of", (), infer_size, lower_size, reference, "number of elements", needs_only_shapes=True),
 )

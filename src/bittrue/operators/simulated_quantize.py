@@ -1,4 +1,5 @@
-"""simulated_quantize and simulated_dequantize: codes as real numbers, per element of an axis with parameters in turn.
+"""simulated_quantize and simulated_dequantize: quantized values as real numbers, per element of an axis with parameters
+in turn.
 
 Inputs: x (f32), scales (f32 vector), zero points (s32 vector). Element i of the axis has scale i mod their number and
 zero point i mod theirs. simulated_quantize: min(f32(round_away(f32(x / scale)) + zero point), high), then at least low,
@@ -84,7 +85,7 @@ OPERATORS = (
         infer,
         lower,
         reference_quantize,
-        "codes of real numbers that stay real numbers",
+        "quantized values of real numbers that stay real numbers",
         elementwise=1,
     ),
     Operator(
@@ -93,7 +94,7 @@ OPERATORS = (
         infer,
         lower,
         reference_dequantize,
-        "real numbers of codes that are real numbers",
+        "real numbers of quantized values that are real numbers",
         elementwise=1,
     ),
 )

@@ -28,14 +28,14 @@ def _box(call: Call) -> list[tuple[int, int]]:
         size = extent - begin if size == -1 else size
         if begin < 0 or size < 0 or begin + size > extent:
             raise call.invalid(
-                "BT-SLICE", f"begin {begin} and size {sizes[axis]} do not fit an extent of {extent} (axis {axis})"
+                "BT-SLICE", f"begin {begin} and size {sizes[axis]} do not fit a dimension of {extent} (axis {axis})"
             )
         box.append((begin, size))
     return box
 
 
 def infer(call: Call) -> list[Shape]:
-    """The sizes. A declared output shape without free extents must agree, as the kernel checks."""
+    """The sizes. A declared output shape without free dimensions must agree, as the kernel checks."""
     shape = tuple(size for _, size in _box(call))
     declared = call.output.tensor
     fixed = declared.shape and -1 not in (declared.shape_signature or ())
@@ -43,7 +43,7 @@ def infer(call: Call) -> list[Shape]:
         raise call.invalid(
             "BT-SLICE-SHAPE",
             f"the file declares the shape {list(declared.shape)}, begin and size give {list(shape)}",
-            "declare a free extent (-1 in shape_signature) where the input is to be resized",
+            "declare a free dimension (-1 in shape_signature) where the input is to be resized",
         )
     return [shape]
 

@@ -15,7 +15,7 @@ from .indexing import bounded, fresh, parameters_or_zero
 
 
 def _blocks(call: Call, role: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """Block extents, and the pairs of paddings or crops, one per spatial axis."""
+    """Block dimensions, and the pairs of paddings or crops, one per spatial axis."""
     call.expect(3)
     call.rank(call.input(0), 3, 4)
     spatial = call.input(0).rank - 2
@@ -33,14 +33,14 @@ def _blocks(call: Call, role: str) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 def infer_space_to_batch(call: Call) -> list[Shape]:
-    """Padded extents divide by the block; a negative padding cuts off."""
+    """Padded dimensions divide by the block; a negative padding cuts off."""
     sizes, pairs = _blocks(call, "paddings")
     batch, *spatial, depth = call.input(0).shape
     shape = []
     for extent, size, (before, after) in zip(spatial, sizes, pairs, strict=True):
         padded = extent + before + after
         if padded < 0 or padded % size:
-            raise call.invalid("BT-BLOCK-SHAPE", f"a padded extent of {padded} cannot be cut into blocks of {size}")
+            raise call.invalid("BT-BLOCK-SHAPE", f"a padded size of {padded} cannot be cut into blocks of {size}")
         shape.append(padded // size)
         batch *= size
     return [bounded(call, (batch, *shape, depth))]

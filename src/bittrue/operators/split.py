@@ -37,7 +37,7 @@ def _equal(call: Call, extent: int) -> list[int]:
     size = -(-extent // count)
     sizes = [size] * (count - 1) + [extent - size * (count - 1)]
     if sizes[-1] <= 0:
-        raise call.invalid("BT-SPLIT", f"an extent of {extent} cannot be cut into {count} parts of {size}")
+        raise call.invalid("BT-SPLIT", f"a dimension of {extent} cannot be cut into {count} parts of {size}")
     return sizes
 
 
@@ -51,14 +51,14 @@ def _parts(call: Call) -> tuple[int, list[int]]:
     extent = source.shape[axis]
     sizes = _given(call, extent) if call.has(1) else _equal(call, extent)
     if len(sizes) != count or min(sizes, default=0) < 0 or sum(sizes) != extent:
-        raise call.invalid("BT-SPLIT", f"sizes {sizes} do not cut an extent of {extent} into {count} parts")
+        raise call.invalid("BT-SPLIT", f"sizes {sizes} do not cut a dimension of {extent} into {count} parts")
     if not call.attribute("keeps_axis") and (extent != count or not source.size):
         raise call.invalid("BT-SPLIT", f"shape {list(source.shape)} has not {count} slices along axis {axis}")
     return axis, sizes
 
 
 def infer(call: Call) -> list[Shape]:
-    """The input's shape with the part's extent along the axis, or without it."""
+    """The input's shape with the part's dimension along the axis, or without it."""
     call.expect((1, 3), None)
     axis, sizes = _parts(call)
     shape = call.input(0).shape

@@ -1,8 +1,8 @@
 """strided_slice: every stride-th element between begin and end of each axis, as Python's x[a:b:s, ..., None].
 
 Masks are bits per index: begin_mask and end_mask reach to the ends, ellipsis_mask stands for all axes that no other
-index names, new_axis_mask inserts an extent of 1, shrink_axis_mask takes one element and drops the axis. With `offset`,
-end counts from begin, and begin may be known only at run time.
+index names, new_axis_mask inserts a dimension of 1, shrink_axis_mask takes one element and drops the axis. With
+`offset`, end counts from begin, and begin may be known only at run time.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _counts(call: Call, axes: Sequence[_Axis]) -> list[int]:
     if not call.attribute("offset"):
         spans = _spans(axes, call.integers(1, "begin"), False)
         return [1 if axis.shrink else len(span) for axis, span in zip(axes, spans, strict=True)]
-    # The kernel takes the extent of axis i from end[i] itself, also where indices and axes are not the same.
+    # The kernel takes the size of axis i from end[i] itself, also where indices and axes are not the same.
     ends = call.integers(2, "end")
     if len(axes) > len(ends):
         raise call.invalid("BT-STRIDED-SLICE", "offset needs one index per axis")

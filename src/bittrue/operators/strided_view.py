@@ -66,7 +66,7 @@ def _spans(call: Call) -> list[range]:
             raise call.unsupported(
                 "BT-SLICE-END",
                 f"an end of {end} with the negative step {step} means nothing to some runtimes, everything to others",
-                f"write {-_LARGEST[-1] - 1} to slice backwards to the front, or the extent for nothing",
+                f"write {-_LARGEST[-1] - 1} to slice backwards to the front, or the dimension for nothing",
             )
         start, end = (place + extent if place < 0 else place for place in (start, end))
         if step > 0:
@@ -101,7 +101,7 @@ def _block(call: Call) -> int:
 def _orders(call: Call) -> tuple[str, str]:
     """The axes of the wide and of the deep tensor; row i and column j of the blocks are axes of their own.
 
-    `channels_first`: the picture's two axes come last; `columns_first`: channels come before i and j in deep channels.
+    `channels_first`: the image's two axes come last; `columns_first`: channels come before i and j in deep channels.
     """
     deep = "cij" if call.node.attributes.get("columns_first", False) else "ijc"
     first = call.node.attributes.get("channels_first", False)
@@ -109,7 +109,7 @@ def _orders(call: Call) -> tuple[str, str]:
 
 
 def _blocks(call: Call, to_depth: bool) -> dict[str, int]:
-    """Extents of the axes of `_orders`; the block size divides height and width, or its square the channels."""
+    """Dimensions of the axes of `_orders`; the block size divides height and width, or its square the channels."""
     block, shape = _block(call), call.input(0).shape
     first = call.node.attributes.get("channels_first", False)
     batch, height, width, depth = (shape[axis] for axis in ((0, 2, 3, 1) if first else (0, 1, 2, 3)))

@@ -11,7 +11,7 @@ from .indexing import bounded, fresh
 
 
 def infer_tile(call: Call) -> list[Shape]:
-    """Extents times their multiples."""
+    """Dimensions times their multiples."""
     call.expect(2)
     source, multiples = call.input(0), call.integers(1, "multiples")
     if len(multiples) != source.rank or any(multiple < 0 for multiple in multiples):
@@ -35,7 +35,7 @@ def reference_tile(step: Step, inputs: Sequence[np.ndarray]) -> list[np.ndarray]
 
 
 def infer_broadcast(call: Call) -> list[Shape]:
-    """The second input; extents of 1 and missing leading axes are repeated.
+    """The second input; dimensions of 1 and missing leading axes are repeated.
 
     With `both_ways`, those of the second input are, too.
     """
@@ -76,7 +76,13 @@ def lower(call: Call) -> Lowered:
 OPERATORS = (
     Operator("tile", (), infer_tile, lower_tile, reference_tile, "the tensor repeated along each axis", moves=True),
     Operator(
-        "broadcast_to", (), infer_broadcast, lower, reference_broadcast, "extents of 1 repeated to a shape", moves=True
+        "broadcast_to",
+        (),
+        infer_broadcast,
+        lower,
+        reference_broadcast,
+        "dimensions of 1 repeated to a shape",
+        moves=True,
     ),
     Operator("fill", (), infer_fill, lower, reference_fill, "one value in a given shape"),
 )

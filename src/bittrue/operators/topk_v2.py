@@ -22,7 +22,7 @@ def infer(call: Call) -> list[Shape]:
     call.expect(2, 2)
     counts, axis, extents = call.integers(1, "k"), _axis(call), call.input(0).shape
     if len(counts) != 1 or counts[0] > extents[axis]:
-        raise call.invalid("BT-TOPK", f"k must be one number up to the extent {extents[axis]}, found {counts}")
+        raise call.invalid("BT-TOPK", f"k must be one number up to the dimension {extents[axis]}, found {counts}")
     shape = bounded(call, (*extents[:axis], max(0, counts[0]), *extents[axis + 1 :]))
     positions = call.outputs[1].type
     if 0 not in shape and extents[axis] > positions.maximum:

@@ -31,7 +31,7 @@ def _permutation(call: Call) -> tuple[int, ...]:
 
 
 def infer(call: Call) -> list[Shape]:
-    """Extents in the new order."""
+    """Dimensions in the new order."""
     shape = call.input(0).shape
     return [tuple(shape[axis] for axis in _permutation(call))]
 

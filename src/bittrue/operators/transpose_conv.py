@@ -45,7 +45,7 @@ def planned_shape(call: Call, rank: int) -> Shape:
     else:
         shape = tuple(call.integers(_SHAPE, "output shape"))
     if len(shape) != rank or min(shape) < 0:
-        raise call.invalid("BT-SHAPE-OUTPUT", f"the output shape must be {rank} extents, found {list(shape)}")
+        raise call.invalid("BT-SHAPE-OUTPUT", f"the output shape must be {rank} dimensions, found {list(shape)}")
     return shape
 
 
@@ -71,7 +71,8 @@ def _geometry(call: Call) -> tuple[Shape, tuple[Window, ...]]:
     if min(source.shape[1:], default=0) < 1 or weights.shape[0] < 1 or source.shape[3] != weights.shape[3]:
         raise call.invalid(
             "BT-CONV-CHANNELS",
-            f"input shape {list(source.shape)} and filter shape {list(weights.shape)} must agree in their last extent "
+            f"input shape {list(source.shape)} and filter shape {list(weights.shape)} must agree in their last "
+            "dimension "
             "and have none of 0",
         )
     if explicit:
@@ -166,7 +167,7 @@ def lower(call: Call) -> Lowered:
         arrays=multiplier_arrays(call, source.scale, weights.quantization.scales),
         accumulator=proven_bound(call, sums, span, call.input(_BIAS) if call.has(_BIAS) else None),
         work=work,
-        # One picture's sums in 64 bits, and a block of filtered pixels.
+        # One image's sums in 64 bits, and a block of filtered pixels.
         scratch=8 * shape[1] * shape[2] * shape[3] + PATCH_BYTES + 8 * source.shape[2] * taps * shape[3],
     )
 
@@ -208,7 +209,7 @@ def _from_bias(
 def _add_scaled(
     total: np.ndarray, pixels: np.ndarray, filters: np.ndarray, scale: np.float32 | np.ndarray, scales: np.ndarray
 ) -> None:
-    """total += f32(f32(f32(q * w) * scale of the filter) * scale of the picture), channel by channel, in place."""
+    """total += f32(f32(f32(q * w) * scale of the filter) * scale of the image), channel by channel, in place."""
     with np.errstate(all="ignore"):
         for k in range(len(filters)):
             total += (pixels[:, k, None] * filters[k]).astype(np.float32) * scales * scale
@@ -217,7 +218,7 @@ def _add_scaled(
 def _plain(step: Step, x: np.ndarray, weights: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     """binary32 sums: pixels in the order of memory, channels in order, each product and sum rounded; then the bias.
 
-    hybrid: every picture is quantized first, its products are integers that are scaled back one by one.
+    hybrid: every image is quantized first, its products are integers that are scaled back one by one.
     """
     if "sum_of_products" in step.rules:
         return _from_bias(step, sum_of_products.RULES[step.rules["sum_of_products"]], x, weights, bias)

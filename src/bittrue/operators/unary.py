@@ -1,4 +1,4 @@
-"""neg, square, floor and sign: one exact operation on the stored numbers; scales and zero points are ignored."""
+"""neg, square, floor and sign: one exact operation on the quantized values; scales and zero points are ignored."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ OPERATORS = (
         elementwise=1,
     ),
     _operator("square", np.square, "the number times itself"),
-    _operator("floor", np.floor, "largest whole number that is not greater"),
+    _operator("floor", np.floor, "largest integer that is not greater"),
     _operator("sign", _sign, "-1, 0 or 1"),
 )

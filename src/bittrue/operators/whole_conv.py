@@ -1,4 +1,4 @@
-"""Convolutions of whole numbers over one to three axes, channels first, forward and transposed.
+"""Convolutions of integers over one to three axes, channels first, forward and transposed.
 
 acc[n, o, p] = sum over c, t of (x[n, group(o) C + c, p stride + t dilation - pad] - z_x)(w[o, c, t] - z_w[o])
 
@@ -138,7 +138,7 @@ def lower_transpose(call: Call) -> Lowered:
 
 
 def _is_exact(step: Step, x: np.ndarray, weights: np.ndarray) -> bool:
-    """Whether all sums are of whole numbers and stay below 2^24, in any order."""
+    """Whether all sums are of integers and stay below 2^24, in any order."""
     if not is_whole(x) or not is_whole(weights):
         return False
     groups = step["groups"]

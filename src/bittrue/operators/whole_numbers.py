@@ -1,4 +1,4 @@
-"""What layers share whose tensors hold whole numbers, as binary32 or in 8 bits, and whose scales are binary64 operands.
+"""What layers share whose tensors hold integers, as binary32 or in 8 bits, and whose scales are binary64 operands.
 
 Operands: x, w, bias, x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point. All but x are constant; those
 of w and y may be one per output channel.
@@ -6,7 +6,7 @@ of w and y may be one per output channel.
     acc = f32(sum of (x - z_x)(w - z_w)) + f32(bias), in binary32
     y = clamp(f32(f32(rescale(acc)) + f32(z_y)), low, high)
 
-Sums of whole numbers are exact in any order while no partial sum can leave 2^24. Beyond that, and for other numbers,
+Sums of integers are exact in any order while no partial sum can leave 2^24. Beyond that, and for other numbers,
 the order decides: rows with a rule for real sums go on with it, all others refuse while running. Rows without a rule
 for `rescale` leave that out. Where everything has 8 bits and the plan proves the sums, a layer of integers does the
 step.
@@ -188,7 +188,7 @@ def multiply(step: Step, left: np.ndarray, right: np.ndarray, exact: bool) -> np
             "sums of numbers that are not whole, or that can leave 2^24, in binary32: their last bits depend on the"
             " matrix library of the machine",
             place=step.place,
-            advice="feed whole numbers, and limit what layers before this one give (saturate)",
+            advice="feed integers, and limit what layers before this one give (saturate)",
         )
     with np.errstate(all="ignore"):
         return real_product.RULES[step.rules["real_product"]].apply(left, right, None, 1.0, 1.0, Layout())
@@ -222,7 +222,7 @@ def _whole(step: Step, acc: np.ndarray) -> np.ndarray:
     if not is_whole(acc) or (acc.size and float(np.abs(acc).max()) >= 2.0**31):
         raise RunError(
             "BT-ACCUMULATOR",
-            "accumulators that are no whole numbers of 32 bits have no defined rescaling",
+            "accumulators that are no integers of 32 bits have no defined rescaling",
             place=step.place,
             advice="check the bias of this layer, and what it is fed",
         )

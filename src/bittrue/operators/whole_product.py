@@ -1,6 +1,6 @@
-"""What `fully_connected` does with whole numbers in binary32: acc[m, o] = sum over k of (x[m, k] - z_x)(w[o, k] - z_w).
+"""What `fully_connected` does with integers in binary32: acc[m, o] = sum over k of (x[m, k] - z_x)(w[o, k] - z_w).
 
-x is [..., K] with the axes from `axis` on taken together: the result is [extents ahead of axis, O]. w is [O, K].
+x is [..., K] with the axes from `axis` on taken together: the result is [dimensions ahead of axis, O]. w is [O, K].
 Operands and what becomes of acc: see `whole_numbers`.
 """
 
@@ -27,7 +27,7 @@ from .whole_numbers import (
 
 
 def infer(call: Call) -> list[Shape]:
-    """Extents ahead of `axis`, and one per row of w."""
+    """Dimensions ahead of `axis`, and one per row of w."""
     source, weights = call.input(X), call.input(W, "weights")
     call.rank(weights, 2)
     axis = call.axis(int(call.attribute("axis")), source.rank)

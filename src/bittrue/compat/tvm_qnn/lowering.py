@@ -171,7 +171,9 @@ def _reshape(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
 
 
 def _average(writer: Writer, expr: Expr, inputs: Sequence[int]) -> int:
-    """Of the codes themselves where scales stay and padding does not count; else in 32 bits, padded with 0."""
+    """Of the quantized values themselves where scales stay and padding does not count; else in 32 bits, padded with
+    0.
+    """
     a, source, output = expr.attributes, pair(expr, "input"), pair(expr, "output")
     same = all(np.array_equal(one, other) for one, other in zip(source, output, strict=True))
     attributes, given = pool_attributes(expr), quantization(*output)
