@@ -41,7 +41,7 @@ ROWS: tuple[Row, ...] = (
     Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "rounded_once"}, _ONCE),
     Row("softmax", ("f32 -> f32",), _SOFTMAX, _ONCE),
     Row("log_softmax", ("f32 -> f32",), _SOFTMAX, _ONCE),
-    *(Row(stem, ("f32... -> f32",), _SUM, _ONCE) for stem in ("broadcast_sum", "broadcast_mean")),
+    Row("add_n", ("f32... -> f32",), _SUM, _ONCE),
     *(Row(stem, ("f32 s64|- -> f32",), _SUM, _ONCE, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),
     *(Row(stem, ("f32 -> f32",), _SUM, _ONCE) for stem in ("average_pool", "lp_pool")),
     *(Row(stem, ("f32 f32 f32|- -> f32",), _PRODUCT, _ONCE) for stem in ("conv", "conv_transpose", "matmul")),

@@ -94,7 +94,7 @@ ROWS: tuple[Row, ...] = (
     Row("gelu", _ONE, {"real_gelu": "binary32_fused_polynomials"}, _MACHINE, limit=_OTHER_MACHINES),
     Row("power", ("f32 f32|s32|s64 -> f32",), {"power": "binary32_products_or_library"}, _RUN),
     *(Row(stem, _ONE, _SOFTMAX, _MACHINE, limit=_OTHER_MACHINES) for stem in ("softmax", "log_softmax")),
-    *(Row(stem, ("f32... -> f32",), _SUM, _RUN) for stem in ("broadcast_sum", "broadcast_mean")),
+    Row("add_n", ("f32... -> f32",), _SUM, _RUN),
     *(Row(stem, ("f32 s64|- -> f32",), _SUM, _RUN, requires=(("axes_exist", 1),)) for stem in REDUCTIONS),
     Row("average_pool", _ONE, _SUM, _RUN, requires=(("same_padding_adds", 18),)),
     Row("lp_pool", _ONE, _SUM, _RUN),
